@@ -49,21 +49,27 @@ def small_cell(runs: int) -> None:
     cell(STATEMENT)
     times = timed(lambda: cell(STATEMENT), runs, prepare)
     print(
-        f"small %%merge cell, warm            p50 {times.percentile(50):.3f} s   p95 {times.percentile(95):.3f} s   ({runs} runs)"
+        f"small %%merge cell, warm            p50 {times.percentile(50):.3f} s   p95"
+        f" {times.percentile(95):.3f} s   ({runs} runs)"
     )
 
 
 def analysis(runs: int) -> None:
-    """Time reading and understanding the documents' statement: parse and analyze, nothing planned and nothing run."""
+    """Time reading and understanding the documents' statement: parse and analyze, nothing planned
+    and nothing run.
+    """
     from benchmarks.parsing import Tables
     from rowmerge_nb.sql.analyzer.statements.statement import analyze
     from rowmerge_nb.sql.parser.statement_reader import parse
 
-    tables = Tables([("customer", "varchar"), ("purchases", "decimal(10,2)"), ("address", "varchar")])
+    tables = Tables(
+        [("customer", "varchar"), ("purchases", "decimal(10,2)"), ("address", "varchar")]
+    )
     analyze(parse(STATEMENT), tables)
     times = timed(lambda: analyze(parse(STATEMENT), tables), runs)
     print(
-        f"analysis of the document's statement   p50 {times.percentile(50) * 1000:.1f} ms   p95 {times.percentile(95) * 1000:.1f} ms"
+        f"analysis of the document's statement   p50 {times.percentile(50) * 1000:.1f} ms   p95"
+        f" {times.percentile(95) * 1000:.1f} ms"
     )
 
 
@@ -83,7 +89,10 @@ wall = time.perf_counter() - ready
 from benchmarks.measure import processor_time
 print(wall, processor_time(os.getpid()))
 """
-"""The first cell of a process: tables and the documents' statement. It prints the time of the cell, and the processors' of all processes."""
+"""The first cell of a process: tables and the documents' statement.
+
+It prints the time of the cell, and the processors' of all processes.
+"""
 
 PREPARE = """
 from rowmerge_nb import doctor
@@ -92,11 +101,15 @@ print([check.detail for check in doctor(start_spark=False, prepare=True) if chec
 
 
 def first_cell(runs: int) -> None:
-    """Time the first cell of a fresh process, Spark's start included, with and without a class cache, side by side."""
+    """Time the first cell of a fresh process, Spark's start included, with and without a class
+    cache, side by side.
+    """
     seconds: dict[str, list[float]] = {"without a class cache": [], "with a class cache": []}
     work: dict[str, list[float]] = {name: [] for name in seconds}
     with tempfile.TemporaryDirectory() as home:
-        caches = dict(zip(seconds, ({"ROWMERGE_CLASS_CACHE": "off"}, {"XDG_CACHE_HOME": home}), strict=True))
+        caches = dict(
+            zip(seconds, ({"ROWMERGE_CLASS_CACHE": "off"}, {"XDG_CACHE_HOME": home}), strict=True)
+        )
         began = time.perf_counter()
         told = _in_process(PREPARE, caches["with a class cache"])
         print(f"making a class cache took {time.perf_counter() - began:.0f} s: {told}")
@@ -106,13 +119,23 @@ def first_cell(runs: int) -> None:
                 seconds[name].append(float(wall))
                 work[name].append(float(processors))
     for name, times in seconds.items():
-        print(f"first %%merge {name:22} {Times(tuple(times))}   of the processors {Times(tuple(work[name]))}")
+        print(
+            f"first %%merge {name:22} {Times(tuple(times))}   of the processors"
+            f" {Times(tuple(work[name]))}"
+        )
 
 
 def _in_process(program: str, variables: Mapping[str, str]) -> str:
-    """Run a program in a process of its own; gives its last line. The processes that it has started end with it."""
+    """Run a program in a process of its own; gives its last line.
+
+    The processes that it has started end with it.
+    """
     done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True, env={**os.environ, **variables}
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, **variables},
     )
     return done.stdout.splitlines()[-1]
 
@@ -129,14 +152,19 @@ def transform_page(rows: int) -> None:
     operation = pa.array(np.resize([3, 3, 3, 1, 2, -1], rows).astype(np.int8))
     number = pa.array(np.resize([1, 1, 1, 2, 0, -1], rows).astype(np.int32))
     control = [pa.array(np.ones(rows, bool)), operation, number]
-    merge_row = pa.StructArray.from_arrays([*table.columns, *control], fields=list(schema.field(layout.before.merge_row).type))
+    merge_row = pa.StructArray.from_arrays(
+        [*table.columns, *control], fields=list(schema.field(layout.before.merge_row).type)
+    )
     ids = pa.array(np.arange(rows))
     arrays = [table.column(1), ids, ids, merge_row, number, pa.array(np.ones(rows, np.int8))]
     page = pa.RecordBatch.from_arrays(arrays, schema=schema)
     for paradigm in RowChangeParadigm:
         processor = create_processor(paradigm, layout, columns)
         times = timed(partial(processor.transform_page, page), 7)
-        speed = f"{rows / times.median / 1e6:6.1f} M rows/s  {page.nbytes / times.median / 1e9:5.2f} GB/s"
+        speed = (
+            f"{rows / times.median / 1e6:6.1f} M rows/s  {page.nbytes / times.median / 1e9:5.2f}"
+            " GB/s"
+        )
         print(f"transform_page {paradigm.name:28} {speed}   ({rows} rows, 6 channels)")
 
 
@@ -144,25 +172,44 @@ def main() -> None:
     """Run what is asked for; everything but the races of stores by default."""
     parser = argparse.ArgumentParser(prog="scripts/bench", description=__doc__)
     parser.add_argument(
-        "--only", choices=[*dict.fromkeys([*QUICK, "parse", *RACES, "keys", "growth", "session"])], action="append"
+        "--only",
+        choices=[*dict.fromkeys([*QUICK, "parse", *RACES, "keys", "growth", "session"])],
+        action="append",
     )
     parser.add_argument("--runs", type=int, default=5, help="warm rounds of a race (default 5)")
     parser.add_argument("--target", type=int, default=1_000_000)
     parser.add_argument("--source", type=int, default=100_000)
     parser.add_argument(
-        "--keys", help="kinds of keys, separated by commas: one for a race, all for `--only keys` if none is named"
+        "--keys",
+        help=(
+            "kinds of keys, separated by commas: one for a race, all for `--only keys` if none is"
+            " named"
+        ),
     )
-    parser.add_argument("--seed", type=int, default=1, help="where the random numbers begin (default 1)")
-    parser.add_argument("--long", action="store_true", help="a target of 100 million rows in `--only growth`")
-    parser.add_argument("--picture", type=Path, help="an SVG file for the picture of `--only growth`")
-    parser.add_argument("--statements", type=int, default=500, help="statements of a session (default 500)")
-    parser.add_argument("--among", help="the stores and engines that race, by words of their names, separated by commas")
+    parser.add_argument(
+        "--seed", type=int, default=1, help="where the random numbers begin (default 1)"
+    )
+    parser.add_argument(
+        "--long", action="store_true", help="a target of 100 million rows in `--only growth`"
+    )
+    parser.add_argument(
+        "--picture", type=Path, help="an SVG file for the picture of `--only growth`"
+    )
+    parser.add_argument(
+        "--statements", type=int, default=500, help="statements of a session (default 500)"
+    )
+    parser.add_argument(
+        "--among",
+        help="the stores and engines that race, by words of their names, separated by commas",
+    )
     chosen = parser.parse_args()
     keys = chosen.keys.split(",") if chosen.keys else []
     if unknown := [name for name in keys if name not in KINDS]:
         parser.error(f"there are no keys {', '.join(unknown)}: choose from {', '.join(KINDS)}")
     if {"delete", "update"} & set(chosen.only or ()) and not set(keys) <= set(BIGINT_KEYS):
-        parser.error(f"DELETE and UPDATE compute with the key: choose from {', '.join(BIGINT_KEYS)}")
+        parser.error(
+            f"DELETE and UPDATE compute with the key: choose from {', '.join(BIGINT_KEYS)}"
+        )
     measure(set(chosen.only or QUICK), chosen, keys)
 
 

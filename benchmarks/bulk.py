@@ -16,7 +16,10 @@ COLUMNS = "(id integer, name varchar, price decimal(10,2))"
 
 
 def bulk(runs: int) -> None:
-    """Time INSERT ... VALUES and IN of ten thousand and a hundred thousand values; reading and analysis apart."""
+    """Time INSERT ...
+
+    VALUES and IN of ten thousand and a hundred thousand values; reading and analysis apart.
+    """
     from rowmerge_nb import Engine
     from rowmerge_nb.connectors.iceberg.connector import IcebergConnector
 
@@ -45,7 +48,10 @@ def _grow(engine: Engine, begin: str, constants: Callable[[int], str], runs: int
         engine.run(text)
         total, read, analyzed = min(_timed(engine, text) for _ in range(runs))
         totals.append(total)
-        print(f"{begin:44} {size:>7} values  {total:5.2f} s, of it read {read:5.2f} s, analyzed {analyzed:5.2f} s")
+        print(
+            f"{begin:44} {size:>7} values  {total:5.2f} s, of it read {read:5.2f} s, analyzed"
+            f" {analyzed:5.2f} s"
+        )
     print(f"{begin:44} ten times the values take {totals[1] / totals[0]:4.1f} times as long")
 
 

@@ -1,4 +1,6 @@
-"""The tables of the races: N target rows; M source rows, of which 80 % match, 2 % of those delete, 20 % insert."""
+"""The tables of the races: N target rows; M source rows, of which 80 % match, 2 % of those delete,
+20 % insert.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ LATEST: Final = """(SELECT * FROM (
 GROUPED: Final = """(SELECT {keys}, max(region) AS region, max(name) AS name, max(amount) AS amount, max(updated_at) AS updated_at
   FROM source GROUP BY {keys})"""
 DEDUPLICATED: Final = {"latest": LATEST, "grouped": GROUPED}
-"""The sources of a MERGE that deduplicates its source: the latest row of each key, and a group of each key."""
+"""The sources of a MERGE that deduplicates its source: the latest row of each key, and a group of
+each key.
+"""
 VERSIONS: Final = 3
 """Rows of each key in a source that is to be deduplicated."""
 CREATE: Final = "CREATE TABLE target AS SELECT * FROM source"
@@ -71,18 +75,28 @@ class Case:
         rows = self._rows(random.permutation(numbers), "source")
         deleting = pc.equal(pc.bit_wise_and(pc.cast(rows["updated_at"], pa.int64()), 63), 0)
         return rows.set_column(
-            rows.schema.get_field_index("region"), VALUES[0], pc.if_else(deleting, pa.scalar("DEL"), rows["region"])
+            rows.schema.get_field_index("region"),
+            VALUES[0],
+            pc.if_else(deleting, pa.scalar("DEL"), rows["region"]),
         )
 
     @cached_property
     def history(self) -> pa.Table:
-        """Several versions of each of the source's rows, in random order; the latest one has the largest amount."""
+        """Several versions of each of the source's rows, in random order; the latest one has the
+        largest amount.
+        """
         rows, at = self.source, self.source.schema.get_field_index
         versions = []
         for number in range(VERSIONS):
             later = pc.add(rows["updated_at"], pa.scalar(number, pa.duration("us")))
-            more = pc.add(rows["amount"], pa.scalar(Decimal(number), pa.decimal128(12, 2))).cast(pa.decimal128(12, 2))
-            versions.append(rows.set_column(at("updated_at"), VALUES[3], later).set_column(at("amount"), VALUES[2], more))
+            more = pc.add(rows["amount"], pa.scalar(Decimal(number), pa.decimal128(12, 2))).cast(
+                pa.decimal128(12, 2)
+            )
+            versions.append(
+                rows.set_column(at("updated_at"), VALUES[3], later).set_column(
+                    at("amount"), VALUES[2], more
+                )
+            )
         order = np.random.default_rng(self.seed).permutation(rows.num_rows * VERSIONS)
         return pa.concat_tables(versions).take(pa.array(order))
 
@@ -103,15 +117,17 @@ class Case:
         """Return the MERGE of a table or query."""
         names = [field.name for field in (*self.keys.fields(), *VALUES)]
         return (
-            f"MERGE INTO target t USING {source} s ON {self.keys.on}\n"
-            "WHEN MATCHED AND s.region = 'DEL' THEN DELETE\n"
-            "WHEN MATCHED THEN UPDATE SET amount = t.amount + s.amount, name = s.name, updated_at = s.updated_at\n"
-            f"WHEN NOT MATCHED THEN INSERT ({', '.join(names)})\n"
-            f"  VALUES ({', '.join(f's.{name}' for name in names)})"
+            f"MERGE INTO target t USING {source} s ON {self.keys.on}\nWHEN MATCHED AND s.region ="
+            " 'DEL' THEN DELETE\nWHEN MATCHED THEN UPDATE SET amount = t.amount + s.amount, name ="
+            " s.name, updated_at = s.updated_at\nWHEN NOT MATCHED THEN INSERT"
+            f" ({', '.join(names)})\n  VALUES ({', '.join(f's.{name}' for name in names)})"
         )
 
     def __str__(self) -> str:
-        return f"{self.target_rows:,} target rows, {self.source_rows:,} source rows, keys {self.keys.name}"
+        return (
+            f"{self.target_rows:,} target rows, {self.source_rows:,} source rows, keys"
+            f" {self.keys.name}"
+        )
 
     def _rows(self, numbers: npt.NDArray[np.int64], side: Side) -> pa.Table:
         schema = pa.schema([*self.keys.fields(), *VALUES])
@@ -120,7 +136,9 @@ class Case:
             pa.table(
                 [
                     *self.keys.make(part, side),
-                    *_values(part, self.seed * 1000 + start // CHUNK + (500 if side == "source" else 0)),
+                    *_values(
+                        part, self.seed * 1000 + start // CHUNK + (500 if side == "source" else 0)
+                    ),
                 ],
                 schema=schema,
             )
@@ -131,22 +149,39 @@ class Case:
 
 def _values(numbers: npt.NDArray[np.int64], seed: int) -> list[pa.Array]:
     random = np.random.default_rng(seed)
-    cents = pa.array(random.integers(0, 100_000_00, len(numbers)), pa.int64()).cast(pa.decimal128(19, 0))
-    amount = pc.multiply(cents, pa.scalar(Decimal("0.01"), pa.decimal128(3, 2))).cast(pa.decimal128(12, 2))
+    cents = pa.array(random.integers(0, 100_000_00, len(numbers)), pa.int64()).cast(
+        pa.decimal128(19, 0)
+    )
+    amount = pc.multiply(cents, pa.scalar(Decimal("0.01"), pa.decimal128(3, 2))).cast(
+        pa.decimal128(12, 2)
+    )
     name = pc.binary_join_element_wise("name-", pa.array(numbers % 100_000).cast(pa.string()), "")
-    when = pa.array(1_700_000_000_000_000 + random.integers(0, 10**12, len(numbers)), pa.timestamp("us"))
+    when = pa.array(
+        1_700_000_000_000_000 + random.integers(0, 10**12, len(numbers)), pa.timestamp("us")
+    )
     region = pa.array(REGIONS).take(pa.array(numbers % len(REGIONS)))
     return [region, name, amount, when]
 
 
 def fingerprint(table: pa.Table) -> tuple[object, ...]:
-    """Return the number of rows, and the sum of a hash of each whole row: equal for all engines that did the same."""
+    """Return the number of rows, and the sum of a hash of each whole row: equal for all engines
+    that did the same.
+    """
     import duckdb
 
     fields = sorted(table.schema, key=lambda field: field.name)
-    texts = [f'epoch_us("{field.name}")' if pa.types.is_timestamp(field.type) else f'"{field.name}"::VARCHAR' for field in fields]
+    texts = [
+        (
+            f'epoch_us("{field.name}")'
+            if pa.types.is_timestamp(field.type)
+            else f'"{field.name}"::VARCHAR'
+        )
+        for field in fields
+    ]
     with duckdb.connect() as connection:
         connection.register("content", table)
-        found = connection.execute(f"SELECT count(*), sum(hash({', '.join(texts)})) FROM content").fetchone()
+        found = connection.execute(
+            f"SELECT count(*), sum(hash({', '.join(texts)})) FROM content"
+        ).fetchone()
     assert found is not None
     return found

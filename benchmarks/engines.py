@@ -1,4 +1,6 @@
-"""The other engines in the race, and this project's memory tables: each makes its tables afresh before every statement."""
+"""The other engines in the race, and this project's memory tables: each makes its tables afresh
+before every statement.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +20,14 @@ if TYPE_CHECKING:
 
     from benchmarks.data import Case
 
-Work = Literal["merge", "delete", "update", "create", "partition", "insert", "select", "latest", "grouped"]
-"""What is timed. ``latest`` and ``grouped`` are a MERGE that deduplicates its source. ``create`` and ``partition`` make the table of the source's rows, ``insert`` adds them, ``select`` is a query."""
+Work = Literal[
+    "merge", "delete", "update", "create", "partition", "insert", "select", "latest", "grouped"
+]
+"""What is timed.
+
+``latest`` and ``grouped`` are a MERGE that deduplicates its source. ``create`` and ``partition``
+make the table of the source's rows, ``insert`` adds them, ``select`` is a query.
+"""
 
 BIGINT_KEYS: Final = ("dense", "shuffled", "sparse", "sparse-sorted")
 """The kinds of keys that are one bigint, called ``id``."""
@@ -77,7 +85,9 @@ class SqlContestant(Contestant):
         """Run a query."""
 
     def statement(self, work: Work) -> str:
-        """Return the statement of a work, which is the same for all engines unless they say otherwise."""
+        """Return the statement of a work, which is the same for all engines unless they say
+        otherwise.
+        """
         statements = {"delete": DELETE, "update": UPDATE, "insert": INSERT, "create": CREATE}
         if work in DEDUPLICATED:
             return self.case.merge_from(self.case.deduplicated(work))
@@ -101,7 +111,9 @@ class RowMerge(SqlContestant):
 
     below = True
 
-    def __init__(self, trace: str = "auto", paradigm: str = "DELETE_ROW_AND_INSERT_ROW", flow: str = "merge") -> None:
+    def __init__(
+        self, trace: str = "auto", paradigm: str = "DELETE_ROW_AND_INSERT_ROW", flow: str = "merge"
+    ) -> None:
         from rowmerge_nb import Engine
 
         kind = f"{paradigm.split('_', maxsplit=1)[0].lower()}, trace {trace}"
@@ -199,7 +211,9 @@ class DuckDB(DuckDBContestant):
 
 
 class DuckDBParquet(DuckDBContestant):
-    """DuckDB that writes the source to Parquet files, parted by region if need be, and queries them."""
+    """DuckDB that writes the source to Parquet files, parted by region if need be, and queries
+    them.
+    """
 
     name = "DuckDB, Parquet files"
 
@@ -209,19 +223,27 @@ class DuckDBParquet(DuckDBContestant):
         self.connection.register("source", case.source)
         if work == "select":
             self.connection.register("target_rows", case.target)
-            self.connection.execute(f"COPY target_rows TO '{self.folder}/0.parquet' (FORMAT parquet, COMPRESSION zstd)")
+            self.connection.execute(
+                f"COPY target_rows TO '{self.folder}/0.parquet' (FORMAT parquet, COMPRESSION zstd)"
+            )
             self.connection.unregister("target_rows")
 
     def statement(self, work: Work) -> str:
         """Return the COPY that writes the files."""
         if work == "partition":
-            return f"COPY source TO '{self.folder}/parts' (FORMAT parquet, COMPRESSION zstd, PARTITION_BY (region))"
+            return (
+                f"COPY source TO '{self.folder}/parts' (FORMAT parquet, COMPRESSION zstd,"
+                " PARTITION_BY (region))"
+            )
         return f"COPY source TO '{self.folder}/0.parquet' (FORMAT parquet, COMPRESSION zstd)"
 
     def query(self, statement: str) -> pa.Table:
         """Query the files."""
         columns = ", ".join(f'"{name}"' for name in self.case.source.column_names)
-        rows = f"(SELECT {columns} FROM read_parquet('{self.folder}/**/*.parquet', hive_partitioning = true)) AS target"
+        rows = (
+            f"(SELECT {columns} FROM read_parquet('{self.folder}/**/*.parquet', hive_partitioning ="
+            " true)) AS target"
+        )
         return super().query(statement.replace("FROM target", f"FROM {rows}"))
 
 
@@ -240,7 +262,11 @@ class DeltaRs(Contestant):
         import deltalake
 
         shutil.rmtree(self.folder, ignore_errors=True)
-        self.case, self.source, self.answer = case, _with_text_for_uuid(case, case.source_of(work)), None
+        self.case, self.source, self.answer = (
+            case,
+            _with_text_for_uuid(case, case.source_of(work)),
+            None,
+        )
         if work not in {"create", "partition"}:
             deltalake.write_deltalake(str(self.folder), _with_text_for_uuid(case, case.target))
 
@@ -250,25 +276,38 @@ class DeltaRs(Contestant):
 
         if work in {"create", "partition", "insert"}:
             parted = ["region"] if work == "partition" else None
-            deltalake.write_deltalake(str(self.folder), self.source, mode="append", partition_by=parted)
+            deltalake.write_deltalake(
+                str(self.folder), self.source, mode="append", partition_by=parted
+            )
             return
         table = deltalake.DeltaTable(str(self.folder))
         if work == "merge":
             self._merge(table, self.source)
         elif work in DEDUPLICATED:
-            self._merge(table, _by_duckdb(self.case.deduplicated(work), self.source).select(self.case.source.column_names))
+            self._merge(
+                table,
+                _by_duckdb(self.case.deduplicated(work), self.source).select(
+                    self.case.source.column_names
+                ),
+            )
         elif work == "delete":
             table.delete("id % 10 = 3")
         elif work == "update":
-            table.update(updates={"amount": "amount + 1.00", "name": "'changed'"}, predicate="id % 10 = 3")
+            table.update(
+                updates={"amount": "amount + 1.00", "name": "'changed'"}, predicate="id % 10 = 3"
+            )
         else:
-            self.answer = pa.table(deltalake.QueryBuilder().register("target", table).execute(SELECT).read_all())
+            self.answer = pa.table(
+                deltalake.QueryBuilder().register("target", table).execute(SELECT).read_all()
+            )
 
     def _merge(self, table: deltalake.DeltaTable, source: pa.Table) -> None:
         columns = {name: f"s.{name}" for name in source.column_names}
         updates = {"amount": "t.amount + s.amount", "name": "s.name", "updated_at": "s.updated_at"}
         merger = table.merge(source, self.case.keys.on, source_alias="s", target_alias="t")
-        merger.when_matched_delete("s.region = 'DEL'").when_matched_update(updates).when_not_matched_insert(columns).execute()
+        merger.when_matched_delete("s.region = 'DEL'").when_matched_update(
+            updates
+        ).when_not_matched_insert(columns).execute()
 
     def content(self) -> pa.Table:
         """Read the table, or return the answer of the query."""

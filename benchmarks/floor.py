@@ -1,7 +1,9 @@
-"""The floor of the race: what the work itself takes, with Spark's tasks and Arrow, and without an engine.
+"""The floor of the race: what the work itself takes, with Spark's tasks and Arrow, and without an
+engine.
 
-A task for every processor reads its Parquet files, joins their rows with the whole source, and writes the positions of the old rows and the
-new rows; the driver inserts what nobody has matched. There is no SQL, no contract, no trace, no check for duplicates, and no commit.
+A task for every processor reads its Parquet files, joins their rows with the whole source, and
+writes the positions of the old rows and the new rows; the driver inserts what nobody has matched.
+There is no SQL, no contract, no trace, no check for duplicates, and no commit.
 """
 
 from __future__ import annotations
@@ -28,7 +30,9 @@ if TYPE_CHECKING:
     from benchmarks.engines import Work
 
     Change = Callable[[pa.Table], tuple[npt.NDArray[np.int64], pa.Table, npt.NDArray[np.int64]]]
-    """Gives of a file's rows the positions that go, the rows that come, and the source rows that were matched."""
+    """Gives of a file's rows the positions that go, the rows that come, and the source rows that
+    were matched.
+    """
 
 FILES = 8
 AMOUNT = pa.decimal128(12, 2)
@@ -58,7 +62,11 @@ class Floor(Contestant):
         self.source = source
         size = -(-target.num_rows // FILES)
         for number in range(FILES):
-            parquet.write_table(target.slice(number * size, size), self.folder / f"{number}.parquet", compression="zstd")
+            parquet.write_table(
+                target.slice(number * size, size),
+                self.folder / f"{number}.parquet",
+                compression="zstd",
+            )
         parquet.write_table(source, self.folder / "source.parquet", compression="none")
 
     def run(self, work: Work) -> None:
@@ -70,12 +78,22 @@ class Floor(Contestant):
         else:
             matched = self._in_tasks(partial(_merged, str(self.folder / "source.parquet")), None)
             alone = np.setdiff1d(np.arange(self.source.num_rows), matched)
-            parquet.write_table(self.source.take(pa.array(alone)), self.folder / "new-rest.parquet", compression="zstd")
+            parquet.write_table(
+                self.source.take(pa.array(alone)),
+                self.folder / "new-rest.parquet",
+                compression="zstd",
+            )
 
     def _in_tasks(self, change: Change, columns: list[str] | None) -> npt.NDArray[np.int64]:
         task = partial(_task, str(self.folder), self.tasks, change, columns)
-        told = self.spark.range(0, self.tasks, 1, self.tasks).mapInArrow(task, "matched binary").toArrow()
-        return np.concatenate([np.frombuffer(cell, np.int64) for cell in told["matched"].to_pylist()])
+        told = (
+            self.spark.range(0, self.tasks, 1, self.tasks)
+            .mapInArrow(task, "matched binary")
+            .toArrow()
+        )
+        return np.concatenate(
+            [np.frombuffer(cell, np.int64) for cell in told["matched"].to_pylist()]
+        )
 
     def content(self) -> pa.Table:
         """Put the files together."""
@@ -89,19 +107,33 @@ class Floor(Contestant):
 
 
 def _task(
-    folder: str, tasks: int, change: Change, columns: list[str] | None, batches: Iterable[pa.RecordBatch]
+    folder: str,
+    tasks: int,
+    change: Change,
+    columns: list[str] | None,
+    batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         for task in batch.column(0).to_pylist():
             files = range(task, FILES, tasks)
-            read = [parquet.read_table(f"{folder}/{number}.parquet", columns=columns, use_threads=False) for number in files]
+            read = [
+                parquet.read_table(f"{folder}/{number}.parquet", columns=columns, use_threads=False)
+                for number in files
+            ]
             gone, new, matched = change(pa.concat_tables(read).combine_chunks())
             first = 0
             for number, rows in zip(files, read, strict=True):
-                own = gone[np.searchsorted(gone, first) : np.searchsorted(gone, first + rows.num_rows)] - first
+                own = (
+                    gone[
+                        np.searchsorted(gone, first) : np.searchsorted(gone, first + rows.num_rows)
+                    ]
+                    - first
+                )
                 paths = pa.DictionaryArray.from_arrays(np.zeros(len(own), np.int32), [folder])
                 parquet.write_table(
-                    pa.table({"file_path": paths, "pos": own}), f"{folder}/gone-{number}.parquet", compression="zstd"
+                    pa.table({"file_path": paths, "pos": own}),
+                    f"{folder}/gone-{number}.parquet",
+                    compression="zstd",
                 )
                 first += rows.num_rows
             if new.num_rows:
@@ -109,7 +141,9 @@ def _task(
             yield pa.record_batch({"matched": pa.array([matched.tobytes()], pa.binary())})
 
 
-def _merged(path: str, rows: pa.Table) -> tuple[npt.NDArray[np.int64], pa.Table, npt.NDArray[np.int64]]:
+def _merged(
+    path: str, rows: pa.Table
+) -> tuple[npt.NDArray[np.int64], pa.Table, npt.NDArray[np.int64]]:
     source = parquet.read_table(path, use_threads=False).combine_chunks()
     # Whole numbers that lie close together: a table of all of them is the fastest there is.
     ids, keys = rows["id"].to_numpy(), source["id"].to_numpy()

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 Side = Literal["target", "source"]
 
 SCRAMBLE: Final = 6_180_339_887
-"""Multiplied by it, modulo a power of ten, different numbers stay different, since it has no factor 2 or 5."""
+"""Multiplied by it, modulo a power of ten, different numbers stay different, since it has no factor
+2 or 5.
+"""
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,9 @@ class Keys:
 
 
 def _hashes(numbers: Numbers) -> npt.NDArray[np.uint64]:
-    """Scramble 64 bits so that different numbers stay different (the end of the generator SplitMix64)."""
+    """Scramble 64 bits so that different numbers stay different (the end of the generator
+    SplitMix64).
+    """
     word = numbers.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -80,7 +84,9 @@ def _uuid_bytes(numbers: Numbers) -> npt.NDArray[np.uint8]:
 
 
 def _uuid(numbers: Numbers, _: Side) -> list[pa.Array]:
-    storage = pa.Array.from_buffers(pa.binary(16), len(numbers), [None, pa.py_buffer(_uuid_bytes(numbers))])
+    storage = pa.Array.from_buffers(
+        pa.binary(16), len(numbers), [None, pa.py_buffer(_uuid_bytes(numbers))]
+    )
     return [pa.ExtensionArray.from_storage(pa.uuid(), storage)]
 
 
@@ -90,7 +96,11 @@ def _uuid_text(numbers: Numbers, _: Side) -> list[pa.Array]:
     text = np.full((len(numbers), 36), ord("-"), np.uint8)
     text[:, [*range(8), *range(9, 13), *range(14, 18), *range(19, 23), *range(24, 36)]] = digits
     ends = np.arange(len(numbers) + 1, dtype=np.int32) * 36
-    return [pa.Array.from_buffers(pa.string(), len(numbers), [None, pa.py_buffer(ends), pa.py_buffer(text)])]
+    return [
+        pa.Array.from_buffers(
+            pa.string(), len(numbers), [None, pa.py_buffer(ends), pa.py_buffer(text)]
+        )
+    ]
 
 
 def _tenant_and_code(numbers: Numbers, _: Side) -> list[pa.Array]:
@@ -99,7 +109,11 @@ def _tenant_and_code(numbers: Numbers, _: Side) -> list[pa.Array]:
 
 def _decimal(numbers: Numbers, _: Side) -> list[pa.Array]:
     words = np.stack([_scrambled(numbers), np.zeros(len(numbers), np.int64)], axis=1)
-    return [pa.Array.from_buffers(pa.decimal128(20, 4), len(numbers), [None, pa.py_buffer(np.ascontiguousarray(words))])]
+    return [
+        pa.Array.from_buffers(
+            pa.decimal128(20, 4), len(numbers), [None, pa.py_buffer(np.ascontiguousarray(words))]
+        )
+    ]
 
 
 def _timestamp(numbers: Numbers, _: Side) -> list[pa.Array]:
@@ -142,7 +156,12 @@ KINDS: Final[Mapping[str, Keys]] = {
         Keys("decimal", {"id": pa.decimal128(20, 4)}, "t.id = s.id", _decimal),
         Keys("timestamp", {"id": pa.timestamp("us")}, "t.id = s.id", _timestamp),
         Keys("lower", {"id": pa.string()}, "lower(t.id) = lower(s.id)", _letters),
-        Keys("range", {"id": pa.int64(), "day": pa.int64()}, "t.id = s.id AND t.day BETWEEN s.day - 1 AND s.day + 1", _day),
+        Keys(
+            "range",
+            {"id": pa.int64(), "day": pa.int64()},
+            "t.id = s.id AND t.day BETWEEN s.day - 1 AND s.day + 1",
+            _day,
+        ),
     )
 }
 """By name; `dense` is the best case."""

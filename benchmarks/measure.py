@@ -37,7 +37,9 @@ class Times:
         return f"{self.median:7.3f} s  [{min(self.seconds):.3f} .. {max(self.seconds):.3f}]"
 
 
-def timed(run: Callable[[], object], runs: int, before: Callable[[], object] = lambda: None) -> Times:
+def timed(
+    run: Callable[[], object], runs: int, before: Callable[[], object] = lambda: None
+) -> Times:
     """Time some runs; what happens in ``before`` each run is not counted."""
     seconds = []
     for _ in range(runs):
@@ -49,15 +51,19 @@ def timed(run: Callable[[], object], runs: int, before: Callable[[], object] = l
 
 
 class Memory:
-    """The most memory (resident) that a contestant took meanwhile, in bytes, looked at every 50 ms where the system says it (Linux).
+    """The most memory (resident) that a contestant took meanwhile, in bytes, looked at every 50 ms
+    where the system says it (Linux).
 
-    Of this process it is what came on top of what it had before, since the race's own tables are in it.
+    Of this process it is what came on top of what it had before, since the race's own tables are in
+    it.
 
     Args:
-        below: Java and Python's workers below this process belong to the contestant; others may have started them.
+        below: Java and Python's workers below this process belong to the contestant; others may
+            have started them.
 
     Attributes:
-        most: of ``driver`` (this process), ``java``, the largest ``worker``, and of ``all`` together.
+        most: of ``driver`` (this process), ``java``, the largest ``worker``, and of ``all``
+            together.
     """
 
     def __init__(self, *, below: bool) -> None:
@@ -79,7 +85,10 @@ class Memory:
         while not self._done.wait(0.05):
             sizes = [("driver", resident(os.getpid()) - self.before)]
             if self.below:
-                sizes += [("java" if name == "java" else "worker", resident(process)) for process, name in children(os.getpid())]
+                sizes += [
+                    ("java" if name == "java" else "worker", resident(process))
+                    for process, name in children(os.getpid())
+                ]
             for kind, size in (*sizes, ("all", sum(size for _, size in sizes))):
                 self.most[kind] = max(self.most[kind], size)
 
@@ -87,13 +96,17 @@ class Memory:
 def resident(process: int) -> int:
     """Return the bytes of memory that a process holds, 0 where that cannot be seen."""
     try:
-        return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * os.sysconf(
+            "SC_PAGE_SIZE"
+        )
     except (OSError, ValueError):
         return 0
 
 
 def processor_time(process: int) -> float:
-    """Return the processor seconds of a process, of all below it, and of those below it that have ended; where the system tells (Linux)."""
+    """Return the processor seconds of a process, of all below it, and of those below it that have
+    ended; where the system tells (Linux).
+    """
     seconds = 0.0
     for number in (process, *(number for number, _ in children(process))):
         with suppress(OSError):

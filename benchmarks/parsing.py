@@ -1,4 +1,6 @@
-"""How the time of reading and understanding a statement grows with its size: ten times the size, and the ratio of the times."""
+"""How the time of reading and understanding a statement grows with its size: ten times the size,
+and the ratio of the times.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ class Tables:
     def __init__(self, columns: Sequence[tuple[str, str]]) -> None:
         self.columns = tuple(ColumnMetadata(name, parse_type(kind)) for name, kind in columns)
 
-    def resolve(self, parts: Sequence[str], version: ConnectorTableVersion | None = None) -> TableBinding:
+    def resolve(
+        self, parts: Sequence[str], version: ConnectorTableVersion | None = None
+    ) -> TableBinding:
         """Return the table of a name."""
         name = ".".join(parts)
         return TableBinding(name, "memory", ("memory", "default", name), self.columns, f"v_{name}")
@@ -130,7 +134,9 @@ class Tables:
         """There is no list of names."""
         return []
 
-    def describe(self, spark_sql: str, bindings: Sequence[TableBinding]) -> Sequence[tuple[str, Type]]:
+    def describe(
+        self, spark_sql: str, bindings: Sequence[TableBinding]
+    ) -> Sequence[tuple[str, Type]]:
         """There is no Spark to ask."""
         return []
 
@@ -142,24 +148,38 @@ def _listed(write: Callable[[int], str], between: str, count: int) -> str:
 _TEXTS: Final[dict[str, Callable[[int], str]]] = {
     "OR": lambda n: f"DELETE FROM t WHERE {_listed(lambda k: f'a = {k} AND b > {k}', ' OR ', n)}",
     "AND": lambda n: f"DELETE FROM t WHERE {_listed(lambda k: f'a + {k} <> b', ' AND ', n)}",
-    "+ and -": lambda n: f"UPDATE t SET a = a{_listed(lambda k: f' + {k}' if k % 2 else f' - {k}', '', n)}",
+    "+ and -": lambda n: (
+        f"UPDATE t SET a = a{_listed(lambda k: f' + {k}' if k % 2 else f' - {k}', '', n)}"
+    ),
     "*": lambda n: f"UPDATE t SET d = d{' * d' * n}",
     "||": lambda n: "UPDATE t SET s = s" + _listed(lambda k: f" || '{k}'", "", n),
-    "WHEN clauses": lambda n: _MERGE + _listed(lambda k: f" WHEN MATCHED AND s.b = {k} THEN UPDATE SET b = {k}", "", n),
-    "CASE": lambda n: f"SELECT CASE {_listed(lambda k: f'WHEN a = {k} THEN b + {k}', ' ', n)} END FROM t",
+    "WHEN clauses": (
+        lambda n: (
+            _MERGE
+            + _listed(lambda k: f" WHEN MATCHED AND s.b = {k} THEN UPDATE SET b = {k}", "", n)
+        )
+    ),
+    "CASE": lambda n: (
+        f"SELECT CASE {_listed(lambda k: f'WHEN a = {k} THEN b + {k}', ' ', n)} END FROM t"
+    ),
     "SELECT list": lambda n: f"SELECT {_listed(lambda k: f'a + {k} AS c{k}', ', ', n)} FROM t",
-    "WITH": lambda n: f"WITH {_listed(lambda k: f'q{k} AS (SELECT a + {k} AS x FROM t)', ', ', n)} SELECT x FROM q{n - 1}",
+    "WITH": lambda n: (
+        f"WITH {_listed(lambda k: f'q{k} AS (SELECT a + {k} AS x FROM t)', ', ', n)} SELECT x FROM"
+        f" q{n - 1}"
+    ),
     "arguments": lambda n: "SELECT concat(" + _listed(lambda k: f"'{k}'", ", ", n) + ")",
 }
 """Statements over tables of four columns, by what there is much of."""
 _WIDE: Final[dict[str, Callable[[int], str]]] = {
     "columns of SET": lambda n: f"UPDATE t SET {_listed(lambda k: f'c{k} = c{k} + 1', ', ', n)}",
     "columns of INSERT": lambda n: (
-        f"INSERT INTO t ({_listed(lambda k: f'c{k}', ', ', n)}) SELECT {_listed(lambda k: f'c{k}', ', ', n)} FROM s"
+        f"INSERT INTO t ({_listed(lambda k: f'c{k}', ', ', n)}) SELECT"
+        f" {_listed(lambda k: f'c{k}', ', ', n)} FROM s"
     ),
     "columns of MERGE": lambda n: (
-        f"MERGE INTO t USING s ON t.c0 = s.c0 WHEN MATCHED THEN UPDATE SET {_listed(lambda k: f'c{k} = s.c{k}', ', ', n)} "
-        f"WHEN NOT MATCHED THEN INSERT VALUES ({_listed(lambda k: f's.c{k}', ', ', n)})"
+        "MERGE INTO t USING s ON t.c0 = s.c0 WHEN MATCHED THEN UPDATE SET"
+        f" {_listed(lambda k: f'c{k} = s.c{k}', ', ', n)} WHEN NOT MATCHED THEN INSERT VALUES"
+        f" ({_listed(lambda k: f's.c{k}', ', ', n)})"
     ),
 }
 """Statements over tables of as many columns."""
@@ -188,7 +208,8 @@ def growth(size: int, runs: int) -> None:
     for name, seconds in _measured(size, runs):
         small, large = seconds
         print(
-            f"growth: {name:24} {size:6} {small * 1000:9.1f} ms   {size * 10:6} {large * 1000:9.1f} ms   x {large / small:5.1f}"
+            f"growth: {name:24} {size:6} {small * 1000:9.1f} ms   {size * 10:6} {large * 1000:9.1f}"
+            f" ms   x {large / small:5.1f}"
         )
 
 
@@ -207,9 +228,15 @@ def _columns(count: int) -> Tables:
 
 
 def _times(
-    tables: Callable[[int], Tables], write: Callable[[int], str], run: Callable[[str, Tables], None], size: int, runs: int
+    tables: Callable[[int], Tables],
+    write: Callable[[int], str],
+    run: Callable[[str, Tables], None],
+    size: int,
+    runs: int,
 ) -> tuple[float, float]:
-    small, large = (timed(partial(run, write(count), tables(count)), runs).best for count in (size, 10 * size))
+    small, large = (
+        timed(partial(run, write(count), tables(count)), runs).best for count in (size, 10 * size)
+    )
     return small, large
 
 

@@ -26,14 +26,18 @@ class Point:
 
 
 def draw(path: Path, lines: Mapping[str, Sequence[Point]]) -> None:
-    """Draw seconds and memory over the rows of the target, a line for each contestant, with logarithmic axes."""
+    """Draw seconds and memory over the rows of the target, a line for each contestant, with
+    logarithmic axes.
+    """
     import matplotlib as mpl
 
     mpl.use("svg")
     from matplotlib import pyplot as plt
 
     # Text stays text, and the same figures give the same file.
-    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "growth", "font.family": "sans-serif"}):
+    with mpl.rc_context(
+        {"svg.fonttype": "none", "svg.hashsalt": "growth", "font.family": "sans-serif"}
+    ):
         figure, (times, sizes) = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")
         for name, points in lines.items():
             rows = [point.rows for point in points]
@@ -43,6 +47,8 @@ def draw(path: Path, lines: Mapping[str, Sequence[Point]]) -> None:
         sizes.set(xlabel="rows of the target", ylabel="MB", title="memory beside the tables")
         for axes in (times, sizes):
             axes.grid(which="major", alpha=0.3)
-        figure.legend(*times.get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False)
+        figure.legend(
+            *times.get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False
+        )
         figure.savefig(path, metadata={"Date": None}, facecolor="white")
         plt.close(figure)

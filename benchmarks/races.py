@@ -61,7 +61,13 @@ class Race:
 
 
 def _memory(_: ExitStack) -> list[Contestant]:
-    return [DeltaRs(), DuckDB(), RowMerge(), RowMerge(trace="off"), RowMerge(paradigm="CHANGE_ONLY_UPDATED_COLUMNS")]
+    return [
+        DeltaRs(),
+        DuckDB(),
+        RowMerge(),
+        RowMerge(trace="off"),
+        RowMerge(paradigm="CHANGE_ONLY_UPDATED_COLUMNS"),
+    ]
 
 
 def _all_stores(stack: ExitStack) -> list[Contestant]:
@@ -74,7 +80,9 @@ def _all_stores(stack: ExitStack) -> list[Contestant]:
 def _both_flows(stack: ExitStack) -> list[Contestant]:
     dsn = postgresql(stack)
     own: list[Contestant] = [PostgreSQL(dsn)] if dsn else []
-    both = [Store(store, flow=flow) for store in ("hive", "sqlite") for flow in ("merge", "updatable")]
+    both = [
+        Store(store, flow=flow) for store in ("hive", "sqlite") for flow in ("merge", "updatable")
+    ]
     return [
         DeltaRs(),
         DuckDB(),
@@ -93,11 +101,24 @@ def _keyed(_: ExitStack) -> list[Contestant]:
 
 
 def _loading(_: ExitStack) -> list[Contestant]:
-    return [DeltaRs(), DuckDB(), RowMerge(), Store("hive"), Store("hive", codec="ZSTD"), Store("iceberg")]
+    return [
+        DeltaRs(),
+        DuckDB(),
+        RowMerge(),
+        Store("hive"),
+        Store("hive", codec="ZSTD"),
+        Store("iceberg"),
+    ]
 
 
 def _parted(_: ExitStack) -> list[Contestant]:
-    return [DeltaRs(), DuckDBParquet(), Store("hive"), Store("hive", codec="ZSTD"), Store("iceberg")]
+    return [
+        DeltaRs(),
+        DuckDBParquet(),
+        Store("hive"),
+        Store("hive", codec="ZSTD"),
+        Store("iceberg"),
+    ]
 
 
 def _reading(_: ExitStack) -> list[Contestant]:
@@ -134,7 +155,8 @@ def race(known: Race, case: Case, runs: int, among: Sequence[str]) -> dict[str, 
         contestants = [
             c
             for c in known.contestants(stack)
-            if (not among or any(word in c.name.lower() for word in among)) and (c.keys is None or case.keys.name in c.keys)
+            if (not among or any(word in c.name.lower() for word in among))
+            and (c.keys is None or case.keys.name in c.keys)
         ]
         laps = {c.name: Lap() for c in contestants}
         fingerprints = {}
@@ -149,18 +171,28 @@ def race(known: Race, case: Case, runs: int, among: Sequence[str]) -> dict[str, 
             contestant.close()
     if len(set(fingerprints.values())) != 1:
         sys.exit(f"The engines disagree: {fingerprints}")
-    print(f"\n{known.statement}: {case}; {runs} warm rounds; all give {next(iter(fingerprints.values()))}")
-    _print(laps, case.source_rows if known.work in {"create", "partition", "insert"} else case.target_rows)
+    print(
+        f"\n{known.statement}: {case}; {runs} warm rounds; all give"
+        f" {next(iter(fingerprints.values()))}"
+    )
+    _print(
+        laps,
+        case.source_rows if known.work in {"create", "partition", "insert"} else case.target_rows,
+    )
     return laps
 
 
 GROWTH = ((100_000, 100_000), (1_000_000, 100_000), (10_000_000, 100_000), (100_000, 10_000))
 LARGE = ((1_000_000, 1_000_000), (10_000_000, 1_000_000), (40_000_000, 1_000_000))
 HUGE = (100_000_000, 1_000_000)
-"""Rows of target and source: a source that stays, then one of a million rows, and what is raced with `--long` alone."""
+"""Rows of target and source: a source that stays, then one of a million rows, and what is raced
+with `--long` alone.
+"""
 
 
-def growing(case: Case, runs: int, among: Sequence[str], *, long: bool, picture: Path | None) -> None:
+def growing(
+    case: Case, runs: int, among: Sequence[str], *, long: bool, picture: Path | None
+) -> None:
     """Race MERGE at several sizes, and print how time and memory grow.
 
     Args:
@@ -171,15 +203,25 @@ def growing(case: Case, runs: int, among: Sequence[str], *, long: bool, picture:
         picture: an SVG file, into which the growth with a source of a million rows is drawn.
     """
     large = (*LARGE, *([HUGE] if long else []))
-    races = {size: race(KEYED, Case(*size, case.keys, case.seed), runs, among) for size in (*GROWTH, *large)}
-    _table({f"{target:,} target rows, {source:,} source rows": laps for (target, source), laps in races.items()})
+    races = {
+        size: race(KEYED, Case(*size, case.keys, case.seed), runs, among)
+        for size in (*GROWTH, *large)
+    }
+    _table(
+        {
+            f"{target:,} target rows, {source:,} source rows": laps
+            for (target, source), laps in races.items()
+        }
+    )
     if picture is not None:
         names = dict.fromkeys(name for size in large for name in races[size])
         draw(
             picture,
             {
                 name: [
-                    Point(size[0], laps[name].best, laps[name].memory["all"]) for size in large if name in (laps := races[size])
+                    Point(size[0], laps[name].best, laps[name].memory["all"])
+                    for size in large
+                    if name in (laps := races[size])
                 ]
                 for name in names
             },
@@ -188,11 +230,20 @@ def growing(case: Case, runs: int, among: Sequence[str], *, long: bool, picture:
 
 def by_keys(case: Case, names: Sequence[str], runs: int, among: Sequence[str]) -> None:
     """Race MERGE by several kinds of keys, and print a table of all; arguments as those of `race`."""
-    _table({name: race(KEYED, Case(case.target_rows, case.source_rows, KINDS[name], case.seed), runs, among) for name in names})
+    _table(
+        {
+            name: race(
+                KEYED, Case(case.target_rows, case.source_rows, KINDS[name], case.seed), runs, among
+            )
+            for name in names
+        }
+    )
 
 
 def stage(runs: int) -> None:
-    """Time one stage of Spark's that does nothing, in all tasks: what a query takes at least that does not run in the driver."""
+    """Time one stage of Spark's that does nothing, in all tasks: what a query takes at least that
+    does not run in the driver.
+    """
     from rowmerge_nb.engine.spark.spark_session import create_session
 
     spark = create_session()
@@ -205,10 +256,13 @@ def stage(runs: int) -> None:
 
 
 def _table(races: Mapping[str, Mapping[str, Lap]]) -> None:
-    """Print a line for each race: the fastest warm round of each contestant, and how it compares with delta-rs."""
+    """Print a line for each race: the fastest warm round of each contestant, and how it compares
+    with delta-rs.
+    """
     names = [*dict.fromkeys(name for laps in races.values() for name in laps)]
     print(
-        "\nSeconds of the fastest warm round, in brackets as a multiple of delta-rs; memory of driver, Java, largest worker, all together (MB)"
+        "\nSeconds of the fastest warm round, in brackets as a multiple of delta-rs; memory of"
+        " driver, Java, largest worker, all together (MB)"
     )
     for title, laps in races.items():
         print(title)
@@ -226,7 +280,9 @@ def _run(contestant: Contestant, lap: Lap, work: Work) -> None:
         contestant.run(work)
         lap.seconds.append(time.perf_counter() - started)
     after = contestant.files()
-    changed = {path: size - before.get(path, 0) for path, size in after.items() if size != before.get(path)}
+    changed = {
+        path: size - before.get(path, 0) for path, size in after.items() if size != before.get(path)
+    }
     lap.files, lap.written, lap.memory = len(changed), sum(changed.values()), memory.most
 
 
@@ -234,7 +290,10 @@ def _print(laps: dict[str, Lap], rows: int) -> None:
     base = Times(tuple(laps[DeltaRs.name].seconds[1:])).median if DeltaRs.name in laps else None
     duck = Times(tuple(laps[DuckDB.name].seconds[1:])).median if DuckDB.name in laps else None
     floor = Times(tuple(laps[Floor.name].seconds[1:])).median if Floor.name in laps else None
-    head = f"{'engine':46} {'first':>7}  {'warm median [min .. max]':28} {'x delta-rs':>10} {'x DuckDB':>8} {'x floor':>7} {'rows/s':>8}"
+    head = (
+        f"{'engine':46} {'first':>7}  {'warm median [min .. max]':28} {'x delta-rs':>10}"
+        f" {'x DuckDB':>8} {'x floor':>7} {'rows/s':>8}"
+    )
     print(f"{head}  {'files':>5} {'MB':>7}  memory: driver, Java, worker, all (MB)")
     for name, lap in laps.items():
         first, *warm = lap.seconds
@@ -243,5 +302,6 @@ def _print(laps: dict[str, Lap], rows: int) -> None:
         speed = f"{rows / times.median / 1e6:.1f} M"
         files = f"{lap.files:5} {lap.written / MEGABYTE:7.1f}" if lap.files else f"{'':13}"
         print(
-            f"{name:46} {first:7.3f}  {times!s:28} {ratios[0]:>10} {ratios[1]:>8} {ratios[2]:>7} {speed:>8}  {files}  {lap.megabytes}"
+            f"{name:46} {first:7.3f}  {times!s:28} {ratios[0]:>10} {ratios[1]:>8} {ratios[2]:>7}"
+            f" {speed:>8}  {files}  {lap.megabytes}"
         )

@@ -1,4 +1,6 @@
-"""A long session: many small statements over several stores in one process, and what of the machine it holds meanwhile."""
+"""A long session: many small statements over several stores in one process, and what of the machine
+it holds meanwhile.
+"""
 
 from __future__ import annotations
 
@@ -27,8 +29,9 @@ KEYED: Final = {"sqlite": " WITH (primary_key = ARRAY['id'])"}
 ROUND: Final = (
     "INSERT INTO {table} VALUES ({new}, 'new', 1.0)",
     (
-        "MERGE INTO {table} t USING (VALUES (1, 'one'), ({new}, 'two')) s (id, name) ON t.id = s.id "
-        "WHEN MATCHED THEN UPDATE SET name = s.name, amount = t.amount + 1 WHEN NOT MATCHED THEN INSERT (id, name) VALUES (s.id, s.name)"
+        "MERGE INTO {table} t USING (VALUES (1, 'one'), ({new}, 'two')) s (id, name) ON t.id = s.id"
+        " WHEN MATCHED THEN UPDATE SET name = s.name, amount = t.amount + 1 WHEN NOT MATCHED THEN"
+        " INSERT (id, name) VALUES (s.id, s.name)"
     ),
     "UPDATE {table} SET amount = amount + 1 WHERE id = 2",
     "DELETE FROM {table} WHERE id = {new}",
@@ -94,14 +97,18 @@ class Held:
     def row(self) -> str:
         """Return the numbers under `TITLES`."""
         numbers = (getattr(self, name) for name in self.__dataclass_fields__)
-        return "".join(f"{number:>{len(title) + 2}}" for number, title in zip(numbers, self.TITLES, strict=True))
+        return "".join(
+            f"{number:>{len(title) + 2}}"
+            for number, title in zip(numbers, self.TITLES, strict=True)
+        )
 
 
 def session(statements: int) -> None:
-    """Run small statements over four stores, and print what is held and how long one takes, as the session goes on.
+    """Run small statements over four stores, and print what is held and how long one takes, as the
+    session goes on.
 
-    Temporary files are those of the whole session but for the tables; an Iceberg table keeps its former snapshots, and a Hive table is
-    compacted after every hundred statements, as its users do.
+    Temporary files are those of the whole session but for the tables; an Iceberg table keeps its
+    former snapshots, and a Hive table is compacted after every hundred statements, as its users do.
     """
     with ExitStack() as stack:
         temporary = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="session-")))
@@ -110,7 +117,11 @@ def session(statements: int) -> None:
         stack.callback(setattr, tempfile, "tempdir", before)
         engine = stack.enter_context(_engine(tables))
         times: dict[str, list[float]] = {store: [] for store in STORES}
-        print("statement" + "".join(f"  {title}" for title in Held.TITLES) + "".join(f"  {store:>8}" for store in STORES))
+        print(
+            "statement"
+            + "".join(f"  {title}" for title in Held.TITLES)
+            + "".join(f"  {store:>8}" for store in STORES)
+        )
         for number, (store, sql) in enumerate(_statements(), 1):
             began = time.perf_counter()
             result = engine.run(sql)
@@ -120,7 +131,9 @@ def session(statements: int) -> None:
                 for compacted, call in COMPACTED.items():
                     engine.run(call.format(store=compacted))
             if number == 50 or number % 100 == 0:
-                latest = "".join(f"{Times(tuple(times[name][-WINDOW:])).median:>8.3f} s" for name in STORES)
+                latest = "".join(
+                    f"{Times(tuple(times[name][-WINDOW:])).median:>8.3f} s" for name in STORES
+                )
                 print(f"{number:>9}{Held.now(engine.spark, temporary).row()}{latest}", flush=True)
             if number == statements:
                 return
@@ -136,7 +149,9 @@ def _engine(folder: Path) -> Engine:
     for store in STORES:
         columns = "(id bigint NOT NULL, name varchar, amount decimal(12,2))"
         engine.run(f"CREATE TABLE {_table(store)} {columns}{KEYED.get(store, '')}")
-        engine.run(f"INSERT INTO {_table(store)} VALUES (1, 'a', 1.0), (2, 'b', 2.0), (3, 'c', 3.0)")
+        engine.run(
+            f"INSERT INTO {_table(store)} VALUES (1, 'a', 1.0), (2, 'b', 2.0), (3, 'c', 3.0)"
+        )
     return engine
 
 
@@ -152,7 +167,8 @@ def _table(store: str) -> str:
 
 
 def engines(times: int) -> None:
-    """Open and close two engines in one process again and again, and print what is left after the first time and after the last.
+    """Open and close two engines in one process again and again, and print what is left after the
+    first time and after the last.
 
     A third engine stays open, so that Spark does, whose start would hide all else.
     """
@@ -166,7 +182,11 @@ def engines(times: int) -> None:
         kept.run("SELECT 1")
         print("opened   " + "".join(f"  {title}" for title in Held.TITLES))
         for number in range(1, times + 1):
-            with tempfile.TemporaryDirectory(prefix="tables-") as tables, _engine(Path(tables)) as one, rm.Engine() as other:
+            with (
+                tempfile.TemporaryDirectory(prefix="tables-") as tables,
+                _engine(Path(tables)) as one,
+                rm.Engine() as other,
+            ):
                 other.run("CREATE TABLE t AS SELECT 1 a")
                 one.run(f"SELECT count(*) FROM {_table('iceberg')}")
             if number in {1, times // 2, times}:

@@ -1,6 +1,8 @@
-"""Spark with another table format, in a process and an environment of its own: tables and statements come in as lines of JSON.
+"""Spark with another table format, in a process and an environment of its own: tables and
+statements come in as lines of JSON.
 
-Nothing of this project is imported here. Run by `benchmarks.spark_peers` as ``python spark_peer.py FORMAT FOLDER JARS``.
+Nothing of this project is imported here. Run by `benchmarks.spark_peers` as ``python spark_peer.py
+FORMAT FOLDER JARS``.
 """
 
 from __future__ import annotations
@@ -23,9 +25,15 @@ CATALOGS = {
     },
 }
 MADE = {
-    "iceberg": "CREATE TABLE lake.d.target USING iceberg TBLPROPERTIES ('format-version'='2', 'write.merge.mode'='merge-on-read',"
-    " 'write.delete.mode'='merge-on-read') AS SELECT * FROM loading",
-    "delta": "CREATE TABLE target USING delta TBLPROPERTIES ('delta.enableDeletionVectors'='true') AS SELECT * FROM loading",
+    "iceberg": (
+        "CREATE TABLE lake.d.target USING iceberg TBLPROPERTIES ('format-version'='2',"
+        " 'write.merge.mode'='merge-on-read', 'write.delete.mode'='merge-on-read') AS SELECT * FROM"
+        " loading"
+    ),
+    "delta": (
+        "CREATE TABLE target USING delta TBLPROPERTIES ('delta.enableDeletionVectors'='true') AS"
+        " SELECT * FROM loading"
+    ),
 }
 
 
@@ -34,8 +42,14 @@ def main() -> None:
     form, folder, jars = sys.argv[1:]
     from pyspark.sql import SparkSession
 
-    builder = SparkSession.builder.master("local[2]").config("spark.jars", jars).config("spark.ui.enabled", "false")
-    builder = builder.config("spark.driver.memory", "4g").config("spark.sql.shuffle.partitions", "4")
+    builder = (
+        SparkSession.builder.master("local[2]")
+        .config("spark.jars", jars)
+        .config("spark.ui.enabled", "false")
+    )
+    builder = builder.config("spark.driver.memory", "4g").config(
+        "spark.sql.shuffle.partitions", "4"
+    )
     builder = builder.config("spark.sql.warehouse.dir", f"{folder}/spark").config(
         "spark.sql.catalog.lake.warehouse", f"{folder}/lake"
     )
@@ -54,7 +68,11 @@ def main() -> None:
             spark.sql(MADE[form])
             spark.read.parquet(told["source"]).createOrReplaceTempView("source")
         elif "run" in told:
-            spark.sql(told["run"].replace("INTO target", f"INTO {name}").replace("FROM target", f"FROM {name}")).collect()
+            spark.sql(
+                told["run"]
+                .replace("INTO target", f"INTO {name}")
+                .replace("FROM target", f"FROM {name}")
+            ).collect()
         else:
             spark.table(name).coalesce(1).write.mode("overwrite").parquet(told["content"])
         answer({"seconds": time.perf_counter() - started})

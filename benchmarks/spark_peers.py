@@ -1,7 +1,8 @@
-"""Spark with Iceberg's and Delta's own libraries in the race, where the machine has them: they need a Spark that they were made for.
+"""Spark with Iceberg's and Delta's own libraries in the race, where the machine has them: they need
+a Spark that they were made for.
 
-ROWMERGE_ICEBERG_PYTHON names a Python with PySpark 4.1, ROWMERGE_ICEBERG_JAR Iceberg's runtime for it, ROWMERGE_DELTA_JARS Delta's jars,
-separated by commas.
+ROWMERGE_ICEBERG_PYTHON names a Python with PySpark 4.1, ROWMERGE_ICEBERG_JAR Iceberg's runtime for
+it, ROWMERGE_DELTA_JARS Delta's jars, separated by commas.
 """
 
 from __future__ import annotations
@@ -28,7 +29,10 @@ if TYPE_CHECKING:
 def spark_peers() -> list[Contestant]:
     """Return the contestants whose libraries are named."""
     python = os.environ.get("ROWMERGE_ICEBERG_PYTHON")
-    jars = {"iceberg": os.environ.get("ROWMERGE_ICEBERG_JAR"), "delta": os.environ.get("ROWMERGE_DELTA_JARS")}
+    jars = {
+        "iceberg": os.environ.get("ROWMERGE_ICEBERG_JAR"),
+        "delta": os.environ.get("ROWMERGE_DELTA_JARS"),
+    }
     return [SparkPeer(form, python, named) for form, named in jars.items() if python and named]
 
 
@@ -43,7 +47,13 @@ class SparkPeer(SqlContestant):
         words = {"iceberg": "Iceberg v2, merge-on-read", "delta": "Delta, deletion vectors"}
         self.name = f"Spark + {words[form]}"
         self.folder = Path(tempfile.mkdtemp())
-        self._command = [python, str(Path(__file__).with_name("spark_peer.py")), form, str(self.folder), jars]
+        self._command = [
+            python,
+            str(Path(__file__).with_name("spark_peer.py")),
+            form,
+            str(self.folder),
+            jars,
+        ]
         self._process: subprocess.Popen[str] | None = None
 
     def prepare(self, case: Case, work: Work) -> None:
@@ -51,9 +61,18 @@ class SparkPeer(SqlContestant):
         assert work in {"merge", "delete", "update"}, "the other Spark has no other work"
         self.case = case
         if self._process is None:
-            clean = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "SPARK"))}
+            clean = {
+                key: value
+                for key, value in os.environ.items()
+                if not key.startswith(("PYTHON", "SPARK"))
+            }
             self._process = subprocess.Popen(
-                self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=clean
+                self._command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                text=True,
+                env=clean,
             )
             self._answer()
         paths = {name: str(self.folder / f"{name}.parquet") for name in ("target", "source")}

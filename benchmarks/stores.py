@@ -22,7 +22,10 @@ if TYPE_CHECKING:
     from rowmerge_nb import Engine, Result
 
 SCHEMAS = {"hive": "default", "iceberg": "default", "sqlite": "main", "postgresql": "public"}
-KEYED = "(id bigint NOT NULL, region varchar, name varchar, amount decimal(12,2), updated_at timestamp(6)) WITH (primary_key = ARRAY['id'])"
+KEYED = (
+    "(id bigint NOT NULL, region varchar, name varchar, amount decimal(12,2), updated_at"
+    " timestamp(6)) WITH (primary_key = ARRAY['id'])"
+)
 
 
 def postgresql(stack: ExitStack) -> str:
@@ -52,7 +55,14 @@ class Store(SqlContestant):
 
     below = True
 
-    def __init__(self, store: str, dsn: str = "", flow: str = "merge", trace: str = "auto", codec: str = "GZIP") -> None:
+    def __init__(
+        self,
+        store: str,
+        dsn: str = "",
+        flow: str = "merge",
+        trace: str = "auto",
+        codec: str = "GZIP",
+    ) -> None:
         self.name = (
             f"rowmerge_nb {store}"
             + ("" if flow == "merge" else ", flow updatable")
@@ -63,7 +73,9 @@ class Store(SqlContestant):
         self.table = f"{store}.{SCHEMAS[store]}.target"
         self.engine: Engine | None = None
         self.folder = Path(tempfile.mkdtemp()) if store != "postgresql" else None
-        self.keys = {"iceberg": None, "hive": tuple(name for name in KINDS if name != "uuid")}.get(store, BIGINT_KEYS)
+        self.keys = {"iceberg": None, "hive": tuple(name for name in KINDS if name != "uuid")}.get(
+            store, BIGINT_KEYS
+        )
 
     def prepare(self, case: Case, work: Work) -> None:
         """Make a new store with the target, by this project's own INSERT."""
@@ -93,9 +105,14 @@ class Store(SqlContestant):
         if work != "partition":
             return super().statement(work)
         if self.store == "iceberg":
-            return "CREATE TABLE target WITH (partitioning = ARRAY['region']) AS SELECT * FROM source"
+            return (
+                "CREATE TABLE target WITH (partitioning = ARRAY['region']) AS SELECT * FROM source"
+            )
         columns = [name for name in self.case.source.column_names if name != "region"]
-        return f"CREATE TABLE target WITH (partitioned_by = ARRAY['region']) AS SELECT {', '.join(columns)}, region FROM source"
+        return (
+            "CREATE TABLE target WITH (partitioned_by = ARRAY['region']) AS SELECT"
+            f" {', '.join(columns)}, region FROM source"
+        )
 
     def _connector(self) -> Any:
         import rowmerge_nb as rm
@@ -167,10 +184,14 @@ class PostgreSQL(SqlContestant):
         # Decimals go in as text, which the driver can send.
         sent = rows.set_column(3, "amount", rows.column("amount").cast("string"))
         cursor.execute(
-            f"CREATE TABLE {name} (id bigint, region text, name text, amount numeric(12,2), updated_at timestamp{constraint})"
+            f"CREATE TABLE {name} (id bigint, region text, name text, amount numeric(12,2),"
+            f" updated_at timestamp{constraint})"
         )
         cursor.adbc_ingest(f"{name}_loading", sent, mode="create")
-        cursor.execute(f"INSERT INTO {name} SELECT id, region, name, amount::numeric, updated_at FROM {name}_loading")
+        cursor.execute(
+            f"INSERT INTO {name} SELECT id, region, name, amount::numeric, updated_at FROM"
+            f" {name}_loading"
+        )
         cursor.execute(f"DROP TABLE {name}_loading")
 
     def statement(self, work: Work) -> str:

@@ -1,10 +1,13 @@
-"""Trials of the audit: random statements executed by another implementation, and deliberate mutations of their results.
+"""Trials of the audit: random statements executed by another implementation, and deliberate
+mutations of their results.
 
-``python -m proof.audit --by frames --statements 200 --mutations 50`` runs them. The other implementation is DuckDB, or the oracle if DuckDB
-cannot express the statement; neither shares code with the engine. Results are passed as Arrow tables, or committed to an Iceberg table
-by pyiceberg. With ``--by spark``, Spark executes and commits by Iceberg's own library.
+``python -m proof.audit --by frames --statements 200 --mutations 50`` runs them. The other
+implementation is DuckDB, or the oracle if DuckDB cannot express the statement; neither shares code
+with the engine. Results are passed as Arrow tables, or committed to an Iceberg table by pyiceberg.
+With ``--by spark``, Spark executes and commits by Iceberg's own library.
 
-The audit must agree with a result. It must find every mutation and name the row, and every deviation of Spark from the oracle.
+The audit must agree with a result. It must find every mutation and name the row, and every
+deviation of Spark from the oracle.
 """
 
 from __future__ import annotations
@@ -39,7 +42,12 @@ if TYPE_CHECKING:
 __all__ = ["MUTATIONS", "Committed", "Mutation", "Trials", "main", "trials"]
 
 Rows = list["Row"]
-_NUMBERS: Final[dict[str, Any]] = {"integer": int, "bigint": int, "double": float, "decimal": Decimal}
+_NUMBERS: Final[dict[str, Any]] = {
+    "integer": int,
+    "bigint": int,
+    "double": float,
+    "decimal": Decimal,
+}
 
 
 @dataclass
@@ -69,11 +77,13 @@ class Trials:
         """Return the summary in one line."""
         by = ", ".join(f"{name} {count}" for name, count in sorted(self.by.items()))
         kinds = ", ".join(f"{name} {count}" for name, count in sorted(self.found.items()))
-        deviations = f"{len(self.differing)} are executed otherwise and told so, " if self.differing else ""
+        deviations = (
+            f"{len(self.differing)} are executed otherwise and told so, " if self.differing else ""
+        )
         return (
-            f"{self.by.total()} statements ({by}) in {self.seconds:.0f} s: {self.agreed} agree, {deviations}"
-            f"{len(self.false_alarms)} false alarms, "
-            f"{self.passed_over} passed over; {self.found.total()} mutations found ({kinds}), {len(self.missed)} missed."
+            f"{self.by.total()} statements ({by}) in {self.seconds:.0f} s: {self.agreed} agree,"
+            f" {deviations}{len(self.false_alarms)} false alarms, {self.passed_over} passed over;"
+            f" {self.found.total()} mutations found ({kinds}), {len(self.missed)} missed."
         )
 
 
@@ -95,7 +105,8 @@ def trials(
         mutations: the number of mutations, of the first statements with rows.
         seed: the series of statements.
         committer: commits results; None for Arrow tables.
-        executed: returns the implementation and the rows of a statement, or None if it fails; None for DuckDB, or the oracle.
+        executed: returns the implementation and the rows of a statement, or None if it fails; None
+            for DuckDB, or the oracle.
         progress: called after every statement.
     """
     result, duck, started = Trials(), DuckDB(), time.monotonic()
@@ -191,20 +202,35 @@ class Committed:
 
     def row_doubled(self) -> Mutation | None:
         """Duplicate a row."""
-        return Mutation([*self.rows, row := self.random.choice(self.rows)], (row,)) if self.rows else None
+        return (
+            Mutation([*self.rows, row := self.random.choice(self.rows)], (row,))
+            if self.rows
+            else None
+        )
 
     def value_changed(self) -> Mutation | None:
         """Change a number."""
-        columns = [at for at, column in enumerate(self.scenario.target.columns) if column.type.base in _NUMBERS]
+        columns = [
+            at
+            for at, column in enumerate(self.scenario.target.columns)
+            if column.type.base in _NUMBERS
+        ]
         if not self.rows or not columns:
             return None
         at, column = self.random.randrange(len(self.rows)), self.random.choice(columns)
         number_type = _NUMBERS[self.scenario.target.columns[column].type.base]
-        return self._other_value(at, column, number_type(1) if self.rows[at][column] != 1 else number_type(2))
+        return self._other_value(
+            at, column, number_type(1) if self.rows[at][column] != 1 else number_type(2)
+        )
 
     def other_case(self) -> Mutation | None:
         """Change the case of a text."""
-        texts = [(at, column, value) for at, row in enumerate(self.rows) for column, value in enumerate(row) if _has_case(value)]
+        texts = [
+            (at, column, value)
+            for at, row in enumerate(self.rows)
+            for column, value in enumerate(row)
+            if _has_case(value)
+        ]
         if not texts:
             return None
         at, column, value = self.random.choice(texts)
@@ -228,7 +254,10 @@ class Committed:
         statement = self.scenario.statement
         if not isinstance(statement, MergeStatement) or len(statement.clauses) < 2:
             return None
-        other = predict(replace(self.scenario, statement=replace(statement, clauses=statement.clauses[:-1])), "standard")
+        other = predict(
+            replace(self.scenario, statement=replace(statement, clauses=statement.clauses[:-1])),
+            "standard",
+        )
         if other.rows is None:
             return None
         return _as_others(self.rows, [row for row, count in other.rows for _ in range(count)])
@@ -241,7 +270,12 @@ class Committed:
 
     def keys_swapped(self) -> Mutation | None:
         """Swap the first values of two rows."""
-        pairs = [(one, other) for one in self.rows for other in self.rows if one[0] != other[0] and one[1:] != other[1:]]
+        pairs = [
+            (one, other)
+            for one in self.rows
+            for other in self.rows
+            if one[0] != other[0] and one[1:] != other[1:]
+        ]
         if not pairs:
             return None
         one, other = self.random.choice(pairs)
@@ -277,13 +311,19 @@ MUTATIONS: Final = (
 """The mutations: methods of `Committed`."""
 
 
-def _mutate(audited: Callable[[Rows], Audit], committed: Committed, number: int, result: Trials) -> None:
+def _mutate(
+    audited: Callable[[Rows], Audit], committed: Committed, number: int, result: Trials
+) -> None:
     for name in committed.random.sample(MUTATIONS, len(MUTATIONS)):
         mutation: Mutation | None = getattr(committed, name)()
         if mutation is None or Counter(mutation.rows) == Counter(committed.rows):
             continue
         audit = audited(mutation.rows)
-        reported = {_text(row.values()) for audited_row in audit.rows for row in (*audited_row.missing, *audited_row.unexpected)}
+        reported = {
+            _text(row.values())
+            for audited_row in audit.rows
+            for row in (*audited_row.missing, *audited_row.unexpected)
+        }
         if not audit.agrees and all(_text(row) in reported for row in mutation.wrong):
             result.found[name] += 1
         else:
@@ -310,12 +350,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from rowmerge_nb.engine.engine import Engine
 
     parser = argparse.ArgumentParser(
-        prog="python -m proof.audit", description="Audits random statements, and mutations of what they leave."
+        prog="python -m proof.audit",
+        description="Audits random statements, and mutations of what they leave.",
     )
-    parser.add_argument("--by", choices=list(CATALOGS), default="frames", help="who commits what they leave (%(default)s)")
-    parser.add_argument("--statements", type=int, default=200, metavar="N", help="how many statements (%(default)s)")
-    parser.add_argument("--mutations", type=int, default=50, metavar="N", help="how many mutations (%(default)s)")
-    parser.add_argument("--seed", type=int, default=1, help="the series of statements (%(default)s)")
+    parser.add_argument(
+        "--by",
+        choices=list(CATALOGS),
+        default="frames",
+        help="who commits what they leave (%(default)s)",
+    )
+    parser.add_argument(
+        "--statements", type=int, default=200, metavar="N", help="how many statements (%(default)s)"
+    )
+    parser.add_argument(
+        "--mutations", type=int, default=50, metavar="N", help="how many mutations (%(default)s)"
+    )
+    parser.add_argument(
+        "--seed", type=int, default=1, help="the series of statements (%(default)s)"
+    )
     options = parser.parse_args(arguments)
     with Engine(cores=2, catalog=CATALOGS[options.by]) as engine, TemporaryDirectory() as warehouse:
         committer: Committer = Frames()
@@ -330,7 +382,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         executed = committer.executed if isinstance(committer, SparkIceberg) else None
         with closing(committer):
             result = trials(
-                engine, options.statements, options.mutations, seed=options.seed, committer=committer, executed=executed
+                engine,
+                options.statements,
+                options.mutations,
+                seed=options.seed,
+                committer=committer,
+                executed=executed,
             )
     for text in _failures(result):
         print(text, end="\n\n", file=sys.stderr)

@@ -39,7 +39,8 @@ class Verdict:
         outcome: the engine's outcome.
         differences: the differences; empty on success.
         agreed: the references with the same outcome.
-        passed_over: the references that cannot express the scenario, or follow another rule for duplicates.
+        passed_over: the references that cannot express the scenario, or follow another rule for
+            duplicates.
     """
 
     outcome: Outcome
@@ -102,7 +103,9 @@ def compare(got: Outcome, want: Outcome, possible: frozenset[str] = frozenset())
     'rows (1,) are here only; rows (2,) are missing'
     """
     if got.errors or want.errors:
-        if got.errors & want.errors or (got.errors and want.errors and got.errors | want.errors <= possible):
+        if got.errors & want.errors or (
+            got.errors and want.errors and got.errors | want.errors <= possible
+        ):
             return ""
         message = f" ({got.message})" if got.message else ""
         return f"it ended with {_ending(got)}{message}, and was to end with {_ending(want)}"
@@ -126,4 +129,6 @@ def _rows(ours: frozenset[tuple[Row, int]], theirs: frozenset[tuple[Row, int]]) 
     """Describe rows that the first multiset has more often than the second."""
     rest = dict(theirs)
     more = [(row, count - rest.get(row, 0)) for row, count in ours if count > rest.get(row, 0)]
-    return ", ".join(f"{row}{f' ×{count}' if count > 1 else ''}" for row, count in sorted(more, key=repr))
+    return ", ".join(
+        f"{row}{f' ×{count}' if count > 1 else ''}" for row, count in sorted(more, key=repr)
+    )

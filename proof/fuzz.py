@@ -1,6 +1,7 @@
 """Random statements on the engine and on others, compared, for ``scripts/fuzz``.
 
-Statement 17 of seed 5 does not depend on other statements: ``scripts/fuzz --seed 5 --first 17 --statements 1``.
+Statement 17 of seed 5 does not depend on other statements: ``scripts/fuzz --seed 5 --first 17
+    --statements 1``.
 """
 
 from __future__ import annotations
@@ -20,7 +21,15 @@ from pathlib import Path
 from typing import Final
 
 from proof.comparison import Difference, Verdict, judge
-from proof.engines.backends import Backend, DuckDB, EngineUnderTest, InexpressibleError, Oracle, PostgreSQL, Trino
+from proof.engines.backends import (
+    Backend,
+    DuckDB,
+    EngineUnderTest,
+    InexpressibleError,
+    Oracle,
+    PostgreSQL,
+    Trino,
+)
 from proof.engines.postgresql import private_server
 from proof.statements.model import Scenario
 from proof.statements.printing import script
@@ -52,9 +61,18 @@ class Failure:
         """Return a script that shows the difference."""
         settings = self.scenario.settings
         lines = [
-            f"-- seed {seed}, statement {self.number}: scripts/fuzz --seed {seed} --first {self.number} --statements 1",
-            f"-- era={settings.era} duplicates={settings.duplicates} trace={settings.trace} rules={settings.rules}",
-            *(f"-- {difference.reference}: {difference.sentence}".replace("\n", " ") for difference in self.differences),
+            (
+                f"-- seed {seed}, statement {self.number}: scripts/fuzz --seed {seed} --first"
+                f" {self.number} --statements 1"
+            ),
+            (
+                f"-- era={settings.era} duplicates={settings.duplicates} trace={settings.trace}"
+                f" rules={settings.rules}"
+            ),
+            *(
+                f"-- {difference.reference}: {difference.sentence}".replace("\n", " ")
+                for difference in self.differences
+            ),
         ]
         return "\n".join([*lines, script(self.scenario)])
 
@@ -65,7 +83,8 @@ class Summary:
 
     Attributes:
         kinds: statements per kind.
-        endings: the number that succeeded alike, failed alike, differ, or are not supported by the engine.
+        endings: the number that succeeded alike, failed alike, differ, or are not supported by the
+            engine.
         agreed: per reference, the number of confirmed statements.
         passed_over: per reference, the number of skipped statements.
         failures: the statements that differ.
@@ -100,15 +119,29 @@ class Summary:
         '0 statements of seed 5 in 1 s: 0 succeeded alike, 0 failed alike, 0 differ.'
         """
         total = sum(self.kinds.values())
-        kinds = f" ({', '.join(f'{name} {count}' for name, count in sorted(self.kinds.items()))})" if self.kinds else ""
-        endings = ", ".join(f"{self.endings[name]} {name}" for name in ("succeeded alike", "failed alike", "differ"))
+        kinds = (
+            f" ({', '.join(f'{name} {count}' for name, count in sorted(self.kinds.items()))})"
+            if self.kinds
+            else ""
+        )
+        endings = ", ".join(
+            f"{self.endings[name]} {name}" for name in ("succeeded alike", "failed alike", "differ")
+        )
         references = [
-            f"{name} confirmed {self.agreed[name]}" + (f", passed over {skipped}" if (skipped := self.passed_over[name]) else "")
+            f"{name} confirmed {self.agreed[name]}"
+            + (f", passed over {skipped}" if (skipped := self.passed_over[name]) else "")
             for name in sorted({*self.agreed, *self.passed_over})
         ]
-        unsaid = f"; the engine cannot say {self.endings['not said']}" if self.endings["not said"] else ""
+        unsaid = (
+            f"; the engine cannot say {self.endings['not said']}"
+            if self.endings["not said"]
+            else ""
+        )
         answers = f" {'; '.join(references)}." if references else ""
-        return f"{total} statements of seed {self.seed}{kinds} in {self.seconds:.0f} s: {endings}{unsaid}.{answers}"
+        return (
+            f"{total} statements of seed {self.seed}{kinds} in {self.seconds:.0f} s:"
+            f" {endings}{unsaid}.{answers}"
+        )
 
 
 def fuzz(
@@ -162,7 +195,9 @@ def _verdict(engine: Backend, references: Sequence[Backend], scenario: Scenario)
 class _PerThread:
     """Engines and references, one set per thread; all are closed at the end."""
 
-    def __init__(self, make: Callable[[], tuple[Backend, Sequence[Backend]]], stack: ExitStack) -> None:
+    def __init__(
+        self, make: Callable[[], tuple[Backend, Sequence[Backend]]], stack: ExitStack
+    ) -> None:
         self._make = make
         self._stack = stack
         self._known = threading.local()
@@ -176,7 +211,9 @@ class _PerThread:
         return self._known.made  # type: ignore[no-any-return]
 
 
-def smallest(failure: Failure, engine: Backend, references: Sequence[Backend], tries: int = 100) -> Failure:
+def smallest(
+    failure: Failure, engine: Backend, references: Sequence[Backend], tries: int = 100
+) -> Failure:
     """Reduce a failure's scenario while keeping the kind of difference."""
     difference_kind = _kind(failure.differences)
     last = failure.differences
@@ -197,7 +234,11 @@ def smallest(failure: Failure, engine: Backend, references: Sequence[Backend], t
 
 def _kind(differences: tuple[Difference, ...]) -> frozenset[tuple[str, str]]:
     return frozenset(
-        (d.reference, " ".join(d.sentence.split()[:4]) if d.sentence.startswith("it ended") else "rows") for d in differences
+        (
+            d.reference,
+            " ".join(d.sentence.split()[:4]) if d.sentence.startswith("it ended") else "rows",
+        )
+        for d in differences
     )
 
 
@@ -214,7 +255,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         numbers = range(options.first, options.first + options.statements)
         display = _Shown(options.statements)
         summary = fuzz(
-            make, numbers, options.seed, kinds=options.kinds.split(","), at_once=options.at_once, progress=display.progress
+            make,
+            numbers,
+            options.seed,
+            kinds=options.kinds.split(","),
+            at_once=options.at_once,
+            progress=display.progress,
         )
         texts = list(_told(summary, make)) if summary.failures else []
     for text in texts:
@@ -226,44 +272,87 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="scripts/fuzz", description="Runs random statements and compares engines.")
-    parser.add_argument("--statements", type=int, default=100, metavar="N", help="how many (%(default)s)")
-    parser.add_argument("--seed", type=int, default=1, help="the series of statements (%(default)s)")
-    parser.add_argument("--first", type=int, default=0, metavar="NUMBER", help="the first statement's number (%(default)s)")
-    parser.add_argument(
-        "--against", default="", metavar="NAMES", help=f"of {','.join(REFERENCES)}; by default all that are there"
+    parser = argparse.ArgumentParser(
+        prog="scripts/fuzz", description="Runs random statements and compares engines."
     )
     parser.add_argument(
-        "--engine", choices=("rowmerge_nb", *REFERENCES), default="rowmerge_nb", help="what is tested (%(default)s)"
+        "--statements", type=int, default=100, metavar="N", help="how many (%(default)s)"
     )
     parser.add_argument(
-        "--trino", metavar="URL", help="a Trino server and a catalog there with MERGE: http://user@127.0.0.1:8080/iceberg"
+        "--seed", type=int, default=1, help="the series of statements (%(default)s)"
+    )
+    parser.add_argument(
+        "--first",
+        type=int,
+        default=0,
+        metavar="NUMBER",
+        help="the first statement's number (%(default)s)",
+    )
+    parser.add_argument(
+        "--against",
+        default="",
+        metavar="NAMES",
+        help=f"of {','.join(REFERENCES)}; by default all that are there",
+    )
+    parser.add_argument(
+        "--engine",
+        choices=("rowmerge_nb", *REFERENCES),
+        default="rowmerge_nb",
+        help="what is tested (%(default)s)",
+    )
+    parser.add_argument(
+        "--trino",
+        metavar="URL",
+        help="a Trino server and a catalog there with MERGE: http://user@127.0.0.1:8080/iceberg",
     )
     parser.add_argument("--kinds", default=",".join(KINDS), help="kinds of statement (%(default)s)")
     parser.add_argument(
-        "--flow", choices=("merge", "updatable"), default="merge", help="how UPDATE and DELETE are executed (%(default)s)"
+        "--flow",
+        choices=("merge", "updatable"),
+        default="merge",
+        help="how UPDATE and DELETE are executed (%(default)s)",
     )
     parser.add_argument(
         "--form",
         choices=FORMS,
         default="tasks",
-        help="what executes a row change: one task, one task page by page, tasks as of large tables, tasks that get rows by their keys, Spark (%(default)s)",
+        help=(
+            "what executes a row change: one task, one task page by page, tasks as of large tables,"
+            " tasks that get rows by their keys, Spark (%(default)s)"
+        ),
     )
     parser.add_argument(
-        "--store", choices=STORES, default="memory", help="where the target is; others take UPDATE and DELETE (%(default)s)"
+        "--store",
+        choices=STORES,
+        default="memory",
+        help="where the target is; others take UPDATE and DELETE (%(default)s)",
     )
-    parser.add_argument("--at-once", type=int, default=AT_ONCE, metavar="N", help="statements at the same time (%(default)s)")
-    parser.add_argument("--failures-to", metavar="FILE", help="where scripts of the differences are written")
+    parser.add_argument(
+        "--at-once",
+        type=int,
+        default=AT_ONCE,
+        metavar="N",
+        help="statements at the same time (%(default)s)",
+    )
+    parser.add_argument(
+        "--failures-to", metavar="FILE", help="where scripts of the differences are written"
+    )
     return parser
 
 
-def _maker(options: argparse.Namespace, stack: ExitStack) -> Callable[[], tuple[Backend, Sequence[Backend]]]:
-    names = [name.strip() for name in options.against.split(",") if name.strip()] or list(REFERENCES)
+def _maker(
+    options: argparse.Namespace, stack: ExitStack
+) -> Callable[[], tuple[Backend, Sequence[Backend]]]:
+    names = [name.strip() for name in options.against.split(",") if name.strip()] or list(
+        REFERENCES
+    )
     if unknown := sorted(set(names) - set(REFERENCES)):
         raise SystemExit(f"--against has no {unknown[0]!r}; there are: {', '.join(REFERENCES)}")
     if not options.trino:
         if options.engine == "trino" or (options.against and "trino" in names):
-            raise SystemExit("Where Trino is has to be said: --trino http://user@127.0.0.1:8080/iceberg")
+            raise SystemExit(
+                "Where Trino is has to be said: --trino http://user@127.0.0.1:8080/iceberg"
+            )
         names = [name for name in names if name != "trino"]
     uri = ""
     if "postgresql" in {*names, options.engine}:
@@ -290,7 +379,10 @@ def _maker(options: argparse.Namespace, stack: ExitStack) -> Callable[[], tuple[
     flows = ["merge"] if options.flow != "merge" else []
     return lambda: (
         backend(options.engine),
-        [*(backend("rowmerge_nb", flow) for flow in flows), *(backend(name) for name in names if name != options.engine)],
+        [
+            *(backend("rowmerge_nb", flow) for flow in flows),
+            *(backend(name) for name in names if name != options.engine),
+        ],
     )
 
 
@@ -309,11 +401,17 @@ def _engine_under_test(store: str, flow: str, form: str, stack: ExitStack) -> En
     from rowmerge_nb.connectors.jdbc.sqlite.connector import SqliteConnector
 
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="rowmerge_nb-")))
-    connector = HiveAcidConnector(folder) if store == "hive" else SqliteConnector(folder / "fuzz.db", create=True)
+    connector = (
+        HiveAcidConnector(folder)
+        if store == "hive"
+        else SqliteConnector(folder / "fuzz.db", create=True)
+    )
     schema = "default" if store == "hive" else "main"
     engine = Engine(cores=2, catalog="store", schema=schema)
     engine.add_catalog("store", connector)
-    return StoreUnderTest(engine, "store", connector, schema, keyed=store == "sqlite", flow=flow, rules_off=off)
+    return StoreUnderTest(
+        engine, "store", connector, schema, keyed=store == "sqlite", flow=flow, rules_off=off
+    )
 
 
 def _told(summary: Summary, make: Callable[[], tuple[Backend, Sequence[Backend]]]) -> Iterator[str]:
@@ -321,7 +419,9 @@ def _told(summary: Summary, make: Callable[[], tuple[Backend, Sequence[Backend]]
     engine, references = make()
     try:
         for position, failure in enumerate(summary.failures):
-            yield (smallest(failure, engine, references) if position < REDUCED else failure).text(summary.seed)
+            yield (smallest(failure, engine, references) if position < REDUCED else failure).text(
+                summary.seed
+            )
     finally:
         for backend in (engine, *references):
             backend.close()
@@ -338,7 +438,11 @@ class _Shown:
     def progress(self, summary: Summary) -> None:
         for failure in summary.failures[self._told :]:
             for difference in failure.differences:
-                print(f"Statement {failure.number} differs from {difference.reference}: {difference.sentence}", flush=True)
+                print(
+                    f"Statement {failure.number} differs from {difference.reference}:"
+                    f" {difference.sentence}",
+                    flush=True,
+                )
         self._told = len(summary.failures)
         if time.monotonic() - self._last < 10:
             return
@@ -347,7 +451,8 @@ class _Shown:
         pace = summary.seconds / finished
         remaining_minutes = (self._total - finished) * pace / 60
         print(
-            f"{finished} of {self._total}, {pace:.2f} s each, {summary.endings['differ']} differ, {remaining_minutes:.0f} min left",
+            f"{finished} of {self._total}, {pace:.2f} s each, {summary.endings['differ']} differ,"
+            f" {remaining_minutes:.0f} min left",
             flush=True,
         )
 

@@ -1,6 +1,8 @@
-"""Results derived for other options from a trace, compared with runs under these options: ``python -m proof.variants --statements 500``.
+"""Results derived for other options from a trace, compared with runs under these options: ``python
+-m proof.variants --statements 500``.
 
-Statement 17 of seed 5 does not depend on other statements: ``python -m proof.variants --seed 5 --first 17 --statements 1``.
+Statement 17 of seed 5 does not depend on other statements: ``python -m proof.variants --seed 5
+    --first 17 --statements 1``.
 """
 
 from __future__ import annotations
@@ -61,13 +63,19 @@ class Summary:
         '0 statements of seed 5: 0 variants compared (0 of them fail), 0 differ; 0 writers compared, 0 not known.'
         """
         return (
-            f"{sum(self.statements.values())} statements of seed {self.seed}: {self.compared} variants compared ({self.failed} of them fail), "
-            f"{len(self.differences)} differ; {self.places} writers compared, {self.unknown} not known."
+            f"{sum(self.statements.values())} statements of seed {self.seed}: {self.compared}"
+            f" variants compared ({self.failed} of them fail), {len(self.differences)} differ;"
+            f" {self.places} writers compared, {self.unknown} not known."
         )
 
 
 def compare(
-    engine: Engine, numbers: Iterable[int], seed: int, *, kinds: Sequence[str] = KINDS, most: int | None = None
+    engine: Engine,
+    numbers: Iterable[int],
+    seed: int,
+    *,
+    kinds: Sequence[str] = KINDS,
+    most: int | None = None,
 ) -> Summary:
     """Run statements of a series, derive other options from their traces, and run them under these.
 
@@ -97,7 +105,10 @@ def compare(
         for values in selected:
             wrong = [*run.differences(variants, values, summary)]
             if wrong:
-                text = f"-- statement {number}, {trace.paradigm} {trace.era} {trace.duplicates} -> {values}: {'; '.join(wrong)}"
+                text = (
+                    f"-- statement {number}, {trace.paradigm} {trace.era} {trace.duplicates} ->"
+                    f" {values}: {'; '.join(wrong)}"
+                )
                 summary.differences.append(f"{text}\n{script(scenario)}")
     return summary
 
@@ -135,10 +146,16 @@ class _Run:
         except RowMergeError as error:
             return error.result.trace if error.result is not None else None
 
-    def differences(self, variants: Variants, values: tuple[str, ...], summary: Summary) -> Iterator[str]:
+    def differences(
+        self, variants: Variants, values: tuple[str, ...], summary: Summary
+    ) -> Iterator[str]:
         """Run the statement under other options, and yield differences from the derived results."""
         derived = variants.traces[values]
-        options = {"paradigm": derived.paradigm, "era": derived.era, "duplicates": str(derived.duplicates)}
+        options = {
+            "paradigm": derived.paradigm,
+            "era": derived.era,
+            "duplicates": str(derived.duplicates),
+        }
         ran = self.trace({**options, **dict(zip(variants.choices, values, strict=True))})
         summary.compared += 1
         if ran is None or derived.state != ran.state:
@@ -152,10 +169,16 @@ class _Run:
             if (ours.code, ours.message, line) != (theirs.code, theirs.message, theirs.line):
                 yield f"the errors are {ours} and {theirs}"
             if _ids(derived) != _ids(ran):
-                yield f"the target rows that were matched more than once are {_ids(derived)} and {_ids(ran)}"
+                yield (
+                    f"the target rows that were matched more than once are {_ids(derived)} and"
+                    f" {_ids(ran)}"
+                )
             return
         if (derived.count, derived.rows_after) != (ran.count, ran.rows_after):
-            yield f"the counts are {derived.count}, {derived.rows_after} and {ran.count}, {ran.rows_after}"
+            yield (
+                f"the counts are {derived.count}, {derived.rows_after} and {ran.count},"
+                f" {ran.rows_after}"
+            )
         assert derived.pages is not None
         assert ran.pages is not None
         yield from _page_differences(derived.pages, ran.pages, summary)
@@ -166,7 +189,10 @@ class _Run:
 def _page_differences(derived: PageSample, ran: PageSample, summary: Summary) -> Iterator[str]:
     if (derived.layout, derived.produced) != (ran.layout, ran.produced):
         yield f"rows become {derived.produced} and {ran.produced}"
-    for name, ours, theirs in (("before", derived.before, ran.before), ("after", derived.after, ran.after)):
+    for name, ours, theirs in (
+        ("before", derived.before, ran.before),
+        ("after", derived.after, ran.after),
+    ):
         if ours.schema != theirs.schema:
             yield f"the channels {name} are {ours.schema} and {theirs.schema}"
         elif _rows(ours) != _rows(theirs):
@@ -183,7 +209,9 @@ def _rows(page: pa.RecordBatch) -> list[str]:
 
 
 def _ids(trace: Trace) -> list[str]:
-    return sorted(repr((group.row_id, group.total, group.case_number)) for group in trace.duplicate_groups)
+    return sorted(
+        repr((group.row_id, group.total, group.case_number)) for group in trace.duplicate_groups
+    )
 
 
 def _stored(trace: Trace) -> dict[int, dict[int, int]]:
@@ -199,12 +227,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--kinds", default=",".join(KINDS))
-    parser.add_argument("--most", type=int, default=None, help="so many variants of each statement; otherwise all")
+    parser.add_argument(
+        "--most", type=int, default=None, help="so many variants of each statement; otherwise all"
+    )
     options = parser.parse_args(arguments)
     with Engine() as engine:
         numbers = range(options.first, options.first + options.statements)
-        summary = compare(engine, numbers, options.seed, kinds=options.kinds.split(","), most=options.most)
-    lines = [*summary.differences, *(f"{count} x {why}" for why, count in summary.without.items()), summary.line()]
+        summary = compare(
+            engine, numbers, options.seed, kinds=options.kinds.split(","), most=options.most
+        )
+    lines = [
+        *summary.differences,
+        *(f"{count} x {why}" for why, count in summary.without.items()),
+        summary.line(),
+    ]
     sys.stdout.write("\n\n".join(lines) + "\n")
     return 1 if summary.differences else 0
 

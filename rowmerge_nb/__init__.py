@@ -31,7 +31,9 @@ if TYPE_CHECKING:
     from rowmerge_nb.base.errors import StatementInterrupted as StatementInterrupted
     from rowmerge_nb.connectors.hive_acid.connector import HiveAcidConnector as HiveAcidConnector
     from rowmerge_nb.connectors.iceberg.connector import IcebergConnector as IcebergConnector
-    from rowmerge_nb.connectors.jdbc.postgresql.connector import PostgresConnector as PostgresConnector
+    from rowmerge_nb.connectors.jdbc.postgresql.connector import (
+        PostgresConnector as PostgresConnector,
+    )
     from rowmerge_nb.connectors.jdbc.sqlite.connector import SqliteConnector as SqliteConnector
     from rowmerge_nb.connectors.memory.connector import MemoryConnector as MemoryConnector
     from rowmerge_nb.default import audit as audit

@@ -58,13 +58,17 @@ def run(sql: str, **options: Any) -> Result:
     return default_engine().run(sql, **options)
 
 
-def audit(table: str | None = None, *, before: Any, after: Any = None, statement: str, **arguments: Any) -> Audit:
+def audit(
+    table: str | None = None, *, before: Any, after: Any = None, statement: str, **arguments: Any
+) -> Audit:
     """Audit another engine's committed statement with the default engine; see `Engine.audit`.
 
     Raises:
         RowMergeError: the statement is invalid, a state is unavailable, or the states do not fit.
     """
-    return default_engine().audit(table, before=before, after=after, statement=statement, **arguments)
+    return default_engine().audit(
+        table, before=before, after=after, statement=statement, **arguments
+    )
 
 
 def undo(table: str | None = None) -> Result:

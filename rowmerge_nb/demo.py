@@ -1,4 +1,6 @@
-"""``python -m rowmerge_nb.demo``: the documents' MERGE in both paradigms, as text and as a web page."""
+"""``python -m rowmerge_nb.demo``: the documents' MERGE in both paradigms, as text and as a web
+page.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ CREATE TABLE monthly_accounts_update (
 INSERT INTO monthly_accounts_update (customer, purchases, address) VALUES
     ('Aaron', 6, 'Arches'), ('Bill', 9, 'Berkeley'), ('Carol', 9, 'Centreville'),
     ('Ed', 7, 'Etherville'), ('Gus', 2, 'Gilroy'), ('Joe Shmoe', 4, 'Jamestown')"""
-"""The tables of the documents' example with rows of our own; the target is partitioned, so that rows move between writers."""
+"""The tables of the documents' example with rows of our own; the target is partitioned, so that
+rows move between writers.
+"""
 
 STATEMENT = """MERGE INTO accounts t USING monthly_accounts_update s
     ON (t.customer = s.customer)
@@ -49,8 +53,13 @@ STATEMENT = """MERGE INTO accounts t USING monthly_accounts_update s
 
 
 _SENTENCES = {
-    "DELETE_ROW_AND_INSERT_ROW": "For stores that cannot change a row in place: transform_page turns each UPDATE into a DELETE and an INSERT.",
-    "CHANGE_ONLY_UPDATED_COLUMNS": "For stores that change a row in place: an UPDATE stays one row, all of its columns filled.",
+    "DELETE_ROW_AND_INSERT_ROW": (
+        "For stores that cannot change a row in place: transform_page turns each UPDATE into a"
+        " DELETE and an INSERT."
+    ),
+    "CHANGE_ONLY_UPDATED_COLUMNS": (
+        "For stores that change a row in place: an UPDATE stays one row, all of its columns filled."
+    ),
 }
 
 
@@ -70,7 +79,12 @@ def run() -> list[Result]:
 def main() -> None:
     """Print the text reports and write the page."""
     parser = argparse.ArgumentParser(prog="scripts/demo", description=__doc__)
-    parser.add_argument("--output", type=Path, default=Path("demo.html"), help="where the page goes (default: demo.html)")
+    parser.add_argument(
+        "--output",
+        type=Path,
+        default=Path("demo.html"),
+        help="where the page goes (default: demo.html)",
+    )
     path = parser.parse_args().output
 
     from rowmerge_nb.report.html import PageEntry, render_page
@@ -81,11 +95,19 @@ def main() -> None:
         sys.exit(str(error))
     for result in results:
         print(f"{result}\n")
-    page = [PageEntry(result.trace, result.trace.paradigm, _SENTENCES[result.trace.paradigm]) for result in results]
+    page = [
+        PageEntry(result.trace, result.trace.paradigm, _SENTENCES[result.trace.paradigm])
+        for result in results
+    ]
     try:
-        path.write_text(render_page(page, "One MERGE in two row change paradigms"), encoding="utf-8")
+        path.write_text(
+            render_page(page, "One MERGE in two row change paradigms"), encoding="utf-8"
+        )
     except OSError as error:
-        sys.exit(f"The page cannot be written to '{path}': {error.strerror}. Name another file with --output.")
+        sys.exit(
+            f"The page cannot be written to '{path}': {error.strerror}. Name another file with"
+            " --output."
+        )
     print(f"The same as a page to open in a browser: {path}")
 
 

@@ -11,7 +11,13 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.base.errors import RowMergeError, SetupError, StatementInterrupted, checked, error_text
+from rowmerge_nb.base.errors import (
+    RowMergeError,
+    SetupError,
+    StatementInterrupted,
+    checked,
+    error_text,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,19 +48,26 @@ def doctor(*, start_spark: bool = True, prepare: bool = False) -> list[Check]:
 
     Args:
         start_spark: start a session and run a small job; takes some seconds the first time.
-        prepare: create the class cache with which Java starts in half the time, if missing; takes one or two minutes. Otherwise a
-            process that has run a statement creates it when it is idle for a minute.
+        prepare: create the class cache with which Java starts in half the time, if missing; takes
+            one or two minutes. Otherwise a process that has run a statement creates it when it is
+            idle for a minute.
 
     Raises:
-        RowMergeError: INVALID_ARGUMENTS for an argument other than True or False; USER_CANCELED if the creation of the cache was
-            interrupted, which leaves nothing behind. Other problems are failed checks.
+        RowMergeError: INVALID_ARGUMENTS for an argument other than True or False; USER_CANCELED if
+            the creation of the cache was interrupted, which leaves nothing behind. Other problems
+            are failed checks.
 
     >>> [check.name for check in doctor(start_spark=False)][:2]
     ['rowmerge-nb', 'Python']
     """
     checked(start_spark, "start_spark", bool, "True or False")
     checked(prepare, "prepare", bool, "True or False")
-    checks = [_package("rowmerge-nb"), _python(), *(_package(name) for name in _NEEDED), _pandas_fits()]
+    checks = [
+        _package("rowmerge-nb"),
+        _python(),
+        *(_package(name) for name in _NEEDED),
+        _pandas_fits(),
+    ]
     checks += [_optional(name, use) for name, use in _OPTIONAL.items()]
     checks += [
         _guarded("Java", _java),
@@ -105,7 +118,12 @@ def _pandas_fits() -> Check | None:
         return None
     if major < 3:
         return None
-    return Check("pandas", "failed", f"PySpark 4.3 does not work with pandas {version('pandas')}", 'pip install "pandas<3"')
+    return Check(
+        "pandas",
+        "failed",
+        f"PySpark 4.3 does not work with pandas {version('pandas')}",
+        'pip install "pandas<3"',
+    )
 
 
 def _java() -> Check:
@@ -113,7 +131,9 @@ def _java() -> Check:
 
     java = find_java()
     passed_over = "".join(f"; {rejection}" for rejection in rejections())
-    return Check("Java", "ok", f"version {java.version} at {java.home}, found by {java.origin}{passed_over}")
+    return Check(
+        "Java", "ok", f"version {java.version} at {java.home}, found by {java.origin}{passed_over}"
+    )
 
 
 def _class_cache(*, prepare: bool) -> Check:
@@ -124,17 +144,28 @@ def _class_cache(*, prepare: bool) -> Check:
 
     cache = class_cache_of(find_java())
     if isinstance(cache, NoClassCache):
-        return Check("class cache", "failed" if prepare else "missing", f"none: {cache.reason}", cache.advice)
+        return Check(
+            "class cache", "failed" if prepare else "missing", f"none: {cache.reason}", cache.advice
+        )
     if prepare:
         making = partial(make_class_cache, cache, {})
-        run_without_leftovers(making, "The making of the class cache", "%merge doctor --prepare makes it another time.")
+        run_without_leftovers(
+            making,
+            "The making of the class cache",
+            "%merge doctor --prepare makes it another time.",
+        )
     if trouble := cache.trouble():
         why_not = why_not_in_background(cache)
-        found = "; ".join(filter(None, [trouble.reason, why_not, "without one Java has twice the work to start"]))
+        found = "; ".join(
+            filter(None, [trouble.reason, why_not, "without one Java has twice the work to start"])
+        )
         by_itself = "" if why_not else "; otherwise it is made when a notebook is idle for a minute"
         advice = f"%merge doctor --prepare, or doctor(prepare=True), makes it now{by_itself}"
         return Check("class cache", "missing", found, trouble.advice or advice)
-    detail = f"{cache.size / 1e6:.0f} MB in {cache.directory}, made {cache.created_at()}; Java starts with it with half the work"
+    detail = (
+        f"{cache.size / 1e6:.0f} MB in {cache.directory}, made {cache.created_at()}; Java starts"
+        " with it with half the work"
+    )
     return Check("class cache", "ok", detail)
 
 
@@ -154,8 +185,16 @@ def _memory() -> Check:
     machine = "unknown"
     if hasattr(os, "sysconf"):
         machine = f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2**30:.1f} GiB"
-    advice = "Set the variable ROWMERGE_DRIVER_MEMORY, for instance to 8g, for tables of many million rows"
-    return Check("memory", "ok", f"{machine}, {available_cores()} cores; Spark may use {driver_memory()}", advice)
+    advice = (
+        "Set the variable ROWMERGE_DRIVER_MEMORY, for instance to 8g, for tables of many million"
+        " rows"
+    )
+    return Check(
+        "memory",
+        "ok",
+        f"{machine}, {available_cores()} cores; Spark may use {driver_memory()}",
+        advice,
+    )
 
 
 def _spark() -> Check:
@@ -166,7 +205,11 @@ def _spark() -> Check:
     rows = session.range(3).mapInArrow(_same, "id long").toArrow().num_rows
     if rows != 3:
         raise SetupError(f"Spark gave {rows} rows where 3 were asked for")
-    return Check("Spark", "ok", f"{session.version}, a job with a Python worker ran; {time.monotonic() - began:.1f} s")
+    return Check(
+        "Spark",
+        "ok",
+        f"{session.version}, a job with a Python worker ran; {time.monotonic() - began:.1f} s",
+    )
 
 
 def _same(pages: object) -> object:

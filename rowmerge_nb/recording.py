@@ -1,7 +1,7 @@
 """The process that records or tests a class cache: ``python -m rowmerge_nb.recording``.
 
-It reads a JSON line from standard input, and exits when the other end of that pipe closes. It runs the statements of typical
-first cells, whose classes Java writes to the cache when it ends.
+It reads a JSON line from standard input, and exits when the other end of that pipe closes. It runs
+the statements of typical first cells, whose classes Java writes to the cache when it ends.
 """
 
 from __future__ import annotations
@@ -16,15 +16,22 @@ from typing import Any, Final
 
 # 40,000 rows: too many to be read during planning.
 _NUMBERS: Final = (
-    "(SELECT (a - 1) * 200 + b AS n FROM UNNEST(sequence(1, 200)) AS u (a) CROSS JOIN UNNEST(sequence(1, 200)) AS v (b)) AS w"
+    "(SELECT (a - 1) * 200 + b AS n FROM UNNEST(sequence(1, 200)) AS u (a) CROSS JOIN"
+    " UNNEST(sequence(1, 200)) AS v (b)) AS w"
 )
 
 _STATEMENTS: Final = (
     "INSERT INTO accounts VALUES ('Eve', 7, 'Enfield')",
     "UPDATE accounts SET purchases = purchases + 1 WHERE customer <> 'Eve'",
     "DELETE FROM accounts WHERE customer = 'Eve'",
-    "SELECT address, count(*) AS customers, sum(purchases) AS purchases FROM accounts GROUP BY address ORDER BY address LIMIT 3",
-    f"CREATE TABLE many AS SELECT n AS id, n % 7 AS part, cast(n AS varchar) AS note FROM {_NUMBERS}",
+    (
+        "SELECT address, count(*) AS customers, sum(purchases) AS purchases FROM accounts GROUP BY"
+        " address ORDER BY address LIMIT 3"
+    ),
+    (
+        "CREATE TABLE many AS SELECT n AS id, n % 7 AS part, cast(n AS varchar) AS note FROM"
+        f" {_NUMBERS}"
+    ),
     f"CREATE TABLE news AS SELECT n * 2 AS id, cast(n AS varchar) AS note FROM {_NUMBERS}",
     """MERGE INTO many t USING news s ON t.id = s.id
         WHEN MATCHED AND t.part = 1 THEN DELETE

@@ -19,22 +19,45 @@ def main(extra: str, folder: str) -> int:
     """Update the environment under a lock, so that two scripts may start at the same time."""
     venv = ROOT / folder
     # Every extra includes the user's requirements.
-    stamps = [venv / f"installed-{name}" for name in ((extra,) if extra else ("base", "dev", "bench"))]
+    stamps = [
+        venv / f"installed-{name}" for name in ((extra,) if extra else ("base", "dev", "bench"))
+    ]
     with (ROOT / f"{folder}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         wanted = fingerprint(venv)
         if any(stamp.is_file() and stamp.read_text() == wanted for stamp in stamps):
             return 0
-        print(f"Making the environment {venv} ({extra or 'base'}); this happens once ...", file=sys.stderr, flush=True)
+        print(
+            f"Making the environment {venv} ({extra or 'base'}); this happens once ...",
+            file=sys.stderr,
+            flush=True,
+        )
         # A virtual environment of another Python, or one that was moved, is made anew.
         made_by = venv / "made-by"
         if not (made_by.is_file() and made_by.read_text() == maker(venv)):
             run([sys.executable, "-m", "venv", "--clear", str(venv)])
             made_by.write_text(maker(venv))
         target = f"{ROOT}[{extra}]" if extra else str(ROOT)
-        # PySpark comes as source, which old pips would build in a way they warn of. The variable instead of -c, because it holds for the tools that build the package as well.
-        environment = {**os.environ, "PIP_CONSTRAINT": str(ROOT / "constraints.txt"), "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
-        run([str(venv / "bin" / "python"), "-m", "pip", "install", "--quiet", "--use-pep517", "--editable", target], environment)
+        # PySpark comes as source, which old pips would build in a way they warn of. The variable
+        # instead of -c, because it holds for the tools that build the package as well.
+        environment = {
+            **os.environ,
+            "PIP_CONSTRAINT": str(ROOT / "constraints.txt"),
+            "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+        }
+        run(
+            [
+                str(venv / "bin" / "python"),
+                "-m",
+                "pip",
+                "install",
+                "--quiet",
+                "--use-pep517",
+                "--editable",
+                target,
+            ],
+            environment,
+        )
         stamps[0].write_text(wanted)
     return 0
 

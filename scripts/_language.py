@@ -1,6 +1,7 @@
 """Checks the English of the project: docstrings, names, sentences, and the subjects of commits.
 
-``[tool.language]`` of pyproject.toml limits the number of findings per rule. Lower a limit after fixes.
+``[tool.language]`` of pyproject.toml limits the number of findings per rule. Lower a limit after
+fixes.
 """
 
 from __future__ import annotations
@@ -22,10 +23,28 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "rowmerge_nb"
 LONGEST_SENTENCE = 35
 LONGEST_SUBJECT = 65
-OPENINGS = frozenset({"Give", "Gives", "Tell", "Tells", "Say", "Says", "Bring", "See", "Have", "Do", "Does", "Is", "Are", "Has"})
+OPENINGS = frozenset(
+    {
+        "Give",
+        "Gives",
+        "Tell",
+        "Tells",
+        "Say",
+        "Says",
+        "Bring",
+        "See",
+        "Have",
+        "Do",
+        "Does",
+        "Is",
+        "Are",
+        "Has",
+    }
+)
 """Words that must not open a docstring."""
 WORDS = re.compile(
-    r"\b(told|tells?|nobody|whoever|somebody|once more|goes by|leave out|leaves out|left out|stands|stand|so many|of which there)\b",
+    r"\b(told|tells?|nobody|whoever|somebody|once more|goes by|leave out|leaves out|left"
+    r" out|stands|stand|so many|of which there)\b",
     re.IGNORECASE,
 )
 """Words to avoid in docstrings, comments and pages."""
@@ -114,13 +133,22 @@ def main() -> int:
 
     Findings of rules named as arguments are printed.
     """
-    limits: dict[str, int] = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["language"]
+    limits: dict[str, int] = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"][
+        "language"
+    ]
     findings = [finding for check in CHECKS for finding in check()]
     counts = Counter(finding.rule for finding in findings)
-    print(*(finding for finding in findings if finding.rule in sys.argv), sep="\n", end="\n" if len(sys.argv) > 1 else "")
+    print(
+        *(finding for finding in findings if finding.rule in sys.argv),
+        sep="\n",
+        end="\n" if len(sys.argv) > 1 else "",
+    )
     broken = [rule for rule in counts if counts[rule] > limits.get(rule, 0)]
     for rule in broken:
-        print(f"{rule}: {counts[rule]} findings, at most {limits.get(rule, 0)}; scripts/_language.py {rule} lists them")
+        print(
+            f"{rule}: {counts[rule]} findings, at most {limits.get(rule, 0)}; scripts/_language.py"
+            f" {rule} lists them"
+        )
     return int(bool(broken))
 
 
@@ -156,10 +184,16 @@ def _sentences(text: str) -> Iterator[str]:
 def sentences() -> Iterator[Finding]:
     """Yield the sentences of docstrings and pages that are too long."""
     pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
-    texts = [*_docstrings(), *((path, 1, re.sub(r"```.*?```", "", path.read_text(), flags=re.DOTALL)) for path in pages)]
+    texts = [
+        *_docstrings(),
+        *((path, 1, re.sub(r"```.*?```", "", path.read_text(), flags=re.DOTALL)) for path in pages),
+    ]
     for path, line, text in texts:
         for sentence in _sentences(text):
-            if len(re.findall(r"[A-Za-z][\w'-]*", re.sub(r"`[^`]*`", "code", sentence))) > LONGEST_SENTENCE:
+            if (
+                len(re.findall(r"[A-Za-z][\w'-]*", re.sub(r"`[^`]*`", "code", sentence)))
+                > LONGEST_SENTENCE
+            ):
                 yield Finding("sentences", path, line, sentence[:100])
 
 
@@ -179,7 +213,13 @@ def names() -> Iterator[Finding]:
     """Yield variables and arguments named by a participle or a vague word."""
     for path, _, tree in _modules():
         for node in ast.walk(tree):
-            name = node.arg if isinstance(node, ast.arg) else node.id if isinstance(node, ast.Name) else ""
+            name = (
+                node.arg
+                if isinstance(node, ast.arg)
+                else node.id
+                if isinstance(node, ast.Name)
+                else ""
+            )
             if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Store):
                 continue
             if name.strip("_") in PARTICIPLES:
@@ -210,11 +250,22 @@ def subjects() -> Iterator[Finding]:
     command = ["git", "-C", str(ROOT), "log", "--no-merges", "--format=%s", "@{upstream}.."]
     log = subprocess.run(command, capture_output=True, text=True, check=False)
     for subject in log.stdout.splitlines():
-        if len(subject) > LONGEST_SUBJECT or not re.match(r"[A-Z][a-z]*[^s.:]* ", subject) or subject.endswith("."):
+        if (
+            len(subject) > LONGEST_SUBJECT
+            or not re.match(r"[A-Z][a-z]*[^s.:]* ", subject)
+            or subject.endswith(".")
+        ):
             yield Finding("subjects", ROOT, 1, subject)
 
 
-CHECKS: tuple[Callable[[], Iterator[Finding]], ...] = (openings, sentences, words, names, modules, subjects)
+CHECKS: tuple[Callable[[], Iterator[Finding]], ...] = (
+    openings,
+    sentences,
+    words,
+    names,
+    modules,
+    subjects,
+)
 
 if __name__ == "__main__":
     sys.exit(main())

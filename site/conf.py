@@ -1,6 +1,7 @@
 """How Sphinx makes the site of README, docs/ and notebooks/; `scripts/site` runs it.
 
-The pages stay what they are, plain Markdown that is read on GitHub too: what only a site needs is in this folder. Sphinx's source directory is the
+The pages stay what they are, plain Markdown that is read on GitHub too: what only a site needs is
+    in this folder. Sphinx's source directory is the
 project's root, so that links between pages are the same in both places.
 """
 
@@ -12,7 +13,8 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# The notebooks' numbers are their order. A page of docs/ has its place here; a test finds the one that has none.
+# The notebooks' numbers are their order. A page of docs/ has its place here; a test finds the one
+# that has none.
 NAVIGATION = {
     "Notebooks": [f"notebooks/{path.stem}" for path in sorted(ROOT.glob("notebooks/*.ipynb"))],
     "Learn": [
@@ -37,7 +39,15 @@ NAVIGATION = {
         "docs/replay",
         "docs/trino-query",
     ],
-    "Look up": ["docs/options", "docs/types", "docs/functions", "docs/trino-differences", "site/api", "site/spi", "site/testing"],
+    "Look up": [
+        "docs/options",
+        "docs/types",
+        "docs/functions",
+        "docs/trino-differences",
+        "site/api",
+        "site/spi",
+        "site/testing",
+    ],
     "Project": [
         "CONTRIBUTING",
         "CHANGELOG",
@@ -51,13 +61,18 @@ project = "rowmerge_nb"
 root_doc = "README"
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 _PARTS = {"README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs", "notebooks", "site"}
-exclude_patterns = [*(path.name for path in ROOT.iterdir() if path.name not in _PARTS), "site/static", "**/.ipynb_checkpoints"]
+exclude_patterns = [
+    *(path.name for path in ROOT.iterdir() if path.name not in _PARTS),
+    "site/static",
+    "**/.ipynb_checkpoints",
+]
 source_suffix = {".rst": "restructuredtext", ".md": "myst-nb", ".ipynb": "myst-nb"}
 
 # Markdown as GitHub has it, and nothing more: dollars in text are dollars.
 myst_enable_extensions: list[str] = []
 myst_heading_anchors = 4
-# Outputs are shown as they were saved. Widgets would need scripts from elsewhere, so what is shown is the report that each of them leaves beside itself.
+# Outputs are shown as they were saved. Widgets would need scripts from elsewhere, so what is shown
+# is the report that each of them leaves beside itself.
 nb_execution_mode = "off"
 nb_ipywidgets_js: dict[str, Any] = {}
 nb_mime_priority_overrides = [("html", "application/vnd.jupyter.widget-view+json", None)]
@@ -104,11 +119,15 @@ def setup(app: Any) -> None:
 def _add_navigation(app: Any, page: str, source: list[str]) -> None:
     if page == root_doc:
         for caption, group in NAVIGATION.items():
-            source[0] += "\n".join(["", "", "```{toctree}", ":hidden:", f":caption: {caption}", "", *group, "```", ""])
+            source[0] += "\n".join(
+                ["", "", "```{toctree}", ":hidden:", f":caption: {caption}", "", *group, "```", ""]
+            )
 
 
 def _name_remote_images(app: Any, page: Any) -> None:
-    """Put its words in the place of a picture that lies elsewhere, such as the badge of a fork's README."""
+    """Put its words in the place of a picture that lies elsewhere, such as the badge of a fork's
+    README.
+    """
     from docutils import nodes
 
     for image in list(page.findall(nodes.image)):
@@ -122,4 +141,6 @@ def _ask_nobody(app: Any, error: Exception | None) -> None:
     for path in sorted(Path(app.outdir).rglob("*")):
         if path.suffix in {".html", ".css"}:
             for found in _ELSEWHERE.findall(path.read_text(encoding="utf-8")):
-                getLogger(__name__).warning("%s would load what the site does not bring along: %s", path, found)
+                getLogger(__name__).warning(
+                    "%s would load what the site does not bring along: %s", path, found
+                )

@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 os.environ.setdefault("ROWMERGE_CLASS_CACHE", "off")
 
 # How long an example takes says something of the machine, and nothing of the code.
-settings.register_profile("rowmerge_nb", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "rowmerge_nb", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("rowmerge_nb")
 
 
@@ -70,7 +72,9 @@ def metastore(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a Hive Metastore: the one that ROWMERGE_METASTORE names, or a private one where it says ``private``."""
     named = os.environ.get("ROWMERGE_METASTORE")
     if not named:
-        pytest.skip("ROWMERGE_METASTORE is not set: 'private' starts a Hive Metastore, thrift://host:port names one")
+        pytest.skip(
+            "ROWMERGE_METASTORE is not set: 'private' starts a Hive Metastore, thrift://host:port names one"
+        )
     if named != "private":
         yield named
         return
@@ -103,9 +107,13 @@ def pytest_sessionfinish() -> None:
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options that choose tests by their marks."""
     parser.addoption(
-        "--long", action="store_true", help="run every test, also those marked long, which take minutes, and the trials"
+        "--long",
+        action="store_true",
+        help="run every test, also those marked long, which take minutes, and the trials",
     )
-    parser.addoption("--trials", action="store_true", help="run the tests marked trial and no others")
+    parser.addoption(
+        "--trials", action="store_true", help="run the tests marked trial and no others"
+    )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -175,7 +183,13 @@ def _reduce_combinations(items: list[pytest.Item]) -> list[pytest.Item]:
     return [item for item in items if item not in omitted]
 
 
-STORES_OF_A_KIND = (("hive", "iceberg"), ("hive", "ice"), ("hive", "lake"), ("sqlite", "postgresql"), ("lite", "pg"))
+STORES_OF_A_KIND = (
+    ("hive", "iceberg"),
+    ("hive", "ice"),
+    ("hive", "lake"),
+    ("sqlite", "postgresql"),
+    ("lite", "pg"),
+)
 ABOUT_STORES = {"connectors", "contract", "extremes"}
 """Folders of tests that run on every store."""
 
@@ -200,7 +214,9 @@ def _is_costly(item: pytest.Item) -> bool:
 def _occurrences(item: pytest.Item, size: int) -> set[tuple[tuple[str, str], ...]]:
     # An id for each call of ``parametrize``: the indices of pytest count combinations.
     ids = item.callspec._idlist  # type: ignore[attr-defined]
-    return set(combinations([(str(index), name) for index, name in enumerate(ids)], min(size, len(ids))))
+    return set(
+        combinations([(str(index), name) for index, name in enumerate(ids)], min(size, len(ids)))
+    )
 
 
 def _cover(candidates: list[set[tuple[tuple[str, str], ...]]]) -> set[int]:
@@ -211,7 +227,10 @@ def _cover(candidates: list[set[tuple[tuple[str, str], ...]]]) -> set[int]:
     while missing:
         best = max(
             range(len(candidates)),
-            key=lambda index: (len(candidates[index] & missing), -sum(uses[value] for value in candidates[index])),
+            key=lambda index: (
+                len(candidates[index] & missing),
+                -sum(uses[value] for value in candidates[index]),
+            ),
         )
         kept.add(best)
         uses.update(candidates[best])

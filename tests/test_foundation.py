@@ -18,7 +18,9 @@ HEAVY = ("pyspark", "py4j", "pandas", "numpy", "pyarrow", "jinja2", "pygraphviz"
 
 
 def in_new_process(code: str) -> str:
-    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    answer = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
+    )
     assert answer.stderr == ""
     return answer.stdout
 
@@ -64,15 +66,26 @@ def test_a_build_reads_the_version_from_the_package():
 
 
 def test_constraints_pin_exact_versions_and_name_no_place_to_load_from():
-    lines = [line for line in (ROOT / "constraints.txt").read_text().splitlines() if not line.startswith("#")]
-    assert [line for line in lines if not re.fullmatch(r"[a-z0-9._-]+==[0-9][A-Za-z0-9.]*", line)] == []
+    lines = [
+        line
+        for line in (ROOT / "constraints.txt").read_text().splitlines()
+        if not line.startswith("#")
+    ]
+    assert [
+        line for line in lines if not re.fullmatch(r"[a-z0-9._-]+==[0-9][A-Za-z0-9.]*", line)
+    ] == []
     assert lines == sorted(lines)
 
 
 def test_constraints_pin_every_dependency():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    pinned = {line.partition("==")[0] for line in (ROOT / "constraints.txt").read_text().splitlines()}
-    asked = [*project["dependencies"], *(entry for extra in project["optional-dependencies"].values() for entry in extra)]
+    pinned = {
+        line.partition("==")[0] for line in (ROOT / "constraints.txt").read_text().splitlines()
+    }
+    asked = [
+        *project["dependencies"],
+        *(entry for extra in project["optional-dependencies"].values() for entry in extra),
+    ]
     assert {re.match(r"[a-z0-9-]+", entry)[0] for entry in asked} <= pinned
 
 
@@ -94,13 +107,19 @@ def test_what_a_page_links_to_is_there(page):
             assert linked.exists(), f"{link} in {page.name}"
             if anchor:
                 heads = re.findall(r"^#+ (.+)$", linked.read_text(encoding="utf-8"), re.MULTILINE)
-                assert anchor in {re.sub(r"[^\w -]", "", head.lower()).replace(" ", "-") for head in heads}, link
+                assert anchor in {
+                    re.sub(r"[^\w -]", "", head.lower()).replace(" ", "-") for head in heads
+                }, link
 
 
 def test_the_index_of_the_documentation_names_every_page():
     index = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
     assert [
-        page.name for page in PAGES if page.parent.name == "docs" and page.name != "README.md" and f"]({page.name})" not in index
+        page.name
+        for page in PAGES
+        if page.parent.name == "docs"
+        and page.name != "README.md"
+        and f"]({page.name})" not in index
     ] == []
 
 
@@ -112,9 +131,22 @@ def test_tests_marked_long_and_trials_run_on_request(tmp_path):
     )
 
     def counts(*options: str) -> str:
-        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "ignore", *options, str(tmp_path)]
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            "-W",
+            "ignore",
+            *options,
+            str(tmp_path),
+        ]
         environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-        done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path, env=environment)
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=True, cwd=tmp_path, env=environment
+        )
         return done.stdout.splitlines()[-1]
 
     assert counts().startswith("1 passed, 2 deselected in")
@@ -127,7 +159,17 @@ def test_every_file_and_folder_that_the_map_names_is_there_and_every_room_is_on_
     named = set(re.findall(r"`((?:[\w.]+/)+(?:\w+\.(?:py|json|txt))?)`", text))
     package = ROOT / "rowmerge_nb"
     places = [ROOT, package, package / "connectors", package / "testing", ROOT / "proof" / "trials"]
-    assert [name for name in sorted(named) if not any((place / name).exists() for place in places)] == []
-    rooms = [folder for top in ("sql", "engine", "report", "connectors") for folder in (ROOT / "rowmerge_nb" / top).iterdir()]
-    missing = [room.name for room in rooms if (room / "__init__.py").exists() and f"{room.name}/`" not in text]
+    assert [
+        name for name in sorted(named) if not any((place / name).exists() for place in places)
+    ] == []
+    rooms = [
+        folder
+        for top in ("sql", "engine", "report", "connectors")
+        for folder in (ROOT / "rowmerge_nb" / top).iterdir()
+    ]
+    missing = [
+        room.name
+        for room in rooms
+        if (room / "__init__.py").exists() and f"{room.name}/`" not in text
+    ]
     assert missing == []

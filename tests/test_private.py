@@ -19,7 +19,9 @@ from rowmerge_nb.connectors.memory.reading import SplitStore
 from rowmerge_nb.spi.handles import SchemaTableName
 
 ROOT = Path(__file__).resolve().parents[1]
-AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="needs to be root, to give a directory to another user")
+AS_ROOT = pytest.mark.skipif(
+    os.geteuid() != 0, reason="needs to be root, to give a directory to another user"
+)
 
 
 @pytest.fixture
@@ -52,7 +54,9 @@ def test_what_a_dead_process_left_goes_and_what_a_living_one_has_stays(shared: P
     assert list(shared.iterdir()) == []
 
 
-def test_a_directory_that_a_cleaner_has_emptied_is_intact_no_more_and_goes_at_the_end(shared: Path) -> None:
+def test_a_directory_that_a_cleaner_has_emptied_is_intact_no_more_and_goes_at_the_end(
+    shared: Path,
+) -> None:
     own = PrivateDirectory()
     assert own.is_intact
     (own.path / "lock").unlink()
@@ -63,7 +67,9 @@ def test_a_directory_that_a_cleaner_has_emptied_is_intact_no_more_and_goes_at_th
     assert not own.is_intact
 
 
-def test_an_entry_in_the_place_of_a_directory_that_a_cleaner_has_removed_is_left_alone(shared: Path, tmp_path: Path) -> None:
+def test_an_entry_in_the_place_of_a_directory_that_a_cleaner_has_removed_is_left_alone(
+    shared: Path, tmp_path: Path
+) -> None:
     own, another = PrivateDirectory(), tmp_path / "another"
     another.mkdir()
     (another / "letter").write_text("mine")
@@ -86,7 +92,9 @@ def test_a_temporary_directory_that_a_cleaner_has_removed_is_made_anew(shared: P
 def test_the_directory_of_a_process_that_is_killed_is_swept_by_the_next_one(shared: Path) -> None:
     code = "import sys, time; from rowmerge_nb.base.private import *; print(PrivateDirectory().path, flush=True); time.sleep(600)"
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(shared)}
-    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, env=environment) as process:
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, env=environment
+    ) as process:
         assert process.stdout is not None
         path = Path(process.stdout.readline().strip())
         sweep()
@@ -97,12 +105,16 @@ def test_the_directory_of_a_process_that_is_killed_is_swept_by_the_next_one(shar
 
 
 @pytest.mark.parametrize("kind", ["symbolic", "hard"])
-def test_a_link_planted_as_the_lock_has_no_file_emptied(shared: Path, tmp_path: Path, kind: str) -> None:
+def test_a_link_planted_as_the_lock_has_no_file_emptied(
+    shared: Path, tmp_path: Path, kind: str
+) -> None:
     precious = tmp_path / "precious"
     precious.write_bytes(module._MARK)
     folder = left_behind(shared)
     (folder / "lock").unlink()
-    (folder / "lock").symlink_to(precious) if kind == "symbolic" else (folder / "lock").hardlink_to(precious)
+    (folder / "lock").symlink_to(precious) if kind == "symbolic" else (folder / "lock").hardlink_to(
+        precious
+    )
     sweep()
     assert precious.read_bytes() == module._MARK
     assert (folder / "spark.log").exists()
@@ -141,7 +153,9 @@ def test_a_directory_that_others_may_enter_is_left_alone(shared: Path, mode: int
 
 
 @pytest.mark.parametrize("content", [b"", b"something of mine", module._MARK + b"and more"])
-def test_a_directory_of_our_prefix_without_our_mark_is_left_alone(shared: Path, content: bytes) -> None:
+def test_a_directory_of_our_prefix_without_our_mark_is_left_alone(
+    shared: Path, content: bytes
+) -> None:
     folder = left_behind(shared)
     (folder / "lock").write_bytes(content)
     sweep()
@@ -164,7 +178,9 @@ def test_a_pipe_is_not_waited_for_and_other_oddities_stay(shared: Path) -> None:
     assert sorted(shared.rglob("*")) == before
 
 
-def test_links_inside_of_a_dead_directory_go_and_what_they_name_stays(shared: Path, tmp_path: Path) -> None:
+def test_links_inside_of_a_dead_directory_go_and_what_they_name_stays(
+    shared: Path, tmp_path: Path
+) -> None:
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "letter").write_text("x")
     folder = left_behind(shared)
@@ -174,7 +190,9 @@ def test_links_inside_of_a_dead_directory_go_and_what_they_name_stays(shared: Pa
     assert (tmp_path / "home" / "letter").exists()
 
 
-def test_a_directory_in_the_making_is_not_swept(shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_directory_in_the_making_is_not_swept(
+    shared: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Another process sweeps after every step: the mark is written under the lock."""
     steps = [(module.os, "open"), (module.fcntl, "flock"), (module.os, "write")]
     true = {name: getattr(owner, name) for owner, name in steps}
@@ -216,7 +234,9 @@ def large() -> pa.Table:
     return pa.table({"a": pa.array(range(200_000))})
 
 
-def test_files_of_memory_tables_are_in_a_private_directory_and_go_with_their_store(shared: Path) -> None:
+def test_files_of_memory_tables_are_in_a_private_directory_and_go_with_their_store(
+    shared: Path,
+) -> None:
     store = SplitStore()
     (split,) = store.splits(SchemaTableName("default", "t"), 1, large())
     (folder,) = shared.iterdir()
@@ -229,9 +249,12 @@ def test_files_of_memory_tables_are_in_a_private_directory_and_go_with_their_sto
 
 
 @pytest.mark.parametrize(
-    ("number", "code"), [(28, "GENERIC_INSUFFICIENT_RESOURCES"), (30, "PERMISSION_DENIED"), (13, "PERMISSION_DENIED")]
+    ("number", "code"),
+    [(28, "GENERIC_INSUFFICIENT_RESOURCES"), (30, "PERMISSION_DENIED"), (13, "PERMISSION_DENIED")],
 )
-def test_a_temporary_directory_that_cannot_be_written_is_told(shared: Path, monkeypatch, number: int, code: str) -> None:
+def test_a_temporary_directory_that_cannot_be_written_is_told(
+    shared: Path, monkeypatch, number: int, code: str
+) -> None:
     def refused(*args, **kwargs):
         raise OSError(number, os.strerror(number))
 
@@ -243,7 +266,9 @@ def test_a_temporary_directory_that_cannot_be_written_is_told(shared: Path, monk
     assert "TMPDIR" in caught.value.hint
 
 
-def test_a_disk_that_is_full_in_the_middle_keeps_no_part_of_the_rows(shared: Path, monkeypatch) -> None:
+def test_a_disk_that_is_full_in_the_middle_keeps_no_part_of_the_rows(
+    shared: Path, monkeypatch
+) -> None:
     def refused(*args, **kwargs):
         raise OSError(28, "No space left on device")
 
@@ -256,7 +281,9 @@ def test_a_disk_that_is_full_in_the_middle_keeps_no_part_of_the_rows(shared: Pat
     store.close()
 
 
-def test_a_directory_that_cannot_be_removed_whole_is_found_again(shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_directory_that_cannot_be_removed_whole_is_found_again(
+    shared: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     directory = PrivateDirectory()
     (directory.path / "rows.arrow").write_text("x")
     (directory.path / "java").mkdir()
@@ -275,7 +302,9 @@ def test_a_directory_that_cannot_be_removed_whole_is_found_again(shared: Path, m
     assert list(shared.iterdir()) == []
 
 
-def test_a_directory_whose_making_is_interrupted_is_removed(shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_directory_whose_making_is_interrupted_is_removed(
+    shared: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def interrupted(path: Path) -> int:
         path.touch()
         raise KeyboardInterrupt

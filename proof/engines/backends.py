@@ -1,4 +1,6 @@
-"""Engines that run a scenario: the engine under test, DuckDB, PostgreSQL and Trino, with comparable outcomes."""
+"""Engines that run a scenario: the engine under test, DuckDB, PostgreSQL and Trino, with comparable
+outcomes.
+"""
 
 from __future__ import annotations
 
@@ -62,8 +64,8 @@ class Backend(Protocol):
     Attributes:
         name: the engine's name.
         rule: its rule for duplicates; None for that of the scenario's settings.
-        eager: classes of error that it may raise for values that no row receives, since it computes constants or the values of other
-            clauses in advance. Such an error is no evidence.
+        eager: classes of error that it may raise for values that no row receives, since it computes
+            constants or the values of other clauses in advance. Such an error is no evidence.
     """
 
     name: str
@@ -181,7 +183,9 @@ class PostgreSQL:
             try:
                 cursor.execute(self._printer.statement(scenario))
             except self._errors as error:
-                return _failed(error, self._CLASSES.get(error.sqlstate or "", f"SQLSTATE {error.sqlstate}"))
+                return _failed(
+                    error, self._CLASSES.get(error.sqlstate or "", f"SQLSTATE {error.sqlstate}")
+                )
             count = cursor.rowcount
             cursor.execute(f"SELECT * FROM {scenario.target.name}")
             rows = _rows(cursor.fetch_arrow_table(), scenario.target)
@@ -193,7 +197,9 @@ class PostgreSQL:
 
 
 def _refuse_unreachable(scenario: Scenario) -> None:
-    """Refuse clauses after one without a condition: Trino ignores them, DuckDB and PostgreSQL reject them."""
+    """Refuse clauses after one without a condition: Trino ignores them, DuckDB and PostgreSQL
+    reject them.
+    """
     statement = scenario.statement
     if isinstance(statement, MergeStatement):
         for matched in (True, False):
@@ -227,9 +233,14 @@ class Trino:
         _refuse_single_columns(scenario)
         target, partitioned_by = scenario.target, scenario.settings.partitioned_by
         for table in scenario.tables:
-            listed = ", ".join(f"'{column}'" for column in partitioned_by) if table is target else ""
+            listed = (
+                ", ".join(f"'{column}'" for column in partitioned_by) if table is target else ""
+            )
             self._client.run(f"DROP TABLE IF EXISTS {table.name}")
-            self._client.run(self._printer.create(table) + (f" WITH (partitioning = ARRAY[{listed}])" if listed else ""))
+            self._client.run(
+                self._printer.create(table)
+                + (f" WITH (partitioning = ARRAY[{listed}])" if listed else "")
+            )
             if table.rows:
                 self._client.run(self._printer.insert(table))
         try:
@@ -249,8 +260,12 @@ class Trino:
 
 
 def _refuse_single_columns(scenario: Scenario) -> None:
-    """Refuse scenarios whose outcome differs in stores that change single columns: Iceberg writes whole rows."""
-    rows = replace(scenario, settings=replace(scenario.settings, paradigm="DELETE_ROW_AND_INSERT_ROW"))
+    """Refuse scenarios whose outcome differs in stores that change single columns: Iceberg writes
+    whole rows.
+    """
+    rows = replace(
+        scenario, settings=replace(scenario.settings, paradigm="DELETE_ROW_AND_INSERT_ROW")
+    )
     if predict(rows, "trino") != predict(scenario, "trino"):
         raise InexpressibleError("A row cannot have two versions in a store of single columns")
 
@@ -281,7 +296,8 @@ class EngineUnderTest:
 
     Args:
         engine: an `rowmerge_nb.Engine`.
-        flow: how UPDATE and DELETE are executed; statements that the flow ``updatable`` refuses are skipped.
+        flow: how UPDATE and DELETE are executed; statements that the flow ``updatable`` refuses are
+            skipped.
         rules_off: rules disabled for all statements.
     """
 
@@ -289,7 +305,9 @@ class EngineUnderTest:
     rule: str | None = None
     eager: frozenset[str] = frozenset()
 
-    def __init__(self, engine: Any, flow: str = "merge", rules_off: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self, engine: Any, flow: str = "merge", rules_off: frozenset[str] = frozenset()
+    ) -> None:
         self._engine = engine
         self._rules_off = rules_off
         self._printer = Printer("trino")
@@ -338,7 +356,9 @@ class EngineUnderTest:
 
     def _pass_over(self, error: RowMergeError) -> None:
         """Skip what the older flow does not support."""
-        if self._flow == "updatable" and (error.code == "NOT_SUPPORTED" or "Invalid descendant" in error.message):
+        if self._flow == "updatable" and (
+            error.code == "NOT_SUPPORTED" or "Invalid descendant" in error.message
+        ):
             raise InexpressibleError(str(error)) from error
 
     def close(self) -> None:
@@ -350,7 +370,9 @@ def _told(scenario: Scenario, result: Any) -> str:
     """Return what is wrong with the row counts of a MERGE, or ``""``."""
     if not isinstance(scenario.statement, MergeStatement):
         return ""
-    per_clause = {clause.number: clause.rows for clause in result.trace.clauses if clause.number >= 0}
+    per_clause = {
+        clause.number: clause.rows for clause in result.trace.clauses if clause.number >= 0
+    }
     if sum(per_clause.values()) != result.count:
         return f"the clauses' rows {per_clause} do not add up to the count {result.count}"
     for number, rows in per_clause.items():
@@ -360,7 +382,9 @@ def _told(scenario: Scenario, result: Any) -> str:
 
 
 def _operation(clause: Clause) -> str:
-    return {InsertAction: "INSERT", UpdateAction: "UPDATE", DeleteAction: "DELETE"}[type(clause.action)]
+    return {InsertAction: "INSERT", UpdateAction: "UPDATE", DeleteAction: "DELETE"}[
+        type(clause.action)
+    ]
 
 
 def _failed(error: Exception, kind: str) -> Outcome:
@@ -376,7 +400,10 @@ def arrow_table(table: Table) -> pa.Table:
     DataType(date32[day])
     """
     columns = zip(*table.rows, strict=True) if table.rows else [()] * len(table.columns)
-    arrays = [pa.array(values, column.type.arrow) for values, column in zip(columns, table.columns, strict=True)]
+    arrays = [
+        pa.array(values, column.type.arrow)
+        for values, column in zip(columns, table.columns, strict=True)
+    ]
     return pa.table(arrays, names=list(table.names))
 
 

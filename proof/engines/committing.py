@@ -1,4 +1,6 @@
-"""Commits of a statement's result for audits: none, so that the rows themselves are compared, or by pyiceberg to an Iceberg table."""
+"""Commits of a statement's result for audits: none, so that the rows themselves are compared, or by
+pyiceberg to an Iceberg table.
+"""
 
 from __future__ import annotations
 
@@ -42,14 +44,17 @@ class Frames:
             engine.register(table.name, arrow_table(table))
         target = scenario.target
         before, after = arrow_table(target), rows_as_table(target, rows)
-        return engine.audit(target.name, before=before, after=after, statement=Printer("trino").statement(scenario))
+        return engine.audit(
+            target.name, before=before, after=after, statement=Printer("trino").statement(scenario)
+        )
 
     def close(self) -> None:
         """Release nothing."""
 
 
 class Pyiceberg:
-    """Iceberg tables: pyiceberg recreates them, and commits the result of the statement as an overwrite.
+    """Iceberg tables: pyiceberg recreates them, and commits the result of the statement as an
+    overwrite.
 
     Args:
         engine: an engine whose default catalog is ``lake``; this class adds it.
@@ -93,5 +98,8 @@ def rows_as_table(target: Table, rows: Iterable[Row]) -> pa.Table:
     """Return rows of a table as Arrow data of its exact types."""
     row_list = list(rows)
     columns = [[row[index] for row in row_list] for index in range(len(target.columns))]
-    arrays = [pa.array(values, column.type.arrow) for values, column in zip(columns, target.columns, strict=True)]
+    arrays = [
+        pa.array(values, column.type.arrow)
+        for values, column in zip(columns, target.columns, strict=True)
+    ]
     return pa.table(arrays, names=list(target.names))

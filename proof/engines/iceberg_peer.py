@@ -1,6 +1,8 @@
-"""Spark with Iceberg's own library, in its own process and environment; it reads statements as lines of JSON.
+"""Spark with Iceberg's own library, in its own process and environment; it reads statements as
+lines of JSON.
 
-It imports nothing of this project. `proof.engines.spark_iceberg` runs it as ``python iceberg_peer.py WAREHOUSE JAR``.
+It imports nothing of this project. `proof.engines.spark_iceberg` runs it as ``python
+iceberg_peer.py WAREHOUSE JAR``.
 """
 
 from __future__ import annotations
@@ -29,7 +31,8 @@ def main() -> None:
         "spark.sql.catalog.lake": "org.apache.iceberg.spark.SparkCatalog",
         "spark.sql.catalog.lake.type": "hadoop",
         "spark.sql.catalog.lake.warehouse": f"file://{warehouse}",
-        # Snapshots are looked up by those who read them; a table that was made anew must not be the one of before.
+        # Snapshots are looked up by those who read them; a table that was made anew must not be the
+        # one of before.
         "spark.sql.catalog.lake.cache-enabled": "false",
     }
     builder = SparkSession.builder.master("local[1]")

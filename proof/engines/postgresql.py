@@ -15,7 +15,12 @@ from rowmerge_nb.base.errors import SetupError
 
 __all__ = ["find_server", "private_server"]
 
-_PLACES: Final = ("/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/opt/homebrew/opt/postgresql*/bin", "/usr/local/pgsql/bin")
+_PLACES: Final = (
+    "/usr/lib/postgresql/*/bin",
+    "/usr/pgsql-*/bin",
+    "/opt/homebrew/opt/postgresql*/bin",
+    "/usr/local/pgsql/bin",
+)
 OLDEST: Final = 15
 """The first version with MERGE."""
 
@@ -28,12 +33,18 @@ def find_server() -> Path:
     """
     on_path = shutil.which("initdb")
     directories = [Path(on_path).resolve().parent] if on_path else []
-    directories += [path for pattern in _PLACES for path in Path("/").glob(pattern.lstrip("/")) if (path / "initdb").is_file()]
+    directories += [
+        path
+        for pattern in _PLACES
+        for path in Path("/").glob(pattern.lstrip("/"))
+        if (path / "initdb").is_file()
+    ]
     versions = {path: _version(path) for path in directories}
     fitting = [path for path, version in versions.items() if version >= OLDEST]
     if not fitting:
         raise SetupError(
-            f"No PostgreSQL server of version {OLDEST} or newer was found" + (f", only {versions}" if versions else ""),
+            f"No PostgreSQL server of version {OLDEST} or newer was found"
+            + (f", only {versions}" if versions else ""),
             hint="Install one: apt-get install postgresql, or brew install postgresql.",
         )
     return max(fitting, key=versions.__getitem__)
@@ -41,14 +52,17 @@ def find_server() -> Path:
 
 def _version(directory: Path) -> int:
     with suppress(OSError, ValueError, IndexError, subprocess.SubprocessError):
-        text = subprocess.run([directory / "initdb", "--version"], capture_output=True, text=True, check=True).stdout
+        text = subprocess.run(
+            [directory / "initdb", "--version"], capture_output=True, text=True, check=True
+        ).stdout
         return int(text.split()[2].split(".")[0])
     return 0
 
 
 @contextmanager
 def private_server() -> Iterator[str]:
-    """Start a server that listens only on a socket in its own directory; yield its connection string.
+    """Start a server that listens only on a socket in its own directory; yield its connection
+    string.
 
     The server refuses to run as root; then it runs as the user ``postgres`` or ``nobody``.
 
@@ -66,7 +80,19 @@ def private_server() -> Iterator[str]:
         switches = f"-c listen_addresses='' -c fsync=off -c timezone=UTC -k {directory}"
         control: list[str | Path] = [programs / "pg_ctl", "-D", data, "-s", "-w"]
         _run(
-            [programs / "initdb", "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "-N"],
+            [
+                programs / "initdb",
+                "-D",
+                data,
+                "-U",
+                "postgres",
+                "-A",
+                "trust",
+                "-E",
+                "UTF8",
+                "--locale=C.UTF-8",
+                "-N",
+            ],
             directory,
             user,
         )

@@ -1,6 +1,8 @@
-"""Spark with Iceberg's own library as the engine that executed and committed a statement; `rowmerge_nb` only reads its tables.
+"""Spark with Iceberg's own library as the engine that executed and committed a statement;
+`rowmerge_nb` only reads its tables.
 
-It runs in its own environment: ROWMERGE_ICEBERG_PYTHON names a Python with a PySpark that suits the runtime ROWMERGE_ICEBERG_JAR.
+It runs in its own environment: ROWMERGE_ICEBERG_PYTHON names a Python with a PySpark that suits the
+    runtime ROWMERGE_ICEBERG_JAR.
 """
 
 from __future__ import annotations
@@ -32,7 +34,9 @@ if TYPE_CHECKING:
 __all__ = ["SparkIceberg"]
 
 _MODES: Final = ("copy-on-write", "merge-on-read")
-"""How Iceberg's library changes rows of files: it rewrites the files, or adds files of deleted positions."""
+"""How Iceberg's library changes rows of files: it rewrites the files, or adds files of deleted
+positions.
+"""
 
 
 class SparkIceberg:
@@ -49,11 +53,17 @@ class SparkIceberg:
     def __init__(self, engine: Engine, folder: str) -> None:
         from rowmerge_nb import IcebergConnector
 
-        python, jar = os.environ.get("ROWMERGE_ICEBERG_PYTHON"), os.environ.get("ROWMERGE_ICEBERG_JAR")
+        python, jar = (
+            os.environ.get("ROWMERGE_ICEBERG_PYTHON"),
+            os.environ.get("ROWMERGE_ICEBERG_JAR"),
+        )
         if not python or not jar:
             raise SetupError(
                 "There is no Spark with Iceberg",
-                hint="ROWMERGE_ICEBERG_PYTHON names a Python with PySpark, ROWMERGE_ICEBERG_JAR the runtime of Iceberg for it.",
+                hint=(
+                    "ROWMERGE_ICEBERG_PYTHON names a Python with PySpark, ROWMERGE_ICEBERG_JAR the"
+                    " runtime of Iceberg for it."
+                ),
             )
         self._folder, self._warehouse = Path(folder), Path(folder) / "spark"
         self._connector = IcebergConnector(str(self._folder / "own"))
@@ -61,11 +71,25 @@ class SparkIceberg:
         self._before: int | None = None
         self._left: list[Row] | None = None
         self.refused: dict[str, str] = {}
-        clean = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "SPARK"))}
-        command = [python, str(Path(__file__).with_name("iceberg_peer.py")), str(self._warehouse), jar]
+        clean = {
+            key: value
+            for key, value in os.environ.items()
+            if not key.startswith(("PYTHON", "SPARK"))
+        }
+        command = [
+            python,
+            str(Path(__file__).with_name("iceberg_peer.py")),
+            str(self._warehouse),
+            jar,
+        ]
         self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115 - closed with the process
         self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors, text=True, env=clean
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            text=True,
+            env=clean,
         )
         self._answer()
 
@@ -73,7 +97,8 @@ class SparkIceberg:
         """Create a scenario's tables by Spark and execute its statement.
 
         Returns:
-            The name of the implementation and the resulting rows; None if the oracle predicts a failure, or Spark refuses the statement.
+            The name of the implementation and the resulting rows; None if the oracle predicts a
+            failure, or Spark refuses the statement.
         """
         if predict(scenario, "standard").errors:
             return None
@@ -93,9 +118,14 @@ class SparkIceberg:
             self._known(table.name)
         self._known(scenario.target.name)
         try:
-            result = self._connector.catalog.load_table(("default", scenario.target.name)).scan().to_arrow()
+            result = (
+                self._connector.catalog.load_table(("default", scenario.target.name))
+                .scan()
+                .to_arrow()
+            )
         except TypeError as error:
-            # It is partitioned by two columns of one type of decimals, which pyiceberg does not read.
+            # It is partitioned by two columns of one type of decimals, which pyiceberg does not
+            # read.
             self.refused[Printer("spark").statement(scenario)] = str(error)
             return None
         self._left = [tuple(row.values()) for row in result.to_pylist()]
@@ -109,11 +139,15 @@ class SparkIceberg:
             failure = self._asked([f"INSERT OVERWRITE {name} SELECT * FROM parquet.`{path}`"])
             assert failure is None, failure
         after = self._known(name)
-        return engine.audit(name, before=self._before, after=after, statement=Printer("trino").statement(scenario))
+        return engine.audit(
+            name, before=self._before, after=after, statement=Printer("trino").statement(scenario)
+        )
 
     def _making(self, table: Table, mode: str, partitioned_by: Sequence[str]) -> list[str]:
         """Return the statements that recreate a table with its rows."""
-        modes = ", ".join(f"'write.{operation}.mode' = '{mode}'" for operation in ("merge", "update", "delete"))
+        modes = ", ".join(
+            f"'write.{operation}.mode' = '{mode}'" for operation in ("merge", "update", "delete")
+        )
         by = f" PARTITIONED BY ({', '.join(partitioned_by)})" if partitioned_by else ""
         create = Printer("spark").create(table)
         path = self._written(table.name, arrow_table(table))

@@ -1,4 +1,6 @@
-"""The engine with the target in another store than memory, filled and read through the connector's contract without Spark."""
+"""The engine with the target in another store than memory, filled and read through the connector's
+contract without Spark.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,8 @@ class StoreUnderTest(EngineUnderTest):
         catalog: the connector's name there; it is the engine's default catalog.
         connector: the connector.
         schema: the schema of the tables; it is the engine's default schema.
-        keyed: the store requires a primary key: the table gets an extra column, which is not compared.
+        keyed: the store requires a primary key: the table gets an extra column, which is not
+            compared.
         flow: how statements are executed.
     """
 
@@ -69,7 +72,12 @@ class StoreUnderTest(EngineUnderTest):
         try:
             sql = self._printer.statement(scenario)
             result = self._engine.run(
-                sql, namespace=sources, era=settings.era, trace=settings.trace, flow=self._flow, rules_off=self._rules_off
+                sql,
+                namespace=sources,
+                era=settings.era,
+                trace=settings.trace,
+                flow=self._flow,
+                rules_off=self._rules_off,
             )
         except RowMergeError as error:
             self._pass_over(error)
@@ -95,7 +103,9 @@ class StoreUnderTest(EngineUnderTest):
             metadata.drop_table(session, old)
         connector.commit(transaction)
         transaction = connector.begin_transaction()
-        connector.get_metadata(transaction).create_table(session, ConnectorTableMetadata(name, tuple(columns), properties))
+        connector.get_metadata(transaction).create_table(
+            session, ConnectorTableMetadata(name, tuple(columns), properties)
+        )
         connector.commit(transaction)
         size = max(-(-rows.num_rows // INSERTS), 1)
         for start in range(0, rows.num_rows, size):
@@ -131,10 +141,16 @@ def read_rows(connector: Connector, name: SchemaTableName, columns: Sequence[str
     metadata = connector.get_metadata(transaction)
     handle = metadata.get_table_handle(session, name)
     assert handle is not None
-    handles = [column for column in metadata.get_column_handles(session, handle) if column.name in columns]
+    handles = [
+        column for column in metadata.get_column_handles(session, handle) if column.name in columns
+    ]
     rows: list[tuple[Any, ...]] = []
-    for split in connector.get_split_manager().get_splits(transaction, session, handle, Constraint()):
-        source = connector.get_page_source_provider().create_page_source(transaction, session, split, handle, handles)
+    for split in connector.get_split_manager().get_splits(
+        transaction, session, handle, Constraint()
+    ):
+        source = connector.get_page_source_provider().create_page_source(
+            transaction, session, split, handle, handles
+        )
         while (page := source.get_next_page()) is not None:
             rows += zip(*(column.to_pylist() for column in page.columns), strict=True)
         source.close()

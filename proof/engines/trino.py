@@ -50,7 +50,12 @@ class TrinoClient:
     def __init__(self, url: str) -> None:
         parts = urlsplit(url)
         self.catalog = parts.path.strip("/")
-        if parts.scheme not in {"http", "https"} or not parts.hostname or not self.catalog or "/" in self.catalog:
+        if (
+            parts.scheme not in {"http", "https"}
+            or not parts.hostname
+            or not self.catalog
+            or "/" in self.catalog
+        ):
             raise SetupError(
                 f"Not the URL of a catalog of a Trino server: {url}",
                 hint="It is written like http://user@127.0.0.1:8080/iceberg.",
@@ -99,5 +104,6 @@ class TrinoClient:
                 time.sleep(_PAUSE)
             except urllib.error.URLError as error:
                 raise SetupError(
-                    f"No Trino server answers at {self._statements}: {error.reason}", hint="Start one, or leave --trino out."
+                    f"No Trino server answers at {self._statements}: {error.reason}",
+                    hint="Start one, or leave --trino out.",
                 ) from error

@@ -29,7 +29,10 @@ class OutOfRangeError(Exception):
 
 def rows_in_scope(table: Table) -> list[dict[tuple[str, str], Any]]:
     """Return a table's rows as environments, under the table's own name."""
-    return [{(table.name, name): value for name, value in zip(table.names, row, strict=True)} for row in table.rows]
+    return [
+        {(table.name, name): value for name, value in zip(table.names, row, strict=True)}
+        for row in table.rows
+    ]
 
 
 def evaluate(expression: Expression, row: Environment, scenario: Scenario) -> Any:
@@ -48,7 +51,9 @@ def evaluate(expression: Expression, row: Environment, scenario: Scenario) -> An
     if isinstance(expression, Column):
         return row[expression.relation, expression.name]
     if isinstance(expression, Call):
-        return OPERATIONS[expression.name](*(evaluate(argument, row, scenario) for argument in expression.arguments))
+        return OPERATIONS[expression.name](
+            *(evaluate(argument, row, scenario) for argument in expression.arguments)
+        )
     if isinstance(expression, Cast):
         return coerce(evaluate(expression.argument, row, scenario), expression.type)
     if isinstance(expression, InSubquery):
@@ -75,7 +80,11 @@ def _scalar(expression: ScalarSubquery, row: Environment, scenario: Scenario) ->
     if expression.outer is not None:
         outer = evaluate(expression.outer, row, scenario)
         keys = _values(table, expression.key)
-        values = [value for value, key in zip(values, keys, strict=True) if OPERATIONS["="](key, outer) is True]
+        values = [
+            value
+            for value, key in zip(values, keys, strict=True)
+            if OPERATIONS["="](key, outer) is True
+        ]
     return aggregate(expression.function, values)
 
 
@@ -104,7 +113,9 @@ def coerce(value: Any, sql_type: Type) -> Any:
     if value is None:
         return None
     if sql_type.base in _INTEGERS:
-        number = int(_EXACT.quantize(value, Decimal(1))) if isinstance(value, Decimal) else int(value)
+        number = (
+            int(_EXACT.quantize(value, Decimal(1))) if isinstance(value, Decimal) else int(value)
+        )
         if not -_INTEGERS[sql_type.base] <= number < _INTEGERS[sql_type.base]:
             raise OutOfRangeError(f"{value} does not fit {sql_type}")
         return number

@@ -1,16 +1,18 @@
 """MERGE, UPDATE and DELETE one row at a time, in plain Python: the reference for the engine.
 
-It follows the text of the SQL standard (ISO/IEC 9075-2, "merge statement") and of Trino's developer guide ("Supporting MERGE"),
-and shares no code with the engine: statements are data, not text, and rows are tuples.
+It follows the text of the SQL standard (ISO/IEC 9075-2, "merge statement") and of Trino's developer
+guide ("Supporting MERGE"), and shares no code with the engine: statements are data, not text, and
+rows are tuples.
 
 The two texts differ on source rows that match the same target row; both rules are implemented:
 
 ``standard``
-    A target row that more than one source row would *change* is an error. Source rows for which no clause fires do not count.
+    A target row that more than one source row would *change* is an error. Source rows for which no
+    clause fires do not count.
 ``trino``
-    "In each MERGE case, a single target table row must match at most one source row": a repeated pair of target row and case
-    number is an error, and "no case" (−1) is such a number. Different clauses may change one target row; each update then
-    leaves its version of the row.
+    "In each MERGE case, a single target table row must match at most one source row": a repeated
+    pair of target row and case number is an error, and "no case" (−1) is such a number. Different
+    clauses may change one target row; each update then leaves its version of the row.
 """
 
 from __future__ import annotations
@@ -35,7 +37,16 @@ from proof.statements.model import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from proof.statements.model import Assignment, Clause, DeleteStatement, Expression, GroupSource, Row, Scenario, Source
+    from proof.statements.model import (
+        Assignment,
+        Clause,
+        DeleteStatement,
+        Expression,
+        GroupSource,
+        Row,
+        Scenario,
+        Source,
+    )
 
 __all__ = ["DUPLICATE", "NOT_NULL", "OUT_OF_RANGE", "Outcome", "multiset", "predict", "source_rows"]
 
@@ -56,8 +67,8 @@ class Outcome:
     Args:
         rows: the target's rows afterwards, each with its number of copies; None after an error.
         count: rows changed; None after an error.
-        errors: the possible classes of error, since engines may process rows in any order. An actual outcome has at most one.
-            Empty if the statement succeeds.
+        errors: the possible classes of error, since engines may process rows in any order. An
+            actual outcome has at most one. Empty if the statement succeeds.
         message: an engine's error message.
     """
 
@@ -119,10 +130,18 @@ class _Work:
             self.errors.add(NOT_NULL)
         return result
 
-    def assigned(self, assignments: Sequence[Assignment], old: Row, row: Mapping[tuple[str, str], Any]) -> Row:
+    def assigned(
+        self, assignments: Sequence[Assignment], old: Row, row: Mapping[tuple[str, str], Any]
+    ) -> Row:
         """Return the new version of a row; expressions see the old one."""
-        new = {assignment.column: self.stored(assignment.column, assignment.value, row) for assignment in assignments}
-        return tuple(new.get(name, value) for name, value in zip(self.scenario.target.names, old, strict=True))
+        new = {
+            assignment.column: self.stored(assignment.column, assignment.value, row)
+            for assignment in assignments
+        }
+        return tuple(
+            new.get(name, value)
+            for name, value in zip(self.scenario.target.names, old, strict=True)
+        )
 
     def inserted(self, action: InsertAction, row: Mapping[tuple[str, str], Any]) -> Row:
         """Return a new row; unlisted columns become NULL."""
@@ -160,7 +179,11 @@ def _grouped(source: GroupSource, scenario: Scenario) -> list[Row]:
     for row in table.rows:
         groups.setdefault(tuple(row[i] for i in positions), []).append(row)
     return [
-        key + tuple(aggregate(a.function, [row[table.names.index(a.column)] for row in rows]) for a in source.aggregates)
+        key
+        + tuple(
+            aggregate(a.function, [row[table.names.index(a.column)] for row in rows])
+            for a in source.aggregates
+        )
         for key, rows in groups.items()
     ]
 
@@ -174,14 +197,21 @@ def _merge(work: _Work, statement: MergeStatement, rule: str) -> tuple[list[Row]
     matches: dict[int, list[tuple[int, Mapping[tuple[str, str], Any]]]] = {}
     inserts: list[Row] = []
     for values in source_rows(statement.source, scenario):
-        source = {(statement.source.alias, name): value for name, value in zip(names, values, strict=True)}
+        source = {
+            (statement.source.alias, name): value for name, value in zip(names, values, strict=True)
+        }
         matched = False
         for number, old in enumerate(target.rows):
-            of_target = {(statement.alias, name): value for name, value in zip(target.names, old, strict=True)}
+            of_target = {
+                (statement.alias, name): value
+                for name, value in zip(target.names, old, strict=True)
+            }
             both = of_target | source
             if work.true(statement.on, both):
                 matched = True
-                matches.setdefault(number, []).append((_case_number(work, statement.clauses, both, matched=True), both))
+                matches.setdefault(number, []).append(
+                    (_case_number(work, statement.clauses, both, matched=True), both)
+                )
         if not matched:
             case = _case_number(work, statement.clauses, no_target | source, matched=False)
             if case != NO_CASE:
@@ -204,16 +234,23 @@ def _merge(work: _Work, statement: MergeStatement, rule: str) -> tuple[list[Row]
     return rows + inserts, count
 
 
-def _case_number(work: _Work, clauses: Sequence[Clause], row: Mapping[tuple[str, str], Any], *, matched: bool) -> int:
+def _case_number(
+    work: _Work, clauses: Sequence[Clause], row: Mapping[tuple[str, str], Any], *, matched: bool
+) -> int:
     """Return the number of the first clause whose condition is TRUE, or -1."""
-    fitting = (n for n, clause in enumerate(clauses) if clause.matched is matched and work.true(clause.condition, row))
+    fitting = (
+        n
+        for n, clause in enumerate(clauses)
+        if clause.matched is matched and work.true(clause.condition, row)
+    )
     return next(fitting, NO_CASE)
 
 
 def _check_duplicates(work: _Work, cases: list[int], rule: str) -> None:
     acting = [case for case in cases if case != NO_CASE]
     repeated = len(acting) > 1 if rule == "standard" else len(set(cases)) < len(cases)
-    # A store that changes single columns cannot hold two versions of a row; the result would depend on order.
+    # A store that changes single columns cannot hold two versions of a row; the result would depend
+    # on order.
     versions = len(acting) > 1 and work.scenario.settings.paradigm == "CHANGE_ONLY_UPDATED_COLUMNS"
     if repeated or versions:
         work.errors.add(DUPLICATE)

@@ -1,6 +1,7 @@
 """Random values and expressions of the statement model.
 
-Trino, PostgreSQL and DuckDB can all express them, and none of them fails: divisors are never zero, and numbers are too small to
+Trino, PostgreSQL and DuckDB can all express them, and none of them fails: divisors are never zero,
+    and numbers are too small to
 overflow. Only the assignment of a value to a narrower column may fail.
 """
 
@@ -13,7 +14,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 from proof.oracle.evaluation import coerce
 from proof.statements.model import Call, Cast, Column, InSubquery, Literal, ScalarSubquery
-from rowmerge_nb.spi.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, TIMESTAMP, VARCHAR, decimal_of
+from rowmerge_nb.spi.types import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    INTEGER,
+    TIMESTAMP,
+    VARCHAR,
+    decimal_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -44,7 +54,17 @@ COMPARABLE: Final = {
     "bigint": ("bigint", "integer"),
     "decimal": ("decimal", "integer"),
 }
-_COMPARISONS: Final = ("=", "=", "<>", "<", "<=", ">", ">=", "IS DISTINCT FROM", "IS NOT DISTINCT FROM")
+_COMPARISONS: Final = (
+    "=",
+    "=",
+    "<>",
+    "<",
+    "<=",
+    ">",
+    ">=",
+    "IS DISTINCT FROM",
+    "IS NOT DISTINCT FROM",
+)
 
 
 def random_type(random: Random) -> Type:
@@ -55,7 +75,9 @@ def random_type(random: Random) -> Type:
     'decimal'
     """
     decimals = (decimal_of(5, 2), decimal_of(9, 2), decimal_of(9, 0), decimal_of(12, 3))
-    return random.choice((*decimals, INTEGER, INTEGER, BIGINT, VARCHAR, VARCHAR, DOUBLE, DATE, TIMESTAMP, BOOLEAN))
+    return random.choice(
+        (*decimals, INTEGER, INTEGER, BIGINT, VARCHAR, VARCHAR, DOUBLE, DATE, TIMESTAMP, BOOLEAN)
+    )
 
 
 def random_value(random: Random, sql_type: Type) -> Any:
@@ -65,7 +87,11 @@ def random_value(random: Random, sql_type: Type) -> Any:
     if sql_type.base == "integer":
         return random.randint(-20, 20)
     if sql_type.base == "bigint":
-        return random.choice((3_000_000_000, -3_000_000_000)) if random.randint(1, 8) == 8 else random.randint(-20, 20)
+        return (
+            random.choice((3_000_000_000, -3_000_000_000))
+            if random.randint(1, 8) == 8
+            else random.randint(-20, 20)
+        )
     if sql_type.base == "double":
         return random.randint(-100, 100) / 4
     if sql_type.base == "boolean":
@@ -107,10 +133,19 @@ class Expressions:
 
     def leaf(self, kind: str) -> Expression:
         """Draw a column or a constant."""
-        columns = [Column(relation, column.name) for relation, column in self.scope if column.type.base == kind]
+        columns = [
+            Column(relation, column.name)
+            for relation, column in self.scope
+            if column.type.base == kind
+        ]
         if columns and not self._often(4):
             return self._one(columns)  # type: ignore[no-any-return]
-        read = [(table, column) for table in self.tables for column in table.columns if column.type.base == kind]
+        read = [
+            (table, column)
+            for table in self.tables
+            for column in table.columns
+            if column.type.base == kind
+        ]
         if read and kind != "boolean" and self._often(4):
             return self._scalar(*self._one(read))
         return self.literal(kind)
@@ -118,14 +153,17 @@ class Expressions:
     def literal(self, kind: str) -> Literal:
         """Draw a constant, rarely NULL.
 
-        Numbers are small: some engines fold constants before the statement runs, which must not fail.
+        Numbers are small: some engines fold constants before the statement runs, which must not
+            fail.
         """
         declared = _TYPES[kind]
         if self._often(10):
             return Literal(None, declared)
         if kind == "decimal":
             return Literal(Decimal(self.random.randint(-999, 999)) / 100, declared)
-        return Literal(random_value(self.random, INTEGER if kind == "bigint" else declared), declared)
+        return Literal(
+            random_value(self.random, INTEGER if kind == "bigint" else declared), declared
+        )
 
     def condition(self, depth: int = 2) -> Expression:
         """Draw a condition, mostly one that reads a column."""
@@ -173,7 +211,11 @@ class Expressions:
             return Call(name, (self.of(kind, depth),))
         if name == "*":
             # A product of products would overflow.
-            right = Literal(self._one((-3, -1, 0, 2, 7)), INTEGER) if kind == "bigint" else self.leaf(kind)
+            right = (
+                Literal(self._one((-3, -1, 0, 2, 7)), INTEGER)
+                if kind == "bigint"
+                else self.leaf(kind)
+            )
             return Call(name, (self.leaf(kind), right))
         return Call(name, (self.of(kind, depth), self.of(kind, depth))) if name else None
 
@@ -182,12 +224,24 @@ class Expressions:
 
     def _integer(self, depth: int) -> Expression:
         return self._numbers("integer", depth) or Call(
-            self._one(("DIV", "%")), (self.of("integer", depth), self._not_zero("integer", Literal(0, INTEGER)))
+            self._one(("DIV", "%")),
+            (self.of("integer", depth), self._not_zero("integer", Literal(0, INTEGER))),
         )
 
     def _bigint(self, depth: int) -> Expression:
         choice = self._one(
-            ("numbers", "integer", "LENGTH", "STRPOS", "YEAR", "MONTH", "QUARTER", "DAY OF YEAR", "DAYS BETWEEN", "DIV")
+            (
+                "numbers",
+                "integer",
+                "LENGTH",
+                "STRPOS",
+                "YEAR",
+                "MONTH",
+                "QUARTER",
+                "DAY OF YEAR",
+                "DAYS BETWEEN",
+                "DIV",
+            )
         )
         if choice in {"LENGTH", "STRPOS"}:
             more = (self.leaf("varchar"),) if choice == "STRPOS" else ()
@@ -196,17 +250,25 @@ class Expressions:
             more = (self.leaf("date"),) if choice == "DAYS BETWEEN" else ()
             return Call(choice, (self.of("date", depth), *more))
         if choice == "integer":
-            return Call(self._one(("+", "-")), (self.of("integer", depth), self.of("bigint", depth)))
+            return Call(
+                self._one(("+", "-")), (self.of("integer", depth), self.of("bigint", depth))
+            )
         expression = self._numbers("bigint", depth) if choice == "numbers" else None
-        return expression or Call("DIV", (self.of("bigint", depth), self._not_zero("integer", Literal(0, INTEGER))))
+        return expression or Call(
+            "DIV", (self.of("bigint", depth), self._not_zero("integer", Literal(0, INTEGER)))
+        )
 
     def _decimal(self, depth: int) -> Expression:
         expression = self._numbers("decimal", depth)
-        return expression or Call(self._one(("+", "-")), (self.of("decimal", depth), self.of("integer", depth)))
+        return expression or Call(
+            self._one(("+", "-")), (self.of("decimal", depth), self.of("integer", depth))
+        )
 
     def _double(self, depth: int) -> Expression:
         expression = self._numbers("double", depth)
-        return expression or Call("/", (self.of("double", depth), self._not_zero("double", Literal(0.0, DOUBLE))))
+        return expression or Call(
+            "/", (self.of("double", depth), self._not_zero("double", Literal(0.0, DOUBLE)))
+        )
 
     def _varchar(self, depth: int) -> Expression:
         name = self._one(
@@ -227,20 +289,34 @@ class Expressions:
             )
         )
         if name == "CAST":
-            return Cast(self.of(self._one(("integer", "bigint", "date", "boolean")), depth), VARCHAR)
+            return Cast(
+                self.of(self._one(("integer", "bigint", "date", "boolean")), depth), VARCHAR
+            )
         more: tuple[Expression, ...] = ()
         if name == "||":
             more = (self.of("varchar", depth),)
         elif name == "SUBSTR":
-            more = (Literal(self._one((1, 2, 3)), INTEGER), Literal(self._one((0, 1, 2, 9)), INTEGER))
+            more = (
+                Literal(self._one((1, 2, 3)), INTEGER),
+                Literal(self._one((0, 1, 2, 9)), INTEGER),
+            )
         elif name == "REPLACE":
-            more = (Literal(self._one(("a", "b", "er")), VARCHAR), Literal(self._one(("", "xy", "a")), VARCHAR))
+            more = (
+                Literal(self._one(("a", "b", "er")), VARCHAR),
+                Literal(self._one(("", "xy", "a")), VARCHAR),
+            )
         elif name == "TRANSLATE":
-            more = (Literal(self._one(("ab", "era", "x")), VARCHAR), Literal(self._one(("", "y", "ba")), VARCHAR))
+            more = (
+                Literal(self._one(("ab", "era", "x")), VARCHAR),
+                Literal(self._one(("", "y", "ba")), VARCHAR),
+            )
         elif name == "CONCAT WS":
             more = (self.of("varchar", depth), self.leaf("varchar"))
         elif name == "LPAD":
-            more = (Literal(self._one((0, 1, 5)), INTEGER), Literal(self._one(("-", "xy")), VARCHAR))
+            more = (
+                Literal(self._one((0, 1, 5)), INTEGER),
+                Literal(self._one(("-", "xy")), VARCHAR),
+            )
         return Call(name, (self.of("varchar", depth), *more))
 
     def _date(self, depth: int) -> Expression:
@@ -254,7 +330,20 @@ class Expressions:
         return Call("FIRST OF MONTH", (self.of("timestamp", depth),))
 
     def _boolean(self, depth: int) -> Expression:
-        name = self._one(("compare", "compare", "compare", "logic", "logic", "NULL", "BETWEEN", "IN", "LIKE", "SUBQUERY"))
+        name = self._one(
+            (
+                "compare",
+                "compare",
+                "compare",
+                "logic",
+                "logic",
+                "NULL",
+                "BETWEEN",
+                "IN",
+                "LIKE",
+                "SUBQUERY",
+            )
+        )
         if name == "logic":
             name = self._one(("AND", "OR", "NOT"))
             more = () if name == "NOT" else (self.of("boolean", depth),)
@@ -270,16 +359,27 @@ class Expressions:
         if name == "IN":
             items = [self.leaf(compared_type) for _ in range(self.random.randint(1, 4))]
             return Call(self._one(("IN", "NOT IN")), (first, *items))
-        read = [(table, column) for table in self.tables for column in table.columns if column.type.base == compared_type]
+        read = [
+            (table, column)
+            for table in self.tables
+            for column in table.columns
+            if column.type.base == compared_type
+        ]
         if name == "SUBQUERY" and read:
             table, column = self._one(read)
             return InSubquery(first, table.name, column.name, self._often(3))
-        return self.equality(first, self.of(self._one(COMPARABLE.get(compared_type, (compared_type,))), depth))
+        return self.equality(
+            first, self.of(self._one(COMPARABLE.get(compared_type, (compared_type,))), depth)
+        )
 
     def _compared_kind(self) -> str:
         """Draw a type to compare, mostly that of a column in scope."""
         types_in_scope = sorted({column.type.base for _, column in self.scope})
-        return self._one(types_in_scope) if types_in_scope and not self._often(6) else self._one(tuple(_TYPES))  # type: ignore[no-any-return]
+        return (  # type: ignore[no-any-return]
+            self._one(types_in_scope)
+            if types_in_scope and not self._often(6)
+            else self._one(tuple(_TYPES))
+        )
 
     def _like(self, depth: int) -> Expression:
         text = self.of("varchar", depth)

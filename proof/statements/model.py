@@ -1,6 +1,7 @@
 """Statements as data, for generators, printers and the oracle.
 
-The model is deliberately small and independent of the engine's front end: a statement reaches the engine as text only.
+The model is deliberately small and independent of the engine's front end: a statement reaches the
+engine as text only.
 """
 
 from __future__ import annotations
@@ -106,7 +107,8 @@ class InSubquery:
 
 @dataclass(frozen=True)
 class ScalarSubquery:
-    """``(SELECT function(column) FROM table [WHERE column of it = outer])``: one value, even for an empty table.
+    """``(SELECT function(column) FROM table [WHERE column of it = outer])``: one value, even for an
+    empty table.
 
     Args:
         function: ``max``, ``min`` or ``count``.
@@ -170,7 +172,8 @@ class TableSource:
 
 @dataclass(frozen=True)
 class QuerySource:
-    """``(SELECT expressions FROM table [WHERE condition] [UNION ALL the same again])`` under an alias.
+    """``(SELECT expressions FROM table [WHERE condition] [UNION ALL the same again])`` under an
+    alias.
 
     Args:
         table: the table, under its own name.
@@ -199,7 +202,9 @@ class Aggregate:
 
 @dataclass(frozen=True)
 class GroupSource:
-    """``(SELECT keys, aggregates FROM table GROUP BY keys)`` under an alias; the columns are the keys, then the aggregates."""
+    """``(SELECT keys, aggregates FROM table GROUP BY keys)`` under an alias; the columns are the
+    keys, then the aggregates.
+    """
 
     table: str
     alias: str

@@ -1,6 +1,8 @@
-"""The operators and functions of the statement model: their meanings, and their text in each dialect.
+"""The operators and functions of the statement model: their meanings, and their text in each
+dialect.
 
-Meanings are plain Python, from the SQL standard and Trino's documentation. Operations that an engine cannot express alike are not included.
+Meanings are plain Python, from the SQL standard and Trino's documentation. Operations that an
+engine cannot express alike are not included.
 """
 
 from __future__ import annotations
@@ -25,7 +27,8 @@ class Operation:
 
     Args:
         meaning: maps the values of the arguments to the result.
-        texts: its text per dialect, with ``{0}``, ``{1}`` for arguments, or ``{all}`` for all of them with commas.
+        texts: its text per dialect, with ``{0}``, ``{1}`` for arguments, or ``{all}`` for all of
+            them with commas.
         strict: a NULL argument makes the result NULL without a call of ``meaning``.
     """
 
@@ -44,8 +47,14 @@ class Operation:
         return self.meaning(*values)
 
 
-def _operation(meaning: Callable[..., Any], text: str, *, strict: bool = True, **other: str) -> Operation:
-    return Operation(meaning, MappingProxyType({dialect: other.get(dialect, text) for dialect in DIALECTS}), strict)
+def _operation(
+    meaning: Callable[..., Any], text: str, *, strict: bool = True, **other: str
+) -> Operation:
+    return Operation(
+        meaning,
+        MappingProxyType({dialect: other.get(dialect, text) for dialect in DIALECTS}),
+        strict,
+    )
 
 
 # -- truth: TRUE, FALSE and unknown (None) --------------------------------------------------------------------------------
@@ -79,7 +88,9 @@ def negation(value: bool | None) -> bool | None:
 
 
 def _is_in(value: Any, *items: Any) -> bool | None:
-    return disjunction(*(None if value is None or item is None else value == item for item in items))
+    return disjunction(
+        *(None if value is None or item is None else value == item for item in items)
+    )
 
 
 def case(*arguments: Any) -> Any:
@@ -133,7 +144,9 @@ def _lpad(text: str, size: int, fill: str) -> str:
 
 def _translate(text: str, letters: str, others: str) -> str:
     """Replace each of ``letters`` by the one of ``others`` at the same position, or remove it."""
-    return text.translate(str.maketrans(letters[: len(others)], others[: len(letters)], letters[len(others) :]))
+    return text.translate(
+        str.maketrans(letters[: len(others)], others[: len(letters)], letters[len(others) :])
+    )
 
 
 def _joined(separator: str | None, *texts: str | None) -> str | None:
@@ -166,25 +179,44 @@ OPERATIONS: Final[Mapping[str, Operation]] = MappingProxyType(
         ">=": _operation(lambda a, b: a >= b, "({0} >= {1})"),
         "IS NULL": _operation(lambda a: a is None, "({0} IS NULL)", strict=False),
         "IS NOT NULL": _operation(lambda a: a is not None, "({0} IS NOT NULL)", strict=False),
-        "IS DISTINCT FROM": _operation(lambda a, b: a != b, "({0} IS DISTINCT FROM {1})", strict=False),
-        "IS NOT DISTINCT FROM": _operation(lambda a, b: a == b, "({0} IS NOT DISTINCT FROM {1})", strict=False),
+        "IS DISTINCT FROM": _operation(
+            lambda a, b: a != b, "({0} IS DISTINCT FROM {1})", strict=False
+        ),
+        "IS NOT DISTINCT FROM": _operation(
+            lambda a, b: a == b, "({0} IS NOT DISTINCT FROM {1})", strict=False
+        ),
         "BETWEEN": _operation(
             lambda a, low, high: conjunction(
-                None if a is None or low is None else a >= low, None if a is None or high is None else a <= high
+                None if a is None or low is None else a >= low,
+                None if a is None or high is None else a <= high,
             ),
             "({0} BETWEEN {1} AND {2})",
             strict=False,
         ),
         "IN": _operation(_is_in, "({0} IN ({rest}))", strict=False),
-        "NOT IN": _operation(lambda *values: negation(_is_in(*values)), "({0} NOT IN ({rest}))", strict=False),
+        "NOT IN": _operation(
+            lambda *values: negation(_is_in(*values)), "({0} NOT IN ({rest}))", strict=False
+        ),
         # PostgreSQL has a default escape character.
         "LIKE": _operation(_like, "({0} LIKE {1})", postgresql="({0} LIKE {1} ESCAPE '')"),
         "LIKE ESCAPE": _operation(lambda a, b: _like(a, b, "#"), "({0} LIKE {1} ESCAPE '#')"),
         # for all types
-        "COALESCE": _operation(lambda *v: next((x for x in v if x is not None), None), "coalesce({all})", strict=False),
-        "NULLIF": _operation(lambda a, b: None if a is not None and a == b else a, "nullif({0}, {1})", strict=False),
-        "GREATEST": _operation(max, "greatest({all})", postgresql=_NULL_GREATEST, duckdb=_NULL_GREATEST, spark=_NULL_GREATEST),
-        "LEAST": _operation(min, "least({all})", postgresql=_NULL_LEAST, duckdb=_NULL_LEAST, spark=_NULL_LEAST),
+        "COALESCE": _operation(
+            lambda *v: next((x for x in v if x is not None), None), "coalesce({all})", strict=False
+        ),
+        "NULLIF": _operation(
+            lambda a, b: None if a is not None and a == b else a, "nullif({0}, {1})", strict=False
+        ),
+        "GREATEST": _operation(
+            max,
+            "greatest({all})",
+            postgresql=_NULL_GREATEST,
+            duckdb=_NULL_GREATEST,
+            spark=_NULL_GREATEST,
+        ),
+        "LEAST": _operation(
+            min, "least({all})", postgresql=_NULL_LEAST, duckdb=_NULL_LEAST, spark=_NULL_LEAST
+        ),
         "IF": _operation(
             lambda a, b, c: b if a is True else c,
             "if({0}, {1}, {2})",
@@ -198,7 +230,9 @@ OPERATIONS: Final[Mapping[str, Operation]] = MappingProxyType(
         "*": _operation(lambda a, b: a * b, "({0} * {1})"),
         "NEGATE": _operation(lambda a: -a, "(-{0})"),
         "ABS": _operation(abs, "abs({0})"),
-        "DIV": _operation(_integer_quotient, "({0} / {1})", duckdb="({0} // {1})", spark="({0} DIV {1})"),
+        "DIV": _operation(
+            _integer_quotient, "({0} / {1})", duckdb="({0} // {1})", spark="({0} DIV {1})"
+        ),
         "%": _operation(_remainder, "({0} % {1})"),
         "/": _operation(lambda a, b: a / b, "({0} / {1})"),
         # texts
@@ -214,12 +248,24 @@ OPERATIONS: Final[Mapping[str, Operation]] = MappingProxyType(
         "TRANSLATE": _operation(_translate, "translate({0}, {1}, {2})"),
         "CONCAT WS": _operation(_joined, "concat_ws({all})", strict=False),
         "LENGTH": _operation(len, "length({0})"),
-        "STRPOS": _operation(lambda a, b: a.find(b) + 1, "strpos({0}, {1})", spark="instr({0}, {1})"),
-        "STARTS WITH": _operation(lambda a, b: a.startswith(b), "starts_with({0}, {1})", spark="startswith({0}, {1})"),
+        "STRPOS": _operation(
+            lambda a, b: a.find(b) + 1, "strpos({0}, {1})", spark="instr({0}, {1})"
+        ),
+        "STARTS WITH": _operation(
+            lambda a, b: a.startswith(b), "starts_with({0}, {1})", spark="startswith({0}, {1})"
+        ),
         # days and moments
-        "YEAR": _operation(lambda a: a.year, "year({0})", postgresql="extract(year FROM {0})::bigint"),
-        "MONTH": _operation(lambda a: a.month, "month({0})", postgresql="extract(month FROM {0})::bigint"),
-        "QUARTER": _operation(lambda a: (a.month + 2) // 3, "quarter({0})", postgresql="extract(quarter FROM {0})::bigint"),
+        "YEAR": _operation(
+            lambda a: a.year, "year({0})", postgresql="extract(year FROM {0})::bigint"
+        ),
+        "MONTH": _operation(
+            lambda a: a.month, "month({0})", postgresql="extract(month FROM {0})::bigint"
+        ),
+        "QUARTER": _operation(
+            lambda a: (a.month + 2) // 3,
+            "quarter({0})",
+            postgresql="extract(quarter FROM {0})::bigint",
+        ),
         "DAY OF YEAR": _operation(
             lambda a: a.timetuple().tm_yday,
             "day_of_year({0})",
@@ -241,7 +287,9 @@ OPERATIONS: Final[Mapping[str, Operation]] = MappingProxyType(
             spark="CAST(datediff({1}, {0}) AS bigint)",
         ),
         "FIRST OF MONTH": _operation(
-            _first_of_month, "date_trunc('month', {0})", spark="CAST(date_trunc('month', {0}) AS timestamp_ntz)"
+            _first_of_month,
+            "date_trunc('month', {0})",
+            spark="CAST(date_trunc('month', {0}) AS timestamp_ntz)",
         ),
     }
 )

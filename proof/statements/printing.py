@@ -25,7 +25,16 @@ from proof.statements.operations import OPERATIONS
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from proof.statements.model import Assignment, Clause, Expression, GroupSource, Row, Scenario, Source, Table
+    from proof.statements.model import (
+        Assignment,
+        Clause,
+        Expression,
+        GroupSource,
+        Row,
+        Scenario,
+        Source,
+        Table,
+    )
     from rowmerge_nb.spi.types import Type
 
 __all__ = ["Printer", "script"]
@@ -72,9 +81,18 @@ class Printer:
         if isinstance(expression, InSubquery):
             operator = "NOT IN" if expression.negated else "IN"
             argument = self.expression(expression.argument)
-            return f"({argument} {operator} (SELECT q.{expression.column} FROM {expression.table} q))"
-        where = f" WHERE q.{expression.key} = {self.expression(expression.outer)}" if expression.outer is not None else ""
-        return f"(SELECT {expression.function}(q.{expression.column}) FROM {expression.table} q{where})"
+            return (
+                f"({argument} {operator} (SELECT q.{expression.column} FROM {expression.table} q))"
+            )
+        where = (
+            f" WHERE q.{expression.key} = {self.expression(expression.outer)}"
+            if expression.outer is not None
+            else ""
+        )
+        return (
+            f"(SELECT {expression.function}(q.{expression.column}) FROM {expression.table}"
+            f" q{where})"
+        )
 
     def _call(self, call: Call) -> str:
         arguments = [self.expression(argument) for argument in call.arguments]
@@ -86,7 +104,9 @@ class Printer:
                 *arguments,
                 all=", ".join(arguments),
                 rest=", ".join(arguments[1:]),
-                branches="".join(f" WHEN {condition} THEN {value}" for condition, value in branches),
+                branches="".join(
+                    f" WHEN {condition} THEN {value}" for condition, value in branches
+                ),
                 last=arguments[-1],
             )
         )
@@ -138,7 +158,8 @@ class Printer:
         if isinstance(statement, MergeStatement):
             clauses = statement.clauses
             if self.dialect == "spark":
-                # Spark requires the clauses of matched rows first. This does not change which clause takes a row.
+                # Spark requires the clauses of matched rows first. This does not change which
+                # clause takes a row.
                 clauses = tuple(sorted(clauses, key=lambda clause: not clause.matched))
             lines = [
                 f"MERGE INTO {statement.target} AS {statement.alias}",
@@ -149,7 +170,9 @@ class Printer:
             return "\n".join(lines)
         where = f" WHERE {self.expression(statement.where)}" if statement.where is not None else ""
         if isinstance(statement, UpdateStatement):
-            return f"UPDATE {statement.target} SET {self._assignments(statement.assignments)}{where}"
+            return (
+                f"UPDATE {statement.target} SET {self._assignments(statement.assignments)}{where}"
+            )
         return f"DELETE FROM {statement.target}{where}"
 
     def _source(self, source: Source) -> str:
@@ -160,7 +183,11 @@ class Printer:
             rows = ", ".join(self.row(row, kinds) for row in source.rows)
             names = f"{source.alias} ({', '.join(column.name for column in source.columns)})"
             # Spark does not support column aliases of a MERGE's source.
-            return f"(VALUES {rows} AS {names}) AS {source.alias}" if self.dialect == "spark" else f"(VALUES {rows}) AS {names}"
+            return (
+                f"(VALUES {rows} AS {names}) AS {source.alias}"
+                if self.dialect == "spark"
+                else f"(VALUES {rows}) AS {names}"
+            )
         query = self._query(source) if isinstance(source, QuerySource) else self._grouped(source)
         return f"({query}) AS {source.alias}"
 
@@ -173,7 +200,10 @@ class Printer:
 
     def _grouped(self, source: GroupSource) -> str:
         values = [*source.keys, *(f"{a.function}({a.column})" for a in source.aggregates)]
-        aliased = ", ".join(f"{value} AS {column.name}" for value, column in zip(values, source.columns, strict=True))
+        aliased = ", ".join(
+            f"{value} AS {column.name}"
+            for value, column in zip(values, source.columns, strict=True)
+        )
         return f"SELECT {aliased} FROM {source.table} GROUP BY {', '.join(source.keys)}"
 
     def _clause(self, clause: Clause, target: Table) -> str:
@@ -188,24 +218,38 @@ class Printer:
             return f"{head} THEN UPDATE SET {self._assignments(action.assignments)}"
         if isinstance(action, DeleteAction):
             return f"{head} THEN DELETE"
-        listed_columns = target.names if action.columns is None and self.dialect == "spark" else action.columns
+        listed_columns = (
+            target.names if action.columns is None and self.dialect == "spark" else action.columns
+        )
         columns = f" ({', '.join(listed_columns)})" if listed_columns is not None else ""
-        return f"{head} THEN INSERT{columns} VALUES ({', '.join(self.expression(value) for value in action.values)})"
+        return (
+            f"{head} THEN INSERT{columns} VALUES"
+            f" ({', '.join(self.expression(value) for value in action.values)})"
+        )
 
     def _assignments(self, assignments: Iterable[Assignment]) -> str:
-        return ", ".join(f"{assignment.column} = {self.expression(assignment.value)}" for assignment in assignments)
+        return ", ".join(
+            f"{assignment.column} = {self.expression(assignment.value)}"
+            for assignment in assignments
+        )
 
     # -- tables -----------------------------------------------------------------------------------------------------------
 
     def create(self, table: Table, words: str = "CREATE TABLE") -> str:
         """Return a CREATE TABLE."""
-        columns = ", ".join(f"{c.name} {self.type(c.type)}{'' if c.nullable else ' NOT NULL'}" for c in table.columns)
+        columns = ", ".join(
+            f"{c.name} {self.type(c.type)}{'' if c.nullable else ' NOT NULL'}"
+            for c in table.columns
+        )
         return f"{words} {table.name} ({columns})"
 
     def insert(self, table: Table) -> str:
         """Return an INSERT of all rows of a nonempty table."""
         kinds = [column.type for column in table.columns]
-        return f"INSERT INTO {table.name} VALUES {', '.join(self.row(row, kinds) for row in table.rows)}"
+        return (
+            f"INSERT INTO {table.name} VALUES"
+            f" {', '.join(self.row(row, kinds) for row in table.rows)}"
+        )
 
 
 def script(scenario: Scenario, dialect: str = "trino") -> str:
@@ -223,7 +267,10 @@ def script(scenario: Scenario, dialect: str = "trino") -> str:
 def _properties(scenario: Scenario) -> str:
     settings = scenario.settings
     properties = [f"paradigm = '{settings.paradigm}'"]
-    for name, columns in (("partitioned_by", settings.partitioned_by), ("bucketed_by", settings.bucketed_by)):
+    for name, columns in (
+        ("partitioned_by", settings.partitioned_by),
+        ("bucketed_by", settings.bucketed_by),
+    ):
         if columns:
             listed = ", ".join(f"'{column}'" for column in columns)
             properties.append(f"{name} = ARRAY[{listed}]")

@@ -1,4 +1,6 @@
-"""Reduction of a scenario that shows a difference: fewer rows, fewer clauses, simpler expressions, usual settings."""
+"""Reduction of a scenario that shows a difference: fewer rows, fewer clauses, simpler expressions,
+usual settings.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +55,10 @@ def _smaller(scenario: Scenario) -> Iterator[Scenario]:
     """Yield scenarios reduced by one element, the largest reductions first."""
     for position, table in enumerate(scenario.tables):
         for fewer in _fewer_rows(table):
-            yield replace(scenario, tables=(*scenario.tables[:position], fewer, *scenario.tables[position + 1 :]))
+            yield replace(
+                scenario,
+                tables=(*scenario.tables[:position], fewer, *scenario.tables[position + 1 :]),
+            )
     for statement in _smaller_statements(scenario.statement):
         yield replace(scenario, statement=statement)
     usual = Settings()
@@ -81,9 +86,15 @@ def _smaller_statements(statement: Statement) -> Iterator[Statement]:
             if len(clauses) > 1:
                 yield replace(statement, clauses=rest[0] + rest[1])
             for condition in _smaller_conditions(clauses[position].condition):
-                yield replace(statement, clauses=(*rest[0], replace(clauses[position], condition=condition), *rest[1]))
+                yield replace(
+                    statement,
+                    clauses=(*rest[0], replace(clauses[position], condition=condition), *rest[1]),
+                )
             for action in _smaller_actions(clauses[position].action):
-                yield replace(statement, clauses=(*rest[0], replace(clauses[position], action=action), *rest[1]))
+                yield replace(
+                    statement,
+                    clauses=(*rest[0], replace(clauses[position], action=action), *rest[1]),
+                )
         for on in _smaller_expressions(statement.on):
             yield replace(statement, on=on)
         return
@@ -113,7 +124,9 @@ def _smaller_actions(action: Any) -> Iterator[Any]:
         for position, old_value in enumerate(action.values):
             first, last = action.values[:position], action.values[position + 1 :]
             if action.columns is not None and (first or last):
-                yield InsertAction(action.columns[:position] + action.columns[position + 1 :], first + last)
+                yield InsertAction(
+                    action.columns[:position] + action.columns[position + 1 :], first + last
+                )
             for value in _smaller_expressions(old_value):
                 yield InsertAction(action.columns, (*first, value, *last))
 
@@ -127,4 +140,7 @@ def _smaller_expressions(expression: Expression) -> Iterator[Expression]:
     yield from expression.arguments
     for position, argument in enumerate(expression.arguments):
         for smaller in _smaller_expressions(argument):
-            yield Call(expression.name, (*expression.arguments[:position], smaller, *expression.arguments[position + 1 :]))
+            yield Call(
+                expression.name,
+                (*expression.arguments[:position], smaller, *expression.arguments[position + 1 :]),
+            )

@@ -50,7 +50,8 @@ SOURCE_ALIAS: Final = "s"
 def numbered_scenario(seed: int, number: int, kinds: Sequence[str] = KINDS) -> Scenario:
     """Return a scenario of a series, determined by seed and number alone.
 
-    Several are tried, since many random statements do nothing: the first one predicted to change a row, or sometimes to fail, is returned.
+    Several are tried, since many random statements do nothing: the first one predicted to change a
+        row, or sometimes to fail, is returned.
 
     >>> numbered_scenario(7, 1) == numbered_scenario(7, 1)
     True
@@ -78,7 +79,9 @@ def random_scenario(random: Random, kinds: Sequence[str] = KINDS) -> Scenario:
     where = None if _one_in(random, 8) else expressions.condition()
     if statement_kind == "DELETE":
         return Scenario(tables, DeleteStatement(target.name, where), settings)
-    return Scenario(tables, UpdateStatement(target.name, _assignments(expressions, target), where), settings)
+    return Scenario(
+        tables, UpdateStatement(target.name, _assignments(expressions, target), where), settings
+    )
 
 
 def _one_in(random: Random, number: int) -> bool:
@@ -95,7 +98,10 @@ def _sample(random: Random, items: Sequence[Any], most: int) -> list[Any]:
 
 def _table(random: Random, name: str, *, is_target: bool) -> Table:
     """Draw a table: two keys, and up to four columns of any type."""
-    columns = [ColumnDefinition("k", INTEGER), ColumnDefinition("k2", random.choice([VARCHAR, INTEGER, BIGINT]))]
+    columns = [
+        ColumnDefinition("k", INTEGER),
+        ColumnDefinition("k2", random.choice([VARCHAR, INTEGER, BIGINT])),
+    ]
     for letter in "abcd"[: random.randint(1, 4)]:
         nullable = not (is_target and _one_in(random, 10))
         columns.append(ColumnDefinition(letter, random_type(random), nullable))
@@ -120,7 +126,9 @@ def _cell(random: Random, column: ColumnDefinition) -> Any:
     if column.name == "k":
         return random.randint(1, 8)
     if column.name == "k2":
-        return random.choice(("a", "b", "")) if column.type.base == "varchar" else random.randint(1, 3)
+        return (
+            random.choice(("a", "b", "")) if column.type.base == "varchar" else random.randint(1, 3)
+        )
     return random_value(random, column.type)
 
 
@@ -154,14 +162,20 @@ def _merge(random: Random, tables: tuple[Table, ...]) -> MergeStatement:
     clauses = [_clause(random, both, inserting, target) for _ in range(random.randint(1, 5))]
     if not _one_in(random, 6):
         clauses = _reachable(clauses, both, inserting)
-    return MergeStatement(target.name, TARGET_ALIAS, source, _on(random, both, source), tuple(clauses))
+    return MergeStatement(
+        target.name, TARGET_ALIAS, source, _on(random, both, source), tuple(clauses)
+    )
 
 
 def _reachable(clauses: list[Clause], both: Expressions, inserting: Expressions) -> list[Clause]:
-    """Add conditions to clauses that would hide later ones, which Trino accepts and most others reject."""
+    """Add conditions to clauses that would hide later ones, which Trino accepts and most others
+    reject.
+    """
     result = []
     for number, clause in enumerate(clauses):
-        hides = clause.condition is None and any(later.matched is clause.matched for later in clauses[number + 1 :])
+        hides = clause.condition is None and any(
+            later.matched is clause.matched for later in clauses[number + 1 :]
+        )
         expressions = both if clause.matched else inserting
         result.append(replace(clause, condition=expressions.condition()) if hides else clause)
     return result
@@ -171,17 +185,30 @@ def _on(random: Random, both: Expressions, source: Source) -> Expression:
     """Draw an ON condition, including those with special join strategies."""
     key = Call("=", (Column(TARGET_ALIAS, "k"), Column(SOURCE_ALIAS, "k")))
     null_safe = Call("IS NOT DISTINCT FROM", key.arguments)
-    target_k2 = next(column for relation, column in both.scope if (relation, column.name) == (TARGET_ALIAS, "k2"))
+    target_k2 = next(
+        column for relation, column in both.scope if (relation, column.name) == (TARGET_ALIAS, "k2")
+    )
     like_k2 = [c.name for c in source.columns if c.name != "k" and _like(c, target_k2)]
-    second = Call("=", (Column(TARGET_ALIAS, "k2"), Column(SOURCE_ALIAS, random.choice(like_k2)))) if like_k2 else null_safe
+    second = (
+        Call("=", (Column(TARGET_ALIAS, "k2"), Column(SOURCE_ALIAS, random.choice(like_k2))))
+        if like_k2
+        else null_safe
+    )
     both_keys = Call("AND", (key, second))
-    form = random.choice(["key"] * 4 + ["both"] * 3 + ["residual"] * 2 + ["shifted", "safe", "range", "constant", "or", "any"])
+    form = random.choice(
+        ["key"] * 4
+        + ["both"] * 3
+        + ["residual"] * 2
+        + ["shifted", "safe", "range", "constant", "or", "any"]
+    )
     uncorrelated = Expressions(random, both.scope, both.tables, correlated=False)
     if form == "residual":
         return Call("AND", (random.choice([key, both_keys]), uncorrelated.condition(1)))
     if form == "shifted":
         amount = Literal(random.randint(-1, 1), INTEGER)
-        return Call("=", (Call("+", (Column(TARGET_ALIAS, "k"), amount)), Column(SOURCE_ALIAS, "k")))
+        return Call(
+            "=", (Call("+", (Column(TARGET_ALIAS, "k"), amount)), Column(SOURCE_ALIAS, "k"))
+        )
     if form == "safe":
         return random.choice((null_safe, Call("AND", (null_safe, second))))
     if form == "range":
@@ -212,14 +239,22 @@ def _clause(random: Random, both: Expressions, inserting: Expressions, target: T
     listed = None if _one_in(random, 3) else _some(random, target)
     insert_columns = listed if listed is not None else target.columns
     values = tuple(_value(inserting, column) for column in insert_columns)
-    return Clause(condition, InsertAction(None if listed is None else tuple(column.name for column in insert_columns), values))
+    return Clause(
+        condition,
+        InsertAction(
+            None if listed is None else tuple(column.name for column in insert_columns), values
+        ),
+    )
 
 
 def _some(random: Random, target: Table) -> tuple[ColumnDefinition, ...]:
     """Draw columns in any order, mostly with the NOT NULL ones."""
     columns = _sample(random, target.columns, len(target.columns))
     if not _one_in(random, 4):
-        columns = [*columns, *(column for column in target.columns if not column.nullable and column not in columns)]
+        columns = [
+            *columns,
+            *(column for column in target.columns if not column.nullable and column not in columns),
+        ]
     return tuple(columns)
 
 
@@ -236,7 +271,11 @@ def _value(expressions: Expressions, column: ColumnDefinition) -> Expression:
     if column.nullable or _one_in(expressions.random, 6):
         return value
     return Call(
-        "COALESCE", (expressions.of(column.type.base), Literal(random_value(expressions.random, column.type), column.type))
+        "COALESCE",
+        (
+            expressions.of(column.type.base),
+            Literal(random_value(expressions.random, column.type), column.type),
+        ),
     )
 
 
@@ -248,7 +287,9 @@ def _source(random: Random, tables: tuple[Table, ...]) -> Source:
     form = random.choice(["table", "table", "table", "query", "query", "group", "values"])
     if form == "table":
         # Both sides may be the same table, which is read in its old state.
-        return TableSource(table.name, SOURCE_ALIAS, tuple(ColumnDefinition(c.name, c.type) for c in table.columns))
+        return TableSource(
+            table.name, SOURCE_ALIAS, tuple(ColumnDefinition(c.name, c.type) for c in table.columns)
+        )
     if form == "query":
         return _query(random, table, tables)
     if form == "group":
@@ -268,15 +309,31 @@ def _query(random: Random, table: Table, tables: tuple[Table, ...]) -> QuerySour
     for column in _sample(random, [c for c in table.columns if c.name != "k"], 3):
         columns.append(ColumnDefinition(column.name, column.type))
         plain = _one_in(random, 2)
-        expressions_list.append(Column(table.name, column.name) if plain else _typed(expressions, column))
+        expressions_list.append(
+            Column(table.name, column.name) if plain else _typed(expressions, column)
+        )
     where = None if _one_in(random, 2) else expressions.condition(1)
-    return QuerySource(table.name, SOURCE_ALIAS, tuple(columns), tuple(expressions_list), where, doubled=_one_in(random, 6))
+    return QuerySource(
+        table.name,
+        SOURCE_ALIAS,
+        tuple(columns),
+        tuple(expressions_list),
+        where,
+        doubled=_one_in(random, 6),
+    )
 
 
 def _typed(expressions: Expressions, column: ColumnDefinition) -> Expression:
-    """Draw an expression and cast it to exactly the column's type, except decimals, which may not fit."""
+    """Draw an expression and cast it to exactly the column's type, except decimals, which may not
+    fit.
+    """
     if column.type.base == "decimal":
-        return Column(next(relation for relation, scope_column in expressions.scope if scope_column is column), column.name)
+        return Column(
+            next(
+                relation for relation, scope_column in expressions.scope if scope_column is column
+            ),
+            column.name,
+        )
     return Cast(expressions.of(column.type.base, 1), column.type)
 
 
@@ -292,5 +349,9 @@ def _group(random: Random, table: Table) -> GroupSource:
             continue
         function = random.choice(["max", "min", "count"])
         aggregates.append(Aggregate(function, column.name))
-        columns.append(ColumnDefinition(column.name, BIGINT if function == "count" else column.type))
-    return GroupSource(table.name, SOURCE_ALIAS, tuple(columns), tuple(key.name for key in keys), tuple(aggregates))
+        columns.append(
+            ColumnDefinition(column.name, BIGINT if function == "count" else column.type)
+        )
+    return GroupSource(
+        table.name, SOURCE_ALIAS, tuple(columns), tuple(key.name for key in keys), tuple(aggregates)
+    )

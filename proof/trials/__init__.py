@@ -1,1 +1,3 @@
-"""Killed and interrupted processes, failing operations, concurrent writers, and the tables afterwards."""
+"""Killed and interrupted processes, failing operations, concurrent writers, and the tables
+afterwards.
+"""

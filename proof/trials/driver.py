@@ -1,4 +1,5 @@
-"""The process that trials kill or interrupt: a driver that obeys its parent line by line, and one that inspects the tables afterwards.
+"""The process that trials kill or interrupt: a driver that obeys its parent line by line, and one
+that inspects the tables afterwards.
 
 Orders and answers are lines of JSON; other output of libraries is redirected.
 """
@@ -20,11 +21,21 @@ import pyarrow.compute as pc
 if TYPE_CHECKING:
     from rowmerge_nb.spi.connector import Connector
 
-__all__ = ["Digest", "StoreLocation", "digest", "initial_rows", "merged_rows", "news", "obey", "read"]
+__all__ = [
+    "Digest",
+    "StoreLocation",
+    "digest",
+    "initial_rows",
+    "merged_rows",
+    "news",
+    "obey",
+    "read",
+]
 
 MERGE = (
-    "MERGE INTO t USING news s ON t.id = s.id WHEN MATCHED AND s.v % 10 = 0 THEN DELETE "
-    "WHEN MATCHED THEN UPDATE SET v = t.v + s.v, name = s.name WHEN NOT MATCHED THEN INSERT (id, v, name) VALUES (s.id, s.v, s.name)"
+    "MERGE INTO t USING news s ON t.id = s.id WHEN MATCHED AND s.v % 10 = 0 THEN DELETE WHEN"
+    " MATCHED THEN UPDATE SET v = t.v + s.v, name = s.name WHEN NOT MATCHED THEN INSERT (id, v,"
+    " name) VALUES (s.id, s.v, s.name)"
 )
 
 
@@ -60,7 +71,9 @@ class StoreLocation:
         elif self.store == "postgresql":
             connector = rm.PostgresConnector(self.where)
         else:
-            connector = getattr(rm, {"hive": "HiveAcidConnector"}.get(self.store, f"{self.store.title()}Connector"))(self.where)
+            connector = getattr(
+                rm, {"hive": "HiveAcidConnector"}.get(self.store, f"{self.store.title()}Connector")
+            )(self.where)
         return connector
 
 
@@ -92,9 +105,14 @@ def digest(table: pa.Table) -> Digest:
     # Each distinct text is hashed once.
     coded = pc.dictionary_encode(table.column("name").combine_chunks())
     hashed = [
-        int.from_bytes(hashlib.blake2b(str(text).encode(), digest_size=8).digest()) for text in coded.dictionary.to_pylist()
+        int.from_bytes(hashlib.blake2b(str(text).encode(), digest_size=8).digest())
+        for text in coded.dictionary.to_pylist()
     ]
-    names = np.array(hashed, np.uint64)[coded.indices.to_numpy()] if len(coded) else np.array([], np.uint64)
+    names = (
+        np.array(hashed, np.uint64)[coded.indices.to_numpy()]
+        if len(coded)
+        else np.array([], np.uint64)
+    )
     mixed = ids * np.uint64(0x9E3779B97F4A7C15) ^ values * np.uint64(0xC2B2AE3D27D4EB4F) ^ names
     mixed = (mixed ^ (mixed >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
     sums = tuple(int(column.sum(dtype=np.uint64)) for column in (ids, values, names))
@@ -130,7 +148,11 @@ def merged_rows(table: pa.Table, source: pa.Table) -> pa.Table:
     matched = keys[order][index] == ids
     partner = source.take(order[index])
     deleted = matched & (partner.column("v").to_numpy() % 10 == 0)
-    values = np.where(matched, table.column("v").to_numpy() + partner.column("v").to_numpy(), table.column("v").to_numpy())
+    values = np.where(
+        matched,
+        table.column("v").to_numpy() + partner.column("v").to_numpy(),
+        table.column("v").to_numpy(),
+    )
     names = pc.if_else(pa.array(matched), partner.column("name"), table.column("name"))
     retained = pa.table({"id": ids, "v": values, "name": names}).filter(pa.array(~deleted))
     added = source.filter(pa.array(~np.isin(keys, ids)))
@@ -149,14 +171,18 @@ def read(connector: Connector, schema: str, table: str = "t") -> pa.Table:
             raise RuntimeError(f"Table '{table}' is gone")
         columns = list(metadata.get_column_handles(session, handle))
         provider, pages = connector.get_page_source_provider(), []
-        for split in connector.get_split_manager().get_splits(transaction, session, handle, Constraint()):
+        for split in connector.get_split_manager().get_splits(
+            transaction, session, handle, Constraint()
+        ):
             source = provider.create_page_source(transaction, session, split, handle, columns)
             while (page := source.get_next_page()) is not None:
                 pages.append(page)
             source.close()
     finally:
         connector.rollback(transaction)
-    return pa.Table.from_batches(pages, pa.schema([(column.name, column.type.arrow) for column in columns]))
+    return pa.Table.from_batches(
+        pages, pa.schema([(column.name, column.type.arrow) for column in columns])
+    )
 
 
 class Driver:
@@ -177,7 +203,9 @@ class Driver:
 
     def create(self, rows: int) -> dict[str, Any]:
         """Create the table."""
-        self._engine.run(f"CREATE TABLE t (id bigint, v bigint, name varchar){self._place.properties}")
+        self._engine.run(
+            f"CREATE TABLE t (id bigint, v bigint, name varchar){self._place.properties}"
+        )
         return self.run("INSERT INTO t SELECT * FROM news", initial_rows(rows))
 
     def merge(self, source: str) -> dict[str, Any]:
@@ -190,22 +218,45 @@ class Driver:
         return self.run(f"UPDATE t SET v = v + 1 WHERE id = {key}")
 
     def run(self, sql: str, source: pa.Table | None = None) -> dict[str, Any]:
-        """Run a statement; return its count, or its error and whether that reports a change of the table."""
+        """Run a statement; return its count, or its error and whether that reports a change of the
+        table.
+        """
         from rowmerge_nb.base.errors import RowMergeError
 
         try:
-            return {"count": self._engine.run(sql, namespace={} if source is None else {"news": source}).count}
+            return {
+                "count": (
+                    self._engine.run(
+                        sql, namespace={} if source is None else {"news": source}
+                    ).count
+                )
+            }
         except RowMergeError as error:
-            return {"error": str(error), "code": error.code, "changed": error.changed, "state": error.result.trace.state}
+            return {
+                "error": str(error),
+                "code": error.code,
+                "changed": error.changed,
+                "state": error.result.trace.state,
+            }
         except KeyboardInterrupt:
-            return {"error": "KeyboardInterrupt, and no word about the table", "changed": None, "untold": True}
+            return {
+                "error": "KeyboardInterrupt, and no word about the table",
+                "changed": None,
+                "untold": True,
+            }
 
     def look(self, *, remove: bool) -> dict[str, Any]:
         """Return the digest of the table, and leftovers."""
         connector = self._place.connector()
         try:
-            orphans = [orphan.name for orphan in (connector.remove_orphans() if remove else connector.orphans())]
-            return {"digest": asdict(digest(read(connector, self._place.schema))), "orphans": orphans}
+            orphans = [
+                orphan.name
+                for orphan in (connector.remove_orphans() if remove else connector.orphans())
+            ]
+            return {
+                "digest": asdict(digest(read(connector, self._place.schema))),
+                "orphans": orphans,
+            }
         finally:
             connector.close()
 
@@ -233,7 +284,9 @@ def main() -> None:
 
 
 def obey(driver: Any, answers: TextIO) -> None:
-    """Execute orders until the input ends; ``driver`` has a method per order, and results are written to ``answers``."""
+    """Execute orders until the input ends; ``driver`` has a method per order, and results are
+    written to ``answers``.
+    """
     while line := _line():
         order = json.loads(line)
         answers.write(json.dumps(getattr(driver, order.pop("order"))(**order)) + "\n")

@@ -1,8 +1,10 @@
-"""Interrupts a real Jupyter kernel that runs ``%%merge`` cells: ``python -m proof.trials.kernel_interrupts --interrupts 100``.
+"""Interrupts a real Jupyter kernel that runs ``%%merge`` cells: ``python -m
+proof.trials.kernel_interrupts --interrupts 100``.
 
-Each trial runs a cell, interrupts the kernel at a random moment like the button of a notebook, and compares the cell's report with the
-store. Half of the moments are late, when rows are committed and the report is drawn. A report must name exactly the statements whose
-changes are in the store. After a bare KeyboardInterrupt, nothing may have changed.
+Each trial runs a cell, interrupts the kernel at a random moment like the button of a notebook, and
+compares the cell's report with the store. Half of the moments are late, when rows are committed and
+the report is drawn. A report must name exactly the statements whose changes are in the store. After
+a bare KeyboardInterrupt, nothing may have changed.
 """
 
 from __future__ import annotations
@@ -34,8 +36,8 @@ _ROWS: Final = 200
 _VALUE: Final = "value of the expression: "
 _DONE: Final = re.compile(r"Statements? (?:1 to )?(\d+) of this cell ran and stays?")
 _MERGE: Final = (
-    "MERGE INTO {t} t USING (SELECT id FROM {t}) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = {number} "
-    "WHEN NOT MATCHED THEN INSERT (id, v, w) VALUES (s.id, {number}, 0)"
+    "MERGE INTO {t} t USING (SELECT id FROM {t}) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET v ="
+    " {number} WHEN NOT MATCHED THEN INSERT (id, v, w) VALUES (s.id, {number}, 0)"
 )
 CELLS: Final = (
     "%%merge{e}\n" + _MERGE,
@@ -45,7 +47,9 @@ CELLS: Final = (
     "%%merge{e}\nUPDATE {t} SET v = {number};\nUPDATE {t} SET w = {number}",
     "%%merge{e} --verify duckdb\n" + _MERGE,
 )
-"""Cells; each statement sets a column to the number of its trial: the first one ``v``, the second one ``w``."""
+"""Cells; each statement sets a column to the number of its trial: the first one ``v``, the second
+one ``w``.
+"""
 
 
 @dataclass
@@ -98,7 +102,11 @@ class Kernel:
         except Empty:
             return reply
         content = answer["content"]
-        reply.status, reply.name, reply.text = content["status"], content.get("ename", ""), content.get("evalue", "")
+        reply.status, reply.name, reply.text = (
+            content["status"],
+            content.get("ename", ""),
+            content.get("evalue", ""),
+        )
         return reply
 
     def value(self, code: str) -> Any:
@@ -110,7 +118,8 @@ class Kernel:
         reply = self.run(f"import json; print({_VALUE!r} + json.dumps({code}))")
         if reply.status != "ok":
             raise RuntimeError(f"The kernel failed: {reply}")
-        # Workers of a canceled job print tracebacks, and a kernel may send a line and its end in two messages.
+        # Workers of a canceled job print tracebacks, and a kernel may send a line and its end in
+        # two messages.
         value, _ = json.JSONDecoder().raw_decode("".join(reply.outputs).rpartition(_VALUE)[2])
         return value
 
@@ -121,7 +130,8 @@ class Kernel:
 
 
 def named_statements(reply: Reply) -> int | None:
-    """Return how many statements of a cell changed something according to its report; None if it does not know.
+    """Return how many statements of a cell changed something according to its report; None if it
+    does not know.
 
     >>> named_statements(Reply("error", "StatementInterrupted", "Statement 1 of this cell ran and stays; statement 2 did not run."))
     1
@@ -183,10 +193,15 @@ class Tally:
             self.changed += reported > 0
             self.unchanged += reported == 0
         if reply.status == "none" or (reported is not None and min(reported, statements) != there):
-            self.problems.append(f"{what}: {there} of {statements} statements are in the store, and the cell says {reply}")
+            self.problems.append(
+                f"{what}: {there} of {statements} statements are in the store, and the cell says"
+                f" {reply}"
+            )
 
 
-def interrupt_cells(place: StoreLocation, trials: int, seed: int, report: Callable[[str], None] = lambda _: None) -> Tally:
+def interrupt_cells(
+    place: StoreLocation, trials: int, seed: int, report: Callable[[str], None] = lambda _: None
+) -> Tally:
     """Interrupt a kernel that changes a table.
 
     Args:
@@ -208,11 +223,19 @@ def interrupt_cells(place: StoreLocation, trials: int, seed: int, report: Callab
             last = kernel.value("last()")
             statements = cell.count(";") + 1
             there = sum(value == number for value in last[:statements])
-            tally.note(f"trial {number}, {cell!r} interrupted after {delay:.3f} s", reply, statements, there)
+            tally.note(
+                f"trial {number}, {cell!r} interrupted after {delay:.3f} s",
+                reply,
+                statements,
+                there,
+            )
             # Cells get faster as Java warms up; a late interrupt would have no effect.
             usual[index] *= 0.9 if reply.status == "ok" else 1.02
             _refuse_halves(tally, number, kernel)
-            report(f"{place.store} {number}: {reply.status} {reply.text[:90]!r}, {there} of {statements} there")
+            report(
+                f"{place.store} {number}: {reply.status} {reply.text[:90]!r}, {there} of"
+                f" {statements} there"
+            )
     tally.seconds = time.monotonic() - began
     return tally
 
@@ -221,7 +244,9 @@ def _refuse_halves(tally: Tally, number: int, kernel: Kernel) -> None:
     """Record a partial change in the store as a problem."""
     rows, values = kernel.value("whole()")
     if rows != _ROWS or values != 1:
-        tally.problems.append(f"trial {number}: the table has {rows} rows and {values} different values of v")
+        tally.problems.append(
+            f"trial {number}: the table has {rows} rows and {values} different values of v"
+        )
 
 
 def _filled(cell: str, table: str, number: int) -> str:
@@ -234,11 +259,13 @@ def _prepare(kernel: Kernel, place: StoreLocation) -> str:
     connector = (
         ""
         if place.store == "memory"
-        else f"from proof.trials.driver import StoreLocation\nengine.add_catalog('store', {place!r}.connector())"
+        else (
+            "from proof.trials.driver import StoreLocation\nengine.add_catalog('store',"
+            f" {place!r}.connector())"
+        )
     )
     properties = "" if place.store == "memory" else place.properties
-    reply = kernel.run(
-        f"""
+    reply = kernel.run(f"""
 %load_ext rowmerge_nb
 import rowmerge_nb as rm
 engine = rm.Engine(cores=2)
@@ -255,8 +282,7 @@ def last():
 def whole():
     found = rows()
     return [found.num_rows, len(set(found.column("v").to_pylist()))]
-"""
-    )
+""")
     if reply.status != "ok":
         raise RuntimeError(f"The table could not be made: {reply}")
     return name
@@ -282,27 +308,48 @@ def _place(store: str) -> Iterator[StoreLocation]:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the trials; return 1 after a wrong report."""
-    parser = argparse.ArgumentParser(prog="python -m proof.trials.kernel_interrupts", description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--stores", default=",".join(STORES), help="of " + ",".join(STORES) + " (%(default)s)")
-    parser.add_argument("--interrupts", type=int, default=100, help="interrupts per store (%(default)s)")
-    parser.add_argument("--seed", type=int, default=1, help="decides about the moments (%(default)s)")
+    parser = argparse.ArgumentParser(
+        prog="python -m proof.trials.kernel_interrupts", description=(__doc__ or "").split("\n")[0]
+    )
+    parser.add_argument(
+        "--stores", default=",".join(STORES), help="of " + ",".join(STORES) + " (%(default)s)"
+    )
+    parser.add_argument(
+        "--interrupts", type=int, default=100, help="interrupts per store (%(default)s)"
+    )
+    parser.add_argument(
+        "--seed", type=int, default=1, help="decides about the moments (%(default)s)"
+    )
     parser.add_argument("--quiet", action="store_true", help="print no line per trial")
     options = parser.parse_args(arguments)
     tallies = []
     for store in options.stores.split(","):
         try:
             with _place(store) as place:
-                lines = (lambda _: None) if options.quiet else (lambda line: print(line, flush=True))
+                lines = (
+                    (lambda _: None) if options.quiet else (lambda line: print(line, flush=True))
+                )
                 tallies.append(interrupt_cells(place, options.interrupts, options.seed, lines))
         except SetupError as error:
             print(f"Without {store}: {error}", file=sys.stderr)
-    names = ("store", "trials", "undisturbed", "changed", "unchanged", "unknown", "bare", "problems")
+    names = (
+        "store",
+        "trials",
+        "undisturbed",
+        "changed",
+        "unchanged",
+        "unknown",
+        "bare",
+        "problems",
+    )
     print("| " + " | ".join(names) + " |")
     print("| " + " | ".join(["---"] * len(names)) + " |")
     for tally in tallies:
         values = {**vars(tally), "problems": len(tally.problems)}
         print("| " + " | ".join(str(values[name]) for name in names) + " |")
-    for problem, count in Counter(problem for tally in tallies for problem in tally.problems).items():
+    for problem, count in Counter(
+        problem for tally in tallies for problem in tally.problems
+    ).items():
         print(problem if count == 1 else f"{problem} ({count} times)")
     return int(any(tally.problems for tally in tallies))
 

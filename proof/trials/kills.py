@@ -1,13 +1,17 @@
-"""Kills or interrupts processes during a MERGE, and inspects the table afterwards: ``scripts/kill-trials``.
+"""Kills or interrupts processes during a MERGE, and inspects the table afterwards:
+``scripts/kill-trials``.
 
-In a trial, a child runs a MERGE and gets a signal after a random time: SIGKILL for the driver with all its children, or for one of Spark's
+In a trial, a child runs a MERGE and gets a signal after a random time: SIGKILL for the driver with
+    all its children, or for one of Spark's
 Python workers; or SIGINT for the driver, like a notebook's button. Then another process checks:
 
-- The table has either the old or the new rows, without duplicates, and the statement's report is true.
+- The table has either the old or the new rows, without duplicates, and the statement's report is
+  true.
 - Leftovers are listed and can be removed.
 - The next statement works.
 
-``--every-point`` works without Spark, and strikes at every operation of a disk or database: `proof.trials.points`.
+``--every-point`` works without Spark, and strikes at every operation of a disk or database:
+    `proof.trials.points`.
 """
 
 from __future__ import annotations
@@ -41,9 +45,14 @@ STORES: Final = ("hive", "sqlite", "postgresql", "iceberg")
 KINDS: Final = ("worker", "driver")
 PATIENCE_SECONDS: Final = 60
 LATEST: Final = 1.6
-"""The latest moment of trials, relative to an undisturbed statement: on a busy machine the next one takes longer."""
+"""The latest moment of trials, relative to an undisturbed statement: on a busy machine the next one
+takes longer.
+"""
 _STAGED: Final = {"sqlite": "*.arrow", "hive": "_tmp_*/*"}
-"""The files below a store's folder while tasks of a MERGE write. Hive creates its own folder before the tasks begin."""
+"""The files below a store's folder while tasks of a MERGE write.
+
+Hive creates its own folder before the tasks begin.
+"""
 _DAEMON: Final = "rowmerge_nb.engine.spark.worker"
 
 
@@ -58,7 +67,8 @@ class Report:
         old: tables with the old rows.
         new: tables with the new rows.
         finished: statements that ended before the kill, or were not disturbed.
-        retried: statements that succeeded despite a killed worker, or had changed the table when the interrupt came.
+        retried: statements that succeeded despite a killed worker, or had changed the table when
+            the interrupt came.
         failed: failures.
         unknown: reports of an unknown outcome.
         orphans: the number of listed and removed leftovers.
@@ -90,7 +100,10 @@ class Child:
     """
 
     def __init__(
-        self, place: StoreLocation, module: str = "proof.trials.driver", environment: Mapping[str, str] | None = None
+        self,
+        place: StoreLocation,
+        module: str = "proof.trials.driver",
+        environment: Mapping[str, str] | None = None,
     ) -> None:
         command = [sys.executable, "-m", module, place.store, place.where]
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the process
@@ -118,7 +131,10 @@ class Child:
         line = self._process.stdout.readline()  # type: ignore[union-attr]
         if not line:
             self._log.seek(0)
-            raise RuntimeError(f"The process of the trial died: {self._log.read()[-3000:].decode(errors='replace')}")
+            raise RuntimeError(
+                "The process of the trial died:"
+                f" {self._log.read()[-3000:].decode(errors='replace')}"
+            )
         answer: dict[str, Any] = json.loads(line)
         return answer
 
@@ -142,16 +158,24 @@ class Child:
 
     def processes(self, program: str) -> list[int]:
         """Return the processes of its session that run a program."""
-        return [pid for pid, (_, command) in _session(self._process.pid).items() if command.partition(" ")[0].endswith(program)]
+        return [
+            pid
+            for pid, (_, command) in _session(self._process.pid).items()
+            if command.partition(" ")[0].endswith(program)
+        ]
 
     def workers(self) -> list[int]:
         """Return the Python workers of its Spark, forked by the daemon that Java started."""
         session = _session(self._process.pid)
         daemons = {
-            pid for pid, (parent, command) in session.items() if _DAEMON in command and "java" in session.get(parent, (0, ""))[1]
+            pid
+            for pid, (parent, command) in session.items()
+            if _DAEMON in command and "java" in session.get(parent, (0, ""))[1]
         }
         return [
-            pid for pid, (_, command) in session.items() if _DAEMON in command and "java" not in command and pid not in daemons
+            pid
+            for pid, (_, command) in session.items()
+            if _DAEMON in command and "java" not in command and pid not in daemons
         ]
 
     def kill(self) -> None:
@@ -197,7 +221,12 @@ class Trials:
     """
 
     def __init__(
-        self, place: StoreLocation, rows: int, changes: int, seed: int = 1, told: Callable[[str], None] = lambda _: None
+        self,
+        place: StoreLocation,
+        rows: int,
+        changes: int,
+        seed: int = 1,
+        told: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._place = place
         self._changes = changes
@@ -269,10 +298,15 @@ class Trials:
             report.finished += not killed
             report.retried += killed and succeeded
             report.failed += not succeeded
-            what = f"a worker was {'' if killed else 'not '}killed after {delay:.2f} s and the statement said {answer}"
+            what = (
+                f"a worker was {'' if killed else 'not '}killed after {delay:.2f} s and the"
+                f" statement said {answer}"
+            )
             new = self._judge(report, after, what)
             if new != succeeded:
-                report.problems.append(f"{what}, and the table has {'changed' if new else 'not changed'}")
+                report.problems.append(
+                    f"{what}, and the table has {'changed' if new else 'not changed'}"
+                )
         self._later_statement(child, report)
         report.seconds = time.monotonic() - began
         return report
@@ -298,16 +332,23 @@ class Trials:
             report.retried += not finished and changed is True
             report.failed += changed is False
             report.unknown += changed is None
-            what = f"the statement was {'not ' if finished else ''}interrupted after {delay:.2f} s and said {answer}"
+            what = (
+                f"the statement was {'not ' if finished else ''}interrupted after {delay:.2f} s and"
+                f" said {answer}"
+            )
             new = self._judge(report, after, what)
             if answer.get("untold") or (changed is not None and new != changed):
-                report.problems.append(f"{what}, and the table has {'changed' if new else 'not changed'}")
+                report.problems.append(
+                    f"{what}, and the table has {'changed' if new else 'not changed'}"
+                )
             self._later_statement(child, report)
         report.seconds = time.monotonic() - began
         return report
 
     def _moment(self, earliest: float = 0.0) -> float:
-        """Return random seconds until a trial strikes; the earliest moment is a fraction of a statement's duration."""
+        """Return random seconds until a trial strikes; the earliest moment is a fraction of a
+        statement's duration.
+        """
         return self._random.uniform(earliest, LATEST) * self._seconds
 
     def _living_driver(self) -> Child:
@@ -372,21 +413,29 @@ class Trials:
         removed = self._look(remove=True) if state["orphans"] else state
         report.orphans += len(removed["orphans"])
         if removed["digest"] != state["digest"]:
-            report.problems.append(f"{what}, and removing {removed['orphans']} has changed the table")
+            report.problems.append(
+                f"{what}, and removing {removed['orphans']} has changed the table"
+            )
         if still := _traces(self._place):
             report.problems.append(f"{what}, and {still} cannot be removed")
         if new:
             self._table = after
-        line = f"{report.store}, {report.kind} {report.trials}: {what}: {'new' if new else 'old'} rows, {len(state['orphans'])} leftovers"
+        line = (
+            f"{report.store}, {report.kind} {report.trials}: {what}: {'new' if new else 'old'}"
+            f" rows, {len(state['orphans'])} leftovers"
+        )
         self._told(f"{line}; {len(report.problems)} problems")
         return new
 
-    def _see(self, report: Report, told: dict[str, Any], what: str, possible: tuple[pa.Table, ...]) -> int:
+    def _see(
+        self, report: Report, told: dict[str, Any], what: str, possible: tuple[pa.Table, ...]
+    ) -> int:
         for number, table in enumerate(possible):
             if told["digest"] == _digest(table):
                 return number
         report.problems.append(
-            f"{what}, and the table holds {told['digest']}, not one of {[_digest(table) for table in possible]}"
+            f"{what}, and the table holds {told['digest']}, not one of"
+            f" {[_digest(table) for table in possible]}"
         )
         # Judge the following trials by the actual rows.
         with _child(self._place) as child:
@@ -427,7 +476,9 @@ def _traces(place: StoreLocation) -> list[str]:
 
         session = PostgresStore(place.where).connect()
         try:
-            tables = session.query("SELECT relname::text AS name FROM pg_class WHERE relname LIKE 'rowmerge\\_nb%'")
+            tables = session.query(
+                "SELECT relname::text AS name FROM pg_class WHERE relname LIKE 'rowmerge\\_nb%'"
+            )
         finally:
             session.close()
         return [row["name"] for row in tables]
@@ -446,7 +497,10 @@ def places(store: str) -> Iterator[StoreLocation]:
         if store == "postgresql":
             yield StoreLocation(store, stack.enter_context(private_server()))
         else:
-            yield StoreLocation(store, stack.enter_context(tempfile.TemporaryDirectory(prefix=f"rowmerge_nb-{store}-")))
+            yield StoreLocation(
+                store,
+                stack.enter_context(tempfile.TemporaryDirectory(prefix=f"rowmerge_nb-{store}-")),
+            )
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -458,14 +512,27 @@ def main(arguments: list[str] | None = None) -> int:
         return every_point([argument for argument in words if argument != "--every-point"])
     parser = argparse.ArgumentParser(
         prog="scripts/kill-trials",
-        description="Kills and interrupts processes in the middle of a MERGE. With --every-point: faults at every operation; see its --help.",
+        description=(
+            "Kills and interrupts processes in the middle of a MERGE. With --every-point: faults at"
+            " every operation; see its --help."
+        ),
     )
-    parser.add_argument("--stores", default=",".join(STORES), help="of " + ",".join(STORES) + " (%(default)s)")
+    parser.add_argument(
+        "--stores", default=",".join(STORES), help="of " + ",".join(STORES) + " (%(default)s)"
+    )
     parser.add_argument("--kinds", default=",".join(KINDS), help="what is killed (%(default)s)")
-    parser.add_argument("--rows", type=int, default=1_000_000, help="rows of the table (%(default)s)")
-    parser.add_argument("--changes", type=int, default=100_000, help="rows of the source (%(default)s)")
-    parser.add_argument("--trials", type=int, default=10, help="kills per store and kind (%(default)s)")
-    parser.add_argument("--interrupts", type=int, default=10, help="interrupts per store (%(default)s)")
+    parser.add_argument(
+        "--rows", type=int, default=1_000_000, help="rows of the table (%(default)s)"
+    )
+    parser.add_argument(
+        "--changes", type=int, default=100_000, help="rows of the source (%(default)s)"
+    )
+    parser.add_argument(
+        "--trials", type=int, default=10, help="kills per store and kind (%(default)s)"
+    )
+    parser.add_argument(
+        "--interrupts", type=int, default=10, help="interrupts per store (%(default)s)"
+    )
     parser.add_argument("--seed", type=int, default=1, help="decides about the times (%(default)s)")
     options = parser.parse_args(words)
     reports = []
@@ -483,11 +550,17 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _of_store(place: StoreLocation, options: argparse.Namespace) -> list[Report]:
-    trials = Trials(place, options.rows, options.changes, options.seed, lambda line: print(line, flush=True))
+    trials = Trials(
+        place, options.rows, options.changes, options.seed, lambda line: print(line, flush=True)
+    )
     try:
         trials.prepare()
         interrupted = [trials.interrupts(options.interrupts)] if options.interrupts else []
-        return interrupted + [getattr(trials, f"{kind}s")(options.trials) for kind in options.kinds.split(",") if options.trials]
+        return interrupted + [
+            getattr(trials, f"{kind}s")(options.trials)
+            for kind in options.kinds.split(",")
+            if options.trials
+        ]
     finally:
         trials.close()
 
@@ -514,7 +587,18 @@ def table_lines(reports: list[Report]) -> list[str]:
     ]
     rows = [
         (
-            *(r.store, r.kind, r.trials, r.old, r.new, r.finished, r.retried, r.failed, r.unknown, r.orphans),
+            *(
+                r.store,
+                r.kind,
+                r.trials,
+                r.old,
+                r.new,
+                r.finished,
+                r.retried,
+                r.failed,
+                r.unknown,
+                r.orphans,
+            ),
             *(len(r.problems), round(r.seconds)),
         )
         for r in reports

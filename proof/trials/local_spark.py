@@ -1,6 +1,8 @@
-"""A minimal Spark without Java: frames are Arrow batches, tasks run sequentially in this process, and DuckDB executes the SQL.
+"""A minimal Spark without Java: frames are Arrow batches, tasks run sequentially in this process,
+and DuckDB executes the SQL.
 
-It supports statements on small tables, so that the engine itself runs: text, plan, passes, sinks, commit. Other features raise
+It supports statements on small tables, so that the engine itself runs: text, plan, passes, sinks,
+    commit. Other features raise
 AttributeError.
 """
 
@@ -43,7 +45,9 @@ class LocalFrame:
         schema: the columns, if there may be no rows; otherwise the first batch has them.
     """
 
-    def __init__(self, spark: LocalSpark, partitions: Sequence[_Partition], schema: pa.Schema | None = None) -> None:
+    def __init__(
+        self, spark: LocalSpark, partitions: Sequence[_Partition], schema: pa.Schema | None = None
+    ) -> None:
         self._spark = spark
         self._partitions = tuple(partitions)
         self._schema = schema
@@ -52,7 +56,9 @@ class LocalFrame:
         """Return the result of a pass on every partition."""
         from pyspark.sql.pandas.types import to_arrow_schema
 
-        return LocalFrame(self._spark, [_mapped(task, part) for part in self._partitions], to_arrow_schema(schema))
+        return LocalFrame(
+            self._spark, [_mapped(task, part) for part in self._partitions], to_arrow_schema(schema)
+        )
 
     def toArrow(self) -> pa.Table:  # noqa: N802 - Spark's name
         """Compute the rows."""
@@ -68,7 +74,9 @@ class LocalFrame:
     def coalesce(self, count: int) -> LocalFrame:
         """Return the same rows in one partition."""
         parts = self._partitions
-        return LocalFrame(self._spark, [lambda: (batch for part in parts for batch in part())], self._schema)
+        return LocalFrame(
+            self._spark, [lambda: (batch for part in parts for batch in part())], self._schema
+        )
 
     def toDF(self, *names: str) -> LocalFrame:  # noqa: N802 - Spark's name
         """Return the first columns with other names."""
@@ -78,8 +86,14 @@ class LocalFrame:
         """Return columns, optionally renamed by AS."""
         name_pairs = [[part.strip("`") for part in text.rsplit(" AS ", 1)] for text in texts]
         pairs = [(name[0], name[-1]) for name in name_pairs]
-        schema = None if self._schema is None else pa.schema([self._schema.field(old).with_name(new) for old, new in pairs])
-        return LocalFrame(self._spark, [_selected(part, pairs) for part in self._partitions], schema)
+        schema = (
+            None
+            if self._schema is None
+            else pa.schema([self._schema.field(old).with_name(new) for old, new in pairs])
+        )
+        return LocalFrame(
+            self._spark, [_selected(part, pairs) for part in self._partitions], schema
+        )
 
     def select(self, *names: str) -> LocalFrame:
         """Return some columns."""
@@ -97,7 +111,9 @@ def _mapped(task: Any, part: _Partition) -> _Partition:
 def _selected(part: _Partition, pairs: Sequence[tuple[str, str]]) -> _Partition:
     def batches() -> Iterator[pa.RecordBatch]:
         for batch in part():
-            yield pa.RecordBatch.from_arrays([batch.column(name) for name, _ in pairs], names=[name for _, name in pairs])
+            yield pa.RecordBatch.from_arrays(
+                [batch.column(name) for name, _ in pairs], names=[name for _, name in pairs]
+            )
 
     return batches
 
@@ -144,7 +160,10 @@ class LocalSpark:
 
     def range(self, start: int, end: int, step: int, partitions: int) -> LocalFrame:
         """Return numbers, each in its own partition."""
-        return LocalFrame(self, [_constant(pa.record_batch({"id": [number]})) for number in range(start, end, step)])
+        return LocalFrame(
+            self,
+            [_constant(pa.record_batch({"id": [number]})) for number in range(start, end, step)],
+        )
 
     def createDataFrame(self, rows: pa.Table, schema: Any = None) -> LocalFrame:  # noqa: N802 - Spark's name
         """Return the rows of a table in one partition."""
@@ -162,7 +181,9 @@ class LocalSpark:
                 for name, frame in self.views.items():
                     if name in text:
                         connection.register(name, frame.toArrow())
-                yield from connection.sql(_for_duckdb(text)).to_arrow_table().combine_chunks().to_batches()
+                yield from (
+                    connection.sql(_for_duckdb(text)).to_arrow_table().combine_chunks().to_batches()
+                )
 
         return LocalFrame(self, [rows])
 
@@ -219,7 +240,9 @@ def without_spark() -> Iterator[None]:
     with (
         patch.object(StatementRun, "collect", _collect),
         # A table of unknown size is small, too.
-        patch("rowmerge_nb.plan.page_execution._in_many_tasks", lambda *_: PhysicalForm(paged=True)),
+        patch(
+            "rowmerge_nb.plan.page_execution._in_many_tasks", lambda *_: PhysicalForm(paged=True)
+        ),
         patch("rowmerge_nb.engine.spark.lowering.exchanged", _in_one_partition),
         patch("rowmerge_nb.engine.spark.lowering.placed", _in_one_partition),
         patch("rowmerge_nb.engine.tasks.merge_passes.task_partition", _task.get),

@@ -17,10 +17,13 @@ Answers: TypeAlias = Callable[[dict[str, Any]], dict[str, Any]]
 
 
 class Neighbour:
-    """A process that obeys orders. It is forked at once, so create it before this process opens anything.
+    """A process that obeys orders.
+
+    It is forked at once, so create it before this process opens anything.
 
     Args:
-        prepare: called in the new process with the first order; returns the function that answers orders.
+        prepare: called in the new process with the first order; returns the function that answers
+            orders.
     """
 
     def __init__(self, prepare: Callable[[], Answers]) -> None:
@@ -39,7 +42,8 @@ class Neighbour:
     def ask(self, order: dict[str, Any], seconds: float) -> list[dict[str, Any]]:
         """Send an order; return the answers after some seconds.
 
-        There is none while the neighbor waits for a lock of this process; later answers may be to earlier orders.
+        There is none while the neighbor waits for a lock of this process; later answers may be to
+        earlier orders.
         """
         os.write(self._orders, json.dumps(order).encode() + b"\n")
         self._pending += 1
@@ -71,7 +75,10 @@ def _obey(prepare: Callable[[], Answers], reading: int, writing: int) -> None:
     """Answer orders until they end, and end the process."""
     try:
         answers: Answers | None = None
-        with os.fdopen(reading, "r", encoding="utf-8") as orders, os.fdopen(writing, "w", encoding="utf-8") as answer_file:
+        with (
+            os.fdopen(reading, "r", encoding="utf-8") as orders,
+            os.fdopen(writing, "w", encoding="utf-8") as answer_file,
+        ):
             for line in orders:
                 answers = answers or prepare()
                 answer_file.write(json.dumps(answers(json.loads(line))) + "\n")

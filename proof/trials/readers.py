@@ -17,7 +17,15 @@ from typing import Any, Final, TypeAlias
 
 from proof.engines.postgresql import find_server
 
-__all__ = ["READERS", "MissingTableError", "read_hive", "read_iceberg", "read_postgresql", "read_sqlite", "unreadable_snapshots"]
+__all__ = [
+    "READERS",
+    "MissingTableError",
+    "read_hive",
+    "read_iceberg",
+    "read_postgresql",
+    "read_sqlite",
+    "unreadable_snapshots",
+]
 
 _DIRECTORY: Final = re.compile(r"(base|delta|delete_delta)_(\d+)(?:_(\d+))?(?:_(\d+))?(?:_v(\d+))?")
 _COLUMNS: Final = ("id", "owner", "n", "name")
@@ -34,8 +42,13 @@ def read_sqlite(where: str, table: str, columns: Sequence[str] = _COLUMNS) -> Ro
     Raises:
         MissingTableError: the table does not exist.
     """
-    with closing(sqlite3.connect(f"file:{where}/shop.db?mode=ro", uri=True, timeout=30)) as connection:
-        if connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (table,)).fetchone() is None:
+    with closing(
+        sqlite3.connect(f"file:{where}/shop.db?mode=ro", uri=True, timeout=30)
+    ) as connection:
+        if (
+            connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (table,)).fetchone()
+            is None
+        ):
             raise MissingTableError
         return connection.execute(f"SELECT {', '.join(columns)} FROM {table}").fetchall()
 
@@ -69,7 +82,10 @@ def read_iceberg(where: str, table: str, columns: Sequence[str] = _COLUMNS) -> R
     Raises:
         MissingTableError: the table does not exist.
     """
-    return [tuple(row[name] for name in columns) for row in _iceberg(where, table).scan().to_arrow().to_pylist()]
+    return [
+        tuple(row[name] for name in columns)
+        for row in _iceberg(where, table).scan().to_arrow().to_pylist()
+    ]
 
 
 def unreadable_snapshots(where: str, table: str) -> list[str]:
@@ -86,9 +102,13 @@ def unreadable_snapshots(where: str, table: str) -> list[str]:
 def _iceberg(where: str, table: str) -> Any:
     from pyiceberg.table import StaticTable
 
-    with closing(sqlite3.connect(f"file:{where}/catalog.sqlite?mode=ro", uri=True, timeout=30)) as connection:
+    with closing(
+        sqlite3.connect(f"file:{where}/catalog.sqlite?mode=ro", uri=True, timeout=30)
+    ) as connection:
         entry = connection.execute(
-            "SELECT metadata_location FROM iceberg_tables WHERE table_namespace = 'default' AND table_name = ?", (table,)
+            "SELECT metadata_location FROM iceberg_tables WHERE table_namespace = 'default' AND"
+            " table_name = ?",
+            (table,),
         ).fetchone()
     if entry is None:
         raise MissingTableError
@@ -99,25 +119,44 @@ def _iceberg(where: str, table: str) -> Any:
 
 
 def read_hive(where: str, table: str, columns: Sequence[str] = _COLUMNS) -> Rows:
-    """Read a transactional table with pyorc, by Hive's rules for valid directories; a partition column is the last one.
+    """Read a transactional table with pyorc, by Hive's rules for valid directories; a partition
+    column is the last one.
 
     Raises:
         MissingTableError: the table does not exist.
     """
     with closing(
-        sqlite3.connect(f"file:{where}/metastore.sqlite?mode=ro", uri=True, timeout=30, isolation_level=None)
+        sqlite3.connect(
+            f"file:{where}/metastore.sqlite?mode=ro", uri=True, timeout=30, isolation_level=None
+        )
     ) as connection:
         connection.execute("BEGIN")
-        entry = connection.execute("SELECT id, location FROM tables WHERE name = ?", (table,)).fetchone()
+        entry = connection.execute(
+            "SELECT id, location FROM tables WHERE name = ?", (table,)
+        ).fetchone()
         if entry is None:
             raise MissingTableError
         identity, location = entry
-        high = connection.execute("SELECT high_watermark FROM write_id_counters WHERE table_id = ?", (identity,)).fetchone()
+        high = connection.execute(
+            "SELECT high_watermark FROM write_id_counters WHERE table_id = ?", (identity,)
+        ).fetchone()
         states = dict(connection.execute("SELECT number, state FROM transactions"))
         query = "SELECT write_id, number FROM hidden_write_ids WHERE table_id = ?"
-        hidden = {number: states.get(transaction, "") for number, transaction in connection.execute(query, (identity,))}
-        partitions = [row[0] for row in connection.execute("SELECT name FROM partitions WHERE table_id = ?", (identity,))]
-    ids = _WriteIds(high[0] if high else 0, frozenset(k for k, state in hidden.items() if state == "open"), frozenset(hidden))
+        hidden = {
+            number: states.get(transaction, "")
+            for number, transaction in connection.execute(query, (identity,))
+        }
+        partitions = [
+            row[0]
+            for row in connection.execute(
+                "SELECT name FROM partitions WHERE table_id = ?", (identity,)
+            )
+        ]
+    ids = _WriteIds(
+        high[0] if high else 0,
+        frozenset(k for k, state in hidden.items() if state == "open"),
+        frozenset(hidden),
+    )
     width = len(columns)
     return [
         row[:width]
@@ -145,13 +184,17 @@ class _WriteIds:
         return number <= self.high and number not in self.hidden
 
     def is_valid_base(self, number: int, *, compacted: bool) -> bool:
-        """Return whether a base is valid: a compacted one may span aborted write ids, but no open one."""
+        """Return whether a base is valid: a compacted one may span aborted write ids, but no open
+        one.
+        """
         if compacted:
             return number <= self.high and all(number < running for running in self.open)
         return self.is_valid(number)
 
 
-def _hive_partition(folder: Path, partition: str, ids: _WriteIds, states: dict[int, str]) -> Iterator[tuple[Any, ...]]:
+def _hive_partition(
+    folder: Path, partition: str, ids: _WriteIds, states: dict[int, str]
+) -> Iterator[tuple[Any, ...]]:
     import pyorc
 
     directories = _directories(folder, states)
@@ -164,7 +207,9 @@ def _hive_partition(folder: Path, partition: str, ids: _WriteIds, states: dict[i
     base, base_path = max(bases, default=(0, None))
     deltas = _chosen([d for d in directories if d[0] == "delta"], base, ids)
     deletes = _chosen([d for d in directories if d[0] == "delete_delta"], base, ids)
-    deleted = {row[1:4] for path in deletes for row in _orc_rows(pyorc, path) if ids.is_valid(row[4])}
+    deleted = {
+        row[1:4] for path in deletes for row in _orc_rows(pyorc, path) if ids.is_valid(row[4])
+    }
     name = urllib.parse.unquote(partition.partition("=")[2])
     for path in [*([base_path] if base_path is not None else []), *deltas]:
         for row in _orc_rows(pyorc, path):
@@ -178,7 +223,9 @@ def _directories(folder: Path, states: dict[int, str]) -> list[tuple[str, int, i
     for path in folder.iterdir():
         name = _DIRECTORY.fullmatch(path.name)
         # A transaction that ended without a trace was committed.
-        if name is not None and (name[5] is None or states.get(int(name[5]), "committed") == "committed"):
+        if name is not None and (
+            name[5] is None or states.get(int(name[5]), "committed") == "committed"
+        ):
             directories.append((name[1], int(name[2]), int(name[3] or name[2]), path))
     return directories
 

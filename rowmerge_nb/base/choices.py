@@ -1,4 +1,6 @@
-"""The values of options and the states of statements; each equals its plain text, which saved traces hold."""
+"""The values of options and the states of statements; each equals its plain text, which saved
+traces hold.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,8 @@ class Flow(StrEnum):
 
 
 class RepeatedMatches(StrEnum):
-    """Which repeated matches fail a MERGE: of the same target row and clause, or any second change of a target row.
+    """Which repeated matches fail a MERGE: of the same target row and clause, or any second change
+    of a target row.
 
     >>> RepeatedMatches("trino") is RepeatedMatches.TRINO
     True

@@ -1,7 +1,8 @@
 """Connection strings of PostgreSQL's client library, with a safe search path.
 
-With another user's schema on the ``search_path``, its functions and operators can replace the server's own, and run with the
-rights of the connected user. The path is therefore set before the driver's first query.
+With another user's schema on the ``search_path``, its functions and operators can replace the
+server's own, and run with the rights of the connected user. The path is therefore set before the
+driver's first query.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ from urllib.parse import parse_qsl, quote, unquote, urlsplit
 SAFE_PATH: Final = "pg_catalog, pg_temp"
 """The search path of all connections: the server's own names, then temporary tables."""
 _PAIR: Final = re.compile(r"(\w+)\s*=\s*('(?:[^'\\]|\\.)*'|(?:[^\s\\]|\\.)*)")
-_STARTUP: Final = "-csearch_path=pg_catalog,pg_temp -cclient_encoding=UTF8 -cquote_all_identifiers=off"
+_STARTUP: Final = (
+    "-csearch_path=pg_catalog,pg_temp -cclient_encoding=UTF8 -cquote_all_identifiers=off"
+)
 """The driver queries type names when it connects, and must find them unquoted and in UTF-8."""
 
 
@@ -29,14 +32,20 @@ def parameters(dsn: str) -> dict[str, str]:
     if "://" in dsn:
         try:
             parts = urlsplit(dsn)
-            fields = {"host": parts.hostname, "user": parts.username, "password": parts.password, "dbname": parts.path.strip("/")}
+            fields = {
+                "host": parts.hostname,
+                "user": parts.username,
+                "password": parts.password,
+                "dbname": parts.path.strip("/"),
+            }
             port = parts.port
         except ValueError:
             return {}
         pairs = {key: unquote(value) for key, value in fields.items() if value}
         return {**pairs, **({"port": str(port)} if port else {}), **dict(parse_qsl(parts.query))}
     unescaped = (
-        (key, re.sub(r"\\(.)", r"\1", value[1:-1] if value.startswith("'") else value)) for key, value in _PAIR.findall(dsn)
+        (key, re.sub(r"\\(.)", r"\1", value[1:-1] if value.startswith("'") else value))
+        for key, value in _PAIR.findall(dsn)
     )
     return dict(unescaped)
 
@@ -51,7 +60,9 @@ def with_safe_path(dsn: str) -> str:
     >>> with_safe_path("postgresql://db/shop?sslmode=require")
     'postgresql://db/shop?sslmode=require&options=-csearch_path%3Dpg_catalog%2Cpg_temp%20-cclient_encoding%3DUTF8%20-cquote_all_identifiers%3Doff'
     """
-    options = f"{parameters(dsn).get('options', os.environ.get('PGOPTIONS', ''))} {_STARTUP}".strip()
+    options = (
+        f"{parameters(dsn).get('options', os.environ.get('PGOPTIONS', ''))} {_STARTUP}".strip()
+    )
     if "://" in dsn:
         return f"{dsn}{'&' if '?' in dsn else '?'}options={quote(options, safe='')}"
     escaped = re.sub(r"(['\\])", r"\\\1", options)

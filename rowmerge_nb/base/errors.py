@@ -29,7 +29,8 @@ SHOWN_VALUE: Final = 80
 """Longer values of arguments are omitted from error messages."""
 
 MERGE_FLOW: Final = (
-    "Run the statement by the machinery of MERGE, which has no such limit: leave the option flow out, or give flow='merge'."
+    "Run the statement by the machinery of MERGE, which has no such limit: leave the option flow"
+    " out, or give flow='merge'."
 )
 """The hint for statements that the older flow does not support."""
 
@@ -71,11 +72,12 @@ class RowMergeError(Exception):
         changed: whether the statement's change persists; None if unknown.
 
     Attributes:
-        about: line, column and length of the word that the error concerns, if Trino reports it elsewhere.
+        about: line, column and length of the word that the error concerns, if Trino reports it
+            elsewhere.
         statement: the statement's text.
         result: the ``Result`` of the failed run.
-        raised: errors of a connector's code (`rowmerge_nb.trace.raised.Raised`): the one that ended the statement, then those of
-            ``abort`` and ``rollback``.
+        raised: errors of a connector's code (`rowmerge_nb.trace.raised.Raised`): the one that ended
+            the statement, then those of ``abort`` and ``rollback``.
 
     >>> error = AnalysisError("Table 'memory.default.acounts' does not exist", code="TABLE_NOT_FOUND",
     ...                       line=1, column=12, hint="Did you mean 'accounts'?")
@@ -127,7 +129,9 @@ class RowMergeError(Exception):
         self.line, self.column = span.line, span.column
         self.length = max(span.end - span.start if length is None else length, 1)
         about = span.about
-        self.about = None if about is None else (about.line, about.column, max(about.end - about.start, 1))
+        self.about = (
+            None if about is None else (about.line, about.column, max(about.end - about.start, 1))
+        )
         return self
 
     @property
@@ -136,9 +140,11 @@ class RowMergeError(Exception):
         return self.about or (self.line, self.column, self.length)
 
     def excerpt(self, first_line: int = 1) -> str:
-        r"""Return the statement's line with a caret below the position, after the line before it; ``""`` without a position.
+        r"""Return the statement's line with a caret below the position, after the line before it;
+        ``""`` without a position.
 
-        ``first_line`` is the number of the statement's line 1, so that a cell can show its own line numbers.
+        ``first_line`` is the number of the statement's line 1, so that a cell can show its own line
+        numbers.
 
         >>> error = AnalysisError("Column 'adress' cannot be resolved", line=2, column=5, length=6)
         >>> error.statement = "SELECT\n    adress\nFROM t"
@@ -155,13 +161,21 @@ class RowMergeError(Exception):
             return ""
         width = len(str(first_line + line - 1))
         visible_lines = range(max(1, line - 1), line + 1)
-        numbered = [f"{first_line + number - 1:>{width}}  {_visible(lines[number - 1])}" for number in visible_lines]
+        numbered = [
+            f"{first_line + number - 1:>{width}}  {_visible(lines[number - 1])}"
+            for number in visible_lines
+        ]
         room = max(1, min(length, len(lines[line - 1]) - column + 1))
         return "\n".join([*numbered, " " * (width + 1 + column) + "^" * room])
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Errors are pickled from tasks to the driver; pickle does not support keyword-only arguments by default.
-        return _rebuild, (type(self), self.message, {k: v for k, v in self.__dict__.items() if k != "result"})
+        # Errors are pickled from tasks to the driver; pickle does not support keyword-only
+        # arguments by default.
+        return _rebuild, (
+            type(self),
+            self.message,
+            {k: v for k, v in self.__dict__.items() if k != "result"},
+        )
 
 
 def error_text(error: BaseException) -> str:
@@ -181,8 +195,11 @@ def error_text(error: BaseException) -> str:
         return f"{name}: its text is not available ({type(failure).__name__})"
 
 
-def checked(value: T, name: str, expected: type | tuple[type, ...] | Callable[[Any], bool], form: str) -> T:
-    """Return a valid argument; ``expected`` is its type or types, or a predicate, and ``form`` the valid form, for the hint.
+def checked(
+    value: T, name: str, expected: type | tuple[type, ...] | Callable[[Any], bool], form: str
+) -> T:
+    """Return a valid argument; ``expected`` is its type or types, or a predicate, and ``form`` the
+    valid form, for the hint.
 
     Raises:
         RowMergeError: INVALID_ARGUMENTS, with the value or its type.
@@ -195,13 +212,21 @@ def checked(value: T, name: str, expected: type | tuple[type, ...] | Callable[[A
     """
     fits = isinstance(value, expected) if isinstance(expected, type | tuple) else expected(value)
     if not fits:
-        display_value = repr(value) if isinstance(value, int | float | str | bytes) and len(repr(value)) <= SHOWN_VALUE else ""
+        display_value = (
+            repr(value)
+            if isinstance(value, int | float | str | bytes) and len(repr(value)) <= SHOWN_VALUE
+            else ""
+        )
         subject = f"{name}{f' = {display_value}' if display_value else ''}"
         # With a predicate, the type may be right and only the value wrong.
         verb = (
-            "is" if display_value and not isinstance(expected, type | tuple) else f"is of type {type(value).__name__}, which is"
+            "is"
+            if display_value and not isinstance(expected, type | tuple)
+            else f"is of type {type(value).__name__}, which is"
         )
-        raise RowMergeError(f"{subject} {verb} not possible", code="INVALID_ARGUMENTS", hint=f"Give {form}.")
+        raise RowMergeError(
+            f"{subject} {verb} not possible", code="INVALID_ARGUMENTS", hint=f"Give {form}."
+        )
     return value
 
 
@@ -219,7 +244,11 @@ def checked_name(value: Any, name: str, of: str) -> str:
         checked(
             value,
             name,
-            lambda name_value: isinstance(name_value, str) and bool(name_value.strip()) and _is_storable(name_value),
+            lambda name_value: (
+                isinstance(name_value, str)
+                and bool(name_value.strip())
+                and _is_storable(name_value)
+            ),
             form,
         )
     )
@@ -251,11 +280,14 @@ def checked_path(value: Any, name: str) -> str:
             hint="Give another path.",
         )
     try:
-        # Python represents undecodable bytes of paths as certain lone surrogates; paths with other surrogates cannot exist.
+        # Python represents undecodable bytes of paths as certain lone surrogates; paths with other
+        # surrogates cannot exist.
         os.fsencode(text)
     except UnicodeEncodeError as error:
         raise RowMergeError(
-            f"{name} = {text!r} is not possible: {error.reason}", code="INVALID_ARGUMENTS", hint="Give another path."
+            f"{name} = {text!r} is not possible: {error.reason}",
+            code="INVALID_ARGUMENTS",
+            hint="Give another path.",
         ) from error
     return text
 
@@ -282,7 +314,8 @@ class AnalysisError(RowMergeError):
     """Names, types or clauses of the statement do not fit its tables.
 
     Args:
-        properties: for INVALID_TABLE_PROPERTY, their names; the engine sets the position to the first.
+        properties: for INVALID_TABLE_PROPERTY, their names; the engine sets the position to the
+            first.
     """
 
     default_code = "TYPE_MISMATCH"
@@ -316,7 +349,8 @@ class ExecutionError(RowMergeError):
 
 
 class DuplicateMatchError(ExecutionError):
-    """Several source rows matched one target row (design documents, "Detecting duplicate matching target rows").
+    """Several source rows matched one target row (design documents, "Detecting duplicate matching
+    target rows").
 
     Args:
         groups: `rowmerge_nb.trace.trace.DuplicateGroup` per target row.
@@ -328,14 +362,22 @@ class DuplicateMatchError(ExecutionError):
 
     default_code = "MERGE_TARGET_ROW_MULTIPLE_MATCHES"
 
-    def __init__(self, message: str, *, groups: Sequence[Any] = (), proposal: str | None = None, **position: Any) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        groups: Sequence[Any] = (),
+        proposal: str | None = None,
+        **position: Any,
+    ) -> None:
         super().__init__(message, **{"step": "DuplicateCheck", **position})
         self.groups = tuple(groups)
         self.proposal = proposal
 
 
 class StatementInterrupted(ExecutionError):
-    """The user interrupted the statement; its Spark work was cancelled and the transaction rolled back.
+    """The user interrupted the statement; its Spark work was cancelled and the transaction rolled
+    back.
 
     After an interrupt during the commit, ``changed`` is True and ``result`` is complete.
     """

@@ -10,8 +10,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 
-def at_first_use(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return a package's ``__getattr__`` and ``__dir__``, which import a name's module at first use.
+def at_first_use(
+    package: str, homes: Mapping[str, str]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return a package's ``__getattr__`` and ``__dir__``, which import a name's module at first
+    use.
 
     ``homes`` has each name's module, relative to the package.
     """

@@ -25,7 +25,11 @@ def quoted_where_needed(name: str, reserved: Container[str] = ()) -> str:
     >>> quoted_where_needed("region"), quoted_where_needed("2nd"), quoted_where_needed("Order", {"ORDER"})
     ('region', '"2nd"', '"Order"')
     """
-    return name if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) and name.upper() not in reserved else quoted(name)
+    return (
+        name
+        if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) and name.upper() not in reserved
+        else quoted(name)
+    )
 
 
 def backquoted(name: str) -> str:

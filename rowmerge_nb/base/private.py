@@ -1,7 +1,8 @@
-"""Private directories in the shared temporary directory, locked while their process lives, and swept afterwards.
+"""Private directories in the shared temporary directory, locked while their process lives, and
+swept afterwards.
 
-Other users may create links, pipes and directories with our prefix there. A directory is used only if it is no link, owned by this
-user, inaccessible to others, and has a lock file with our mark.
+Other users may create links, pipes and directories with our prefix there. A directory is used only
+if it is no link, owned by this user, inaccessible to others, and has a lock file with our mark.
 """
 
 from __future__ import annotations
@@ -25,7 +26,10 @@ PREFIX: Final = "rowmerge_nb-"
 _LOCK: Final = "lock"
 _MARK: Final = b"A private directory of rowmerge_nb\n"
 _OTHERS: Final = 0o077
-_HINT: Final = "Make room there, or set the variable TMPDIR to a directory that you may write to, and start Python anew."
+_HINT: Final = (
+    "Make room there, or set the variable TMPDIR to a directory that you may write to, and start"
+    " Python anew."
+)
 
 _USED: Final[set[str]] = set()
 """The temporary folders in which this process has created private directories."""
@@ -35,7 +39,8 @@ class PrivateDirectory:
     """A directory that only this user can access, removed by the process or else by `sweep`.
 
     Raises:
-        SetupError: GENERIC_INSUFFICIENT_RESOURCES if the disk is full, PERMISSION_DENIED if it cannot be written.
+        SetupError: GENERIC_INSUFFICIENT_RESOURCES if the disk is full, PERMISSION_DENIED if it
+            cannot be written.
 
     >>> private = PrivateDirectory()
     >>> oct(private.path.stat().st_mode & 0o777)
@@ -63,7 +68,8 @@ class PrivateDirectory:
     def remove(self) -> None:
         """Remove the directory; a forked process does nothing."""
         if self._lock >= 0 and os.getpid() == self._process:
-            # By its handle, since a cleaner may have freed the name for others. The lock goes last, so that `sweep` finds leftovers.
+            # By its handle, since a cleaner may have freed the name for others. The lock goes last,
+            # so that `sweep` finds leftovers.
             with suppress(OSError), opened_own_directory(self.path) as directory:
                 for entry in _names(directory):
                     if entry != _LOCK:
@@ -116,7 +122,10 @@ def is_full(error: OSError) -> bool:
 def sweep() -> None:
     """Remove private directories of this user's dead processes."""
     # The temporary directory itself may be a link.
-    with suppress(OSError), _opened(Path(tempfile.gettempdir()).resolve(), os.O_DIRECTORY) as parent:
+    with (
+        suppress(OSError),
+        _opened(Path(tempfile.gettempdir()).resolve(), os.O_DIRECTORY) as parent,
+    ):
         for name in _names(parent):
             if name.startswith(PREFIX):
                 with suppress(OSError):
@@ -129,7 +138,8 @@ def _sweep(name: str, parent: int) -> None:
         if os.read(lock, len(_MARK) + 1) != _MARK:
             return
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        # Remove by handle, since the name may now be another's; the lock goes last, so that a later sweep finds the rest.
+        # Remove by handle, since the name may now be another's; the lock goes last, so that a later
+        # sweep finds the rest.
         for entry in _names(directory):
             if entry != _LOCK:
                 _remove(entry, directory)
@@ -151,7 +161,8 @@ def _remove(entry: str, directory: int) -> None:
 
 @contextmanager
 def opened_own_directory(name: str | Path, parent: int | None = None) -> Iterator[int]:
-    """Open a directory that is private to this user, by its path or by its name in an open ``parent``.
+    """Open a directory that is private to this user, by its path or by its name in an open
+    ``parent``.
 
     Raises:
         OSError: it does not exist, is a link or no directory, or is not private.
@@ -180,7 +191,9 @@ def opened_own_file(name: str, directory: int) -> Iterator[int]:
 @contextmanager
 def _opened(name: str | Path, flags: int, parent: int | None = None) -> Iterator[int]:
     # Do not block on a pipe, and do not acquire a terminal.
-    number = os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC, dir_fd=parent)
+    number = os.open(
+        name, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC, dir_fd=parent
+    )
     try:
         yield number
     finally:
@@ -188,7 +201,9 @@ def _opened(name: str | Path, flags: int, parent: int | None = None) -> Iterator
 
 
 def _create_lock(path: Path) -> int:
-    """Create a new directory's lock; the mark is written under the lock, so that no sweep removes it before."""
+    """Create a new directory's lock; the mark is written under the lock, so that no sweep removes
+    it before.
+    """
     lock = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -56,7 +56,9 @@ def join(parts: list[str]) -> str:
     >>> join(["a", "b", "c"]), join(["a"])
     ('a, b and c', 'a')
     """
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}" if parts else ""
+    return (
+        parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}" if parts else ""
+    )
 
 
 def code(text: str) -> str:

@@ -48,13 +48,17 @@ class Engine:
     """Runs statements on Spark against connectors.
 
     Args:
-        spark: a session of yours, also of a cluster or of Spark Connect; None starts a local one with the first statement that needs it. Your
-            session gets its settings back after every statement and is never stopped. Its executors are sent what they lack.
+        spark: a session of yours, also of a cluster or of Spark Connect; None starts a local one
+            with the first statement that needs it. Your session gets its settings back after every
+            statement and is never stopped. Its executors are sent what they lack.
         catalog: the default catalog; ``memory`` always exists.
         schema: the default schema.
-        era, duplicates, dialect, trace, flow: defaults of the options of every statement, see `Options`.
-        cores: the number of parallel tasks of a local session; None for those of the machine, at most 8, or of the variable ROWMERGE_CORES.
-        observers: instances of subclasses of `rowmerge_nb.Observer`, which get every statement; see `add_observer`.
+        era, duplicates, dialect, trace, flow: defaults of the options of every statement, see
+            `Options`.
+        cores: the number of parallel tasks of a local session; None for those of the machine, at
+            most 8, or of the variable ROWMERGE_CORES.
+        observers: instances of subclasses of `rowmerge_nb.Observer`, which get every statement; see
+            `add_observer`.
 
     Raises:
         RowMergeError: INVALID_ARGUMENTS for a value that an argument does not take.
@@ -75,12 +79,19 @@ class Engine:
         rule_settings: RuleSettings | None = None,
         observers: Sequence[Observer] = (),
     ) -> None:
-        self.options = Options().changed(era=era, duplicates=duplicates, dialect=dialect, trace=trace, flow=flow)
+        self.options = Options().changed(
+            era=era, duplicates=duplicates, dialect=dialect, trace=trace, flow=flow
+        )
         if isinstance(spark, LazySession):
             session = spark
         else:
             form = "a Spark session, or None for one of our own"
-            session = LazySession(checked(spark, "spark", lambda value: value is None or hasattr(value, "conf"), form), cores)
+            session = LazySession(
+                checked(
+                    spark, "spark", lambda value: value is None or hasattr(value, "conf"), form
+                ),
+                cores,
+            )
         settings_types = (RuleSettings, type(None))
         checked(
             rule_settings,
@@ -91,13 +102,18 @@ class Engine:
         self._session = session
         self._catalogs = Catalogs(catalog, schema, lambda: session.current)
         self._runner = StatementRunner(
-            Session(self._catalogs, self._session), self.options, rule_settings or RuleSettings(), ObserverRegistry(observers)
+            Session(self._catalogs, self._session),
+            self.options,
+            rule_settings or RuleSettings(),
+            ObserverRegistry(observers),
         )
 
     # -- Spark ----------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Start Spark in the background, if it is ours and does not run yet; statements wait for it when they need it."""
+        """Start Spark in the background, if it is ours and does not run yet; statements wait for it
+        when they need it.
+        """
         self._session.start()
 
     @property
@@ -106,17 +122,19 @@ class Engine:
         return self._session.spark
 
     def running_tasks(self) -> tuple[int, int] | None:
-        """Return the number of finished tasks of the current Spark stages, and the number of all tasks, from any thread.
+        """Return the number of finished tasks of the current Spark stages, and the number of all
+        tasks, from any thread.
 
         None if no stage runs, if Spark has not started, and with Spark Connect.
         """
         return self._session.tasks()
 
     def running_rows(self) -> int | None:
-        """Return how many rows the current Spark stages have read or passed on, whichever is more, by their finished tasks, from any thread.
+        """Return how many rows the current Spark stages have read or passed on, whichever is more,
+        by their finished tasks, from any thread.
 
-        None if no stage runs or nothing was counted, if Spark has not started, and with Spark Connect. Rows that our tasks read from a store count
-        when they are passed on.
+        None if no stage runs or nothing was counted, if Spark has not started, and with Spark
+        Connect. Rows that our tasks read from a store count when they are passed on.
         """
         return self._session.rows()
 
@@ -126,7 +144,9 @@ class Engine:
         return self._session.closed
 
     def cancel(self) -> None:
-        """Cancel the current statements, from another thread; each rolls back and raises StatementInterrupted."""
+        """Cancel the current statements, from another thread; each rolls back and raises
+        StatementInterrupted.
+        """
         self._runner.cancel()
 
     def close(self) -> None:
@@ -166,8 +186,8 @@ class Engine:
         """Have an observer get every statement from now on; docs/observers.md has examples.
 
         Raises:
-            RowMergeError: INVALID_ARGUMENTS if it is no `rowmerge_nb.Observer`, or has a method that looks like a hook and is none;
-                ALREADY_EXISTS if it is registered already.
+            RowMergeError: INVALID_ARGUMENTS if it is no `rowmerge_nb.Observer`, or has a method
+                that looks like a hook and is none; ALREADY_EXISTS if it is registered already.
         """
         self._runner.observers.add(observer)
 
@@ -208,18 +228,20 @@ class Engine:
             name: ``table`` or ``schema.table`` in the catalog ``memory``.
             frame: pandas, Arrow, Spark, or anything with the Arrow stream interface.
             paradigm: row change paradigm; by default DELETE_ROW_AND_INSERT_ROW.
-            partitioned_by: columns, or transforms of them, that decide the partition: ``region``, ``bucket(id, 4)``,
-                ``truncate(name, 3)``, ``year(day)``, ``month(day)``, ``day(ts)``, ``hour(ts)``.
+            partitioned_by: columns, or transforms of them, that decide the partition: ``region``,
+                ``bucket(id, 4)``, ``truncate(name, 3)``, ``year(day)``, ``month(day)``,
+                ``day(ts)``, ``hour(ts)``.
             bucketed_by: columns whose hash decides the bucket; needs ``bucket_count``.
             bucket_count: the number of buckets.
             primary_key: columns that identify a row.
             not_null: columns that refuse NULL.
-            check_constraints: conditions in SQL over its columns, such as ``"quantity > 0"``, for rows that statements store; the rows of the
-                DataFrame are not checked.
+            check_constraints: conditions in SQL over its columns, such as ``"quantity > 0"``, for
+                rows that statements store; the rows of the DataFrame are not checked.
 
         Raises:
-            RowMergeError: a named column does not exist, a constraint cannot be parsed, or Spark cannot compute the rows of its frame;
-                NOT_SUPPORTED for a value that no SQL type holds exactly, COLUMN_TYPE_UNKNOWN for a column without any value.
+            RowMergeError: a named column does not exist, a constraint cannot be parsed, or Spark
+                cannot compute the rows of its frame; NOT_SUPPORTED for a value that no SQL type
+                holds exactly, COLUMN_TYPE_UNKNOWN for a column without any value.
         """
         self._catalogs.register(
             name,
@@ -234,20 +256,32 @@ class Engine:
         )
 
     def table(self, name: str, version: int | None = None) -> pa.Table:
-        """Return a table's rows: of memory tables without Spark, and former versions too; of others by a query.
+        """Return a table's rows: of memory tables without Spark, and former versions too; of others
+        by a query.
 
         Args:
             name: the table's name of one to three parts.
-            version: number of a former version, of an Iceberg table the id of a snapshot; None for the current one.
+            version: number of a former version, of an Iceberg table the id of a snapshot; None for
+                the current one.
 
         Raises:
-            ConnectorError: NOT_FOUND or INVALID_ARGUMENTS for a version that is not kept, NOT_SUPPORTED if the store keeps none.
+            ConnectorError: NOT_FOUND or INVALID_ARGUMENTS for a version that is not kept,
+                NOT_SUPPORTED if the store keeps none.
         """
-        checked(version, "version", lambda value: value is None or type(value) is int, "the number of a version, or None")
+        checked(
+            version,
+            "version",
+            lambda value: value is None or type(value) is int,
+            "the number of a version, or None",
+        )
         catalog, schema, table = self._catalogs.full_name(name)
         memory, table_name = self._catalogs.memory, SchemaTableName(schema, table)
         is_outside_transaction = self._runner.session.transactions.current is None
-        if catalog == "memory" and is_outside_transaction and (version is not None or memory.has_table(table_name)):
+        if (
+            catalog == "memory"
+            and is_outside_transaction
+            and (version is not None or memory.has_table(table_name))
+        ):
             return memory.read(table_name, version)
         as_of = "" if version is None else f" FOR VERSION AS OF BIGINT '{version}'"
         result = self.run(f"SELECT * FROM {name}{as_of}")
@@ -256,15 +290,21 @@ class Engine:
         return result.table
 
     def full_name(self, name: str) -> TableName:
-        """Complete a table's name of one to three parts by the default catalog and schema; the table need not exist.
+        """Complete a table's name of one to three parts by the default catalog and schema; the
+        table need not exist.
 
         Raises:
             RowMergeError: INVALID_ARGUMENTS for more parts.
         """
         return self._catalogs.full_name(name)
 
-    def table_metadata(self, catalog: str, schema: str, table: str) -> ConnectorTableMetadata | None:
-        """Return a table's columns and properties; None if there is no such table. Names are in lower case."""
+    def table_metadata(
+        self, catalog: str, schema: str, table: str
+    ) -> ConnectorTableMetadata | None:
+        """Return a table's columns and properties; None if there is no such table.
+
+        Names are in lower case.
+        """
         name = (
             checked_name(catalog, "catalog", "catalog"),
             checked_name(schema, "schema", "schema"),
@@ -273,7 +313,8 @@ class Engine:
         return self._catalogs.metadata(name, self.options)
 
     def names(self, *parts: str) -> list[tuple[str, str]]:
-        """Return the names that may follow the first parts of a table's name, each with ``table``, ``schema`` or ``catalog``.
+        """Return the names that may follow the first parts of a table's name, each with ``table``,
+        ``schema`` or ``catalog``.
 
         Tables and views of a schema are listed without opening them.
 
@@ -295,7 +336,8 @@ class Engine:
         return None if columns is None else [(column.name, str(column.type)) for column in columns]
 
     def procedures(self, *parts: str) -> list[tuple[str, str]]:
-        """Return the names that may follow the first parts of a procedure's name, each with what it is; below a whole name its arguments.
+        """Return the names that may follow the first parts of a procedure's name, each with what it
+        is; below a whole name its arguments.
 
         Args:
             parts: none, a catalog, a catalog and a schema, or all three.
@@ -308,10 +350,13 @@ class Engine:
         return self._look(lambda tables: list(tables.procedures_below(lower_parts)))
 
     def table_properties(self, *parts: str) -> list[tuple[str, str]]:
-        """Return the properties of ``CREATE TABLE ... WITH`` in the catalog of a table, each with its meaning.
+        """Return the properties of ``CREATE TABLE ...
+
+        WITH`` in the catalog of a table, each with its meaning.
 
         Args:
-            parts: the table's name, completed by the default catalog and schema; the table need not exist.
+            parts: the table's name, completed by the default catalog and schema; the table need not
+                exist.
 
         Raises:
             AnalysisError: CATALOG_NOT_FOUND.
@@ -339,7 +384,8 @@ class Engine:
             transaction.rollback()
 
     def orphans(self, *, remove: bool = False) -> list[CatalogOrphans]:
-        """Return, per catalog, what statements of dead processes have left behind; nothing of living statements.
+        """Return, per catalog, what statements of dead processes have left behind; nothing of
+        living statements.
 
         Args:
             remove: whether to remove it.
@@ -362,19 +408,32 @@ class Engine:
             The result; ``str()`` of it is the text report, a notebook shows it in full.
 
         Raises:
-            RowMergeError: the statement is wrong or failed; the tables are unchanged. ``error.result`` has what is known.
+            RowMergeError: the statement is wrong or failed; the tables are unchanged.
+                ``error.result`` has what is known.
         """
-        return self._runner.run(sql, self.options.changed(**options), partial(self._again, options=options))
+        return self._runner.run(
+            sql, self.options.changed(**options), partial(self._again, options=options)
+        )
 
     def run_script(self, sql: str, **options: Any) -> list[Result]:
-        """Run several statements, separated by semicolons, each in its own transaction unless START TRANSACTION begins one for several.
+        """Run several statements, separated by semicolons, each in its own transaction unless START
+        TRANSACTION begins one for several.
 
         Raises:
-            RowMergeError: a statement failed; those before it stay done, and the error's hint names them.
+            RowMergeError: a statement failed; those before it stay done, and the error's hint names
+                them.
         """
-        return self._runner.run_script(sql, self.options.changed(**options), partial(self._again, options=options))
+        return self._runner.run_script(
+            sql, self.options.changed(**options), partial(self._again, options=options)
+        )
 
-    def look(self, sql: str, options: Options, versions: Mapping[TableName, ConnectorTableVersion], look: RowReader) -> Trace:
+    def look(
+        self,
+        sql: str,
+        options: Options,
+        versions: Mapping[TableName, ConnectorTableVersion],
+        look: RowReader,
+    ) -> Trace:
         """Read the rows that a statement had, see `StatementRunner.read_rows`."""
         return self._runner.read_rows(sql, options, versions, look)
 
@@ -384,26 +443,35 @@ class Engine:
             # DataFrames that the text does not name are not kept alive.
             text = result.trace.statement
             frames = {
-                name: frame for name, frame in (options.get("namespace") or {}).items() if str(name).lower() in text.lower()
+                name: frame
+                for name, frame in (options.get("namespace") or {}).items()
+                if str(name).lower() in text.lower()
             }
             # The text has the values of its parameters.
-            rerun_options = {name: value for name, value in options.items() if name not in LEFT_OUT and name != "parameters"}
+            rerun_options = {
+                name: value
+                for name, value in options.items()
+                if name not in LEFT_OUT and name != "parameters"
+            }
             # Names without a catalog or schema mean the same after a later USE.
             engine = self._over(copy.copy(self._catalogs))
             result.again = Again(engine, result.trace, text, {**rerun_options, "namespace": frames})
         return result
 
     def compare(self, sql: str, *, by: str, **options: Any) -> Comparison:
-        """Run a MERGE, UPDATE or DELETE in two ways on the same rows, side by side; nothing is committed.
+        """Run a MERGE, UPDATE or DELETE in two ways on the same rows, side by side; nothing is
+        committed.
 
         Args:
             sql: the statement.
-            by: ``flows`` (the machinery of MERGE and the older flow, for UPDATE and DELETE), ``paradigms`` (both row change paradigms; if the store
-                has only one, on a copy of the target in memory), or ``duplicates`` (both rules for repeated matches).
+            by: ``flows`` (the machinery of MERGE and the older flow, for UPDATE and DELETE),
+                ``paradigms`` (both row change paradigms; if the store has only one, on a copy of
+                the target in memory), or ``duplicates`` (both rules for repeated matches).
             options: see `Options`.
 
         Raises:
-            RowMergeError: the statement is wrong, or cannot be compared. A failure of one side only is part of the comparison.
+            RowMergeError: the statement is wrong, or cannot be compared. A failure of one side only
+                is part of the comparison.
         """
         return compare(self._over(self._catalogs), sql, by, options)
 
@@ -419,34 +487,46 @@ class Engine:
         rows: int = MOST_ROWS,
         **options: Any,
     ) -> Audit:
-        """Audit what another engine has committed: whether a table has the rows that a MERGE, UPDATE or DELETE must have left.
+        """Audit what another engine has committed: whether a table has the rows that a MERGE,
+        UPDATE or DELETE must have left.
 
-        The statement is evaluated on the table as it was before; nothing begins or is written in any store. The result is compared with the table
-        afterwards, row by row. Files and positions do not matter: two tables with the same rows agree.
+        The statement is evaluated on the table as it was before; nothing begins or is written in
+        any store. The result is compared with the table afterwards, row by row. Files and positions
+        do not matter: two tables with the same rows agree.
 
         Args:
             table: the table's name; None for the statement's target.
-            before: the table before the statement: a version's number, a snapshot's id, the name of a tag or a branch, a Hive write id, a
-                moment; or its rows, as a DataFrame.
+            before: the table before the statement: a version's number, a snapshot's id, the name of
+                a tag or a branch, a Hive write id, a moment; or its rows, as a DataFrame.
             after: the table afterwards, likewise; None for the current table.
             statement: the statement that the other engine has run.
-            source: the states of sources, by the names of tables, or one for all of them; or their rows. None for their states when the other
-                engine committed, if their stores know that; otherwise their current states, which the audit reports.
-            by: the columns that identify a row; None for those that ON reads, or that an UPDATE leaves.
+            source: the states of sources, by the names of tables, or one for all of them; or their
+                rows. None for their states when the other engine committed, if their stores know
+                that; otherwise their current states, which the audit reports.
+            by: the columns that identify a row; None for those that ON reads, or that an UPDATE
+                leaves.
             rows: the number of rows of either kind in the audit at most; all are counted.
             options: ``dialect``, ``namespace``, ``progress`` and ``rules_off`` of `Options`.
 
         Raises:
-            RowMergeError: the statement is wrong, or fails on the former table. INVALID_ARGUMENTS for a state that does not exist, states in
-                the wrong order or with other columns, and another target; TABLE_NOT_FOUND; NOT_SUPPORTED for another statement, and if the
+            RowMergeError: the statement is wrong, or fails on the former table. INVALID_ARGUMENTS
+                for a state that does not exist, states in the wrong order or with other columns,
+                and another target; TABLE_NOT_FOUND; NOT_SUPPORTED for another statement, and if the
                 store keeps no former states.
         """
         return audit(
-            self._runner, Request(statement, table, before, after, source, by, rows), self.options.changed(**options), options
+            self._runner,
+            Request(statement, table, before, after, source, by, rows),
+            self.options.changed(**options),
+            options,
         )
 
-    def with_copies(self, connectors: Mapping[str, Connector], copies: Mapping[TableName, TableName]) -> Engine:
-        """Return an engine over the same session and tables with further catalogs, and with copies in place of tables."""
+    def with_copies(
+        self, connectors: Mapping[str, Connector], copies: Mapping[TableName, TableName]
+    ) -> Engine:
+        """Return an engine over the same session and tables with further catalogs, and with copies
+        in place of tables.
+        """
         self.start()
         self._session.adopted()
         return self._over(self._catalogs.with_copies(connectors, copies))
@@ -459,35 +539,41 @@ class Engine:
         return twin
 
     def undo(self, table: str | None = None) -> Result:
-        """Take back the last statement of this engine that has changed a table's rows: INSERT, UPDATE, DELETE, MERGE, TRUNCATE, or `restore`.
+        """Take back the last statement of this engine that has changed a table's rows: INSERT,
+        UPDATE, DELETE, MERGE, TRUNCATE, or `restore`.
 
-        The former rows become those of a new version, and nothing is lost. Another call takes back the statement before. Only `restore`, with the
-        version that the statement had made, brings back what was taken back.
+        The former rows become those of a new version, and nothing is lost. Another call takes back
+        the statement before. Only `restore`, with the version that the statement had made, brings
+        back what was taken back.
 
         Args:
-            table: the table's name of one to three parts; None for the table that this engine has changed last.
+            table: the table's name of one to three parts; None for the table that this engine has
+                changed last.
 
         Returns:
             The result; its notice names the statement and the number of its rows.
 
         Raises:
-            RowMergeError: nothing was taken back. TRANSACTION_CONFLICT if the table has changed since, was created again, or has other columns;
-                NOT_FOUND if there is nothing to take back; NOT_SUPPORTED if the store keeps no versions; INVALID_ARGUMENTS if it does not keep
-                the former one anymore.
+            RowMergeError: nothing was taken back. TRANSACTION_CONFLICT if the table has changed
+                since, was created again, or has other columns; NOT_FOUND if there is nothing to
+                take back; NOT_SUPPORTED if the store keeps no versions; INVALID_ARGUMENTS if it
+                does not keep the former one anymore.
         """
         return undo(self._runner, table)
 
     def restore(self, table: str, version: int | str | dt.date) -> Result:
-        """Restore the rows that a table had in a former version, by a commit of its own; its columns are unchanged.
+        """Restore the rows that a table had in a former version, by a commit of its own; its
+        columns are unchanged.
 
         Args:
             table: the table's name of one to three parts.
-            version: its number (tables in memory), the id of a snapshot or the name of a tag or a branch (Iceberg), or a moment in the past; a
-                moment without a zone is in UTC.
+            version: its number (tables in memory), the id of a snapshot or the name of a tag or a
+                branch (Iceberg), or a moment in the past; a moment without a zone is in UTC.
 
         Raises:
-            RowMergeError: the table is unchanged. INVALID_ARGUMENTS for a version that is not kept, TABLE_NOT_FOUND, NOT_SUPPORTED if the
-                store keeps no versions, TRANSACTION_CONFLICT if the table has changed meanwhile.
+            RowMergeError: the table is unchanged. INVALID_ARGUMENTS for a version that is not kept,
+                TABLE_NOT_FOUND, NOT_SUPPORTED if the store keeps no versions, TRANSACTION_CONFLICT
+                if the table has changed meanwhile.
         """
         return restore(self._runner, table, version)
 
@@ -496,7 +582,8 @@ class Engine:
 
         Args:
             sql: the statement.
-            kind: ``LOGICAL`` for the plan as the documents have it, ``DISTRIBUTED`` for what would run.
+            kind: ``LOGICAL`` for the plan as the documents have it, ``DISTRIBUTED`` for what would
+                run.
             options: see `Options`.
         """
         checked(sql, "sql", str, "a statement")
@@ -512,4 +599,7 @@ class Engine:
 
 
 def _parts(names: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(checked(part, f"part {index} of the name", str, "a text") for index, part in enumerate(names, 1))
+    return tuple(
+        checked(part, f"part {index} of the name", str, "a text")
+        for index, part in enumerate(names, 1)
+    )

@@ -21,7 +21,14 @@ DELAY: Final = 2.0
 LONGEST: Final = 3600.0
 GRAMMAR: Final = "STEP[:CALL][:before|after][:raise|kill|delay|delay=SECONDS|twice]"
 _UNCOUNTED: Final = frozenset(
-    {"close", "get_procedures", "get_table_procedures", "get_table_properties", "orphans", "remove_orphans"}
+    {
+        "close",
+        "get_procedures",
+        "get_table_procedures",
+        "get_table_properties",
+        "orphans",
+        "remove_orphans",
+    }
 )
 """Methods of a connector that no statement depends on; `FaultyConnector` passes them through."""
 
@@ -33,7 +40,15 @@ def steps() -> dict[str, bool]:
     >>> steps()["store_merged_rows"], steps()["commit"]
     (True, False)
     """
-    from rowmerge_nb.spi import connector, layout, merge_sink, metadata, page_sink, page_source, updatable
+    from rowmerge_nb.spi import (
+        connector,
+        layout,
+        merge_sink,
+        metadata,
+        page_sink,
+        page_source,
+        updatable,
+    )
 
     driver = (connector.Connector, metadata.ConnectorMetadata, page_source.ConnectorSplitManager)
     tasks = (
@@ -45,17 +60,24 @@ def steps() -> dict[str, bool]:
         updatable.UpdatablePageSource,
     )
     driver_steps = {
-        name: False for interface in (*driver, layout.ConnectorNodePartitioningProvider) for name in _methods(interface)
+        name: False
+        for interface in (*driver, layout.ConnectorNodePartitioningProvider)
+        for name in _methods(interface)
     }
     task_steps = {name: True for interface in tasks for name in _methods(interface)}
     return {
-        name: in_task for name, in_task in {**driver_steps, **task_steps}.items() if name not in _UNCOUNTED - task_steps.keys()
+        name: in_task
+        for name, in_task in {**driver_steps, **task_steps}.items()
+        if name not in _UNCOUNTED - task_steps.keys()
     }
 
 
 def _methods(interface: type) -> Iterator[str]:
     return (
-        name for base in interface.__mro__ for name, value in vars(base).items() if callable(value) and not name.startswith("_")
+        name
+        for base in interface.__mro__
+        for name, value in vars(base).items()
+        if callable(value) and not name.startswith("_")
     )
 
 
@@ -63,9 +85,10 @@ def fault_of(value: Any) -> Fault:
     """Parse a fault.
 
     Args:
-        value: its text: the step, and in this order, each optional: the number of the call (1), ``before`` (the default) or ``after`` its
-            work, and the action: ``raise`` (the default), ``kill`` the worker, ``delay`` for 2 seconds or ``delay=SECONDS``, or
-            ``twice``. A `Fault` is returned unchanged.
+        value: its text: the step, and in this order, each optional: the number of the call (1),
+            ``before`` (the default) or ``after`` its work, and the action: ``raise`` (the default),
+            ``kill`` the worker, ``delay`` for 2 seconds or ``delay=SECONDS``, or ``twice``. A
+            `Fault` is returned unchanged.
 
     Raises:
         RowMergeError: INVALID_ARGUMENTS, with the nearest name or the grammar.
@@ -80,7 +103,9 @@ def fault_of(value: Any) -> Fault:
     if isinstance(value, Fault):
         _known_step(value.step)
         return value
-    text: str = checked(value, "fault", lambda value: isinstance(value, str) and bool(value.strip()), form).strip()
+    text: str = checked(
+        value, "fault", lambda value: isinstance(value, str) and bool(value.strip()), form
+    ).strip()
     step, *words = text.split(":")
     in_task = _known_step(step)
     call, moment, action = 1, "", ""
@@ -94,13 +119,20 @@ def fault_of(value: Any) -> Fault:
         elif (word in ACTIONS or word.startswith("delay=")) and not action:
             action = word
         else:
-            _refuse(f"'{word}' is not possible there in the fault '{text}'", did_you_mean(word, (*MOMENTS, *ACTIONS)))
+            _refuse(
+                f"'{word}' is not possible there in the fault '{text}'",
+                did_you_mean(word, (*MOMENTS, *ACTIONS)),
+            )
     if action == "twice" and moment:
-        _refuse(f"'{moment}' and 'twice' do not go together in the fault '{text}': the call is made twice as a whole")
+        _refuse(
+            f"'{moment}' and 'twice' do not go together in the fault '{text}': the call is made"
+            " twice as a whole"
+        )
     if action == "kill" and not in_task:
         _refuse(
             f"{step} is called on the driver, which is not killed",
-            "Calls of page sources, sinks and their providers are made in workers, as store_merged_rows.",
+            "Calls of page sources, sinks and their providers are made in workers, as"
+            " store_merged_rows.",
         )
     name = action.partition("=")[0]
     return Fault(
@@ -134,9 +166,16 @@ def _seconds(action: str, text: str) -> float:
     except ValueError:
         seconds = math.nan
     if not 0 < seconds <= LONGEST:
-        _refuse(f"'{number}' is no number of seconds in the fault '{text}'", f"Write delay=0.5; the most is {LONGEST:g}.")
+        _refuse(
+            f"'{number}' is no number of seconds in the fault '{text}'",
+            f"Write delay=0.5; the most is {LONGEST:g}.",
+        )
     return seconds
 
 
 def _refuse(message: str, hint: str | None = None) -> NoReturn:
-    raise RowMergeError(message, code="INVALID_ARGUMENTS", hint=hint or f"Write {GRAMMAR}, as store_merged_rows:2:after.")
+    raise RowMergeError(
+        message,
+        code="INVALID_ARGUMENTS",
+        hint=hint or f"Write {GRAMMAR}, as store_merged_rows:2:after.",
+    )

@@ -1,4 +1,6 @@
-"""The options of a statement: one field of `Options` each, from which checks, flags, settings, help and the page of options are made."""
+"""The options of a statement: one field of `Options` each, from which checks, flags, settings, help
+and the page of options are made.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,10 @@ class Progress:
             self._tell(name)
         except Exception as error:  # noqa: BLE001 - it becomes a warning
             self._tell = None
-            message = f"progress failed at step '{name}', and is told no further steps: {error_text(error)}"
+            message = (
+                f"progress failed at step '{name}', and is told no further steps:"
+                f" {error_text(error)}"
+            )
             # Where warnings are errors, this one must not end the statement.
             with suppress(RuntimeWarning):
                 warnings.warn(message, RuntimeWarning, stacklevel=3)
@@ -61,10 +66,12 @@ class Option:
         meaning: what it does, in a sentence or two.
         name: its name in a cell, as in ``--name``; a field of `Options` sets it.
         choices: the words that it takes, if it takes words of a list.
-        wanted: the type of its value, one of several, or a test of the value; None if `choices` or `convert` check it.
+        wanted: the type of its value, one of several, or a test of the value; None if `choices` or
+            `convert` check it.
         form: what a program passes, for the hint of an error.
         convert: makes the value that the engine uses; raises RowMergeError if it cannot.
-        takes: a name for the value in a cell, as ``NAME``; ``""`` if it takes one of its choices, or no value.
+        takes: a name for the value in a cell, as ``NAME``; ``""`` if it takes one of its choices,
+            or no value.
         short: its one-letter form in a cell, or ``""``.
         assumed: the value if the cell writes none; None if a value is needed.
         has_flag: whether cells can write it.
@@ -108,17 +115,22 @@ class Option:
         value = f" {self.values}" if self.values else ""
         if self.assumed is not None and value:
             value = f" [{self.values}]"
-        return f"-{self.short}{value}, --{self.name}{value}" if self.short else f"--{self.name}{value}"
+        return (
+            f"-{self.short}{value}, --{self.name}{value}" if self.short else f"--{self.name}{value}"
+        )
 
     def field(self, default: T) -> T:
-        """Return a field of `Options` with this default, which the type checker takes for its value."""
+        """Return a field of `Options` with this default, which the type checker takes for its
+        value.
+        """
         return field(default=default, metadata={"option": self})
 
     def accept(self, value: Any) -> Any:
         """Return a program's value as the engine uses it.
 
         Raises:
-            RowMergeError: INVALID_ARGUMENTS for a value that the option does not take; the hint says what it takes.
+            RowMergeError: INVALID_ARGUMENTS for a value that the option does not take; the hint
+                says what it takes.
 
         >>> Option("", name="flow", choices=tuple(Flow)).accept("updatable")
         <Flow.UPDATABLE: 'updatable'>
@@ -128,18 +140,24 @@ class Option:
         elif self.choices:
             words = {str(choice): choice for choice in self.choices}
             word = str(value)
-            value = words.get(word) or words.get(word.upper()) or _refuse(self.keyword, value, words)
+            value = (
+                words.get(word) or words.get(word.upper()) or _refuse(self.keyword, value, words)
+            )
         return value if self.convert is None else self.convert(value)
 
 
 def _refuse(name: str, value: object, choices: Iterable[str]) -> NoReturn:
     raise RowMergeError(
-        f"{name} = {str(value)!r} is not possible", code="INVALID_ARGUMENTS", hint=f"There are: {', '.join(choices)}."
+        f"{name} = {str(value)!r} is not possible",
+        code="INVALID_ARGUMENTS",
+        hint=f"There are: {', '.join(choices)}.",
     )
 
 
 def _is_verifier(value: Any) -> bool:
-    return str(value) in {"duckdb", "postgresql"} or str(value).startswith(("postgresql://", "postgres://"))
+    return str(value) in {"duckdb", "postgresql"} or str(value).startswith(
+        ("postgresql://", "postgres://")
+    )
 
 
 def _is_positive(value: Any) -> bool:
@@ -161,7 +179,12 @@ def _near_rows(value: int) -> int:
 def _record_file(value: Any) -> bool | str:
     if isinstance(value, bool):
         return value
-    return checked(checked_path(value, "record"), "record", lambda path: path != "", "the path of a file, True or False")
+    return checked(
+        checked_path(value, "record"),
+        "record",
+        lambda path: path != "",
+        "the path of a file, True or False",
+    )
 
 
 def _fault(value: Any) -> Fault:
@@ -189,7 +212,8 @@ def _progress(value: Callable[[str], None]) -> Progress:
 class Options:
     """How a statement is run: the keywords of `Engine.run`, each with its default.
 
-    Each field is one option, and its metadata has the `Option`: meaning, check, flag and setting. docs/options.md shows them.
+    Each field is one option, and its metadata has the `Option`: meaning, check, flag and setting.
+        docs/options.md shows them.
     ``chooser`` is no option: an audit sets it to choose the joined rows that the trace keeps.
 
     >>> Options().changed(era="current").era
@@ -206,7 +230,8 @@ class Options:
         unset="that of the table",
     ).field(None)
     flow: Flow = Option(
-        "How UPDATE and DELETE are executed: by the machinery of MERGE, or by the older flow of updatable page sources.",
+        "How UPDATE and DELETE are executed: by the machinery of MERGE, or by the older flow of"
+        " updatable page sources.",
         choices=tuple(Flow),
         is_setting=True,
         page="flows.md",
@@ -217,9 +242,11 @@ class Options:
         is_setting=True,
         page="duplicates.md",
     ).field(RepeatedMatches.TRINO)
-    era: Era = Option("Whose pages: those of the design documents, or today's Trino.", choices=tuple(Era), is_setting=True).field(
-        Era.DOCUMENTS
-    )
+    era: Era = Option(
+        "Whose pages: those of the design documents, or today's Trino.",
+        choices=tuple(Era),
+        is_setting=True,
+    ).field(Era.DOCUMENTS)
     dialect: Dialect = Option(
         "Which SQL is accepted: Trino's, or forms of MERGE that other engines have as well.",
         choices=tuple(Dialect),
@@ -227,22 +254,26 @@ class Options:
         page="../README.md#more-of-merge-the-extended-dialect",
     ).field(Dialect.TRINO)
     dry_run: bool = Option(
-        "Plan the statement and show the report of the plan, with the rows as far as they are known; nothing begins.",
+        "Plan the statement and show the report of the plan, with the rows as far as they are"
+        " known; nothing begins.",
         wanted=bool,
         form="True or False",
     ).field(False)
     rehearse: bool = Option(
-        "Run the statement up to and with its finish call, show everything, and roll it back: nothing is changed.",
+        "Run the statement up to and with its finish call, show everything, and roll it back:"
+        " nothing is changed.",
         wanted=bool,
         form="True or False",
     ).field(False)
     trace: TraceLevel = Option(
-        "How many rows the report keeps: all of small statements and some of large ones, all, or counts only.",
+        "How many rows the report keeps: all of small statements and some of large ones, all, or"
+        " counts only.",
         choices=tuple(TraceLevel),
         is_setting=True,
     ).field(TraceLevel.AUTO)
     verify: str | None = Option(
-        "Have another engine run the statement over the same rows, and compare; ROWMERGE_POSTGRES names a PostgreSQL server.",
+        "Have another engine run the statement over the same rows, and compare; ROWMERGE_POSTGRES"
+        " names a PostgreSQL server.",
         choices=("duckdb", "postgresql"),
         wanted=_is_verifier,
         form="duckdb, postgresql or postgresql://...",
@@ -252,21 +283,24 @@ class Options:
         page="../README.md#a-second-opinion",
     ).field(None)
     check: bool | None = Option(
-        "Read the table back after the commit, and report whether it has the rows that the statement must have left.",
+        "Read the table back after the commit, and report whether it has the rows that the"
+        " statement must have left.",
         wanted=bool,
         form="True, False, or None for what the connector says",
         unset="small tables of connectors that ask for it",
         page="debugging.md#the-truth-after-the-commit",
     ).field(None)
     near: int = Option(
-        "Look for the nearest keys of the rows of a MERGE that have no partner, in large tables too; result.near() reports them.",
+        "Look for the nearest keys of the rows of a MERGE that have no partner, in large tables"
+        " too; result.near() reports them.",
         wanted=_is_bound,
         form="True, False, or the number of rows of a table at most, from 0",
         convert=_near_rows,
         page="why.md#why-a-row-was-not-matched",
     ).field(0)
     record: bool | str = Option(
-        "Save the record of the statement as FILE: the pages handed to the connector, for rowmerge_nb.replay(FILE, connector).",
+        "Save the record of the statement as FILE: the pages handed to the connector, for"
+        " rowmerge_nb.replay(FILE, connector).",
         wanted=(bool, str, os.PathLike),
         form="the path of a file, True or False",
         convert=_record_file,
@@ -288,21 +322,27 @@ class Options:
         page="replay.md",
     ).field(1)
     why: str = Option(
-        "For up to 30 joined rows for which a condition in SQL is true, report what every clause decided and why, in large tables too.",
+        "For up to 30 joined rows for which a condition in SQL is true, report what every clause"
+        " decided and why, in large tables too.",
         wanted=_is_condition,
         form="a condition on rows in SQL, as \"t.customer = 'Dave'\"",
         takes="CONDITION",
         page="why.md#rows-of-large-statements",
     ).field("")
     fault: Fault | None = Option(
-        "Let a call of the connector's contract go wrong, as store_merged_rows:2:after; PLACE is before or after its work, ACTION raise, kill, delay or twice, and only STEP is needed. The report lists it as injected.",
+        "Let a call of the connector's contract go wrong, as store_merged_rows:2:after; PLACE is"
+        " before or after its work, ACTION raise, kill, delay or twice, and only STEP is needed."
+        " The report lists it as injected.",
         form="a fault, as 'store_merged_rows:2:after'",
         convert=_fault,
         takes="STEP:CALL:PLACE:ACTION",
         page="debugging.md#let-a-call-go-wrong",
     ).field(None)
     rules_off: frozenset[str] = Option(
-        "Names of plan rules that are not applied.", form="names of rules", convert=_rules, has_flag=False
+        "Names of plan rules that are not applied.",
+        form="names of rules",
+        convert=_rules,
+        has_flag=False,
     ).field(frozenset())
     namespace: Mapping[str, Any] = field(
         default_factory=dict,
@@ -323,7 +363,8 @@ class Options:
         has_flag=False,
     ).field(())
     progress: Callable[[str], None] | None = Option(
-        "Called with each step as it begins; an error that it raises becomes a warning, and ends no statement.",
+        "Called with each step as it begins; an error that it raises becomes a warning, and ends no"
+        " statement.",
         wanted=callable,
         form="a function of a step's name",
         convert=_progress,
@@ -335,7 +376,8 @@ class Options:
         """Return options with some values replaced; None leaves a value as it is.
 
         Raises:
-            RowMergeError: INVALID_ARGUMENTS for an unknown option or value; the hint lists what there is.
+            RowMergeError: INVALID_ARGUMENTS for an unknown option or value; the hint lists what
+                there is.
         """
         new_values = {}
         for name, value in values.items():
@@ -344,7 +386,8 @@ class Options:
                 raise RowMergeError(
                     f"There is no option '{name}'",
                     code="INVALID_ARGUMENTS",
-                    hint=did_you_mean(name, STATEMENT_OPTIONS) or f"There are: {', '.join(STATEMENT_OPTIONS)}.",
+                    hint=did_you_mean(name, STATEMENT_OPTIONS)
+                    or f"There are: {', '.join(STATEMENT_OPTIONS)}.",
                 )
             if value is not None:
                 new_values[name] = option.accept(value)
@@ -355,7 +398,11 @@ class Options:
         """Which pages tasks keep of those that they hand to the connector."""
         from rowmerge_nb.engine.tasks.handed import IN_CASE, Keeping
 
-        return Keeping(self.record_bytes, always=True, every=self.record_every) if self.record else IN_CASE
+        return (
+            Keeping(self.record_bytes, always=True, every=self.record_every)
+            if self.record
+            else IN_CASE
+        )
 
     def step(self, name: str) -> None:
         """Report that a step begins."""

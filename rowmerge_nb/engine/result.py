@@ -88,7 +88,9 @@ class Result:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Rows per operation: INSERT, UPDATE, DELETE, and ``none`` for joined rows that no clause took, or one with DO NOTHING."""
+        """Rows per operation: INSERT, UPDATE, DELETE, and ``none`` for joined rows that no clause
+        took, or one with DO NOTHING.
+        """
         totals = {"INSERT": 0, "UPDATE": 0, "DELETE": 0, "none": 0}
         for clause in self.trace.clauses:
             name = clause.operation.name if clause.operation.name in totals else "none"
@@ -99,20 +101,26 @@ class Result:
 
     @property
     def version_before(self) -> int | str | None:
-        """The version of the target that the statement was made from, of Hive the last write id; None without versions, and for a new table."""
+        """The version of the target that the statement was made from, of Hive the last write id;
+        None without versions, and for a new table.
+        """
         return self.trace.version_before
 
     @property
     def version_after(self) -> int | str | None:
-        """The version that the statement's commit has made; None without versions, and unless it was committed."""
+        """The version that the statement's commit has made; None without versions, and unless it
+        was committed.
+        """
         return self.trace.version_after
 
     @property
     def balance(self) -> Balance | None:
-        """Rows before, stored deletes and inserts, and the store's count in the version that was committed.
+        """Rows before, stored deletes and inserts, and the store's count in the version that was
+        committed.
 
-        ``holds`` is False if the store does not have the expected rows, None if it could not be asked or does not count. None itself for a failed
-        statement, for other statements than MERGE, UPDATE and DELETE, and if the rows before are not known.
+        ``holds`` is False if the store does not have the expected rows, None if it could not be
+        asked or does not count. None itself for a failed statement, for other statements than
+        MERGE, UPDATE and DELETE, and if the rows before are not known.
         """
         from rowmerge_nb.report.model.outcome import build_balance
 
@@ -134,10 +142,12 @@ class Result:
         return self.trace.pages
 
     def written(self) -> pd.DataFrame:
-        """The files that the statement has written, or its statements in a database: kind, name, rows, bytes.
+        """The files that the statement has written, or its statements in a database: kind, name,
+        rows, bytes.
 
         Raises:
-            RowMergeError: NOT_SUPPORTED if the connector does not report them, and for statements that write nothing.
+            RowMergeError: NOT_SUPPORTED if the connector does not report them, and for statements
+                that write nothing.
         """
         import pandas as pd
 
@@ -145,24 +155,32 @@ class Result:
             raise RowMergeError(
                 f"What this {self.trace.kind} has written is not known",
                 code="NOT_SUPPORTED",
-                hint="A connector tells it by a ConnectorOutputMetadata from its finish calls."
-                if self.trace.connector
-                else _NOTHING_WRITTEN,
+                hint=(
+                    "A connector tells it by a ConnectorOutputMetadata from its finish calls."
+                    if self.trace.connector
+                    else _NOTHING_WRITTEN
+                ),
             )
         names = [field.name for field in fields(Written)]
-        return pd.DataFrame([astuple(one) for one in self.trace.output.written], columns=names, dtype=object)
+        return pd.DataFrame(
+            [astuple(one) for one in self.trace.output.written], columns=names, dtype=object
+        )
 
     @property
     def calls(self) -> pd.DataFrame:
-        """The calls of the connector's contract in order: arguments and answer in a few words; rows, bytes, seconds, error."""
+        """The calls of the connector's contract in order: arguments and answer in a few words;
+        rows, bytes, seconds, error.
+        """
         import pandas as pd
 
         return pd.DataFrame([_plain(call) for call in self.trace.calls], dtype=object)
 
     def diff(self) -> pd.DataFrame:
-        """The changed rows: operation, case number, source row, and per column the old and the new value.
+        """The changed rows: operation, case number, source row, and per column the old and the new
+        value.
 
-        The trace has all rows of a small statement, and the first per clause of a large one (``trace="full"`` keeps all).
+        The trace has all rows of a small statement, and the first per clause of a large one
+        (``trace="full"`` keeps all).
         """
         import pandas as pd
 
@@ -172,12 +190,15 @@ class Result:
         return pd.DataFrame(changed_rows(self.trace), dtype=object)
 
     def journeys(self) -> pd.DataFrame:
-        """The path of each joined row: its source and target row, the join, the clauses passed over, the one that fired, its new rows.
+        """The path of each joined row: its source and target row, the join, the clauses passed
+        over, the one that fired, its new rows.
 
-        The rows are those of the trace with the values of both sides: all of a small statement (``trace="full"`` keeps all).
+        The rows are those of the trace with the values of both sides: all of a small statement
+            (``trace="full"`` keeps all).
 
         Raises:
-            RowMergeError: NOT_SUPPORTED if the trace has no such rows: for other statements, and for large ones.
+            RowMergeError: NOT_SUPPORTED if the trace has no such rows: for other statements, and
+                for large ones.
         """
         import pandas as pd
 
@@ -195,50 +216,79 @@ class Result:
                 "becomes": journey.becomes,
                 "writers": journey.writers,
             }
-            for journey in journeys_of(self.trace) or asked_journeys(self.trace) or told_journeys(self.trace)
+            for journey in (
+                journeys_of(self.trace) or asked_journeys(self.trace) or told_journeys(self.trace)
+            )
         ]
         # Every row has all columns, in the order of the path.
         names = sorted(dict.fromkeys(name for row in rows for name in row), key=_column_order)
-        return pd.DataFrame([[row.get(name) for name in names] for row in rows], columns=names, dtype=object)
+        return pd.DataFrame(
+            [[row.get(name) for name in names] for row in rows], columns=names, dtype=object
+        )
 
-    def why(self, row: int | Mapping[str, Any] | None = None, /, *, source_row: int | None = None, **columns: Any) -> Why:
-        """Return the reasons for the paths of rows: the answers of ON and of each WHEN condition, and the part that decided.
+    def why(
+        self,
+        row: int | Mapping[str, Any] | None = None,
+        /,
+        *,
+        source_row: int | None = None,
+        **columns: Any,
+    ) -> Why:
+        """Return the reasons for the paths of rows: the answers of ON and of each WHEN condition,
+        and the part that decided.
 
-        For a large statement, whose trace has not all rows, up to 30 requested rows are looked up by one Spark job in the version of the target that
-        the statement was made from. Sources are read in their current state.
+        For a large statement, whose trace has not all rows, up to 30 requested rows are looked up
+        by one Spark job in the version of the target that the statement was made from. Sources are
+        read in their current state.
 
         Args:
-            row: the number of the row in the source, from 0, as in `journeys`; or values by columns of any name:
-                ``why({"first name": "Dave"})``.
+            row: the number of the row in the source, from 0, as in `journeys`; or values by columns
+                of any name: ``why({"first name": "Dave"})``.
             source_row: the number of the row in the source by name; None for all.
-            columns: values of the row's columns, of either side: ``why(customer="Dave")``. Without any, all rows of the trace are explained.
+            columns: values of the row's columns, of either side: ``why(customer="Dave")``. Without
+                any, all rows of the trace are explained.
 
         Raises:
-            RowMergeError: INVALID_ARGUMENTS if no row has these values, or no column has such a name; AMBIGUOUS_NAME for ``source_row=`` if
-                that is also a column; NOT_SUPPORTED for other statements, and if neither the trace has these rows nor the store the former
+            RowMergeError: INVALID_ARGUMENTS if no row has these values, or no column has such a
+                name; AMBIGUOUS_NAME for ``source_row=`` if that is also a column; NOT_SUPPORTED for
+                other statements, and if neither the trace has these rows nor the store the former
                 version: ``why=`` with the run carries them into the trace.
         """
         from rowmerge_nb.report.why import Why
 
-        return Why.of(self.trace, row, source_row, columns, None if self.again is None else self.again.asked)
+        return Why.of(
+            self.trace, row, source_row, columns, None if self.again is None else self.again.asked
+        )
 
-    def what_if(self, sql: str | None = None, *, source: Mapping[int, Mapping[str, Any]] | None = None, **options: Any) -> Result:
-        """Rehearse the statement again on the rows that it had, changed or with other options; nothing is committed.
+    def what_if(
+        self,
+        sql: str | None = None,
+        *,
+        source: Mapping[int, Mapping[str, Any]] | None = None,
+        **options: Any,
+    ) -> Result:
+        """Rehearse the statement again on the rows that it had, changed or with other options;
+        nothing is committed.
 
-        It runs on a copy of the target's former version in memory. If the store keeps no versions, the copy has the rows that took part, or for a
-        rehearsal all rows. Sources, and tables in conditions, are read in their current state.
+        It runs on a copy of the target's former version in memory. If the store keeps no versions,
+        the copy has the rows that took part, or for a rehearsal all rows. Sources, and tables in
+        conditions, are read in their current state.
 
         Args:
             sql: the changed statement, with the same target; None for the same one.
-            source: new values for cells of a MERGE's source, by row number, from 0 as in `journeys`, and column:
-                ``{3: {"price": 2}}``. The source is VALUES, a table or a DataFrame (not Spark's) of at most 1,000 rows, and is unchanged. Values
-                have the column's type, or are texts that are parsed as it; None is NULL.
-            options: changed options of `rowmerge_nb.engine.options.Options`: ``paradigm``, ``era``, ``duplicates``, ...
+            source: new values for cells of a MERGE's source, by row number, from 0 as in
+                `journeys`, and column: ``{3: {"price": 2}}``. The source is VALUES, a table or a
+                DataFrame (not Spark's) of at most 1,000 rows, and is unchanged. Values have the
+                column's type, or are texts that are parsed as it; None is NULL.
+            options: changed options of `rowmerge_nb.engine.options.Options`: ``paradigm``, ``era``,
+                ``duplicates``, ...
 
         Raises:
-            RowMergeError: the statement is wrong or fails: ``error.result`` has what is known. INVALID_ARGUMENTS for another target, and for a
-                source row, column or type that does not exist; TRANSACTION_CONFLICT if the source has other rows now; NOT_SUPPORTED for cells
-                of another source, without an engine, as of a saved trace, and if the trace has not all rows that took part.
+            RowMergeError: the statement is wrong or fails: ``error.result`` has what is known.
+                INVALID_ARGUMENTS for another target, and for a source row, column or type that does
+                not exist; TRANSACTION_CONFLICT if the source has other rows now; NOT_SUPPORTED for
+                cells of another source, without an engine, as of a saved trace, and if the trace
+                has not all rows that took part.
         """
         if self.again is None:
             raise RowMergeError(
@@ -248,20 +298,32 @@ class Result:
             )
         return self.again.run(sql, source, **options)
 
-    def near(self, row: int | Mapping[str, Any] | None = None, /, *, source_row: int | None = None, **columns: Any) -> Near:
-        """Return the nearest target keys for source rows of a MERGE without a partner, and what separates them.
+    def near(
+        self,
+        row: int | Mapping[str, Any] | None = None,
+        /,
+        *,
+        source_row: int | None = None,
+        **columns: Any,
+    ) -> Near:
+        """Return the nearest target keys for source rows of a MERGE without a partner, and what
+        separates them.
 
-        Differences are blanks at the ends, case, Unicode form, the spelling of a number, NULL, one key of several, one letter, or another condition
-        of ON; ``docs/why.md`` lists them. Target rows without a source row are included if they are near to one.
+        Differences are blanks at the ends, case, Unicode form, the spelling of a number, NULL, one
+        key of several, one letter, or another condition of ON; ``docs/why.md`` lists them. Target
+        rows without a source row are included if they are near to one.
 
         Args:
-            row: the number of the row in the source, from 0, as in `journeys`; or values by columns of any name.
+            row: the number of the row in the source, from 0, as in `journeys`; or values by columns
+                of any name.
             source_row: the number of the row in the source by name; None for all.
-            columns: values of columns that ON reads: ``near(customer="Dave ")``. Without any, all rows are included.
+            columns: values of columns that ON reads: ``near(customer="Dave ")``. Without any, all
+                rows are included.
 
         Raises:
-            RowMergeError: INVALID_ARGUMENTS if no row without a partner has these values, or ON reads no column of such a name; NOT_SUPPORTED
-                for other statements, and for large ones without ``near=True``.
+            RowMergeError: INVALID_ARGUMENTS if no row without a partner has these values, or ON
+                reads no column of such a name; NOT_SUPPORTED for other statements, and for large
+                ones without ``near=True``.
         """
         from rowmerge_nb.report.near_answer import Near
 
@@ -270,18 +332,22 @@ class Result:
     def check_rows(self, wanted: Any, by: str | Iterable[str] | None = None) -> RowCheck:
         """Compare the rows that the statement left with expected rows, and explain the differences.
 
-        The rows are those of a query, the target's rows after a rehearsal, or the target's current rows after a committed MERGE, UPDATE or DELETE.
+        The rows are those of a query, the target's rows after a rehearsal, or the target's current
+        rows after a committed MERGE, UPDATE or DELETE.
 
         Args:
-            wanted: a DataFrame (pandas, Arrow, Polars, Spark) with the columns of these rows, in any order. The number of equal rows matters,
-                their order does not, nor do blanks at the end of a column of type char.
-            by: the columns that identify a row: a wrong row is explained by the joined rows whose source, target or new row has the same values
-                in them. None for all columns.
+            wanted: a DataFrame (pandas, Arrow, Polars, Spark) with the columns of these rows, in
+                any order. The number of equal rows matters, their order does not, nor do blanks at
+                the end of a column of type char.
+            by: the columns that identify a row: a wrong row is explained by the joined rows whose
+                source, target or new row has the same values in them. None for all columns.
 
         Raises:
-            RowMergeError: INVALID_ARGUMENTS if it is no DataFrame, and for columns that are missing, unknown, or of another type; NOT_SUPPORTED
-                for values that no SQL type holds, as nanoseconds, and if the rows are not known: after a failure, without a run, for a
-                rehearsal in a store that does not show them, and for `what_if` after a commit, which has only the rows that took part.
+            RowMergeError: INVALID_ARGUMENTS if it is no DataFrame, and for columns that are
+                missing, unknown, or of another type; NOT_SUPPORTED for values that no SQL type
+                holds, as nanoseconds, and if the rows are not known: after a failure, without a
+                run, for a rehearsal in a store that does not show them, and for `what_if` after a
+                commit, which has only the rows that took part.
         """
         from rowmerge_nb.engine.catalog.dataframes import whole_frame
         from rowmerge_nb.engine.spark.frames import is_frame
@@ -295,7 +361,9 @@ class Result:
         """Return the columns of type char among those of the rows that it left."""
         if self.trace.kind not in ROW_CHANGES:
             return (
-                frozenset(name for name, kind in self.trace.plan[0].layout if kind.startswith("char"))
+                frozenset(
+                    name for name, kind in self.trace.plan[0].layout if kind.startswith("char")
+                )
                 if self.trace.plan
                 else frozenset()
             )
@@ -304,7 +372,9 @@ class Result:
         catalog, schema, table = self.again.trace.name
         table_metadata = self.again.engine.table_metadata(catalog, schema, table)
         return (
-            frozenset(column.name for column in table_metadata.columns if column.type.base == "char")
+            frozenset(
+                column.name for column in table_metadata.columns if column.type.base == "char"
+            )
             if table_metadata is not None
             else frozenset()
         )
@@ -323,18 +393,23 @@ class Result:
             if trace.error is not None:
                 msg = f"This {trace.kind} failed ({trace.error.code}), so it left no rows to check"
             raise RowMergeError(
-                msg, code="NOT_SUPPORTED", hint="Check a query of the table, or a MERGE, UPDATE or DELETE that has run."
+                msg,
+                code="NOT_SUPPORTED",
+                hint="Check a query of the table, or a MERGE, UPDATE or DELETE that has run.",
             )
         return rows
 
     def record(self) -> Record:
-        """Return the record: the pages that the statement handed to its connector, and the rows of its target.
+        """Return the record: the pages that the statement handed to its connector, and the rows of
+        its target.
 
-        `rowmerge_nb.replay` repeats the calls in this process, without Spark; ``record().save(path)`` saves it.
+        `rowmerge_nb.replay` repeats the calls in this process, without Spark;
+        ``record().save(path)`` saves it.
 
         Raises:
-            RowMergeError: NOT_SUPPORTED if no pages were kept: run the statement with ``record=True``. Without it, only the pages of a writer, or
-                a split, in which a call of the connector failed are kept.
+            RowMergeError: NOT_SUPPORTED if no pages were kept: run the statement with
+                ``record=True``. Without it, only the pages of a writer, or a split, in which a call
+                of the connector failed are kept.
         """
         if self.recording is not None and self.recording.record is not None:
             return self.recording.record
@@ -342,15 +417,20 @@ class Result:
         raise RowMergeError(
             f"The pages of this {self.trace.kind} were not kept{f': {missing}' if missing else ''}",
             code="NOT_SUPPORTED",
-            hint="Run the statement with record=True, or %%merge --record FILE; a trace that was saved has none.",
+            hint=(
+                "Run the statement with record=True, or %%merge --record FILE; a trace that was"
+                " saved has none."
+            ),
         )
 
     def explore(self) -> Explorer:
-        """Return the explorer: a widget that follows rows step by step, with the reasons, and lets one guess what becomes of them.
+        """Return the explorer: a widget that follows rows step by step, with the reasons, and lets
+        one guess what becomes of them.
 
         Raises:
-            RowMergeError: NOT_SUPPORTED for other statements than a MERGE, UPDATE or DELETE by merge sinks, and if the trace has no rows with the
-                values of both sides: for large statements.
+            RowMergeError: NOT_SUPPORTED for other statements than a MERGE, UPDATE or DELETE by
+                merge sinks, and if the trace has no rows with the values of both sides: for large
+                statements.
         """
         from rowmerge_nb.engine.what_if import variants_of
         from rowmerge_nb.report.explorer.widget import Explorer
@@ -366,8 +446,9 @@ class Result:
             path: the file; an existing file is replaced.
 
         Raises:
-            RowMergeError: NOT_SUPPORTED as `explore`; INVALID_ARGUMENTS if there is no such directory, PERMISSION_DENIED if the file cannot be
-                written, GENERIC_INSUFFICIENT_RESOURCES if the disk is full.
+            RowMergeError: NOT_SUPPORTED as `explore`; INVALID_ARGUMENTS if there is no such
+                directory, PERMISSION_DENIED if the file cannot be written,
+                GENERIC_INSUFFICIENT_RESOURCES if the disk is full.
         """
         from rowmerge_nb.engine.what_if import variants_of
         from rowmerge_nb.report.explorer.explorer_file import explorer_page
@@ -385,40 +466,49 @@ class Result:
             seed: another number gives other questions.
 
         Raises:
-            RowMergeError: NOT_SUPPORTED for other statements, and if the trace has no joined rows with the values of both sides;
-                INVALID_ARGUMENTS for other values than numbers.
+            RowMergeError: NOT_SUPPORTED for other statements, and if the trace has no joined rows
+                with the values of both sides; INVALID_ARGUMENTS for other values than numbers.
         """
         from rowmerge_nb.report.quiz import Quiz
 
         return Quiz.of(self.trace, n, seed)
 
     def beside_trino(self, query: Any) -> BesideTrino:
-        """Lay a query that Trino has run beside this run of the same statement: the rows of both, operator by operator.
+        """Lay a query that Trino has run beside this run of the same statement: the rows of both,
+        operator by operator.
 
         Args:
-            query: the result of `trino_query`, or its argument: the path of a file with the query's JSON, or the JSON.
+            query: the result of `trino_query`, or its argument: the path of a file with the query's
+                JSON, or the JSON.
 
         Raises:
-            RowMergeError: INVALID_ARGUMENTS if it is no query's JSON or that of another statement, and if this statement has no plan to lay it
-                beside; NOT_FOUND if there is no such file.
+            RowMergeError: INVALID_ARGUMENTS if it is no query's JSON or that of another statement,
+                and if this statement has no plan to lay it beside; NOT_FOUND if there is no such
+                file.
         """
         from rowmerge_nb.report.model.beside_trino import lay_beside
         from rowmerge_nb.trace.trino_query import TrinoQuery, trino_query
 
-        return lay_beside(self.trace, query if isinstance(query, TrinoQuery) else trino_query(query))
+        return lay_beside(
+            self.trace, query if isinstance(query, TrinoQuery) else trino_query(query)
+        )
 
     def verdicts(self) -> Verdicts:
-        """Return the answers of ten engines' rules about repeated matches, from the rows that the statement joined.
+        """Return the answers of ten engines' rules about repeated matches, from the rows that the
+        statement joined.
 
         Raises:
-            RowMergeError: NOT_SUPPORTED if the statement is no MERGE, or ended before its rows were joined.
+            RowMergeError: NOT_SUPPORTED if the statement is no MERGE, or ended before its rows were
+                joined.
         """
         from rowmerge_nb.report.verdicts import Verdicts
 
         return Verdicts.of(self.trace)
 
     def to_pandas(self) -> pd.DataFrame:
-        """The rows of a query or of RETURNING as a pandas DataFrame; for other statements Trino's one-row answer: ``rows``."""
+        """The rows of a query or of RETURNING as a pandas DataFrame; for other statements Trino's
+        one-row answer: ``rows``.
+        """
         import pandas as pd
 
         if self.table is not None:
@@ -432,7 +522,12 @@ class Result:
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         trace = self.trace
-        changed = trace.state == StatementState.FINISHED and trace.committed and not trace.skipped and bool(trace.qualified)
+        changed = (
+            trace.state == StatementState.FINISHED
+            and trace.committed
+            and not trace.skipped
+            and bool(trace.qualified)
+        )
         # An error or interrupt while drawing says that the change is in the store.
         return StatementGuard(result=self, changed=changed).run(self._bundle)
 
@@ -459,8 +554,22 @@ class Result:
 
 
 def _column_order(name: str) -> int:
-    order = ("source_row", "source.", "join", "target.", "passed", "case_number", "operation", "becomes", "writers")
-    return next(rank for rank, start in enumerate(order) if name == start or (start.endswith(".") and name.startswith(start)))
+    order = (
+        "source_row",
+        "source.",
+        "join",
+        "target.",
+        "passed",
+        "case_number",
+        "operation",
+        "becomes",
+        "writers",
+    )
+    return next(
+        rank
+        for rank, start in enumerate(order)
+        if name == start or (start.endswith(".") and name.startswith(start))
+    )
 
 
 def _frame(table: pa.Table) -> pd.DataFrame:
@@ -491,7 +600,12 @@ def _exact(table: pa.Table, pd: Any) -> Any:
         return None
     import pyarrow as pa
 
-    exact = {pa.int8(): pd.Int8Dtype(), pa.int16(): pd.Int16Dtype(), pa.int32(): pd.Int32Dtype(), pa.int64(): pd.Int64Dtype()}
+    exact = {
+        pa.int8(): pd.Int8Dtype(),
+        pa.int16(): pd.Int16Dtype(),
+        pa.int32(): pd.Int32Dtype(),
+        pa.int64(): pd.Int64Dtype(),
+    }
     exact[pa.bool_()] = pd.BooleanDtype()
     return exact.get
 

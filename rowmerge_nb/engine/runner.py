@@ -25,7 +25,13 @@ from rowmerge_nb.engine.observers.requested_rows import request_by_condition
 from rowmerge_nb.engine.observers.user_observers import ObserverRegistry, refuse_in_hook
 from rowmerge_nb.engine.result import Result
 from rowmerge_nb.engine.session import CONTROLS, SESSION_STATEMENTS, Session, begins_with
-from rowmerge_nb.engine.spark.interrupts import at_once, guarded, interruptible, note_result, to_its_end
+from rowmerge_nb.engine.spark.interrupts import (
+    at_once,
+    guarded,
+    interruptible,
+    note_result,
+    to_its_end,
+)
 from rowmerge_nb.engine.spark.java.making import idle_making
 from rowmerge_nb.engine.spark.memory import room_for_source
 from rowmerge_nb.engine.spark.quiet import quietly
@@ -105,7 +111,8 @@ class StatementRunner:
         defaults: its options, for statements that it runs of its own accord.
         sizes: sizes that decide the form of a plan.
         observers: the observers of the user.
-        running: the statements that run now, by the tags of their Spark jobs; setting an event cancels.
+        running: the statements that run now, by the tags of their Spark jobs; setting an event
+            cancels.
     """
 
     session: Session
@@ -120,16 +127,23 @@ class StatementRunner:
         return self.session.catalogs
 
     def over(self, catalogs: Catalogs) -> StatementRunner:
-        """Return a runner with other catalogs, the same session otherwise, and no observers of the user."""
-        return replace(self, session=replace(self.session, catalogs=catalogs), observers=ObserverRegistry())
+        """Return a runner with other catalogs, the same session otherwise, and no observers of the
+        user.
+        """
+        return replace(
+            self, session=replace(self.session, catalogs=catalogs), observers=ObserverRegistry()
+        )
 
-    def run(self, sql: str, options: Options, complete: Callable[[Result], Result] = _unchanged) -> Result:
+    def run(
+        self, sql: str, options: Options, complete: Callable[[Result], Result] = _unchanged
+    ) -> Result:
         """Run one statement; see `rowmerge_nb.engine.engine.Engine.run`.
 
         Args:
             sql: the statement.
             options: its options.
-            complete: completes its result; an interrupt meanwhile is reported as one that came too late.
+            complete: completes its result; an interrupt meanwhile is reported as one that came too
+                late.
         """
         from rowmerge_nb.sql.parser.statement_reader import split_statements
 
@@ -140,14 +154,18 @@ class StatementRunner:
             statements = split_statements(sql)
             with placed_in(sql, sql, 0):
                 if not statements:
-                    raise ParseError("run takes one statement; this text has 0", hint="Write a statement.").at(Span(0, 0, 1, 1))
+                    raise ParseError(
+                        "run takes one statement; this text has 0", hint="Write a statement."
+                    ).at(Span(0, 0, 1, 1))
                 if len(statements) > 1:
                     _refuse_several(sql, statements, options)
             return self._run_placed(sql, *statements[0], options, complete)
 
         return guarded(work, partial(complete_error, text=sql))
 
-    def run_script(self, sql: str, options: Options, complete: Callable[[Result], Result] = _unchanged) -> list[Result]:
+    def run_script(
+        self, sql: str, options: Options, complete: Callable[[Result], Result] = _unchanged
+    ) -> list[Result]:
         """Run several statements; see `rowmerge_nb.engine.engine.Engine.run_script`, and `run`."""
         from rowmerge_nb.sql.parser.statement_reader import split_statements
 
@@ -160,7 +178,14 @@ class StatementRunner:
             try:
                 results.append(guarded(work, partial(complete_error, text=text)))
             except RowMergeError as error:
-                error.hint = " ".join(filter(None, [error.hint, _what_stays(number, len(statements), error.changed)])) or None
+                error.hint = (
+                    " ".join(
+                        filter(
+                            None, [error.hint, _what_stays(number, len(statements), error.changed)]
+                        )
+                    )
+                    or None
+                )
                 raise
         return results
 
@@ -170,7 +195,14 @@ class StatementRunner:
             cancelled.set()
             self.session.spark_session.cancel(tag)
 
-    def _run_placed(self, sql: str, text: str, offset: int, options: Options, complete: Callable[[Result], Result]) -> Result:
+    def _run_placed(
+        self,
+        sql: str,
+        text: str,
+        offset: int,
+        options: Options,
+        complete: Callable[[Result], Result],
+    ) -> Result:
         """Run one statement of a whole text."""
         executed: Execute | None = None
         positions: AbstractContextManager[None] = nullcontext()
@@ -196,13 +228,21 @@ class StatementRunner:
                 statement = parse(text, dialect=options.dialect)
                 if isinstance(statement, Execute):
                     raise AnalysisError(
-                        f"Unsupported statement type: Execute{'' if statement.inner is None else 'Immediate'}",
+                        "Unsupported statement type:"
+                        f" Execute{'' if statement.inner is None else 'Immediate'}",
                         code="NOT_SUPPORTED",
                         hint="Write EXECUTE once.",
                     ).at(statement.span)
-                if isinstance(statement, SESSION_STATEMENTS) and options.rehearse and not options.dry_run:
+                if (
+                    isinstance(statement, SESSION_STATEMENTS)
+                    and options.rehearse
+                    and not options.dry_run
+                ):
                     raise not_rehearsed()
-                if isinstance(statement, CONTROLS) and (control := self.session.run(statement, options)) is not None:
+                if (
+                    isinstance(statement, CONTROLS)
+                    and (control := self.session.run(statement, options)) is not None
+                ):
                     return control
             try:
                 return self._run_parsed(statement, options)
@@ -218,26 +258,35 @@ class StatementRunner:
         if (result := self.session.run(statement, options)) is not None:
             return result
         if isinstance(statement, DescribePrepared):
-            statement = replace(statement, prepared=self.session.parse_prepared(statement.name, options))
+            statement = replace(
+                statement, prepared=self.session.parse_prepared(statement.name, options)
+            )
         if options.dry_run or isinstance(statement, Explain):
             pass
         elif isinstance(statement, _LAZY):
             self.session.spark_session.check_open()
         else:
-            # Java starts while the statement is analyzed, and while a CREATE TABLE is answered without it.
+            # Java starts while the statement is analyzed, and while a CREATE TABLE is answered
+            # without it.
             self.session.spark_session.start()
         return self._run_statement(statement, options)
 
     def read_rows(
-        self, text: str, options: Options, versions: Mapping[QualifiedName, ConnectorTableVersion], read: RowReader
+        self,
+        text: str,
+        options: Options,
+        versions: Mapping[QualifiedName, ConnectorTableVersion],
+        read: RowReader,
     ) -> Trace:
-        """Plan a MERGE, UPDATE or DELETE again on tables as they were, and read its rows; nothing begins, and all is rolled back.
+        """Plan a MERGE, UPDATE or DELETE again on tables as they were, and read its rows; nothing
+        begins, and all is rolled back.
 
         Args:
             text: the statement.
             options: its options.
             versions: the versions of the tables.
-            read: reads the rows, with the run of the statement and the reader of conditions on its rows.
+            read: reads the rows, with the run of the statement and the reader of conditions on its
+                rows.
         """
         from rowmerge_nb.sql.parser.statement_reader import parse
 
@@ -256,7 +305,9 @@ class StatementRunner:
                 idle_making.statement(),
                 self.session.spark_session.adopted(),
             ):
-                analysis = _analyzed(parse(text, dialect=options.dialect), transaction, tables, options)
+                analysis = _analyzed(
+                    parse(text, dialect=options.dialect), transaction, tables, options
+                )
                 assert isinstance(analysis, RowChangeAnalysis)
                 conditions = RowConditions(analysis, tables, options.era)
                 return read(self._run_of(analysis, transaction, tables, options), conditions)
@@ -276,7 +327,8 @@ class StatementRunner:
         Args:
             text: the text that reports show in place of a statement.
             restoration: looks the table up, and returns what is to be restored.
-            table: the name of the table, if the statement waits for others that change it; none if not.
+            table: the name of the table, if the statement waits for others that change it; none if
+                not.
         """
         refuse_in_hook()
         self.session.spark_session.check_open()
@@ -306,7 +358,9 @@ class StatementRunner:
         return self._run_analyzed(analyzed, options, self._target_catalog(statement))
 
     def _target_catalog(self, statement: Statement) -> str:
-        """Return the catalog of the table that a statement changes or makes; ``""`` if it names none."""
+        """Return the catalog of the table that a statement changes or makes; ``""`` if it names
+        none.
+        """
         name = getattr(statement, "target", None) or getattr(statement, "name", None)
         if not isinstance(name, TableName):
             return ""
@@ -334,17 +388,28 @@ class StatementRunner:
                     catalog = (target_name(analysis) or ("",))[0]
                     # A target without a catalog, as of DROP ... IF EXISTS, is not written.
                     if catalog in self.catalogs.connectors:
-                        explicit.refuse_write(kind_of(analysis), catalog, self.catalogs.connectors[catalog])
+                        explicit.refuse_write(
+                            kind_of(analysis), catalog, self.catalogs.connectors[catalog]
+                        )
                 if isinstance(analysis, ExplainAnalysis):
                     return self._explain(analysis, transaction, tables, options)
                 with rolling_back_on_error(transaction):
-                    unknown, unobserved = transaction.left_to_store(analysis), self.over(self.catalogs)
+                    unknown, unobserved = (
+                        transaction.left_to_store(analysis),
+                        self.over(self.catalogs),
+                    )
                     verification = begin_verification(
-                        options, analysis, self.catalogs.memory, partial(unobserved.run, options=self.defaults), unknown
+                        options,
+                        analysis,
+                        self.catalogs.memory,
+                        partial(unobserved.run, options=self.defaults),
+                        unknown,
                     )
                 # A statement rolls its own failures back, unless a second interrupt comes first.
                 with rolling_back_on_error(transaction):
-                    result = self._run_of(analysis, transaction, tables, options, verification).run()
+                    result = self._run_of(
+                        analysis, transaction, tables, options, verification
+                    ).run()
                 if isinstance(analysis, SettingAnalysis) and not options.dry_run:
                     at_once(partial(self.session.set_property, analysis))
                 return result
@@ -362,17 +427,37 @@ class StatementRunner:
 
     def _source_bytes(self) -> int:
         chosen_bytes = self.sizes.source_bytes
-        return max(room_for_source(), self.sizes.packed_bytes) if chosen_bytes is None else chosen_bytes
+        return (
+            max(room_for_source(), self.sizes.packed_bytes)
+            if chosen_bytes is None
+            else chosen_bytes
+        )
 
     def _settings(self, analysis: Analysis, options: Options) -> RuleSettings:
-        reads = isinstance(analysis, QueryAnalysis | RowChangeAnalysis | InsertAnalysis | CreateTableAnalysis)
-        remote = self.sizes.remote_executors or (reads and self.session.spark_session.has_remote_executors)
-        return replace(self.sizes, off=options.rules_off, source_bytes=self._source_bytes(), remote_executors=remote)
+        reads = isinstance(
+            analysis, QueryAnalysis | RowChangeAnalysis | InsertAnalysis | CreateTableAnalysis
+        )
+        remote = self.sizes.remote_executors or (
+            reads and self.session.spark_session.has_remote_executors
+        )
+        return replace(
+            self.sizes,
+            off=options.rules_off,
+            source_bytes=self._source_bytes(),
+            remote_executors=remote,
+        )
 
     def _explain(
-        self, analysis: ExplainAnalysis, transaction: StatementTransaction, tables: StatementTables, options: Options
+        self,
+        analysis: ExplainAnalysis,
+        transaction: StatementTransaction,
+        tables: StatementTables,
+        options: Options,
     ) -> Result:
-        explain_type, form = ExplainType(analysis.statement.kind), ExplainFormat(analysis.statement.format)
+        explain_type, form = (
+            ExplainType(analysis.statement.kind),
+            ExplainFormat(analysis.statement.format),
+        )
         rules_off = frozenset(RULES) if explain_type is ExplainType.LOGICAL else options.rules_off
         planned = replace(options, dry_run=True, rules_off=rules_off)
         run = self._run_of(analysis.inner, transaction, tables, planned)
@@ -383,8 +468,14 @@ class StatementRunner:
             distributed = explain_type is ExplainType.DISTRIBUTED
             explained = explained_plan(run.plan, form, distributed=distributed)
         # Only the form for people is drawn.
-        nodes = trace.plan if form is ExplainFormat.TEXT and explain_type is not ExplainType.VALIDATE else ()
-        return Result(replace(trace, state=StatementState.EXPLAINED, plan=nodes), explained=explained)
+        nodes = (
+            trace.plan
+            if form is ExplainFormat.TEXT and explain_type is not ExplainType.VALIDATE
+            else ()
+        )
+        return Result(
+            replace(trace, state=StatementState.EXPLAINED, plan=nodes), explained=explained
+        )
 
     def _run_of(
         self,
@@ -415,12 +506,20 @@ class StatementRunner:
             verification=verification,
         )
         return kind_of_run(analysis, options)(
-            analysis=analysis, transaction=transaction, options=options, services=services, observers=observers
+            analysis=analysis,
+            transaction=transaction,
+            options=options,
+            services=services,
+            observers=observers,
         )
 
 
 def _constraints(
-    text: str, tables: StatementTables, table: TableBinding, origins: tuple[Origin, ...], about: Span | None
+    text: str,
+    tables: StatementTables,
+    table: TableBinding,
+    origins: tuple[Origin, ...],
+    about: Span | None,
 ) -> tuple[tuple[CheckConstraint, ...], tuple[Origin, ...], tuple[TableBinding, ...]]:
     """Read the CHECK constraints of a table; the analyzer is loaded by then."""
     from rowmerge_nb.sql.analyzer.statements.constraints import read_constraints
@@ -428,20 +527,27 @@ def _constraints(
     return read_constraints(text, tables, table, origins, about)
 
 
-def _row_request(analysis: Analysis, tables: StatementTables, options: Options) -> RowRequest | None:
-    """Return the request of the option ``why``; None without it, and for statements that change no rows."""
+def _row_request(
+    analysis: Analysis, tables: StatementTables, options: Options
+) -> RowRequest | None:
+    """Return the request of the option ``why``; None without it, and for statements that change no
+    rows.
+    """
     if not options.why or not isinstance(analysis, RowChangeAnalysis):
         return None
     if options.flow == Flow.UPDATABLE:
         raise ConnectorError(
-            "Rows cannot be asked for with the older flow, in which page sources change the rows that they have read",
+            "Rows cannot be asked for with the older flow, in which page sources change the rows"
+            " that they have read",
             hint=MERGE_FLOW,
         )
     return request_by_condition(RowConditions(analysis, tables, options.era), options.why)
 
 
 def _changed_table(statement: Statement) -> TableName | None:
-    """Return the table whose current state a statement reads and replaces; None for INSERT and other statements."""
+    """Return the table whose current state a statement reads and replaces; None for INSERT and
+    other statements.
+    """
     match statement:
         case Merge() | Update() | Delete() | Truncate():
             return statement.target
@@ -450,13 +556,25 @@ def _changed_table(statement: Statement) -> TableName | None:
     return None
 
 
-def _wait_for_turn(parts: Sequence[str], transaction: StatementTransaction, tables: StatementTables, options: Options) -> None:
+def _wait_for_turn(
+    parts: Sequence[str],
+    transaction: StatementTransaction,
+    tables: StatementTables,
+    options: Options,
+) -> None:
     """Wait for earlier statements that change the same table, if its store queues them."""
     with rolling_back_on_error(transaction), reporting_step("analyze"):
-        await_turn(partial(tables.wait_for_turn, parts), transaction.cancelled, "analyze", options.step)
+        await_turn(
+            partial(tables.wait_for_turn, parts), transaction.cancelled, "analyze", options.step
+        )
 
 
-def _analyzed(statement: Statement, transaction: StatementTransaction, tables: StatementTables, options: Options) -> Analysis:
+def _analyzed(
+    statement: Statement,
+    transaction: StatementTransaction,
+    tables: StatementTables,
+    options: Options,
+) -> Analysis:
     """Resolve a statement; the transaction is rolled back if it is wrong."""
     from rowmerge_nb.sql.analyzer.statements.statement import analyze
 
@@ -468,7 +586,9 @@ def _analyzed(statement: Statement, transaction: StatementTransaction, tables: S
 
 
 def _refuse_several(sql: str, statements: Sequence[tuple[str, int]], options: Options) -> NoReturn:
-    """Refuse a text with several statements at the first semicolon, unless the first statement has an earlier error."""
+    """Refuse a text with several statements at the first semicolon, unless the first statement has
+    an earlier error.
+    """
     from rowmerge_nb.sql.parser.statement_reader import parse
     from rowmerge_nb.sql.parser.token_reader import is_mismatch
 
@@ -478,14 +598,18 @@ def _refuse_several(sql: str, statements: Sequence[tuple[str, int]], options: Op
     try:
         parse(sql[:index], dialect=options.dialect)
     except ParseError as error:
-        if (error.line or 0, error.column or 0) < (semicolon.line, semicolon.column) or not is_mismatch(error):
+        if (error.line or 0, error.column or 0) < (
+            semicolon.line,
+            semicolon.column,
+        ) or not is_mismatch(error):
             raise
-        raise ParseError(error.message.replace("'<EOF>'", "';'", 1), hint="Is this semicolon one too many?").at(
-            semicolon
-        ) from None
-    raise ParseError(f"run takes one statement; this text has {len(statements)}", hint="Use run_script for several.").at(
-        semicolon
-    )
+        raise ParseError(
+            error.message.replace("'<EOF>'", "';'", 1), hint="Is this semicolon one too many?"
+        ).at(semicolon) from None
+    raise ParseError(
+        f"run takes one statement; this text has {len(statements)}",
+        hint="Use run_script for several.",
+    ).at(semicolon)
 
 
 def _what_stays(number: int, count: int, changed: bool | None) -> str:
@@ -502,13 +626,29 @@ def _what_stays(number: int, count: int, changed: bool | None) -> str:
     'Statement 1 stays done; statement 2 was not run.'
     """
     finished = number if changed else number - 1
-    first = "Statement 1 stays done" if finished == 1 else f"Statements 1 to {finished} stay done" if finished else ""
+    first = (
+        "Statement 1 stays done"
+        if finished == 1
+        else f"Statements 1 to {finished} stay done"
+        if finished
+        else ""
+    )
     if changed:
         rest = (
-            "" if number == count else f"statement {number + 1} was not run" if number + 1 == count else "the others were not run"
+            ""
+            if number == count
+            else (
+                f"statement {number + 1} was not run"
+                if number + 1 == count
+                else "the others were not run"
+            )
         )
     else:
-        rest = f"statement {number} of {count} failed" if changed is False else f"of statement {number} of {count} nobody knows"
+        rest = (
+            f"statement {number} of {count} failed"
+            if changed is False
+            else f"of statement {number} of {count} nobody knows"
+        )
     if count == 1 or (not finished and changed is False):
         return ""
     return "; ".join(filter(None, [first, rest])) + "."

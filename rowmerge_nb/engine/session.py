@@ -1,4 +1,6 @@
-"""What an engine remembers between statements: prepared statements, the current catalog and schema, the time zone, the open transaction."""
+"""What an engine remembers between statements: prepared statements, the current catalog and schema,
+the time zone, the open transaction.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +59,8 @@ class Session:
     """The state of one engine between statements.
 
     Args:
-        catalogs: the engine's catalogs, with the current catalog and schema, and the session's properties.
+        catalogs: the engine's catalogs, with the current catalog and schema, and the session's
+            properties.
         spark_session: the engine's Spark session.
         prepared: the texts of prepared statements by name.
         transactions: the transaction of several statements, if one is open.
@@ -85,12 +88,20 @@ class Session:
         self.spark_session.check_open()
         statement_kind = _CONTROLS[type(statement)]
         if options.dry_run:
-            return Result(Trace(statement=statement.text, kind=statement_kind, state=StatementState.PLANNED))
+            return Result(
+                Trace(statement=statement.text, kind=statement_kind, state=StatementState.PLANNED)
+            )
         if isinstance(statement, StartTransaction):
             at_once(partial(self.transactions.start, statement))
         else:
-            at_once(self.transactions.commit if isinstance(statement, Commit) else self.transactions.rollback)
-        return Result(Trace(statement=statement.text, kind=statement_kind, state=StatementState.FINISHED))
+            at_once(
+                self.transactions.commit
+                if isinstance(statement, Commit)
+                else self.transactions.rollback
+            )
+        return Result(
+            Trace(statement=statement.text, kind=statement_kind, state=StatementState.FINISHED)
+        )
 
     def _prepare(self, statement: Prepare | Deallocate, options: Options) -> Result:
         """Store a prepared statement, or remove it; a dry run only checks that it exists."""
@@ -103,7 +114,14 @@ class Session:
                 at_once(partial(self.prepared.__setitem__, statement.name.value, statement.inner))
             else:
                 at_once(partial(self.prepared.pop, statement.name.value, None))
-        return Result(Trace(statement=statement.text, kind=statement_kind, target=statement.name.text, state=state))
+        return Result(
+            Trace(
+                statement=statement.text,
+                kind=statement_kind,
+                target=statement.name.text,
+                state=state,
+            )
+        )
 
     def _use(self, statement: Use, options: Options) -> Result:
         """Set the current catalog and schema; a dry run only checks that they exist."""
@@ -119,20 +137,27 @@ class Session:
                     raise AnalysisError(
                         f"Schema does not exist: {catalog}.{schema}",
                         code="NOT_FOUND",
-                        hint=did_you_mean(schema, tables.schemas(catalog)) or f"There are: {', '.join(tables.schemas(catalog))}.",
+                        hint=did_you_mean(schema, tables.schemas(catalog))
+                        or f"There are: {', '.join(tables.schemas(catalog))}.",
                     ).at(statement.schema.span)
             finally:
                 transaction.rollback()
         state = StatementState.PLANNED if options.dry_run else StatementState.FINISHED
         if not options.dry_run:
             at_once(partial(setattr, self.catalogs, "default", (catalog, schema)))
-        return Result(Trace(statement=statement.text, kind="USE", target=f"{catalog}.{schema}", state=state))
+        return Result(
+            Trace(statement=statement.text, kind="USE", target=f"{catalog}.{schema}", state=state)
+        )
 
     def set_property(self, setting: SettingAnalysis) -> None:
         """Set a property of the session, or reset it."""
-        others = {name: value for name, value in self.catalogs.settings.items() if name != setting.name}
+        others = {
+            name: value for name, value in self.catalogs.settings.items() if name != setting.name
+        }
         # A new dictionary, because results that can run their statement again hold the old one.
-        self.catalogs.settings = others if setting.value is None else {**others, setting.name: setting.value}
+        self.catalogs.settings = (
+            others if setting.value is None else {**others, setting.name: setting.value}
+        )
 
     def check_transaction(self, statement: Statement, options: Options) -> None:
         """Refuse what a transaction of several statements does not have."""
@@ -183,7 +208,9 @@ class Session:
             raise
 
     def with_values(self, text: str, options: Options) -> tuple[Filled, Execute | None]:
-        """Return a statement with the values of its parameters, for EXECUTE the prepared statement and the EXECUTE."""
+        """Return a statement with the values of its parameters, for EXECUTE the prepared statement
+        and the EXECUTE.
+        """
         from rowmerge_nb.sql.analyzer.queries.row_count_parameters import check_row_counts
         from rowmerge_nb.sql.parser.parameters import Filled, parameter, with_parameters
         from rowmerge_nb.sql.parser.statement_reader import parse
@@ -219,7 +246,9 @@ class Session:
         if statement.inner is None:
             assert statement.name is not None
             prepared = self.prepared_text(statement.name)
-            return with_parameters(prepared, computed_row_counts(prepared, statement, tables, options.era))
+            return with_parameters(
+                prepared, computed_row_counts(prepared, statement, tables, options.era)
+            )
         values = computed_row_counts(statement.inner.value, statement, tables, options.era)
         try:
             return with_parameters(statement.inner.value, values)

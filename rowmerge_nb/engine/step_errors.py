@@ -29,7 +29,9 @@ def reporting_step(step: str) -> Iterator[None]:
     except Exception as error:
         if (gone := java_gone(error, step)) is not None:
             raise gone from error
-        raise ExecutionError(f"The statement could not be looked at ({step}): {error_text(error)}", step=step) from error
+        raise ExecutionError(
+            f"The statement could not be looked at ({step}): {error_text(error)}", step=step
+        ) from error
 
 
 @contextmanager
@@ -47,7 +49,11 @@ def complete_error(error: RowMergeError, text: str) -> None:
     """Set the statement and the result of an error that has none."""
     with_next_step(error).statement = error.statement or text
     if error.result is None:
-        consequences = (Consequence("nothing was read or written"),) if error.changed is False else ()
+        consequences = (
+            (Consequence("nothing was read or written"),) if error.changed is False else ()
+        )
         record = error_record(error, consequences)
         statement_kind = (text.split(None, 1) or [""])[0].upper()
-        error.result = Result(Trace(statement=text, kind=statement_kind, state=StatementState.FAILED, error=record))
+        error.result = Result(
+            Trace(statement=text, kind=statement_kind, state=StatementState.FAILED, error=record)
+        )

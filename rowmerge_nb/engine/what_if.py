@@ -1,7 +1,10 @@
-"""The rows of a statement under another paradigm, era or rule for repeated matches, derived from its trace alone.
+"""The rows of a statement under another paradigm, era or rule for repeated matches, derived from
+its trace alone.
 
-The joined rows and the clauses that took them are the same under all of them. What follows is repeated by the code of the tasks: the check for
-repeated matches, the processors, the positions of the exchange. Neither Spark nor a connector is needed.
+The joined rows and the clauses that took them are the same under all of them. What follows is
+    repeated by the code of the tasks: the check for
+repeated matches, the processors, the positions of the exchange. Neither Spark nor a connector is
+needed.
 """
 
 from __future__ import annotations
@@ -49,10 +52,12 @@ def variants_of(trace: Trace) -> Variants:
     """Return what the rows of a trace would have become under other options.
 
     Args:
-        trace: the trace of a MERGE, UPDATE or DELETE by merge sinks, with all rows and the values of both sides.
+        trace: the trace of a MERGE, UPDATE or DELETE by merge sinks, with all rows and the values
+            of both sides.
 
     Returns:
-        Nothing but the reason for other traces, and if the derivation for the run's own options differs from the run.
+        Nothing but the reason for other traces, and if the derivation for the run's own options
+        differs from the run.
     """
     pages = trace.pages
     why = _obstacle(trace)
@@ -61,7 +66,9 @@ def variants_of(trace: Trace) -> Variants:
     try:
         return _variants(trace, pages)
     except Exception as error:  # noqa: BLE001 - a saved trace may hold rows that no run has made, and its explorer is shown all the same
-        return Variants(why=f"Other options could not be derived from its rows: {error_text(error)}.")
+        return Variants(
+            why=f"Other options could not be derived from its rows: {error_text(error)}."
+        )
 
 
 def under_other_paradigm(trace: Trace) -> Trace | None:
@@ -71,14 +78,23 @@ def under_other_paradigm(trace: Trace) -> Trace | None:
         trace: as for `variants_of`.
 
     Returns:
-        None if nothing can be derived, if the processor updates or inserts no row, and if the statement would fail.
+        None if nothing can be derived, if the processor updates or inserts no row, and if the
+        statement would fail.
     """
     pages = trace.pages
-    if _obstacle(trace) or pages is None or not pages.transformed or trace.paradigm not in _PARADIGMS:
+    if (
+        _obstacle(trace)
+        or pages is None
+        or not pages.transformed
+        or trace.paradigm not in _PARADIGMS
+    ):
         return None
     other = next(name for name in _PARADIGMS if name != trace.paradigm)
     try:
-        if not _same(_ruled(_made(trace, pages, trace.paradigm, str(trace.era)), str(trace.duplicates)), trace):
+        if not _same(
+            _ruled(_made(trace, pages, trace.paradigm, str(trace.era)), str(trace.duplicates)),
+            trace,
+        ):
             return None
         variant = _ruled(_made(trace, pages, other, str(trace.era)), str(trace.duplicates))
     except Exception:  # noqa: BLE001 - a report is shown all the same
@@ -91,17 +107,24 @@ def _variants(trace: Trace, pages: PageSample) -> Variants:
     own_variant = _made(trace, pages, *own[:2])
     if not _same(_ruled(own_variant, own[2]), trace):
         return Variants(
-            why="What this version derives from the joined rows is not what the run has recorded, so it shows the run alone."
+            why=(
+                "What this version derives from the joined rows is not what the run has recorded,"
+                " so it shows the run alone."
+            )
         )
     choices, why = _choices(trace, pages)
     ways: dict[tuple[str, ...], Trace] = {own[:2]: own_variant}
     traces = {}
-    for options in product(*(choices.get(name, (value,)) for name, value in zip(_OPTIONS, own, strict=True))):
+    for options in product(
+        *(choices.get(name, (value,)) for name, value in zip(_OPTIONS, own, strict=True))
+    ):
         if options != own:
             way = options[:2]
             if way not in ways:
                 ways[way] = _made(trace, pages, *way)
-            key = tuple(value for name, value in zip(_OPTIONS, options, strict=True) if name in choices)
+            key = tuple(
+                value for name, value in zip(_OPTIONS, options, strict=True) if name in choices
+            )
             traces[key] = _ruled(ways[way], options[2])
     return Variants(choices, traces, why)
 
@@ -112,12 +135,20 @@ def _obstacle(trace: Trace) -> str:
     if trace.state != StatementState.FINISHED:
         if trace.error is not None and trace.error.code == DuplicateMatchError.default_code:
             return (
-                "Its joined rows are not in the trace, since a task that finds repeated matches hands no page back: what another rule makes of "
-                "them, only a run can tell."
+                "Its joined rows are not in the trace, since a task that finds repeated matches"
+                " hands no page back: what another rule makes of them, only a run can tell."
             )
         return "It failed, so its trace has not all rows from which other options could be derived."
-    if trace.flow == Flow.UPDATABLE or pages is None or pages.witness is None or not (pages.complete and pages.tasks):
-        return "Its trace has not all rows, from which other options would be derived; trace='full' keeps them."
+    if (
+        trace.flow == Flow.UPDATABLE
+        or pages is None
+        or pages.witness is None
+        or not (pages.complete and pages.tasks)
+    ):
+        return (
+            "Its trace has not all rows, from which other options would be derived; trace='full'"
+            " keeps them."
+        )
     if pages.before.num_rows > MOST_ROWS:
         return f"It has more than {MOST_ROWS:,} rows; of so many, other options are not derived."
     return ""
@@ -130,7 +161,10 @@ def _choices(trace: Trace, pages: PageSample) -> tuple[dict[str, tuple[str, ...]
     if pages.transformed and trace.kind != "DELETE":
         choices["paradigm"] = _PARADIGMS
     if pages.transformed and trace.era != Era.CURRENT and not _has_old_rows(pages):
-        why = "The era stays as it was: a DELETE of today's Trino carries the whole old row, and the trace has not all of its columns."
+        why = (
+            "The era stays as it was: a DELETE of today's Trino carries the whole old row, and the"
+            " trace has not all of its columns."
+        )
     else:
         choices["era"] = _ERAS
     if trace.kind == "MERGE":
@@ -140,8 +174,12 @@ def _choices(trace: Trace, pages: PageSample) -> tuple[dict[str, tuple[str, ...]
 
 def _has_old_rows(pages: PageSample) -> bool:
     """Return whether the old values of all rows to delete are known."""
-    operations = pages.before.column(pages.layout.before.merge_row).flatten()[pages.layout.merge_row.operation]
-    return _has_whole_targets(pages) or not pc.any(pc.equal(operations, int(Operation.DELETE))).as_py()
+    operations = pages.before.column(pages.layout.before.merge_row).flatten()[
+        pages.layout.merge_row.operation
+    ]
+    return (
+        _has_whole_targets(pages) or not pc.any(pc.equal(operations, int(Operation.DELETE))).as_py()
+    )
 
 
 def _same(derived: Trace, trace: Trace) -> bool:
@@ -164,13 +202,28 @@ def _made(trace: Trace, pages: PageSample, paradigm: str, era: str) -> Trace:
     """Repeat what follows the clauses, without the check for repeated matches."""
     layout = replace(pages.layout, era=Era(era))
     columns = _columns(pages)
-    before = _before(trace, pages, layout, columns) if pages.transformed else _handed_on(pages, layout, columns)
+    before = (
+        _before(trace, pages, layout, columns)
+        if pages.transformed
+        else _handed_on(pages, layout, columns)
+    )
     if pages.transformed:
         processor = create_processor(RowChangeParadigm[paradigm], layout, columns)
-        after, produced = processor.transform_page(before), tuple(processor.rows_produced(before).tolist())
+        after, produced = (
+            processor.transform_page(before),
+            tuple(processor.rows_produced(before).tolist()),
+        )
     else:
         after, produced = before, pages.produced
-    sample = replace(pages, before=before, after=after, produced=produced, writers=(), total_after=after.num_rows, layout=layout)
+    sample = replace(
+        pages,
+        before=before,
+        after=after,
+        produced=produced,
+        writers=(),
+        total_after=after.num_rows,
+        layout=layout,
+    )
     sample = _placed(trace, pages, sample)
     writers, samples = _stored(sample)
     from_updates = pc.sum(after.column(layout.after.insert_from_update)).as_py() or 0
@@ -192,7 +245,9 @@ def _made(trace: Trace, pages: PageSample, paradigm: str, era: str) -> Trace:
 def _columns(pages: PageSample) -> pa.Schema:
     """Return the table's columns and, last, the row id."""
     channels = pages.layout.after
-    return pa.schema([pages.after.schema.field(index) for index in (*channels.columns, channels.row_id)])
+    return pa.schema(
+        [pages.after.schema.field(index) for index in (*channels.columns, channels.row_id)]
+    )
 
 
 # -- the page before --------------------------------------------------------------------------------------------------------
@@ -209,13 +264,23 @@ def _before(trace: Trace, pages: PageSample, layout: PageLayout, columns: pa.Sch
         *([hashed(location, rows)] if layout.before.hash is not None else []),
         page.column(was.row_id),
         _merge_row(pages, layout, location, cases),
-        pc.if_else(pc.equal(cases, NO_CLAUSE), pa.scalar(None, pa.int32()), cases) if current else cases,
-        _distinct(pages, cases, layout.era) if trace.kind == "MERGE" else pa.array(np.ones(rows, np.int8)),
+        (
+            pc.if_else(pc.equal(cases, NO_CLAUSE), pa.scalar(None, pa.int32()), cases)
+            if current
+            else cases
+        ),
+        (
+            _distinct(pages, cases, layout.era)
+            if trace.kind == "MERGE"
+            else pa.array(np.ones(rows, np.int8))
+        ),
     ]
     return pa.RecordBatch.from_arrays(arrays, schema=layout.input_schema(columns))
 
 
-def _merge_row(pages: PageSample, layout: PageLayout, location: Sequence[pa.Array], cases: pa.Array) -> pa.StructArray:
+def _merge_row(
+    pages: PageSample, layout: PageLayout, location: Sequence[pa.Array], cases: pa.Array
+) -> pa.StructArray:
     """Return the merge rows in an era: deleted rows and rows without a clause differ."""
     row = pages.before.column(pages.layout.before.merge_row)
     if layout.era is pages.layout.era:
@@ -224,14 +289,24 @@ def _merge_row(pages: PageSample, layout: PageLayout, location: Sequence[pa.Arra
     idle = pc.equal(cases, NO_CLAUSE)
     deleted = pc.fill_null(pc.equal(fields[channels.operation], int(Operation.DELETE)), False)
     if layout.era is Era.CURRENT:
-        old = pages.witness.column("target").flatten() if pages.witness is not None and _has_whole_targets(pages) else fields
-        columns = [_chosen(deleted, conform(old[i], fields[i].type), fields[i]) for i in channels.columns]
-        return pa.StructArray.from_arrays([*columns, *fields[channels.present :]], fields=list(row.type), mask=idle)
+        old = (
+            pages.witness.column("target").flatten()
+            if pages.witness is not None and _has_whole_targets(pages)
+            else fields
+        )
+        columns = [
+            _chosen(deleted, conform(old[i], fields[i].type), fields[i]) for i in channels.columns
+        ]
+        return pa.StructArray.from_arrays(
+            [*columns, *fields[channels.present :]], fields=list(row.type), mask=idle
+        )
     placing_columns = dict(zip(layout.redistribution_columns, location, strict=True))
     columns = [
-        _chosen(idle, placing_columns[i], fields[i])
-        if i in placing_columns
-        else _chosen(pc.or_(idle, deleted), pa.nulls(len(row), fields[i].type), fields[i])
+        (
+            _chosen(idle, placing_columns[i], fields[i])
+            if i in placing_columns
+            else _chosen(pc.or_(idle, deleted), pa.nulls(len(row), fields[i].type), fields[i])
+        )
         for i in channels.columns
     ]
     is_matched = pages.row_ids.is_valid()
@@ -253,7 +328,9 @@ def _has_whole_targets(pages: PageSample) -> bool:
 
 
 def _chosen(mask: pa.Array, true: pa.Array, false: pa.Array) -> pa.Array:
-    """Return the values of one array where a mask is true, and of the other elsewhere, for any type."""
+    """Return the values of one array where a mask is true, and of the other elsewhere, for any
+    type.
+    """
     rows = np.arange(len(mask))
     at = np.where(mask.to_numpy(zero_copy_only=False), rows, rows + len(mask))
     return pa.concat_arrays([true, false]).take(pa.array(at))
@@ -270,10 +347,17 @@ def _distinct(pages: PageSample, cases: pa.Array, era: Era) -> pa.Array:
 
 
 def _unique_ids(pages: PageSample) -> pa.Array:
-    """Number the target rows; NULL for rows without one. Row ids identify them together with the values that place the rows."""
-    location = [pages.before.column(channel) for channel in pages.layout.before.write_redistribution_columns]
+    """Number the target rows; NULL for rows without one.
+
+    Row ids identify them together with the values that place the rows.
+    """
+    location = [
+        pages.before.column(channel) for channel in pages.layout.before.write_redistribution_columns
+    ]
     is_matched = pages.row_ids.is_valid().to_numpy(zero_copy_only=False)
-    _, numbers = np.unique(np.array(_texts([pages.row_ids, *location]), dtype=object), return_inverse=True)
+    _, numbers = np.unique(
+        np.array(_texts([pages.row_ids, *location]), dtype=object), return_inverse=True
+    )
     return pa.array(numbers.astype(np.int64), mask=~is_matched)
 
 
@@ -306,33 +390,64 @@ def _failing(trace: Trace) -> tuple[DuplicateGroup, ...]:
     pages = trace.pages
     assert pages is not None
     assert pages.witness is not None
-    idle = tuple(clause.number for clause in trace.clauses if clause.number >= 0 and clause.operation is Operation.NONE)
+    idle = tuple(
+        clause.number
+        for clause in trace.clauses
+        if clause.number >= 0 and clause.operation is Operation.NONE
+    )
     cases = pc.fill_null(pages.before.column(pages.layout.before.case_number), NO_CLAUSE)
     ids = _unique_ids(pages)
-    failing = DuplicateRule(trace.duplicates, RowChangeParadigm[trace.paradigm], idle).check(ids, cases).failing
+    failing = (
+        DuplicateRule(trace.duplicates, RowChangeParadigm[trace.paradigm], idle)
+        .check(ids, cases)
+        .failing
+    )
     if not failing.size:
         return ()
     witness = pa.chunked_array([pages.witness.to_struct_array()])
-    rows = pa.table({"unique_id": ids, "case_number": cases, "row_id": pages.row_ids, "witness": witness})
+    rows = pa.table(
+        {"unique_id": ids, "case_number": cases, "row_id": pages.row_ids, "witness": witness}
+    )
     names = [field.name for field in pages.witness.schema.field("target").type]
-    groups = [group_of(rows.filter(pc.equal(rows["unique_id"], number)), names) for number in failing.tolist()]
+    groups = [
+        group_of(rows.filter(pc.equal(rows["unique_id"], number)), names)
+        for number in failing.tolist()
+    ]
     # The first to be named is the one that the source comes upon first.
     return tuple(sorted(groups, key=lambda group: group.sources[0].source_row or 0))
 
 
 def _failed(trace: Trace, groups: tuple[DuplicateGroup, ...]) -> Trace:
-    """Return the trace of a statement that repeated matches have ended, with the page that was checked."""
+    """Return the trace of a statement that repeated matches have ended, with the page that was
+    checked.
+    """
     pages = trace.pages
     assert pages is not None
     numbers = {source.case_number for source in groups[0].sources}
-    line = max((clause.line for clause in trace.clauses if clause.number >= 0 and clause.number in numbers), default=None)
+    line = max(
+        (
+            clause.line
+            for clause in trace.clauses
+            if clause.number >= 0 and clause.number in numbers
+        ),
+        default=None,
+    )
     hint = named_group(groups[0], len(groups), trace.duplicates)
     empty = pa.RecordBatch.from_pylist([], schema=pages.layout.output_schema(_columns(pages)))
     return replace(
         trace,
         state=StatementState.FAILED,
-        error=ErrorRecord(DuplicateMatchError.default_code, MESSAGE, line, None, 0, hint, "DuplicateCheck"),
-        pages=replace(pages, after=empty, produced=(0,) * pages.before.num_rows, writers=(), total_after=0, placement=None),
+        error=ErrorRecord(
+            DuplicateMatchError.default_code, MESSAGE, line, None, 0, hint, "DuplicateCheck"
+        ),
+        pages=replace(
+            pages,
+            after=empty,
+            produced=(0,) * pages.before.num_rows,
+            writers=(),
+            total_after=0,
+            placement=None,
+        ),
         duplicate_groups=groups,
         writers=(),
         stored=(),
@@ -362,26 +477,35 @@ class _SeenPlaces(BucketFunction):
 
 
 def _placed(trace: Trace, run: PageSample, variant: PageSample) -> PageSample:
-    """Return the sample with the writer of each row, -1 if the run does not determine it, and the number that chose the writer."""
-    exchange = next((node.facts for node in trace.plan if isinstance(node.facts, ExchangeFacts)), None)
+    """Return the sample with the writer of each row, -1 if the run does not determine it, and the
+    number that chose the writer.
+    """
+    exchange = next(
+        (node.facts for node in trace.plan if isinstance(node.facts, ExchangeFacts)), None
+    )
     if exchange is None:
         return replace(variant, writers=_writers_of_tasks(run, variant))
     if run.placement is None:
         return replace(variant, writers=(_UNKNOWN,) * variant.after.num_rows)
     page, layout = variant.after, variant.layout
     columns, row_id = layout.redistribution_columns, layout.after.row_id
-    # Without an update layout all rows go by the insert layout, as the documents have it, or today the inserted ones alone.
+    # Without an update layout all rows go by the insert layout, as the documents have it, or today
+    # the inserted ones alone.
     alike = not exchange.update_rule and run.layout.era is Era.DOCUMENTS
     inserts = _destination(exchange.insert_rule, run, columns, _inserted(run) | alike, columns)
     if exchange.update_rule:
-        updates = _destination(exchange.update_rule, run, (run.layout.after.row_id,), ~_inserted(run), (row_id,))
+        updates = _destination(
+            exchange.update_rule, run, (run.layout.after.row_id,), ~_inserted(run), (row_id,)
+        )
     else:
         updates = inserts if layout.era is Era.DOCUMENTS else Destination(even=True)
     placing, count = Placing(inserts, updates), run.placement.writers
     buckets = placing.buckets(page, layout, 0)
     numbers = placing.numbers(page, layout, buckets).to_numpy()
     # What a function of the connector's decides is known of places that the run has shown.
-    by_function = np.where(_inserted(variant), inserts.function is not None, updates.function is not None)
+    by_function = np.where(
+        _inserted(variant), inserts.function is not None, updates.function is not None
+    )
     unknown = by_function & buckets.is_null().to_numpy(zero_copy_only=False)
     writers: list[int] = np.where(unknown, _UNKNOWN, numbers % count).tolist()
     # The number that a function gives is not known, only the writer that it has led to.
@@ -390,7 +514,11 @@ def _placed(trace: Trace, run: PageSample, variant: PageSample) -> PageSample:
 
 
 def _destination(
-    placed_by: str, run: PageSample, channels: tuple[int, ...], placed: npt.NDArray[np.bool_], arguments: tuple[int, ...]
+    placed_by: str,
+    run: PageSample,
+    channels: tuple[int, ...],
+    placed: npt.NDArray[np.bool_],
+    arguments: tuple[int, ...],
 ) -> Destination:
     """Return the rule for the writers of rows, as far as it is known without the connector.
 
@@ -403,8 +531,13 @@ def _destination(
     """
     if placed_by != "function":
         return Destination(arguments=arguments, even=not placed_by)
-    seen = zip(_texts([run.after.column(i) for i in channels]), placed.tolist(), run.writers, strict=True)
-    return Destination(_SeenPlaces({text: writer for text, here, writer in seen if here and writer != _UNKNOWN}), arguments)
+    seen = zip(
+        _texts([run.after.column(i) for i in channels]), placed.tolist(), run.writers, strict=True
+    )
+    return Destination(
+        _SeenPlaces({text: writer for text, here, writer in seen if here and writer != _UNKNOWN}),
+        arguments,
+    )
 
 
 def _inserted(pages: PageSample) -> npt.NDArray[np.bool_]:
@@ -415,7 +548,10 @@ def _inserted(pages: PageSample) -> npt.NDArray[np.bool_]:
 def _writers_of_tasks(run: PageSample, variant: PageSample) -> tuple[int, ...]:
     """Return the writers without an exchange: the task that makes a row stores it."""
     starts = np.cumsum([0, *run.produced])[:-1]
-    own_writers = [run.writers[start] if count else _UNKNOWN for start, count in zip(starts.tolist(), run.produced, strict=True)]
+    own_writers = [
+        run.writers[start] if count else _UNKNOWN
+        for start, count in zip(starts.tolist(), run.produced, strict=True)
+    ]
     writers: list[int] = np.repeat(np.array(own_writers, np.int64), variant.produced).tolist()
     return tuple(writers)
 
@@ -430,7 +566,9 @@ def _stored(pages: PageSample) -> tuple[tuple[WriterRecord, ...], tuple[StoredSa
         from_updates = pc.sum(page.column(pages.layout.after.insert_from_update)).as_py() or 0
         rows = {entry["values"]: entry["counts"] for entry in counts}
         records.append(WriterRecord(writer, rows, 0, 0, 0, page.num_rows - from_updates))
-        samples.append(StoredSample(writer, pages.layout.stored_page(page), page.num_rows, pages.layout))
+        samples.append(
+            StoredSample(writer, pages.layout.stored_page(page), page.num_rows, pages.layout)
+        )
     return tuple(records), tuple(samples)
 
 

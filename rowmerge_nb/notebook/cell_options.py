@@ -18,7 +18,9 @@ from rowmerge_nb.base.names import nearest
 from rowmerge_nb.engine.options import STATEMENT_OPTIONS, Option
 
 _OF_CELLS: Final = (
-    Option("Keep the result in this variable as well as showing it.", "output", takes="NAME", short="o"),
+    Option(
+        "Keep the result in this variable as well as showing it.", "output", takes="NAME", short="o"
+    ),
     Option(
         "Show the plan and run nothing: drawn in HTML, as text in fragments, as Trino prints it.",
         "explain",
@@ -27,8 +29,9 @@ _OF_CELLS: Final = (
         page="trino-differences.md#plans",
     ),
     Option(
-        "The parts of the report to show: outcome, check, clauses, plan, pages, stored, calls, diff, journeys, near, words, verdicts; "
-        "or short, learn, connector, each of which is several parts.",
+        "The parts of the report to show: outcome, check, clauses, plan, pages, stored, calls,"
+        " diff, journeys, near, words, verdicts; or short, learn, connector, each of which is"
+        " several parts.",
         "show",
         takes="PART,PART",
         is_setting=True,
@@ -36,19 +39,22 @@ _OF_CELLS: Final = (
         unset="the usual parts",
     ),
     Option(
-        "Show the explorer beneath the report: rows are followed step by step, and what becomes of them can be guessed.",
+        "Show the explorer beneath the report: rows are followed step by step, and what becomes of"
+        " them can be guessed.",
         "explore",
         page="explorer.md",
     ),
     Option(
-        "Run a MERGE, UPDATE or DELETE in two ways on the same rows and show both side by side; nothing is committed.",
+        "Run a MERGE, UPDATE or DELETE in two ways on the same rows and show both side by side;"
+        " nothing is committed.",
         "compare",
         choices=("flows", "paradigms", "duplicates"),
         page="../README.md#two-ways-side-by-side",
     ),
     Option(
-        "Evaluate the statement on its target as it was before, and compare what it leaves with what another engine has committed; "
-        "nothing is written. States are versions, snapshots, tags, write ids or moments; without AFTER the table as it is.",
+        "Evaluate the statement on its target as it was before, and compare what it leaves with"
+        " what another engine has committed; nothing is written. States are versions, snapshots,"
+        " tags, write ids or moments; without AFTER the table as it is.",
         "audit",
         takes="BEFORE..AFTER",
         page="audit.md",
@@ -61,7 +67,13 @@ _OF_CELLS: Final = (
         default="",
         unset="the default engine",
     ),
-    Option("Show times, which differ from run to run.", "timings", has_flag=False, is_setting=True, default=False),
+    Option(
+        "Show times, which differ from run to run.",
+        "timings",
+        has_flag=False,
+        is_setting=True,
+        default=False,
+    ),
     Option(
         "Show a line of progress while a cell takes longer than half a second.",
         "progress",
@@ -69,15 +81,28 @@ _OF_CELLS: Final = (
         is_setting=True,
         default=True,
     ),
-    Option("How many rows of a query are shown.", "max-rows", has_flag=False, is_setting=True, default=60),
     Option(
-        "With the command doctor: list what dead processes have left behind in the stores of all catalogs.",
+        "How many rows of a query are shown.",
+        "max-rows",
+        has_flag=False,
+        is_setting=True,
+        default=60,
+    ),
+    Option(
+        "With the command doctor: list what dead processes have left behind in the stores of all"
+        " catalogs.",
         "orphans",
         page="stores.md#leftovers",
     ),
-    Option("With the command doctor and --orphans: remove it; what belongs to living statements stays.", "remove"),
     Option(
-        "With the command doctor: make the cache of classes with which Java starts with half the work; takes a minute.", "prepare"
+        "With the command doctor and --orphans: remove it; what belongs to living statements"
+        " stays.",
+        "remove",
+    ),
+    Option(
+        "With the command doctor: make the cache of classes with which Java starts with half the"
+        " work; takes a minute.",
+        "prepare",
     ),
     Option("Show all options and commands.", "help", short="h"),
 )
@@ -109,7 +134,21 @@ _WIDTHS: Final = (14, 27, 56)
 _BY_NAME: Final = {option.name: option for option in OPTIONS}
 _BY_SHORT: Final = {option.short: option for option in OPTIONS if option.short}
 FIRST_WORDS: Final = (
-    *("merge", "select", "with", "values", "table", "insert", "update", "delete", "explain", "set", "show", "desc", "describe"),
+    *(
+        "merge",
+        "select",
+        "with",
+        "values",
+        "table",
+        "insert",
+        "update",
+        "delete",
+        "explain",
+        "set",
+        "show",
+        "desc",
+        "describe",
+    ),
     *("create", "drop", "alter", "truncate", "comment", "call", "use"),
     *(
         "prepare",
@@ -126,7 +165,8 @@ FIRST_WORDS: Final = (
         "rollback",
     ),
 )
-"""The first words of statements, repeated here so that the first cell need not import the parser."""
+"""The first words of statements, repeated here so that the first cell need not import the parser.
+"""
 STATEMENT: Final = re.compile(rf"(?i)(?:{'|'.join(FIRST_WORDS)})\b")
 
 
@@ -199,7 +239,8 @@ def states_of(text: str) -> tuple[int | str | dt.date, int | str | dt.date | Non
     if not dots or not before or ".." in after:
         _refuse(
             f"--audit needs two states, and got '{text}'",
-            f"Write --audit BEFORE..AFTER, or --audit {before or 'BEFORE'}.. for the table as it is now",
+            f"Write --audit BEFORE..AFTER, or --audit {before or 'BEFORE'}.. for the table as it"
+            " is now",
         )
     return _state(before), _state(after) if after else None
 
@@ -230,7 +271,11 @@ def _next_word(text: str) -> tuple[str, str]:
 
 def _option(word: str) -> tuple[Option, str | None]:
     name, equals, value = word.partition("=")
-    option = _BY_NAME.get(name[2:].replace("_", "-")) if name.startswith("--") else _BY_SHORT.get(name[1:])
+    option = (
+        _BY_NAME.get(name[2:].replace("_", "-"))
+        if name.startswith("--")
+        else _BY_SHORT.get(name[1:])
+    )
     if option is None:
         near = nearest(name.lstrip("-"), _BY_NAME)
         hint = f"Did you mean --{near}?" if near else "%merge help lists the options."
@@ -247,7 +292,9 @@ def _value(option: Option, inline_value: str | None, rest: str) -> tuple[str, st
         word, after = _next_word(rest)
         missing = not word or word.startswith("-") or after.startswith("<<")
         # A lowercase word that is neither a choice nor a statement is a wrong value.
-        follows = not word.islower() or not word.isalpha() or word in COMMANDS or STATEMENT.match(word)
+        follows = (
+            not word.islower() or not word.isalpha() or word in COMMANDS or STATEMENT.match(word)
+        )
         if option.assumed is not None and (missing or (word not in option.choices and follows)):
             return option.assumed, rest
         if missing:
@@ -262,7 +309,10 @@ def _value(option: Option, inline_value: str | None, rest: str) -> tuple[str, st
     if word not in words:
         near = nearest(word, words)
         choices = f"There are: {', '.join(words.values())}"
-        _refuse(f"--{option.name} cannot be '{inline_value}'", f"Did you mean {words[near]}?" if near else choices)
+        _refuse(
+            f"--{option.name} cannot be '{inline_value}'",
+            f"Did you mean {words[near]}?" if near else choices,
+        )
     return words[word], rest
 
 
@@ -296,9 +346,18 @@ def _help_lines(options: Sequence[Option]) -> Iterator[str]:
         yield f"  {option.flags}"
         yield f"      {option.meaning}"
     yield ""
-    yield "NAME << keeps the result in a variable and shows nothing; _merge always holds the last result, failed ones too."
-    yield "{{ expression }} inserts the value of a Python expression. DataFrames of the notebook are sources by their names."
-    yield "%config MergeMagic sets defaults for all cells, as does the table [tool.rowmerge_nb] of the nearest pyproject.toml."
+    yield (
+        "NAME << keeps the result in a variable and shows nothing; _merge always holds the last"
+        " result, failed ones too."
+    )
+    yield (
+        "{{ expression }} inserts the value of a Python expression. DataFrames of the notebook are"
+        " sources by their names."
+    )
+    yield (
+        "%config MergeMagic sets defaults for all cells, as does the table [tool.rowmerge_nb] of"
+        " the nearest pyproject.toml."
+    )
 
 
 def docstring(options: Sequence[Option] = OPTIONS) -> str:
@@ -312,7 +371,11 @@ def docstring(options: Sequence[Option] = OPTIONS) -> str:
     """
     heads = [("option", "values", "meaning"), tuple("-" * width for width in _WIDTHS)]
     table = "\n".join(
-        _row(*cells) for cells in [*heads, *((_flag(option), _values_text(option), option.meaning) for option in options)]
+        _row(*cells)
+        for cells in [
+            *heads,
+            *((_flag(option), _values_text(option), option.meaning) for option in options),
+        ]
     )
     behind = "\n".join(f"%merge {name:<10}{meaning}" for name, meaning in COMMANDS.items())
     return f"Run SQL statements, and show what happened.\n\n{_EXAMPLE}\n\n{table}\n\n{behind}"
@@ -323,13 +386,25 @@ def _flag(option: Option) -> str:
 
 
 def _values_text(option: Option) -> str:
-    return "\n".join([*option.values.split("|"), *([f"(or nothing: {option.assumed})"] if option.assumed is not None else [])])
+    return "\n".join(
+        [
+            *option.values.split("|"),
+            *([f"(or nothing: {option.assumed})"] if option.assumed is not None else []),
+        ]
+    )
 
 
 def _row(*cells: str) -> str:
     wrapped = [
-        [part for line in cell.split("\n") for part in textwrap.wrap(line, width, break_long_words=False)]
+        [
+            part
+            for line in cell.split("\n")
+            for part in textwrap.wrap(line, width, break_long_words=False)
+        ]
         for cell, width in zip(cells, _WIDTHS, strict=True)
     ]
     lines = zip_longest(*wrapped, fillvalue="")
-    return "\n".join(" ".join(f"{part:<{width}}" for part, width in zip(line, _WIDTHS, strict=True)).rstrip() for line in lines)
+    return "\n".join(
+        " ".join(f"{part:<{width}}" for part, width in zip(line, _WIDTHS, strict=True)).rstrip()
+        for line in lines
+    )

@@ -1,6 +1,7 @@
 """``%debug`` and ``%pdb on`` at the connector's line instead of the magic's.
 
-A failed task leaves no frames in this process, so the call is repeated here with the recorded pages.
+A failed task leaves no frames in this process, so the call is repeated here with the recorded
+pages.
 """
 
 from __future__ import annotations
@@ -44,36 +45,54 @@ def _debugger(shell: Any, force: bool = False) -> None:
 
         debugger_at(failure)
     elif not message:
-        # IPython keeps no traceback of an error with its own rendering, and would use that of the previous error.
+        # IPython keeps no traceback of an error with its own rendering, and would use that of the
+        # previous error.
         shell.InteractiveTB.tb = None
         type(shell).debugger(shell, force)
 
 
 def connectors_error(error: RowMergeError) -> tuple[BaseException | None, str]:
-    """Return the connector's error, from a repeated call if necessary, or None; and a sentence about it."""
+    """Return the connector's error, from a repeated call if necessary, or None; and a sentence
+    about it.
+    """
     from rowmerge_nb.engine.observers.statement_record import IN_TASKS
 
     recording: Recording | None = getattr(error.result, "recording", None)
     record = recording.record if recording is not None else None
-    if recording is not None and record is not None and record.failure is not None and record.failure.method in IN_TASKS:
+    if (
+        recording is not None
+        and record is not None
+        and record.failure is not None
+        and record.failure.method in IN_TASKS
+    ):
         return _replayed(recording, record, record.failure)
     if getattr(error, "step", "") in IN_TASKS:
         missing = recording.missing if recording is not None else ""
         why = f"its page was not kept{f': {missing}' if missing else ''}"
-        return None, f"The call failed in a task, and cannot be made again here: {why}. Run the cell again with --record FILE."
+        return (
+            None,
+            (
+                f"The call failed in a task, and cannot be made again here: {why}. Run the cell"
+                " again with --record FILE."
+            ),
+        )
     below = error.__context__
     if isinstance(below, Exception) and not isinstance(below, RowMergeError) and _is_foreign(below):
         return below, ""
     return None, ""
 
 
-def _replayed(recording: Recording, record: Record, failure: RecordedFailure) -> tuple[BaseException | None, str]:
+def _replayed(
+    recording: Recording, record: Record, failure: RecordedFailure
+) -> tuple[BaseException | None, str]:
     from rowmerge_nb.replays.run import replay
     from rowmerge_nb.replays.shown import headline
 
     where = "" if failure.number is None else f" of {record.worker} {failure.number}"
     call = f"{failure.method}{where}"
-    worker: dict[str, Any] = {record.worker: failure.number} if failure.number in record.writers else {}
+    worker: dict[str, Any] = (
+        {record.worker: failure.number} if failure.number in record.writers else {}
+    )
     try:
         outcome = replay(record, recording.connector, **worker)
     except Exception as problem:  # noqa: BLE001 - it is told
@@ -81,7 +100,13 @@ def _replayed(recording: Recording, record: Record, failure: RecordedFailure) ->
         return None, f"{call} failed in a task, and cannot be made again here: {why}"
     if outcome.error is None:
         notes = "".join(f"\nNote: {notice}" for notice in outcome.notices)
-        return None, f"{call} failed in a task, and does not fail when it is made again here.\n{headline(outcome)}{notes}"
+        return (
+            None,
+            (
+                f"{call} failed in a task, and does not fail when it is made again"
+                f" here.\n{headline(outcome)}{notes}"
+            ),
+        )
     return outcome.error, f"{call}, made again in this process with the pages that were recorded:"
 
 
@@ -91,4 +116,9 @@ def _is_foreign(error: BaseException) -> bool:
         frames = frames.tb_next
     name = frames.tb_frame.f_code.co_filename if frames is not None else ""
     ours = str(Path(rowmerge_nb.__file__).parent)
-    return bool(name) and not name.startswith(ours) and "/pyspark/" not in name and "/py4j/" not in name
+    return (
+        bool(name)
+        and not name.startswith(ours)
+        and "/pyspark/" not in name
+        and "/py4j/" not in name
+    )

@@ -32,11 +32,15 @@ def show(bundle: Bundle) -> None:
 
 
 def show_beneath_report(explorer: Explorer) -> None:
-    """Show an explorer, with a short text for front ends without widgets: the report is already above."""
+    """Show an explorer, with a short text for front ends without widgets: the report is already
+    above.
+    """
     from IPython.display import display
 
     data, metadata = explorer._repr_mimebundle_()
-    fallback = text_bundle("The explorer stands here in front ends that have widgets, once the notebook is trusted.")
+    fallback = text_bundle(
+        "The explorer stands here in front ends that have widgets, once the notebook is trusted."
+    )
     display({**data, **fallback}, metadata=metadata, raw=True)  # type: ignore[no-untyped-call]
 
 
@@ -57,8 +61,12 @@ def text_bundle(text: str) -> Bundle:
     return {"text/plain": text, "text/html": preformatted(text)}
 
 
-def result_bundle(result: Result, *, parts: str | None, timings: bool, max_rows: int, first_line: int) -> Bundle:
-    """Return the bundle of a successful statement; ``max_rows`` limits rows of a query or of RETURNING."""
+def result_bundle(
+    result: Result, *, parts: str | None, timings: bool, max_rows: int, first_line: int
+) -> Bundle:
+    """Return the bundle of a successful statement; ``max_rows`` limits rows of a query or of
+    RETURNING.
+    """
     if result.explained is not None:
         from rowmerge_nb.report.bundle import explained_bundle
 
@@ -74,7 +82,16 @@ def result_bundle(result: Result, *, parts: str | None, timings: bool, max_rows:
     from rowmerge_nb.report.bundle import mime_bundle
 
     other = under_other_paradigm(result.trace)
-    return dict(mime_bundle(result.trace, show=parts, timings=timings, first_line=first_line, above=rows, other=other))
+    return dict(
+        mime_bundle(
+            result.trace,
+            show=parts,
+            timings=timings,
+            first_line=first_line,
+            above=rows,
+            other=other,
+        )
+    )
 
 
 def _rows_bundle(table: Any, max_rows: int) -> Bundle:
@@ -82,12 +99,18 @@ def _rows_bundle(table: Any, max_rows: int) -> Bundle:
 
     rows = row_cells(table, max_rows)
     row_count = plural(table.num_rows, "row")
-    caption = f"{row_count}, the first {max_rows:,} shown" if table.num_rows > len(rows) else row_count
+    caption = (
+        f"{row_count}, the first {max_rows:,} shown" if table.num_rows > len(rows) else row_count
+    )
     return grid_bundle(list(table.column_names), rows, caption, right=number_columns(table))
 
 
 def grid_bundle(
-    names: Sequence[str], rows: Sequence[Sequence[str | Cell]], caption: str = "", *, right: Container[int] = ()
+    names: Sequence[str],
+    rows: Sequence[Sequence[str | Cell]],
+    caption: str = "",
+    *,
+    right: Container[int] = (),
 ) -> Bundle:
     """Return the bundle of a table of texts; ``right`` has the indexes of right-aligned columns.
 
@@ -101,13 +124,22 @@ def grid_bundle(
     cells = [[value if isinstance(value, Cell) else Cell(value) for value in row] for row in rows]
     heads = [visible(name) for name in names]
     texts = [[_text(cell) for cell in row] for row in cells]
-    widths = [max([width_of(name), *(width_of(row[index]) for row in texts)]) for index, name in enumerate(heads)]
+    widths = [
+        max([width_of(name), *(width_of(row[index]) for row in texts)])
+        for index, name in enumerate(heads)
+    ]
     lines = [heads, ["-" * width for width in widths], *texts]
     text = "\n".join(
-        "  ".join(pad(cell, width, right=i in right) for i, (cell, width) in enumerate(zip(row, widths, strict=True))).rstrip()
+        "  ".join(
+            pad(cell, width, right=i in right)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
         for row in lines
     )
-    return {"text/plain": f"{text}\n{caption}" if caption else text, "text/html": _grid_html(heads, cells, caption, right)}
+    return {
+        "text/plain": f"{text}\n{caption}" if caption else text,
+        "text/html": _grid_html(heads, cells, caption, right),
+    }
 
 
 def _text(cell: Cell) -> str:
@@ -115,15 +147,21 @@ def _text(cell: Cell) -> str:
     return "'NULL'" if cell.text == "NULL" and not cell.null else " ".join(cell.text.split("\n"))
 
 
-def _grid_html(names: Sequence[str], rows: Sequence[Sequence[Cell]], caption: str, right: Container[int]) -> str:
+def _grid_html(
+    names: Sequence[str], rows: Sequence[Sequence[Cell]], caption: str, right: Container[int]
+) -> str:
     from rowmerge_nb.report.html import style_for
 
     attributes = [' class="rm-r"' if index in right else "" for index in range(len(names))]
-    head = "".join(f'<th scope="col"{at}>{escape(name)}</th>' for name, at in zip(names, attributes, strict=True))
+    head = "".join(
+        f'<th scope="col"{at}>{escape(name)}</th>'
+        for name, at in zip(names, attributes, strict=True)
+    )
     body = "".join(
         "<tr>"
         + "".join(
-            f"<td{at}>{'<i>NULL</i>' if cell.null else escape(cell.text)}</td>" for cell, at in zip(row, attributes, strict=True)
+            f"<td{at}>{'<i>NULL</i>' if cell.null else escape(cell.text)}</td>"
+            for cell, at in zip(row, attributes, strict=True)
         )
         + "</tr>"
         for row in rows
@@ -143,7 +181,10 @@ def plan_bundle(result: Result, form: str) -> Bundle:
 
         return explained_bundle(result.trace, explained)
     if form == "json":
-        plan = {"statement": result.trace.statement, "plan": [dataclasses.asdict(node) for node in result.trace.plan]}
+        plan = {
+            "statement": result.trace.statement,
+            "plan": [dataclasses.asdict(node) for node in result.trace.plan],
+        }
         text = json.dumps(plan, indent=2, ensure_ascii=False, default=str)
         return {"text/plain": text, "application/json": json.loads(text)}
     from rowmerge_nb.report import build_report, dot_to_svg, plan_dot
@@ -154,13 +195,17 @@ def plan_bundle(result: Result, form: str) -> Bundle:
     return {"text/plain": explained, "image/svg+xml": dot_to_svg(dot, standalone=True)}
 
 
-def error_bundle(error: RowMergeError, first_line: int, *, parts: str | None, timings: bool) -> Bundle:
+def error_bundle(
+    error: RowMergeError, first_line: int, *, parts: str | None, timings: bool
+) -> Bundle:
     """Return the bundle of an error, with the report of its trace if there is one."""
     trace: Trace | None = error.result.trace if error.result is not None else None
     if trace is not None and trace.error is not None:
         from rowmerge_nb.report.bundle import mime_bundle
 
-        hinted_trace = dataclasses.replace(trace, error=dataclasses.replace(trace.error, hint=error.hint))
+        hinted_trace = dataclasses.replace(
+            trace, error=dataclasses.replace(trace.error, hint=error.hint)
+        )
         return dict(mime_bundle(hinted_trace, show=parts, timings=timings, first_line=first_line))
     from rowmerge_nb.report.error import render_error_html, render_error_text
 
@@ -169,7 +214,8 @@ def error_bundle(error: RowMergeError, first_line: int, *, parts: str | None, ti
 
 
 def without_traceback(error: RowMergeError, first_line: int) -> RowMergeError:
-    """Make IPython show an error as one line instead of a traceback; ``%tb`` shows the connector's frames.
+    """Make IPython show an error as one line instead of a traceback; ``%tb`` shows the connector's
+    frames.
 
     The cell still fails, and code can catch the exception.
 

@@ -58,7 +58,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class _Cell:
-    """What the statements of a cell share; ``first_line`` is the cell's line on which the text begins."""
+    """What the statements of a cell share; ``first_line`` is the cell's line on which the text
+    begins.
+    """
 
     rendered: Rendered
     first_line: int
@@ -69,7 +71,9 @@ def _trait(option: Option) -> TraitType[Any, Any]:
     meaning = f"{option.meaning} Empty for {option.unset}." if option.unset else option.meaning
     if option.choices:
         words = [str(choice) for choice in option.choices]
-        trait: TraitType[Any, Any] = Enum(["", *words] if option.unset else words, str(option.default or ""), help=meaning)
+        trait: TraitType[Any, Any] = Enum(
+            ["", *words] if option.unset else words, str(option.default or ""), help=meaning
+        )
     elif isinstance(option.default, bool):
         trait = Bool(option.default, help=meaning)
     elif isinstance(option.default, int):
@@ -79,12 +83,16 @@ def _trait(option: Option) -> TraitType[Any, Any]:
     return trait.tag(config=True)
 
 
-_Settings: Any = type("_Settings", (HasTraits,), {option.keyword: _trait(option) for option in SETTINGS})
+_Settings: Any = type(
+    "_Settings", (HasTraits,), {option.keyword: _trait(option) for option in SETTINGS}
+)
 
 
 @magics_class
 class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made from the table of options
-    """Defaults of ``%%merge``; ``%config MergeMagic`` lists them, ``%config MergeMagic.era = "current"`` sets one."""
+    """Defaults of ``%%merge``; ``%config MergeMagic`` lists them, ``%config MergeMagic.era =
+    "current"`` sets one.
+    """
 
     shell: InteractiveShell
 
@@ -114,7 +122,11 @@ class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made fr
         if command:
             use = _with_more_options(use)
         _check_doctor(command, use)
-        if use.has("help") or command == "help" or (cell is None and not use.rest and not use.values and not use.quiet_name):
+        if (
+            use.has("help")
+            or command == "help"
+            or (cell is None and not use.rest and not use.values and not use.quiet_name)
+        ):
             show(text_bundle(help_text()))
         elif command:
             self._command(command, use)
@@ -124,7 +136,8 @@ class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made fr
     def _run(self, source: str, use: MagicUse, first_line: int, guard: StatementGuard) -> None:
         if first_line > 1 and use.rest:
             raise RowMergeError(
-                f"'{use.rest}' stands behind the options; statements begin on the cell's second line",
+                f"'{use.rest}' stands behind the options; statements begin on the cell's second"
+                " line",
                 code="INVALID_ARGUMENTS",
                 hint="%merge help lists the options",
             )
@@ -132,14 +145,20 @@ class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made fr
         _check_parts(parts)
         rendered = render(source, self.shell.user_ns)
         # The parser and the engine are imported while Java starts.
-        runs = not use.has("explain") and not use.has("dry-run") and _RUN.match(rendered.text) is not None
+        runs = (
+            not use.has("explain")
+            and not use.has("dry-run")
+            and _RUN.match(rendered.text) is not None
+        )
         engine = self._engine(use, start=runs)
         from rowmerge_nb.sql.parser.statement_reader import split_statements
 
         statements = split_statements(rendered.text)
         if not statements:
             raise RowMergeError(
-                "The cell has no statement", code="SYNTAX_ERROR", hint="Write one below the line of %%merge, or behind %merge"
+                "The cell has no statement",
+                code="SYNTAX_ERROR",
+                hint="Write one below the line of %%merge, or behind %merge",
             )
         _check_clashes(use)
         _check_alone(use, len(statements))
@@ -182,7 +201,9 @@ class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made fr
         whole_cell = cell.first_line > 1 and self.progress
         tasks = getattr(engine, "running_tasks", lambda: None)
         rows = getattr(engine, "running_rows", lambda: None)
-        with Progress(self.shell, lambda: show_all(bundles), whole_cell=whole_cell, tasks=tasks, rows=rows) as progress:
+        with Progress(
+            self.shell, lambda: show_all(bundles), whole_cell=whole_cell, tasks=tasks, rows=rows
+        ) as progress:
             result = self._statement(engine, text, use, {**options, "progress": progress})
         self.shell.user_ns["_merge"] = result
         for name in filter(None, (use.values.get("output"), use.quiet_name)):
@@ -196,7 +217,9 @@ class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made fr
         if use.has("explore"):
             _explore(result)
 
-    def _statement(self, engine: Engine, text: str, use: MagicUse, options: Mapping[str, Any]) -> Result | Comparison | Audit:
+    def _statement(
+        self, engine: Engine, text: str, use: MagicUse, options: Mapping[str, Any]
+    ) -> Result | Comparison | Audit:
         if use.has("audit"):
             audit_options = _for_audit(use, options)
             return engine.audit(statement=text, **audit_options)
@@ -216,7 +239,9 @@ class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made fr
             return dict(result._repr_mimebundle_())
         if use.has("explain"):
             return plan_bundle(result, use.values["explain"])
-        return result_bundle(result, parts=parts, timings=self.timings, max_rows=self.max_rows, first_line=first_line)
+        return result_bundle(
+            result, parts=parts, timings=self.timings, max_rows=self.max_rows, first_line=first_line
+        )
 
     def _options(self, use: MagicUse) -> dict[str, Any]:
         from rowmerge_nb.engine.spark.frames import is_frame
@@ -226,7 +251,11 @@ class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made fr
             for option in STATEMENT_OPTIONS.values()
             if option.is_setting
         }
-        frames = {name: value for name, value in self.shell.user_ns.items() if not name.startswith("_") and is_frame(value)}
+        frames = {
+            name: value
+            for name, value in self.shell.user_ns.items()
+            if not name.startswith("_") and is_frame(value)
+        }
         return {**settings, "namespace": frames}
 
     def _configured(self, name: str) -> str | None:
@@ -244,12 +273,24 @@ class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made fr
 
         engine = self.shell.user_ns.get(name)
         # Not isinstance: tests use stand-ins with the same methods.
-        if engine is None or isinstance(engine, type) or not all(hasattr(engine, method) for method in ("run", "explain")):
-            engines = [key for key, value in self.shell.user_ns.items() if isinstance(value, Engine) and not key.startswith("_")]
+        if (
+            engine is None
+            or isinstance(engine, type)
+            or not all(hasattr(engine, method) for method in ("run", "explain"))
+        ):
+            engines = [
+                key
+                for key, value in self.shell.user_ns.items()
+                if isinstance(value, Engine) and not key.startswith("_")
+            ]
             raise RowMergeError(
                 f"The variable '{name}' holds no engine",
                 code="INVALID_ARGUMENTS",
-                hint=f"There are: {', '.join(engines)}" if engines else f"Make one: {name} = rowmerge_nb.Engine()",
+                hint=(
+                    f"There are: {', '.join(engines)}"
+                    if engines
+                    else f"Make one: {name} = rowmerge_nb.Engine()"
+                ),
             )
         return engine  # type: ignore[no-any-return]
 
@@ -261,24 +302,40 @@ class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made fr
         elif name == "undo":
             self._undo(use)
         elif use.has("orphans"):
-            show(orphans_bundle(self._engine(use).orphans(remove=use.has("remove")), removed=use.has("remove")))
+            show(
+                orphans_bundle(
+                    self._engine(use).orphans(remove=use.has("remove")), removed=use.has("remove")
+                )
+            )
         else:
             from rowmerge_nb.machine import doctor
 
             if use.has("prepare"):
-                show(text_bundle("Where there is no class cache yet, it is made now, which takes a minute ..."))
-            checks = [[check.name, check.state, check.detail, check.advice] for check in doctor(prepare=use.has("prepare"))]
+                show(
+                    text_bundle(
+                        "Where there is no class cache yet, it is made now, which takes a"
+                        " minute ..."
+                    )
+                )
+            checks = [
+                [check.name, check.state, check.detail, check.advice]
+                for check in doctor(prepare=use.has("prepare"))
+            ]
             problems = sum(check[1] == "failed" for check in checks)
             show(
                 grid_bundle(
-                    ["part", "state", "found", "advice"], checks, plural(problems, "problem") if problems else "No problems"
+                    ["part", "state", "found", "advice"],
+                    checks,
+                    plural(problems, "problem") if problems else "No problems",
                 )
             )
 
     def _undo(self, use: MagicUse) -> None:
         if excess := sorted(set(use.values) - {"engine"}):
             raise RowMergeError(
-                f"--{excess[0]} and %merge undo do not go together", code="INVALID_ARGUMENTS", hint=f"Leave --{excess[0]} out."
+                f"--{excess[0]} and %merge undo do not go together",
+                code="INVALID_ARGUMENTS",
+                hint=f"Leave --{excess[0]} out.",
             )
         engine, table = self._engine(use), use.rest.partition(" ")[2]
         result = engine.undo(table or None)
@@ -286,17 +343,26 @@ class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made fr
         if use.quiet_name:
             self.shell.user_ns[use.quiet_name] = result
         else:
-            show(result_bundle(result, parts=None, timings=self.timings, max_rows=self.max_rows, first_line=1))
+            show(
+                result_bundle(
+                    result, parts=None, timings=self.timings, max_rows=self.max_rows, first_line=1
+                )
+            )
 
     def _options_bundle(self) -> Bundle:
         rows = []
         for name, trait in sorted(self.traits(config=True).items()):
             value, default = getattr(self, name), trait.default_value
             rows.append([name, str(value), str(default), trait.help])
-        return grid_bundle(["option", "value", "default", "meaning"], rows, "%config MergeMagic.NAME = VALUE sets one")
+        return grid_bundle(
+            ["option", "value", "default", "meaning"],
+            rows,
+            "%config MergeMagic.NAME = VALUE sets one",
+        )
 
     def for_completion(self, options: str) -> tuple[Any, bool]:
-        """Return the engine whose tables are completed after a line of options, or None, and whether its dialect is extended.
+        """Return the engine whose tables are completed after a line of options, or None, and
+        whether its dialect is extended.
 
         No engine is created.
         """
@@ -308,7 +374,9 @@ class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made fr
             # The line is incomplete.
             values = {}
         name = values.get("engine", self.engine)
-        return self.shell.user_ns.get(name) if name else existing_engine(), values.get("dialect", self.dialect) == "extended"
+        return self.shell.user_ns.get(name) if name else existing_engine(), values.get(
+            "dialect", self.dialect
+        ) == "extended"
 
 
 # What IPython shows of the magics: %merge? and Shift-Tab.
@@ -331,9 +399,13 @@ _CLASHES: Final[Mapping[str, Mapping[str, str]]] = {
         "verify": "what fails has nothing to be verified",
     },
     "compare": dict.fromkeys((*_PLANNED, "show", "explore", "near", "check", "why"), ""),
-    "audit": dict.fromkeys((*_PLANNED, "show", "explore", "near", "compare", "rehearse", "check", "why"), ""),
+    "audit": dict.fromkeys(
+        (*_PLANNED, "show", "explore", "near", "compare", "rehearse", "check", "why"), ""
+    ),
 }
-"""For each option, in the order of the checks, the options that it excludes, and why if that is not obvious."""
+"""For each option, in the order of the checks, the options that it excludes, and why if that is not
+obvious.
+"""
 _ALONE: Final[Mapping[str, str]] = {
     "record": "--record saves the record of one statement",
     "fault": "--fault counts the calls of one statement",
@@ -366,7 +438,9 @@ def _check_alone(use: MagicUse, statements: int) -> None:
 
 def _bundle_of_error(error: RowMergeError, first_line: int, *, timings: bool) -> Bundle:
     try:
-        return error_bundle(error, first_line, parts=getattr(error, "cell_parts", None), timings=timings)
+        return error_bundle(
+            error, first_line, parts=getattr(error, "cell_parts", None), timings=timings
+        )
     except Exception as failure:  # noqa: BLE001 - what became of the change must be shown, whatever fails in drawing it
         return text_bundle(f"{error}\nThe report could not be drawn: {error_text(failure)}")
 
@@ -393,7 +467,9 @@ def _for_audit(use: MagicUse, options: Mapping[str, Any]) -> dict[str, Any]:
     from rowmerge_nb.engine.audit.audit_run import REFUSED
 
     before, after = states_of(use.values["audit"])
-    supported = {name: value for name, value in options.items() if name not in REFUSED or use.has(name)}
+    supported = {
+        name: value for name, value in options.items() if name not in REFUSED or use.has(name)
+    }
     return {**supported, "before": before, "after": after}
 
 
@@ -422,8 +498,13 @@ def _command_of(rest: str) -> str:
         if near and near not in COMMANDS:
             return ""
     msg = f"There is no command '{word}'"
-    commands = f"The commands are {', '.join(f'`%merge {name}`' for name in COMMANDS)}; everything else is a statement."
-    raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=f"Did you mean `%merge {near}`?" if near else commands)
+    commands = (
+        f"The commands are {', '.join(f'`%merge {name}`' for name in COMMANDS)}; everything else is"
+        " a statement."
+    )
+    raise RowMergeError(
+        msg, code="INVALID_ARGUMENTS", hint=f"Did you mean `%merge {near}`?" if near else commands
+    )
 
 
 def _with_more_options(use: MagicUse) -> MagicUse:
@@ -442,7 +523,9 @@ def _with_more_options(use: MagicUse) -> MagicUse:
             hint="%merge help lists the options.",
         )
     return MagicUse(
-        {**use.values, **behind.values}, use.quiet_name, f"{command} {table}" if command.lower() == "undo" else use.rest
+        {**use.values, **behind.values},
+        use.quiet_name,
+        f"{command} {table}" if command.lower() == "undo" else use.rest,
     )
 
 
@@ -454,11 +537,15 @@ def _check_doctor(command: str, use: MagicUse) -> None:
     ):
         if use.has(name) and not is_valid:
             raise RowMergeError(
-                f"--{name} is an option of {command_text}", code="INVALID_ARGUMENTS", hint=f"Write `{command_text} --{name}`."
+                f"--{name} is an option of {command_text}",
+                code="INVALID_ARGUMENTS",
+                hint=f"Write `{command_text} --{name}`.",
             )
     if use.has("prepare") and use.has("orphans"):
         raise RowMergeError(
-            "--prepare and --orphans do not go together", code="INVALID_ARGUMENTS", hint="Run `%merge doctor` once with each."
+            "--prepare and --orphans do not go together",
+            code="INVALID_ARGUMENTS",
+            hint="Run `%merge doctor` once with each.",
         )
 
 
@@ -478,12 +565,19 @@ def _check_parts(parts: str | None) -> None:
             raise RowMergeError(
                 f"--show has no part '{name}'",
                 code="INVALID_ARGUMENTS",
-                hint=f"The parts are: {', '.join(PARTS)}; {', '.join(PRESETS)} are some of them together.",
+                hint=(
+                    f"The parts are: {', '.join(PARTS)}; {', '.join(PRESETS)} are some of them"
+                    " together."
+                ),
             )
 
 
-def _note_line(error: RowMergeError, rendered: Rendered, offset: int, length: int, first_line: int) -> None:
-    """Store the cell line of the statement's first line, counted back from the error's line, on the error."""
+def _note_line(
+    error: RowMergeError, rendered: Rendered, offset: int, length: int, first_line: int
+) -> None:
+    """Store the cell line of the statement's first line, counted back from the error's line, on the
+    error.
+    """
     if rendered.inserted(offset, offset + length):
         # The statement is the text of an inserted value.
         error.__dict__["cell_line"] = 1
@@ -505,7 +599,13 @@ def _what_ran(number: int, total: int, changed: bool | None) -> str:
         complete, f"Statements 1 to {complete} of this cell ran and stay"
     )
     unrun = total - number
-    after = f"statement {total} did not run" if unrun == 1 else f"statements {number + 1} to {total} did not run" if unrun else ""
+    after = (
+        f"statement {total} did not run"
+        if unrun == 1
+        else f"statements {number + 1} to {total} did not run"
+        if unrun
+        else ""
+    )
     sentence = "; ".join(filter(None, [before, after]))
     return f"{sentence[0].upper()}{sentence[1:]}." if sentence else ""
 
@@ -517,7 +617,8 @@ def _tables_bundle(engine: Engine) -> Bundle:
     ]
     if not rows:
         return text_bundle(
-            "There are no tables yet: CREATE TABLE in a %%merge cell makes one, Engine.register takes a DataFrame."
+            "There are no tables yet: CREATE TABLE in a %%merge cell makes one, Engine.register"
+            " takes a DataFrame."
         )
     views = sum(row[1] == "view" for row in rows)
     counts = ((len(rows) - views, "table"), (views, "view"))
@@ -526,7 +627,8 @@ def _tables_bundle(engine: Engine) -> Bundle:
 
 
 def project_defaults(directory: Path) -> tuple[dict[str, Any], Path | None]:
-    """Return the table ``[tool.rowmerge_nb]`` of the nearest pyproject.toml, and the file; nothing without one.
+    """Return the table ``[tool.rowmerge_nb]`` of the nearest pyproject.toml, and the file; nothing
+    without one.
 
     Raises:
         SetupError: the file cannot be read.
@@ -535,7 +637,14 @@ def project_defaults(directory: Path) -> tuple[dict[str, Any], Path | None]:
         file = folder / "pyproject.toml"
         if file.is_file():
             try:
-                return dict(tomllib.loads(file.read_text("utf-8")).get("tool", {}).get("rowmerge_nb", {})), file
+                return (
+                    dict(
+                        tomllib.loads(file.read_text("utf-8"))
+                        .get("tool", {})
+                        .get("rowmerge_nb", {})
+                    ),
+                    file,
+                )
             except (OSError, ValueError, AttributeError, TypeError) as error:
                 raise SetupError(f"{file} cannot be read: {error}") from error
     return {}, None
@@ -564,7 +673,10 @@ def _apply_project_defaults(magic: MergeMagic) -> list[str]:
     for name, value in defaults.items():
         key = name.replace("-", "_")
         if key not in traits:
-            problems.append(f"[tool.rowmerge_nb] in {file} has no option '{name}'. There are: {', '.join(sorted(traits))}.")
+            problems.append(
+                f"[tool.rowmerge_nb] in {file} has no option '{name}'. There are:"
+                f" {', '.join(sorted(traits))}."
+            )
             continue
         # IPython's own configuration takes precedence.
         if key in magic.config.get("MergeMagic", {}):
@@ -572,7 +684,10 @@ def _apply_project_defaults(magic: MergeMagic) -> list[str]:
         try:
             magic.set_trait(key, value)
         except Exception as error:  # noqa: BLE001 - whatever a trait says of a value
-            problems.append(f"[tool.rowmerge_nb] in {file}: {name} = {value!r} is not possible, and is left out: {error}")
+            problems.append(
+                f"[tool.rowmerge_nb] in {file}: {name} = {value!r} is not possible, and is left"
+                f" out: {error}"
+            )
     return problems
 
 

@@ -13,12 +13,16 @@ if TYPE_CHECKING:
 
 _PARTS: Final = (
     "# Options",
-    "This page is written by `python -m rowmerge_nb.notebook.options_page > docs/options.md`; a test keeps it up to date.",
+    (
+        "This page is written by `python -m rowmerge_nb.notebook.options_page > docs/options.md`; a"
+        " test keeps it up to date."
+    ),
     "A cell writes options behind `%%merge`, a program passes them to `engine.run(sql, ...)`.",
     (
-        "`%config MergeMagic.NAME = VALUE` sets a default for all cells of a notebook, by the name in the third column. "
-        "The table `[tool.rowmerge_nb]` of the nearest pyproject.toml sets defaults for a project. "
-        "Arguments of `Engine` set those of an engine: `era`, `duplicates`, `dialect`, `trace`, `flow`."
+        "`%config MergeMagic.NAME = VALUE` sets a default for all cells of a notebook, by the name"
+        " in the third column. The table `[tool.rowmerge_nb]` of the nearest pyproject.toml sets"
+        " defaults for a project. Arguments of `Engine` set those of an engine: `era`,"
+        " `duplicates`, `dialect`, `trace`, `flow`."
     ),
     "`%%merge NAME <<` keeps the result in a variable and shows nothing.",
 )
@@ -46,11 +50,19 @@ def _row(option: Option) -> tuple[str, ...]:
     """
     more = f" [More]({option.page})" if option.page else ""
     in_program = (
-        f"`{option.keyword}`" if option.keyword in STATEMENT_OPTIONS and STATEMENT_OPTIONS[option.keyword] is option else ""
+        f"`{option.keyword}`"
+        if option.keyword in STATEMENT_OPTIONS and STATEMENT_OPTIONS[option.keyword] is option
+        else ""
     )
     form = f": {option.form}" if in_program and option.form else ""
     setting = f"`{option.keyword}`" if option.is_setting else ""
-    return _in_cell(option), in_program + form, setting, option.unset or _default(option), option.meaning + more
+    return (
+        _in_cell(option),
+        in_program + form,
+        setting,
+        option.unset or _default(option),
+        option.meaning + more,
+    )
 
 
 def _default(option: Option) -> str:
@@ -67,7 +79,10 @@ def _in_cell(option: Option) -> str:
     if not option.has_flag:
         return ""
     first, *others = option.choices or (option.takes,)
-    forms = [f"`--{option.name} {first}`" if first else f"`--{option.name}`", *(f"`{word}`" for word in others)]
+    forms = [
+        f"`--{option.name} {first}`" if first else f"`--{option.name}`",
+        *(f"`{word}`" for word in others),
+    ]
     if option.short:
         forms.insert(0, f"`-{option.short} {first}`" if first else f"`-{option.short}`")
     if option.assumed is not None:

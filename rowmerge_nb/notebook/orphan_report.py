@@ -33,14 +33,26 @@ def orphans_bundle(catalogs: Sequence[CatalogOrphans], *, removed: bool) -> Bund
         for catalog in catalogs
         for orphan in catalog.orphans
     ]
-    problems = [[catalog.catalog, catalog.store, catalog.problem, "", "", "", ""] for catalog in catalogs if catalog.problem]
+    problems = [
+        [catalog.catalog, catalog.store, catalog.problem, "", "", "", ""]
+        for catalog in catalogs
+        if catalog.problem
+    ]
     subject, them = (f"{len(rows)} leftovers", "them") if len(rows) > 1 else ("1 leftover", "it")
     verb = "were" if len(rows) > 1 else "was"
-    action = f"{verb} removed" if removed else f"{verb} found; %merge doctor --orphans --remove removes {them}"
+    action = (
+        f"{verb} removed"
+        if removed
+        else f"{verb} found; %merge doctor --orphans --remove removes {them}"
+    )
     scope = f"{len(catalogs) - len(problems)} of {len(catalogs)} catalogs answered in full"
     if not rows and not problems:
         names = ", ".join(catalog.catalog for catalog in catalogs)
-        scope = f"the {len(catalogs)} catalogs: {names}" if len(catalogs) > 1 else f"the catalog {names}"
+        scope = (
+            f"the {len(catalogs)} catalogs: {names}"
+            if len(catalogs) > 1
+            else f"the catalog {names}"
+        )
         return text_bundle(f"Nothing is left behind in {scope}.")
     caption = f"{subject} of dead processes {action}" if rows else "No leftovers were found"
     columns = ["catalog", "store", "object", "size", "last written", "statement", "process"]
@@ -53,7 +65,9 @@ def shown_size(size: int) -> str:
     >>> shown_size(512), shown_size(3 << 20)
     ('512 bytes', '3.0 MiB')
     """
-    return next((f"{size / unit:.1f} {name}" for unit, name in _UNITS if size >= unit), f"{size} bytes")
+    return next(
+        (f"{size / unit:.1f} {name}" for unit, name in _UNITS if size >= unit), f"{size} bytes"
+    )
 
 
 def shown_age(seconds: float) -> str:
@@ -63,6 +77,10 @@ def shown_age(seconds: float) -> str:
     ('less than a minute ago', '2 hours ago', '2 days ago')
     """
     return next(
-        (f"{int(seconds // span)} {name if seconds >= 2 * span else name[:-1]} ago" for span, name in _SPANS if seconds >= span),
+        (
+            f"{int(seconds // span)} {name if seconds >= 2 * span else name[:-1]} ago"
+            for span, name in _SPANS
+            if seconds >= span
+        ),
         "less than a minute ago",
     )

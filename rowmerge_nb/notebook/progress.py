@@ -26,7 +26,10 @@ _STEPS: Final = {
     "plan": "planning",
     "start Spark": "waiting for Java and Spark, which start once",
     "run": "running on Spark",
-    "commit": "committing; an interrupt waits for the end, and a further one after 10 seconds ends the wait",
+    "commit": (
+        "committing; an interrupt waits for the end, and a further one after 10 seconds ends the"
+        " wait"
+    ),
 }
 
 
@@ -34,7 +37,8 @@ class Progress:
     """Shows the current step; a context manager around a statement.
 
     In a notebook the line is an output, and outputs can only be cleared together.
-    So ``again`` shows the cell's earlier reports again, and printed text is recorded and printed again.
+    So ``again`` shows the cell's earlier reports again, and printed text is recorded and printed
+    again.
 
     Args:
         shell: the shell.
@@ -65,7 +69,9 @@ class Progress:
         self._done = False
         # The kernel finds the cell of an output in a context variable.
         context = contextvars.copy_context()
-        self._thread = threading.Thread(target=context.run, args=(self._show,), name="rowmerge_nb-progress", daemon=True)
+        self._thread = threading.Thread(
+            target=context.run, args=(self._show,), name="rowmerge_nb-progress", daemon=True
+        )
 
     def __call__(self, step: str) -> None:
         """Report that a step begins; may be called from any thread."""
@@ -79,7 +85,10 @@ class Progress:
         return self
 
     def __exit__(
-        self, error_type: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+        self,
+        error_type: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
     ) -> None:
         with self._changed:
             self._done = True
@@ -152,7 +161,10 @@ class _NotebookPainter(_Painter):
     def paint(self, line: str) -> None:
         from IPython.display import display
 
-        bundle = {"text/plain": line, "text/html": f"<p style='opacity:.7;margin:0'>{escape(line)}</p>"}
+        bundle = {
+            "text/plain": line,
+            "text/html": f"<p style='opacity:.7;margin:0'>{escape(line)}</p>",
+        }
         if self._handle is None:
             self._handle = display(bundle, raw=True, display_id=True)  # type: ignore[no-untyped-call]
         else:
@@ -195,7 +207,9 @@ class _Recorder:
 
 def _painter(shell: InteractiveShell, again: Callable[[], None], whole_cell: bool) -> _Painter:
     if hasattr(shell, "kernel"):
-        return _NotebookPainter(shell, again) if whole_cell and _is_magic_cell(shell) else _Painter()
+        return (
+            _NotebookPainter(shell, again) if whole_cell and _is_magic_cell(shell) else _Painter()
+        )
     return _TerminalPainter() if sys.stderr is not None and sys.stderr.isatty() else _Painter()
 
 

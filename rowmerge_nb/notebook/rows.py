@@ -32,7 +32,9 @@ def number_columns(table: pa.Table) -> frozenset[int]:
     frozenset({1})
     """
     predicates = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
-    return frozenset(i for i, field in enumerate(table.schema) if any(is_of(field.type) for is_of in predicates))
+    return frozenset(
+        i for i, field in enumerate(table.schema) if any(is_of(field.type) for is_of in predicates)
+    )
 
 
 def sql_cell(value: pa.Scalar) -> Cell:
@@ -58,7 +60,9 @@ def _sql(value: pa.Scalar, *, inside: bool) -> str:
     if pa.types.is_list(arrow_type) or pa.types.is_large_list(arrow_type):
         return _array(value.values)
     if pa.types.is_struct(arrow_type):
-        return f"ROW({', '.join(_sql(value[i], inside=True) for i in range(arrow_type.num_fields))})"
+        return (
+            f"ROW({', '.join(_sql(value[i], inside=True) for i in range(arrow_type.num_fields))})"
+        )
     if pa.types.is_float32(arrow_type):
         import numpy as np
 
@@ -86,7 +90,10 @@ def _plain(value: Any, *, inside: bool) -> str:
             return f"X'{value.hex().upper()}'"
         case dt.datetime():
             zone = f" {value.isoformat()[-6:]}" if value.tzinfo else ""
-            text, word = value.replace(tzinfo=None).isoformat(sep=" ") + zone.replace("+00:00", "UTC"), "TIMESTAMP"
+            text, word = (
+                value.replace(tzinfo=None).isoformat(sep=" ") + zone.replace("+00:00", "UTC"),
+                "TIMESTAMP",
+            )
         case dt.date():
             text, word = value.isoformat(), "DATE"
         case dt.time():
@@ -104,4 +111,6 @@ def _number(text: str) -> str:
     >>> _number("1e+300"), _number("nan"), _number("-inf")
     ('1E300', 'NaN', '-Infinity')
     """
-    return {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}.get(text, text.replace("e+", "E").replace("e", "E"))
+    return {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}.get(
+        text, text.replace("e+", "E").replace("e", "E")
+    )

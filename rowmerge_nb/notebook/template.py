@@ -13,8 +13,11 @@ from rowmerge_nb.base.errors import RowMergeError, error_text
 from rowmerge_nb.engine.spark.frames import is_frame
 from rowmerge_nb.sql.constants import constant_of
 
-# Regions of SQL text in which braces have another meaning: comments are left alone, quoted text doubles its quotes.
-_REGIONS: Final = re.compile(r"(?P<comment>--[^\n]*|/\*.*?(?:\*/|\Z))|(?P<quote>['\"])|(?P<open>\{\{)", re.DOTALL)
+# Regions of SQL text in which braces have another meaning: comments are left alone, quoted text
+# doubles its quotes.
+_REGIONS: Final = re.compile(
+    r"(?P<comment>--[^\n]*|/\*.*?(?:\*/|\Z))|(?P<quote>['\"])|(?P<open>\{\{)", re.DOTALL
+)
 
 _TRIES: Final = 100
 """The maximum number of closing braces tried, so that a long cell is not compiled for each."""
@@ -27,7 +30,8 @@ class Rendered:
     Args:
         text: the SQL.
         source: the cell's body.
-        pieces: (offset in ``text``, offset in ``source``) of each expression and of the text after it.
+        pieces: (offset in ``text``, offset in ``source``) of each expression and of the text after
+            it.
     """
 
     text: str
@@ -75,11 +79,13 @@ class Rendered:
 def render(source: str, namespace: Mapping[str, Any]) -> Rendered:
     """Replace the expressions of a cell.
 
-    Outside of quotes, texts are inserted unchanged, other scalars as SQL literals, and collections as comma-separated literals.
-    Inside quotes, the value's text is inserted with quotes doubled. Comments are unchanged. ``{{ "{{" }}`` yields two braces.
+    Outside of quotes, texts are inserted unchanged, other scalars as SQL literals, and collections
+    as comma-separated literals. Inside quotes, the value's text is inserted with quotes doubled.
+    Comments are unchanged. ``{{ "{{" }}`` yields two braces.
 
     Raises:
-        RowMergeError: INVALID_ARGUMENTS, with the position, for an expression that fails or has no end.
+        RowMergeError: INVALID_ARGUMENTS, with the position, for an expression that fails or has no
+            end.
 
     >>> render("WHERE a > {{ limit }} AND b = '{{ name }}'", {"limit": 3, "name": "O'Hara"}).text
     "WHERE a > 3 AND b = 'O''Hara'"
@@ -99,7 +105,9 @@ def render(source: str, namespace: Mapping[str, Any]) -> Rendered:
         length += len(text)
 
     while match := (
-        _REGIONS.search(source, at) if not quote else re.compile(rf"(?P<quote>{quote})|(?P<open>\{{\{{)").search(source, at)
+        _REGIONS.search(source, at)
+        if not quote
+        else re.compile(rf"(?P<quote>{quote})|(?P<open>\{{\{{)").search(source, at)
     ):
         put(source[at : match.start()])
         at = match.end()
@@ -130,7 +138,8 @@ def _evaluate(source: str, start: int, namespace: Mapping[str, Any]) -> tuple[in
         raise _error(source, start, 2, "The expression that begins here has no closing braces")
     first, attempts = end, 0
     while end >= 0 and attempts < _TRIES:
-        # The first closing braces may belong to a dict or a text within the expression, so further ones are tried.
+        # The first closing braces may belong to a dict or a text within the expression, so further
+        # ones are tried.
         attempts += 1
         text = source[start + 2 : end].strip()
         if not text:
@@ -144,21 +153,32 @@ def _evaluate(source: str, start: int, namespace: Mapping[str, Any]) -> tuple[in
             return end + 2, eval(code, dict(namespace))  # noqa: S307 - the user's own expression in the user's own notebook
         except Exception as failure:
             raise _error(
-                source, start, end + 2 - start, f"The expression {{{{ {text} }}}} failed: {error_text(failure)}"
+                source,
+                start,
+                end + 2 - start,
+                f"The expression {{{{ {text} }}}} failed: {error_text(failure)}",
             ) from failure
     text = source[start + 2 : first].strip()
     raise _error(
         source,
         start,
         first + 2 - start,
-        f"{{{{ {text} }}}} is not a Python expression" if text else "There is no expression between the braces",
+        (
+            f"{{{{ {text} }}}} is not a Python expression"
+            if text
+            else "There is no expression between the braces"
+        ),
     )
 
 
 def _error(source: str, start: int, length: int, message: str) -> RowMergeError:
     line_start = source.rfind("\n", 0, start) + 1
     error = RowMergeError(
-        message, code="INVALID_ARGUMENTS", line=source.count("\n", 0, start) + 1, column=start - line_start + 1, length=length
+        message,
+        code="INVALID_ARGUMENTS",
+        line=source.count("\n", 0, start) + 1,
+        column=start - line_start + 1,
+        length=length,
     )
     error.statement = source
     return error
@@ -174,7 +194,10 @@ def _quoted_text(value: Any) -> str:
     return str(value)
 
 
-_FRAME: Final = "A DataFrame is not inserted with braces: name it in the statement without them, as in USING frame s"
+_FRAME: Final = (
+    "A DataFrame is not inserted with braces: name it in the statement without them, as in USING"
+    " frame s"
+)
 
 
 def sql_text(value: Any) -> str:
@@ -191,7 +214,10 @@ def sql_text(value: Any) -> str:
         value = value.tolist()
     if isinstance(value, list | tuple | set | frozenset):
         if not value:
-            raise _NotSqlError(f"An empty {type(value).__name__} has no values to insert, and SQL has no empty list")
+            raise _NotSqlError(
+                f"An empty {type(value).__name__} has no values to insert, and SQL has no empty"
+                " list"
+            )
         return ", ".join(_literal(item) for item in value)
     return _literal(value)
 
@@ -201,7 +227,8 @@ def _literal(value: Any) -> str:
         raise _NotSqlError(_FRAME)
     if isinstance(value, Mapping):
         raise _NotSqlError(
-            f"A {type(value).__name__} cannot be written as SQL; insert its values one by one, as in {{{{ name['key'] }}}}"
+            f"A {type(value).__name__} cannot be written as SQL; insert its values one by one, as"
+            " in {{ name['key'] }}"
         )
     if isinstance(value, list | tuple):
         # A row within a list of rows.

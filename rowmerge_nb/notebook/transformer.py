@@ -32,6 +32,8 @@ def register(shell: InteractiveShell) -> None:
 def unregister(shell: InteractiveShell) -> None:
     """Remove the transformer from a shell."""
     others = [
-        transform for transform in shell.input_transformers_cleanup if getattr(transform, "__name__", "") != "line_for_empty_cell"
+        transform
+        for transform in shell.input_transformers_cleanup
+        if getattr(transform, "__name__", "") != "line_for_empty_cell"
     ]
     shell.input_transformers_cleanup[:] = others

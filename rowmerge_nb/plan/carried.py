@@ -1,6 +1,8 @@
-"""Columns that a statement only carries along: no expression reads them, and the writer stores them unchanged.
+"""Columns that a statement only carries along: no expression reads them, and the writer stores them
+unchanged.
 
-A store may hold a value that the column's type does not have. It fails only the statements that read the column.
+A store may hold a value that the column's type does not have. It fails only the statements that
+read the column.
 """
 
 from __future__ import annotations
@@ -23,18 +25,33 @@ _NAME: Final = re.compile(r"`(\w+)`")
 
 
 def mark_carried(plan: Output, read: Collection[str] = ()) -> Output:
-    """Return a plan whose scans name the columns that no expression reads; ``read`` are columns of the target that count as read."""
+    """Return a plan whose scans name the columns that no expression reads; ``read`` are columns of
+    the target that count as read.
+    """
     nodes = chain(plan)
-    target = next((node for node in nodes if isinstance(node, TableScan) and node.row_id is not None), None)
-    own = {} if target is None else {c.name: s.name for c, s in zip(target.data_columns, target.data_outputs, strict=True)}
-    symbols = {symbol for node in nodes for tree in _trees(node, target, own) for symbol in references(tree)}
+    target = next(
+        (node for node in nodes if isinstance(node, TableScan) and node.row_id is not None), None
+    )
+    own = (
+        {}
+        if target is None
+        else {c.name: s.name for c, s in zip(target.data_columns, target.data_outputs, strict=True)}
+    )
+    symbols = {
+        symbol
+        for node in nodes
+        for tree in _trees(node, target, own)
+        for symbol in references(tree)
+    }
 
     def mark(node: PlanNode) -> PlanNode:
         if not isinstance(node, TableScan):
             return node
         pairs = zip(node.data_columns, node.data_outputs, strict=True)
         carried = {column.name for column, symbol in pairs if symbol.name not in symbols}
-        return replace(node, carried=frozenset(carried - set(read) if node.row_id is not None else carried))
+        return replace(
+            node, carried=frozenset(carried - set(read) if node.row_id is not None else carried)
+        )
 
     return rewritten(plan, mark)
 
@@ -50,13 +67,27 @@ def _trees(node: PlanNode, target: TableScan | None, own: dict[str, str]) -> Ite
         if branch.predicate is not None:
             yield branch.predicate
         for name, tree in zip(names, branch.expressions, strict=False):
-            if name in branch.assigned or not isinstance(tree, Column) or tree.symbol != own.get(name):
+            if (
+                name in branch.assigned
+                or not isinstance(tree, Column)
+                or tree.symbol != own.get(name)
+            ):
                 yield tree
 
 
 def view_texts(plan: PlanNode, texts: Sequence[str]) -> tuple[str, ...]:
-    """Return the input of `unread_columns`: the texts of a plan, and the output symbols of its queries."""
-    return (*texts, *(f"`{symbol.name}`" for node in chain(plan) if isinstance(node, Source) for symbol in node.outputs))
+    """Return the input of `unread_columns`: the texts of a plan, and the output symbols of its
+    queries.
+    """
+    return (
+        *texts,
+        *(
+            f"`{symbol.name}`"
+            for node in chain(plan)
+            if isinstance(node, Source)
+            for symbol in node.outputs
+        ),
+    )
 
 
 def unread_columns(texts: Iterable[str], view: str, columns: Sequence[str]) -> frozenset[str]:
@@ -84,4 +115,8 @@ def unread_columns(texts: Iterable[str], view: str, columns: Sequence[str]) -> f
             # The view is read in a way that is not known here.
             return frozenset()
         mentioned.update(_NAME.findall(rest))
-    return frozenset(name for index, name in enumerate(columns) if index in given and not given[index] & mentioned)
+    return frozenset(
+        name
+        for index, name in enumerate(columns)
+        if index in given and not given[index] & mentioned
+    )

@@ -1,6 +1,7 @@
 """EXPLAIN: the nodes of a statement and of the queries that it reads.
 
-A distributed plan has exchanges where Trino has them. Lines that begin with "Here" name what this engine does otherwise.
+A distributed plan has exchanges where Trino has them. Lines that begin with "Here" name what this
+engine does otherwise.
 """
 
 from __future__ import annotations
@@ -22,7 +23,13 @@ from rowmerge_nb.plan.plan_nodes import (
 )
 from rowmerge_nb.plan.query_nodes import ValuesNode
 from rowmerge_nb.plan.query_planner import plan_query_tree
-from rowmerge_nb.plan.records import descriptor_of, executed_by, query_of, record_of, source_executed_by
+from rowmerge_nb.plan.records import (
+    descriptor_of,
+    executed_by,
+    query_of,
+    record_of,
+    source_executed_by,
+)
 from rowmerge_nb.plan.steps import (
     SINGLE,
     SOURCE,
@@ -63,13 +70,22 @@ class _Steps:
             return self._source(node)
         if not node.sources:
             return Spread(self._step(node), SOURCE)
-        if isinstance(node, MergeWriter | TableWriter) and isinstance(node.source, Exchange) and not self.exchanges:
+        if (
+            isinstance(node, MergeWriter | TableWriter)
+            and isinstance(node.source, Exchange)
+            and not self.exchanges
+        ):
             scheme, keys = self._placing(node.source, node)
-            said = (("partitioning", scheme), *((("arguments", f"[{', '.join(keys)}]"),) if keys else ()))
+            said = (
+                ("partitioning", scheme),
+                *((("arguments", f"[{', '.join(keys)}]"),) if keys else ()),
+            )
             sent = self._step(node.source, self.spread(node.source.source).step)
             return Spread(self._step(node, replace(sent, descriptor=said)), SINGLE)
         if not self.exchanges:
-            return Spread(self._step(node, *(self.spread(source).step for source in node.sources)), SINGLE)
+            return Spread(
+                self._step(node, *(self.spread(source).step for source in node.sources)), SINGLE
+            )
         if isinstance(node, Join):
             return self._join(node)
         if isinstance(node, MergeWriter | TableWriter):
@@ -82,14 +98,19 @@ class _Steps:
             below = below.under(local_exchange(below.step, SINGLE))
         if isinstance(node, Output):
             below = single(below)
-        return below.under(self._step(node, below.step, *(self.spread(source).step for source in node.sources[1:])))
+        return below.under(
+            self._step(node, below.step, *(self.spread(source).step for source in node.sources[1:]))
+        )
 
     def _step(self, node: PlanNode, *sources: Step) -> Step:
         record = record_of(node)
         details = record.details
         if isinstance(node, TableScan):
             handles = zip(node.outputs, node.columns, strict=True)
-            details = (*details, *(f"{symbol.name} := {handle.name}:{handle.type}" for symbol, handle in handles))
+            details = (
+                *details,
+                *(f"{symbol.name} := {handle.name}:{handle.type}" for symbol, handle in handles),
+            )
         return Step(record.name, descriptor_of(node), record.layout, details, sources)
 
     def _query(self, node: Output, source: Source) -> Spread:
@@ -98,9 +119,17 @@ class _Steps:
         spread = Spread(below, SOURCE if source.by_spark else SINGLE)
         if self.exchanges:
             spread = single(spread)
-        layout = tuple((column.symbol, str(column.type)) for column in plan_query_tree(source).columns)
-        details = tuple(f"{name} := {symbol}" for name, (symbol, _) in zip(node.names, layout, strict=True) if name != symbol)
-        step = Step("Output", descriptor_of(node), layout, (*details, *executed_by(node)), (spread.step,))
+        layout = tuple(
+            (column.symbol, str(column.type)) for column in plan_query_tree(source).columns
+        )
+        details = tuple(
+            f"{name} := {symbol}"
+            for name, (symbol, _) in zip(node.names, layout, strict=True)
+            if name != symbol
+        )
+        step = Step(
+            "Output", descriptor_of(node), layout, (*details, *executed_by(node)), (spread.step,)
+        )
         return spread.under(step)
 
     def _source(self, node: Source | AnsweredQuery) -> Spread:
@@ -111,7 +140,9 @@ class _Steps:
         # The nodes above read the columns under their own symbols.
         pairs = zip(columns_of(query.tree), plan_query_tree(query).columns, strict=True)
         symbols = {column.symbol: now.symbol for column, now in pairs}
-        renamed = tuple(f"{s.name} := {symbols[s.name]}" for s in node.outputs if s.name != symbols[s.name])
+        renamed = tuple(
+            f"{s.name} := {symbols[s.name]}" for s in node.outputs if s.name != symbols[s.name]
+        )
         layout = tuple((symbol.name, str(symbol.type)) for symbol in node.outputs)
         return Spread(Step("Project", (), layout, renamed, (step,)) if renamed else step, SOURCE)
 
@@ -128,18 +159,29 @@ class _Steps:
         left, right = self.spread(node.left), self.spread(node.right)
         step = self._step(node)
         if node.replicate_target and node.type is JoinType.RIGHT:
-            target = local_exchange(remote_exchange(left.step, left.scheme, Partitioning("BROADCAST")), SINGLE)
+            target = local_exchange(
+                remote_exchange(left.step, left.scheme, Partitioning("BROADCAST")), SINGLE
+            )
             return right.under(replace(step, name="LeftJoin", sources=(right.step, target)))
-        if node.distribution in {"PARTITIONED", "AUTOMATIC"} or (node.type is JoinType.FULL and node.equalities):
+        if node.distribution in {"PARTITIONED", "AUTOMATIC"} or (
+            node.type is JoinType.FULL and node.equalities
+        ):
             return self._partitioned(node, step, left, right)
-        source = local_exchange(remote_exchange(right.step, right.scheme, Partitioning("BROADCAST")), SINGLE)
+        source = local_exchange(
+            remote_exchange(right.step, right.scheme, Partitioning("BROADCAST")), SINGLE
+        )
         return left.under(replace(step, sources=(left.step, source)))
 
     def _partitioned(self, node: Join, step: Step, left: Spread, right: Spread) -> Spread:
         pairs = [[side for side in pair if isinstance(side, Column)] for pair in node.equalities]
-        keys = [tuple(pair[at].symbol for pair in pairs if len(pair) == len(node.sources)) for at in (0, 1)]
+        keys = [
+            tuple(pair[at].symbol for pair in pairs if len(pair) == len(node.sources))
+            for at in (0, 1)
+        ]
         target = remote_exchange(left.step, left.scheme, Partitioning("HASH", keys[0]))
-        source = local_exchange(remote_exchange(right.step, right.scheme, Partitioning("HASH", keys[1])), SINGLE)
+        source = local_exchange(
+            remote_exchange(right.step, right.scheme, Partitioning("HASH", keys[1])), SINGLE
+        )
         return Spread(replace(step, sources=(target, source)), "HASH", keys[0])
 
     # -- writers --------------------------------------------------------------------------------------------------
@@ -151,17 +193,31 @@ class _Steps:
         scheme, columns = self._placing(exchange, node)
         remote = remote_exchange(below.step, below.scheme, Partitioning(scheme, tuple(columns)))
         local = local_exchange(remote, scheme if columns else SINGLE, columns)
-        return Spread(replace(step, details=(*step.details, *_placed(exchange, node)), sources=(local,)), scheme)
+        return Spread(
+            replace(step, details=(*step.details, *_placed(exchange, node)), sources=(local,)),
+            scheme,
+        )
 
-    def _placing(self, exchange: Exchange | None, node: MergeWriter | TableWriter) -> tuple[str, list[str]]:
-        layout = node.layout if isinstance(node, TableWriter) else exchange.insert_layout if exchange is not None else None
+    def _placing(
+        self, exchange: Exchange | None, node: MergeWriter | TableWriter
+    ) -> tuple[str, list[str]]:
+        layout = (
+            node.layout
+            if isinstance(node, TableWriter)
+            else exchange.insert_layout
+            if exchange is not None
+            else None
+        )
         if layout is None:
             return ROUND_ROBIN, []
         insert, columns = _partitioning(layout), list(layout.partition_columns)
         if exchange is None or isinstance(node, TableWriter):
             return insert, columns
         update = exchange.update_layout
-        shown = f"MERGE [insert = {insert}{'' if update is None else f', update = {_partitioning(update)}'}]"
+        shown = (
+            "MERGE [insert ="
+            f" {insert}{'' if update is None else f', update = {_partitioning(update)}'}]"
+        )
         return shown, [OPERATION, *columns, *([] if update is None else [ROW_ID])]
 
 
@@ -169,12 +225,24 @@ def _partitioning(layout: ConnectorTableLayout) -> str:
     handle = layout.partitioning
     if handle is None:
         return "HASH"
-    return handle.described or f"{type(handle).__name__}[{', '.join(layout.partition_columns) or ROW_ID}]"
+    return (
+        handle.described
+        or f"{type(handle).__name__}[{', '.join(layout.partition_columns) or ROW_ID}]"
+    )
 
 
 def _placed(exchange: Exchange | None, node: MergeWriter | TableWriter) -> tuple[str, ...]:
     if exchange is None:
         return ("Here rows are stored by the tasks that made them: nothing is sent for it",)
-    if isinstance(node, MergeWriter) and exchange.insert_layout is None and exchange.update_layout is not None:
-        return ("Here deleted rows go to the writer of their row id's place, so that one writer deletes of a file",)
+    if (
+        isinstance(node, MergeWriter)
+        and exchange.insert_layout is None
+        and exchange.update_layout is not None
+    ):
+        return (
+            (
+                "Here deleted rows go to the writer of their row id's place, so that one writer"
+                " deletes of a file"
+            ),
+        )
     return ()

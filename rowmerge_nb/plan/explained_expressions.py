@@ -1,11 +1,23 @@
-"""Typed expressions as Trino's EXPLAIN prints them: ``(v > integer '8')``, ``$operator$add(val, integer '1')``."""
+"""Typed expressions as Trino's EXPLAIN prints them: ``(v > integer '8')``, ``$operator$add(val,
+integer '1')``.
+"""
 
 from __future__ import annotations
 
 from functools import singledispatch
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.sql.typed.expressions import Aggregate, Apply, Column, Constant, Function, Subquery, Typed, Variable, Windowed
+from rowmerge_nb.sql.typed.expressions import (
+    Aggregate,
+    Apply,
+    Column,
+    Constant,
+    Function,
+    Subquery,
+    Typed,
+    Variable,
+    Windowed,
+)
 from rowmerge_nb.sql.typed.type_rules import is_exact
 
 if TYPE_CHECKING:
@@ -14,7 +26,12 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.typed.expressions import Frame, Sort
 
 _ARITHMETIC: Final = {"+": "add", "-": "subtract", "*": "multiply", "/": "divide", "%": "modulus"}
-_CALLED: Final = {"subscript": "$operator$subscript", "negate": "$operator$negation", "array": "$array", "try": "$internal$try"}
+_CALLED: Final = {
+    "subscript": "$operator$subscript",
+    "negate": "$operator$negation",
+    "array": "$array",
+    "try": "$internal$try",
+}
 """The operations that Trino prints as calls of functions of another name."""
 _LONGEST: Final = 2_000
 """So many characters of an expression are printed at most."""
@@ -44,7 +61,10 @@ def printed_window(node: Windowed) -> str:
 
 
 def _key(key: Sort) -> str:
-    return f"{_text(key.value)} {'DESC' if key.descending else 'ASC'} NULLS {'FIRST' if key.nulls_first else 'LAST'}"
+    return (
+        f"{_text(key.value)} {'DESC' if key.descending else 'ASC'} NULLS"
+        f" {'FIRST' if key.nulls_first else 'LAST'}"
+    )
 
 
 def _frame(frame: Frame | None) -> str:
@@ -89,7 +109,10 @@ def _(node: Function) -> str:
 
 @_text.register
 def _(node: Subquery) -> str:
-    words = {"exists": "EXISTS (query)", "in": f"({_text(node.value)} IN (query))" if node.value is not None else ""}
+    words = {
+        "exists": "EXISTS (query)",
+        "in": f"({_text(node.value)} IN (query))" if node.value is not None else "",
+    }
     return words.get(node.kind, "(query)")
 
 
@@ -103,7 +126,9 @@ def _(node: Aggregate) -> str:
 
 @_text.register
 def _(node: Windowed) -> str:
-    partition = f"PARTITION BY {', '.join(map(_text, node.partition_by))} " if node.partition_by else ""
+    partition = (
+        f"PARTITION BY {', '.join(map(_text, node.partition_by))} " if node.partition_by else ""
+    )
     order = f"ORDER BY {', '.join(_key(key) for key in node.order_by)} " if node.order_by else ""
     return f"{_text(node.function)} OVER ({partition}{order}{_frame(node.frame)})"
 
@@ -151,11 +176,16 @@ def _(node: Apply) -> str:
 
 
 def _folded(node: Apply) -> Constant | None:
-    """Return a literal in the type it is coerced to, as Trino prints it; None if its text may change."""
+    """Return a literal in the type it is coerced to, as Trino prints it; None if its text may
+    change.
+    """
     (value,) = node.arguments
     if not isinstance(value, Constant):
         return None
-    alike = all(is_exact(kind) and not (kind.base == "decimal" and kind.parameters[1]) for kind in (value.type, node.type))
+    alike = all(
+        is_exact(kind) and not (kind.base == "decimal" and kind.parameters[1])
+        for kind in (value.type, node.type)
+    )
     texts = value.type.base == node.type.base == "varchar" and not node.type.parameters
     return Constant(node.type, value.value) if value.value is None or alike or texts else None
 
@@ -175,4 +205,7 @@ def _negated(text: str, negated: object) -> str:
 def _case(parts: list[str]) -> str:
     default = f" ELSE {parts[-1]}" if len(parts) % 2 else ""
     pairs = zip(parts[0 : len(parts) - len(parts) % 2 : 2], parts[1::2], strict=False)
-    return f"(CASE {' '.join(f'WHEN {condition} THEN {value}' for condition, value in pairs)}{default} END)"
+    return (
+        f"(CASE {' '.join(f'WHEN {condition} THEN {value}' for condition, value in pairs)}{default}"
+        " END)"
+    )

@@ -31,9 +31,16 @@ TRUE: Final = Constant(BOOLEAN, "true")
 
 
 def mark_source(source: PlanNode, identity: str) -> Project:
-    """Mark the source's rows: a target row without a partner differs from a match with a row of NULLs."""
+    """Mark the source's rows: a target row without a partner differs from a match with a row of
+    NULLs.
+    """
     assignment = Assignment(SOURCE_MARK, TRUE, "true")
-    return Project(id=identity, outputs=(*source.outputs, SOURCE_MARK), source=source, assignments=(assignment,))
+    return Project(
+        id=identity,
+        outputs=(*source.outputs, SOURCE_MARK),
+        source=source,
+        assignments=(assignment,),
+    )
 
 
 def which_rows(clause: ClauseAnalysis, join: JoinType) -> tuple[str, Typed]:
@@ -61,23 +68,29 @@ def returned_symbols(returning: Returning) -> tuple[Symbol, ...]:
     return tuple(Symbol(column.name, column.expression.type) for column in returning.columns)
 
 
-def passed_for(returning: Returning | None, joined: Sequence[Symbol], outputs: Sequence[Symbol]) -> tuple[Symbol, ...]:
+def passed_for(
+    returning: Returning | None, joined: Sequence[Symbol], outputs: Sequence[Symbol]
+) -> tuple[Symbol, ...]:
     """Return the joined columns that RETURNING reads and the merge row lacks."""
     if returning is None:
         return ()
     read = returned_references(returning)
-    # The old value of a deleted row is the joined column of the same place: the target's columns come first.
+    # The old value of a deleted row is the joined column of the same place: the target's columns
+    # come first.
     for index, field in enumerate(returning.current):
         if field.symbol in read:
             read = read | {joined[index].name}
     return tuple(symbol for symbol in joined if symbol.name in read and symbol not in outputs)
 
 
-def plan_returning(numbered: Project, returning: Returning, target: Sequence[Field], ids: Iterator[str]) -> Project:
+def plan_returning(
+    numbered: Project, returning: Returning, target: Sequence[Field], ids: Iterator[str]
+) -> Project:
     """Compute the row of RETURNING for every joined row that a clause changes; NULL for others.
 
     Args:
-        numbered: the Project that extracts the case number. The new values and the action become columns of it.
+        numbered: the Project that extracts the case number. The new values and the action become
+            columns of it.
         returning: the columns of RETURNING.
         target: the target's columns; their symbols hold the old values.
         ids: ids for new nodes.
@@ -85,17 +98,24 @@ def plan_returning(numbered: Project, returning: Returning, target: Sequence[Fie
     made = MergeRow(numbered.outputs)
     changed = tuple(_changed(returning, target, made))
     names = [symbol.name for symbol in numbered.outputs]
-    # What stands behind the merge row and is none of the plan's own columns was passed on for RETURNING alone.
+    # What stands behind the merge row and is none of the plan's own columns was passed on for
+    # RETURNING alone.
     behind = names.index(MERGE_ROW) + 1
     own = {SOURCE_PRESENT, CASE_NUMBER}
-    kept = tuple(symbol for index, symbol in enumerate(numbered.outputs) if index < behind or symbol.name in own)
+    kept = tuple(
+        symbol
+        for index, symbol in enumerate(numbered.outputs)
+        if index < behind or symbol.name in own
+    )
     known = Project(
         id=numbered.id,
         outputs=(*numbered.outputs, *(assignment.symbol for assignment in changed)),
         source=numbered.source,
         assignments=(*numbered.assignments, *changed),
     )
-    symbol = Symbol(RETURNING, row_of((column.name, column.expression.type) for column in returning.columns))
+    symbol = Symbol(
+        RETURNING, row_of((column.name, column.expression.type) for column in returning.columns)
+    )
     row, text = _row(returning)
     changes = Apply(BOOLEAN, ">", (made.operation, Constant(TINYINT, "0")))
     assignment = Assignment(symbol, Apply(row.type, "case", (changes, row)), text)
@@ -118,16 +138,29 @@ class ReturnedOnPages:
 
 
 def returned_on_pages(below: Iterable[PlanNode]) -> ReturnedOnPages | None:
-    """Return what tasks compute for RETURNING, from the nodes below the writer; None without RETURNING."""
+    """Return what tasks compute for RETURNING, from the nodes below the writer; None without
+    RETURNING.
+    """
     for node in below:
-        made = [made.value for made in node.assignments if made.symbol.name == RETURNING] if isinstance(node, Project) else []
+        made = (
+            [made.value for made in node.assignments if made.symbol.name == RETURNING]
+            if isinstance(node, Project)
+            else []
+        )
         if made:
             _, row = children(made[0])
             numbered = node.sources[0]
             assert isinstance(numbered, Project)
             merge_row = MergeRow(numbered.outputs)
-            changed = (assignment for assignment in numbered.assignments if assignment.symbol.name != CASE_NUMBER)
-            known = tuple(replace(assignment, value=merge_row.on_page(assignment.value)) for assignment in changed)
+            changed = (
+                assignment
+                for assignment in numbered.assignments
+                if assignment.symbol.name != CASE_NUMBER
+            )
+            known = tuple(
+                replace(assignment, value=merge_row.on_page(assignment.value))
+                for assignment in changed
+            )
             return ReturnedOnPages(merge_row.channels, known, children(row))
     return None
 
@@ -139,8 +172,15 @@ def plan_inserted(source: PlanNode, returning: Returning, ids: Iterator[str]) ->
     while name in taken:
         # The rows have the names that users give columns.
         name += "_"
-    symbol = Symbol(name, row_of((column.name, column.expression.type) for column in returning.columns))
-    return Project(id=next(ids), outputs=(*source.outputs, symbol), source=source, assignments=(Assignment(symbol, row, text),))
+    symbol = Symbol(
+        name, row_of((column.name, column.expression.type) for column in returning.columns)
+    )
+    return Project(
+        id=next(ids),
+        outputs=(*source.outputs, symbol),
+        source=source,
+        assignments=(Assignment(symbol, row, text),),
+    )
 
 
 def _row(returning: Returning) -> tuple[Apply, str]:
@@ -151,7 +191,9 @@ def _row(returning: Returning) -> tuple[Apply, str]:
 
 def returned_references(returning: Returning) -> frozenset[str]:
     """Return the symbols that RETURNING reads."""
-    return frozenset(symbol for column in returning.columns for symbol in column.expression.references)
+    return frozenset(
+        symbol for column in returning.columns for symbol in column.expression.references
+    )
 
 
 def _changed(returning: Returning, target: Sequence[Field], made: MergeRow) -> Iterator[Assignment]:
@@ -161,17 +203,28 @@ def _changed(returning: Returning, target: Sequence[Field], made: MergeRow) -> I
         numbers = (Constant(TINYINT, str(int(operation))) for operation in operations)
         return Apply(BOOLEAN, "in", (made.operation, *numbers), False)
 
-    for index, (old, new, current) in enumerate(zip(target, returning.new, returning.current, strict=True)):
+    for index, (old, new, current) in enumerate(
+        zip(target, returning.new, returning.current, strict=True)
+    ):
         if new.symbol in read:
-            value = Apply(new.type, "case", (is_one_of(Operation.INSERT, Operation.UPDATE), made.value(index)))
+            value = Apply(
+                new.type, "case", (is_one_of(Operation.INSERT, Operation.UPDATE), made.value(index))
+            )
             yield Assignment(Symbol(new.symbol, new.type), value, f"new {new.name}")
         if current.symbol in read:
             parts = (is_one_of(Operation.DELETE), Column(old.type, old.symbol), made.value(index))
             value = Apply(current.type, "case", parts)
-            yield Assignment(Symbol(current.symbol, current.type), value, f"new {current.name}, or old if deleted")
+            yield Assignment(
+                Symbol(current.symbol, current.type),
+                value,
+                f"new {current.name}, or old if deleted",
+            )
     if returning.action.symbol in read:
         symbol = Symbol(returning.action.symbol, returning.action.type)
-        words = ((is_one_of(o), Constant(VARCHAR, o.name)) for o in (Operation.INSERT, Operation.DELETE, Operation.UPDATE))
+        words = (
+            (is_one_of(o), Constant(VARCHAR, o.name))
+            for o in (Operation.INSERT, Operation.DELETE, Operation.UPDATE)
+        )
         value = Apply(VARCHAR, "case", tuple(part for pair in words for part in pair))
         yield Assignment(symbol, value, f"name of {MERGE_ROW}.operation")
     if returning.clause.symbol in read:
@@ -205,10 +258,15 @@ class MergeRow:
 
     def field(self, index: int) -> Typed:
         """Return a field."""
-        return Apply(self._types[index], "field", (Column(by_position(self._types), MERGE_ROW),), index)
+        return Apply(
+            self._types[index], "field", (Column(by_position(self._types), MERGE_ROW),), index
+        )
 
     def value(self, index: int) -> Typed:
-        """Return a table column. Fields of nested rows get their names back; pages have them by position."""
+        """Return a table column.
+
+        Fields of nested rows get their names back; pages have them by position.
+        """
         kind = self._types[index]
         nested = any(part.base == "row" for part in parts_of(kind))
         return Apply(kind, "renamed", (self.field(index),)) if nested else self.field(index)
@@ -221,4 +279,11 @@ class MergeRow:
     def on_page(self, tree: Typed) -> Typed:
         """Return an expression over fields as one over their channels."""
         columns = enumerate(map(Column, self._types, self.channels))
-        return replaced(tree, [(read, column) for index, column in columns for read in (self.value(index), self.field(index))])
+        return replaced(
+            tree,
+            [
+                (read, column)
+                for index, column in columns
+                for read in (self.value(index), self.field(index))
+            ],
+        )

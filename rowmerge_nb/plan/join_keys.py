@@ -9,7 +9,15 @@ from rowmerge_nb.spi.types import BOOLEAN
 from rowmerge_nb.sql.duckdb.duckdb_text import UnprintableError
 from rowmerge_nb.sql.duckdb.printer import PagePrinter, may_fail
 from rowmerge_nb.sql.typed.domains import conjuncts, key_column, same_values
-from rowmerge_nb.sql.typed.expressions import Apply, Column, Subquery, Typed, is_deterministic, references, walk
+from rowmerge_nb.sql.typed.expressions import (
+    Apply,
+    Column,
+    Subquery,
+    Typed,
+    is_deterministic,
+    references,
+    walk,
+)
 from rowmerge_nb.sql.typed.type_rules import is_float, is_integer
 
 if TYPE_CHECKING:
@@ -17,11 +25,24 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.types import Type
     from rowmerge_nb.sql.typed.expressions import Origin
 
-NO_KEYS: Final = "ON has no equality, without a subquery, of a value of the target with one of the source"
+NO_KEYS: Final = (
+    "ON has no equality, without a subquery, of a value of the target with one of the source"
+)
 SEVERAL_KEYS: Final = "ON joins by one key or by another, and no row goes to one task for both"
 
 _KEY_TYPES: Final = frozenset(
-    {"decimal", "varchar", "char", "varbinary", "uuid", "boolean", "date", "time", "timestamp", "timestamp with time zone"}
+    {
+        "decimal",
+        "varchar",
+        "char",
+        "varbinary",
+        "uuid",
+        "boolean",
+        "date",
+        "time",
+        "timestamp",
+        "timestamp with time zone",
+    }
 )
 
 
@@ -50,16 +71,20 @@ class PageKey:
 def page_keys(join: Join) -> tuple[PageKey, ...]:
     """Return the keys of a join on pages; none if no index can decide ON.
 
-    Keys are computed for all rows. A key that may fail is used only if ON has no other, and only for rows that meet the conditions of ON on
-    their side. Trino also computes these conditions first.
+    Keys are computed for all rows. A key that may fail is used only if ON has no other, and only
+    for rows that meet the conditions of ON on their side. Trino also computes these conditions
+    first.
     """
-    keys = [key for key in (_key(term, join) for term in conjuncts(join.predicate)) if key is not None]
+    keys = [
+        key for key in (_key(term, join) for term in conjuncts(join.predicate)) if key is not None
+    ]
     sure = tuple(key for key in keys if not key.may_fail)
     return sure or tuple(_guarded(key, join) for key in keys)
 
 
 def key_sets(join: Join) -> tuple[tuple[PageKey, ...], ...]:
-    """Return sets of keys: a pair of rows for which ON is true has equal values in at least one set.
+    """Return sets of keys: a pair of rows for which ON is true has equal values in at least one
+    set.
 
     ``t.id = s.id OR t.mail = s.mail`` has two sets. Without a set, no index can decide ON.
     """
@@ -89,8 +114,11 @@ def _key(term: Typed, join: Join) -> PageKey | None:
     return key_of(term, target, source, join.predicate.origin)
 
 
-def key_of(term: Typed, target: frozenset[str], source: frozenset[str], origin: Origin | None) -> PageKey | None:
-    """Return the key that a condition is; None if it is no equality of both sides, or pages cannot compute it.
+def key_of(
+    term: Typed, target: frozenset[str], source: frozenset[str], origin: Origin | None
+) -> PageKey | None:
+    """Return the key that a condition is; None if it is no equality of both sides, or pages cannot
+    compute it.
 
     Args:
         term: the condition.
@@ -118,11 +146,15 @@ def key_of(term: Typed, target: frozenset[str], source: frozenset[str], origin: 
             PagePrinter().text(side, condition=False)
     except UnprintableError:
         return None
-    return PageKey(term, replace(left, origin=origin), replace(right, origin=origin), nulls_meet=nulls_meet)
+    return PageKey(
+        term, replace(left, origin=origin), replace(right, origin=origin), nulls_meet=nulls_meet
+    )
 
 
 def _equality_of(term: Typed) -> Apply | None:
-    """Return the equality in ``a = b``, ``a IS NOT DISTINCT FROM b`` or ``a = b OR (a IS NULL AND b IS NULL)``."""
+    """Return the equality in ``a = b``, ``a IS NOT DISTINCT FROM b`` or ``a = b OR (a IS NULL AND b
+    IS NULL)``.
+    """
     if not isinstance(term, Apply):
         return None
     if term.name == "=" or (term.name == "distinct" and term.detail):
@@ -132,7 +164,11 @@ def _equality_of(term: Typed) -> Apply | None:
     if equality is None or len(parts) != 2:
         return None
     nulls = conjuncts(parts[0] if equality is parts[1] else parts[1])
-    values = [null.arguments[0] for null in nulls if isinstance(null, Apply) and null.name == "is null" and not null.detail]
+    values = [
+        null.arguments[0]
+        for null in nulls
+        if isinstance(null, Apply) and null.name == "is null" and not null.detail
+    ]
     is_both = len(nulls) == len(values) == 2 and any(
         values == list(pair) for pair in (equality.arguments, equality.arguments[::-1])
     )
@@ -151,7 +187,11 @@ def _is_key_type(sql_type: Type) -> bool:
     if sql_type.base in {"row", "array"}:
         return all(_is_key_type(part) for part in sql_type.parameters)
     # Beside its instant, a value may have a zone of its own.
-    return is_integer(sql_type) or is_float(sql_type) or (sql_type.base in _KEY_TYPES and not sql_type.fields)
+    return (
+        is_integer(sql_type)
+        or is_float(sql_type)
+        or (sql_type.base in _KEY_TYPES and not sql_type.fields)
+    )
 
 
 def _guarded(key: PageKey, join: Join) -> PageKey:
@@ -159,8 +199,14 @@ def _guarded(key: PageKey, join: Join) -> PageKey:
     sides = []
     for value, side in zip((key.target, key.source), join.sources, strict=True):
         own = frozenset(symbol.name for symbol in side.outputs)
-        terms = tuple(term for term in conjuncts(join.predicate) if references(term) and references(term) <= own)
-        terms = tuple(term for term in terms if not any(isinstance(part, Subquery) for part in walk(term)))
+        terms = tuple(
+            term
+            for term in conjuncts(join.predicate)
+            if references(term) and references(term) <= own
+        )
+        terms = tuple(
+            term for term in terms if not any(isinstance(part, Subquery) for part in walk(term))
+        )
         if isinstance(value, Column) or not may_fail(value) or not terms:
             sides.append(value)
             continue

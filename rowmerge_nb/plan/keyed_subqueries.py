@@ -1,7 +1,8 @@
-"""Correlated subqueries as tables of keys: computed once for all rows, then looked up in tasks by the keys of each row.
+"""Correlated subqueries as tables of keys: computed once for all rows, then looked up in tasks by
+the keys of each row.
 
-``EXISTS (SELECT 1 FROM s WHERE s.k = t.k AND s.v > 1)`` becomes the keys of ``SELECT k FROM s WHERE v > 1``. A scalar subquery has its value
-beside the keys; an aggregation is grouped by them.
+``EXISTS (SELECT 1 FROM s WHERE s.k = t.k AND s.v > 1)`` becomes the keys of ``SELECT k FROM s WHERE
+v > 1``. A scalar subquery has its value beside the keys; an aggregation is grouped by them.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ class KeyedSubquery:
     """A correlated subquery, taken apart.
 
     Args:
-        rows: the table of keys, which reads nothing of the row: a column for each key, and that of the value if it has one.
+        rows: the table of keys, which reads nothing of the row: a column for each key, and that of
+            the value if it has one.
         keys: the values of a row to look up, one for each key.
         nulls_meet: for each key, whether NULL equals NULL.
         has_value: the last column is the value; otherwise the answer is whether the keys occur.
@@ -54,8 +56,15 @@ def keyed(node: e.Subquery) -> KeyedSubquery:
     # EXISTS asks for the first row at most, whatever LIMIT says.
     is_random = not is_deterministic(replace(query, limit=None))
     if node.kind == "in" or is_random or query.keys is not None or query.having or query.offset:
-        raise UnprintableError("a correlated subquery with IN, GROUP BY, HAVING, OFFSET, or random values")
-    if any(isinstance(part, e.Variable) for whole in q.parts_of(query) if isinstance(whole, e.Typed) for part in e.walk(whole)):
+        raise UnprintableError(
+            "a correlated subquery with IN, GROUP BY, HAVING, OFFSET, or random values"
+        )
+    if any(
+        isinstance(part, e.Variable)
+        for whole in q.parts_of(query)
+        if isinstance(whole, e.Typed)
+        for part in e.walk(whole)
+    ):
         raise UnprintableError("a correlated subquery with a lambda")
     local, keys = _parted(node, query)
     columns = tuple(e.Column(key.source.type, f"$k{index}") for index, key in enumerate(keys))
@@ -69,14 +78,22 @@ def keyed(node: e.Subquery) -> KeyedSubquery:
         raise UnprintableError("EXISTS of a query whose rows do not depend on WHERE")
     rows = subquery(node.type, "keyed", selected)
     nulls_meet = tuple(key.nulls_meet for key in keys)
-    return KeyedSubquery(rows, tuple(key.target for key in keys), nulls_meet, node.kind == "scalar", default)
+    return KeyedSubquery(
+        rows, tuple(key.target for key in keys), nulls_meet, node.kind == "scalar", default
+    )
 
 
 def _parted(node: e.Subquery, query: q.Selected) -> tuple[e.Typed | None, list[PageKey]]:
     """Return the part of WHERE that reads nothing of the row, and the keys that the rest is."""
     outer = frozenset(column.symbol for column in node.outer)
     inner = (
-        frozenset(column.symbol for part in q.parts_of(query) if isinstance(part, e.Typed) for column in _columns(part)) - outer
+        frozenset(
+            column.symbol
+            for part in q.parts_of(query)
+            if isinstance(part, e.Typed)
+            for column in _columns(part)
+        )
+        - outer
     )
     local, keys = [], []
     for term in conjuncts(query.where) if query.where is not None else []:
@@ -85,27 +102,46 @@ def _parted(node: e.Subquery, query: q.Selected) -> tuple[e.Typed | None, list[P
             continue
         key = key_of(_of_row(term), outer, inner, node.origin)
         if key is None or key.may_fail:
-            raise UnprintableError("a correlated subquery whose WHERE compares more than equal keys")
+            raise UnprintableError(
+                "a correlated subquery whose WHERE compares more than equal keys"
+            )
         keys.append(key)
     if not keys:
         raise UnprintableError("a correlated subquery without equal keys in WHERE")
-    whole = local[0] if len(local) == 1 else e.Apply(query.where.type, "and", tuple(local)) if local and query.where else None
+    whole = (
+        local[0]
+        if len(local) == 1
+        else e.Apply(query.where.type, "and", tuple(local))
+        if local and query.where
+        else None
+    )
     return whole, keys
 
 
 def _with_value(
     selected: q.Selected, query: q.Selected, value: e.Typed | None, node: e.Subquery
 ) -> tuple[q.Selected, e.Typed | None]:
-    """Add the value of a scalar subquery to the keys; the second one is the value for keys that do not occur."""
-    if value is None or query.limit is not None or query.distinct or any(isinstance(p, e.Windowed) for p in e.walk(value)):
-        raise UnprintableError("a correlated subquery with several columns, DISTINCT, LIMIT or windows")
+    """Add the value of a scalar subquery to the keys; the second one is the value for keys that do
+    not occur.
+    """
+    if (
+        value is None
+        or query.limit is not None
+        or query.distinct
+        or any(isinstance(p, e.Windowed) for p in e.walk(value))
+    ):
+        raise UnprintableError(
+            "a correlated subquery with several columns, DISTINCT, LIMIT or windows"
+        )
     if e.references(value) & {column.symbol for column in node.outer}:
         raise UnprintableError("a correlated subquery whose value reads the row")
     outputs = (*selected.outputs, (e.Column(value.type, "$value"), value))
     if not node.aggregates:
         return replace(selected, outputs=outputs), None
     aggregates = [part for part in e.walk(value) if isinstance(part, e.Aggregate)]
-    unknown = next((a.name for a in aggregates if a.name not in _ZERO_OF_NO_ROWS | _NULL_OF_NO_ROWS), None)
+    unknown = next(
+        (a.name for a in aggregates if a.name not in _ZERO_OF_NO_ROWS | _NULL_OF_NO_ROWS), None
+    )
     if unknown is not None:
         raise UnprintableError(f"a correlated subquery with the aggregate {unknown}")
     default = e.replaced(value, [(part, _of_no_rows(part)) for part in aggregates])

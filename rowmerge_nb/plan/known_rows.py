@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 def known_rows(plan: PlanNode) -> dict[str, KnownRows]:
     """Return what is known of each node's rows, by the node's id.
 
-    It holds for every run on the tables as they are, unless the statement fails. Connectors are asked for sizes; nothing is read.
+    It holds for every run on the tables as they are, unless the statement fails. Connectors are
+    asked for sizes; nothing is read.
     """
     found: dict[str, KnownRows] = {}
     _visit(plan, found)
@@ -55,7 +56,9 @@ def _rows(_: PlanNode, _below: tuple[KnownRows | None, ...]) -> KnownRows | None
 
 @_rows.register
 def _(node: TableScan, _: tuple[KnownRows | None, ...]) -> KnownRows | None:
-    """Return the table's number of rows, or a bound of it; the connector may skip rows that a constraint excludes."""
+    """Return the table's number of rows, or a bound of it; the connector may skip rows that a
+    constraint excludes.
+    """
     rows = node.table.estimated_rows
     if rows is None:
         return None
@@ -101,7 +104,10 @@ def _(node: Join, below: tuple[KnownRows | None, ...]) -> KnownRows | None:
         if left is None or right is None:
             return None
         alone = not left.rows or not right.rows
-        return KnownRows(max(left.rows * right.rows, left.rows + right.rows), exact=alone and left.exact and right.exact)
+        return KnownRows(
+            max(left.rows * right.rows, left.rows + right.rows),
+            exact=alone and left.exact and right.exact,
+        )
     if right is not None and not right.rows:
         return right
     if left is None or right is None:
@@ -115,10 +121,17 @@ def _(node: MergeProcessor, below: tuple[KnownRows | None, ...]) -> KnownRows | 
     rows = below[0]
     if rows is None:
         return None
-    branches = next((inner.case.branches for inner in _down(node) if isinstance(inner, Project) and inner.case), ())
+    branches = next(
+        (inner.case.branches for inner in _down(node) if isinstance(inner, Project) and inner.case),
+        (),
+    )
     operations = {branch.operation for branch in branches}
-    splits = Operation.UPDATE in operations and node.paradigm is RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW
-    # Of an UPDATE statement every row asks for the same; the CASE of a MERGE always has an ELSE, whose rows do nothing.
+    splits = (
+        Operation.UPDATE in operations
+        and node.paradigm is RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW
+    )
+    # Of an UPDATE statement every row asks for the same; the CASE of a MERGE always has an ELSE,
+    # whose rows do nothing.
     exact = rows.exact and (operations == {Operation.UPDATE} or not rows.rows)
     return KnownRows(rows.rows * (2 if splits else 1), exact=exact)
 

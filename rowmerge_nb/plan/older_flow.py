@@ -1,6 +1,8 @@
-"""The older flow of UPDATE and DELETE: the page source of a split changes the rows that it has read.
+"""The older flow of UPDATE and DELETE: the page source of a split changes the rows that it has
+read.
 
-One object reads and changes within one task, so nothing between them may move rows: only filters, projections, a semi join with a list of
+One object reads and changes within one task, so nothing between them may move rows: only filters,
+    projections, a semi join with a list of
 values and a join with one row.
 """
 
@@ -35,7 +37,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rowmerge_nb.plan.rules import RuleSettings
-    from rowmerge_nb.sql.analyzer.analysis import DeleteAnalysis, TableBinding, TypedExpression, UpdateAnalysis
+    from rowmerge_nb.sql.analyzer.analysis import (
+        DeleteAnalysis,
+        TableBinding,
+        TypedExpression,
+        UpdateAnalysis,
+    )
     from rowmerge_nb.sql.tree.statements import Span
 
 
@@ -44,7 +51,8 @@ class UpdatablePageSourceScan(TableScan):
     """Reads a table by page sources that also change rows, one per split."""
 
     meaning: ClassVar[str] = (
-        "Reads the table, part by part (its splits), by page sources that later change the very rows which they have read; the row id is the last column."
+        "Reads the table, part by part (its splits), by page sources that later change the very"
+        " rows which they have read; the row id is the last column."
     )
 
 
@@ -58,7 +66,9 @@ class QueryJoin(PlanNode):
         symbol: the answer's symbol.
     """
 
-    meaning: ClassVar[str] = "Brings the answer of a subquery to every task, so that no row has to move."
+    meaning: ClassVar[str] = (
+        "Brings the answer of a subquery to every task, so that no row has to move."
+    )
     source: PlanNode
     query: e.Subquery
     symbol: Symbol
@@ -85,7 +95,10 @@ class _ChangeRows(PlanNode):
 class DeleteRows(_ChangeRows):
     """Hands the row ids of a page's remaining rows back to its page source."""
 
-    meaning: ClassVar[str] = "Gives the row ids of every filtered page back to the page source that read the page: delete_rows."
+    meaning: ClassVar[str] = (
+        "Gives the row ids of every filtered page back to the page source that read the page:"
+        " delete_rows."
+    )
 
     @property
     def name(self) -> str:
@@ -103,7 +116,10 @@ class UpdateRows(_ChangeRows):
         required: positions of updated columns that refuse NULL.
     """
 
-    meaning: ClassVar[str] = "Gives new values and row ids of every page back to the page source that read the page: update_rows."
+    meaning: ClassVar[str] = (
+        "Gives new values and row ids of every page back to the page source that read the page:"
+        " update_rows."
+    )
     columns: tuple[ColumnHandle, ...]
     channels: tuple[int, ...]
     required: tuple[int, ...] = ()
@@ -117,17 +133,21 @@ class UpdateRows(_ChangeRows):
 def updated_columns(analysis: UpdateAnalysis | DeleteAnalysis) -> tuple[ColumnHandle, ...]:
     """Return the columns that a statement assigns, in table order."""
     pairs = zip(analysis.target.columns, analysis.clauses[0].values, strict=True)
-    return tuple(ColumnHandle(column.name, column.type) for column, value in pairs if value is not None)
+    return tuple(
+        ColumnHandle(column.name, column.type) for column, value in pairs if value is not None
+    )
 
 
 def plan_updatable(analysis: UpdateAnalysis | DeleteAnalysis, row_id: ColumnHandle) -> Output:
     """Plan an UPDATE or DELETE.
 
     Returns:
-        Output ← TableFinish ← DeleteRows or UpdateRows ← CheckConstraints? ← Project? ← Filter? ← QueryJoin* ← UpdatablePageSourceScan.
+        Output ← TableFinish ← DeleteRows or UpdateRows ← CheckConstraints? ← Project? ← Filter? ←
+        QueryJoin* ← UpdatablePageSourceScan.
 
     Raises:
-        RowMergeError: rows would have to move between reading and writing, or an expression cannot be computed on pages.
+        RowMergeError: rows would have to move between reading and writing, or an expression cannot
+            be computed on pages.
     """
     return _Planner(analysis, row_id).plan()
 
@@ -147,19 +167,33 @@ class _Planner:
         assigned = self._assigned()
         node = self._joined(self._scan())
         if where is not None:
-            node = Filter(id=next(self.ids), outputs=node.outputs, source=node, predicate=where.tree, text=where.text)
+            node = Filter(
+                id=next(self.ids),
+                outputs=node.outputs,
+                source=node,
+                predicate=where.tree,
+                text=where.text,
+            )
         node = self._changed(node, assigned)
         rows = (Symbol("rows", BIGINT),)
         call = "finish_update" if assigned else "finish_delete"
-        finish = TableFinish(id=next(self.ids), outputs=rows, source=node, table=target.display, call=call)
+        finish = TableFinish(
+            id=next(self.ids), outputs=rows, source=node, table=target.display, call=call
+        )
         return Output(id=next(self.ids), outputs=rows, source=finish)
 
     def _scan(self) -> UpdatablePageSourceScan:
         target, where = self.analysis.target, self.analysis.where
-        names = {field.symbol: c.name for field, c in zip(self.analysis.target_fields, target.columns, strict=True)}
+        names = {
+            field.symbol: c.name
+            for field, c in zip(self.analysis.target_fields, target.columns, strict=True)
+        }
         return UpdatablePageSourceScan(
             id=next(self.ids),
-            outputs=(*(Symbol(field.symbol, field.type) for field in self.analysis.target_fields), self.row_id),
+            outputs=(
+                *(Symbol(field.symbol, field.type) for field in self.analysis.target_fields),
+                self.row_id,
+            ),
             table=target,
             columns=(*(ColumnHandle(c.name, c.type) for c in target.columns), self.handle),
             row_id=self.row_id,
@@ -169,19 +203,34 @@ class _Planner:
 
     def _assigned(self) -> list[Assignment]:
         found: list[tuple[Span, Assignment]] = []
-        for column, value in zip(self.analysis.target.columns, self.analysis.clauses[0].values, strict=True):
+        for column, value in zip(
+            self.analysis.target.columns, self.analysis.clauses[0].values, strict=True
+        ):
             if value is not None:
                 self._check(value, condition=False)
                 symbol = Symbol(f"{column.name}_new", column.type)
                 found.append((value.span, Assignment(symbol, value.tree, value.text)))
-        return [assignment for _, assignment in sorted(found, key=lambda pair: (pair[0].line, pair[0].column))]
+        return [
+            assignment
+            for _, assignment in sorted(found, key=lambda pair: (pair[0].line, pair[0].column))
+        ]
 
     def _changed(self, node: PlanNode, assigned: list[Assignment]) -> PlanNode:
-        target, outputs = self.analysis.target, (Symbol("partialrows", BIGINT), Symbol("fragment", VARBINARY))
+        target, outputs = (
+            self.analysis.target,
+            (
+                Symbol("partialrows", BIGINT),
+                Symbol("fragment", VARBINARY),
+            ),
+        )
         if not assigned:
-            return DeleteRows(id=next(self.ids), outputs=outputs, source=node, table=target, row_id=self.row_id)
+            return DeleteRows(
+                id=next(self.ids), outputs=outputs, source=node, table=target, row_id=self.row_id
+            )
         symbols = (self.row_id, *(assignment.symbol for assignment in assigned))
-        project = self._checked(Project(id=next(self.ids), outputs=symbols, source=node, assignments=tuple(assigned)))
+        project = self._checked(
+            Project(id=next(self.ids), outputs=symbols, source=node, assignments=tuple(assigned))
+        )
         columns, order = updated_columns(self.analysis), [symbol.name for symbol in symbols]
         channels = (*(order.index(f"{column.name}_new") for column in columns), 0)
         nullable = {column.name: column.nullable for column in target.columns}
@@ -193,17 +242,27 @@ class _Planner:
             row_id=self.row_id,
             columns=columns,
             channels=channels,
-            required=tuple(index for index, column in enumerate(columns) if not nullable[column.name]),
+            required=tuple(
+                index for index, column in enumerate(columns) if not nullable[column.name]
+            ),
         )
 
     def _checked(self, project: Project) -> PlanNode:
-        checks, pairs = self.analysis.checks, zip(self.analysis.target.columns, self.analysis.target_fields, strict=True)
+        checks, pairs = (
+            self.analysis.checks,
+            zip(self.analysis.target.columns, self.analysis.target_fields, strict=True),
+        )
         for check in checks:
             self._check_printable(without_refusal(check.value)[0], condition=False)
-        row = tuple((Symbol(column.name, column.type), e.Column(field.type, field.symbol)) for column, field in pairs)
+        row = tuple(
+            (Symbol(column.name, column.type), e.Column(field.type, field.symbol))
+            for column, field in pairs
+        )
         if not checks:
             return project
-        return CheckConstraints(id=next(self.ids), outputs=project.outputs, source=project, checks=checks, row=row)
+        return CheckConstraints(
+            id=next(self.ids), outputs=project.outputs, source=project, checks=checks, row=row
+        )
 
     def _joined(self, node: PlanNode) -> PlanNode:
         for index, query in enumerate(self.printer.subqueries):
@@ -229,7 +288,8 @@ class _Planner:
             self.printer.text(tree, condition=condition)
         except UnprintableError as error:
             refused = AnalysisError(
-                f"The flow 'updatable' computes on pages, where {error} is not known to mean what it means in Trino",
+                f"The flow 'updatable' computes on pages, where {error} is not known to mean what"
+                " it means in Trino",
                 code="NOT_SUPPORTED",
                 hint=MERGE_FLOW,
             )
@@ -239,7 +299,8 @@ class _Planner:
 def _moving(query: e.Subquery, expression: TypedExpression) -> RowMergeError:
     """Refuse a correlated subquery with the message of that version of Trino.
 
-    The message names the topmost node that moved rows: MarkDistinct above the join of a scalar subquery, or the aggregation of IN.
+    The message names the topmost node that moved rows: MarkDistinct above the join of a scalar
+        subquery, or the aggregation of IN.
     EXISTS and aggregates were pushed below the join if equalities correlate them.
     """
     node = "AggregationNode" if query.kind == "in" else "JoinNode"
@@ -253,20 +314,32 @@ def _moving(query: e.Subquery, expression: TypedExpression) -> RowMergeError:
 
 
 def prune_updatable_scan(plan: Output, settings: RuleSettings) -> Output:
-    """Read only the columns that expressions use, and the row id. Small tables are read whole, because their old rows are shown."""
+    """Read only the columns that expressions use, and the row id.
+
+    Small tables are read whole, because their old rows are shown.
+    """
     chain: list[PlanNode] = [plan]
     while chain[-1].sources:
         chain.append(chain[-1].sources[0])
     scan = chain[-1]
     rows = scan.table.estimated_rows if isinstance(scan, UpdatablePageSourceScan) else None
-    if not isinstance(scan, UpdatablePageSourceScan) or (rows is not None and rows <= settings.small_rows):
+    if not isinstance(scan, UpdatablePageSourceScan) or (
+        rows is not None and rows <= settings.small_rows
+    ):
         return plan
     read = {symbol for node in chain for part in node.expressions for symbol in e.references(part)}
-    kept = [i for i, symbol in enumerate(scan.outputs) if symbol == scan.row_id or symbol.name in read]
+    kept = [
+        i for i, symbol in enumerate(scan.outputs) if symbol == scan.row_id or symbol.name in read
+    ]
     dropped = {symbol for i, symbol in enumerate(scan.outputs) if i not in kept}
-    node: PlanNode = replace(scan, outputs=tuple(scan.outputs[i] for i in kept), columns=tuple(scan.columns[i] for i in kept))
+    node: PlanNode = replace(
+        scan,
+        outputs=tuple(scan.outputs[i] for i in kept),
+        columns=tuple(scan.columns[i] for i in kept),
+    )
     for above in reversed(chain[:-1]):
-        # Nodes further up have symbols of their own, and a column of the table may have the name of one of them.
+        # Nodes further up have symbols of their own, and a column of the table may have the name of
+        # one of them.
         passes = isinstance(above, Filter | QueryJoin)
         outputs = tuple(symbol for symbol in above.outputs if not passes or symbol not in dropped)
         node = replace(above, source=node, outputs=outputs)  # type: ignore[call-arg]

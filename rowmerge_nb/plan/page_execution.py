@@ -68,13 +68,17 @@ def form_of(
             return PhysicalForm(NO_KEYS)
         return PhysicalForm()
     if target is not None and source is not None and key_sets(join):
-        both = sum(_size_of(side, rows) for side, rows in zip(join.sources, (target, source), strict=True))
+        both = sum(
+            _size_of(side, rows) for side, rows in zip(join.sources, (target, source), strict=True)
+        )
         if both <= settings.one_task_bytes:
             return PhysicalForm(paged=True)
     return _in_many_tasks(join, target, source, settings)
 
 
-def _in_many_tasks(join: Join, target: int | None, source: int | None, settings: RuleSettings) -> PhysicalForm:
+def _in_many_tasks(
+    join: Join, target: int | None, source: int | None, settings: RuleSettings
+) -> PhysicalForm:
     sets = key_sets(join)
     if not sets:
         return PhysicalForm(NO_KEYS)
@@ -82,7 +86,9 @@ def _in_many_tasks(join: Join, target: int | None, source: int | None, settings:
     return PhysicalForm(SEVERAL_KEYS) if form.partitioned and len(sets) > 1 else form
 
 
-def _by_source(join: Join, target: int | None, source: int | None, settings: RuleSettings) -> PhysicalForm:
+def _by_source(
+    join: Join, target: int | None, source: int | None, settings: RuleSettings
+) -> PhysicalForm:
     if source is None:
         unknown = "nobody knows how large the source is"
         # Of few rows Spark makes few files, since it sees how few they are before it stores them.
@@ -90,21 +96,31 @@ def _by_source(join: Join, target: int | None, source: int | None, settings: Rul
         return PhysicalForm(unknown) if few else PhysicalForm(partitioned=unknown)
     read = without_mark(join.right)
     if isinstance(read, Source) and any(query.kind != "scalar" for query in subqueries(read.tree)):
-        # What Spark makes of some of them it does not know again when the stage of unmatched rows asks for the source's pieces.
-        return PhysicalForm(partitioned="the source is a query with IN or EXISTS, which is made once only so")
+        # What Spark makes of some of them it does not know again when the stage of unmatched rows
+        # asks for the source's pieces.
+        return PhysicalForm(
+            partitioned="the source is a query with IN or EXISTS, which is made once only so"
+        )
     size, most = _size_of(join.right, source), settings.source_bytes
     packed = settings.packed_bytes if most is None else min(settings.packed_bytes, most)
     if size <= packed:
         return PhysicalForm(many_tasks=True)
     if most is None or not isinstance(read, TableScan) or not read.table.is_read_by_tasks():
-        said = "not sent to every task", packed, "packed_bytes" if packed == settings.packed_bytes else "source_bytes"
+        said = (
+            "not sent to every task",
+            packed,
+            "packed_bytes" if packed == settings.packed_bytes else "source_bytes",
+        )
     elif size > most:
         said = "not read by every task", most, "source_bytes"
     else:
         return PhysicalForm(many_tasks=True)
     how, bound, name = said
     return PhysicalForm(
-        partitioned=f"the source, about {size >> 20} MiB, is {how}: that is done up to {bound >> 20} MiB ({name})"
+        partitioned=(
+            f"the source, about {size >> 20} MiB, is {how}: that is done up to {bound >> 20} MiB"
+            f" ({name})"
+        )
     )
 
 
@@ -123,7 +139,11 @@ def _size_of(side: PlanNode, rows: int) -> int:
     while isinstance(scan, Project | AssignUniqueId):
         scan = scan.source
     # Texts may be longer than they are taken to be: the size of the table says so.
-    return max(size, scan.table.data_size or 0) if isinstance(scan, TableScan) and None in widths else size
+    return (
+        max(size, scan.table.data_size or 0)
+        if isinstance(scan, TableScan) and None in widths
+        else size
+    )
 
 
 def _width(sql_type: Type) -> int | None:
@@ -140,10 +160,18 @@ def _check_printable(tree: Typed, *, condition: bool) -> None:
 
 def _check_answers(tree: Typed, most: int, answered: Callable[[Subquery], int | None]) -> None:
     for query in (part for part in walk(tree) if isinstance(part, Subquery)):
-        rows = answered(keyed(query).rows) if query.outer else answered(query) if query.kind == "in" else 1
+        rows = (
+            answered(keyed(query).rows)
+            if query.outer
+            else answered(query)
+            if query.kind == "in"
+            else 1
+        )
         if rows is None or rows > most:
             size = "of a size that nobody knows" if rows is None else f"of up to {rows:,} rows"
-            raise UnprintableError(f"a list {size}: a subquery's is sent to every task up to {most:,} rows (key_rows)")
+            raise UnprintableError(
+                f"a list {size}: a subquery's is sent to every task up to {most:,} rows (key_rows)"
+            )
 
 
 def _computed_on_pages(nodes: Sequence[PlanNode]) -> Iterator[tuple[Typed, bool]]:
@@ -163,7 +191,10 @@ def _computed_on_pages(nodes: Sequence[PlanNode]) -> Iterator[tuple[Typed, bool]
                 yield from ((without_refusal(value)[0], False) for value in branch.expressions)
     returned = returned_on_pages(nodes)
     if returned is not None:
-        yield from ((tree, False) for tree in (*(assignment.value for assignment in returned.known), *returned.values))
+        yield from (
+            (tree, False)
+            for tree in (*(assignment.value for assignment in returned.known), *returned.values)
+        )
 
 
 def without_refusal(value: Typed) -> tuple[Typed, tuple[str, str] | None]:

@@ -1,6 +1,7 @@
 """Queries that DuckDB answers from the pages of one table, without Spark, and the SQL for them.
 
-The SQL is printed from the query's nodes. Whatever may mean something else in DuckDB is left to Spark.
+The SQL is printed from the query's nodes. Whatever may mean something else in DuckDB is left to
+Spark.
 """
 
 from __future__ import annotations
@@ -13,8 +14,21 @@ from rowmerge_nb.base.names import quoted
 from rowmerge_nb.plan import query_nodes as n
 from rowmerge_nb.plan.page_scan import page_scan, table_of_pages
 from rowmerge_nb.plan.plan_nodes import Filter, Join, PlanNode, Project, TableScan
-from rowmerge_nb.plan.query_planner import columns_of, conjunction, filtered, plan_query_tree, pruned, with_sources
-from rowmerge_nb.sql.duckdb.aggregates import aggregate_text, check_carried, check_grouped, check_sorted, guarded_key
+from rowmerge_nb.plan.query_planner import (
+    columns_of,
+    conjunction,
+    filtered,
+    plan_query_tree,
+    pruned,
+    with_sources,
+)
+from rowmerge_nb.sql.duckdb.aggregates import (
+    aggregate_text,
+    check_carried,
+    check_grouped,
+    check_sorted,
+    guarded_key,
+)
 from rowmerge_nb.sql.duckdb.duckdb_text import UnprintableError
 from rowmerge_nb.sql.duckdb.printer import PagePrinter
 from rowmerge_nb.sql.duckdb.ranks import ROW_NUMBER, checked_rank
@@ -77,17 +91,27 @@ def page_query(source: Source) -> PagedQuery:
     nodes = list(_chain(root))
     scan = nodes[-1]
     assert isinstance(scan, TableScan)
-    names = {symbol.name: column.name for symbol, column in zip(scan.outputs, scan.columns, strict=True)}
-    where = next((node.predicate for node in nodes if isinstance(node, Filter) and node.source is scan), None)
+    names = {
+        symbol.name: column.name for symbol, column in zip(scan.outputs, scan.columns, strict=True)
+    }
+    where = next(
+        (node.predicate for node in nodes if isinstance(node, Filter) and node.source is scan), None
+    )
     pairs = [(column, names[column.symbol]) for column in columns_of(scan)]
     pages = page_scan(source, table, pairs, None if where is None else constraint_of(where, names))
     printer = PagePrinter([symbol.name for node in nodes for symbol in node.outputs])
-    selected = ", ".join(f"{quoted(column.symbol)} AS c{index}" for index, column in enumerate(plan.columns))
+    selected = ", ".join(
+        f"{quoted(column.symbol)} AS c{index}" for index, column in enumerate(plan.columns)
+    )
     sql = f"SELECT {selected} FROM ({_Texts(printer).node(root)})"
     if printer.subqueries:
         raise UnprintableError("a subquery")
-    whole = any(isinstance(node, n.AggregateNode | n.WindowNode | n.SortNode | n.TopNNode) for node in nodes)
-    ends_early = not whole and any(isinstance(node, n.LimitNode) and not isinstance(node, n.OffsetNode) for node in nodes)
+    whole = any(
+        isinstance(node, n.AggregateNode | n.WindowNode | n.SortNode | n.TopNNode) for node in nodes
+    )
+    ends_early = not whole and any(
+        isinstance(node, n.LimitNode) and not isinstance(node, n.OffsetNode) for node in nodes
+    )
     root = _over(root, replace(scan, constraint=pages.constraint))
     return PagedQuery(root, pages, sql, q.columns_of(source.tree), dict(printer.lists), ends_early)
 
@@ -97,14 +121,19 @@ def _over(node: PlanNode, scan: TableScan) -> PlanNode:
 
 
 def _pushed(node: PlanNode, conditions: list[Typed]) -> PlanNode:
-    """Move conditions below groups, numbers, sorts and projections where that makes no difference; DuckDB's own optimizer is off.
+    """Move conditions below groups, numbers, sorts and projections where that makes no difference;
+    DuckDB's own optimizer is off.
 
     The conditions that reach the scan become its constraint.
     """
     if isinstance(node, Filter):
         return _pushed(node.source, [*conjuncts(node.predicate), *conditions])
     unchanged = _unchanged(node)
-    below = [condition for condition in conditions if references(condition) and references(condition) <= unchanged]
+    below = [
+        condition
+        for condition in conditions
+        if references(condition) and references(condition) <= unchanged
+    ]
     rest = [condition for condition in conditions if condition not in below]
     if node.sources:
         node = with_sources(node, [_pushed(node.sources[0], below), *node.sources[1:]])
@@ -114,10 +143,18 @@ def _pushed(node: PlanNode, conditions: list[Typed]) -> PlanNode:
 def _unchanged(node: PlanNode) -> frozenset[str]:
     """Return the columns of a node that a condition may as well read below it."""
     if isinstance(node, Project):
-        return frozenset(symbol.name for symbol in node.outputs) - {assignment.symbol.name for assignment in node.assignments}
+        return frozenset(symbol.name for symbol in node.outputs) - {
+            assignment.symbol.name for assignment in node.assignments
+        }
     if isinstance(node, n.SortNode):
         return frozenset(symbol.name for symbol in node.outputs)
-    keys = node.keys if isinstance(node, n.AggregateNode) else node.partition_by if isinstance(node, n.WindowNode) else ()
+    keys = (
+        node.keys
+        if isinstance(node, n.AggregateNode)
+        else node.partition_by
+        if isinstance(node, n.WindowNode)
+        else ()
+    )
     return frozenset(key.symbol for key in keys)
 
 
@@ -142,7 +179,10 @@ class _Texts:
             check_carried(symbol.type)
         match node:
             case Filter():
-                return f"{self._all_of(node.source)} WHERE {self.printer.text(node.predicate, condition=True)}"
+                return (
+                    f"{self._all_of(node.source)} WHERE"
+                    f" {self.printer.text(node.predicate, condition=True)}"
+                )
             case Project():
                 return self._projection(node)
             case n.AggregateNode():
@@ -152,7 +192,10 @@ class _Texts:
             case n.SortNode():
                 return f"{self._all_of(node.source)} ORDER BY {self._order(node.order_by)}"
             case n.TopNNode():
-                return f"{self._all_of(node.source)} ORDER BY {self._order(node.order_by)} LIMIT {node.count}"
+                return (
+                    f"{self._all_of(node.source)} ORDER BY {self._order(node.order_by)} LIMIT"
+                    f" {node.count}"
+                )
             case n.OffsetNode():
                 return f"{self._all_of(node.source)} OFFSET {node.count}"
             case n.LimitNode():
@@ -163,9 +206,13 @@ class _Texts:
         return f"SELECT * FROM ({self.node(node)})"
 
     def _projection(self, node: Project) -> str:
-        values = {assignment.symbol.name: self._value(assignment.value) for assignment in node.assignments}
+        values = {
+            assignment.symbol.name: self._value(assignment.value) for assignment in node.assignments
+        }
         names = ((symbol.name, quoted(symbol.name)) for symbol in node.outputs)
-        items = (f"{values[name]} AS {column}" if name in values else column for name, column in names)
+        items = (
+            f"{values[name]} AS {column}" if name in values else column for name, column in names
+        )
         return f"SELECT {', '.join(items)} FROM ({self.node(node.source)})"
 
     def _value(self, value: Typed) -> str:
@@ -186,24 +233,46 @@ class _Texts:
         keys = [quoted(key.symbol) for key in node.keys]
         if not node.outputs:
             raise UnprintableError("a group without a column")
-        calls = [f"{aggregate_text(call)} AS {quoted(column.symbol)}" for column, call in node.calls]
+        calls = [
+            f"{aggregate_text(call)} AS {quoted(column.symbol)}" for column, call in node.calls
+        ]
         grouped = f" GROUP BY {', '.join(keys)}" if keys else ""
-        return f"SELECT {', '.join([*keys, *calls])} FROM ({self._keyed(node.source, node.keys)}){grouped}"
+        return (
+            f"SELECT {', '.join([*keys, *calls])} FROM"
+            f" ({self._keyed(node.source, node.keys)}){grouped}"
+        )
 
     def _windows(self, node: n.WindowNode) -> str:
         names = [checked_rank(call) for _, call in node.calls]
         # Rows that are equal by the order share a rank.
-        order = [key.value for key in node.order_by if isinstance(key.value, Column)] if set(names) - {ROW_NUMBER} else []
-        parts = [f"PARTITION BY {', '.join(quoted(key.symbol) for key in node.partition_by)}"] if node.partition_by else []
+        order = (
+            [key.value for key in node.order_by if isinstance(key.value, Column)]
+            if set(names) - {ROW_NUMBER}
+            else []
+        )
+        parts = (
+            [f"PARTITION BY {', '.join(quoted(key.symbol) for key in node.partition_by)}"]
+            if node.partition_by
+            else []
+        )
         parts += [f"ORDER BY {self._order(node.order_by)}"] if node.order_by else []
         pairs = zip(node.calls, names, strict=True)
-        calls = [f"{name}() OVER ({' '.join(parts)}) AS {quoted(column.symbol)}" for (column, _), name in pairs]
-        return f"SELECT *, {', '.join(calls)} FROM ({self._keyed(node.source, (*node.partition_by, *order))})"
+        calls = [
+            f"{name}() OVER ({' '.join(parts)}) AS {quoted(column.symbol)}"
+            for (column, _), name in pairs
+        ]
+        return (
+            f"SELECT *, {', '.join(calls)} FROM"
+            f" ({self._keyed(node.source, (*node.partition_by, *order))})"
+        )
 
     def _order(self, keys: Sequence[Sort]) -> str:
         return ", ".join(map(self._key, keys))
 
     def _key(self, key: Sort) -> str:
         check_sorted(key.value.type)
-        direction, nulls = "DESC" if key.descending else "ASC", "FIRST" if key.nulls_first else "LAST"
+        direction, nulls = (
+            "DESC" if key.descending else "ASC",
+            ("FIRST" if key.nulls_first else "LAST"),
+        )
         return f"{self._value(key.value)} {direction} NULLS {nulls}"

@@ -7,10 +7,27 @@ from typing import TYPE_CHECKING
 
 from rowmerge_nb.plan.page_execution import without_refusal
 from rowmerge_nb.plan.page_scan import page_scan, table_of_pages
-from rowmerge_nb.plan.plan_nodes import AnsweredQuery, CheckConstraints, PageRows, Project, Source, Symbol
+from rowmerge_nb.plan.plan_nodes import (
+    AnsweredQuery,
+    CheckConstraints,
+    PageRows,
+    Project,
+    Source,
+    Symbol,
+)
 from rowmerge_nb.sql.duckdb.duckdb_text import UnprintableError
 from rowmerge_nb.sql.duckdb.printer import PagePrinter, is_null
-from rowmerge_nb.sql.typed.expressions import Aggregate, Apply, Column, Constant, Typed, Windowed, references, replaced, walk
+from rowmerge_nb.sql.typed.expressions import (
+    Aggregate,
+    Apply,
+    Column,
+    Constant,
+    Typed,
+    Windowed,
+    references,
+    replaced,
+    walk,
+)
 from rowmerge_nb.sql.typed.queries import Coerced, Scanned, Selected
 
 if TYPE_CHECKING:
@@ -35,7 +52,9 @@ def page_rows(nodes: Sequence[PlanNode]) -> PageRows:
     assert isinstance(source, Source | AnsweredQuery)
     if any(isinstance(node, Project) for node in nodes):
         raise UnprintableError("RETURNING")
-    for check in (check for node in nodes if isinstance(node, CheckConstraints) for check in node.checks):
+    for check in (
+        check for node in nodes if isinstance(node, CheckConstraints) for check in node.checks
+    ):
         _check_printable(without_refusal(check.value)[0], condition=False)
     if isinstance(source, AnsweredQuery):
         values = tuple(Column(symbol.type, symbol.name) for symbol in source.outputs)
@@ -69,21 +88,34 @@ def _rows_of(query: Query | None) -> _Rows:
         return _Rows(query, {column.symbol: column for column, _ in query.columns})
     if isinstance(query, Coerced):
         rows = _rows_of(query.source)
-        return replace(rows, values={column.symbol: _over(rows, value) for column, value in query.columns})
+        return replace(
+            rows, values={column.symbol: _over(rows, value) for column, value in query.columns}
+        )
     if isinstance(query, Selected) and _is_plain(query):
         rows = _rows_of(query.source)
         if query.where is not None and rows.where is not None:
             raise UnprintableError("two conditions, one on the rows of the other")
         where = rows.where if query.where is None else _over(rows, query.where, condition=True)
-        return replace(rows, values={column.symbol: _over(rows, value) for column, value in query.outputs}, where=where)
+        return replace(
+            rows,
+            values={column.symbol: _over(rows, value) for column, value in query.outputs},
+            where=where,
+        )
     raise UnprintableError("more than conditions and values of one table")
 
 
 def _is_plain(query: Selected) -> bool:
     """Return whether each output row is made of one input row alone."""
-    grouped = query.keys is not None or query.sets is not None or query.having is not None or query.distinct
+    grouped = (
+        query.keys is not None
+        or query.sets is not None
+        or query.having is not None
+        or query.distinct
+    )
     cut = query.order_by or query.limit is not None or query.offset
-    return not grouped and not cut and not any(_is_of_many_rows(value) for _, value in query.outputs)
+    return (
+        not grouped and not cut and not any(_is_of_many_rows(value) for _, value in query.outputs)
+    )
 
 
 def _is_of_many_rows(value: Typed) -> bool:

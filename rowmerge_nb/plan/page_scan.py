@@ -27,7 +27,9 @@ def table_of_pages(source: Source) -> TableBinding:
     tables = [table for table in source.tables if table.view in views]
     if len(tables) != 1 or len(views) != 1:
         raise UnprintableError(
-            "a query that reads no table" if not tables else f"a query with {plural(len(views), 'scan')} of tables"
+            "a query that reads no table"
+            if not tables
+            else f"a query with {plural(len(views), 'scan')} of tables"
         )
     [table] = tables
     if table.rows is not None:
@@ -38,14 +40,18 @@ def table_of_pages(source: Source) -> TableBinding:
 
 
 def page_scan(
-    source: Source, table: TableBinding, columns: Iterable[tuple[Column, str]], constraint: Constraint | None = None
+    source: Source,
+    table: TableBinding,
+    columns: Iterable[tuple[Column, str]],
+    constraint: Constraint | None = None,
 ) -> TableScan:
     """Return the scan of the table that a query reads.
 
     Args:
         source: the query.
         table: its table.
-        columns: the columns to read, with their names in the table; without any, the first column is read to count rows.
+        columns: the columns to read, with their names in the table; without any, the first column
+            is read to count rows.
         constraint: bounds of the rows that are needed.
 
     Raises:
@@ -58,7 +64,8 @@ def page_scan(
         raise UnprintableError(f"column '{refused[0]}', whose values have no SQL type")
     return TableScan(
         id=source.id,
-        outputs=tuple(Symbol(column.symbol, column.type) for column, _ in pairs) or (Symbol("$some", table.readable[0].type),),
+        outputs=tuple(Symbol(column.symbol, column.type) for column, _ in pairs)
+        or (Symbol("$some", table.readable[0].type),),
         table=table,
         columns=tuple(handles[name] for _, name in pairs) or table.readable[:1],
         constraint=constraint or Constraint(),

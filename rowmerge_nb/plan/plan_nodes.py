@@ -1,6 +1,7 @@
 """Plan nodes: one frozen dataclass per node of Trino's plan, and the few that Spark needs.
 
-Expressions are typed trees over symbols. Beside them stands the text for readers. ``meaning`` explains a node in one sentence.
+Expressions are typed trees over symbols. Beside them stands the text for readers. ``meaning``
+explains a node in one sentence.
 """
 
 from __future__ import annotations
@@ -67,14 +68,18 @@ class TableScan(PlanNode):
     """Reads columns of a table through the connector's splits and page sources.
 
     Args:
-        columns: the connector's column of each output; the row id of a merge target is the last one.
+        columns: the connector's column of each output; the row id of a merge target is the last
+            one.
         row_id: the symbol of the row id, if it is read.
         alias: the table's alias in the statement.
         constraint: bounds of single columns; the connector may skip rows outside of them.
         carried: names of data columns that no expression reads.
     """
 
-    meaning: ClassVar[str] = "Reads the table, part by part (its splits); a merge target also gives the row id of every row."
+    meaning: ClassVar[str] = (
+        "Reads the table, part by part (its splits); a merge target also gives the row id of every"
+        " row."
+    )
     table: TableBinding
     columns: tuple[ColumnHandle, ...]
     row_id: Symbol | None = None
@@ -128,7 +133,9 @@ class Source(PlanNode):
         planned: the nodes that run; None for those of the tree.
     """
 
-    meaning: ClassVar[str] = "Runs the source query, whose nodes have Trino's names here; Spark executes it by itself."
+    meaning: ClassVar[str] = (
+        "Runs the source query, whose nodes have Trino's names here; Spark executes it by itself."
+    )
     tree: Query = field(compare=False, repr=False)
     text: str
     tables: tuple[TableBinding, ...] = ()
@@ -160,15 +167,19 @@ class Source(PlanNode):
 
 @dataclass(frozen=True, kw_only=True)
 class AnsweredQuery(TableScan):
-    """A source query that DuckDB answers before Spark's job begins. Tasks read the answer like a frame.
+    """A source query that DuckDB answers before Spark's job begins.
+
+    Tasks read the answer like a frame.
 
     Args:
         paged: the query as DuckDB computes it.
-        pages: the rows as the tasks of an INSERT compute them; None if Spark's operators store them.
+        pages: the rows as the tasks of an INSERT compute them; None if Spark's operators store
+            them.
     """
 
     meaning: ClassVar[str] = (
-        "Runs the source query, whose nodes have Trino's names here; DuckDB executes it on the pages of its one table, and tasks read the rows."
+        "Runs the source query, whose nodes have Trino's names here; DuckDB executes it on the"
+        " pages of its one table, and tasks read the rows."
     )
     query: Source
     paged: PagedQuery = field(compare=False, repr=False)
@@ -184,7 +195,10 @@ class AnsweredQuery(TableScan):
 class AssignUniqueId(PlanNode):
     """Numbers the target rows (design documents, "Detecting duplicate matching target rows")."""
 
-    meaning: ClassVar[str] = "Numbers the target rows, so that two matches of one row can be told from matches of two rows."
+    meaning: ClassVar[str] = (
+        "Numbers the target rows, so that two matches of one row can be told from matches of two"
+        " rows."
+    )
     source: PlanNode
     symbol: Symbol
 
@@ -242,7 +256,10 @@ class CaseBranch:
 
 @dataclass(frozen=True)
 class SearchedCase:
-    """The CASE that builds the merge row, ELSE last. That of an UPDATE statement has one branch without a condition."""
+    """The CASE that builds the merge row, ELSE last.
+
+    That of an UPDATE statement has one branch without a condition.
+    """
 
     symbol: Symbol
     branches: tuple[CaseBranch, ...]
@@ -270,7 +287,12 @@ class Project(PlanNode):
     def expressions(self) -> tuple[Typed, ...]:
         """All values and conditions."""
         branches = self.case.branches if self.case is not None else ()
-        parts = (part for branch in branches for part in (branch.predicate, *branch.expressions) if part is not None)
+        parts = (
+            part
+            for branch in branches
+            for part in (branch.predicate, *branch.expressions)
+            if part is not None
+        )
         return (*(assignment.value for assignment in self.assignments), *parts)
 
 
@@ -278,7 +300,9 @@ class Project(PlanNode):
 class Filter(PlanNode):
     """Keeps the rows for which the condition is true."""
 
-    meaning: ClassVar[str] = "Keeps the rows for which the condition is true; false and NULL drop a row."
+    meaning: ClassVar[str] = (
+        "Keeps the rows for which the condition is true; false and NULL drop a row."
+    )
     source: PlanNode
     predicate: Typed
     text: str
@@ -300,7 +324,8 @@ class CheckConstraints(PlanNode):
     """
 
     meaning: ClassVar[str] = (
-        "Fails the statement if a new row breaks a CHECK constraint of the table; one that is NULL lets it pass."
+        "Fails the statement if a new row breaks a CHECK constraint of the table; one that is NULL"
+        " lets it pass."
     )
     source: PlanNode
     checks: tuple[CheckConstraint, ...]
@@ -320,14 +345,18 @@ class CheckConstraints(PlanNode):
         if self.stored is None:
             return tuple(values)
         yes = Constant(BOOLEAN, "true")
-        return tuple(Apply(BOOLEAN, "case", (self.stored, value, yes), origin=value.origin) for value in values)
+        return tuple(
+            Apply(BOOLEAN, "case", (self.stored, value, yes), origin=value.origin)
+            for value in values
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
 class DeleteProject(PlanNode):
     """Builds the page of a DELETE's writer, which needs no processor.
 
-    Its outputs are those of a `MergeProcessor`: redistribution columns as read, other columns NULL, operation 2, the row id,
+    Its outputs are those of a `MergeProcessor`: redistribution columns as read, other columns NULL,
+        operation 2, the row id,
     ``insert_from_update`` 0.
 
     Args:
@@ -335,7 +364,10 @@ class DeleteProject(PlanNode):
         kept: the symbols of the insert layout's columns.
     """
 
-    meaning: ClassVar[str] = "Gives the writer what tells a row to delete: its row id, and the columns that decide on its writer."
+    meaning: ClassVar[str] = (
+        "Gives the writer what tells a row to delete: its row id, and the columns that decide on"
+        " its writer."
+    )
     source: PlanNode
     layout: PageLayout
     columns: tuple[Symbol, ...]
@@ -365,11 +397,13 @@ class SemiJoin(PlanNode):
     Args:
         filtering_source: the source side, read for its keys.
         keys: pairs of expressions (target, source).
-        key_columns: pairs of key columns whose values compare by themselves. By them rows are skipped where they are read; without
-            any, Spark joins.
+        key_columns: pairs of key columns whose values compare by themselves. By them rows are
+            skipped where they are read; without any, Spark joins.
     """
 
-    meaning: ClassVar[str] = "Drops the target rows that no source row can match before they are joined."
+    meaning: ClassVar[str] = (
+        "Drops the target rows that no source row can match before they are joined."
+    )
     source: PlanNode
     filtering_source: PlanNode
     keys: tuple[tuple[Typed, Typed], ...]
@@ -388,19 +422,24 @@ class SemiJoin(PlanNode):
 
 @dataclass(frozen=True, kw_only=True)
 class Join(PlanNode):
-    """A join. That of a MERGE has the target on its left and the source on its right: RIGHT, or FULL if a clause is BY SOURCE.
+    """A join. That of a MERGE has the target on its left and the source on its right: RIGHT, or
+    FULL if a clause is BY SOURCE.
 
     Args:
         text: the ON condition as written; within a query as Trino prints it, ``""`` without one.
         equalities: pairs of expressions (left, right) that are equal if ON is true.
         key_columns: the pairs among them that are columns whose values compare by themselves.
-        distribution: ``AUTOMATIC`` (Spark decides), ``PARTITIONED`` (the source is repartitioned by its keys, so all matches of a target
-            row meet in one task), ``SINGLE`` (the source is one partition), ``REPLICATED`` (every task gets the source), ``""`` in a query.
+        distribution: ``AUTOMATIC`` (Spark decides), ``PARTITIONED`` (the source is repartitioned by
+            its keys, so all matches of a target row meet in one task), ``SINGLE`` (the source is
+            one partition), ``REPLICATED`` (every task gets the source), ``""`` in a query.
         replicate_target: every task gets the target, which is small.
         type: the rows without a partner that are kept.
     """
 
-    meaning: ClassVar[str] = "Pairs every source row with the target rows it matches; a source row without one stays, with NULLs."
+    meaning: ClassVar[str] = (
+        "Pairs every source row with the target rows it matches; a source row without one stays,"
+        " with NULLs."
+    )
     left: PlanNode
     right: PlanNode
     predicate: Typed
@@ -432,12 +471,14 @@ class MarkDistinct(PlanNode):
     """Adds ``is_distinct`` over (unique_id, case_number).
 
     Args:
-        exchange: rows are first redistributed by unique_id, unless all matches of a target row are in one task anyway.
+        exchange: rows are first redistributed by unique_id, unless all matches of a target row are
+            in one task anyway.
     """
 
     meaning: ClassVar[str] = (
-        "Marks by is_distinct = 0 the rows of a pair (unique_id, case_number) that comes more than once (in pages of era current all "
-        "but the first): one WHEN clause, or none, has a target row twice. Rows without a target row have no unique_id and are exempt."
+        "Marks by is_distinct = 0 the rows of a pair (unique_id, case_number) that comes more than"
+        " once (in pages of era current all but the first): one WHEN clause, or none, has a target"
+        " row twice. Rows without a target row have no unique_id and are exempt."
     )
     source: PlanNode
     keys: tuple[Symbol, ...]
@@ -447,9 +488,15 @@ class MarkDistinct(PlanNode):
 
 @dataclass(frozen=True, kw_only=True)
 class DuplicateCheck(PlanNode):
-    """The failing Filter of repeated matches. ``idle`` are the case numbers of DO NOTHING clauses."""
+    """The failing Filter of repeated matches.
 
-    meaning: ClassVar[str] = "Fails the statement where a target row is matched more than once in a way that the rule forbids."
+    ``idle`` are the case numbers of DO NOTHING clauses.
+    """
+
+    meaning: ClassVar[str] = (
+        "Fails the statement where a target row is matched more than once in a way that the rule"
+        " forbids."
+    )
     source: PlanNode
     rule: RepeatedMatches = RepeatedMatches.TRINO
     idle: tuple[int, ...] = ()
@@ -464,7 +511,9 @@ class DuplicateCheck(PlanNode):
 class MergeProcessor(PlanNode):
     """``transform_page``: turns merge rows into rows to store, by the connector's paradigm."""
 
-    meaning: ClassVar[str] = "Drops rows that do nothing, and gives each change the form that the connector wants."
+    meaning: ClassVar[str] = (
+        "Drops rows that do nothing, and gives each change the form that the connector wants."
+    )
     source: PlanNode
     paradigm: RowChangeParadigm
     layout: PageLayout
@@ -480,12 +529,13 @@ class MergeProcessor(PlanNode):
 
 @dataclass(frozen=True, kw_only=True)
 class Exchange(PlanNode):
-    """Sends every row to the writer of its partition or bucket (design documents, "MERGE redistribution").
+    """Sends every row to the writer of its partition or bucket (design documents, "MERGE
+    redistribution").
 
     Args:
         insert_layout: the layout of inserted rows; None spreads them evenly.
-        update_layout: the layout of deleted and updated rows, by row id; None falls back to the insert layout (documents) or
-            spreads them evenly (current era).
+        update_layout: the layout of deleted and updated rows, by row id; None falls back to the
+            insert layout (documents) or spreads them evenly (current era).
         era: decides that fall-back.
         inserts: the function of inserted rows, for readers: ``hash(address)``.
         others: that of deleted and updated rows; ``""`` if it is the insert layout's.
@@ -511,8 +561,10 @@ class PhysicalForm:
 
     Args:
         by_spark: why Spark's operators do; ``""`` if tasks do on pages.
-        many_tasks: many tasks do, each with its splits of the target and all of a MERGE's source; else one does.
-        paged: the one task of a MERGE goes through the target page by page; else it holds the whole target.
+        many_tasks: many tasks do, each with its splits of the target and all of a MERGE's source;
+            else one does.
+        paged: the one task of a MERGE goes through the target page by page; else it holds the whole
+            target.
         partitioned: why rows of both sides go to tasks by their keys; ``""`` if they do not.
     """
 
@@ -537,7 +589,10 @@ class MergeWriter(PlanNode):
         tables: the tables of the statement, those of subqueries included.
     """
 
-    meaning: ClassVar[str] = "Each writer hands its pages to a merge sink of the connector, which stores them out of sight."
+    meaning: ClassVar[str] = (
+        "Each writer hands its pages to a merge sink of the connector, which stores them out of"
+        " sight."
+    )
     source: PlanNode
     table: TableBinding
     fused: bool = False
@@ -551,10 +606,14 @@ class TableWriter(PlanNode):
 
     Args:
         layout: the connector's layout of inserted rows.
-        form: what executes the nodes below; None if the rule that decides is off or the query reads no table, and Spark does.
+        form: what executes the nodes below; None if the rule that decides is off or the query reads
+            no table, and Spark does.
     """
 
-    meaning: ClassVar[str] = "Each writer hands its pages to a page sink of the connector, which stores them out of sight."
+    meaning: ClassVar[str] = (
+        "Each writer hands its pages to a page sink of the connector, which stores them out of"
+        " sight."
+    )
     source: PlanNode
     table: str
     columns: tuple[Symbol, ...] = field(default=())
@@ -592,7 +651,8 @@ class Output(PlanNode):
 
     Args:
         names: the column names of a query's result; other statements use the symbols.
-        form: what executes a query; None for other statements, and if the rule that decides is off, and Spark does.
+        form: what executes a query; None for other statements, and if the rule that decides is off,
+            and Spark does.
         pages: the query as DuckDB computes it; None if Spark executes it.
     """
 

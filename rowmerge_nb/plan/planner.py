@@ -1,4 +1,7 @@
-"""From analysis to plan (design documents, "Overview of MERGE processing"). The connector's facts come in as `TargetFacts`."""
+"""From analysis to plan (design documents, "Overview of MERGE processing").
+
+The connector's facts come in as `TargetFacts`.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +60,13 @@ from rowmerge_nb.spi.types import BIGINT, BOOLEAN, INTEGER, TINYINT, UNKNOWN, VA
 from rowmerge_nb.sql.analyzer.analysis import MergeAnalysis
 from rowmerge_nb.sql.tree.statements import excerpt
 from rowmerge_nb.sql.typed.domains import constraint_of, domain_of_column, intersect
-from rowmerge_nb.sql.typed.expressions import Apply, Column, Constant, has_subquery, is_deterministic
+from rowmerge_nb.sql.typed.expressions import (
+    Apply,
+    Column,
+    Constant,
+    has_subquery,
+    is_deterministic,
+)
 from rowmerge_nb.sql.typed.readings import reads
 from rowmerge_nb.trace.node_records import JoinType
 
@@ -138,10 +147,19 @@ def plan_insert(
     """
     ids = _ids()
     columns = tuple(Symbol(column.name, column.type) for column in table.columns)
-    source: PlanNode = Source(id=next(ids), outputs=columns, tree=query, text=excerpt(text), tables=tables, partitions=partitions)
+    source: PlanNode = Source(
+        id=next(ids),
+        outputs=columns,
+        tree=query,
+        text=excerpt(text),
+        tables=tables,
+        partitions=partitions,
+    )
     if checks:
         row = tuple((symbol, Column(symbol.type, symbol.name)) for symbol in columns)
-        source = CheckConstraints(id=next(ids), outputs=columns, source=source, checks=checks, row=row)
+        source = CheckConstraints(
+            id=next(ids), outputs=columns, source=source, checks=checks, row=row
+        )
     if returning is not None:
         source = plan_inserted(source, returning, ids)
     if layout is not None:
@@ -155,13 +173,20 @@ def plan_insert(
             inserts=_layout_text(layout),
         )
     writer = TableWriter(
-        id=next(ids), outputs=_WRITER_OUTPUTS, source=source, table=table.display, columns=columns, layout=layout
+        id=next(ids),
+        outputs=_WRITER_OUTPUTS,
+        source=source,
+        table=table.display,
+        columns=columns,
+        layout=layout,
     )
     plan = _finish(writer, table, ids, "finish_insert")
     return plan if returning is None else replace(plan, outputs=returned_symbols(returning))
 
 
-def plan_merge(analysis: MergeAnalysis, facts: TargetFacts, *, era: Era, rule: RepeatedMatches) -> Output:
+def plan_merge(
+    analysis: MergeAnalysis, facts: TargetFacts, *, era: Era, rule: RepeatedMatches
+) -> Output:
     """Plan a MERGE as the documents describe it.
 
     Args:
@@ -171,8 +196,9 @@ def plan_merge(analysis: MergeAnalysis, facts: TargetFacts, *, era: Era, rule: R
         rule: the repeated matches that fail.
 
     Returns:
-        Output ← TableFinish ← MergeWriter ← Exchange? ← MergeProcessor ← DuplicateCheck ← MarkDistinct ←
-        Project(returning)? ← Project(case_number) ← CheckConstraints? ← Project(merge_row) ← Join(RIGHT or FULL) of target and source.
+        Output ← TableFinish ← MergeWriter ← Exchange? ← MergeProcessor ← DuplicateCheck ←
+        MarkDistinct ← Project(returning)? ← Project(case_number) ← CheckConstraints? ←
+        Project(merge_row) ← Join(RIGHT or FULL) of target and source.
     """
     return _MergePlanner(analysis, facts, era, rule).plan()
 
@@ -195,7 +221,9 @@ class RowChangePlanner:
         self.redistribution = self._redistribution()
         self.layout = PageLayout(len(self.columns), self.redistribution, era)
         control = [(PRESENT, BOOLEAN), (OPERATION, TINYINT), (CASE_NUMBER, INTEGER)]
-        self.merge_row = Symbol(MERGE_ROW, row_of([*((c.name, c.type) for c in self.columns), *control]))
+        self.merge_row = Symbol(
+            MERGE_ROW, row_of([*((c.name, c.type) for c in self.columns), *control])
+        )
 
     def _redistribution(self) -> tuple[int, ...]:
         named = self.facts.insert_layout.partition_columns if self.facts.insert_layout else ()
@@ -203,16 +231,21 @@ class RowChangePlanner:
         for name in named:
             if name not in names:
                 raise ConnectorError(
-                    f"The insert layout of '{self.analysis.target.qualified}' names column '{name}', which the table does not have",
+                    f"The insert layout of '{self.analysis.target.qualified}' names column"
+                    f" '{name}', which the table does not have",
                     code="GENERIC_INTERNAL_ERROR",
                     hint=f"The connector names columns as in its metadata: {', '.join(names)}.",
                 )
         return tuple(i for i, name in enumerate(names) if name in named)
 
     def scan(self, condition: TypedExpression | None) -> TableScan:
-        """Scan the target with its row id; the connector may skip rows for which a condition is not true."""
+        """Scan the target with its row id; the connector may skip rows for which a condition is not
+        true.
+        """
         fields, target = (*self.fields, *self.analysis.hidden), self.analysis.target
-        names = {field.symbol: column.name for field, column in zip(fields, target.readable, strict=True)}
+        names = {
+            field.symbol: column.name for field, column in zip(fields, target.readable, strict=True)
+        }
         return TableScan(
             id=next(self.ids),
             outputs=(*(Symbol(field.symbol, field.type) for field in fields), self.row_id),
@@ -224,7 +257,10 @@ class RowChangePlanner:
         )
 
     def location(self) -> tuple[tuple[Symbol, ...], tuple[Assignment, ...]]:
-        """Return the redistribution columns and ``hash``, and how ``hash`` is computed. The current era has no ``hash``."""
+        """Return the redistribution columns and ``hash``, and how ``hash`` is computed.
+
+        The current era has no ``hash``.
+        """
         layout = [self.fields[i] for i in self.redistribution]
         symbols = tuple(Symbol(field.symbol, field.type) for field in layout)
         if self.layout.before.hash is None:
@@ -237,7 +273,9 @@ class RowChangePlanner:
     def old(self, index: int) -> tuple[str, Typed]:
         """Return a column's old value, as text and as an expression."""
         field = self.fields[index]
-        return _text(self.analysis.target_alias, field.name or field.symbol), Column(field.type, field.symbol)
+        return _text(self.analysis.target_alias, field.name or field.symbol), Column(
+            field.type, field.symbol
+        )
 
     def value(self, clause: ClauseAnalysis, index: int) -> tuple[str, Typed]:
         """Return a merge row's value of a column, as text and as an expression."""
@@ -245,7 +283,8 @@ class RowChangePlanner:
         if clause.operation is Operation.NONE:
             return old if index in self.redistribution else _NULL
         if clause.operation is Operation.DELETE:
-            # The documents' DELETE row keeps only what decides the row's place; today's Trino keeps all of it.
+            # The documents' DELETE row keeps only what decides the row's place; today's Trino keeps
+            # all of it.
             return old if self.era is Era.CURRENT or index in self.redistribution else _NULL
         if value is not None:
             text, tree = value.text, value.tree
@@ -256,7 +295,9 @@ class RowChangePlanner:
         if not column.nullable:
             message = f"NULL value not allowed for NOT NULL column: {column.name}"
             failure = Apply(tree.type, "fail", (), (self.null_code, message))
-            tree = Apply(tree.type, "coalesce", (tree, failure), origin=tree.origin or clause.origin)
+            tree = Apply(
+                tree.type, "coalesce", (tree, failure), origin=tree.origin or clause.origin
+            )
             text = f"COALESCE({text}, fail('{message}'))"
         return text, tree
 
@@ -266,9 +307,23 @@ class RowChangePlanner:
         if not checks or not any(clause.operation in STORING for clause in self.analysis.clauses):
             return source
         made = MergeRow(source.outputs)
-        row = tuple((symbol, made.value(index)) for index, symbol in enumerate(self.table_columns()))
-        stored = Apply(BOOLEAN, "in", (made.operation, *(Constant(TINYINT, str(int(one))) for one in STORING)), False)
-        return CheckConstraints(id=next(self.ids), outputs=source.outputs, source=source, checks=checks, row=row, stored=stored)
+        row = tuple(
+            (symbol, made.value(index)) for index, symbol in enumerate(self.table_columns())
+        )
+        stored = Apply(
+            BOOLEAN,
+            "in",
+            (made.operation, *(Constant(TINYINT, str(int(one))) for one in STORING)),
+            False,
+        )
+        return CheckConstraints(
+            id=next(self.ids),
+            outputs=source.outputs,
+            source=source,
+            checks=checks,
+            row=row,
+            stored=stored,
+        )
 
     def process(self, source: PlanNode) -> MergeProcessor:
         """Put ``transform_page`` above a source of merge rows."""
@@ -289,8 +344,15 @@ class RowChangePlanner:
 
     def changes(self) -> tuple[Symbol, ...]:
         """Return the channels of rows to store."""
-        number = (Symbol(CASE_NUMBER, INTEGER),) if self.layout.after.case_number is not None else ()
-        control = (Symbol(OPERATION, TINYINT), *number, self.row_id, Symbol(INSERT_FROM_UPDATE, TINYINT))
+        number = (
+            (Symbol(CASE_NUMBER, INTEGER),) if self.layout.after.case_number is not None else ()
+        )
+        control = (
+            Symbol(OPERATION, TINYINT),
+            *number,
+            self.row_id,
+            Symbol(INSERT_FROM_UPDATE, TINYINT),
+        )
         return (*self.table_columns(), *control)
 
     def exchange(self, processor: MergeProcessor | DeleteProject) -> PlanNode:
@@ -314,7 +376,11 @@ class RowChangePlanner:
         """Put the writer above the rows to store."""
         analysis = self.analysis
         return MergeWriter(
-            id=next(self.ids), outputs=_WRITER_OUTPUTS, source=source, table=analysis.target, tables=tuple(analysis.bindings)
+            id=next(self.ids),
+            outputs=_WRITER_OUTPUTS,
+            source=source,
+            table=analysis.target,
+            tables=tuple(analysis.bindings),
         )
 
     def finish(self, writer: PlanNode) -> Output:
@@ -327,7 +393,9 @@ class RowChangePlanner:
 class _MergePlanner(RowChangePlanner):
     analysis: MergeAnalysis
 
-    def __init__(self, analysis: MergeAnalysis, facts: TargetFacts, era: Era, rule: RepeatedMatches) -> None:
+    def __init__(
+        self, analysis: MergeAnalysis, facts: TargetFacts, era: Era, rule: RepeatedMatches
+    ) -> None:
         super().__init__(analysis, facts, era)
         self.rule = rule
 
@@ -336,10 +404,17 @@ class _MergePlanner(RowChangePlanner):
         if not is_deterministic(on.tree) and not has_subquery(on.tree):
             raise ConnectorError(
                 "The ON condition may not give another value each time it is evaluated",
-                hint="Compute such a value in the source: USING (SELECT ..., random() AS r FROM ...) s.",
+                hint=(
+                    "Compute such a value in the source: USING (SELECT ..., random() AS r FROM"
+                    " ...) s."
+                ),
             ).at(self.analysis.on.span)
         source = self._source()
-        join_type = JoinType.FULL if any(clause.by_source for clause in self.analysis.clauses) else JoinType.RIGHT
+        join_type = (
+            JoinType.FULL
+            if any(clause.by_source for clause in self.analysis.clauses)
+            else JoinType.RIGHT
+        )
         if join_type is JoinType.FULL:
             source = mark_source(source, next(self.ids))
         join = Join(
@@ -358,8 +433,12 @@ class _MergePlanner(RowChangePlanner):
         if returning is not None:
             numbered = plan_returning(numbered, returning, self.fields, self.ids)
         marked = self._mark(numbered)
-        idle = tuple(clause.number for clause in self.analysis.clauses if clause.operation is Operation.NONE)
-        checked = DuplicateCheck(id=next(self.ids), outputs=marked.outputs, source=marked, rule=self.rule, idle=idle)
+        idle = tuple(
+            clause.number for clause in self.analysis.clauses if clause.operation is Operation.NONE
+        )
+        checked = DuplicateCheck(
+            id=next(self.ids), outputs=marked.outputs, source=marked, rule=self.rule, idle=idle
+        )
         plan = self.finish(self.write(self.exchange(self.process(checked))))
         return plan if returning is None else replace(plan, outputs=returned_symbols(returning))
 
@@ -368,20 +447,36 @@ class _MergePlanner(RowChangePlanner):
         scan = self.scan(None if join is JoinType.FULL else self.analysis.on)
         if join is not JoinType.FULL and scan.table.checks_reads:
             scan = replace(scan, constraint=self._with_keys(scan))
-        numbered = AssignUniqueId(id=next(self.ids), outputs=(*scan.outputs, self.unique_id), source=scan, symbol=self.unique_id)
+        numbered = AssignUniqueId(
+            id=next(self.ids),
+            outputs=(*scan.outputs, self.unique_id),
+            source=scan,
+            symbol=self.unique_id,
+        )
         present = Symbol(PRESENT, BOOLEAN)
         assignment = Assignment(present, TRUE, "true")
-        return Project(id=next(self.ids), outputs=(*numbered.outputs, present), source=numbered, assignments=(assignment,))
+        return Project(
+            id=next(self.ids),
+            outputs=(*numbered.outputs, present),
+            source=numbered,
+            assignments=(assignment,),
+        )
 
     def _with_keys(self, scan: TableScan) -> Constraint:
-        """Add constant source keys to the constraint of the target's scan, because the commit checks what is read."""
+        """Add constant source keys to the constraint of the target's scan, because the commit
+        checks what is read.
+        """
         domains = dict(scan.constraint.domains)
-        columns = {symbol.name: column for symbol, column in zip(scan.outputs, scan.columns, strict=True)}
+        columns = {
+            symbol.name: column for symbol, column in zip(scan.outputs, scan.columns, strict=True)
+        }
         for target, source in self.analysis.key_columns:
             column = columns[target]
             domain = domain_of_column(self.analysis.source.tree, source, column.type)
             if domain is not None:
-                domains[column.name] = intersect(domains[column.name], domain) if column.name in domains else domain
+                domains[column.name] = (
+                    intersect(domains[column.name], domain) if column.name in domains else domain
+                )
         return Constraint(domains)
 
     def _source(self) -> PlanNode:
@@ -392,7 +487,9 @@ class _MergePlanner(RowChangePlanner):
                 id=next(self.ids),
                 outputs=symbols,
                 table=source.binding,
-                columns=tuple(c for c in source.binding.readable if c.name not in source.binding.refused),
+                columns=tuple(
+                    c for c in source.binding.readable if c.name not in source.binding.refused
+                ),
                 alias=source.alias or "",
             )
         views = reads(source.tree).views
@@ -406,7 +503,13 @@ class _MergePlanner(RowChangePlanner):
 
     def _case(self, join: Join) -> Project:
         location, hashed = self.location()
-        outputs = (*location, self.unique_id, self.row_id, self.merge_row, *([SOURCE_MARK] if join.type is JoinType.FULL else []))
+        outputs = (
+            *location,
+            self.unique_id,
+            self.row_id,
+            self.merge_row,
+            *([SOURCE_MARK] if join.type is JoinType.FULL else []),
+        )
         return Project(
             id=next(self.ids),
             outputs=(*outputs, *passed_for(self.analysis.returning, join.outputs, outputs)),
@@ -414,7 +517,10 @@ class _MergePlanner(RowChangePlanner):
             assignments=hashed,
             case=SearchedCase(
                 self.merge_row,
-                (*(self._branch(clause, join.type) for clause in self.analysis.clauses), self._else()),
+                (
+                    *(self._branch(clause, join.type) for clause in self.analysis.clauses),
+                    self._else(),
+                ),
             ),
         )
 
@@ -438,10 +544,14 @@ class _MergePlanner(RowChangePlanner):
         )
 
     def _else(self) -> CaseBranch:
-        """Return the branch of rows without a clause: in the documents it keeps the row's location, in the current era it is NULL."""
+        """Return the branch of rows without a clause: in the documents it keeps the row's location,
+        in the current era it is NULL.
+        """
         if self.era is Era.CURRENT:
             return CaseBranch(-1, Operation.NONE, None, "ELSE", None, (), ())
-        pairs = [self.old(i) if i in self.redistribution else _NULL for i in range(len(self.columns))]
+        pairs = [
+            self.old(i) if i in self.redistribution else _NULL for i in range(len(self.columns))
+        ]
         texts, trees = tuple(text for text, _ in pairs), tuple(tree for _, tree in pairs)
         return CaseBranch(-1, Operation.NONE, None, "ELSE", None, texts, trees)
 
@@ -449,7 +559,12 @@ class _MergePlanner(RowChangePlanner):
         symbol = Symbol(CASE_NUMBER, INTEGER)
         field = MergeRow(rows.outputs).case_number
         assignment = Assignment(symbol, field, f"{MERGE_ROW}.{CASE_NUMBER}")
-        return Project(id=next(self.ids), outputs=(*rows.outputs, symbol), source=rows, assignments=(assignment,))
+        return Project(
+            id=next(self.ids),
+            outputs=(*rows.outputs, symbol),
+            source=rows,
+            assignments=(assignment,),
+        )
 
     def _mark(self, project: Project) -> MarkDistinct:
         marker = Symbol(IS_DISTINCT, TINYINT)
@@ -463,10 +578,16 @@ class _MergePlanner(RowChangePlanner):
 
 
 def _finish(
-    writer: PlanNode, table: TableBinding, ids: Iterator[str], call: str = "finish_merge", added: tuple[Symbol, ...] = ()
+    writer: PlanNode,
+    table: TableBinding,
+    ids: Iterator[str],
+    call: str = "finish_merge",
+    added: tuple[Symbol, ...] = (),
 ) -> Output:
     rows = (Symbol("rows", BIGINT),)
-    finish = TableFinish(id=next(ids), outputs=rows, source=writer, table=table.display, call=call, added=added)
+    finish = TableFinish(
+        id=next(ids), outputs=rows, source=writer, table=table.display, call=call, added=added
+    )
     return Output(id=next(ids), outputs=rows, source=finish)
 
 

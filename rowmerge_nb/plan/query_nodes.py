@@ -1,4 +1,7 @@
-"""The plan nodes that only queries have, under Trino's names. Scans, filters, projections and joins are those of `plan_nodes`."""
+"""The plan nodes that only queries have, under Trino's names.
+
+Scans, filters, projections and joins are those of `plan_nodes`.
+"""
 
 from __future__ import annotations
 
@@ -73,7 +76,10 @@ class ValuesNode(QueryPlanNode):
         if not indexes:
             return ()
         rows = self.first(SHOWN_ROWS)
-        lines = [f"({', '.join(v if isinstance(v := row[i], str) else printed(v) for i in indexes)})" for row in rows]
+        lines = [
+            f"({', '.join(v if isinstance(v := row[i], str) else printed(v) for i in indexes)})"
+            for row in rows
+        ]
         if rest := self.count - len(lines):
             lines.append(f"... {rest} more rows" if lines else f"{self.count} rows")
         return tuple(lines)
@@ -114,7 +120,9 @@ class UnnestNode(QueryPlanNode):
         type: INNER, LEFT, RIGHT or FULL; ``""`` for UNNEST alone.
     """
 
-    meaning: ClassVar[str] = "Makes a row of each element of an array, beside the columns of the array's row."
+    meaning: ClassVar[str] = (
+        "Makes a row of each element of an array, beside the columns of the array's row."
+    )
     source: PlanNode
     items: tuple[e.Column, ...]
     columns: tuple[e.Column, ...]
@@ -123,7 +131,11 @@ class UnnestNode(QueryPlanNode):
     @property
     def name(self) -> str:
         """The name with the join: ``CrossJoin Unnest``."""
-        return f"{'Cross' if self.type == 'INNER' else self.type.title()}Join Unnest" if self.type else "Unnest"
+        return (
+            f"{'Cross' if self.type == 'INNER' else self.type.title()}Join Unnest"
+            if self.type
+            else "Unnest"
+        )
 
     @property
     def expressions(self) -> tuple[e.Typed, ...]:
@@ -134,8 +146,13 @@ class UnnestNode(QueryPlanNode):
     def descriptor(self) -> tuple[tuple[str, str], ...]:
         """The columns that pass through, and the arrays."""
         own = {column.symbol for column in self.columns}
-        others = [e.Column(symbol.type, symbol.name) for symbol in self.outputs if symbol.name not in own]
-        return (*((("replicate", _typed(others)),) if others else ()), ("unnest", _typed(self.items)))
+        others = [
+            e.Column(symbol.type, symbol.name) for symbol in self.outputs if symbol.name not in own
+        ]
+        return (
+            *((("replicate", _typed(others)),) if others else ()),
+            ("unnest", _typed(self.items)),
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -217,7 +234,10 @@ class WindowNode(QueryPlanNode):
     def descriptor(self) -> tuple[tuple[str, str], ...]:
         """The window."""
         partition = (("partitionBy", names_of(self.partition_by)),) if self.partition_by else ()
-        return (*partition, *((("orderBy", printed_order(self.order_by)),) if self.order_by else ()))
+        return (
+            *partition,
+            *((("orderBy", printed_order(self.order_by)),) if self.order_by else ()),
+        )
 
     @property
     def details(self) -> tuple[str, ...]:
@@ -236,7 +256,9 @@ class ApplyNode(QueryPlanNode):
         key: the column of the query that is compared with it.
     """
 
-    meaning: ClassVar[str] = "Asks for each row whether a query has rows, or has a value among its rows."
+    meaning: ClassVar[str] = (
+        "Asks for each row whether a query has rows, or has a value among its rows."
+    )
     source: PlanNode
     query: PlanNode
     correlation: tuple[e.Column, ...]
@@ -262,7 +284,10 @@ class ApplyNode(QueryPlanNode):
     @property
     def expressions(self) -> tuple[e.Typed, ...]:
         """The columns that decide."""
-        return (*self.correlation, *(column for column in (self.value, self.key) if column is not None))
+        return (
+            *self.correlation,
+            *(column for column in (self.value, self.key) if column is not None),
+        )
 
     @property
     def descriptor(self) -> tuple[tuple[str, str], ...]:
@@ -276,7 +301,11 @@ class ApplyNode(QueryPlanNode):
         """The question; a SemiJoin has it in its criteria."""
         if self.value is None or self.key is None:
             return (f"{self.column.symbol} := EXISTS",)
-        return () if self.is_semi_join else (f"{self.column.symbol} := {self.value.symbol} IN {self.key.symbol}",)
+        return (
+            ()
+            if self.is_semi_join
+            else (f"{self.column.symbol} := {self.value.symbol} IN {self.key.symbol}",)
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -308,7 +337,9 @@ class CorrelatedJoinNode(QueryPlanNode):
 class EnforceSingleRowNode(QueryPlanNode):
     """The one row of a query; NULL without a row, an error with several."""
 
-    meaning: ClassVar[str] = "Fails if the query has several rows; makes a row of NULL if it has none."
+    meaning: ClassVar[str] = (
+        "Fails if the query has several rows; makes a row of NULL if it has none."
+    )
     source: PlanNode
 
 

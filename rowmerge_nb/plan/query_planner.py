@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from rowmerge_nb.plan import query_nodes as n
 from rowmerge_nb.plan.explained_expressions import printed
-from rowmerge_nb.plan.plan_nodes import Assignment, Filter, Join, PlanNode, Project, Symbol, TableScan
+from rowmerge_nb.plan.plan_nodes import (
+    Assignment,
+    Filter,
+    Join,
+    PlanNode,
+    Project,
+    Symbol,
+    TableScan,
+)
 from rowmerge_nb.spi.handles import ColumnHandle
 from rowmerge_nb.spi.types import BIGINT, BOOLEAN
 from rowmerge_nb.sql.functions.overloads import overloads
@@ -34,7 +42,10 @@ _WINDOW: Final = "window"
 
 @dataclass(frozen=True)
 class QueryPlan:
-    """The unpruned nodes of a query. ``columns`` are the query's columns under the symbols that they have in ``root``."""
+    """The unpruned nodes of a query.
+
+    ``columns`` are the query's columns under the symbols that they have in ``root``.
+    """
 
     root: PlanNode
     columns: tuple[e.Column, ...]
@@ -67,7 +78,13 @@ def conjunction(conditions: Sequence[e.Typed]) -> e.Typed:
 
 def filtered(node_id: str, source: PlanNode, predicate: e.Typed) -> Filter:
     """Put a Filter above a node."""
-    return Filter(id=node_id, outputs=source.outputs, source=source, predicate=predicate, text=printed(predicate))
+    return Filter(
+        id=node_id,
+        outputs=source.outputs,
+        source=source,
+        predicate=predicate,
+        text=printed(predicate),
+    )
 
 
 @dataclass
@@ -79,8 +96,12 @@ class _Step:
 class _QueryPlanner:
     def __init__(self, tree: q.Query, tables: Sequence[TableBinding], prefix: str) -> None:
         queries = [tree, *(inner.query for inner in q.subqueries(tree))]
-        typed = (part for query in queries for part in q.parts_of(query) if isinstance(part, e.Typed))
-        self._used = {part.symbol for value in typed for part in e.walk(value) if isinstance(part, e.Column)}
+        typed = (
+            part for query in queries for part in q.parts_of(query) if isinstance(part, e.Typed)
+        )
+        self._used = {
+            part.symbol for value in typed for part in e.walk(value) if isinstance(part, e.Column)
+        }
         self._tables = {table.view: table for table in tables}
         self._ids = (f"{prefix}.{number}" for number in count(1))
         self._renamed: dict[str, e.Column] = {}
@@ -96,7 +117,9 @@ class _QueryPlanner:
     def _(self, query: q.Scanned) -> PlanNode:
         table = self._tables[query.view]
         handles = {handle.name: handle for handle in table.readable}
-        columns = tuple(handles.get(name) or ColumnHandle(name, column.type) for column, name in query.columns)
+        columns = tuple(
+            handles.get(name) or ColumnHandle(name, column.type) for column, name in query.columns
+        )
         return self._node(TableScan, q.columns_of(query), table=table, columns=columns)
 
     @plan.register
@@ -123,17 +146,23 @@ class _QueryPlanner:
         pairs = [(column, self._now(_only_value(value))) for column, value in query.shared]
         return self._project(node, pairs, also=self.columns_now(query.rest)) if pairs else node
 
-    def _join(self, join_type: JoinType, left: PlanNode, right: PlanNode, condition: e.Typed | None) -> PlanNode:
+    def _join(
+        self, join_type: JoinType, left: PlanNode, right: PlanNode, condition: e.Typed | None
+    ) -> PlanNode:
         conditions = [] if condition is None else [self._now(part) for part in conjuncts(condition)]
         sides = [left, right]
         for index, part in enumerate(conditions):
             reads = {symbol for inner in _queries_of(part) for symbol in e.references(inner)}
             # A query in the condition is planned over the side whose columns it reads.
-            side = next((i for i in (0, 1) if reads <= {symbol.name for symbol in sides[i].outputs}), None)
+            side = next(
+                (i for i in (0, 1) if reads <= {symbol.name for symbol in sides[i].outputs}), None
+            )
             if side is not None:
                 sides[side], (conditions[index],) = self._subqueries(sides[side], [part])
         names = [frozenset(symbol.name for symbol in side.outputs) for side in sides]
-        equalities = tuple(pair for part in conditions if (pair := _equality(part, *names)) is not None)
+        equalities = tuple(
+            pair for part in conditions if (pair := _equality(part, *names)) is not None
+        )
         predicate = conjunction(conditions) if conditions else _TRUE
         return self._node(
             Join,
@@ -147,21 +176,41 @@ class _QueryPlanner:
             type=join_type,
         )
 
-    def _correlated(self, left: PlanNode, right: PlanNode, outer: Iterable[e.Column] | None = None) -> PlanNode:
+    def _correlated(
+        self, left: PlanNode, right: PlanNode, outer: Iterable[e.Column] | None = None
+    ) -> PlanNode:
         """Join rows with a query that reads ``outer``, or what its nodes read of them."""
-        reads = _read_by(right) if outer is None else {column.symbol for column in self.columns_now(outer)}
+        reads = (
+            _read_by(right)
+            if outer is None
+            else {column.symbol for column in self.columns_now(outer)}
+        )
         correlation = tuple(column for column in columns_of(left) if column.symbol in reads)
         outputs = (*columns_of(left), *columns_of(right))
-        return self._node(n.CorrelatedJoinNode, outputs, source=left, query=right, correlation=correlation)
+        return self._node(
+            n.CorrelatedJoinNode, outputs, source=left, query=right, correlation=correlation
+        )
 
     def _unnest(self, source: PlanNode, query: q.Unnested, join: str) -> PlanNode:
         source, items = self._subqueries(source, [self._now(item) for item in query.items])
         source, columns = self._computed(source, items)
         ordinality = query.ordinality and len(query.columns) == sum(query.groups)
-        elements = (*query.columns, *([self._new(e.Constant(BIGINT, None), "ordinality")] if ordinality else []))
-        arrays = {column.symbol for column, item in zip(columns, items, strict=True) if column is not item}
+        elements = (
+            *query.columns,
+            *([self._new(e.Constant(BIGINT, None), "ordinality")] if ordinality else []),
+        )
+        arrays = {
+            column.symbol for column, item in zip(columns, items, strict=True) if column is not item
+        }
         others = (column for column in columns_of(source) if column.symbol not in arrays)
-        return self._node(n.UnnestNode, (*others, *elements), source=source, items=columns, columns=elements, type=join)
+        return self._node(
+            n.UnnestNode,
+            (*others, *elements),
+            source=source,
+            items=columns,
+            columns=elements,
+            type=join,
+        )
 
     # -- queries --------------------------------------------------------------------------------------------------
 
@@ -170,7 +219,9 @@ class _QueryPlanner:
         node = self.plan(query.source)
         node, values = self._subqueries(node, [self._now(value) for _, value in query.columns])
         renames = all(isinstance(value, e.Column) for value in values)
-        return self._project(node, list(zip(q.columns_of(query), values, strict=True)), renames=renames)
+        return self._project(
+            node, list(zip(q.columns_of(query), values, strict=True)), renames=renames
+        )
 
     @plan.register
     def _(self, query: q.Ordered) -> PlanNode:
@@ -194,7 +245,9 @@ class _QueryPlanner:
             else:
                 parts.append(part)
                 inputs.append(columns)
-        return self._set_operation(query.operator, query.columns, parts, inputs, distinct=query.distinct)
+        return self._set_operation(
+            query.operator, query.columns, parts, inputs, distinct=query.distinct
+        )
 
     def _set_operation(
         self,
@@ -206,9 +259,18 @@ class _QueryPlanner:
         distinct: bool,
     ) -> PlanNode:
         node = self._node(
-            n.SetOperationNode, columns, operator=operator, is_all=not distinct, parts=tuple(parts), inputs=tuple(inputs)
+            n.SetOperationNode,
+            columns,
+            operator=operator,
+            is_all=not distinct,
+            parts=tuple(parts),
+            inputs=tuple(inputs),
         )
-        return self._node(n.AggregateNode, columns, source=node, keys=columns) if distinct and operator == "UNION" else node
+        return (
+            self._node(n.AggregateNode, columns, source=node, keys=columns)
+            if distinct and operator == "UNION"
+            else node
+        )
 
     @plan.register
     def _(self, query: q.Recursive) -> PlanNode:
@@ -222,7 +284,10 @@ class _QueryPlanner:
 
     @plan.register
     def _(self, query: q.Stepped) -> PlanNode:
-        """Plan a step of a recursion. The step before it, which is within its query, is planned by itself."""
+        """Plan a step of a recursion.
+
+        The step before it, which is within its query, is planned by itself.
+        """
         if not self._step.is_open:
             self._step.is_open = True
             return self.plan(query.source)
@@ -233,7 +298,9 @@ class _QueryPlanner:
 
     @plan.register
     def _(self, query: q.Failing) -> PlanNode:
-        return self._filter(self.plan(query.source), e.Apply(BOOLEAN, "fail", (), (query.code, query.message)))
+        return self._filter(
+            self.plan(query.source), e.Apply(BOOLEAN, "fail", (), (query.code, query.message))
+        )
 
     @plan.register
     def _(self, query: q.Extremes) -> PlanNode:
@@ -246,8 +313,12 @@ class _QueryPlanner:
             e.Aggregate(value.type, "max", (value,)),
         )
         calls = tuple((self._new(call), call) for call in aggregates)
-        node = self._node(n.AggregateNode, [output for output, _ in calls], source=node, keys=(), calls=calls)
-        return self._project(node, [(column, e.Apply(column.type, "row", tuple(output for output, _ in calls)))])
+        node = self._node(
+            n.AggregateNode, [output for output, _ in calls], source=node, keys=(), calls=calls
+        )
+        return self._project(
+            node, [(column, e.Apply(column.type, "row", tuple(output for output, _ in calls)))]
+        )
 
     @plan.register
     def _(self, query: q.Selected) -> PlanNode:
@@ -263,7 +334,9 @@ class _QueryPlanner:
         having = [query.having] if query.having is not None else []
         outputs = list(query.outputs)
         sorted_by = (e.replaced(key, outputs) for key in sort_values)
-        values = [self._now(value) for value in (*(value for _, value in outputs), *sorted_by, *having)]
+        values = [
+            self._now(value) for value in (*(value for _, value in outputs), *sorted_by, *having)
+        ]
         node, values = self._grouped(node, query, values)
         if having:
             node, (condition,) = self._subqueries(node, values[-1:])
@@ -279,7 +352,9 @@ class _QueryPlanner:
         order = tuple(replace(key, value=e.replaced(key.value, pairs)) for key in query.order_by)
         return self._ordered(node, order, query)
 
-    def _grouped(self, node: PlanNode, query: q.Selected, values: list[e.Typed]) -> tuple[PlanNode, list[e.Typed]]:
+    def _grouped(
+        self, node: PlanNode, query: q.Selected, values: list[e.Typed]
+    ) -> tuple[PlanNode, list[e.Typed]]:
         calls = list(dict.fromkeys(call for value in values for call in _aggregates(value)))
         if query.keys is None and not calls and query.having is None:
             return node, values
@@ -307,16 +382,26 @@ class _QueryPlanner:
         number = self._new(e.Constant(BIGINT, None), "groupid")
         by_key = {key: self._new(key, f"{key.symbol}$gid") for key in dict.fromkeys(keys)}
         others = tuple(dict.fromkeys(arguments))
-        columns = tuple(tuple(dict.fromkeys(by_key[keys[index]] for index in indexes)) for indexes in sets)
+        columns = tuple(
+            tuple(dict.fromkeys(by_key[keys[index]] for index in indexes)) for indexes in sets
+        )
         renamed = tuple((column, key) for key, column in by_key.items())
         outputs = (*by_key.values(), *others, number)
-        return self._node(n.GroupIdNode, outputs, source=node, keys=renamed, sets=columns, arguments=others), by_key, number
+        return (
+            self._node(
+                n.GroupIdNode, outputs, source=node, keys=renamed, sets=columns, arguments=others
+            ),
+            by_key,
+            number,
+        )
 
     def _windowed(self, node: PlanNode, values: list[e.Typed]) -> tuple[PlanNode, list[e.Typed]]:
         calls = list(dict.fromkeys(call for value in values for call in _windows(value)))
         if not calls:
             return node, values
-        node, below = self._subqueries(node, [value for call in calls for value in _window_values(call)])
+        node, below = self._subqueries(
+            node, [value for call in calls for value in _window_values(call)]
+        )
         node, columns = self._computed(node, below)
         rest = iter(columns)
         windows: dict[Any, list[tuple[e.Windowed, e.Windowed]]] = {}
@@ -328,11 +413,22 @@ class _QueryPlanner:
             functions = tuple((self._new(call, _function_name(call)), over) for call, over in group)
             outputs = (*columns_of(node), *(column for column, _ in functions))
             keys = tuple(key for key in partition_by if isinstance(key, e.Column))
-            node = self._node(n.WindowNode, outputs, source=node, partition_by=keys, order_by=order_by, calls=functions)
-            pairs += [(call, column) for (call, _), (column, _) in zip(group, functions, strict=True)]
+            node = self._node(
+                n.WindowNode,
+                outputs,
+                source=node,
+                partition_by=keys,
+                order_by=order_by,
+                calls=functions,
+            )
+            pairs += [
+                (call, column) for (call, _), (column, _) in zip(group, functions, strict=True)
+            ]
         return node, [e.replaced(value, pairs) for value in values]
 
-    def _ordered(self, node: PlanNode, keys: Sequence[e.Sort], query: q.Selected | q.Ordered) -> PlanNode:
+    def _ordered(
+        self, node: PlanNode, keys: Sequence[e.Sort], query: q.Selected | q.Ordered
+    ) -> PlanNode:
         keys = [key for key in keys if not isinstance(key.value, e.Constant)]
         node, columns = self._computed(node, [self._now(key.value) for key in keys])
         order = tuple(replace(key, value=column) for key, column in zip(keys, columns, strict=True))
@@ -342,22 +438,37 @@ class _QueryPlanner:
         if order and limit is not None and not query.offset:
             return self._node(n.TopNNode, outputs, source=node, count=limit, order_by=order)
         node = self._node(n.SortNode, outputs, source=node, order_by=order) if order else node
-        node = self._node(n.OffsetNode, outputs, source=node, count=query.offset) if query.offset else node
+        node = (
+            self._node(n.OffsetNode, outputs, source=node, count=query.offset)
+            if query.offset
+            else node
+        )
         return node if limit is None else self._node(n.LimitNode, outputs, source=node, count=limit)
 
-    def _with_ties(self, node: PlanNode, order: tuple[e.Sort, ...], limit: int, offset: int) -> PlanNode:
+    def _with_ties(
+        self, node: PlanNode, order: tuple[e.Sort, ...], limit: int, offset: int
+    ) -> PlanNode:
         """Plan FETCH FIRST WITH TIES: rows up to a rank, behind those of OFFSET, sorted by number."""
-        functions = [e.Apply(BIGINT, "function", (), overloads(name)[0]) for name in ("rank", "row_number")]
+        functions = [
+            e.Apply(BIGINT, "function", (), overloads(name)[0]) for name in ("rank", "row_number")
+        ]
         calls = [e.Windowed(BIGINT, function, (), order, None) for function in functions]
         rank, number = self._new(calls[0], "rank_num"), self._new(calls[1], "row_number")
-        outputs, pairs = (*columns_of(node), rank, number), tuple(zip((rank, number), calls, strict=True))
-        node = self._node(n.WindowNode, outputs, source=node, partition_by=(), order_by=order, calls=pairs)
+        outputs, pairs = (
+            (*columns_of(node), rank, number),
+            tuple(zip((rank, number), calls, strict=True)),
+        )
+        node = self._node(
+            n.WindowNode, outputs, source=node, partition_by=(), order_by=order, calls=pairs
+        )
         condition = e.Apply(BOOLEAN, "<=", (rank, e.Constant(BIGINT, str(limit + offset))))
         if offset:
             skipped = e.Apply(BOOLEAN, ">", (number, e.Constant(BIGINT, str(offset))))
             condition = e.Apply(BOOLEAN, "and", (condition, skipped))
         by_number = (e.Sort(number, descending=False, nulls_first=False),)
-        return self._node(n.SortNode, outputs, source=self._filter(node, condition), order_by=by_number)
+        return self._node(
+            n.SortNode, outputs, source=self._filter(node, condition), order_by=by_number
+        )
 
     # -- expressions ----------------------------------------------------------------------------------------------
 
@@ -366,13 +477,22 @@ class _QueryPlanner:
         return tuple(self._renamed.get(column.symbol, column) for column in columns)
 
     def _now(self, value: e.Typed) -> e.Typed:
-        columns = {part for part in e.walk(value) if isinstance(part, e.Column) and part.symbol in self._renamed}
-        pairs = [(column, replace(self._renamed[column.symbol], outer=column.outer)) for column in columns]
+        columns = {
+            part
+            for part in e.walk(value)
+            if isinstance(part, e.Column) and part.symbol in self._renamed
+        }
+        pairs = [
+            (column, replace(self._renamed[column.symbol], outer=column.outer))
+            for column in columns
+        ]
         return e.replaced(value, pairs) if pairs else value
 
     def _new(self, value: e.Typed, base: str = "") -> e.Column:
         base = base or (value.name if isinstance(value, e.Aggregate) else "expr")
-        symbol = next(name for i in count(-1) if (name := base if i < 0 else f"{base}_{i}") not in self._used)
+        symbol = next(
+            name for i in count(-1) if (name := base if i < 0 else f"{base}_{i}") not in self._used
+        )
         self._used.add(symbol)
         return e.Column(value.type, symbol)
 
@@ -393,27 +513,58 @@ class _QueryPlanner:
         assignments = []
         for column, value in pairs:
             self._renamed.pop(column.symbol, None)
-            passes = isinstance(value, e.Column) and value.symbol in below and (renames or value.symbol == column.symbol)
-            if isinstance(value, e.Column) and passes and value not in outputs and value not in also:
+            passes = (
+                isinstance(value, e.Column)
+                and value.symbol in below
+                and (renames or value.symbol == column.symbol)
+            )
+            if (
+                isinstance(value, e.Column)
+                and passes
+                and value not in outputs
+                and value not in also
+            ):
                 outputs[value] = None
                 if value.symbol != column.symbol:
                     self._renamed[column.symbol] = value
             else:
                 outputs[column] = None
-                assignments.append(Assignment(Symbol(column.symbol, column.type), value, printed(value)))
+                assignments.append(
+                    Assignment(Symbol(column.symbol, column.type), value, printed(value))
+                )
         if not assignments:
             return node
         return self._node(Project, (*outputs, *also), source=node, assignments=tuple(assignments))
 
-    def _computed(self, node: PlanNode, values: Sequence[e.Typed]) -> tuple[PlanNode, tuple[e.Column, ...]]:
-        new_columns = {value: self._new(value) for value in dict.fromkeys(values) if not isinstance(value, e.Column)}
+    def _computed(
+        self, node: PlanNode, values: Sequence[e.Typed]
+    ) -> tuple[PlanNode, tuple[e.Column, ...]]:
+        new_columns = {
+            value: self._new(value)
+            for value in dict.fromkeys(values)
+            if not isinstance(value, e.Column)
+        }
         if new_columns:
-            assignments = tuple(Assignment(Symbol(c.symbol, c.type), value, printed(value)) for value, c in new_columns.items())
-            node = self._node(Project, (*columns_of(node), *new_columns.values()), source=node, assignments=assignments)
-        return node, tuple(value if isinstance(value, e.Column) else new_columns[value] for value in values)
+            assignments = tuple(
+                Assignment(Symbol(c.symbol, c.type), value, printed(value))
+                for value, c in new_columns.items()
+            )
+            node = self._node(
+                Project,
+                (*columns_of(node), *new_columns.values()),
+                source=node,
+                assignments=assignments,
+            )
+        return node, tuple(
+            value if isinstance(value, e.Column) else new_columns[value] for value in values
+        )
 
-    def _subqueries(self, node: PlanNode, values: Sequence[e.Typed]) -> tuple[PlanNode, list[e.Typed]]:
-        """Return the node with the answers of the queries in expressions, and the expressions over these."""
+    def _subqueries(
+        self, node: PlanNode, values: Sequence[e.Typed]
+    ) -> tuple[PlanNode, list[e.Typed]]:
+        """Return the node with the answers of the queries in expressions, and the expressions over
+        these.
+        """
         pairs: list[tuple[e.Typed, e.Typed]] = []
         for query in dict.fromkeys(query for value in values for query in _queries_of(value)):
             node, answer = self._subquery(node, query)
@@ -433,17 +584,29 @@ class _QueryPlanner:
             answer = self._new(e.Constant(BOOLEAN, None))
             key = columns[0] if value is not None else None
             outputs = (*columns_of(node), answer)
-            fields = {"query": inner, "correlation": correlation, "column": answer, "value": value, "key": key}
+            fields = {
+                "query": inner,
+                "correlation": correlation,
+                "column": answer,
+                "value": value,
+                "key": key,
+            }
             return self._node(n.ApplyNode, outputs, source=node, **fields), answer
         if not query.aggregates:
             inner = self._node(n.EnforceSingleRowNode, columns_of(inner), source=inner)
-        node = self._correlated(node, inner, correlation) if correlation else self._join(JoinType.CROSS, node, inner, None)
+        node = (
+            self._correlated(node, inner, correlation)
+            if correlation
+            else self._join(JoinType.CROSS, node, inner, None)
+        )
         return node, columns[0] if len(columns) == 1 else e.Apply(query.type, "row", columns)
 
     # -- nodes ----------------------------------------------------------------------------------------------------
 
     def _node(self, node_type: type[Node], outputs: Iterable[e.Column], /, **fields: Any) -> Node:
-        return node_type(id=next(self._ids), outputs=tuple(Symbol(c.symbol, c.type) for c in outputs), **fields)
+        return node_type(
+            id=next(self._ids), outputs=tuple(Symbol(c.symbol, c.type) for c in outputs), **fields
+        )
 
     def _filter(self, node: PlanNode, predicate: e.Typed) -> Filter:
         return filtered(next(self._ids), node, predicate)
@@ -461,7 +624,12 @@ def replace_arguments(call: e.Aggregate, columns: Sequence[e.Column]) -> e.Aggre
     rest = iter(columns)
     arguments = tuple(next(rest) for _ in call.arguments)
     mask = next(rest) if call.filter is not None else None
-    return replace(call, arguments=arguments, filter=mask, order_by=tuple(replace(k, value=next(rest)) for k in call.order_by))
+    return replace(
+        call,
+        arguments=arguments,
+        filter=mask,
+        order_by=tuple(replace(k, value=next(rest)) for k in call.order_by),
+    )
 
 
 def _over_columns(call: e.Windowed, columns: Sequence[e.Column]) -> e.Windowed:
@@ -470,7 +638,10 @@ def _over_columns(call: e.Windowed, columns: Sequence[e.Column]) -> e.Windowed:
     if isinstance(function, e.Aggregate):
         function = replace_arguments(function, columns[: len(e.children(function))])
     elif isinstance(function, e.Apply):
-        function = replace(function, arguments=tuple(e.replaced(argument, pairs) for argument in function.arguments))
+        function = replace(
+            function,
+            arguments=tuple(e.replaced(argument, pairs) for argument in function.arguments),
+        )
     partition = tuple(e.replaced(key, pairs) for key in call.partition_by)
     order = tuple(replace(key, value=e.replaced(key.value, pairs)) for key in call.order_by)
     return replace(call, function=function, partition_by=partition, order_by=order)
@@ -482,7 +653,11 @@ def _window_values(call: e.Windowed) -> tuple[e.Typed, ...]:
 
 def _function_name(call: e.Windowed) -> str:
     function = call.function
-    return function.name if isinstance(function, e.Aggregate) else getattr(getattr(function, "detail", None), "name", _WINDOW)
+    return (
+        function.name
+        if isinstance(function, e.Aggregate)
+        else getattr(getattr(function, "detail", None), "name", _WINDOW)
+    )
 
 
 def _only_value(value: e.Typed) -> e.Typed:
@@ -491,7 +666,9 @@ def _only_value(value: e.Typed) -> e.Typed:
     return e.children(value)[0] if is_one else value
 
 
-def _equality(term: e.Typed, left: frozenset[str], right: frozenset[str]) -> tuple[e.Typed, e.Typed] | None:
+def _equality(
+    term: e.Typed, left: frozenset[str], right: frozenset[str]
+) -> tuple[e.Typed, e.Typed] | None:
     """Return the two sides of an equality between both inputs of a join, the left one first."""
     if not isinstance(term, e.Apply) or term.name != "=":
         return None
@@ -514,7 +691,13 @@ def _aggregates(node: e.Typed) -> Iterator[e.Aggregate]:
     if isinstance(node, e.Aggregate):
         yield node
         return
-    inner = _window_values(node) if isinstance(node, e.Windowed) else () if isinstance(node, e.Subquery) else e.children(node)
+    inner = (
+        _window_values(node)
+        if isinstance(node, e.Windowed)
+        else ()
+        if isinstance(node, e.Subquery)
+        else e.children(node)
+    )
     for child in inner:
         yield from _aggregates(child)
 
@@ -542,12 +725,16 @@ def with_sources(node: Node, sources: Iterable[PlanNode]) -> Node:
     rest = list(sources)
     if isinstance(node, n.SetOperationNode):
         return replace(node, parts=tuple(rest))
-    changes: dict[str, Any] = dict(zip((name for name in _SOURCES if hasattr(node, name)), rest, strict=True))
+    changes: dict[str, Any] = dict(
+        zip((name for name in _SOURCES if hasattr(node, name)), rest, strict=True)
+    )
     return replace(node, **changes)
 
 
 def pruned(node: PlanNode, read: set[str]) -> PlanNode:
-    """Drop unread columns from the root down; ``read`` has the symbols that nodes above read, and grows."""
+    """Drop unread columns from the root down; ``read`` has the symbols that nodes above read, and
+    grows.
+    """
     if isinstance(node, n.WindowNode):
         calls = tuple(pair for pair in node.calls if pair[0].symbol in read)
         if not calls:
@@ -557,15 +744,21 @@ def pruned(node: PlanNode, read: set[str]) -> PlanNode:
         node = replace(node, calls=tuple(pair for pair in node.calls if pair[0].symbol in read))
         read |= {key.symbol for key in node.keys}
     elif isinstance(node, Project):
-        assignments = tuple(assignment for assignment in node.assignments if assignment.symbol.name in read)
+        assignments = tuple(
+            assignment for assignment in node.assignments if assignment.symbol.name in read
+        )
         if not assignments and node.assignments:
             return pruned(node.source, read)
         node = replace(node, assignments=assignments)
     elif isinstance(node, TableScan):
         pairs = zip(node.columns, node.outputs, strict=True)
-        node = replace(node, columns=tuple(column for column, symbol in pairs if symbol.name in read))
+        node = replace(
+            node, columns=tuple(column for column, symbol in pairs if symbol.name in read)
+        )
     if not isinstance(node, n.SetOperationNode):
-        node = replace(node, outputs=tuple(symbol for symbol in node.outputs if symbol.name in read))
+        node = replace(
+            node, outputs=tuple(symbol for symbol in node.outputs if symbol.name in read)
+        )
     read |= {symbol for part in node.expressions for symbol in e.references(part)}
     sources = [pruned(source, read) for source in node.sources]
     return with_sources(node, sources) if sources else node

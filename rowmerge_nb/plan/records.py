@@ -62,7 +62,9 @@ Descriptor: TypeAlias = "tuple[tuple[str, str], ...]"
 
 
 def describe(
-    plan: PlanNode, would: Mapping[str, KnownRows] | None = None, counted: Mapping[str, int] | None = None
+    plan: PlanNode,
+    would: Mapping[str, KnownRows] | None = None,
+    counted: Mapping[str, int] | None = None,
 ) -> tuple[NodeRecord, ...]:
     """Return the records of a plan, the root first, depth first.
 
@@ -72,11 +74,16 @@ def describe(
         counted: rows that came out of nodes of queries, by id.
     """
     record = record_of(plan, would or {}, counted or {})
-    return (record, *(inner for source in plan.sources for inner in describe(source, would, counted)))
+    return (
+        record,
+        *(inner for source in plan.sources for inner in describe(source, would, counted)),
+    )
 
 
 def record_of(
-    plan: PlanNode, would: Mapping[str, KnownRows] | None = None, counted: Mapping[str, int] | None = None
+    plan: PlanNode,
+    would: Mapping[str, KnownRows] | None = None,
+    counted: Mapping[str, int] | None = None,
 ) -> NodeRecord:
     """Return the record of one node; see `describe`."""
     return NodeRecord(
@@ -88,7 +95,11 @@ def record_of(
         layout=tuple((symbol.name, str(symbol.type)) for symbol in plan.outputs),
         sources=tuple(source.id for source in plan.sources),
         meaning=_meaning(plan),
-        branches=tuple(map(_branch, plan.case.branches)) if isinstance(plan, Project) and plan.case else (),
+        branches=(
+            tuple(map(_branch, plan.case.branches))
+            if isinstance(plan, Project) and plan.case
+            else ()
+        ),
         facts=_facts(plan, counted or {}),
         trino=", ".join(f"{key} = {value}" if key else value for key, value in descriptor_of(plan)),
         would=(would or {}).get(plan.id),
@@ -152,7 +163,9 @@ def _(node: AssignUniqueId) -> str:
 
 @_arguments.register
 def _(node: Project) -> str:
-    return ", ".join(f"{a.symbol.name} := {a.text}" for a in node.assignments if a.symbol.name != HASH)
+    return ", ".join(
+        f"{a.symbol.name} := {a.text}" for a in node.assignments if a.symbol.name != HASH
+    )
 
 
 @_arguments.register(Filter)
@@ -179,7 +192,11 @@ def _(node: MarkDistinct) -> str:
 
 @_arguments.register
 def _(node: DuplicateCheck) -> str:
-    return "is_distinct" if node.rule == RepeatedMatches.TRINO else "at most one acting source row per target row"
+    return (
+        "is_distinct"
+        if node.rule == RepeatedMatches.TRINO
+        else "at most one acting source row per target row"
+    )
 
 
 @_arguments.register
@@ -232,7 +249,9 @@ def _(node: QueryPlanNode) -> Descriptor:
 
 @descriptor_of.register
 def _(node: Output) -> Descriptor:
-    return (("columnNames", f"[{', '.join(node.names or (symbol.name for symbol in node.outputs))}]"),)
+    return (
+        ("columnNames", f"[{', '.join(node.names or (symbol.name for symbol in node.outputs))}]"),
+    )
 
 
 @descriptor_of.register
@@ -265,7 +284,10 @@ def _(node: DuplicateCheck) -> Descriptor:
 
 @descriptor_of.register
 def _(node: CheckConstraints) -> Descriptor:
-    failing = (f"CASE WHEN COALESCE({check.text}, true) THEN true ELSE fail(CONSTRAINT_VIOLATION) END" for check in node.checks)
+    failing = (
+        f"CASE WHEN COALESCE({check.text}, true) THEN true ELSE fail(CONSTRAINT_VIOLATION) END"
+        for check in node.checks
+    )
     return (("filterPredicate", " AND ".join(failing)),)
 
 
@@ -276,7 +298,10 @@ def _(node: Filter) -> Descriptor:
 
 @descriptor_of.register
 def _(node: MarkDistinct) -> Descriptor:
-    return (("distinct", f"[{', '.join(f'{key.name}:{key.type}' for key in node.keys)}]"), ("marker", node.marker.name))
+    return (
+        ("distinct", f"[{', '.join(f'{key.name}:{key.type}' for key in node.keys)}]"),
+        ("marker", node.marker.name),
+    )
 
 
 @descriptor_of.register
@@ -284,7 +309,10 @@ def _(node: Join) -> Descriptor:
     word = "criteria" if node.equalities else "filter"
     if not node.distribution:
         return ((word, node.text),) if node.text else ()
-    return ((word, f"({node.text})"), *((("distribution", _distribution(node)),) if _distribution(node) else ()))
+    return (
+        (word, f"({node.text})"),
+        *((("distribution", _distribution(node)),) if _distribution(node) else ()),
+    )
 
 
 @descriptor_of.register
@@ -327,15 +355,30 @@ def _details(node: PlanNode) -> tuple[str, ...]:
         return node.details
     if isinstance(node, Project):
         assigned = [f"{a.symbol.name} := {a.text}" for a in node.assignments]
-        return (*assigned, f"{node.case.symbol.name} := {_case_text(node.case)}") if node.case else tuple(assigned)
+        return (
+            (*assigned, f"{node.case.symbol.name} := {_case_text(node.case)}")
+            if node.case
+            else tuple(assigned)
+        )
     if isinstance(node, DeleteProject):
         kept = dict(zip(node.redistribution_columns, node.kept, strict=True))
-        data = [f"{c.name} := {kept[c.name].name if c.name in kept else f'null::{c.type}'}" for c in node.columns]
+        data = [
+            f"{c.name} := {kept[c.name].name if c.name in kept else f'null::{c.type}'}"
+            for c in node.columns
+        ]
         number = [f"{CASE_NUMBER} := 0"] if node.layout.after.case_number is not None else []
-        return (*data, f"{OPERATION} := {int(Operation.DELETE)}", *number, f"{INSERT_FROM_UPDATE} := 0")
+        return (
+            *data,
+            f"{OPERATION} := {int(Operation.DELETE)}",
+            *number,
+            f"{INSERT_FROM_UPDATE} := 0",
+        )
     if isinstance(node, UpdateRows):
         columns = ", ".join(column.name for column in node.columns)
-        return (f"updated columns: [{columns}]", f"column value and row id channels: {list(node.channels)}")
+        return (
+            f"updated columns: [{columns}]",
+            f"column value and row id channels: {list(node.channels)}",
+        )
     if isinstance(node, MergeProcessor):
         return (
             f"target: {node.table}",
@@ -361,14 +404,28 @@ def _details(node: PlanNode) -> tuple[str, ...]:
         return (f"Distribution: REPLICATED: every task gets all of the target; {source}",)
     if isinstance(node, MarkDistinct):
         return (
-            f"Rows are sent by {node.keys[0].name}"
-            if node.exchange
-            else "Here no rows are sent for it: every match of a target row is in one task anyway",
+            (
+                f"Rows are sent by {node.keys[0].name}"
+                if node.exchange
+                else (
+                    "Here no rows are sent for it: every match of a target row is in one task"
+                    " anyway"
+                )
+            ),
         )
     if isinstance(node, TableFinish) and node.added:
-        return (f"Adds the columns: [{', '.join(f'{column.name}:{column.type}' for column in node.added)}]",)
+        return (
+            (
+                "Adds the columns:"
+                f" [{', '.join(f'{column.name}:{column.type}' for column in node.added)}]"
+            ),
+        )
     if isinstance(node, MergeWriter):
-        below = "the Project below it" if isinstance(node.source, DeleteProject) else "the MergeProcessor"
+        below = (
+            "the Project below it"
+            if isinstance(node.source, DeleteProject)
+            else "the MergeProcessor"
+        )
         return (*((f"Runs in one pass with {below}",) if node.fused else ()), *_form(node))
     if isinstance(node, TableWriter):
         return _form(node)
@@ -383,7 +440,10 @@ def query_of(node: Source | AnsweredQuery) -> PlanNode:
 def source_executed_by(node: Source | AnsweredQuery) -> str:
     """Return the sentence that names what executes a source query."""
     if isinstance(node, AnsweredQuery):
-        return "Here DuckDB executes the query, on the pages that this process reads, before the tasks begin"
+        return (
+            "Here DuckDB executes the query, on the pages that this process reads, before the tasks"
+            " begin"
+        )
     if node.pages is not None:
         return "Here tasks execute the query, on the pages of its one table"
     reason = f": DuckDB has left it to Spark: {node.refusal}" if node.refusal else ""
@@ -391,7 +451,9 @@ def source_executed_by(node: Source | AnsweredQuery) -> str:
 
 
 def executed_by(node: Output) -> tuple[str, ...]:
-    """Return the sentence that names the engine of a query, and why it is Spark; nothing if undecided."""
+    """Return the sentence that names the engine of a query, and why it is Spark; nothing if
+    undecided.
+    """
     if node.form is None:
         return ()
     if node.form.by_spark:
@@ -406,33 +468,55 @@ def _form(node: MergeWriter | TableWriter) -> tuple[str, ...]:
     if form.by_spark:
         return (f"What is below it is executed by Spark's operators: {form.by_spark}",)
     if isinstance(node, TableWriter):
-        read = "the answer of the query" if isinstance(chain(node)[-1], AnsweredQuery) else "the query's table"
+        read = (
+            "the answer of the query"
+            if isinstance(chain(node)[-1], AnsweredQuery)
+            else "the query's table"
+        )
         return (f"What is below it runs in the tasks that read {read}, on pages",)
     if form.partitioned:
-        return (f"What is below it runs on pages, in tasks that get the rows of both sides by their keys: {form.partitioned}",)
+        return (
+            (
+                "What is below it runs on pages, in tasks that get the rows of both sides by their"
+                f" keys: {form.partitioned}"
+            ),
+        )
     reading = "the tasks that read" if form.many_tasks else "the task that reads"
     if not form.many_tasks or join_of(node) is None:
         return (f"What is below it runs in {reading} the target, on pages",)
-    rest = "; each writer takes its own of the source rows that none has matched" if isinstance(node.source, Exchange) else ""
-    return (f"What is below it runs in {reading} the target, each of which gets all of the source, on pages{rest}",)
+    rest = (
+        "; each writer takes its own of the source rows that none has matched"
+        if isinstance(node.source, Exchange)
+        else ""
+    )
+    return (
+        (
+            f"What is below it runs in {reading} the target, each of which gets all of the source,"
+            f" on pages{rest}"
+        ),
+    )
 
 
 def _case_text(case: SearchedCase) -> str:
     if case.unconditional:
         return f"ROW ({_row_text(case.branches[0])})"
     parts = [
-        f"WHEN {branch.condition} THEN ROW ({_row_text(branch)})"
-        if branch.matched is not None
-        else f"ELSE ROW ({_row_text(branch)})"
-        if branch.values
-        else "ELSE NULL"
+        (
+            f"WHEN {branch.condition} THEN ROW ({_row_text(branch)})"
+            if branch.matched is not None
+            else f"ELSE ROW ({_row_text(branch)})"
+            if branch.values
+            else "ELSE NULL"
+        )
         for branch in case.branches
     ]
     return f"CASE {' '.join(parts)} END"
 
 
 def _row_text(branch: CaseBranch) -> str:
-    return ", ".join([*branch.values, branch.present, str(int(branch.operation)), str(branch.number)])
+    return ", ".join(
+        [*branch.values, branch.present, str(int(branch.operation)), str(branch.number)]
+    )
 
 
 def _facts(node: PlanNode, counted: Mapping[str, int]) -> NodeFacts | None:
@@ -465,14 +549,31 @@ def _placed_by(layout: ConnectorTableLayout | None) -> str:
     return "hash" if layout.partitioning is None else "function"
 
 
-_QUERY_WORDS = {"in": "the values of a query", "scalar": "the one row of a query", "exists": "whether a query has rows"}
+_QUERY_WORDS = {
+    "in": "the values of a query",
+    "scalar": "the one row of a query",
+    "exists": "whether a query has rows",
+}
 _FULL_MEANING = (
-    "Pairs every source row with the target rows it matches; a row of either side without a partner stays, with NULLs."
+    "Pairs every source row with the target rows it matches; a row of either side without a partner"
+    " stays, with NULLs."
 )
-_PAGES_MEANING = "Runs the source query, whose nodes have Trino's names here; tasks compute it on the pages of its one table."
-_ANSWERED_MEANING = "Runs the query, whose nodes have Trino's names here; DuckDB executes it on the pages of its one table."
+_PAGES_MEANING = (
+    "Runs the source query, whose nodes have Trino's names here; tasks compute it on the pages of"
+    " its one table."
+)
+_ANSWERED_MEANING = (
+    "Runs the query, whose nodes have Trino's names here; DuckDB executes it on the pages of its"
+    " one table."
+)
 _DUPLICATE_PREDICATES = {
-    RepeatedMatches.TRINO: "CASE WHEN not(is_distinct) AND unique_id IS NOT NULL THEN fail(MERGE_TARGET_ROW_MULTIPLE_MATCHES) ELSE true END",
-    RepeatedMatches.STANDARD: "CASE WHEN count(case_number >= 0) OVER (unique_id) > 1 THEN fail(MERGE_TARGET_ROW_MULTIPLE_MATCHES) ELSE true END",
+    RepeatedMatches.TRINO: (
+        "CASE WHEN not(is_distinct) AND unique_id IS NOT NULL THEN"
+        " fail(MERGE_TARGET_ROW_MULTIPLE_MATCHES) ELSE true END"
+    ),
+    RepeatedMatches.STANDARD: (
+        "CASE WHEN count(case_number >= 0) OVER (unique_id) > 1 THEN"
+        " fail(MERGE_TARGET_ROW_MULTIPLE_MATCHES) ELSE true END"
+    ),
     RepeatedMatches.NONE: "true",
 }

@@ -1,7 +1,9 @@
-"""Rewrites that make a plan fast: functions plan → plan, each visible in the drawn plan and switched off by name.
+"""Rewrites that make a plan fast: functions plan → plan, each visible in the drawn plan and
+switched off by name.
 
-None changes a statement's meaning. Finding duplicates depends on `co_locate_matches`: it drops MarkDistinct's exchange only if all matches
-of a target row meet in one task, whatever Spark's adaptive execution does.
+None changes a statement's meaning. Finding duplicates depends on `co_locate_matches`: it drops
+MarkDistinct's exchange only if all matches of a target row meet in one task, whatever Spark's
+adaptive execution does.
 """
 
 from __future__ import annotations
@@ -52,15 +54,18 @@ class RuleSettings:
 
     Args:
         small_rows: a table of up to this many rows is sent whole to every task, or read in one.
-        key_rows: a source of up to this many rows sends its join keys to all tasks, to prune the target.
+        key_rows: a source of up to this many rows sends its join keys to all tasks, to prune the
+            target.
         off: names of rules that are not applied.
         few_tasks_rows: up to this many rows Spark's operators change in few tasks.
-        source_bytes: a source of up to this many bytes is read by every task that reads the target, if each can; None for an eighth of the
-            machine's memory, shared by concurrent tasks. Larger sources make both sides travel by their keys.
-        packed_bytes: a source of up to this many bytes that one task must read is sent to these tasks; at most ``source_bytes``.
+        source_bytes: a source of up to this many bytes is read by every task that reads the target,
+            if each can; None for an eighth of the machine's memory, shared by concurrent tasks.
+            Larger sources make both sides travel by their keys.
+        packed_bytes: a source of up to this many bytes that one task must read is sent to these
+            tasks; at most ``source_bytes``.
         one_task_bytes: one task does a MERGE whose tables together have up to this many bytes.
-        remote_executors: Spark's executors may run on other machines, so DuckDB does not answer queries here. Detected for sessions that
-            the engine has started.
+        remote_executors: Spark's executors may run on other machines, so DuckDB does not answer
+            queries here. Detected for sessions that the engine has started.
 
     Raises:
         RowMergeError: INVALID_ARGUMENTS for an invalid size.
@@ -85,8 +90,15 @@ class RuleSettings:
         for size in ("small_rows", "key_rows", "few_tasks_rows", "packed_bytes", "one_task_bytes"):
             checked(getattr(self, size), size, _is_size, "a whole number from 0 on")
         usual = "a whole number from 0 on, or None for what the machine has room for"
-        checked(self.remote_executors, "remote_executors", lambda value: isinstance(value, bool), "True or False")
-        checked(self.source_bytes, "source_bytes", lambda size: size is None or _is_size(size), usual)
+        checked(
+            self.remote_executors,
+            "remote_executors",
+            lambda value: isinstance(value, bool),
+            "True or False",
+        )
+        checked(
+            self.source_bytes, "source_bytes", lambda size: size is None or _is_size(size), usual
+        )
 
 
 def _is_size(value: Any) -> bool:
@@ -106,7 +118,9 @@ _MOST_BOUND: Final = 10**12
 
 
 def estimated_rows(node: PlanNode) -> int | None:
-    """Return an upper bound of a node's rows, if known; of a query the smaller of `most_rows` and the bound of its tree."""
+    """Return an upper bound of a node's rows, if known; of a query the smaller of `most_rows` and
+    the bound of its tree.
+    """
     if isinstance(node, TableScan):
         return node.table.estimated_rows
     if isinstance(node, Source):
@@ -115,7 +129,8 @@ def estimated_rows(node: PlanNode) -> int | None:
 
 
 def most_rows(reads: Reads, tables: Sequence[TableBinding]) -> int | None:
-    """Return the product of the sizes of all table references, which no combination of joins and unions exceeds.
+    """Return the product of the sizes of all table references, which no combination of joins and
+    unions exceeds.
 
     None if a query makes rows of values, or the product is too large to mean anything.
     """
@@ -128,7 +143,9 @@ def most_rows(reads: Reads, tables: Sequence[TableBinding]) -> int | None:
 
 
 def smaller_bound(bound: int | None, tree: Query | None) -> int | None:
-    """Return the smaller of a bound and that of a query's tree, in which unions add rather than multiply."""
+    """Return the smaller of a bound and that of a query's tree, in which unions add rather than
+    multiply.
+    """
     of_tree = None if tree is None else row_bound(tree)
     known = [rows for rows in (bound, of_tree) if rows is not None and rows <= _MOST_BOUND]
     return min(known, default=None)
@@ -155,8 +172,13 @@ def _measured_rows(node: PlanNode) -> int | None:
 
 
 def joined_rows(join: Join) -> int | None:
-    """Return an estimate of a join's rows, assuming few matches per row: those of the sides that it keeps whole."""
-    sides = [_measured_rows(side) for side in ([join.left, join.right] if join.type is JoinType.FULL else [join.right])]
+    """Return an estimate of a join's rows, assuming few matches per row: those of the sides that it
+    keeps whole.
+    """
+    sides = [
+        _measured_rows(side)
+        for side in ([join.left, join.right] if join.type is JoinType.FULL else [join.right])
+    ]
     return None if None in sides else sum(rows for rows in sides if rows is not None)
 
 
@@ -168,14 +190,25 @@ def prune_source_columns(plan: Output, _: RuleSettings) -> Output:
     needed = read_symbols(plan)
 
     def prune(node: PlanNode) -> PlanNode:
-        if isinstance(node, Project) and isinstance(node.source, TableScan) and node.source.row_id is None:
+        if (
+            isinstance(node, Project)
+            and isinstance(node.source, TableScan)
+            and node.source.row_id is None
+        ):
             made = {assignment.symbol for assignment in node.assignments}
-            return replace(node, outputs=tuple(o for o in node.outputs if o in made or o in node.source.outputs))
+            return replace(
+                node,
+                outputs=tuple(o for o in node.outputs if o in made or o in node.source.outputs),
+            )
         if not isinstance(node, TableScan) or node.row_id is not None:
             return node
         kept = [i for i, symbol in enumerate(node.outputs) if symbol.name in needed]
         kept = kept or [0]
-        return replace(node, outputs=tuple(node.outputs[i] for i in kept), columns=tuple(node.columns[i] for i in kept))
+        return replace(
+            node,
+            outputs=tuple(node.outputs[i] for i in kept),
+            columns=tuple(node.columns[i] for i in kept),
+        )
 
     return rewritten(plan, prune)
 
@@ -187,21 +220,39 @@ def prune_target_columns(plan: Output, settings: RuleSettings) -> Output:
     """
     writer = next((node for node in chain(plan) if isinstance(node, MergeWriter)), None)
     below = chain(writer) if writer is not None else []
-    scan = next((node for node in below if isinstance(node, TableScan) and node.row_id is not None), None)
+    scan = next(
+        (node for node in below if isinstance(node, TableScan) and node.row_id is not None), None
+    )
     rows = _changing_rows(plan)
     if scan is None or (rows is not None and rows <= settings.small_rows):
         return plan
-    # What decides a row's old place goes through to the processor, whether an expression reads it or not.
-    through = {symbol for node in below if isinstance(node, Project) and node.case is not None for symbol in node.outputs}
+    # What decides a row's old place goes through to the processor, whether an expression reads it
+    # or not.
+    through = {
+        symbol
+        for node in below
+        if isinstance(node, Project) and node.case is not None
+        for symbol in node.outputs
+    }
     needed = read_symbols(plan) | {symbol.name for symbol in through}
-    dropped = {symbol for symbol in scan.outputs if symbol != scan.row_id and symbol.name not in needed}
+    dropped = {
+        symbol for symbol in scan.outputs if symbol != scan.row_id and symbol.name not in needed
+    }
 
     def prune(node: PlanNode) -> PlanNode:
         if node is scan:
             kept = [i for i, symbol in enumerate(scan.outputs) if symbol not in dropped]
-            return replace(scan, outputs=tuple(scan.outputs[i] for i in kept), columns=tuple(scan.columns[i] for i in kept))
-        if isinstance(node, Filter | AssignUniqueId | Join) or (isinstance(node, Project) and node.case is None):
-            return replace(node, outputs=tuple(symbol for symbol in node.outputs if symbol not in dropped))
+            return replace(
+                scan,
+                outputs=tuple(scan.outputs[i] for i in kept),
+                columns=tuple(scan.columns[i] for i in kept),
+            )
+        if isinstance(node, Filter | AssignUniqueId | Join) or (
+            isinstance(node, Project) and node.case is None
+        ):
+            return replace(
+                node, outputs=tuple(symbol for symbol in node.outputs if symbol not in dropped)
+            )
         return node
 
     return rewritten(plan, prune)
@@ -215,8 +266,9 @@ def _changing_rows(plan: PlanNode) -> int | None:
 def prune_target(plan: Output, settings: RuleSettings) -> Output:
     """Drop target rows without a match before they are numbered and joined.
 
-    Only if the source can be read twice and its keys are few, the target is not small, and the join is not FULL. If the commit checks
-    what was read, a small target is narrowed too by keys that are at hand.
+    Only if the source can be read twice and its keys are few, the target is not small, and the join
+    is not FULL. If the commit checks what was read, a small target is narrowed too by keys that are
+    at hand.
     """
 
     def prune(node: PlanNode) -> PlanNode:
@@ -225,7 +277,9 @@ def prune_target(plan: Output, settings: RuleSettings) -> Output:
         rows, target_rows = estimated_rows(node.right), estimated_rows(node.left)
         if rows is None or rows > settings.key_rows or not _repeatable(node.right):
             return node
-        is_small = node.replicate_target or (target_rows is not None and target_rows <= max(rows, settings.small_rows))
+        is_small = node.replicate_target or (
+            target_rows is not None and target_rows <= max(rows, settings.small_rows)
+        )
         if is_small and not _narrows_reads(node):
             return node
 
@@ -255,7 +309,10 @@ def _narrows_reads(join: Join) -> bool:
 
 
 def replicate_small_target(plan: Output, settings: RuleSettings) -> Output:
-    """Send a small target to every task, so that the join needs no exchange. Spark cannot do that in a FULL join by equality."""
+    """Send a small target to every task, so that the join needs no exchange.
+
+    Spark cannot do that in a FULL join by equality.
+    """
 
     def choose(node: PlanNode) -> PlanNode:
         if isinstance(node, Join) and not (node.type is JoinType.FULL and node.equalities):
@@ -267,26 +324,33 @@ def replicate_small_target(plan: Output, settings: RuleSettings) -> Output:
 
 
 def co_locate_matches(plan: Output, settings: RuleSettings) -> Output:
-    """Send all matches of a target row to one task by the join itself, and drop MarkDistinct's exchange.
+    """Send all matches of a target row to one task by the join itself, and drop MarkDistinct's
+    exchange.
 
-    A small source is read as one partition while every task has the whole target, or the source is repartitioned by its keys into a fixed
-    number of partitions, which adaptive execution neither splits nor reads locally.
+    A small source is read as one partition while every task has the whole target, or the source is
+    repartitioned by its keys into a fixed number of partitions, which adaptive execution neither
+    splits nor reads locally.
 
-    Under a FULL join a small source does without a replicated target: by equality, rows of both sides go to the task of their keys, which
+    Under a FULL join a small source does without a replicated target: by equality, rows of both
+        sides go to the task of their keys, which
     adaptive execution does not split; otherwise the source is sent to the target's tasks.
     """
 
     def choose(node: PlanNode) -> PlanNode:
         if isinstance(node, Join):
             rows = estimated_rows(node.right)
-            small, full = rows is not None and rows <= settings.small_rows, node.type is JoinType.FULL
+            small, full = (
+                rows is not None and rows <= settings.small_rows,
+                node.type is JoinType.FULL,
+            )
             if small and (node.replicate_target or (full and node.equalities)):
                 return replace(node, distribution="SINGLE")
             if small and full:
                 return replace(node, distribution="REPLICATED")
             return replace(node, distribution="PARTITIONED") if node.equalities else node
         if isinstance(node, MarkDistinct):
-            # Spark plans a subquery of a condition or value as a join of its own, which may send the rows anywhere.
+            # Spark plans a subquery of a condition or value as a join of its own, which may send
+            # the rows anywhere.
             join = join_of(node)
             assert join is not None
             scattered = join.distribution == "AUTOMATIC" or any(
@@ -299,9 +363,11 @@ def co_locate_matches(plan: Output, settings: RuleSettings) -> Output:
 
 
 def change_in_task(plan: Output, settings: RuleSettings) -> Output:
-    """Execute everything from the target's scan to the processor in tasks on pages, if pages can evaluate all expressions.
+    """Execute everything from the target's scan to the processor in tasks on pages, if pages can
+    evaluate all expressions.
 
-    UPDATE and DELETE of any size, and MERGE by equal columns. The tasks are those that read the target, unless they cannot have the source.
+    UPDATE and DELETE of any size, and MERGE by equal columns. The tasks are those that read the
+    target, unless they cannot have the source.
     """
     writer = next((node for node in chain(plan) if isinstance(node, MergeWriter)), None)
     if writer is None:
@@ -331,34 +397,55 @@ def change_in_task(plan: Output, settings: RuleSettings) -> Output:
 
 
 def write_where_rows_are(plan: Output, settings: RuleSettings) -> Output:
-    """Drop the writers' exchange if the connector allows it and no partitions are to be kept together.
+    """Drop the writers' exchange if the connector allows it and no partitions are to be kept
+    together.
 
-    Sending every row costs more than the few files that it saves. It stays if Spark's operators have many tasks, each with files of its own,
-    and in small statements, where it shows the placement of rows.
+    Sending every row costs more than the few files that it saves. It stays if Spark's operators
+    have many tasks, each with files of its own, and in small statements, where it shows the
+    placement of rows.
     """
     rows = _changing_rows(plan)
     small = rows is not None and rows <= settings.small_rows
     few = rows is not None and rows <= settings.few_tasks_rows
 
     def stay(node: PlanNode) -> PlanNode:
-        if not isinstance(node, MergeWriter) or not isinstance(node.source, Exchange) or not _is_dispensable(node.source):
+        if (
+            not isinstance(node, MergeWriter)
+            or not isinstance(node.source, Exchange)
+            or not _is_dispensable(node.source)
+        ):
             return node
-        many, in_task = (node.form.many_tasks, node.form.in_task) if node.form is not None else (False, False)
-        return replace(node, source=node.source.source) if many or (not small and (few or in_task)) else node
+        many, in_task = (
+            (node.form.many_tasks, node.form.in_task) if node.form is not None else (False, False)
+        )
+        return (
+            replace(node, source=node.source.source)
+            if many or (not small and (few or in_task))
+            else node
+        )
 
     return rewritten(plan, stay)
 
 
 def _is_dispensable(exchange: Exchange) -> bool:
-    layouts = [layout for layout in (exchange.insert_layout, exchange.update_layout) if layout is not None]
-    return all(layout.multiple_writers_per_partition_supported and not layout.partition_columns for layout in layouts)
+    layouts = [
+        layout for layout in (exchange.insert_layout, exchange.update_layout) if layout is not None
+    ]
+    return all(
+        layout.multiple_writers_per_partition_supported and not layout.partition_columns
+        for layout in layouts
+    )
 
 
 def fuse_processor_and_writer(plan: Output, _: RuleSettings) -> Output:
     """Run processor and writer in one pass if no exchange lies between them."""
 
     def fuse(node: PlanNode) -> PlanNode:
-        return replace(node, fused=not isinstance(node.source, Exchange)) if isinstance(node, MergeWriter) else node
+        return (
+            replace(node, fused=not isinstance(node.source, Exchange))
+            if isinstance(node, MergeWriter)
+            else node
+        )
 
     return rewritten(plan, fuse)
 
@@ -379,9 +466,12 @@ def insert_few_rows_at_once(plan: Output, settings: RuleSettings) -> Output:
 def answer_source(plan: Output, settings: RuleSettings) -> Output:
     """Let DuckDB answer the source query of a MERGE or INSERT before the tasks begin.
 
-    Queries of only conditions and values are left to the tasks. So is an INSERT that Spark stores row by row.
+    Queries of only conditions and values are left to the tasks. So is an INSERT that Spark stores
+    row by row.
     """
-    writer = next((node for node in chain(plan) if isinstance(node, MergeWriter | TableWriter)), None)
+    writer = next(
+        (node for node in chain(plan) if isinstance(node, MergeWriter | TableWriter)), None
+    )
     inserts = isinstance(writer, TableWriter)
     below = writer if inserts or writer is None else join_of(writer)
     source = None if below is None else chain(below)[-1]
@@ -413,7 +503,9 @@ def insert_on_pages(plan: Output, _: RuleSettings) -> Output:
     """
     writer = next((node for node in chain(plan) if isinstance(node, TableWriter)), None)
     source = chain(writer)[-1] if writer is not None else None
-    if writer is None or not (isinstance(source, AnsweredQuery) or (isinstance(source, Source) and reads_table(source))):
+    if writer is None or not (
+        isinstance(source, AnsweredQuery) or (isinstance(source, Source) and reads_table(source))
+    ):
         return plan
     try:
         pages, form = page_rows(chain(writer)[1:]), PhysicalForm()
@@ -429,10 +521,18 @@ def insert_on_pages(plan: Output, _: RuleSettings) -> Output:
 
 
 def source_on_pages(plan: Output, _: RuleSettings) -> Output:
-    """Compute the query of a MERGE in the tasks that join it, if they have the whole source and pages can evaluate it."""
+    """Compute the query of a MERGE in the tasks that join it, if they have the whole source and
+    pages can evaluate it.
+    """
     writer = next((node for node in chain(plan) if isinstance(node, MergeWriter)), None)
     join = join_of(writer) if writer is not None else None
-    if writer is None or join is None or writer.form is None or not writer.form.in_task or writer.form.partitioned:
+    if (
+        writer is None
+        or join is None
+        or writer.form is None
+        or not writer.form.in_task
+        or writer.form.partitioned
+    ):
         return plan
     source = without_mark(join.right)
     if not isinstance(source, Source) or not reads_table(source):
@@ -453,7 +553,10 @@ def query_on_pages(plan: Output, settings: RuleSettings) -> Output:
     try:
         if settings.remote_executors:
             return replace(
-                plan, form=PhysicalForm("its executors may run on other machines, and read more at a time than this one")
+                plan,
+                form=PhysicalForm(
+                    "its executors may run on other machines, and read more at a time than this one"
+                ),
             )
         pages = page_query(plan.source)
         source = replace(plan.source, by_spark=False, planned=pages.root)
@@ -512,12 +615,18 @@ def join_of(node: PlanNode) -> Join | None:
 def _repeatable(node: PlanNode) -> bool:
     if isinstance(node, TableScan):
         return node.table.deterministic
-    return isinstance(node, Source) and is_deterministic(node.tree) and all(table.deterministic for table in node.tables)
+    return (
+        isinstance(node, Source)
+        and is_deterministic(node.tree)
+        and all(table.deterministic for table in node.tables)
+    )
 
 
 def read_symbols(plan: PlanNode) -> frozenset[str]:
     """Return the symbols that a plan's expressions read."""
-    return frozenset(symbol for node in chain(plan) for part in node.expressions for symbol in references(part))
+    return frozenset(
+        symbol for node in chain(plan) for part in node.expressions for symbol in references(part)
+    )
 
 
 def read_views(plan: PlanNode) -> frozenset[str]:
@@ -525,6 +634,10 @@ def read_views(plan: PlanNode) -> frozenset[str]:
     nodes = chain(plan)
     # The query of a MERGE is asked again by Spark where a statement is explained.
     only_inserted = any(isinstance(node, TableWriter) for node in nodes)
-    read = [node.reads for node in nodes if isinstance(node, Source) and not (only_inserted and node.pages is not None)]
+    read = [
+        node.reads
+        for node in nodes
+        if isinstance(node, Source) and not (only_inserted and node.pages is not None)
+    ]
     read += [reads(part) for node in nodes for part in node.expressions]
     return frozenset(view for one in read for view in one.views)

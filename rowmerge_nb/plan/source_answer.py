@@ -31,7 +31,10 @@ def answered_query(source: Source) -> AnsweredQuery:
     tree = source.tree
     # What refuses NULL is a matter of the tasks that write.
     if isinstance(tree, Coerced):
-        tree = replace(tree, columns=tuple((column, without_refusal(value)[0]) for column, value in tree.columns))
+        tree = replace(
+            tree,
+            columns=tuple((column, without_refusal(value)[0]) for column, value in tree.columns),
+        )
     paged = page_query(replace(source, tree=tree))
     types = {column.symbol: column.type for column in paged.columns}
     for symbol in source.outputs:
@@ -41,8 +44,14 @@ def answered_query(source: Source) -> AnsweredQuery:
 
 
 def answer_scan(source: Source, paged: PagedQuery, rows: pa.Table | None = None) -> AnsweredQuery:
-    """Return the scan of a query's answer. Its columns are ``c0``, ``c1``, ...; ``rows`` is None before it is computed."""
-    columns = {column.symbol: ColumnHandle(f"c{index}", column.type) for index, column in enumerate(paged.columns)}
+    """Return the scan of a query's answer.
+
+    Its columns are ``c0``, ``c1``, ...; ``rows`` is None before it is computed.
+    """
+    columns = {
+        column.symbol: ColumnHandle(f"c{index}", column.type)
+        for index, column in enumerate(paged.columns)
+    }
     table = TableBinding(
         display="the query",
         catalog="",

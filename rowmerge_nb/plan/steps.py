@@ -99,7 +99,9 @@ def single(spread: Spread) -> Spread:
     return Spread(remote_exchange(spread.step, spread.scheme, Partitioning(SINGLE)), SINGLE)
 
 
-def remote_exchange(source: Step, within: str, to: Partitioning, name: str = "RemoteSource") -> Step:
+def remote_exchange(
+    source: Step, within: str, to: Partitioning, name: str = "RemoteSource"
+) -> Step:
     """Put a remote exchange above a step."""
     return Step(name, (), source.layout, (), (source,), Exchanged(within, to))
 
@@ -107,12 +109,19 @@ def remote_exchange(source: Step, within: str, to: Partitioning, name: str = "Re
 def local_exchange(source: Step, scheme: str, arguments: Sequence[str] = ()) -> Step:
     """Put an exchange between the threads of a task above a step."""
     kinds = dict(source.layout)
-    shown = (("arguments", f"[{', '.join(f'{name}::{kinds[name]}' for name in arguments)}]"),) if arguments else ()
+    shown = (
+        (("arguments", f"[{', '.join(f'{name}::{kinds[name]}' for name in arguments)}]"),)
+        if arguments
+        else ()
+    )
     return Step("LocalExchange", (("partitioning", scheme), *shown), source.layout, (), (source,))
 
 
 def fragments_of(root: Step) -> list[Fragment]:
-    """Cut a plan at its remote exchanges. A fragment has a lower number than those that it reads, as in Trino."""
+    """Cut a plan at its remote exchanges.
+
+    A fragment has a lower number than those that it reads, as in Trino.
+    """
     numbers, found = itertools.count(), list[Fragment]()
 
     def cut(step: Step) -> Step:
@@ -134,7 +143,9 @@ def fragments_of(root: Step) -> list[Fragment]:
 
 def explained(root: Step, form: ExplainFormat, *, distributed: bool) -> str:
     """Print a plan."""
-    parts = fragments_of(root) if distributed else [Fragment(0, "SINGLE", root, Partitioning("SINGLE"))]
+    parts = (
+        fragments_of(root) if distributed else [Fragment(0, "SINGLE", root, Partitioning("SINGLE"))]
+    )
     if form is ExplainFormat.GRAPHVIZ:
         return _graph(parts)
     if form is ExplainFormat.JSON:
@@ -161,7 +172,9 @@ def _lines(step: Step, first: str, rest: str) -> Iterator[str]:
         yield f"{rest}{bar}{detail}"
     for index, source in enumerate(step.sources):
         last = index == len(step.sources) - 1
-        yield from _lines(source, rest + ("└─ " if last else "├─ "), rest + ("   " if last else "│  "))
+        yield from _lines(
+            source, rest + ("└─ " if last else "├─ "), rest + ("   " if last else "│  ")
+        )
 
 
 _INDENT: Final = "    "
@@ -194,7 +207,11 @@ def _graph(parts: Sequence[Fragment]) -> str:
 
 
 def _vertex(
-    step: Step, numbers: Iterator[int], write: Callable[[str], None], edges: list[str], reads: list[tuple[str, int]]
+    step: Step,
+    numbers: Iterator[int],
+    write: Callable[[str], None],
+    edges: list[str],
+    reads: list[tuple[str, int]],
 ) -> str:
     vertex = f"plannode_{next(numbers)}"
     columns = "\\n".join(map(_escaped, step.details))

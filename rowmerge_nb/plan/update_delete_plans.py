@@ -6,7 +6,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rowmerge_nb.plan.extended import passed_for, plan_returning, returned_symbols
-from rowmerge_nb.plan.plan_nodes import Assignment, CaseBranch, DeleteProject, Filter, Project, SearchedCase, Symbol
+from rowmerge_nb.plan.plan_nodes import (
+    Assignment,
+    CaseBranch,
+    DeleteProject,
+    Filter,
+    Project,
+    SearchedCase,
+    Symbol,
+)
 from rowmerge_nb.plan.planner import RowChangePlanner, TargetFacts
 from rowmerge_nb.spi.page import CASE_NUMBER, IS_DISTINCT
 from rowmerge_nb.spi.types import INTEGER, TINYINT
@@ -22,8 +30,9 @@ def plan_update(analysis: UpdateAnalysis, facts: TargetFacts, *, era: Era) -> Ou
     """Plan an UPDATE.
 
     Returns:
-        Output ← TableFinish ← MergeWriter ← Exchange? ← MergeProcessor ← CheckConstraints? ← Project(merge_row, case_number) ← Filter? ←
-        TableScan. RETURNING has three Projects: merge row, case number, returned columns.
+        Output ← TableFinish ← MergeWriter ← Exchange? ← MergeProcessor ← CheckConstraints? ←
+        Project(merge_row, case_number) ← Filter? ← TableScan. RETURNING has three Projects: merge
+        row, case number, returned columns.
     """
     return _UpdatePlanner(analysis, facts, era).plan()
 
@@ -32,7 +41,8 @@ def plan_delete(analysis: DeleteAnalysis, facts: TargetFacts, *, era: Era) -> Ou
     """Plan a DELETE.
 
     Returns:
-        Output ← TableFinish ← MergeWriter ← Exchange? ← DeleteProject ← Filter? ← TableScan; with RETURNING as an UPDATE.
+        Output ← TableFinish ← MergeWriter ← Exchange? ← DeleteProject ← Filter? ← TableScan; with
+        RETURNING as an UPDATE.
     """
     return _DeletePlanner(analysis, facts, era).plan()
 
@@ -45,7 +55,13 @@ class _WherePlanner(RowChangePlanner):
         scan = self.scan(where)
         if where is None:
             return scan
-        return Filter(id=next(self.ids), outputs=scan.outputs, source=scan, predicate=where.tree, text=where.text)
+        return Filter(
+            id=next(self.ids),
+            outputs=scan.outputs,
+            source=scan,
+            predicate=where.tree,
+            text=where.text,
+        )
 
     def returned(self, returning: Returning) -> Output:
         """Plan RETURNING, which reads merge row and case number from nodes of their own."""
@@ -62,11 +78,18 @@ class _WherePlanner(RowChangePlanner):
         number = Symbol(CASE_NUMBER, INTEGER)
         checked = self.checked(made)
         numbered = Project(
-            id=next(self.ids), outputs=(*made.outputs, number), source=checked, assignments=(_constant(number, "0"),)
+            id=next(self.ids),
+            outputs=(*made.outputs, number),
+            source=checked,
+            assignments=(_constant(number, "0"),),
         )
         rows = plan_returning(numbered, returning, self.fields, self.ids)
         distinct = Symbol(IS_DISTINCT, TINYINT)
-        marked = replace(rows, outputs=(*rows.outputs, distinct), assignments=(*rows.assignments, _constant(distinct, "1")))
+        marked = replace(
+            rows,
+            outputs=(*rows.outputs, distinct),
+            assignments=(*rows.assignments, _constant(distinct, "1")),
+        )
         plan = self.finish(self.write(self.exchange(self.process(marked))))
         return replace(plan, outputs=returned_symbols(returning))
 
@@ -119,7 +142,9 @@ class _DeletePlanner(_WherePlanner):
             source=source,
             layout=self.layout,
             columns=self.table_columns(),
-            kept=tuple(Symbol(self.fields[i].symbol, self.fields[i].type) for i in self.redistribution),
+            kept=tuple(
+                Symbol(self.fields[i].symbol, self.fields[i].type) for i in self.redistribution
+            ),
             row_id=self.row_id,
         )
         return self.finish(self.write(self.exchange(project)))

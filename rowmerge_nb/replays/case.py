@@ -14,7 +14,9 @@ from rowmerge_nb.spi.operations import Era, Operation
 from rowmerge_nb.trace.record import HandedPage, Record, RecordedColumn
 
 ROW_ID_COLUMN = RecordedColumn("$row", "bigint")
-"""The row id in a case: the index of the target's row; a replay finds the connector's own row ids by the rows."""
+"""The row id in a case: the index of the target's row; a replay finds the connector's own row ids
+by the rows.
+"""
 KINDS = ("MERGE", "UPDATE", "DELETE", "INSERT")
 
 
@@ -38,16 +40,18 @@ def case(
     Args:
         columns: the table's columns with their SQL types.
         rows: the target's rows before the statement.
-        pages: pairs of a writer's number (in the older flow a split's) and rows. A row has an operation, the index of the target row or None,
-            the values of all columns, and in the current era the case number. Operations are ``INSERT``, ``DELETE``, ``UPDATE``, and in the
-            current era ``UPDATE_INSERT`` and ``UPDATE_DELETE``.
+        pages: pairs of a writer's number (in the older flow a split's) and rows. A row has an
+            operation, the index of the target row or None, the values of all columns, and in the
+            current era the case number. Operations are ``INSERT``, ``DELETE``, ``UPDATE``, and in
+            the current era ``UPDATE_INSERT`` and ``UPDATE_DELETE``.
         kind: ``MERGE``, ``UPDATE``, ``DELETE`` or ``INSERT``.
         table: schema and name.
         properties: table properties.
         session: session properties, including ``era``.
         not_null: columns that reject NULL.
         redistribution: the indexes of the insert layout's columns.
-        updated: the columns of an UPDATE, by case number in the current era, under 0 in the older flow.
+        updated: the columns of an UPDATE, by case number in the current era, under 0 in the older
+            flow.
         channels: in the older flow, the channels of an UPDATE's columns and row id.
         flow: ``merge`` or ``updatable``.
 
@@ -57,14 +61,21 @@ def case(
     {'id': [None, 1], 'name': [None, 'b'], 'operation': [2, 1], 'row_id': [0, None]}
     """
     if kind not in KINDS:
-        raise RowMergeError(f"kind = {kind!r} is not possible", code="INVALID_ARGUMENTS", hint=f"There are: {', '.join(KINDS)}.")
+        raise RowMergeError(
+            f"kind = {kind!r} is not possible",
+            code="INVALID_ARGUMENTS",
+            hint=f"There are: {', '.join(KINDS)}.",
+        )
     schema, _, name = table.rpartition(".")
     empty = Record(
         statement="",
         kind=kind,
         name=("", schema or "default", name),
         connector="",
-        columns=tuple(RecordedColumn(column, sql_type, column not in not_null) for column, sql_type in columns.items()),
+        columns=tuple(
+            RecordedColumn(column, sql_type, column not in not_null)
+            for column, sql_type in columns.items()
+        ),
         row_id=None if kind == "INSERT" else ROW_ID_COLUMN,
         properties=dict(properties or {}),
         session=dict(session or {}),
@@ -77,11 +88,14 @@ def case(
     )
     values = [[*row, *([] if empty.row_id is None else [index])] for index, row in enumerate(rows)]
     try:
-        handed_pages = tuple(HandedPage(number, _page(empty, page, len(rows))) for number, page in pages)
+        handed_pages = tuple(
+            HandedPage(number, _page(empty, page, len(rows))) for number, page in pages
+        )
         target = _batch(values, empty.schema)
     except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
         raise RowMergeError(
-            f"The values do not make pages of the columns {', '.join(f'{n} {k}' for n, k in columns.items())}: {error_text(error)}",
+            "The values do not make pages of the columns"
+            f" {', '.join(f'{n} {k}' for n, k in columns.items())}: {error_text(error)}",
             code="INVALID_ARGUMENTS",
             hint="A row has a value for every column.",
         ) from error
@@ -99,7 +113,8 @@ def _page(record: Record, rows: Sequence[Sequence[Any]], count: int) -> pa.Recor
             raise RowMergeError(
                 msg,
                 code="INVALID_ARGUMENTS",
-                hint=did_you_mean(str(operation), operations) or f"There are: {', '.join(operations)}.",
+                hint=did_you_mean(str(operation), operations)
+                or f"There are: {', '.join(operations)}.",
             )
         if index is not None and not (type(index) is int and 0 <= index < count):
             raise RowMergeError(
@@ -120,6 +135,11 @@ def _page(record: Record, rows: Sequence[Sequence[Any]], count: int) -> pa.Recor
 def _batch(rows: Sequence[Sequence[Any]], schema: pa.Schema) -> pa.RecordBatch:
     for row in rows:
         if len(row) != len(schema):
-            raise ValueError(f"{tuple(row)} has {len(row)} values, and there are {len(schema)}: {', '.join(schema.names)}")
-    arrays = [pa.array([row[index] for row in rows], field.type) for index, field in enumerate(schema)]
+            raise ValueError(
+                f"{tuple(row)} has {len(row)} values, and there are {len(schema)}:"
+                f" {', '.join(schema.names)}"
+            )
+    arrays = [
+        pa.array([row[index] for row in rows], field.type) for index, field in enumerate(schema)
+    ]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)

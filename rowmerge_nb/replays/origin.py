@@ -28,7 +28,9 @@ class Origin:
 
     @classmethod
     def of(cls, source: Any) -> Origin:
-        """Resolve a connector, a factory, or the ``module:name`` of one, or raise INVALID_ARGUMENTS."""
+        """Resolve a connector, a factory, or the ``module:name`` of one, or raise
+        INVALID_ARGUMENTS.
+        """
         if isinstance(source, Origin):
             return source
         if isinstance(source, str):
@@ -37,7 +39,10 @@ class Origin:
             raise RowMergeError(
                 f"connector is of type {type(source).__name__}, which is not possible",
                 code="INVALID_ARGUMENTS",
-                hint="Give a connector, a class or function that makes one, or its name: 'shop:make_connector'.",
+                hint=(
+                    "Give a connector, a class or function that makes one, or its name:"
+                    " 'shop:make_connector'."
+                ),
             )
         return cls(source)
 
@@ -56,10 +61,17 @@ class Origin:
     @property
     def reference(self) -> str | None:
         """The factory's ``module:name``, or None."""
-        module, name = getattr(self.source, "__module__", ""), getattr(self.source, "__qualname__", "")
+        module, name = (
+            getattr(self.source, "__module__", ""),
+            getattr(self.source, "__qualname__", ""),
+        )
         if not self.is_own or module == "__main__" or not name.isidentifier():
             return None
-        return f"{module}:{name}" if getattr(sys.modules.get(module), name, None) is self.source else None
+        return (
+            f"{module}:{name}"
+            if getattr(sys.modules.get(module), name, None) is self.source
+            else None
+        )
 
     @contextmanager
     def opened(self) -> Iterator[Connector]:
@@ -67,11 +79,14 @@ class Origin:
         if isinstance(self.source, Connector):
             yield self.source
             return
-        with tempfile.TemporaryDirectory(prefix="rowmerge_nb-replay-", ignore_cleanup_errors=True) as folder:
+        with tempfile.TemporaryDirectory(
+            prefix="rowmerge_nb-replay-", ignore_cleanup_errors=True
+        ) as folder:
             connector = self.source(*([Path(folder)] if _takes_folder(self.source) else []))
             if not isinstance(connector, Connector):
                 raise RowMergeError(
-                    f"{self.name} gave {type(connector).__name__}; it gives a rowmerge_nb.Connector",
+                    f"{self.name} gave {type(connector).__name__}; it gives a"
+                    " rowmerge_nb.Connector",
                     code="INVALID_ARGUMENTS",
                     hint="Give a class or a function that makes a connector.",
                 )
@@ -84,14 +99,21 @@ class Origin:
 
 def _imported(text: str) -> Any:
     module, _, name = text.partition(":")
-    hint = "Give 'module:name' of a class or function that makes a connector, such as 'shop:make_connector'."
+    hint = (
+        "Give 'module:name' of a class or function that makes a connector, such as"
+        " 'shop:make_connector'."
+    )
     if not module or not name.isidentifier():
-        raise RowMergeError(f"connector = {text!r} is not possible", code="INVALID_ARGUMENTS", hint=hint)
+        raise RowMergeError(
+            f"connector = {text!r} is not possible", code="INVALID_ARGUMENTS", hint=hint
+        )
     try:
         return getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError) as error:
         raise RowMergeError(
-            f"connector = {text!r} cannot be imported: {error_text(error)}", code="INVALID_ARGUMENTS", hint=hint
+            f"connector = {text!r} cannot be imported: {error_text(error)}",
+            code="INVALID_ARGUMENTS",
+            hint=hint,
         ) from error
 
 
@@ -101,5 +123,9 @@ def _takes_folder(make: Callable[..., Any]) -> bool:
         parameters = inspect.signature(make).parameters.values()
     except (TypeError, ValueError):
         return False
-    required = [p for p in parameters if p.default is p.empty and p.kind in {p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD}]
+    required = [
+        p
+        for p in parameters
+        if p.default is p.empty and p.kind in {p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD}
+    ]
     return len(required) == 1

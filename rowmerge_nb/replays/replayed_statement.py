@@ -55,11 +55,16 @@ class Work:
         fragments = [
             payload
             for batch in outcomes
-            for row_type, payload in zip(batch.column(0).to_pylist(), batch.column(2).to_pylist(), strict=True)
+            for row_type, payload in zip(
+                batch.column(0).to_pylist(), batch.column(2).to_pylist(), strict=True
+            )
             if row_type == FRAGMENT_ROW
         ]
         record = recorder.record
-        step = next((call.method for call in record.calls if call.error is not None), getattr(record.error, "step", ""))
+        step = next(
+            (call.method for call in record.calls if call.error is not None),
+            getattr(record.error, "step", ""),
+        )
         return cls(record.partition, tuple(record.calls), tuple(fragments), recorder.raised, step)
 
 
@@ -67,17 +72,26 @@ class LocalStatement:
     """A statement on a table, until `commit` or `rollback`."""
 
     def __init__(
-        self, connector: Connector, name: SchemaTableName, properties: Mapping[str, Any], *, looked_up: bool = True
+        self,
+        connector: Connector,
+        name: SchemaTableName,
+        properties: Mapping[str, Any],
+        *,
+        looked_up: bool = True,
     ) -> None:
         self.connector = connector
         self.name = name
         self.session = ConnectorSession(f"replay-{next(_numbers)}", properties=dict(properties))
         self.log = CallLog()
         self.transaction = self.log.call("begin_transaction", connector.begin_transaction)
-        self.metadata = self.log.call("get_metadata", lambda: connector.get_metadata(self.transaction))
+        self.metadata = self.log.call(
+            "get_metadata", lambda: connector.get_metadata(self.transaction)
+        )
         self.handle: Any = None
         if looked_up:
-            self.handle = self.log.call("get_table_handle", lambda: self.metadata.get_table_handle(self.session, name))
+            self.handle = self.log.call(
+                "get_table_handle", lambda: self.metadata.get_table_handle(self.session, name)
+            )
 
     @property
     def columns(self) -> list[ColumnHandle]:
@@ -88,10 +102,26 @@ class LocalStatement:
         """Return a pass that reads the table and its row ids."""
         handle = self.handle if handle is None else handle
         columns = [*self.columns, *([row_id] if row_id is not None else [])]
-        schema = pa.schema([*((column.name, column.type.arrow) for column in columns), (POSITION, pa.int64())])
-        manager, transaction, session = self.connector.get_split_manager(), self.transaction, self.session
-        splits = self.log.call("get_splits", lambda: manager.get_splits(transaction, session, handle, Constraint()))
-        return ScanPass(self.connector.get_page_source_provider(), transaction, session, handle, splits, columns, schema)
+        schema = pa.schema(
+            [*((column.name, column.type.arrow) for column in columns), (POSITION, pa.int64())]
+        )
+        manager, transaction, session = (
+            self.connector.get_split_manager(),
+            self.transaction,
+            self.session,
+        )
+        splits = self.log.call(
+            "get_splits", lambda: manager.get_splits(transaction, session, handle, Constraint())
+        )
+        return ScanPass(
+            self.connector.get_page_source_provider(),
+            transaction,
+            session,
+            handle,
+            splits,
+            columns,
+            schema,
+        )
 
     def rows(self, handle: Any = None, row_id: ColumnHandle | None = None) -> Page:
         """Read all rows of the table."""
@@ -101,9 +131,16 @@ class LocalStatement:
 
     def insert(self, pages: Sequence[Page], writer: int = 0) -> Work:
         """Pass pages to a page sink."""
-        provider, session = self.connector.get_page_sink_provider(), replace(self.session, writer=writer)
+        provider, session = (
+            self.connector.get_page_sink_provider(),
+            replace(self.session, writer=writer),
+        )
         recorder = KeptError(writer, 0)
-        task = InsertPass(pages[0].schema, (), lambda: provider.create_page_sink(self.transaction, session, self.insert_handle))
+        task = InsertPass(
+            pages[0].schema,
+            (),
+            lambda: provider.create_page_sink(self.transaction, session, self.insert_handle),
+        )
         return Work.of(recorder, task.write(pages, recorder))
 
     def begin_insert(self) -> None:
@@ -115,12 +152,18 @@ class LocalStatement:
 
     def finish_insert(self, fragments: Collection[bytes]) -> None:
         """Finish an INSERT."""
-        self.log.call("finish_insert", lambda: self.metadata.finish_insert(self.session, self.insert_handle, fragments))
+        self.log.call(
+            "finish_insert",
+            lambda: self.metadata.finish_insert(self.session, self.insert_handle, fragments),
+        )
 
     def begin_merge(self, updated: Mapping[int, Sequence[ColumnHandle]] | None) -> ColumnHandle:
         """Begin a MERGE with calls in the documented order; return the row id column."""
         ask, metadata, session, handle = self.log.call, self.metadata, self.session, self.handle
-        row_id = ask("get_merge_row_id_column_handle", lambda: metadata.get_merge_row_id_column_handle(session, handle))
+        row_id = ask(
+            "get_merge_row_id_column_handle",
+            lambda: metadata.get_merge_row_id_column_handle(session, handle),
+        )
         self.paradigm = ask(
             "get_row_change_paradigm",
             lambda: metadata.get_row_change_paradigm(session, handle),
@@ -129,7 +172,9 @@ class LocalStatement:
         ask("get_insert_layout", lambda: metadata.get_insert_layout(session, handle))
         ask("get_update_layout", lambda: metadata.get_update_layout(session, handle))
         more: dict[str, Any] = {} if updated is None else {"updated_columns": updated}
-        self.merge_handle: Any = ask("begin_merge", lambda: metadata.begin_merge(session, handle, **more))
+        self.merge_handle: Any = ask(
+            "begin_merge", lambda: metadata.begin_merge(session, handle, **more)
+        )
         return row_id
 
     def merge(self, writer: int, pages: Iterable[Page], layout: PageLayout) -> Work:
@@ -141,7 +186,10 @@ class LocalStatement:
 
     def finish_merge(self, fragments: Collection[bytes]) -> None:
         """Finish a MERGE."""
-        self.log.call("finish_merge", lambda: self.metadata.finish_merge(self.session, self.merge_handle, fragments))
+        self.log.call(
+            "finish_merge",
+            lambda: self.metadata.finish_merge(self.session, self.merge_handle, fragments),
+        )
 
     def commit(self) -> None:
         """Commit."""

@@ -39,7 +39,10 @@ def places_in(table: Page, rows: Page) -> npt.NDArray[np.int64]:
     >>> places_in(table, pa.RecordBatch.from_pydict({"a": [7, 9, 7, 7]})).tolist()
     [0, -1, 2, -1]
     """
-    table_keys, keys = row_keys(table.columns, table.num_rows), row_keys(rows.columns, rows.num_rows)
+    table_keys, keys = (
+        row_keys(table.columns, table.num_rows),
+        row_keys(rows.columns, rows.num_rows),
+    )
     order = np.argsort(table_keys, kind="stable")
     sorted_keys = table_keys[order]
     # The n-th of equal rows matches the n-th one of the table.
@@ -60,7 +63,9 @@ def _ranks(keys: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
 
 
 class NamedRows:
-    """Finds the target rows of pages by row id, and by the insert layout's columns if row ids repeat."""
+    """Finds the target rows of pages by row id, and by the insert layout's columns if row ids
+    repeat.
+    """
 
     def __init__(self, record: Record) -> None:
         self._record = record
@@ -70,7 +75,13 @@ class NamedRows:
             self._sort([row_ids_of(record.rows)], record.rows.num_rows)
             if record.flow is Flow.MERGE and (self._keys[1:] == self._keys[:-1]).any():
                 self._along = record.redistribution
-                self._sort([row_ids_of(record.rows), *(record.rows.column(index) for index in self._along)], record.rows.num_rows)
+                self._sort(
+                    [
+                        row_ids_of(record.rows),
+                        *(record.rows.column(index) for index in self._along),
+                    ],
+                    record.rows.num_rows,
+                )
 
     def _sort(self, columns: list[pa.Array], rows: int) -> None:
         keys = row_keys(columns, rows)
@@ -93,7 +104,9 @@ def row_ids_in(record: Record, page: Page) -> pa.Array:
     return page.column(0 if record.flow is Flow.UPDATABLE else record.layout.after.row_id)
 
 
-def rows_left(record: Record, table: Page, places: npt.NDArray[np.int64], pages: Iterable[HandedPage]) -> Page:
+def rows_left(
+    record: Record, table: Page, places: npt.NDArray[np.int64], pages: Iterable[HandedPage]
+) -> Page:
     """Return the expected rows after pages have been stored."""
     rows_named = NamedRows(record)
     removed, added = [np.zeros(0, np.int64)], [table.slice(0, 0)]
@@ -111,8 +124,12 @@ def rows_left(record: Record, table: Page, places: npt.NDArray[np.int64], pages:
                 added.append(_updated(record, table, page, places[targets]))
         else:
             operation = page.column(record.layout.after.operation).to_numpy(zero_copy_only=False)
-            takes = np.isin(operation, [Operation.DELETE, Operation.UPDATE, Operation.UPDATE_DELETE])
-            gives = np.isin(operation, [Operation.INSERT, Operation.UPDATE, Operation.UPDATE_INSERT])
+            takes = np.isin(
+                operation, [Operation.DELETE, Operation.UPDATE, Operation.UPDATE_DELETE]
+            )
+            gives = np.isin(
+                operation, [Operation.INSERT, Operation.UPDATE, Operation.UPDATE_INSERT]
+            )
             removed.append(places[targets[takes & (targets != NOT_FOUND)]])
             added.append(data_of(record, page).filter(pa.array(gives)))
     retained = np.setdiff1d(np.arange(table.num_rows), np.concatenate(removed))
@@ -122,7 +139,9 @@ def rows_left(record: Record, table: Page, places: npt.NDArray[np.int64], pages:
 def _updated(record: Record, table: Page, page: Page, indexes: npt.NDArray[np.int64]) -> Page:
     assigned = dict(zip(record.updated.get(0, ()), page.columns[1:], strict=True))
     old = table.take(pa.array(indexes))
-    arrays = [assigned.get(name, old.column(index)) for index, name in enumerate(table.schema.names)]
+    arrays = [
+        assigned.get(name, old.column(index)) for index, name in enumerate(table.schema.names)
+    ]
     return pa.RecordBatch.from_arrays(arrays, schema=table.schema)
 
 

@@ -23,7 +23,15 @@ from rowmerge_nb.engine.tasks.call_frames import own_frame
 from rowmerge_nb.replays.debugging import has_keyboard
 from rowmerge_nb.replays.origin import Origin
 from rowmerge_nb.replays.replayed_statement import LocalStatement, Work
-from rowmerge_nb.replays.rows import NOT_FOUND, NamedRows, data_of, difference, places_in, row_ids_in, rows_left
+from rowmerge_nb.replays.rows import (
+    NOT_FOUND,
+    NamedRows,
+    data_of,
+    difference,
+    places_in,
+    row_ids_in,
+    rows_left,
+)
 from rowmerge_nb.replays.split import ReplayedSplits
 from rowmerge_nb.replays.table import Prepared, prepared_table
 from rowmerge_nb.spi.operations import Era
@@ -96,7 +104,9 @@ class Replay:
     def agrees(self) -> bool:
         """Whether no call failed, and no rows differ."""
         differences = self._difference
-        return differences is not None and not differences[0].num_rows and not differences[1].num_rows
+        return (
+            differences is not None and not differences[0].num_rows and not differences[1].num_rows
+        )
 
     @property
     def failed(self) -> bool:
@@ -108,15 +118,25 @@ class Replay:
         """The traceback of the error, from the connector on."""
         if self.error is None:
             return ""
-        return "".join(traceback.format_exception(type(self.error), self.error, _connectors_frames(self.error.__traceback__)))
+        return "".join(
+            traceback.format_exception(
+                type(self.error), self.error, _connectors_frames(self.error.__traceback__)
+            )
+        )
 
     def debug(self) -> None:
-        """Open the debugger where the call failed: IPython's in a notebook, otherwise pdb. NOT_SUPPORTED if no call failed."""
+        """Open the debugger where the call failed: IPython's in a notebook, otherwise pdb.
+
+        NOT_SUPPORTED if no call failed.
+        """
         if self.error is None:
             raise RowMergeError(
                 "No call failed in this replay, so there is no line to stop at",
                 code="NOT_SUPPORTED",
-                hint="Put breakpoint() into the connector, and replay the record again: it works in this process.",
+                hint=(
+                    "Put breakpoint() into the connector, and replay the record again: it works in"
+                    " this process."
+                ),
             )
         from rowmerge_nb.replays.debugging import debugger_at
 
@@ -128,12 +148,15 @@ class Replay:
 
         return shrunk(self, seconds)
 
-    def to_test(self, path: str | Path, connector: str | None = None, make_table: str | None = None) -> Path:
+    def to_test(
+        self, path: str | Path, connector: str | None = None, make_table: str | None = None
+    ) -> Path:
         """Write a pytest file with these calls and rows; it fails until the connector is fixed.
 
         Args:
             path: the file, ``test_*.py``, which must not exist.
-            connector: the ``module:name`` of the connector's factory; by default that of the replay.
+            connector: the ``module:name`` of the connector's factory; by default that of the
+                replay.
             make_table: likewise for ``make_table``.
 
         Raises:
@@ -165,28 +188,35 @@ def replay(
     call: str | None = None,
     make_table: Any = None,
 ) -> Replay:
-    """Repeat a recorded statement's calls in this process and without Spark, so that ``breakpoint()`` works in the connector.
+    """Repeat a recorded statement's calls in this process and without Spark, so that
+    ``breakpoint()`` works in the connector.
 
-    Unless the connector has the table with the record's rows, it is created by CREATE TABLE and INSERT. The resulting rows are compared with the
-    expected ones, and the statement is rolled back. A connector that shows rows only after the commit gets one, but only on a table of the
+    Unless the connector has the table with the record's rows, it is created by CREATE TABLE and
+    INSERT. The resulting rows are compared with the expected ones, and the statement is rolled
+    back. A connector that shows rows only after the commit gets one, but only on a table of the
     replay, which is dropped.
 
     Args:
         record: the record, the path of a saved one, or a result that has one.
-        connector: a connector of yours, or a factory (a class or function, without arguments or with an empty directory), or
-            ``'module:name'``.
+        connector: a connector of yours, or a factory (a class or function, without arguments or
+            with an empty directory), or ``'module:name'``.
         writer: replay only this writer's pages, up to its fragments.
-        split: in the older flow, replay only this split's pages; otherwise only read this split of the table.
+        split: in the older flow, replay only this split's pages; otherwise only read this split of
+            the table.
         call: the last call to make: ``begin_merge``, ``finish`` (of the sinks) or ``finish_merge``.
-        make_table: a function of connector, metadata and rows, for connectors without CREATE TABLE or INSERT.
+        make_table: a function of connector, metadata and rows, for connectors without CREATE TABLE
+            or INSERT.
 
     Raises:
-        RowMergeError: INVALID_ARGUMENTS for a writer, split or call that the record lacks; NOT_SUPPORTED if the table cannot be created.
-            Errors of the connector are in the result.
+        RowMergeError: INVALID_ARGUMENTS for a writer, split or call that the record lacks;
+            NOT_SUPPORTED if the table cannot be created. Errors of the connector are in the result.
     """
     loaded, origin = _record(record), Origin.of(connector)
     checked(
-        make_table, "make_table", lambda value: value is None or callable(value), "a function of connector, metadata and rows"
+        make_table,
+        "make_table",
+        lambda value: value is None or callable(value),
+        "a function of connector, metadata and rows",
     )
     numbers, last = _selection(loaded, writer, split, call)
     initial = Replay(loaded, origin, numbers, last, make_table)
@@ -194,13 +224,20 @@ def replay(
         prepared = prepared_table(open_connector, loaded, make_table, is_own=origin.is_own)
         notice = ""
         try:
-            result = _Run(initial, open_connector, prepared, split if loaded.flow is Flow.MERGE else None).run()
+            result = _Run(
+                initial, open_connector, prepared, split if loaded.flow is Flow.MERGE else None
+            ).run()
         finally:
             notice = prepared.drop(open_connector, loaded)
     return replace(result, notices=(*result.notices, notice)) if notice else result
 
 
-CALLS: Final = {"INSERT": "insert", "CREATE TABLE AS": "insert", "UPDATE": "update", "DELETE": "delete"}
+CALLS: Final = {
+    "INSERT": "insert",
+    "CREATE TABLE AS": "insert",
+    "UPDATE": "update",
+    "DELETE": "delete",
+}
 """The verb in the names of the contract's calls, if it is not ``merge``."""
 
 
@@ -213,10 +250,19 @@ def _record(source: Any) -> Record:
         return source
     if isinstance(source, Result):
         return source.record()
-    return load_record(checked(source, "record", (str, Path), "a record, the path of a saved one, or the result of a statement"))
+    return load_record(
+        checked(
+            source,
+            "record",
+            (str, Path),
+            "a record, the path of a saved one, or the result of a statement",
+        )
+    )
 
 
-def _selection(record: Record, writer: int | None, split: int | None, call: str | None) -> tuple[tuple[int, ...], str]:
+def _selection(
+    record: Record, writer: int | None, split: int | None, call: str | None
+) -> tuple[tuple[int, ...], str]:
     steps = (f"begin_{_verb(record)}", "finish", f"finish_{_verb(record)}")
     if call is not None and call not in steps:
         raise RowMergeError(
@@ -226,11 +272,17 @@ def _selection(record: Record, writer: int | None, split: int | None, call: str 
         )
     number = writer if writer is not None else split
     if writer is not None and split is not None:
-        raise RowMergeError("writer and split do not go together", code="INVALID_ARGUMENTS", hint="Give one of them.")
+        raise RowMergeError(
+            "writer and split do not go together",
+            code="INVALID_ARGUMENTS",
+            hint="Give one of them.",
+        )
     if number is None:
         return record.writers, call or steps[-1]
     name = "writer" if writer is not None else "split"
-    checked(number, name, lambda value: type(value) is int and value >= 0, "the number of one, from 0")
+    checked(
+        number, name, lambda value: type(value) is int and value >= 0, "the number of one, from 0"
+    )
     if split is not None and record.flow is Flow.MERGE:
         return (), steps[0]
     if name != record.worker:
@@ -241,7 +293,9 @@ def _selection(record: Record, writer: int | None, split: int | None, call: str 
         )
     if number not in record.writers:
         raise RowMergeError(
-            f"The record has no pages of {name} {number}", code="INVALID_ARGUMENTS", hint=f"There are: {_listed(record.writers)}."
+            f"The record has no pages of {name} {number}",
+            code="INVALID_ARGUMENTS",
+            hint=f"There are: {_listed(record.writers)}.",
         )
     return (number,), call or steps[1]
 
@@ -306,16 +360,24 @@ class _Run:
             raise error if has_keyboard() else _no_keyboard(error)
         return self._result(tuple(statement.log.calls), error, step, number)
 
-    def _result(self, log: tuple[Call, ...], error: BaseException | None, step: str, number: int | None) -> Replay:
+    def _result(
+        self, log: tuple[Call, ...], error: BaseException | None, step: str, number: int | None
+    ) -> Replay:
         end = next(
-            (i for i, call in enumerate(log) if call.method.startswith("finish_") or call.method in {"commit", "rollback"}),
+            (
+                i
+                for i, call in enumerate(log)
+                if call.method.startswith("finish_") or call.method in {"commit", "rollback"}
+            ),
             len(log),
         )
         calls = (*log[:end], *(call for work in self.works for call in work.calls), *log[end:])
         return replace(
             self.initial,
             calls=tuple(replace(call, order=order) for order, call in enumerate(calls, 1)),
-            fragments=tuple((work.number, fragment) for work in self.works for fragment in work.fragments),
+            fragments=tuple(
+                (work.number, fragment) for work in self.works for fragment in work.fragments
+            ),
             expected=self.expected if error is None else None,
             remaining=self.remaining if error is None else None,
             error=error,
@@ -345,7 +407,8 @@ class _Run:
             pages = [page for page in record.pages if page.number == number]
             if missing := record.left_out.get(number):
                 self.notices.append(
-                    f"{plural(missing, 'page')} of {record.worker} {number} are not in the record, before its last one"
+                    f"{plural(missing, 'page')} of {record.worker} {number} are not in the record,"
+                    " before its last one"
                 )
             self.works.append(result := work(number, pages))
             if result.error is not None:
@@ -356,24 +419,40 @@ class _Run:
             return False
         return self._finish(statement, table, places)
 
-    def _begin(self, statement: LocalStatement) -> tuple[Page, np.ndarray[Any, Any], Callable[[int, list[HandedPage]], Work]]:
-        """Begin the statement; return the table's rows, the record's rows in them, and a function that replays a writer."""
+    def _begin(
+        self, statement: LocalStatement
+    ) -> tuple[Page, np.ndarray[Any, Any], Callable[[int, list[HandedPage]], Work]]:
+        """Begin the statement; return the table's rows, the record's rows in them, and a function
+        that replays a writer.
+        """
         record = self.record
         nowhere = np.zeros(0, np.int64)
         if record.row_id is None:
             statement.begin_insert()
             rows = data_of(record, statement.rows())
-            return rows, nowhere, lambda number, pages: statement.insert([page.page for page in pages], number)
+            return (
+                rows,
+                nowhere,
+                lambda number, pages: statement.insert([page.page for page in pages], number),
+            )
         columns = {column.name: column for column in statement.columns}
         if record.flow is Flow.UPDATABLE:
-            self.splits = splits = ReplayedSplits(statement, record, [columns[name] for name in record.updated.get(0, ())])
+            self.splits = splits = ReplayedSplits(
+                statement, record, [columns[name] for name in record.updated.get(0, ())]
+            )
             splits.begin()
             read, row_id = statement.rows(splits.handle, splits.row_id), splits.row_id
         else:
-            updated = {number: [columns[name] for name in names] for number, names in record.updated.items()}
+            updated = {
+                number: [columns[name] for name in names]
+                for number, names in record.updated.items()
+            }
             row_id = statement.begin_merge(updated if record.era is Era.CURRENT else None)
             if record.paradigm not in {"", statement.paradigm.name}:
-                self.notices.append(f"The pages are of {record.paradigm}, and the connector works by {statement.paradigm.name}")
+                self.notices.append(
+                    f"The pages are of {record.paradigm}, and the connector works by"
+                    f" {statement.paradigm.name}"
+                )
             read = statement.rows(statement.merge_handle.get_table_handle(), row_id)
         table = data_of(record, read)
         places = nowhere
@@ -383,7 +462,9 @@ class _Run:
 
         def mapped(pages: list[HandedPage]) -> Iterator[tuple[Page, pa.Array]]:
             for handed_page in pages:
-                yield self._mapped(handed_page, ids if len(places) else None, places, row_id.type.arrow)
+                yield self._mapped(
+                    handed_page, ids if len(places) else None, places, row_id.type.arrow
+                )
 
         if record.flow is Flow.UPDATABLE:
             return table, places, lambda number, pages: splits.work(number, list(mapped(pages)))
@@ -391,7 +472,9 @@ class _Run:
             table,
             places,
             lambda number, pages: statement.merge(
-                number, [self._transformed(page, row_ids) for page, row_ids in mapped(pages)], record.layout
+                number,
+                [self._transformed(page, row_ids) for page, row_ids in mapped(pages)],
+                record.layout,
             ),
         )
 
@@ -406,9 +489,14 @@ class _Run:
         targets = self.named_rows.of(page)
         missing = (targets == NOT_FOUND) & old.is_valid().to_numpy(zero_copy_only=False)
         if missing.any():
-            self.notices.append(f"The record lacks rows of the target: {plural(int(missing.sum()), 'row')} of the pages skipped")
+            self.notices.append(
+                f"The record lacks rows of the target: {plural(int(missing.sum()), 'row')} of the"
+                " pages skipped"
+            )
             page, targets = page.filter(pa.array(~missing)), targets[~missing]
-        indexes = pa.array(np.where(targets == NOT_FOUND, 0, places[targets]), mask=targets == NOT_FOUND)
+        indexes = pa.array(
+            np.where(targets == NOT_FOUND, 0, places[targets]), mask=targets == NOT_FOUND
+        )
         return page, ids.take(indexes)
 
     def _transformed(self, page: Page, row_ids: pa.Array) -> Page:
@@ -416,14 +504,19 @@ class _Run:
         arrays = list(page.columns)
         arrays[after.row_id] = row_ids
         names = [*page.schema.names, "insert_from_update"]
-        return pa.RecordBatch.from_arrays([*arrays, pa.array(np.zeros(page.num_rows, np.int8))], names=names)
+        return pa.RecordBatch.from_arrays(
+            [*arrays, pa.array(np.zeros(page.num_rows, np.int8))], names=names
+        )
 
     def _read_split(self, statement: LocalStatement) -> None:
-        handle = statement.merge_handle.get_table_handle() if self.record.row_id is not None else None
+        handle = (
+            statement.merge_handle.get_table_handle() if self.record.row_id is not None else None
+        )
         task = statement.scan(handle)
         if self.split is None or self.split >= len(task.splits):
             self.refusal = RowMergeError(
-                f"The table has no split {self.split}: it has {plural(len(task.splits), 'split')} here",
+                f"The table has no split {self.split}: it has {plural(len(task.splits), 'split')}"
+                " here",
                 code="INVALID_ARGUMENTS",
                 hint="The record's own table may have had more.",
             )
@@ -436,8 +529,8 @@ class _Run:
         record, connector = self.record, self.connector
         if connector.commits_in_finish and not self.prepared.is_own:
             self.notices.append(
-                f"{self.initial.call} was not called: the connector commits in it, and the table is not the replay's own. "
-                "Give what makes a connector, and not a connector."
+                f"{self.initial.call} was not called: the connector commits in it, and the table is"
+                " not the replay's own. Give what makes a connector, and not a connector."
             )
             return False
         fragments = [fragment for work in self.works for fragment in work.fragments]
@@ -457,8 +550,9 @@ class _Run:
             return False
         if not self.prepared.is_own:
             self.notices.append(
-                "The rows that are left were not looked at: the connector shows them after the commit, and the table is not the replay's own. "
-                "Give what makes a connector, and not a connector."
+                "The rows that are left were not looked at: the connector shows them after the"
+                " commit, and the table is not the replay's own. Give what makes a connector, and"
+                " not a connector."
             )
             return False
         statement.commit()
@@ -489,7 +583,11 @@ def _blamed(failure: BaseException, step: str) -> tuple[BaseException, str, None
 
 def _cause(failure: BaseException) -> BaseException:
     """Return the connector's own error."""
-    return failure.__cause__ if isinstance(failure, RowMergeError) and isinstance(failure.__cause__, Exception) else failure
+    return (
+        failure.__cause__
+        if isinstance(failure, RowMergeError) and isinstance(failure.__cause__, Exception)
+        else failure
+    )
 
 
 def _connectors_frames(frames: TracebackType | None) -> TracebackType | None:

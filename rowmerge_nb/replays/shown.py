@@ -28,14 +28,23 @@ def headline(result: Replay) -> str:
         where = "" if result.number is None else f" of {record.worker} {result.number}"
         return f"{what}: {result.step}{where} failed: {error_text(result.error)}"
     if not result.compared:
-        last = next((call.method for call in reversed(result.calls) if call.method not in {"commit", "rollback"}), result.call)
+        last = next(
+            (
+                call.method
+                for call in reversed(result.calls)
+                if call.method not in {"commit", "rollback"}
+            ),
+            result.call,
+        )
         return f"{what}: no call failed up to {last}; the rows that are left were not compared"
     if result.agrees:
         return f"{what}: no call failed, and the rows that are left are those that must be"
     parts = []
     for rows, word in ((result.missing, "missing"), (result.extra, "there that must not be")):
         if rows is not None and rows.num_rows:
-            parts.append(f"{plural(rows.num_rows, 'row')} {'is' if rows.num_rows == 1 else 'are'} {word}")
+            parts.append(
+                f"{plural(rows.num_rows, 'row')} {'is' if rows.num_rows == 1 else 'are'} {word}"
+            )
     return f"{what}: {' and '.join(parts)}"
 
 
@@ -64,7 +73,12 @@ def _lines(result: Replay) -> Iterator[str]:
     yield ""
     calls = result.calls[:MOST_CALLS]
     cells = [[str(c.order), c.where, c.method, c.given, c.gave, c.error or ""] for c in calls]
-    yield from (line.rstrip() for line in columns_of([["call", "where", "method", "given", "gave", "error"], *cells], right={0}))
+    yield from (
+        line.rstrip()
+        for line in columns_of(
+            [["call", "where", "method", "given", "gave", "error"], *cells], right={0}
+        )
+    )
     if len(result.calls) > len(calls):
         yield f"and {plural(len(result.calls) - len(calls), 'call')} more"
 

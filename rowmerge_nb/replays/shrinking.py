@@ -1,4 +1,8 @@
-"""Delta debugging of replays. A step is accepted if the same line raises the same error in the same call, or if rows differ as before."""
+"""Delta debugging of replays.
+
+A step is accepted if the same line raises the same error in the same call, or if rows differ as
+before.
+"""
 
 from __future__ import annotations
 
@@ -28,8 +32,11 @@ if TYPE_CHECKING:
 Places = "npt.NDArray[np.int64]"
 
 
-def shrink(record: Record | Result | str | Path, connector: Any, *, seconds: float = 30.0, **chosen: Any) -> Replay:
-    """Replay a record, and return the smallest replay with the same failure, or raise NOT_SUPPORTED if it does not fail.
+def shrink(
+    record: Record | Result | str | Path, connector: Any, *, seconds: float = 30.0, **chosen: Any
+) -> Replay:
+    """Replay a record, and return the smallest replay with the same failure, or raise NOT_SUPPORTED
+    if it does not fail.
 
     Args:
         record: as for `replay`.
@@ -42,12 +49,20 @@ def shrink(record: Record | Result | str | Path, connector: Any, *, seconds: flo
 
 def shrunk(failing: Replay, seconds: float) -> Replay:
     """Shrink a failing replay; see `shrink`."""
-    checked(seconds, "seconds", lambda value: isinstance(value, int | float) and value > 0, "a number of seconds")
+    checked(
+        seconds,
+        "seconds",
+        lambda value: isinstance(value, int | float) and value > 0,
+        "a number of seconds",
+    )
     if not failing.failed:
         raise RowMergeError(
             "This replay does not fail, so there is nothing to shrink",
             code="NOT_SUPPORTED",
-            hint="A record of all pages, replayed on what makes a connector, compares the rows that are left as well.",
+            hint=(
+                "A record of all pages, replayed on what makes a connector, compares the rows that"
+                " are left as well."
+            ),
         )
     trial = _Trial(failing, time.monotonic() + seconds)
     over = ""
@@ -61,8 +76,11 @@ def shrunk(failing: Replay, seconds: float) -> Replay:
     return replace(trial.best, notices=(*trial.best.notices, notice))
 
 
-def fewest(items: npt.NDArray[np.int64], fails: Callable[[npt.NDArray[np.int64]], bool]) -> npt.NDArray[np.int64]:
-    """Return a minimal subset that still fails (Zeller and Hildebrandt, "Simplifying and isolating failure-inducing input").
+def fewest(
+    items: npt.NDArray[np.int64], fails: Callable[[npt.NDArray[np.int64]], bool]
+) -> npt.NDArray[np.int64]:
+    """Return a minimal subset that still fails (Zeller and Hildebrandt, "Simplifying and isolating
+    failure-inducing input").
 
     >>> fewest(np.arange(1000), lambda some: {17, 800} <= set(some.tolist())).tolist()
     [17, 800]
@@ -72,9 +90,15 @@ def fewest(items: npt.NDArray[np.int64], fails: Callable[[npt.NDArray[np.int64]]
     parts = 2
     while len(items) >= 2:
         pieces = np.array_split(items, parts)
-        rests = [np.concatenate([*pieces[:i], *pieces[i + 1 :]]) for i in range(parts)] if parts > 2 else []
+        rests = (
+            [np.concatenate([*pieces[:i], *pieces[i + 1 :]]) for i in range(parts)]
+            if parts > 2
+            else []
+        )
         reduced = next(((piece, 2) for piece in pieces if fails(piece)), None)
-        reduced = reduced or next(((rest, max(parts - 1, 2)) for rest in rests if fails(rest)), None)
+        reduced = reduced or next(
+            ((rest, max(parts - 1, 2)) for rest in rests if fails(rest)), None
+        )
         if reduced is not None:
             items, parts = reduced
             parts = min(parts, max(len(items), 2))
@@ -108,7 +132,9 @@ class _Trial:
             raise _TimeIsUpError
         self.tries += 1
         try:
-            attempt = replay(record, self.best.origin, call=self.best.call, make_table=self.best.make_table)
+            attempt = replay(
+                record, self.best.origin, call=self.best.call, make_table=self.best.make_table
+            )
         except RowMergeError:
             # For instance, the table cannot be created without this column.
             return False
@@ -121,7 +147,9 @@ class _Trial:
 def _signature(result: Replay) -> tuple[Any, ...]:
     """Return what identifies a failure, regardless of values."""
     if result.error is None:
-        differs = [rows is not None and bool(rows.num_rows) for rows in (result.missing, result.extra)]
+        differs = [
+            rows is not None and bool(rows.num_rows) for rows in (result.missing, result.extra)
+        ]
         return (result.compared, result.has_rows, *differs)
     frame = result.error.__traceback__
     while frame is not None and frame.tb_next is not None:
@@ -137,11 +165,21 @@ def _whole_pages(trial: _Trial) -> None:
     if len(pages) < len(record.pages):
         trial.fails(replace(record, pages=pages))
     for number in trial.record.writers if len(trial.record.writers) > 1 else ():
-        if trial.fails(replace(trial.record, pages=tuple(page for page in trial.record.pages if page.number == number))):
+        if trial.fails(
+            replace(
+                trial.record,
+                pages=tuple(page for page in trial.record.pages if page.number == number),
+            )
+        ):
             break
     if len(trial.record.pages) > len(trial.record.writers):
         together = [
-            HandedPage(number, pa.concat_batches([page.page for page in trial.record.pages if page.number == number]))
+            HandedPage(
+                number,
+                pa.concat_batches(
+                    [page.page for page in trial.record.pages if page.number == number]
+                ),
+            )
             for number in trial.record.writers
         ]
         trial.fails(replace(trial.record, pages=tuple(together)))
@@ -194,7 +232,10 @@ def _target_rows(trial: _Trial) -> None:
     referenced = _referenced_rows(whole)
     others = np.setdiff1d(np.arange(whole.rows.num_rows), referenced)
     if others.size:
-        fewest(others, lambda some: trial.fails(_with_target_rows(whole, np.concatenate([referenced, some]))))
+        fewest(
+            others,
+            lambda some: trial.fails(_with_target_rows(whole, np.concatenate([referenced, some]))),
+        )
 
 
 def _columns(trial: _Trial) -> None:
@@ -210,7 +251,10 @@ def _without_column(record: Record, name: str) -> Record | None:
     is_named = any(name.lower() in str(value).lower() for value in record.properties.values())
     if len(names) == 1 or index in record.redistribution or is_named:
         return None
-    updated = {number: tuple(n for n in assigned if n != name) for number, assigned in record.updated.items()}
+    updated = {
+        number: tuple(n for n in assigned if n != name)
+        for number, assigned in record.updated.items()
+    }
     rows = record.rows.remove_column(index) if record.rows is not None else None
     if record.flow is Flow.UPDATABLE:
         # Pages have only updated columns, and channels are indexes: updated columns stay.
@@ -218,7 +262,10 @@ def _without_column(record: Record, name: str) -> Record | None:
             return None
         pages = record.pages
     else:
-        pages = tuple(HandedPage(handed_page.number, handed_page.page.remove_column(index)) for handed_page in record.pages)
+        pages = tuple(
+            HandedPage(handed_page.number, handed_page.page.remove_column(index))
+            for handed_page in record.pages
+        )
     return replace(
         record,
         columns=tuple(column for column in record.columns if column.name != name),
@@ -239,15 +286,25 @@ def _values(trial: _Trial) -> None:
                 break
         column, rows = trial.record.columns[index], trial.record.rows
         if column.nullable and rows is not None and rows.column(index).null_count < rows.num_rows:
-            nothing = rows.set_column(index, rows.schema.field(index), pa.nulls(rows.num_rows, rows.schema.field(index).type))
+            nothing = rows.set_column(
+                index,
+                rows.schema.field(index),
+                pa.nulls(rows.num_rows, rows.schema.field(index).type),
+            )
             trial.fails(replace(trial.record, rows=nothing))
 
 
 def _simpler(record: Record, index: int) -> Iterator[Record]:
     column = record.columns[index]
     arrow_type = column.sql_type.arrow
-    arrays = [page.page.column(index) for page in record.pages] + ([record.rows.column(index)] if record.rows is not None else [])
-    there = pa.concat_arrays([array.cast(arrow_type) for array in arrays]) if arrays else pa.nulls(0, arrow_type)
+    arrays = [page.page.column(index) for page in record.pages] + (
+        [record.rows.column(index)] if record.rows is not None else []
+    )
+    there = (
+        pa.concat_arrays([array.cast(arrow_type) for array in arrays])
+        if arrays
+        else pa.nulls(0, arrow_type)
+    )
     if there.null_count < len(there) and column.nullable:
         yield _mapped(record, index, lambda array: pa.nulls(len(array), arrow_type))
     if pa.types.is_nested(arrow_type):
@@ -255,7 +312,9 @@ def _simpler(record: Record, index: int) -> Iterator[Record]:
     distinct = pc.unique(there.drop_null())
     simple = _simple(len(distinct), arrow_type)
     if simple is not None and not simple.equals(distinct):
-        yield _mapped(record, index, lambda array: simple.take(pc.index_in(array, value_set=distinct)))
+        yield _mapped(
+            record, index, lambda array: simple.take(pc.index_in(array, value_set=distinct))
+        )
 
 
 def _simple(count: int, arrow_type: pa.DataType) -> pa.Array | None:
@@ -266,7 +325,11 @@ def _simple(count: int, arrow_type: pa.DataType) -> pa.Array | None:
     try:
         if pa.types.is_date(arrow_type):
             return pc.add(numbers, _FIRST_DAY).cast(pa.int32()).cast(arrow_type)
-        if pa.types.is_integer(arrow_type) or pa.types.is_floating(arrow_type) or pa.types.is_decimal(arrow_type):
+        if (
+            pa.types.is_integer(arrow_type)
+            or pa.types.is_floating(arrow_type)
+            or pa.types.is_decimal(arrow_type)
+        ):
             return numbers.cast(arrow_type)
     except pa.ArrowInvalid:
         return None
@@ -283,13 +346,15 @@ def _mapped(record: Record, index: int, change: Callable[[pa.Array], pa.Array]) 
         arrays[index] = change(arrays[index])
         return pa.RecordBatch.from_arrays(arrays, schema=page.schema)
 
-    pages = tuple(HandedPage(handed_page.number, of(handed_page.page)) for handed_page in record.pages)
+    pages = tuple(
+        HandedPage(handed_page.number, of(handed_page.page)) for handed_page in record.pages
+    )
     return replace(record, pages=pages, rows=of(record.rows) if record.rows is not None else None)
 
 
 def _sizes(record: Record) -> str:
     target = 0 if record.rows is None else record.rows.num_rows
     return (
-        f"{plural(record.page_rows, 'row')} in {plural(len(record.pages), 'page')}, {plural(target, 'row')} of the target "
-        f"and {plural(len(record.columns), 'column')}"
+        f"{plural(record.page_rows, 'row')} in {plural(len(record.pages), 'page')},"
+        f" {plural(target, 'row')} of the target and {plural(len(record.columns), 'column')}"
     )

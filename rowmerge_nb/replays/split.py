@@ -39,7 +39,9 @@ class _RecordedSplit(SplitRun):
         rows = self.rows.take(pa.array(places))
         if self.task.channels:
             self.step = "update_rows"
-            with self.recorder.call("update_rows", f"U {rows.num_rows}, channels {list(self.task.channels)}", rows):
+            with self.recorder.call(
+                "update_rows", f"U {rows.num_rows}, channels {list(self.task.channels)}", rows
+            ):
                 source.update_rows(rows, list(self.task.channels))
         else:
             self.step = "delete_rows"
@@ -50,14 +52,26 @@ class _RecordedSplit(SplitRun):
 class ReplayedSplits:
     """The calls of the older flow."""
 
-    def __init__(self, statement: LocalStatement, record: Record, updated: Sequence[ColumnHandle]) -> None:
+    def __init__(
+        self, statement: LocalStatement, record: Record, updated: Sequence[ColumnHandle]
+    ) -> None:
         self.statement = statement
         self.record = record
-        order = [name for name in (column.name for column in record.columns) if name in {column.name for column in updated}]
+        order = [
+            name
+            for name in (column.name for column in record.columns)
+            if name in {column.name for column in updated}
+        ]
         in_order = sorted(updated, key=lambda column: order.index(column.name))
         self.verb = "update" if record.channels else "delete"
-        self.arguments: tuple[Any, ...] = (statement.session, statement.handle, *([in_order] if record.channels else []))
-        self.row_id: ColumnHandle = self._ask(f"get_{self.verb}_row_id_column_handle", *self.arguments)
+        self.arguments: tuple[Any, ...] = (
+            statement.session,
+            statement.handle,
+            *([in_order] if record.channels else []),
+        )
+        self.row_id: ColumnHandle = self._ask(
+            f"get_{self.verb}_row_id_column_handle", *self.arguments
+        )
         self.handle: Any = None
 
     def begin(self) -> None:
@@ -68,7 +82,12 @@ class ReplayedSplits:
         """Read all splits, and pass the pages' rows to the sources that read them."""
         statement, record = self.statement, self.record
         names = [ROW_ID, *record.updated.get(0, ())]
-        rows = pa.concat_batches([pa.RecordBatch.from_arrays([ids, *page.columns[1:]], names=names) for page, ids in pages])
+        rows = pa.concat_batches(
+            [
+                pa.RecordBatch.from_arrays([ids, *page.columns[1:]], names=names)
+                for page, ids in pages
+            ]
+        )
         scan = statement.scan(self.handle, self.row_id)
         task = SplitPass(
             provider=scan.provider,
@@ -90,7 +109,10 @@ class ReplayedSplits:
             works.append(Work.of(run.error_recorder, run.run()))
             if works[-1].error is not None:
                 break
-        calls, fragments = (tuple(one for work in works for one in getattr(work, name)) for name in ("calls", "fragments"))
+        calls, fragments = (
+            tuple(one for work in works for one in getattr(work, name))
+            for name in ("calls", "fragments")
+        )
         last = works[-1] if works else Work(number, (), ())
         return Work(number, calls, fragments, last.error, last.step)
 
@@ -99,4 +121,6 @@ class ReplayedSplits:
         self._ask(f"finish_{self.verb}", self.statement.session, self.handle, fragments)
 
     def _ask(self, method: str, *arguments: Any) -> Any:
-        return self.statement.log.call(method, lambda: getattr(self.statement.metadata, method)(*arguments))
+        return self.statement.log.call(
+            method, lambda: getattr(self.statement.metadata, method)(*arguments)
+        )

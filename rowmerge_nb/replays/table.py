@@ -63,15 +63,25 @@ class Prepared:
                 statement.rollback()
                 raise
         except Exception as error:  # noqa: BLE001 - reported as a notice: the replay is over
-            return f"The table {self.name}, made for the replay, could not be dropped: {_message(error)}"
+            return (
+                f"The table {self.name}, made for the replay, could not be dropped:"
+                f" {_message(error)}"
+            )
         return ""
 
 
-def prepared_table(connector: Connector, record: Record, make_table: Any, *, is_own: bool) -> Prepared:
+def prepared_table(
+    connector: Connector, record: Record, make_table: Any, *, is_own: bool
+) -> Prepared:
     """Find or create a table with a record's rows, or raise NOT_SUPPORTED."""
     name = SchemaTableName(_schema_in(connector, record), record.name[2])
     if record.rows is None:
-        return Prepared(name, has_rows=False, is_own=is_own, notice="The record does not have the rows of the target")
+        return Prepared(
+            name,
+            has_rows=False,
+            is_own=is_own,
+            notice="The record does not have the rows of the target",
+        )
     rows = data_of(record, record.rows)
     existing = _rows_of(connector, record, name)
     if existing is not None and _are_in(rows, existing, whole=record.row_count == rows.num_rows):
@@ -79,14 +89,18 @@ def prepared_table(connector: Connector, record: Record, make_table: Any, *, is_
     problem = ""
     if existing is None or not is_own or make_table is None:
         new_name = (
-            name if existing is None and is_own else SchemaTableName(name.schema, f"{name.table}_replay_{uuid.uuid4().hex[:8]}")
+            name
+            if existing is None and is_own
+            else SchemaTableName(name.schema, f"{name.table}_replay_{uuid.uuid4().hex[:8]}")
         )
         problem = _make(connector, record, new_name, rows, make_table)
         if not problem:
             return Prepared(new_name, has_rows=True, is_own=True, is_temporary=not is_own)
         if not is_own:
             # It may exist without its rows.
-            Prepared(new_name, has_rows=False, is_own=True, is_temporary=True).drop(connector, record)
+            Prepared(new_name, has_rows=False, is_own=True, is_temporary=True).drop(
+                connector, record
+            )
     elif make_table is not None:
         problem = _make(connector, record, name, rows, make_table)
         if not problem:
@@ -99,17 +113,26 @@ def prepared_table(connector: Connector, record: Record, make_table: Any, *, is_
         )
     if is_own and _refill(connector, record, name, rows):
         return Prepared(name, has_rows=True, is_own=True)
-    why = f"The table {name} of the connector has other rows than that of the record, and none can be made: {problem}"
+    why = (
+        f"The table {name} of the connector has other rows than that of the record, and none can be"
+        f" made: {problem}"
+    )
     return Prepared(name, has_rows=False, is_own=is_own, notice=why)
 
 
 def _schema_in(connector: Connector, record: Record) -> str:
     """Return the record's schema, or the connector's first one."""
     schema = record.name[1]
-    statement = LocalStatement(connector, SchemaTableName(schema, record.name[2]), record.session, looked_up=False)
+    statement = LocalStatement(
+        connector, SchemaTableName(schema, record.name[2]), record.session, looked_up=False
+    )
     try:
         metadata, session = statement.metadata, statement.session
-        return schema if metadata.schema_exists(session, schema) else next(iter(metadata.list_schemas(session)), schema)
+        return (
+            schema
+            if metadata.schema_exists(session, schema)
+            else next(iter(metadata.list_schemas(session)), schema)
+        )
     finally:
         with suppress(Exception):
             statement.rollback()
@@ -138,15 +161,23 @@ def _are_in(rows: Page, table_rows: Page, *, whole: bool) -> bool:
     return bool((places_in(table_rows, rows) != NOT_FOUND).all())
 
 
-def _make(connector: Connector, record: Record, name: SchemaTableName, rows: Page, make_table: Any) -> str:
+def _make(
+    connector: Connector, record: Record, name: SchemaTableName, rows: Page, make_table: Any
+) -> str:
     """Create a table with rows; return an error message."""
-    columns = tuple(ColumnMetadata(column.name, column.sql_type, column.nullable) for column in record.columns)
+    columns = tuple(
+        ColumnMetadata(column.name, column.sql_type, column.nullable) for column in record.columns
+    )
     metadata = ConnectorTableMetadata(name, columns, _properties(connector, record))
     try:
         if make_table is not None:
-            make_table(connector, metadata, list(zip(*map(python_values, rows.columns), strict=True)))
+            make_table(
+                connector, metadata, list(zip(*map(python_values, rows.columns), strict=True))
+            )
         else:
-            _in_statement(connector, record, name, lambda s: s.metadata.create_table(s.session, metadata))
+            _in_statement(
+                connector, record, name, lambda s: s.metadata.create_table(s.session, metadata)
+            )
             if rows.num_rows:
                 _in_statement(connector, record, name, lambda s: _insert(s, rows))
         actual = _rows_of(connector, record, name)
@@ -158,12 +189,16 @@ def _make(connector: Connector, record: Record, name: SchemaTableName, rows: Pag
 
 
 def _properties(connector: Connector, record: Record) -> dict[str, Any]:
-    """Return the properties that the connector supports, except locations of the recorded table's data."""
+    """Return the properties that the connector supports, except locations of the recorded table's
+    data.
+    """
     supported = connector.get_table_properties()
     properties = {}
     for name, value in record.properties.items():
         flat = value if isinstance(value, tuple) else (value,)
-        is_location = any(isinstance(one, str) and ("/" in one or "\\" in one) for one in flat) or _LOCATION.search(name)
+        is_location = any(
+            isinstance(one, str) and ("/" in one or "\\" in one) for one in flat
+        ) or _LOCATION.search(name)
         if name in supported and value not in (None, ()) and not is_location:
             properties[name] = list(value) if isinstance(value, tuple) else value
     return properties
@@ -186,7 +221,9 @@ def _insert(statement: LocalStatement, rows: Page) -> None:
 def _refill(connector: Connector, record: Record, name: SchemaTableName, rows: Page) -> bool:
     """Replace the rows of an own table; return whether that succeeded."""
     with suppress(Exception):
-        _in_statement(connector, record, name, lambda statement: _change(statement, rows, keep=False))
+        _in_statement(
+            connector, record, name, lambda statement: _change(statement, rows, keep=False)
+        )
         actual = _rows_of(connector, record, name)
         return actual is not None and _are_in(rows, actual, whole=True)
     return False
@@ -199,16 +236,27 @@ def _change(statement: LocalStatement, rows: Page, *, keep: bool) -> None:
     layout = PageLayout(rows.num_columns, era=era)
     schema = layout.output_schema(pa.schema([*rows.schema, pa.field("row_id", row_id.type.arrow)]))
     pages = []
-    for page, operation in ((None if keep else existing, Operation.DELETE), (rows, Operation.INSERT)):
+    for page, operation in (
+        (None if keep else existing, Operation.DELETE),
+        (rows, Operation.INSERT),
+    ):
         if page is not None and page.num_rows:
             count, ids = page.num_rows, existing.column(existing.num_columns - 1)
-            control = {layout.after.operation: int(operation), layout.after.insert_from_update: 0, layout.after.case_number: 0}
+            control = {
+                layout.after.operation: int(operation),
+                layout.after.insert_from_update: 0,
+                layout.after.case_number: 0,
+            }
             arrays = [*page.columns[: rows.num_columns]]
             for index in range(rows.num_columns, len(schema)):
                 if index == layout.after.row_id:
-                    arrays.append(ids if operation is Operation.DELETE else pa.nulls(count, row_id.type.arrow))
+                    arrays.append(
+                        ids if operation is Operation.DELETE else pa.nulls(count, row_id.type.arrow)
+                    )
                 else:
-                    arrays.append(pa.array(np.full(count, control[index])).cast(schema.field(index).type))
+                    arrays.append(
+                        pa.array(np.full(count, control[index])).cast(schema.field(index).type)
+                    )
             pages.append(pa.RecordBatch.from_arrays(arrays, schema=schema))
     work = statement.merge(0, pages, layout)
     if work.error is not None:
@@ -216,7 +264,12 @@ def _change(statement: LocalStatement, rows: Page, *, keep: bool) -> None:
     statement.finish_merge(work.fragments)
 
 
-def _in_statement(connector: Connector, record: Record, name: SchemaTableName, do: Callable[[LocalStatement], object]) -> None:
+def _in_statement(
+    connector: Connector,
+    record: Record,
+    name: SchemaTableName,
+    do: Callable[[LocalStatement], object],
+) -> None:
     statement = LocalStatement(connector, name, record.session)
     try:
         do(statement)

@@ -28,7 +28,9 @@ MOST_ROWS: Final = 1_000
 """The maximum number of rows in a file, for readability."""
 
 
-def write_test(result: Replay, path: str | Path, connector: str | None, make_table: str | None) -> Path:
+def write_test(
+    result: Replay, path: str | Path, connector: str | None, make_table: str | None
+) -> Path:
     """Write the file; see `rowmerge_nb.replays.Replay.to_test`."""
     file = Path(checked_path(path, "path"))
     text = _text(result, _reference(result, connector), _maker(result, make_table))
@@ -49,7 +51,8 @@ def _reference(result: Replay, connector: str | None) -> str:
         origin = Origin.of(connector)
         if not origin.is_own:
             raise RowMergeError(
-                f"connector = {connector!r} is a connector, which would be changed by every run of the test",
+                f"connector = {connector!r} is a connector, which would be changed by every run of"
+                " the test",
                 code="INVALID_ARGUMENTS",
                 hint="Give what makes one: a class, or a function without arguments.",
             )
@@ -57,10 +60,14 @@ def _reference(result: Replay, connector: str | None) -> str:
     reference = result.origin.reference
     if reference is None:
         raise RowMergeError(
-            f"A file cannot import {result.origin.name}: it is a connector itself, or was defined in a notebook or within a function",
+            f"A file cannot import {result.origin.name}: it is a connector itself, or was defined"
+            " in a notebook or within a function",
             code="INVALID_ARGUMENTS",
-            hint="Put the lines of the connector into a file, such as shop.py, with a function `def make_connector(): return ShopConnector()`, "
-            "and give connector='shop:make_connector'.",
+            hint=(
+                "Put the lines of the connector into a file, such as shop.py, with a function `def"
+                " make_connector(): return ShopConnector()`, and give"
+                " connector='shop:make_connector'."
+            ),
         )
     return reference
 
@@ -68,7 +75,10 @@ def _reference(result: Replay, connector: str | None) -> str:
 def _maker(result: Replay, make_table: str | None) -> str | None:
     if result.make_table is None or make_table is not None:
         return make_table
-    module, name = getattr(result.make_table, "__module__", "__main__"), getattr(result.make_table, "__qualname__", "")
+    module, name = (
+        getattr(result.make_table, "__module__", "__main__"),
+        getattr(result.make_table, "__qualname__", ""),
+    )
     if module == "__main__" or not name.isidentifier():
         raise RowMergeError(
             "A file cannot import make_table: it was defined in a notebook or within a function",
@@ -79,7 +89,10 @@ def _maker(result: Replay, make_table: str | None) -> str | None:
 
 
 def _text(result: Replay, connector: str, make_table: str | None) -> str:
-    record = replace(result.record, pages=tuple(page for page in result.record.pages if page.number in result.numbers))
+    record = replace(
+        result.record,
+        pages=tuple(page for page in result.record.pages if page.number in result.numbers),
+    )
     count = record.page_rows + (record.rows.num_rows if record.rows is not None else 0)
     if count > MOST_ROWS:
         raise RowMergeError(
@@ -90,12 +103,26 @@ def _text(result: Replay, connector: str, make_table: str | None) -> str:
     lines = list(_case_lines(record))
     _check("\n".join(lines), record)
     literals = "\n".join(lines)
-    uses = [name for name, mark in (("datetime", "datetime."), ("decimal", "decimal.")) if mark in literals]
+    uses = [
+        name
+        for name, mark in (("datetime", "datetime."), ("decimal", "decimal."))
+        if mark in literals
+    ]
     imports = [f"import {name}" for name in uses]
-    names = dict.fromkeys(reference for reference in (connector, make_table) if reference is not None)
-    ours = [f"from {reference.partition(':')[0]} import {reference.partition(':')[2]}" for reference in names]
-    name, argument = connector.partition(":")[2], "" if make_table is None else f", make_table={make_table.partition(':')[2]}"
-    arguments = f"{name}{argument}" + (f", call={_literal(result.call)}" if not result.call.startswith("finish_") else "")
+    names = dict.fromkeys(
+        reference for reference in (connector, make_table) if reference is not None
+    )
+    ours = [
+        f"from {reference.partition(':')[0]} import {reference.partition(':')[2]}"
+        for reference in names
+    ]
+    name, argument = (
+        connector.partition(":")[2],
+        ("" if make_table is None else f", make_table={make_table.partition(':')[2]}"),
+    )
+    arguments = f"{name}{argument}" + (
+        f", call={_literal(result.call)}" if not result.call.startswith("finish_") else ""
+    )
     test, claim = ("rows_that_are_left_are_those_that_must_be", "done.agrees")
     if result.error is not None:
         test, claim = f"{result.step or 'replay'}_takes_these_rows", "not done.failed"
@@ -150,16 +177,26 @@ def _arguments(record: Record) -> dict[str, Any]:
         "columns": {column.name: column.type for column in record.columns},
         "not_null": [column.name for column in record.columns if not column.nullable],
         "properties": {
-            name: list(v) if isinstance(v, tuple) else v for name, v in record.properties.items() if v not in (None, ())
+            name: list(v) if isinstance(v, tuple) else v
+            for name, v in record.properties.items()
+            if v not in (None, ())
         },
         "session": {} if session == {"era": str(Era.DOCUMENTS)} else session,
         "redistribution": record.redistribution,
         "flow": str(record.flow),
-        "updated": dict(record.updated) if record.flow is Flow.UPDATABLE or record.era is Era.CURRENT else {},
+        "updated": (
+            dict(record.updated)
+            if record.flow is Flow.UPDATABLE or record.era is Era.CURRENT
+            else {}
+        ),
         "channels": record.channels,
     }
     defaults = {"kind": "MERGE", "flow": str(Flow.MERGE)}
-    return {name: value for name, value in arguments.items() if value not in (defaults.get(name), [], {}, ())}
+    return {
+        name: value
+        for name, value in arguments.items()
+        if value not in (defaults.get(name), [], {}, ())
+    }
 
 
 def _rows(record: Record) -> list[tuple[Any, ...]]:
@@ -199,14 +236,22 @@ def _literal(value: Any) -> str:
     if isinstance(value, list):
         return f"[{', '.join(map(_literal, value))}]"
     if isinstance(value, dict):
-        return f"{{{', '.join(f'{_literal(key)}: {_literal(item)}' for key, item in value.items())}}}"
+        return (
+            f"{{{', '.join(f'{_literal(key)}: {_literal(item)}' for key, item in value.items())}}}"
+        )
     if isinstance(value, decimal.Decimal):
         return f"decimal.{value!r}"
     if isinstance(value, dt.datetime) and value.tzinfo is not None:
-        return repr(value.astimezone(dt.UTC)).replace("tzinfo=datetime.timezone.utc", "tzinfo=datetime.UTC")
+        return repr(value.astimezone(dt.UTC)).replace(
+            "tzinfo=datetime.timezone.utc", "tzinfo=datetime.UTC"
+        )
     literal = repr(value)
     # In double quotes, as formatters prefer, unless it contains some.
-    return f'"{literal[1:-1]}"' if isinstance(value, str) and literal[0] == "'" and '"' not in value else literal
+    return (
+        f'"{literal[1:-1]}"'
+        if isinstance(value, str) and literal[0] == "'" and '"' not in value
+        else literal
+    )
 
 
 def _check(literal: str, record: Record) -> None:
@@ -232,6 +277,7 @@ def _same(evaluated: Record, record: Record) -> bool:
         return False
     pairs: list[tuple[Sequence[Any], Sequence[Any]]] = [(_rows(evaluated), _rows(record))]
     pairs += [
-        (_page_rows(evaluated, one), _page_rows(record, other)) for one, other in zip(evaluated.pages, record.pages, strict=True)
+        (_page_rows(evaluated, one), _page_rows(record, other))
+        for one, other in zip(evaluated.pages, record.pages, strict=True)
     ]
     return all(_literal(tuple(one)) == _literal(tuple(other)) for one, other in pairs)

@@ -53,7 +53,10 @@ def audit_bundle(audit: Audit) -> dict[str, str]:
         "states": _states(audit),
         "numbers": _numbers(audit),
         "clauses": _clauses(audit),
-        "explained": [(_share(one), f"{one.cause}: {one.sentence}.", one.statement) for one in audit.explanations],
+        "explained": [
+            (_share(one), f"{one.cause}: {one.sentence}.", one.statement)
+            for one in audit.explanations
+        ],
         "unexplained": _unexplained(audit),
         "columns": [name for name, _ in audit.columns],
         "right": _right(audit),
@@ -61,16 +64,24 @@ def audit_bundle(audit: Audit) -> dict[str, str]:
         "more": _more(audit),
         "notices": _notices(audit),
     }
-    return {"text/plain": text, "text/html": render_parts("audit.html.j2", names, text, audit.statement)}
+    return {
+        "text/plain": text,
+        "text/html": render_parts("audit.html.j2", names, text, audit.statement),
+    }
 
 
 def audit_page(audit: Audit) -> str:
     """Return an audit as an HTML document."""
-    return render_standing_alone(f"Audit of {audit.table}", audit.statement, audit_bundle(audit)["text/html"])
+    return render_standing_alone(
+        f"Audit of {audit.table}", audit.statement, audit_bundle(audit)["text/html"]
+    )
 
 
 def _states(audit: Audit) -> str:
-    return f"{audit.kind} evaluated on {audit.before}, compared with {audit.after}. Nothing was begun or written."
+    return (
+        f"{audit.kind} evaluated on {audit.before}, compared with {audit.after}. Nothing was begun"
+        " or written."
+    )
 
 
 def _numbers(audit: Audit) -> list[tuple[str, str, str]]:
@@ -91,7 +102,10 @@ def _signed(count: int, sign: str) -> str:
 def _clauses(audit: Audit) -> list[tuple[str, str, str, str]]:
     if audit.kind != "MERGE":
         return []
-    return [(str(c.number), c.operation.name, number(c.rows or 0), " ".join((c.head or c.text).split())) for c in audit.clauses]
+    return [
+        (str(c.number), c.operation.name, number(c.rows or 0), " ".join((c.head or c.text).split()))
+        for c in audit.clauses
+    ]
 
 
 def _share(one: Any) -> str:
@@ -102,7 +116,10 @@ def _unexplained(audit: Audit) -> str:
     if audit.agrees or any(one.rows == one.of for one in audit.explanations):
         return ""
     if not audit.explanations:
-        return "No known difference explains these rows: look at the other engine's statement, and at who else has written."
+        return (
+            "No known difference explains these rows: look at the other engine's statement, and at"
+            " who else has written."
+        )
     return "The other rows are explained by none of the known differences."
 
 
@@ -111,8 +128,9 @@ def _notices(audit: Audit) -> list[str]:
     if audit.repeated:
         rows = sum(pattern.rows for pattern in audit.repeated)
         sentences.append(
-            f"Several source rows match {plural(rows, 'target row')}: Trino ends such a statement, or leaves a version of the row for each"
-            " clause that fires. What each of them makes of the row is compared."
+            f"Several source rows match {plural(rows, 'target row')}: Trino ends such a statement,"
+            " or leaves a version of the row for each clause that fires. What each of them makes"
+            " of the row is compared."
         )
     return [*sentences, *audit.notices]
 
@@ -130,17 +148,24 @@ def _right(audit: Audit) -> set[int]:
 def _shown(audit: Audit, row: AuditedRow) -> ShownRow:
     names = [name for name, _ in audit.columns]
     lines = tuple(
-        (word, tuple(cell(values[name]) for name in names)) for side, word in _KINDS for values in getattr(row, side)[:_SIDES]
+        (word, tuple(cell(values[name]) for name in names))
+        for side, word in _KINDS
+        for values in getattr(row, side)[:_SIDES]
     )
-    about = [(one.head, one.reasons) for one in (journey_row(way, audit.kind == "MERGE") for way in row.journeys)] or [
-        _without_journey(audit, row)
-    ]
+    about = [
+        (one.head, one.reasons)
+        for one in (journey_row(way, audit.kind == "MERGE") for way in row.journeys)
+    ] or [_without_journey(audit, row)]
     return ShownRow(_head(row), lines, tuple(about))
 
 
 def _head(row: AuditedRow) -> str:
     key = ", ".join(f"{name} = {cell(value).text}" for name, value in row.key.items())
-    explained = f" ({join([str(cause) for cause in row.causes])}{': ' + row.remark if row.remark else ''})" if row.causes else ""
+    explained = (
+        f" ({join([str(cause) for cause in row.causes])}{': ' + row.remark if row.remark else ''})"
+        if row.causes
+        else ""
+    )
     return f"{key}: {_fate(row)}{explained}"
 
 
@@ -148,12 +173,18 @@ def _fate(row: AuditedRow) -> str:
     if row.fate is RowFate.OTHER_VALUES:
         expected, actual = row.missing[0], row.unexpected[0]
         columns = [name for name in expected if repr(expected[name]) != repr(actual[name])]
-        return f"other {'value' if len(columns) == 1 else 'values'} in {join(columns)}" if columns else "other values"
+        return (
+            f"other {'value' if len(columns) == 1 else 'values'} in {join(columns)}"
+            if columns
+            else "other values"
+        )
     changed = row.before and row.unexpected and row.unexpected[0] not in row.before
     sentences: Mapping[RowFate, str] = {
         RowFate.NOT_THERE: "ought to be there, and is not",
         RowFate.NOT_CHANGED: "ought to be changed, and is as it was",
-        RowFate.STILL_THERE: f"ought to be taken away, and is still there{', with other values' if changed else ''}",
+        RowFate.STILL_THERE: (
+            f"ought to be taken away, and is still there{', with other values' if changed else ''}"
+        ),
         RowFate.TOO_OFTEN: f"is there {plural(len(row.unexpected), 'time')} too often",
         RowFate.TOO_RARE: f"is there {plural(len(row.missing), 'time')} too rarely",
         RowFate.NOT_ASKED_FOR: "is there, and nothing has made it",
@@ -165,7 +196,9 @@ def _without_journey(audit: Audit, row: AuditedRow) -> tuple[str, tuple[str, ...
     if row.where is not None:
         return "It is not chosen", (f"WHERE is {_WORDS[row.where.answer]}{because_of(row.where)}.",)
     if not row.before:
-        return "Nothing makes it", ("No row that took part has this key, and it was not there before.",)
+        return "Nothing makes it", (
+            "No row that took part has this key, and it was not there before.",
+        )
     if audit.kind == "MERGE":
         return "It stays as it was", ("No row of the source has it for a partner.",)
     return "It stays as it was", ("The statement does not choose it.",)
@@ -187,7 +220,10 @@ def _lines(audit: Audit) -> Iterator[str]:
     for one in audit.explanations:
         yield from textwrap.wrap(f"{_share(one)}: {one.cause}: {one.sentence}.", WIDTH)
         if one.statement:
-            yield from ("  The table holds what this leaves, as far as these rows go:", *_indented(one.statement))
+            yield from (
+                "  The table holds what this leaves, as far as these rows go:",
+                *_indented(one.statement),
+            )
     yield from textwrap.wrap(_unexplained(audit), WIDTH)
     for row in audit.rows[:SHOWN]:
         yield from ("", *_row_lines(audit, _shown(audit, row)))

@@ -20,12 +20,22 @@ HEADS = ("rows of", "here", "rows", "Trino", "rows")
 def beside_trino_bundle(comparison: BesideTrino) -> dict[str, str]:
     """Return the mime bundle of a comparison with Trino."""
     rows = [
-        (step.name, step.ours or "–", _rows(step.our_rows), step.trino or "–", _rows(step.trino_rows), step is comparison.first)
+        (
+            step.name,
+            step.ours or "–",
+            _rows(step.our_rows),
+            step.trino or "–",
+            _rows(step.trino_rows),
+            step is comparison.first,
+        )
         for step in comparison.steps
     ]
     only_rows = [
         (f"Only {where}", ", ".join(f"{name} {_rows(count)}".strip() for name, count in operators))
-        for where, operators in (("here", comparison.only_ours), ("in Trino", comparison.only_trino))
+        for where, operators in (
+            ("here", comparison.only_ours),
+            ("in Trino", comparison.only_trino),
+        )
         if operators
     ]
     sentence = _sentence(comparison)
@@ -38,20 +48,33 @@ def beside_trino_bundle(comparison: BesideTrino) -> dict[str, str]:
         "alone": only_rows,
         "notices": comparison.notices,
     }
-    return {"text/plain": text, "text/html": render_parts("beside_trino.html.j2", names, text, comparison.query.statement)}
+    return {
+        "text/plain": text,
+        "text/html": render_parts("beside_trino.html.j2", names, text, comparison.query.statement),
+    }
 
 
 def _sentence(comparison: BesideTrino) -> str:
     query = f"Trino's query {comparison.query.id}"
-    compared = sum(step.our_rows is not None and step.trino_rows is not None for step in comparison.steps)
+    compared = sum(
+        step.our_rows is not None and step.trino_rows is not None for step in comparison.steps
+    )
     if comparison.first is not None:
         step = comparison.first
-        return f"{query} parts from this run at {step.name}: {_rows(step.our_rows)} here, {_rows(step.trino_rows)} in Trino."
+        return (
+            f"{query} parts from this run at {step.name}: {_rows(step.our_rows)} here,"
+            f" {_rows(step.trino_rows)} in Trino."
+        )
     if comparison.failed:
-        return f"{query} beside this run; at least one of them did not end well, so that their rows need not be the same."
+        return (
+            f"{query} beside this run; at least one of them did not end well, so that their rows"
+            " need not be the same."
+        )
     if not compared:
         return f"{query} beside this run; there are no rows to compare."
-    return f"{query} and this run have the same rows in all {compared} steps that both have counted."
+    return (
+        f"{query} and this run have the same rows in all {compared} steps that both have counted."
+    )
 
 
 def _lines(

@@ -26,7 +26,8 @@ def mime_bundle(
     above: Mapping[str, str] | None = None,
     other: Trace | None = None,
 ) -> dict[str, str]:
-    """Return what a notebook stores for a statement: exactly the keys ``text/plain`` and ``text/html``.
+    """Return what a notebook stores for a statement: exactly the keys ``text/plain`` and
+    ``text/html``.
 
     Args:
         trace: the statement's trace.
@@ -46,10 +47,15 @@ def mime_bundle(
     names = tuple(show) if show is not None and not isinstance(show, str) else show
     bundle = {
         "text/plain": render_text(report, show=names, timings=timings, first_line=first_line),
-        "text/html": render_html(report, show=names, timings=timings, number=number, first_line=first_line),
+        "text/html": render_html(
+            report, show=names, timings=timings, number=number, first_line=first_line
+        ),
     }
     # A lone surrogate, possible in a text, cannot be encoded in a notebook's file.
-    bundle = {mime_type: text.encode("utf-8", "backslashreplace").decode("utf-8") for mime_type, text in bundle.items()}
+    bundle = {
+        mime_type: text.encode("utf-8", "backslashreplace").decode("utf-8")
+        for mime_type, text in bundle.items()
+    }
     if not above:
         return bundle
     return {
@@ -61,7 +67,10 @@ def mime_bundle(
 def rows_bundle(rows: Mapping[str, str], trace: Trace, first_line: int = 1) -> dict[str, str]:
     """Return the mime bundle of a query: its rows, with notices below."""
     notices = "\n".join(notice_lines(notices_of(trace), first_line))
-    return {"text/plain": f"{rows['text/plain']}\n\n{notices}", "text/html": f"{rows['text/html']}\n{preformatted(notices)}"}
+    return {
+        "text/plain": f"{rows['text/plain']}\n\n{notices}",
+        "text/html": f"{rows['text/html']}\n{preformatted(notices)}",
+    }
 
 
 def explained_bundle(trace: Trace, explained: str) -> dict[str, str]:

@@ -39,7 +39,9 @@ def comparison_bundle(comparison: Comparison) -> dict[str, str]:
     names: dict[str, Any] = {
         "comparison": comparison,
         "sides": [(side, error_of(side)) for side in (comparison.left, comparison.right)],
-        "differences": [(d, [cell(value) for value in d.row]) for d in comparison.differences[:SHOWN]],
+        "differences": [
+            (d, [cell(value) for value in d.row]) for d in comparison.differences[:SHOWN]
+        ],
         "columns": column_names(comparison),
         "more": max(0, len(comparison.differences) - SHOWN),
         "report": changed_rows(comparison),
@@ -51,7 +53,10 @@ def comparison_bundle(comparison: Comparison) -> dict[str, str]:
         "open": True,
         "reasons": [*reasons(comparison), *notices(comparison)],
     }
-    return {"text/plain": text, "text/html": render_parts("comparison.html.j2", names, text, comparison.statement)}
+    return {
+        "text/plain": text,
+        "text/html": render_parts("comparison.html.j2", names, text, comparison.statement),
+    }
 
 
 def error_of(side: Side) -> str:
@@ -66,7 +71,9 @@ def reasons(comparison: Comparison) -> list[str]:
     for side in (comparison.left, comparison.right):
         if (error := side.result.trace.error) is not None and error.hint:
             sides_by_hint.setdefault(error.hint, []).append(side.name)
-    return [hint if len(names) > 1 else f"{names[0]}: {hint}" for hint, names in sides_by_hint.items()]
+    return [
+        hint if len(names) > 1 else f"{names[0]}: {hint}" for hint, names in sides_by_hint.items()
+    ]
 
 
 def notices(comparison: Comparison) -> list[str]:
@@ -76,14 +83,19 @@ def notices(comparison: Comparison) -> list[str]:
         for notice in build_report(side.result.trace).notices:
             where = "" if notice.line is None else f"line {notice.line}: "
             sides_by_notice.setdefault(f"{where}{notice.message}", []).append(side.name)
-    return [f"Notice: {text}" if len(names) > 1 else f"Notice, {names[0]}: {text}" for text, names in sides_by_notice.items()]
+    return [
+        f"Notice: {text}" if len(names) > 1 else f"Notice, {names[0]}: {text}"
+        for text, names in sides_by_notice.items()
+    ]
 
 
 def shortened_plan(side: Side) -> list[str]:
     """Return the EXPLAIN lines of a plan without the wide layouts."""
     if not side.result.trace.plan:
         return []
-    return [line for line in explain_text(side.result.trace.plan).split("\n") if "Layout: [" not in line]
+    return [
+        line for line in explain_text(side.result.trace.plan).split("\n") if "Layout: [" not in line
+    ]
 
 
 def plan_lines(comparison: Comparison) -> tuple[PlanLine, ...]:
@@ -120,15 +132,26 @@ def metric_texts(comparison: Comparison, metric: Metric) -> tuple[str, str]:
 
 def changed_rows(comparison: Comparison) -> Report | None:
     """Return a report with the changed rows of both sides; None if they differ."""
-    reports = [build_report(side.result.trace) for side in (comparison.left, comparison.right)] if comparison.same else []
+    reports = (
+        [build_report(side.result.trace) for side in (comparison.left, comparison.right)]
+        if comparison.same
+        else []
+    )
     with_rows = [report for report in reports if report.diff is not None and report.diff.rows]
     # Prefer a report with old values.
-    return min(with_rows, key=lambda report: report.diff is not None and bool(report.diff.remark), default=None)
+    return min(
+        with_rows,
+        key=lambda report: report.diff is not None and bool(report.diff.remark),
+        default=None,
+    )
 
 
 def different_pages(comparison: Comparison) -> list[tuple[str, Stored]]:
     """Return a few rows of the pages of each side; empty if they are equal."""
-    sides = [(side.name, build_report(side.result.trace).stored) for side in (comparison.left, comparison.right)]
+    sides = [
+        (side.name, build_report(side.result.trace).stored)
+        for side in (comparison.left, comparison.right)
+    ]
     if sides[0][1] == sides[1][1]:
         return []
     return [(name, _shortened(pages)) for name, pages in sides if pages is not None]
@@ -137,22 +160,45 @@ def different_pages(comparison: Comparison) -> list[tuple[str, Stored]]:
 def _shortened(stored: Stored) -> Stored:
     pages = tuple(replace(page, rows=page.rows[:SHOWN]) for page in stored.pages[:MOST_PAGES])
     left_out = len(stored.pages) - len(pages)
-    return replace(stored, pages=pages, summary=stored.summary + (f"; the first {MOST_PAGES} are shown" if left_out else ""))
+    return replace(
+        stored,
+        pages=pages,
+        summary=stored.summary + (f"; the first {MOST_PAGES} are shown" if left_out else ""),
+    )
 
 
-def _lines(comparison: Comparison, both: tuple[AlignedRow, ...], pages_of_sides: list[tuple[str, Stored]], why: str) -> list[str]:
+def _lines(
+    comparison: Comparison,
+    both: tuple[AlignedRow, ...],
+    pages_of_sides: list[tuple[str, Stored]],
+    why: str,
+) -> list[str]:
     sides = (comparison.left, comparison.right)
-    lines = [comparison.sentence, "Nothing was committed: each side ran in a transaction of its own and was rolled back."]
+    lines = [
+        comparison.sentence,
+        "Nothing was committed: each side ran in a transaction of its own and was rolled back.",
+    ]
     lines += [comparison.notice] if comparison.notice else []
     lines += [f"{side.name}: {error_of(side)}" for side in sides if side.failed]
-    lines += [line for sentence in (*reasons(comparison), *notices(comparison)) for line in textwrap.wrap(sentence, WIDTH)]
+    lines += [
+        line
+        for sentence in (*reasons(comparison), *notices(comparison))
+        for line in textwrap.wrap(sentence, WIDTH)
+    ]
     rows = [[comparison.by, "", *(side.name for side in sides)]]
-    rows += [[m.name, "≠" if m.differs else "", *metric_texts(comparison, m)] for m in comparison.metrics if m.left or m.right]
+    rows += [
+        [m.name, "≠" if m.differs else "", *metric_texts(comparison, m)]
+        for m in comparison.metrics
+        if m.left or m.right
+    ]
     lines += ["", *(line.rstrip() for line in columns_of(rows))]
     if comparison.differences:
         lines += ["", "Rows that differ"]
         table = [["side", "does", "times", *column_names(comparison)]]
-        table += [[d.side, d.what, str(d.times), *(_text(cell(v)) for v in d.row)] for d in comparison.differences[:SHOWN]]
+        table += [
+            [d.side, d.what, str(d.times), *(_text(cell(v)) for v in d.row)]
+            for d in comparison.differences[:SHOWN]
+        ]
         lines += columns_of(table, right={2})
         if (more := len(comparison.differences) - SHOWN) > 0:
             lines.append(f"and {more:,} more")
@@ -161,14 +207,25 @@ def _lines(comparison: Comparison, both: tuple[AlignedRow, ...], pages_of_sides:
     if both:
         heads = ["source row", "values", "", *(side.name for side in sides)]
         table = [heads, *(list(line) for row in both for line in row.lines)]
-        lines += ["", "What transform_page makes of each row", *(line.rstrip() for line in columns_of(table, right={0}))]
+        lines += [
+            "",
+            "What transform_page makes of each row",
+            *(line.rstrip() for line in columns_of(table, right={0})),
+        ]
     lines += ["", *textwrap.wrap(why, WIDTH)] if why else []
     for name, stored in pages_of_sides:
         lines += ["", f"{stored.title}, {name}: {stored.summary}", *stored_lines(stored)]
-    lines += ["", "Connector calls", *columns_of([["method", *(s.name for s in sides)], *_calls(comparison)], right={1, 2})]
+    lines += [
+        "",
+        "Connector calls",
+        *columns_of([["method", *(s.name for s in sides)], *_calls(comparison)], right={1, 2}),
+    ]
     if plan := plan_lines(comparison):
         marked = any(line.side for line in plan)
-        lines += ["", f"Plan; < {sides[0].name}, > {sides[1].name}" if marked else "Plan, the same of both"]
+        lines += [
+            "",
+            f"Plan; < {sides[0].name}, > {sides[1].name}" if marked else "Plan, the same of both",
+        ]
         lines += [f"{line.side or ' '} {line.text}" if marked else line.text for line in plan]
     return lines
 

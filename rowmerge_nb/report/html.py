@@ -1,7 +1,7 @@
 """A report as HTML: a fragment for a notebook's output, or a page of several.
 
-The fragment begins with the text report, for viewers that strip style sheets; the style sheet replaces it by the rich form.
-There are no scripts and no external resources.
+The fragment begins with the text report, for viewers that strip style sheets; the style sheet
+replaces it by the rich form. There are no scripts and no external resources.
 """
 
 from __future__ import annotations
@@ -52,11 +52,17 @@ class PageEntry:
 
 
 def render_html(
-    report: Report, *, show: str | Iterable[str] | None = None, timings: bool = False, number: int = 0, first_line: int = 1
+    report: Report,
+    *,
+    show: str | Iterable[str] | None = None,
+    timings: bool = False,
+    number: int = 0,
+    first_line: int = 1,
 ) -> str:
     """Return a report as an HTML fragment; requested folds are open.
 
-    ``number`` distinguishes this output's ids from earlier ones of the same statement; ``first_line`` is the statement's line in the cell.
+    ``number`` distinguishes this output's ids from earlier ones of the same statement;
+    ``first_line`` is the statement's line in the cell.
     """
     parts = show if show is None or isinstance(show, str) else tuple(show)
     return _fragment(report, parts, timings=timings, number=number, first_line=first_line)
@@ -87,7 +93,12 @@ def render_standing_alone(title: str, statement: str, fragment: str) -> str:
     """Return an HTML document with a statement and one fragment of `render_parts`."""
     from markupsafe import Markup
 
-    entry = {"heading": "", "sentence": "", "statement": statement, "fragment": Markup(fragment)}  # noqa: S704 - escaped by its template
+    entry = {
+        "heading": "",
+        "sentence": "",
+        "statement": statement,
+        "fragment": Markup(fragment),  # noqa: S704
+    }
     return _document(title, [entry])
 
 
@@ -116,11 +127,15 @@ def render_parts(template: str, names: dict[str, Any], text: str, statement: str
     return _wrap(_prefix(template + statement, 0), text, [Markup(part)])  # noqa: S704 - escaped by the template
 
 
-def render_failure(failure: Failure, text: str, *, statement: str = "", number: int = 0, first_line: int = 1) -> str:
+def render_failure(
+    failure: Failure, text: str, *, statement: str = "", number: int = 0, first_line: int = 1
+) -> str:
     """Return a failure without a report as an HTML fragment."""
     from markupsafe import Markup
 
-    part = _environment().get_template("failure.html.j2").render(**_failure_names(failure, first_line))
+    part = (
+        _environment().get_template("failure.html.j2").render(**_failure_names(failure, first_line))
+    )
     return _wrap(_prefix(statement + failure.code, number), text, [Markup(part)])  # noqa: S704 - escaped by the template
 
 
@@ -131,18 +146,25 @@ def style_sheet() -> str:
 
 
 def style_for(body: str) -> tuple[str, str]:
-    """Return the class and the style sheet of a fragment's body: the rules for its elements and classes, and the shared ones.
+    """Return the class and the style sheet of a fragment's body: the rules for its elements and
+    classes, and the shared ones.
 
-    Each output of a notebook has its own style sheet, since it may be cleared, rerun or shown alone.
-    Rules are scoped by the returned class, which only fragments with the same rules have.
+    Each output of a notebook has its own style sheet, since it may be cleared, rerun or shown
+    alone. Rules are scoped by the returned class, which only fragments with the same rules have.
     """
-    classes = {name for class_attribute in _CLASSES.findall(body) for name in class_attribute.split()} | {
+    classes = {
+        name for class_attribute in _CLASSES.findall(body) for name in class_attribute.split()
+    } | {
         "rm",
         "rm-rich",
         "rm-text",
     }
     present = classes | {f"<{tag}" for tag in _TAGS.findall(body)}
-    rules = "\n".join(text for text, required in _rules() if not required or any(names <= present for names in required))
+    rules = "\n".join(
+        text
+        for text, required in _rules()
+        if not required or any(names <= present for names in required)
+    )
     scope = f"rm-{hashlib.sha256(rules.encode()).hexdigest()[:6]}"
     return scope, rules.replace(_OURS, f".rm.rm.rm.{scope}")
 
@@ -151,7 +173,10 @@ def style_for(body: str) -> tuple[str, str]:
 def _rules() -> tuple[tuple[str, tuple[frozenset[str], ...]], ...]:
     lines = style_sheet().split("\n")
     matches = ((line, _RULE.fullmatch(line)) for line in lines)
-    return tuple((line, tuple(map(_required_names, rule[1].split(","))) if rule is not None else ()) for line, rule in matches)
+    return tuple(
+        (line, tuple(map(_required_names, rule[1].split(","))) if rule is not None else ())
+        for line, rule in matches
+    )
 
 
 def _required_names(selector: str) -> frozenset[str]:
@@ -160,7 +185,13 @@ def _required_names(selector: str) -> frozenset[str]:
 
 
 def _fragment(
-    report: Report, show: str | tuple[str, ...] | None, *, timings: bool, number: int, first_line: int, styled: bool = True
+    report: Report,
+    show: str | tuple[str, ...] | None,
+    *,
+    timings: bool,
+    number: int,
+    first_line: int,
+    styled: bool = True,
 ) -> str:
     from markupsafe import Markup
 
@@ -175,8 +206,14 @@ def _fragment(
             "timings": timings,
             "first_line": first_line,
             # The unchanged rows already include those that took no part.
-            "listed": "diff" in selected_parts and report.diff is not None and bool(report.diff.same),
-            "open": part == _OPEN or (show is not None and part in _FOLDED) or (part == "journeys" and _is_short(report)),
+            "listed": (
+                "diff" in selected_parts and report.diff is not None and bool(report.diff.same)
+            ),
+            "open": (
+                part == _OPEN
+                or (show is not None and part in _FOLDED)
+                or (part == "journeys" and _is_short(report))
+            ),
         }
         context |= _drawings(report, part, prefix)
         if report.failure is not None and part == "outcome":
@@ -198,7 +235,13 @@ def _wrap(prefix: str, text: str, parts: Sequence[str], *, styled: bool = True) 
 
     template = _environment().get_template("fragment.html.j2")
     scope, style = style_for("".join(parts)) if styled else ("", "")
-    names = {"prefix": prefix, "text": text, "parts": parts, "scope": scope, "style": Markup(style)}  # noqa: S704 - our own file
+    names = {
+        "prefix": prefix,
+        "text": text,
+        "parts": parts,
+        "scope": scope,
+        "style": Markup(style),  # noqa: S704
+    }
     return template.render(names).rstrip() + "\n"
 
 
@@ -217,12 +260,22 @@ def _drawings(report: Report, part: str, prefix: str) -> dict[str, Any]:
     if part == "plan" and report.plan is not None:
         title, words = f"Plan of {report.outcome.subject}", plan_description(report.plan)
         svg = dot_to_svg(plan_dot(report), prefix=f"{prefix}-g", title=title, description=words)
-        meanings = {op.title: op.meaning for op in report.plan.in_order if op.kind not in {"Output", "Project"}}
-        return {"plan_svg": Markup(svg), "meanings": list(meanings.items())}  # noqa: S704 - escaped by dot_to_svg
+        meanings = {
+            op.title: op.meaning
+            for op in report.plan.in_order
+            if op.kind not in {"Output", "Project"}
+        }
+        return {
+            "plan_svg": Markup(svg),  # noqa: S704
+            "meanings": list(meanings.items()),
+        }
     if part == "pages" and report.pages is not None:
         words = channel_map_description(report.pages)
         svg = dot_to_svg(
-            pages_dot(report), prefix=f"{prefix}-p", title="Channels before and after transform_page", description=words
+            pages_dot(report),
+            prefix=f"{prefix}-p",
+            title="Channels before and after transform_page",
+            description=words,
         )
         return {"pages_svg": Markup(svg)}  # noqa: S704 - escaped by dot_to_svg
     return {}
@@ -232,8 +285,12 @@ def _failure_names(failure: Failure, first_line: int) -> dict[str, Any]:
     names: dict[str, Any] = {"failure": failure, "first_line": first_line}
     if (excerpt := failure.excerpt) is not None:
         width = len(str(excerpt.lines[-1][0] + first_line - 1))
-        names["excerpt_lines"] = [(f"{at + first_line - 1:>{width}}", visible(text)) for at, text in excerpt.lines]
-        names["caret_space"] = " " * (width + 2 + len(visible(excerpt.lines[-1][1][: excerpt.column - 1])))
+        names["excerpt_lines"] = [
+            (f"{at + first_line - 1:>{width}}", visible(text)) for at, text in excerpt.lines
+        ]
+        names["caret_space"] = " " * (
+            width + 2 + len(visible(excerpt.lines[-1][1][: excerpt.column - 1]))
+        )
     return names
 
 
@@ -250,10 +307,16 @@ def _environment() -> jinja2.Environment:
     )
     environment.filters["number"] = lambda value: "" if value is None else number(value)
     environment.filters["coded"] = lambda sentence: Markup("").join(
-        Markup("<code>{}</code>").format(part) if is_code else escape(part) for part, is_code in code_parts(sentence)
+        Markup("<code>{}</code>").format(part) if is_code else escape(part)
+        for part, is_code in code_parts(sentence)
     )
-    # Long names of narrow channels are set on two lines, so that the head is no wider than the values.
-    environment.filters["breakable"] = lambda name: Markup("_<br>").join(escape(part) for part in name.split("_"))
+    # Long names of narrow channels are set on two lines, so that the head is no wider than the
+    # values.
+    environment.filters["breakable"] = lambda name: Markup("_<br>").join(
+        escape(part) for part in name.split("_")
+    )
     # Other names are broken only if space is short.
-    environment.filters["soft"] = lambda name: Markup("_<wbr>").join(escape(part) for part in name.split("_"))
+    environment.filters["soft"] = lambda name: Markup("_<wbr>").join(
+        escape(part) for part in name.split("_")
+    )
     return environment

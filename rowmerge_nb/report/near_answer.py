@@ -9,7 +9,13 @@ from rowmerge_nb.base.words import number, plural
 from rowmerge_nb.report.html import render_parts
 from rowmerge_nb.report.sequence import ShownSequence
 from rowmerge_nb.report.words.columns import columns_of
-from rowmerge_nb.report.words.near_sentences import counts_of, key_text, near_sentence, separation_text, summary_of
+from rowmerge_nb.report.words.near_sentences import (
+    counts_of,
+    key_text,
+    near_sentence,
+    separation_text,
+    summary_of,
+)
 from rowmerge_nb.trace.near import NearKeys, NearRow, NearSide
 from rowmerge_nb.trace.picking import check_columns, has_values, in_words, picked
 
@@ -30,7 +36,14 @@ class Near(ShownSequence[NearRow]):
         targets: unmatched target rows with a key close to one of the source.
     """
 
-    def __init__(self, keys: NearKeys, rows: Sequence[NearRow], targets: Sequence[NearRow], *, picked: bool = False) -> None:
+    def __init__(
+        self,
+        keys: NearKeys,
+        rows: Sequence[NearRow],
+        targets: Sequence[NearRow],
+        *,
+        picked: bool = False,
+    ) -> None:
         self.keys = keys
         self.targets = tuple(targets)
         super().__init__(rows)
@@ -41,17 +54,22 @@ class Near(ShownSequence[NearRow]):
         """Find rows in a trace; arguments as for `Result.near`, ``row`` is the positional one.
 
         Raises:
-            RowMergeError: INVALID_ARGUMENTS if no row matches, or a column is unknown; NOT_SUPPORTED if nearest keys were not computed.
+            RowMergeError: INVALID_ARGUMENTS if no row matches, or a column is unknown;
+                NOT_SUPPORTED if nearest keys were not computed.
         """
         keys = _keys_of(trace)
-        sources, targets = (side.told if side is not None else () for side in (keys.source, keys.target))
+        sources, targets = (
+            side.told if side is not None else () for side in (keys.source, keys.target)
+        )
         names = (name for one in (*sources, *targets) for name in one.columns)
         source_row, columns = picked(row, source_row, columns, names)
         if source_row is None and not columns:
             return cls(keys, sources, targets)
         if keys.source is None:
             raise RowMergeError(
-                keys.problem.removesuffix("."), code="NOT_SUPPORTED", hint="result.why() explains what became of a row."
+                keys.problem.removesuffix("."),
+                code="NOT_SUPPORTED",
+                hint="result.why() explains what became of a row.",
             )
         if not sources and not targets:
             raise RowMergeError(
@@ -64,8 +82,17 @@ class Near(ShownSequence[NearRow]):
         def alike(*, padded: bool) -> Near:
             return cls(
                 keys,
-                [row for row in sources if source_row in {None, row.row} and has_values(row.columns, columns, padded=padded)],
-                [row for row in targets if source_row is None and has_values(row.columns, columns, padded=padded)],
+                [
+                    row
+                    for row in sources
+                    if source_row in {None, row.row}
+                    and has_values(row.columns, columns, padded=padded)
+                ],
+                [
+                    row
+                    for row in targets
+                    if source_row is None and has_values(row.columns, columns, padded=padded)
+                ],
                 picked=True,
             )
 
@@ -75,29 +102,46 @@ class Near(ShownSequence[NearRow]):
             matches = alike(padded=True)
         if not matches and not matches.targets:
             raise RowMergeError(
-                f"None of the {plural(len(sources), 'source row')} without a partner that the trace holds is {in_words(source_row, columns)}",
+                f"None of the {plural(len(sources), 'source row')} without a partner that the trace"
+                f" holds is {in_words(source_row, columns)}",
                 code="INVALID_ARGUMENTS",
-                hint="result.why() has the rows with a partner. Of many rows without one, the trace keeps the first, and those with a near key before others.",
+                hint=(
+                    "result.why() has the rows with a partner. Of many rows without one, the trace"
+                    " keeps the first, and those with a near key before others."
+                ),
             )
         return matches
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """A sentence per row, the source's rows first."""
-        sides: tuple[tuple[str, Iterable[NearRow]], ...] = (("source", self._items), ("target", self.targets))
-        return tuple(near_sentence(row, self.keys.terms, side) for side, rows in sides for row in rows)
+        sides: tuple[tuple[str, Iterable[NearRow]], ...] = (
+            ("source", self._items),
+            ("target", self.targets),
+        )
+        return tuple(
+            near_sentence(row, self.keys.terms, side) for side, rows in sides for row in rows
+        )
 
     def __str__(self) -> str:
-        tables = [[title, *(line.rstrip() for line in columns_of([heads, *rows]))] for title, heads, rows in self._tables()]
+        tables = [
+            [title, *(line.rstrip() for line in columns_of([heads, *rows]))]
+            for title, heads, rows in self._tables()
+        ]
         return "\n\n".join("\n".join(block) for block in (self._lines(), *tables))
 
     def __repr__(self) -> str:
-        return f"<Near: {plural(len(self), 'row')} of the source, {len(self.targets)} of the target>"
+        return (
+            f"<Near: {plural(len(self), 'row')} of the source, {len(self.targets)} of the target>"
+        )
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         text = str(self)
         names = {"lines": self._lines(), "tables": self._tables()}
-        return {"text/plain": text, "text/html": render_parts("near_keys.html.j2", names, text, text)}
+        return {
+            "text/plain": text,
+            "text/html": render_parts("near_keys.html.j2", names, text, text),
+        }
 
     def _lines(self) -> list[str]:
         if self._picked:
@@ -120,7 +164,12 @@ class Near(ShownSequence[NearRow]):
         return [
             (
                 _title(name, rows, side),
-                [*(["source row"] if name == "source" else []), "key", f"nearest key of the {other}", "what separates them"],
+                [
+                    *(["source row"] if name == "source" else []),
+                    "key",
+                    f"nearest key of the {other}",
+                    "what separates them",
+                ],
                 [
                     [
                         *(["" if row.row is None else number(row.row)] if name == "source" else []),
@@ -140,11 +189,19 @@ def _keys_of(trace: Trace) -> NearKeys:
     if trace.near is not None:
         return trace.near
     if trace.kind == "MERGE" and trace.unmatched == 0 and trace.joined:
-        return NearKeys(source=NearSide(trace.joined if trace.source_rows is None else trace.source_rows, 0))
+        return NearKeys(
+            source=NearSide(trace.joined if trace.source_rows is None else trace.source_rows, 0)
+        )
     if trace.kind != "MERGE":
-        msg, hint = f"{trace.kind} has no source whose rows could have a partner", "Ask it of a MERGE."
+        msg, hint = (
+            f"{trace.kind} has no source whose rows could have a partner",
+            "Ask it of a MERGE.",
+        )
     else:
-        msg, hint = "The nearest keys of this MERGE were not searched for", "Run it with near=True, or --near in a cell."
+        msg, hint = (
+            "The nearest keys of this MERGE were not searched for",
+            "Run it with near=True, or --near in a cell.",
+        )
     raise RowMergeError(msg, code="NOT_SUPPORTED", hint=hint)
 
 

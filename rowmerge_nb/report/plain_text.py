@@ -30,10 +30,17 @@ _MOST_COLUMNS: Final = 8
 _CLAUSE: Final = 80
 
 
-def render_text(report: Report, *, show: str | Iterable[str] | None = None, timings: bool = False, first_line: int = 1) -> str:
+def render_text(
+    report: Report,
+    *,
+    show: str | Iterable[str] | None = None,
+    timings: bool = False,
+    first_line: int = 1,
+) -> str:
     """Return a report as text, without a newline at the end.
 
-    ``show`` lists parts, see `rowmerge_nb.report.model.report.PARTS`; ``first_line`` is the statement's line in the cell.
+    ``show`` lists parts, see `rowmerge_nb.report.model.report.PARTS`; ``first_line`` is the
+    statement's line in the cell.
 
     >>> from rowmerge_nb.trace.trace import Trace
     >>> from rowmerge_nb.report.model.report import build_report
@@ -66,25 +73,37 @@ def render_text(report: Report, *, show: str | Iterable[str] | None = None, timi
 
 def verdict_lines(verdicts: Iterable[Verdict]) -> list[str]:
     """Return a table of verdicts."""
-    grid = [["engine", "answer", "because"], *([verdict.engine, verdict.answer, verdict.reason] for verdict in verdicts)]
+    grid = [
+        ["engine", "answer", "because"],
+        *([verdict.engine, verdict.answer, verdict.reason] for verdict in verdicts),
+    ]
     return ["What other rules about repeated matches answer", *columns_of(grid, right=set())]
 
 
 def _outcome(report: Report, timings: bool, first_line: int) -> list[str]:
     outcome = report.outcome
     if report.failure is not None:
-        return [*failure_text(report.failure, first_line, WIDTH), *notice_lines(report.notices, first_line)]
+        return [
+            *failure_text(report.failure, first_line, WIDTH),
+            *notice_lines(report.notices, first_line),
+        ]
     sentence = phrase_text(outcome.sentence)
     if timings and outcome.elapsed is not None:
         sentence += f" {outcome.elapsed:.2f} s"
     tag = f"[{outcome.tag}] " if outcome.tag else ""
-    head = f"{tag}{sentence}" if outcome.tag or report.kind != "MERGE" else f"{outcome.subject}: {sentence}"
+    head = (
+        f"{tag}{sentence}"
+        if outcome.tag or report.kind != "MERGE"
+        else f"{outcome.subject}: {sentence}"
+    )
     lines = textwrap.wrap(head, WIDTH)
     lines += textwrap.wrap(phrase_text(outcome.meta), WIDTH)
     if outcome.balance is not None:
         lines += textwrap.wrap(outcome.balance.text, WIDTH)
     if timings and report.timings:
-        lines.append(", ".join(f"{step} {seconds * 1000:.0f} ms" for step, seconds in report.timings))
+        lines.append(
+            ", ".join(f"{step} {seconds * 1000:.0f} ms" for step, seconds in report.timings)
+        )
     return [*lines, *notice_lines(report.notices, first_line)]
 
 
@@ -105,9 +124,18 @@ def _clauses(report: Report, first_line: int) -> list[str]:
     most = max((row.rows or 0 for row in table.rows), default=0)
     grid = [["clause", "operation", "line", *(["rows", ""] if has_counts else []), "as written"]]
     if table.head:
-        grid.append(["", "", str(first_line), *(["", ""] if has_counts else []), cell(" ".join(table.head), _CLAUSE).text])
+        grid.append(
+            [
+                "",
+                "",
+                str(first_line),
+                *(["", ""] if has_counts else []),
+                cell(" ".join(table.head), _CLAUSE).text,
+            ]
+        )
     for row in table.rows:
-        # The bar has one sign per row if that fits, else it is proportional; one row is always visible.
+        # The bar has one sign per row if that fits, else it is proportional; one row is always
+        # visible.
         full = max(most, 1) if most * 2 > _BAR else _BAR / 2
         bar = "■" * max(round((row.rows or 0) * _BAR / full), bool(row.rows))
         line = "" if row.line is None else str(row.line + first_line - 1)
@@ -126,7 +154,10 @@ def _plan(report: Report) -> list[str]:
     lines: list[str] = []
     _tree(plan, plan.operators[0], "", "", lines)
     if plan.repeated is not None:
-        lines += ["", *textwrap.wrap(f"Trino and the SQL standard: {plan.repeated.sentence}", WIDTH)]
+        lines += [
+            "",
+            *textwrap.wrap(f"Trino and the SQL standard: {plan.repeated.sentence}", WIDTH),
+        ]
     return lines
 
 
@@ -138,7 +169,13 @@ def _tree(plan: Plan, operator: Operator, lead: str, below: str, lines: list[str
     lines += [f"{below}{bar}  {note}" for note in (*operator.notes, *_more_notes(plan, operator))]
     for index, source in enumerate(operator.sources):
         last = index == len(operator.sources) - 1
-        _tree(plan, plan.get(source), below + ("└─ " if last else "├─ "), below + ("   " if last else "│  "), lines)
+        _tree(
+            plan,
+            plan.get(source),
+            below + ("└─ " if last else "├─ "),
+            below + ("   " if last else "│  "),
+            lines,
+        )
 
 
 def _more_notes(plan: Plan, operator: Operator) -> list[str]:
@@ -148,7 +185,8 @@ def _more_notes(plan: Plan, operator: Operator) -> list[str]:
             rows = next((lane.rows for lane in plan.lanes if lane.cases == (branch.number,)), None)
             count = "" if rows is None else f" {number(rows)}"
             lines.append(
-                f"{clause_label(branch.number):<9}  {branch.operation.letter}{count}  {cell(condition_text(branch), _CLAUSE).text}"
+                f"{clause_label(branch.number):<9}  {branch.operation.letter}{count} "
+                f" {cell(condition_text(branch), _CLAUSE).text}"
             )
         return lines
     if operator.kind == "MergeProcessor":
@@ -159,9 +197,14 @@ def _more_notes(plan: Plan, operator: Operator) -> list[str]:
         return list(_inside(operator.inside, "", ""))
     if operator.kind in WRITERS:
         word = "split" if operator.kind in CHANGERS else "writer"
-        aborted = {writer.number: f"; {writer.state}" for writer in plan.writers if writer.state != "finished"}
+        aborted = {
+            writer.number: f"; {writer.state}"
+            for writer in plan.writers
+            if writer.state != "finished"
+        }
         return [
-            f"{word} {writer.number}   {by_operation(writer.total, dict(writer.rows))}{aborted.get(writer.number, '')}"
+            f"{word} {writer.number}  "
+            f" {by_operation(writer.total, dict(writer.rows))}{aborted.get(writer.number, '')}"
             for writer in plan.writers
         ]
     return []
@@ -172,18 +215,28 @@ def _inside(step: Inner, lead: str, below: str) -> Iterator[str]:
     yield f"{lead}{step.title} {cell(step.arguments, 60).text}".rstrip() + rows
     for index, source in enumerate(step.sources):
         last = index == len(step.sources) - 1
-        yield from _inside(source, below + ("└─ " if last else "├─ "), below + ("   " if last else "│  "))
+        yield from _inside(
+            source, below + ("└─ " if last else "├─ "), below + ("   " if last else "│  ")
+        )
 
 
 def _becomes(plan: Plan) -> str:
     split = "D" in plan.outputs and "U" not in plan.outputs
     counts: dict[str, int | None] = {}
     for lane in plan.lanes:
-        counts[lane.style] = None if lane.rows is None else (counts.get(lane.style) or 0) + lane.rows
+        counts[lane.style] = (
+            None if lane.rows is None else (counts.get(lane.style) or 0) + lane.rows
+        )
     parts = []
     for style, rows in counts.items():
         n = "" if rows is None else f" {number(rows)}"
-        result = "dropped" if style == "N" else f"D{n} + I{n}" if style == "U" and split else f"{style}{n}"
+        result = (
+            "dropped"
+            if style == "N"
+            else f"D{n} + I{n}"
+            if style == "U" and split
+            else f"{style}{n}"
+        )
         parts.append(f"{'·' if style == 'N' else style}{n} → {result}")
     return "   ".join(parts)
 
@@ -193,7 +246,11 @@ def _pages(report: Report) -> list[str]:
     if pages is None:
         return []
     channels = pages.channels
-    before = [*channels.redistribution, *([channels.hash] if channels.hash else []), channels.row_id]
+    before = [
+        *channels.redistribution,
+        *([channels.hash] if channels.hash else []),
+        channels.row_id,
+    ]
     before += [channels.merge_row, channels.case_number, channels.is_distinct]
     lines = [f"Pages; {pages.summary}"]
     lines += _channel_lines("before", before)
@@ -222,15 +279,28 @@ def _channel_lines(word: str, channels: list[Channel]) -> list[str]:
 
 def _ledger(pages: Pages) -> list[str]:
     columns = pages.channels.columns
-    indexes = _pick(len(columns), [i for i, column in enumerate(columns) if column.name in _redistribution(pages)])
+    indexes = _pick(
+        len(columns),
+        [i for i, column in enumerate(columns) if column.name in _redistribution(pages)],
+    )
     names = [columns[i].name for i in indexes]
     with_numbers = bool(pages.number_head)
     grid = [
-        [pages.row_word, "operation", "row_id", *names, "from update", *([pages.number_head] * with_numbers), pages.writer_head]
+        [
+            pages.row_word,
+            "operation",
+            "row_id",
+            *names,
+            "from update",
+            *([pages.number_head] * with_numbers),
+            pages.writer_head,
+        ]
     ]
     for row in pages.rows:
         grid += _ledger_lines(row, indexes, with_numbers)
-    right = {2, *(len(names) + at for at in (3, 4, 5))} | {at for at, i in enumerate(indexes, 3) if columns[i].right}
+    right = {2, *(len(names) + at for at in (3, 4, 5))} | {
+        at for at, i in enumerate(indexes, 3) if columns[i].right
+    }
     lines = columns_of(grid, right=right)
     if pages.sample:
         lines.append(pages.sample)
@@ -250,7 +320,9 @@ def _pick(count: int, first: list[int]) -> list[int]:
 
 
 def _ledger_lines(row: LedgerRow, indexes: list[int], with_numbers: bool) -> list[list[str]]:
-    name = " ".join(part for part in (row.source, row.name.text if row.name else "") if part) or "row"
+    name = (
+        " ".join(part for part in (row.source, row.name.text if row.name else "") if part) or "row"
+    )
     lines = [[name, f"{row.letter} {row.word}", row.row_id.text]]
     lines += [_after_line(half, indexes, with_numbers) for half in row.after] or [["", "→ dropped"]]
     return lines
@@ -271,7 +343,11 @@ def _after_line(half: AfterRow, indexes: list[int], with_numbers: bool) -> list[
 
 
 def _stored(report: Report) -> list[str]:
-    return [] if report.stored is None else [f"{report.stored.title}: {report.stored.summary}", *stored_lines(report.stored)]
+    return (
+        []
+        if report.stored is None
+        else [f"{report.stored.title}: {report.stored.summary}", *stored_lines(report.stored)]
+    )
 
 
 def stored_lines(pages_of_sinks: Stored) -> list[str]:
@@ -286,7 +362,9 @@ def stored_lines(pages_of_sinks: Stored) -> list[str]:
     for page in pages_of_sinks.pages:
         grid += [[str(page.writer), *(row.cells[i].text for i in indexes)] for row in page.rows]
         if len(page.rows) < page.total:
-            grid.append([str(page.writer), f"first {len(page.rows)} of {plural(page.total, 'row')}"])
+            grid.append(
+                [str(page.writer), f"first {len(page.rows)} of {plural(page.total, 'row')}"]
+            )
     right = {0} | {at for at, i in enumerate(indexes, 1) if channels[i].right}
     return [*lines, *columns_of(grid, right=right)]
 
@@ -295,7 +373,18 @@ def _calls(report: Report, timings: bool) -> list[str]:
     calls = report.calls
     if calls is None:
         return []
-    grid = [["#", "where", "call", "called with", "gave back", "rows", "bytes", *(["at ms", "took"] if timings else [])]]
+    grid = [
+        [
+            "#",
+            "where",
+            "call",
+            "called with",
+            "gave back",
+            "rows",
+            "bytes",
+            *(["at ms", "took"] if timings else []),
+        ]
+    ]
     for row in calls.rows:
         counts = ["" if value is None else number(value) for value in (row.rows, row.bytes)]
         times = [f"{row.at_ms:.0f}", f"{row.took_ms:.0f}"] if timings else []
@@ -309,14 +398,27 @@ def diff_lines(report: Report) -> list[str]:
     diff = report.diff
     if diff is None:
         return []
-    changed = [i for i in range(len(diff.columns)) if any(row.cells[i].changed for row in diff.rows if row.style == "U")]
+    changed = [
+        i
+        for i in range(len(diff.columns))
+        if any(row.cells[i].changed for row in diff.rows if row.style == "U")
+    ]
     redistribution = _redistribution(report.pages) if report.pages is not None else set()
-    indexes = _pick(len(diff.columns), [*(i for i, column in enumerate(diff.columns) if column.name in redistribution), *changed])
+    indexes = _pick(
+        len(diff.columns),
+        [*(i for i, column in enumerate(diff.columns) if column.name in redistribution), *changed],
+    )
     lines = [f"Changed rows: {diff.summary}", *([diff.remark] if diff.remark else [])]
     sizes = textwrap.wrap(diff.sizes, WIDTH)
     if not diff.rows and not diff.same:
         return [*lines, *sizes]
-    grid = [["", *(diff.columns[i].name for i in indexes), *(["case", "source row"] if diff.joined else [])]]
+    grid = [
+        [
+            "",
+            *(diff.columns[i].name for i in indexes),
+            *(["case", "source row"] if diff.joined else []),
+        ]
+    ]
     for row in diff.rows:
         values = [_change(row.cells[i]) for i in indexes]
         grid.append([row.sign, *values, *([row.case, row.source] if diff.joined else [])])
@@ -335,7 +437,9 @@ def _journeys(report: Report, *, listed: bool) -> list[str]:
         return []
     lines = [f"Row journeys: {journeys.summary}"]
     if journeys.rows:
-        lines += columns_of([list(journeys.heads), *(list(journeys.values(row)) for row in journeys.rows)])
+        lines += columns_of(
+            [list(journeys.heads), *(list(journeys.values(row)) for row in journeys.rows)]
+        )
         lines += textwrap.wrap(f"Clauses: {journeys.marks}.", WIDTH) if journeys.joined else []
         for row in journeys.rows if not journeys.asked else ():
             if row.by_null:
@@ -345,7 +449,11 @@ def _journeys(report: Report, *, listed: bool) -> list[str]:
         for row in journeys.rows:
             lines += ["", row.head, *(f"  {reason}" for reason in row.told)]
     if journeys.others:
-        lines += [f"{journeys.apart}."] if listed else [f"{journeys.apart}:", *(f"  {row}" for row in journeys.others)]
+        lines += (
+            [f"{journeys.apart}."]
+            if listed
+            else [f"{journeys.apart}:", *(f"  {row}" for row in journeys.others)]
+        )
     return lines
 
 
@@ -356,7 +464,11 @@ def _check(report: Report) -> list[str]:
     for row in report.check.rows:
         lines += textwrap.wrap(row.sentence, WIDTH, initial_indent="- ", subsequent_indent="  ")
         details = "; ".join(filter(None, [row.call, row.way]))
-        lines += textwrap.wrap(details, WIDTH, initial_indent="  ", subsequent_indent="  ") if details else []
+        lines += (
+            textwrap.wrap(details, WIDTH, initial_indent="  ", subsequent_indent="  ")
+            if details
+            else []
+        )
     return [*lines, report.check.more] if report.check.more else lines
 
 
@@ -373,7 +485,9 @@ def _near(report: Report) -> list[str]:
 def _words(report: Report) -> list[str]:
     lines = ["Words"]
     for word, meaning in () if report.words is None else report.words.rows:
-        lines += textwrap.wrap(f"{word}: {meaning}", WIDTH, initial_indent="  ", subsequent_indent="    ")
+        lines += textwrap.wrap(
+            f"{word}: {meaning}", WIDTH, initial_indent="  ", subsequent_indent="    "
+        )
     return lines
 
 

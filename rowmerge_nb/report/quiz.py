@@ -70,13 +70,18 @@ class Quiz(ShownSequence[Question]):
 
     @classmethod
     def of(cls, trace: Trace, n: int, seed: int) -> Quiz:
-        """Build up to ``n`` questions from the trace of a MERGE; each topic comes before one is repeated.
+        """Build up to ``n`` questions from the trace of a MERGE; each topic comes before one is
+        repeated.
 
         Raises:
-            RowMergeError: NOT_SUPPORTED if the trace has no joined rows with the values of both sides; INVALID_ARGUMENTS for a wrong number.
+            RowMergeError: NOT_SUPPORTED if the trace has no joined rows with the values of both
+                sides; INVALID_ARGUMENTS for a wrong number.
         """
         checked(
-            n, "n", lambda value: isinstance(value, int) and not isinstance(value, bool) and value > 0, "a whole number from 1 on"
+            n,
+            "n",
+            lambda value: isinstance(value, int) and not isinstance(value, bool) and value > 0,
+            "a whole number from 1 on",
         )
         checked(seed, "seed", lambda value: isinstance(value, int), "a whole number")
         if trace.kind != "MERGE":
@@ -88,19 +93,25 @@ class Quiz(ShownSequence[Question]):
         journeys = told_journeys(trace, MOST_ROWS)
         chance = random.Random(seed)  # noqa: S311 - a lottery of questions
         topics: dict[str, list[Question]] = {}
-        for question in {question.text: question for question in _questions(trace, journeys)}.values():
+        for question in {
+            question.text: question for question in _questions(trace, journeys)
+        }.values():
             topics.setdefault(question.topic, []).append(question)
         for questions in topics.values():
             chance.shuffle(questions)
         order = list(topics)
         chance.shuffle(order)
         selected = [
-            topics[topic][turn] for turn in range(max(map(len, topics.values()))) for topic in order if turn < len(topics[topic])
+            topics[topic][turn]
+            for turn in range(max(map(len, topics.values())))
+            for topic in order
+            if turn < len(topics[topic])
         ]
         return cls(selected[:n])
 
     def check(self, number: int, answer: str) -> Mark:
-        """Return whether an answer, a choice or its letter, to question ``number``, from 1, is right, and why.
+        """Return whether an answer, a choice or its letter, to question ``number``, from 1, is
+        right, and why.
 
         Raises:
             RowMergeError: INVALID_ARGUMENTS if there is no such question or choice.
@@ -108,12 +119,18 @@ class Quiz(ShownSequence[Question]):
         count = len(self)
         numbers = range(1, count + 1)
         checked(
-            number, "number", lambda value: isinstance(value, int) and value in numbers, f"the number of a question, 1 to {count}"
+            number,
+            "number",
+            lambda value: isinstance(value, int) and value in numbers,
+            f"the number of a question, 1 to {count}",
         )
         question = self._items[number - 1]
         choices = dict(zip(_labels(question), question.choices, strict=True))
         text = str(answer).strip()
-        choice = choices.get(text.lower(), next((option for option in question.choices if option.lower() == text.lower()), None))
+        choice = choices.get(
+            text.lower(),
+            next((option for option in question.choices if option.lower() == text.lower()), None),
+        )
         if choice is None:
             raise RowMergeError(
                 f"'{visible(text)}' is no answer to question {number}",
@@ -127,13 +144,16 @@ class Quiz(ShownSequence[Question]):
         blocks = [_question_text(number, question) for number, question in enumerate(self, 1)]
         if answers:
             lines = [
-                f"{number}. {_plain(question.answer)}. {_plain(question.because)}" for number, question in enumerate(self, 1)
+                f"{number}. {_plain(question.answer)}. {_plain(question.because)}"
+                for number, question in enumerate(self, 1)
             ]
             blocks.append("**Answers**\n\n" + "\n".join(lines))
         return "\n\n".join(blocks)
 
     def cells(self, name: str = "quiz") -> list[dict[str, Any]]:
-        """Return notebook cells (nbformat 4.5): each question, followed by a cell for its answer; ``name`` is the quiz's variable there."""
+        """Return notebook cells (nbformat 4.5): each question, followed by a cell for its answer;
+        ``name`` is the quiz's variable there.
+        """
         notebook_cells: list[dict[str, Any]] = []
         for number, question in enumerate(self, 1):
             question_cell = {
@@ -142,8 +162,16 @@ class Quiz(ShownSequence[Question]):
                 "metadata": {},
                 "source": _question_text(number, question),
             }
-            code: dict[str, Any] = {"cell_type": "code", "metadata": {}, "execution_count": None, "outputs": []}
-            notebook_cells += [question_cell, {**code, "id": f"answer-{number}", "source": f'{name}.check({number}, "a")'}]
+            code: dict[str, Any] = {
+                "cell_type": "code",
+                "metadata": {},
+                "execution_count": None,
+                "outputs": [],
+            }
+            notebook_cells += [
+                question_cell,
+                {**code, "id": f"answer-{number}", "source": f'{name}.check({number}, "a")'},
+            ]
         return notebook_cells
 
     def __str__(self) -> str:
@@ -158,14 +186,19 @@ class Quiz(ShownSequence[Question]):
 
 def _question_text(number: int, question: Question) -> str:
     choices = "\n".join(
-        f"   - {letter}: {_plain(choice)}" for letter, choice in zip(_labels(question), question.choices, strict=True)
+        f"   - {letter}: {_plain(choice)}"
+        for letter, choice in zip(_labels(question), question.choices, strict=True)
     )
     return f"{number}. {question.text}\n\n{choices}"
 
 
 def _labels(question: Question) -> Sequence[str]:
     count = len(question.choices)
-    return ascii_lowercase[:count] if count <= len(ascii_lowercase) else [str(number) for number in range(1, count + 1)]
+    return (
+        ascii_lowercase[:count]
+        if count <= len(ascii_lowercase)
+        else [str(number) for number in range(1, count + 1)]
+    )
 
 
 def _plain(text: str) -> str:
@@ -180,7 +213,10 @@ def _plain(text: str) -> str:
 
 def _code(text: str) -> str:
     """Return text as inline code; the fence is longer than any run of backquotes in it."""
-    fence = "`" * (max((len(run) for run in "".join(c if c == "`" else " " for c in text).split()), default=0) + 1)
+    fence = "`" * (
+        max((len(run) for run in "".join(c if c == "`" else " " for c in text).split()), default=0)
+        + 1
+    )
     space = " " if text.startswith("`") or text.endswith("`") else ""
     return f"{fence}{space}{visible(' '.join(text.split()))}{space}{fence}"
 
@@ -200,19 +236,30 @@ def _values(side: Mapping[str, Any]) -> str:
 
 def _questions(trace: Trace, journeys: Sequence[Journey]) -> Iterator[Question]:
     heads = {
-        clause.number: f"clause {clause.number}: {visible(' '.join((clause.head or clause.text).split()))}"
+        clause.number: (
+            f"clause {clause.number}: {visible(' '.join((clause.head or clause.text).split()))}"
+        )
         for clause in trace.clauses
     }
-    clauses = (*(heads[clause.number] for clause in trace.clauses if clause.number >= 0), "no clause")
+    clauses = (
+        *(heads[clause.number] for clause in trace.clauses if clause.number >= 0),
+        "no clause",
+    )
     for journey in journeys:
         yield from _about_row(trace, journey, heads, clauses)
 
 
-def _about_row(trace: Trace, journey: Journey, heads: Mapping[int, str], clauses: tuple[str, ...]) -> Iterator[Question]:
+def _about_row(
+    trace: Trace, journey: Journey, heads: Mapping[int, str], clauses: tuple[str, ...]
+) -> Iterator[Question]:
     row, why = _row(journey), gist_of(journey)
     if journey.source is not None:
         has_partner = "yes" if journey.join is Join.MATCHED else "no"
-        because = "ON is true for it and a row of the target." if has_partner == "yes" else "ON is true for no row of the target."
+        because = (
+            "ON is true for it and a row of the target."
+            if has_partner == "yes"
+            else "ON is true for no row of the target."
+        )
         yield Question(
             "join",
             f"Does the source row {_values(journey.source)} have a partner in the target?",
@@ -228,7 +275,11 @@ def _about_row(trace: Trace, journey: Journey, heads: Mapping[int, str], clauses
         why,
     )
     for verdict in journey.verdicts:
-        if verdict.condition is not None and verdict.condition.answer in _TRUTHS and verdict.fate is not Fate.NOT_REACHED:
+        if (
+            verdict.condition is not None
+            and verdict.condition.answer in _TRUTHS
+            and verdict.fate is not Fate.NOT_REACHED
+        ):
             text = f"What does {_code(verdict.condition.term.text)} come to for {row}?"
             yield Question(
                 "condition",
@@ -242,17 +293,31 @@ def _about_row(trace: Trace, journey: Journey, heads: Mapping[int, str], clauses
         "0": "The row does nothing, so it is dropped.",
         "1": f"{journey.operation.name} is one row under {trace.paradigm}.",
     }
-    because = reasons.get(rows, "The paradigm has an update as a delete of the old row and an insert of the new one.")
-    yield Question("page", f"How many rows leave transform_page for {row}?", ("0", "1", "2"), rows, because)
+    because = reasons.get(
+        rows, "The paradigm has an update as a delete of the old row and an insert of the new one."
+    )
+    yield Question(
+        "page", f"How many rows leave transform_page for {row}?", ("0", "1", "2"), rows, because
+    )
     if journey.operation is Operation.UPDATE and trace.paradigm in _OTHER:
         other = _OTHER[trace.paradigm]
         answer = "2" if other == "DELETE_ROW_AND_INSERT_ROW" else "1"
-        because = "It deletes the old row and inserts the new one." if answer == "2" else "An update stays one row."
+        because = (
+            "It deletes the old row and inserts the new one."
+            if answer == "2"
+            else "An update stays one row."
+        )
         yield Question(
-            "paradigm", f"How many rows would leave transform_page for {row} under {other}?", ("0", "1", "2"), answer, because
+            "paradigm",
+            f"How many rows would leave transform_page for {row} under {other}?",
+            ("0", "1", "2"),
+            answer,
+            because,
         )
     writers = sorted({writer.writer for writer in trace.writers})
     if len(writers) > 1 and len(journey.becomes) == 1 and journey.writers[0] >= 0:
         choices = tuple(f"writer {number}" for number in writers)
         because = "Its place decides: rows of one partition or bucket go to one writer."
-        yield Question("writer", f"Which writer gets {row}?", choices, f"writer {journey.writers[0]}", because)
+        yield Question(
+            "writer", f"Which writer gets {row}?", choices, f"writer {journey.writers[0]}", because
+        )

@@ -39,7 +39,9 @@ SHOWN: Final = 10
 
 @dataclass(frozen=True)
 class WrongRow:
-    """A ``missing`` or ``unexpected`` row; ``about`` has related joined rows with their results and reasons."""
+    """A ``missing`` or ``unexpected`` row; ``about`` has related joined rows with their results and
+    reasons.
+    """
 
     kind: str
     cells: tuple[Cell, ...]
@@ -47,7 +49,8 @@ class WrongRow:
 
 
 class RowCheck:
-    """The rows after a statement, compared with the expected ones as bags: order is ignored, repetitions count.
+    """The rows after a statement, compared with the expected ones as bags: order is ignored,
+    repetitions count.
 
     Args:
         trace: the statement's trace, for the reasons.
@@ -58,7 +61,13 @@ class RowCheck:
     """
 
     def __init__(
-        self, trace: Trace, total: int, missing: pa.Table, unexpected: pa.Table, by: Sequence[str], padded: Collection[str] = ()
+        self,
+        trace: Trace,
+        total: int,
+        missing: pa.Table,
+        unexpected: pa.Table,
+        by: Sequence[str],
+        padded: Collection[str] = (),
     ) -> None:
         self.missing, self.unexpected = missing, unexpected
         self._trace, self._total, self._by = trace, total, tuple(by)
@@ -73,14 +82,18 @@ class RowCheck:
         by: str | Iterable[str] | None = None,
         padded: Collection[str] = (),
     ) -> RowCheck:
-        """Compare the rows after a statement with the expected ones, whose columns may be in any order.
+        """Compare the rows after a statement with the expected ones, whose columns may be in any
+        order.
 
         ``by`` has the columns that identify a row; char columns are compared without padding.
 
         Raises:
-            RowMergeError: INVALID_ARGUMENTS if columns are missing, unknown, or have values of another type.
+            RowMergeError: INVALID_ARGUMENTS if columns are missing, unknown, or have values of
+                another type.
         """
-        wanted, rows = (_without_padding(side, padded) for side in (_like(wanted, rows.schema), rows))
+        wanted, rows = (
+            _without_padding(side, padded) for side in (_like(wanted, rows.schema), rows)
+        )
         columns = {name.lower(): name for name in rows.column_names}
         keys = _names(by, columns) if by is not None else rows.column_names
         missing, unexpected = differing(rows, wanted)
@@ -95,7 +108,11 @@ class RowCheck:
     def sentence(self) -> str:
         """The outcome in one sentence."""
         if self.same:
-            return f"Right: {plural(self._total, 'row')}, as wanted." if self._total else "Right: no row, as wanted."
+            return (
+                f"Right: {plural(self._total, 'row')}, as wanted."
+                if self._total
+                else "Right: no row, as wanted."
+            )
         parts = ((self.missing, "missing"), (self.unexpected, "unexpected"))
         counts = [f"{plural(rows.num_rows, 'row')} {word}" for rows, word in parts if rows.num_rows]
         return f"Not yet: {', '.join(counts)}."
@@ -104,11 +121,16 @@ class RowCheck:
     def rows(self) -> tuple[WrongRow, ...]:
         """The first wrong rows of each kind; rows with equal `by` are neighbors."""
         keyed_rows = [
-            (tuple(repr(row[name]) for name in self._by), WrongRow(label, tuple(map(cell, row.values())), self._about(row)))
+            (
+                tuple(repr(row[name]) for name in self._by),
+                WrongRow(label, tuple(map(cell, row.values())), self._about(row)),
+            )
             for label, table in (("missing", self.missing), ("unexpected", self.unexpected))
             for row in _rows(table.slice(0, SHOWN))
         ]
-        order = {key: index for index, key in enumerate(dict.fromkeys(key for key, _ in keyed_rows))}
+        order = {
+            key: index for index, key in enumerate(dict.fromkeys(key for key, _ in keyed_rows))
+        }
         return tuple(row for _, row in sorted(keyed_rows, key=lambda one: order[one[0]]))
 
     def to_pandas(self) -> pd.DataFrame:
@@ -126,16 +148,33 @@ class RowCheck:
 
     def _about(self, row: Mapping[str, Any]) -> tuple[tuple[str, tuple[str, ...]], ...]:
         key_values = {name: row[name] for name in self._by}
-        ways = [j for j in self._journeys if any_has_values(map(self._trimmed, (j.source, j.target, j.made)), key_values)]
-        if not ways and self._journeys and self._trace.pages is not None and self._trace.pages.complete:
-            return ((f"({', '.join(cell(value).text for value in key_values.values())})", (self._untouched,)),)
+        ways = [
+            j
+            for j in self._journeys
+            if any_has_values(map(self._trimmed, (j.source, j.target, j.made)), key_values)
+        ]
+        if (
+            not ways
+            and self._journeys
+            and self._trace.pages is not None
+            and self._trace.pages.complete
+        ):
+            return (
+                (
+                    f"({', '.join(cell(value).text for value in key_values.values())})",
+                    (self._untouched,),
+                ),
+            )
         journeys = [journey_row(way, self._trace.kind == "MERGE") for way in ways]
         return tuple((one.head, one.reasons) for one in journeys)
 
     def _trimmed(self, side: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
         if side is None or not self._padded:
             return side
-        return {n: v.rstrip(" ") if n.lower() in self._padded and isinstance(v, str) else v for n, v in side.items()}
+        return {
+            n: v.rstrip(" ") if n.lower() in self._padded and isinstance(v, str) else v
+            for n, v in side.items()
+        }
 
     @property
     def _more(self) -> str:
@@ -144,14 +183,21 @@ class RowCheck:
 
     @property
     def _untouched(self) -> str:
-        which = "its values" if len(self._by) == self.missing.num_columns else f"its {join(list(self._by))}"
+        which = (
+            "its values"
+            if len(self._by) == self.missing.num_columns
+            else f"its {join(list(self._by))}"
+        )
         return f"No row that took part has {which}."
 
     def __str__(self) -> str:
         lines = [self.sentence]
         rows = self.rows
         if rows:
-            table = [["", *self.missing.column_names], *([row.kind, *(one.text for one in row.cells)] for row in rows)]
+            table = [
+                ["", *self.missing.column_names],
+                *([row.kind, *(one.text for one in row.cells)] for row in rows),
+            ]
             lines += ["", *columns_of(table, right={at + 1 for at in self._numbers})]
         lines += [self._more] if self._more else []
         for head, reasons in dict.fromkeys(about for row in rows for about in row.about):
@@ -163,7 +209,11 @@ class RowCheck:
 
     @property
     def _numbers(self) -> set[int]:
-        return {at for at, field in enumerate(self.missing.schema) if is_number(str(from_arrow(field.type)))}
+        return {
+            at
+            for at, field in enumerate(self.missing.schema)
+            if is_number(str(from_arrow(field.type)))
+        }
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         text = str(self)
@@ -175,7 +225,10 @@ class RowCheck:
             "more": self._more,
             "about": list(dict.fromkeys(about for row in self.rows for about in row.about)),
         }
-        return {"text/plain": text, "text/html": render_parts("row_check.html.j2", names, text, text)}
+        return {
+            "text/plain": text,
+            "text/html": render_parts("row_check.html.j2", names, text, text),
+        }
 
 
 def _rows(table: pa.Table) -> list[dict[str, Any]]:
@@ -204,7 +257,8 @@ def _no_column(name: str, columns: Mapping[str, str]) -> RowMergeError:
     return RowMergeError(
         f"The rows have no column '{name}'",
         code="INVALID_ARGUMENTS",
-        hint=did_you_mean(name, list(columns.values())) or f"There are: {', '.join(columns.values())}.",
+        hint=did_you_mean(name, list(columns.values()))
+        or f"There are: {', '.join(columns.values())}.",
     )
 
 
@@ -225,19 +279,24 @@ def _like(wanted: pa.Table, schema: pa.Schema) -> pa.Table:
             code="INVALID_ARGUMENTS",
             hint=f"The columns are: {', '.join(schema.names)}.",
         )
-    return pa.table([_cast(wanted.column(expected_columns[field.name.lower()]), field) for field in schema], schema=schema)
+    return pa.table(
+        [_cast(wanted.column(expected_columns[field.name.lower()]), field) for field in schema],
+        schema=schema,
+    )
 
 
 def _cast(values: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
     if values.null_count == len(values):
         return pa.chunked_array([pa.nulls(len(values), field.type)])
     try:
-        # Arrow treats any integer as one of 19 digits, too long for a small decimal; its text has the real length.
+        # Arrow treats any integer as one of 19 digits, too long for a small decimal; its text has
+        # the real length.
         texts = pa.types.is_integer(values.type) and pa.types.is_decimal(field.type)
         return (values.cast(pa.string()) if texts else values).cast(field.type)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise RowMergeError(
-            f"Column '{field.name}' of the wanted rows does not fit {from_arrow(field.type)}: {error}",
+            f"Column '{field.name}' of the wanted rows does not fit {from_arrow(field.type)}:"
+            f" {error}",
             code="INVALID_ARGUMENTS",
             hint="Give values of the column's type.",
         ) from error

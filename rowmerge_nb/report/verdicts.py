@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 
 class Verdicts(ShownSequence[Verdict]):
-    """What ten engines' rules answer to one statement; a sequence of `Verdict` that displays as a table.
+    """What ten engines' rules answer to one statement; a sequence of `Verdict` that displays as a
+    table.
 
     >>> print(Verdicts([Verdict("Oracle", "runs", 0, "no target row is matched more than once", "", "")]))
     What other rules about repeated matches answer

@@ -9,7 +9,14 @@ from rowmerge_nb.base.words import plural
 from rowmerge_nb.report.html import render_parts
 from rowmerge_nb.report.model.journeys import JourneyRow, journey_row
 from rowmerge_nb.report.sequence import ShownSequence
-from rowmerge_nb.trace.journeys import Journey, asked_journeys, journeys_at, journeys_of, told_journeys, untouched_journeys
+from rowmerge_nb.trace.journeys import (
+    Journey,
+    asked_journeys,
+    journeys_at,
+    journeys_of,
+    told_journeys,
+    untouched_journeys,
+)
 from rowmerge_nb.trace.picking import any_has_values, check_columns, in_words, picked, rows_like
 
 if TYPE_CHECKING:
@@ -31,7 +38,14 @@ class Why(ShownSequence[Journey]):
         self._more = more
 
     @classmethod
-    def of(cls, trace: Trace, row: Any, source_row: Any, columns: Mapping[str, Any], ask: Ask | None = None) -> Why:
+    def of(
+        cls,
+        trace: Trace,
+        row: Any,
+        source_row: Any,
+        columns: Mapping[str, Any],
+        ask: Ask | None = None,
+    ) -> Why:
         """Find rows in a trace, and request those that it lacks.
 
         Args:
@@ -42,8 +56,8 @@ class Why(ShownSequence[Journey]):
             ask: returns a trace with requested rows, if that is possible.
 
         Raises:
-            RowMergeError: INVALID_ARGUMENTS if no row matches, or a column is unknown; NOT_SUPPORTED if the rows' values are not
-                recorded and cannot be requested.
+            RowMergeError: INVALID_ARGUMENTS if no row matches, or a column is unknown;
+                NOT_SUPPORTED if the rows' values are not recorded and cannot be requested.
         """
         recorded_rows, requested = _rows_held(trace), asked_journeys(trace)
         sides = _sides(trace, requested)
@@ -56,22 +70,33 @@ class Why(ShownSequence[Journey]):
         others = (*requested, *(untouched_journeys(trace) if number is None else ()))
         matches = _matches(trace, others, number, values)
         # The trace of a small MERGE has the unmatched target rows if the store keeps versions.
-        lacking = not matches and number is None and trace.kind == "MERGE" and trace.untouched is None
-        complete = trace.joined == 0 or (trace.pages is not None and trace.pages.complete and trace.pages.witness is not None)
+        lacking = (
+            not matches and number is None and trace.kind == "MERGE" and trace.untouched is None
+        )
+        complete = trace.joined == 0 or (
+            trace.pages is not None and trace.pages.complete and trace.pages.witness is not None
+        )
         if complete or ask is None:
             if not recorded_rows and not others:
                 told_journeys(trace)
-            # A text without trailing blanks matches a padded char only if no row has the exact text.
+            # A text without trailing blanks matches a padded char only if no row has the exact
+            # text.
             matches = matches or _matches(trace, others, number, values, padded=True)
             if not matches and lacking and ask is not None:
                 matches = _untouched_elsewhere(lambda: ask(row, source_row, columns))
             if not matches:
-                raise _none_is_like(trace, plural(recorded_rows + len(requested), "row"), in_words(number, values))
+                raise _none_is_like(
+                    trace, plural(recorded_rows + len(requested), "row"), in_words(number, values)
+                )
             return cls(matches, joined=trace.kind == "MERGE")
-        return cls._asked(trace, lambda: ask(row, source_row, columns), in_words(number, values), matches)
+        return cls._asked(
+            trace, lambda: ask(row, source_row, columns), in_words(number, values), matches
+        )
 
     @classmethod
-    def _asked(cls, trace: Trace, ask: Callable[[], Trace], words: str, matches: Sequence[Journey]) -> Why:
+    def _asked(
+        cls, trace: Trace, ask: Callable[[], Trace], words: str, matches: Sequence[Journey]
+    ) -> Why:
         try:
             answer = ask()
         except RowMergeError as error:
@@ -80,8 +105,12 @@ class Why(ShownSequence[Journey]):
             raise
         rows = (*asked_journeys(answer), *untouched_journeys(answer))
         if not rows:
-            raise _none_is_like(trace, plural(trace.joined, "row") if trace.joined is not None else "rows", words)
-        return cls(rows, joined=trace.kind == "MERGE", more=answer.asked is not None and answer.asked.more)
+            raise _none_is_like(
+                trace, plural(trace.joined, "row") if trace.joined is not None else "rows", words
+            )
+        return cls(
+            rows, joined=trace.kind == "MERGE", more=answer.asked is not None and answer.asked.more
+        )
 
     @property
     def rows(self) -> tuple[JourneyRow, ...]:
@@ -98,7 +127,10 @@ class Why(ShownSequence[Journey]):
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         text = str(self)
         rows = [(row.head, row.reasons) for row in self.rows] + ([(MORE, ())] if self._more else [])
-        return {"text/plain": text, "text/html": render_parts("why.html.j2", {"rows": rows}, text, text)}
+        return {
+            "text/plain": text,
+            "text/html": render_parts("why.html.j2", {"rows": rows}, text, text),
+        }
 
 
 def _rows_held(trace: Trace) -> int:
@@ -107,28 +139,49 @@ def _rows_held(trace: Trace) -> int:
 
 def _sides(trace: Trace, requested: Iterable[Journey]) -> list[Mapping[str, Any]]:
     witness = None if trace.pages is None else trace.pages.witness
-    schema = [] if witness is None or not witness.num_rows else [field for field in witness.schema if field.name != "source_row"]
+    schema = (
+        []
+        if witness is None or not witness.num_rows
+        else [field for field in witness.schema if field.name != "source_row"]
+    )
     names = [dict.fromkeys(field.type.names) for field in schema]
-    return [*names, *(side for one in requested for side in (one.source, one.target) if side is not None)]
+    return [
+        *names,
+        *(side for one in requested for side in (one.source, one.target) if side is not None),
+    ]
 
 
 def _matches(
-    trace: Trace, others: Iterable[Journey], number: int | None, values: Mapping[str, Any], *, padded: bool = False
+    trace: Trace,
+    others: Iterable[Journey],
+    number: int | None,
+    values: Mapping[str, Any],
+    *,
+    padded: bool = False,
 ) -> list[Journey]:
     pages = trace.pages
     recorded = (
-        () if pages is None or pages.witness is None else journeys_at(trace, rows_like(pages, number, values, padded=padded))
+        ()
+        if pages is None or pages.witness is None
+        else journeys_at(trace, rows_like(pages, number, values, padded=padded))
     )
     return _with_others(recorded or (), _alike(others, number, values, padded=padded))
 
 
 def _with_others(recorded: Sequence[Journey], others: Iterable[Journey]) -> list[Journey]:
-    return [*recorded, *(one for one in others if not any(_same_row(one, other) for other in recorded))]
+    return [
+        *recorded,
+        *(one for one in others if not any(_same_row(one, other) for other in recorded)),
+    ]
 
 
-def _alike(rows: Iterable[Journey], number: int | None, values: Mapping[str, Any], *, padded: bool = False) -> list[Journey]:
+def _alike(
+    rows: Iterable[Journey], number: int | None, values: Mapping[str, Any], *, padded: bool = False
+) -> list[Journey]:
     numbered = (one for one in rows if number in {None, one.source_row})
-    return [one for one in numbered if any_has_values((one.source, one.target), values, padded=padded)]
+    return [
+        one for one in numbered if any_has_values((one.source, one.target), values, padded=padded)
+    ]
 
 
 def _untouched_elsewhere(ask: Callable[[], Trace]) -> list[Journey]:
@@ -141,7 +194,11 @@ def _untouched_elsewhere(ask: Callable[[], Trace]) -> list[Journey]:
 
 
 def _same_row(one: Journey, other: Journey) -> bool:
-    return (one.source_row, one.source, one.target) == (other.source_row, other.source, other.target)
+    return (one.source_row, one.source, one.target) == (
+        other.source_row,
+        other.source,
+        other.target,
+    )
 
 
 def _none_is_like(trace: Trace, rows: str, words: str) -> RowMergeError:
@@ -149,7 +206,7 @@ def _none_is_like(trace: Trace, rows: str, words: str) -> RowMergeError:
     hint = "Rows that WHERE has not chosen are not among them."
     if trace.kind == "MERGE":
         hint = (
-            "Values are compared as they are, and rows of the source are counted from 0. Target rows that no row of the source matches are "
-            "among them where the store keeps versions."
+            "Values are compared as they are, and rows of the source are counted from 0. Target"
+            " rows that no row of the source matches are among them where the store keeps versions."
         )
     return RowMergeError(msg, code="INVALID_ARGUMENTS", hint=hint)

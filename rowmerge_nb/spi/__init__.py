@@ -1,7 +1,7 @@
 """The contract between engine and connectors, independent of Spark, SQL text and the engine.
 
-A connector that reads, and merges by a key, needs a table handle, a `ConnectorMetadata`, a split manager, a page source provider,
-a `ConnectorMergeSink` with its provider, and a `Connector`.
+A connector that reads, and merges by a key, needs a table handle, a `ConnectorMetadata`, a split
+manager, a page source provider, a `ConnectorMergeSink` with its provider, and a `Connector`.
 """
 
 from __future__ import annotations
@@ -42,7 +42,9 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.handles import SchemaTableName as SchemaTableName
     from rowmerge_nb.spi.handles import own as own
     from rowmerge_nb.spi.layout import BucketFunction as BucketFunction
-    from rowmerge_nb.spi.layout import ConnectorNodePartitioningProvider as ConnectorNodePartitioningProvider
+    from rowmerge_nb.spi.layout import (
+        ConnectorNodePartitioningProvider as ConnectorNodePartitioningProvider,
+    )
     from rowmerge_nb.spi.layout import ConnectorTableLayout as ConnectorTableLayout
     from rowmerge_nb.spi.merge_sink import ConnectorMergeSink as ConnectorMergeSink
     from rowmerge_nb.spi.metadata import ColumnMetadata as ColumnMetadata
@@ -68,7 +70,9 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.page_sink import ConnectorPageSinkProvider as ConnectorPageSinkProvider
     from rowmerge_nb.spi.page_source import ColumnDomain as ColumnDomain
     from rowmerge_nb.spi.page_source import ConnectorPageSource as ConnectorPageSource
-    from rowmerge_nb.spi.page_source import ConnectorPageSourceProvider as ConnectorPageSourceProvider
+    from rowmerge_nb.spi.page_source import (
+        ConnectorPageSourceProvider as ConnectorPageSourceProvider,
+    )
     from rowmerge_nb.spi.page_source import ConnectorSplitManager as ConnectorSplitManager
     from rowmerge_nb.spi.page_source import Constraint as Constraint
     from rowmerge_nb.spi.page_source import PagesSource as PagesSource

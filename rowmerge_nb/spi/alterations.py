@@ -1,4 +1,7 @@
-"""The alterations of ALTER TABLE and COMMENT, one per statement. Columns are named as in the table."""
+"""The alterations of ALTER TABLE and COMMENT, one per statement.
+
+Columns are named as in the table.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +55,10 @@ class RenameColumn:
 
 @dataclass(frozen=True)
 class SetColumnType:
-    """``ALTER COLUMN ... SET DATA TYPE``: values are converted as far as the store can represent them."""
+    """``ALTER COLUMN ...
+
+    SET DATA TYPE``: values are converted as far as the store can represent them.
+    """
 
     column: str
     type: Type
@@ -154,6 +160,7 @@ class SetColumnComment:
 
 
 Alteration: TypeAlias = (
-    "AddColumn | DropColumn | RenameColumn | SetColumnType | DropNotNull | SetDefault | DropDefault | RenameTable"
-    " | SetProperties | SetTableComment | SetColumnComment | AddField | DropField | RenameField | SetFieldType"
+    "AddColumn | DropColumn | RenameColumn | SetColumnType | DropNotNull | SetDefault | DropDefault"
+    " | RenameTable | SetProperties | SetTableComment | SetColumnComment | AddField | DropField |"
+    " RenameField | SetFieldType"
 )

@@ -35,7 +35,8 @@ def always(value: T) -> Callable[[Any], T]:
 
 @dataclass(frozen=True)
 class Orphan:
-    """A leftover of a statement whose process died: invisible to readers, and never to be completed.
+    """A leftover of a statement whose process died: invisible to readers, and never to be
+    completed.
 
     Args:
         name: its name in the store: a path, a table.
@@ -55,7 +56,9 @@ class Orphan:
 
 
 class Connector(ABC):
-    """A store that the engine can read and change. It stays on the driver; its providers are pickled to tasks.
+    """A store that the engine can read and change.
+
+    It stays on the driver; its providers are pickled to tasks.
 
     A connector that commits in its finish calls sets ``commits_in_finish`` and inherits ``commit``.
     """
@@ -66,14 +69,19 @@ class Connector(ABC):
     commits_in_finish: bool = False
     """Whether finish calls, and DDL calls such as ``drop_table``, take effect at once.
 
-    The engine then makes such a call in a separate thread without interrupts, and never for a rehearsal.
+    The engine then makes such a call in a separate thread without interrupts, and never for a
+    rehearsal.
     """
 
     checked_after_commit: bool = True
-    """The default of the option ``check``: read a small table after a statement and compare its rows. False in the tested built-in stores."""
+    """The default of the option ``check``: read a small table after a statement and compare its
+    rows. False in the tested built-in stores.
+    """
 
     commits_in_thread: bool = False
-    """Whether ``commit`` may be called in another thread than the calls before it, so that the engine can abandon one that hangs."""
+    """Whether ``commit`` may be called in another thread than the calls before it, so that the
+    engine can abandon one that hangs.
+    """
 
     @abstractmethod
     def get_metadata(self, transaction_handle: ConnectorTransactionHandle) -> ConnectorMetadata:
@@ -88,9 +96,12 @@ class Connector(ABC):
         """Return the provider that opens page sources in tasks."""
 
     def get_page_sink_provider(self) -> ConnectorPageSinkProvider:
-        """Return the provider that creates sinks in tasks; raises ConnectorError NOT_SUPPORTED by default."""
+        """Return the provider that creates sinks in tasks; raises ConnectorError NOT_SUPPORTED by
+        default.
+        """
         raise ConnectorError(
-            f"This connector does not support modifying table rows ({type(self).__name__} has no get_page_sink_provider)"
+            f"This connector does not support modifying table rows ({type(self).__name__} has no"
+            " get_page_sink_provider)"
         )
 
     def get_node_partitioning_provider(self) -> ConnectorNodePartitioningProvider:
@@ -113,8 +124,8 @@ class Connector(ABC):
     def shared_directory(self) -> Path | None:
         """The directory that driver and tasks must both see, if any.
 
-        On a cluster, the engine keeps a file named ``.rowmerge_nb-mark-...`` in it during a statement, which every worker checks. The
-        store must ignore such files.
+        On a cluster, the engine keeps a file named ``.rowmerge_nb-mark-...`` in it during a
+        statement, which every worker checks. The store must ignore such files.
         """
         return None
 
@@ -123,26 +134,35 @@ class Connector(ABC):
         return ConnectorTransactionHandle()
 
     def begin_explicit_transaction(self) -> ConnectorTransactionHandle:
-        """Begin the transaction of START TRANSACTION: its statements only read, and see one version.
+        """Begin the transaction of START TRANSACTION: its statements only read, and see one
+        version.
 
-        The default suits handles that name a version, since the engine requests each handle once. Otherwise reads and ``commit``
-        may raise TRANSACTION_CONFLICT.
+        The default suits handles that name a version, since the engine requests each handle once.
+        Otherwise reads and ``commit`` may raise TRANSACTION_CONFLICT.
         """
         return self.begin_transaction()
 
     def refused_in_transaction(self, catalog: str, kind: str) -> ConnectorError:
-        """Return the error of a writing statement within START TRANSACTION; ``kind`` is its first words: ``"CREATE TABLE"``."""
-        return ConnectorError(f"Catalog only supports writes using autocommit: {catalog}", code="AUTOCOMMIT_WRITE_CONFLICT")
+        """Return the error of a writing statement within START TRANSACTION; ``kind`` is its first
+        words: ``"CREATE TABLE"``.
+        """
+        return ConnectorError(
+            f"Catalog only supports writes using autocommit: {catalog}",
+            code="AUTOCOMMIT_WRITE_CONFLICT",
+        )
 
-    def commit(self, transaction_handle: ConnectorTransactionHandle) -> ConnectorTableVersion | None:
+    def commit(
+        self, transaction_handle: ConnectorTransactionHandle
+    ) -> ConnectorTableVersion | None:
         """Commit the transaction.
 
         Returns:
             The new version of the changed table; None without versions or changed rows.
 
         Raises:
-            RowMergeError: nothing was changed; `rollback` follows. With ``changed=None`` the outcome is unknown: the transaction
-                has ended, and its files stay. Errors after the change took effect must not be raised.
+            RowMergeError: nothing was changed; `rollback` follows. With ``changed=None`` the
+                outcome is unknown: the transaction has ended, and its files stay. Errors after the
+                change took effect must not be raised.
         """
         return None
 
@@ -153,7 +173,9 @@ class Connector(ABC):
         """
 
     def orphans(self) -> Sequence[Orphan]:
-        """List the leftovers of statements whose processes died, excluding statements that may still be running."""
+        """List the leftovers of statements whose processes died, excluding statements that may
+        still be running.
+        """
         return ()
 
     def remove_orphans(self) -> Sequence[Orphan]:
@@ -161,7 +183,9 @@ class Connector(ABC):
         return ()
 
     def orphan_problems(self) -> Sequence[str]:
-        """Return sentences: why this thread's last `orphans` or `remove_orphans` skipped parts of the store."""
+        """Return sentences: why this thread's last `orphans` or `remove_orphans` skipped parts of
+        the store.
+        """
         return ()
 
     def close(self) -> None:

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 Fragments = Collection[bytes] | Future[Collection[bytes]]
-"""The result of a sink's ``finish``: bytes that are opaque to the engine, or a future of them; a failed future fails the statement."""
+"""The result of a sink's ``finish``: bytes that are opaque to the engine, or a future of them; a
+failed future fails the statement.
+"""
 
 
 @dataclass(frozen=True)
@@ -44,12 +46,16 @@ class ConnectorSession:
     """The context of a statement.
 
     Args:
-        query_id: unique per statement; part of the names of whatever a task writes, to identify leftovers.
+        query_id: unique per statement; part of the names of whatever a task writes, to identify
+            leftovers.
         time_zone: an IANA zone name.
-        properties: the session properties; the engine sets ``row_change_paradigm`` and ``era`` on request. In the era of the
-            documents, ``updated_columns`` has the names of all columns that UPDATE clauses assign, for ``begin_merge``.
-        writer: for a sink, the number of its writer, the same for every attempt of a task and unique within the statement.
-        is_observation: the rows are only displayed or compared, so that the read cannot conflict with changes.
+        properties: the session properties; the engine sets ``row_change_paradigm`` and ``era`` on
+            request. In the era of the documents, ``updated_columns`` has the names of all columns
+            that UPDATE clauses assign, for ``begin_merge``.
+        writer: for a sink, the number of its writer, the same for every attempt of a task and
+            unique within the statement.
+        is_observation: the rows are only displayed or compared, so that the read cannot conflict
+            with changes.
 
     >>> ConnectorSession("q1").time_zone
     'UTC'
@@ -69,8 +75,8 @@ class ColumnHandle:
 
     Args:
         type: its SQL type; an Arrow type is converted. A row id may have any type, usually a row.
-        carried: in a read, no expression uses the column, so a store that does not validate values may return NULL for an invalid
-            one. An UPDATE does not write the column.
+        carried: in a read, no expression uses the column, so a store that does not validate values
+            may return NULL for an invalid one. An UPDATE does not write the column.
 
     >>> str(ColumnHandle("row_id", pa.struct([("bucket", pa.int32()), ("position", pa.int64())])).type)
     'row(bucket integer, position bigint)'
@@ -96,7 +102,9 @@ class ConnectorTableHandle:
 
 
 class PointerType(Enum):
-    """How a version is specified: by time (``FOR TIMESTAMP AS OF``), or by number or name (``FOR VERSION AS OF``)."""
+    """How a version is specified: by time (``FOR TIMESTAMP AS OF``), or by number or name (``FOR
+    VERSION AS OF``).
+    """
 
     TEMPORAL = "TIMESTAMP"
     TARGET_ID = "VERSION"
@@ -107,11 +115,11 @@ class ConnectorTableVersion:
     """A version of a table that the connector can read.
 
     Args:
-        version: the connector's number or name; or a date or datetime, in the session's zone if it has none. Fractions of a
-            microsecond are truncated.
+        version: the connector's number or name; or a date or datetime, in the session's zone if it
+            has none. Fractions of a microsecond are truncated.
         version_type: its SQL type in the statement; None for a version that the connector returned.
-        made_from: for a committed version, the one it is based on, if reported. The statement may have read an older one, if
-            commits in between did not conflict.
+        made_from: for a committed version, the one it is based on, if reported. The statement may
+            have read an older one, if commits in between did not conflict.
 
     >>> str(ConnectorTableVersion(7)), str(ConnectorTableVersion(dt.date(2026, 1, 31), PointerType.TEMPORAL))
     ('FOR VERSION AS OF 7', 'FOR TIMESTAMP AS OF 2026-01-31')
@@ -140,7 +148,11 @@ class ConnectorTableVersion:
             raise TypeError(f"{moment!r} is not a moment")
         if not isinstance(moment, dt.datetime):
             moment = dt.datetime(moment.year, moment.month, moment.day)  # noqa: DTZ001 - the zone is given below
-        return moment if moment.tzinfo is not None else moment.replace(tzinfo=zoneinfo.ZoneInfo(time_zone))
+        return (
+            moment
+            if moment.tzinfo is not None
+            else moment.replace(tzinfo=zoneinfo.ZoneInfo(time_zone))
+        )
 
 
 class ConnectorSplit:
@@ -148,22 +160,28 @@ class ConnectorSplit:
 
     @property
     def carries_rows(self) -> bool:
-        """Whether the rows are in the split itself. If all splits of a table carry theirs, the engine reads them while planning."""
+        """Whether the rows are in the split itself.
+
+        If all splits of a table carry theirs, the engine reads them while planning.
+        """
         return False
 
     @property
     def remotely_accessible(self) -> bool:
         """Whether a task on any machine can read it (Trino's ``isRemotelyAccessible``).
 
-        Otherwise the driver reads the split if executors may run elsewhere; the older flow sends the result of `with_rows`.
+        Otherwise the driver reads the split if executors may run elsewhere; the older flow sends
+        the result of `with_rows`.
         """
         return True
 
     @property
     def is_repeatable(self) -> bool:
-        """Whether every read during the statement returns the same rows in the same order, on any machine.
+        """Whether every read during the statement returns the same rows in the same order, on any
+        machine.
 
-        If so for all splits of a MERGE's source, every task reads the source itself; otherwise one task reads and sends it.
+        If so for all splits of a MERGE's source, every task reads the source itself; otherwise one
+        task reads and sends it.
         """
         return False
 
@@ -199,7 +217,8 @@ class ConnectorPartitioningHandle:
 
 @dataclass(frozen=True)
 class ConnectorMergeTableHandle:
-    """The target of a MERGE (design documents, "ConnectorMergeTableHandle API"); ``table_handle`` is for its scans.
+    """The target of a MERGE (design documents, "ConnectorMergeTableHandle API"); ``table_handle``
+    is for its scans.
 
     >>> handle = ConnectorTableHandle()
     >>> ConnectorMergeTableHandle(handle).get_table_handle() is handle

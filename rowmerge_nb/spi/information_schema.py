@@ -15,7 +15,9 @@ INFORMATION_SCHEMA: Final = "information_schema"
 
 
 def _columns(*names: str) -> tuple[ColumnMetadata, ...]:
-    return tuple(ColumnMetadata(name, BIGINT if name == "ordinal_position" else VARCHAR) for name in names)
+    return tuple(
+        ColumnMetadata(name, BIGINT if name == "ordinal_position" else VARCHAR) for name in names
+    )
 
 
 TABLES: Final[Mapping[str, tuple[ColumnMetadata, ...]]] = MappingProxyType(
@@ -41,5 +43,7 @@ TABLES: Final[Mapping[str, tuple[ColumnMetadata, ...]]] = MappingProxyType(
 ['catalog_name', 'schema_name']
 """
 
-TABLES_OF_ROLES: Final = frozenset(["applicable_roles", "enabled_roles", "roles", "table_privileges"])
+TABLES_OF_ROLES: Final = frozenset(
+    ["applicable_roles", "enabled_roles", "roles", "table_privileges"]
+)
 """Tables of this schema that only Trino has."""

@@ -18,12 +18,15 @@ class ConnectorMergeSink(ABC):
 
     @abstractmethod
     def store_merged_rows(self, page: Page) -> None:
-        """Store a page of changed rows, never empty. The sink may keep the page, but must not modify it.
+        """Store a page of changed rows, never empty.
+
+        The sink may keep the page, but must not modify it.
 
         Args:
-            page: all table columns in table order; ``operation`` (int8: 1 INSERT, 2 DELETE, 3 UPDATE; in the current era 4 and 5
-                for the halves of an update); ``case_number`` (int32, current era only); ``row_id`` (the type of
-                `get_merge_row_id_column_handle`, NULL for inserts). An update is one complete row with operation 3 under
+            page: all table columns in table order; ``operation`` (int8: 1 INSERT, 2 DELETE, 3
+                UPDATE; in the current era 4 and 5 for the halves of an update); ``case_number``
+                (int32, current era only); ``row_id`` (the type of `get_merge_row_id_column_handle`,
+                NULL for inserts). An update is one complete row with operation 3 under
                 CHANGE_ONLY_UPDATED_COLUMNS, and two rows under DELETE_ROW_AND_INSERT_ROW.
         """
 
@@ -31,8 +34,8 @@ class ConnectorMergeSink(ABC):
     def finish(self) -> Fragments:
         """Return the fragments: a collection of bytes, or a future of one.
 
-        Called after the last page, for every attempt of the task, even if its input was cut short. Nothing may be visible before
-        ``finish_merge`` names it.
+        Called after the last page, for every attempt of the task, even if its input was cut short.
+        Nothing may be visible before ``finish_merge`` names it.
         """
 
     def abort(self) -> None:

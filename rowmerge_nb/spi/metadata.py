@@ -1,4 +1,6 @@
-"""Metadata of tables, and the calls that begin and finish statements (design documents, "ConnectorMetadata MERGE API")."""
+"""Metadata of tables, and the calls that begin and finish statements (design documents,
+"ConnectorMetadata MERGE API").
+"""
 
 from __future__ import annotations
 
@@ -60,8 +62,9 @@ class ConnectorTableMetadata:
 
     Args:
         properties: those of ``CREATE TABLE ... WITH (...)``.
-        check_constraints: SQL conditions over its columns, such as ``"quantity > 0"``. The engine rejects rows for which one is
-            false; NULL passes. A store that checks its rows itself returns none.
+        check_constraints: SQL conditions over its columns, such as ``"quantity > 0"``. The engine
+            rejects rows for which one is false; NULL passes. A store that checks its rows itself
+            returns none.
     """
 
     name: SchemaTableName
@@ -124,24 +127,28 @@ class ConnectorMetadata(ABC):
 
     Methods for statements raise ConnectorError NOT_SUPPORTED by default.
 
-    A MERGE calls ``get_merge_row_id_column_handle``, ``get_row_change_paradigm``, ``get_insert_layout``, ``get_update_layout``,
-    and ``begin_merge`` as the last step of planning, except for EXPLAIN. Then sinks work in tasks, and ``finish_merge`` precedes the
-    commit.
+    A MERGE calls ``get_merge_row_id_column_handle``, ``get_row_change_paradigm``,
+    ``get_insert_layout``, ``get_update_layout``, and ``begin_merge`` as the last step of planning,
+    except for EXPLAIN. Then sinks work in tasks, and ``finish_merge`` precedes the commit.
 
-    The older flow calls the row id and begin methods of DELETE or UPDATE, then updatable page sources in tasks, then the finish
-    method. It has no paradigm and no layouts.
+    The older flow calls the row id and begin methods of DELETE or UPDATE, then updatable page
+    sources in tasks, then the finish method. It has no paradigm and no layouts.
     """
 
     # -- tables ---------------------------------------------------------------------------------------------------
 
     @property
     def stores_comments(self) -> bool:
-        """Whether tables and columns keep comments; otherwise the engine rejects statements that add them."""
+        """Whether tables and columns keep comments; otherwise the engine rejects statements that
+        add them.
+        """
         return False
 
     @property
     def stores_defaults(self) -> bool:
-        """Whether columns keep default values; otherwise the engine rejects statements that set them."""
+        """Whether columns keep default values; otherwise the engine rejects statements that set
+        them.
+        """
         return False
 
     @property
@@ -150,53 +157,83 @@ class ConnectorMetadata(ABC):
         return True
 
     supports_missing_columns_on_insert: ClassVar[bool] = False
-    """Whether the store fills columns that an INSERT omits; ``begin_insert`` then gets only the listed columns."""
+    """Whether the store fills columns that an INSERT omits; ``begin_insert`` then gets only the
+    listed columns.
+    """
 
     checks_reads: ClassVar[bool] = False
-    """Whether the commit of a row change fails if others added or removed rows that satisfy the constraint of one of its scans.
+    """Whether the commit of a row change fails if others added or removed rows that satisfy the
+    constraint of one of its scans.
 
-    The engine then narrows the scan of a small target by the keys of the source, if it has these rows, to avoid conflicts.
+    The engine then narrows the scan of a small target by the keys of the source, if it has these
+    rows, to avoid conflicts.
     """
 
     @abstractmethod
-    def get_table_handle(self, session: ConnectorSession, name: SchemaTableName) -> ConnectorTableHandle | None:
+    def get_table_handle(
+        self, session: ConnectorSession, name: SchemaTableName
+    ) -> ConnectorTableHandle | None:
         """Return a handle for the table (lower-case name), or None if it does not exist."""
 
-    def wait_for_turn(self, session: ConnectorSession, name: SchemaTableName, seconds: float, *, appends: bool = False) -> bool:
-        """Wait up to ``seconds`` until no earlier statement changes the table, and return whether the turn has come.
+    def wait_for_turn(
+        self,
+        session: ConnectorSession,
+        name: SchemaTableName,
+        seconds: float,
+        *,
+        appends: bool = False,
+    ) -> bool:
+        """Wait up to ``seconds`` until no earlier statement changes the table, and return whether
+        the turn has come.
 
-        The engine calls it before it looks up a statement's target, which may not exist, or for an INSERT (``appends``) before
-        `finish_insert`. It repeats the call for up to ten minutes. The turn ends with commit or rollback.
+        The engine calls it before it looks up a statement's target, which may not exist, or for an
+        INSERT (``appends``) before `finish_insert`. It repeats the call for up to ten minutes. The
+        turn ends with commit or rollback.
 
-        A store that fails the later of two changes can queue them here, so that slow statements do not always lose. By default
-        there is no queue. Trino has no such call.
+        A store that fails the later of two changes can queue them here, so that slow statements do
+        not always lose. By default there is no queue. Trino has no such call.
         """
         return True
 
-    def get_system_table(self, session: ConnectorSession, name: SchemaTableName) -> SystemTable | None:
-        """Return a system table or None. Called for names with a ``$``, before ``get_table_handle``."""
+    def get_system_table(
+        self, session: ConnectorSession, name: SchemaTableName
+    ) -> SystemTable | None:
+        """Return a system table or None.
+
+        Called for names with a ``$``, before ``get_table_handle``.
+        """
         return None
 
     keeps_versions: ClassVar[bool] = False
-    """Whether former versions of tables are kept, and the next three methods implemented. Trino's first one is ``getTableHandle``."""
+    """Whether former versions of tables are kept, and the next three methods implemented.
+
+    Trino's first one is ``getTableHandle``.
+    """
 
     def get_versioned_table_handle(
         self, session: ConnectorSession, name: SchemaTableName, version: ConnectorTableVersion
     ) -> ConnectorTableHandle | None:
-        """Return a read-only handle for a version: one that `Connector.commit` returned, or one of a statement; None without such a table.
+        """Return a read-only handle for a version: one that `Connector.commit` returned, or one of
+        a statement; None without such a table.
 
-        Raises ConnectorError INVALID_ARGUMENTS for an unavailable version, NOT_SUPPORTED for an unsupported pointer type, and by
-        default.
+        Raises ConnectorError INVALID_ARGUMENTS for an unavailable version, NOT_SUPPORTED for an
+        unsupported pointer type, and by default.
         """
         raise ConnectorError(
             "This connector does not support versioned tables",
-            hint="Leave FOR ... AS OF out: only tables in memory and of Iceberg can be read as they were.",
+            hint=(
+                "Leave FOR ... AS OF out: only tables in memory and of Iceberg can be read as they"
+                " were."
+            ),
         )
 
-    def get_table_version(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableVersion | None:
+    def get_table_version(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle
+    ) -> ConnectorTableVersion | None:
         """Return the version that a handle reads, if any.
 
-        A store without permanent versions may return one that `get_former_table_handle` can read until a cleanup.
+        A store without permanent versions may return one that `get_former_table_handle` can read
+        until a cleanup.
         """
         return None
 
@@ -205,11 +242,14 @@ class ConnectorMetadata(ABC):
     ) -> ConnectorTableHandle | None:
         """Return a handle for a version, for an audit or for questions about a statement's rows.
 
-        The default is `get_versioned_table_handle`. A store without permanent versions may return states that a cleanup removes.
+        The default is `get_versioned_table_handle`. A store without permanent versions may return
+        states that a cleanup removes.
         """
         return self.get_versioned_table_handle(session, name, version)
 
-    def get_version_time(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> dt.datetime | None:
+    def get_version_time(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle
+    ) -> dt.datetime | None:
         """Return the commit time, with a zone, of the handle's version, if known."""
         return None
 
@@ -224,55 +264,75 @@ class ConnectorMetadata(ABC):
 
         Args:
             session: the statement's session.
-            table_handle: the current table; the commit raises TRANSACTION_CONFLICT if it has changed.
+            table_handle: the current table; the commit raises TRANSACTION_CONFLICT if it has
+                changed.
             version: the version; None for the empty state before the first one.
-            dropped: columns to drop as well, if ``evolves_tables``: those that the undone statement added.
+            dropped: columns to drop as well, if ``evolves_tables``: those that the undone statement
+                added.
 
         Raises ConnectorError INVALID_ARGUMENTS for an unavailable version.
         """
         raise ConnectorError(
             "This connector does not support restoring former versions of tables",
-            hint="Take the change back by a statement of its own: only tables in memory and of Iceberg keep their former versions.",
+            hint=(
+                "Take the change back by a statement of its own: only tables in memory and of"
+                " Iceberg keep their former versions."
+            ),
         )
 
     @abstractmethod
-    def get_table_metadata(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableMetadata:
+    def get_table_metadata(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle
+    ) -> ConnectorTableMetadata:
         """Return the table's name, columns and properties."""
 
     def get_hidden_column_handles(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle
     ) -> tuple[ColumnHandle, ...]:
-        """Return columns such as ``"$path"``, which can be read by name but are omitted from ``*`` and DESCRIBE (Trino: ``hidden``).
+        """Return columns such as ``"$path"``, which can be read by name but are omitted from ``*``
+        and DESCRIBE (Trino: ``hidden``).
 
-        Called before the splits, only for statements with a name that begins with ``$``. Constraints may refer to these columns.
+        Called before the splits, only for statements with a name that begins with ``$``.
+        Constraints may refer to these columns.
         """
         return ()
 
-    def get_column_handles(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> tuple[ColumnHandle, ...]:
+    def get_column_handles(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle
+    ) -> tuple[ColumnHandle, ...]:
         """Return the column handles in table order."""
         from rowmerge_nb.spi.handles import ColumnHandle
 
-        return tuple(ColumnHandle(c.name, c.type) for c in self.get_table_metadata(session, table_handle).columns)
+        return tuple(
+            ColumnHandle(c.name, c.type)
+            for c in self.get_table_metadata(session, table_handle).columns
+        )
 
     def list_tables(self, session: ConnectorSession) -> Sequence[SchemaTableName]:
         """Return the names of all tables."""
         return ()
 
-    def row_count(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> int | None:
+    def row_count(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle
+    ) -> int | None:
         """Return the exact number of rows if known without reading them, else None."""
         return None
 
-    def get_table_statistics(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> TableStatistics:
+    def get_table_statistics(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle
+    ) -> TableStatistics:
         """Return inexpensive bounds of the table's size, used if ``row_count`` is None.
 
-        A row bound lets the engine run a small statement in one task. The byte bound reveals large tables of few rows.
+        A row bound lets the engine run a small statement in one task. The byte bound reveals large
+        tables of few rows.
         """
         return TableStatistics()
 
     def create_table(self, session: ConnectorSession, metadata: ConnectorTableMetadata) -> None:
         """Create an empty table.
 
-        Invalid properties raise AnalysisError INVALID_TABLE_PROPERTY, with their names in ``properties``.
+        Invalid properties raise AnalysisError INVALID_TABLE_PROPERTY, with their names in
+        ``properties``.
         """
         self._refuse("creating tables", "create_table")
 
@@ -280,17 +340,24 @@ class ConnectorMetadata(ABC):
     """Whether ``replace_table`` is implemented, for CREATE OR REPLACE TABLE."""
 
     def replace_table(
-        self, session: ConnectorSession, table_handle: ConnectorTableHandle, metadata: ConnectorTableMetadata
+        self,
+        session: ConnectorSession,
+        table_handle: ConnectorTableHandle,
+        metadata: ConnectorTableMetadata,
     ) -> None:
-        """Replace a table by an empty one, with other columns and properties (Trino: ``createTable``).
+        """Replace a table by an empty one, with other columns and properties (Trino:
+        ``createTable``).
 
-        Rows of CREATE OR REPLACE TABLE AS follow by ``begin_insert``; its query may read the former table by its own handle. The commit
-        raises TRANSACTION_CONFLICT if the table has changed since.
+        Rows of CREATE OR REPLACE TABLE AS follow by ``begin_insert``; its query may read the former
+        table by its own handle. The commit raises TRANSACTION_CONFLICT if the table has changed
+        since.
         """
         self._refuse("replacing tables", "replace_table", "Write DROP TABLE IF EXISTS before it.")
 
     keeps_sizes: ClassVar[bool] = False
-    """Whether CREATE TABLE AS keeps the query's ``varchar`` lengths and timestamp precisions; else columns are ``varchar`` and ``timestamp(6)``."""
+    """Whether CREATE TABLE AS keeps the query's ``varchar`` lengths and timestamp precisions; else
+    columns are ``varchar`` and ``timestamp(6)``.
+    """
 
     def drop_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> None:
         """Drop a table."""
@@ -298,12 +365,20 @@ class ConnectorMetadata(ABC):
 
     def truncate_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> None:
         """Remove all rows of a table."""
-        self._refuse("truncating tables", "truncate_table", "DELETE FROM without WHERE removes all rows as well.")
+        self._refuse(
+            "truncating tables",
+            "truncate_table",
+            "DELETE FROM without WHERE removes all rows as well.",
+        )
 
-    def alter_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle, alteration: Alteration) -> None:
-        """Alter a table with the commit, which raises TRANSACTION_CONFLICT if the table has changed since.
+    def alter_table(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle, alteration: Alteration
+    ) -> None:
+        """Alter a table with the commit, which raises TRANSACTION_CONFLICT if the table has changed
+        since.
 
-        Trino has one method per alteration. Raises ConnectorError NOT_SUPPORTED by default, and for unsupported alterations.
+        Trino has one method per alteration. Raises ConnectorError NOT_SUPPORTED by default, and for
+        unsupported alterations.
         """
         self._refuse("altering tables", "alter_table")
 
@@ -315,13 +390,14 @@ class ConnectorMetadata(ABC):
         arguments: Mapping[str, Any],
         constraint: Constraint,
     ) -> ConnectorTableExecuteHandle:
-        """Check the call of a table procedure, and return a handle for the next calls, without effects.
+        """Check the call of a table procedure, and return a handle for the next calls, without
+        effects.
 
-        ``arguments`` has the value of every argument. Files or partitions that match ``constraint`` partially may be rewritten as a
-        whole.
+        ``arguments`` has the value of every argument. Files or partitions that match ``constraint``
+        partially may be rewritten as a whole.
 
-        Raises ConnectorError NOT_SUPPORTED for a constraint that does not select whole files; INVALID_PROCEDURE_ARGUMENT for
-        invalid values.
+        Raises ConnectorError NOT_SUPPORTED for a constraint that does not select whole files;
+        INVALID_PROCEDURE_ARGUMENT for invalid values.
         """
         self._refuse("table procedures", "get_table_handle_for_execute")
 
@@ -342,32 +418,45 @@ class ConnectorMetadata(ABC):
         self._refuse("table procedures", "begin_table_execute")
 
     def finish_table_execute(
-        self, session: ConnectorSession, execute_handle: ConnectorTableExecuteHandle, fragments: Collection[bytes]
+        self,
+        session: ConnectorSession,
+        execute_handle: ConnectorTableExecuteHandle,
+        fragments: Collection[bytes],
     ) -> ConnectorOutputMetadata | None:
-        """Replace the read rows by the written ones; the commit raises TRANSACTION_CONFLICT if others removed some."""
+        """Replace the read rows by the written ones; the commit raises TRANSACTION_CONFLICT if
+        others removed some.
+        """
         self._refuse("table procedures", "finish_table_execute")
 
     alters_fields: ClassVar[bool] = False
-    """Whether ``alter_table`` supports `AddField`, `DropField`, `RenameField` and `SetFieldType`."""
+    """Whether ``alter_table`` supports `AddField`, `DropField`, `RenameField` and `SetFieldType`.
+    """
 
     evolves_tables: ClassVar[bool] = False
     """Whether ``get_evolved_table_handle`` is implemented, so that a MERGE can add columns."""
 
     def get_evolved_table_handle(
-        self, session: ConnectorSession, table_handle: ConnectorTableHandle, columns: Sequence[ColumnMetadata]
+        self,
+        session: ConnectorSession,
+        table_handle: ConnectorTableHandle,
+        columns: Sequence[ColumnMetadata],
     ) -> ConnectorTableHandle:
-        """Return a handle for the table with additional last columns, for ``MERGE WITH SCHEMA EVOLUTION``.
+        """Return a handle for the table with additional last columns, for ``MERGE WITH SCHEMA
+        EVOLUTION``.
 
-        This call, which EXPLAIN makes too, changes nothing. Reads through the handle return NULL for the new columns, which may hold NULL;
-        ``get_table_metadata`` may show a wider type. A merge begun with the handle adds the columns in its own commit, even if no
-        row changes. The commit raises TRANSACTION_CONFLICT if the table's columns were altered meanwhile.
+        This call, which EXPLAIN makes too, changes nothing. Reads through the handle return NULL
+        for the new columns, which may hold NULL; ``get_table_metadata`` may show a wider type. A
+        merge begun with the handle adds the columns in its own commit, even if no row changes. The
+        commit raises TRANSACTION_CONFLICT if the table's columns were altered meanwhile.
 
         Raises ConnectorError NOT_SUPPORTED for an unsupported name or type.
         """
         self._refuse("adding columns in a MERGE", "get_evolved_table_handle")
 
     shows_own_changes: ClassVar[bool] = False
-    """Whether a table handle obtained between ``finish_merge`` and the commit reads this transaction's changes."""
+    """Whether a table handle obtained between ``finish_merge`` and the commit reads this
+    transaction's changes.
+    """
 
     # -- schemas --------------------------------------------------------------------------------------------------
 
@@ -377,11 +466,15 @@ class ConnectorMetadata(ABC):
 
     def list_schemas(self, session: ConnectorSession) -> Sequence[str]:
         """Return the sorted names of all schemas."""
-        return sorted({name.schema for name in (*self.list_tables(session), *self.list_views(session))})
+        return sorted(
+            {name.schema for name in (*self.list_tables(session), *self.list_views(session))}
+        )
 
     def create_schema(self, session: ConnectorSession, schema: str) -> None:
         """Create an empty schema."""
-        self._refuse("creating schemas", "create_schema", "SHOW SCHEMAS lists those that there are.")
+        self._refuse(
+            "creating schemas", "create_schema", "SHOW SCHEMAS lists those that there are."
+        )
 
     def drop_schema(self, session: ConnectorSession, schema: str) -> None:
         """Drop an empty schema; raises SCHEMA_NOT_EMPTY otherwise."""
@@ -393,9 +486,14 @@ class ConnectorMetadata(ABC):
     # -- views ----------------------------------------------------------------------------------------------------
 
     stores_views: ClassVar[bool] = False
-    """Whether the methods for views are implemented. Otherwise the engine keeps the catalog's views."""
+    """Whether the methods for views are implemented.
 
-    def get_view(self, session: ConnectorSession, name: SchemaTableName) -> ConnectorViewDefinition | None:
+    Otherwise the engine keeps the catalog's views.
+    """
+
+    def get_view(
+        self, session: ConnectorSession, name: SchemaTableName
+    ) -> ConnectorViewDefinition | None:
         """Return the view of that name, or None."""
         return None
 
@@ -414,39 +512,56 @@ class ConnectorMetadata(ABC):
     # -- INSERT ---------------------------------------------------------------------------------------------------
 
     def begin_insert(
-        self, session: ConnectorSession, table_handle: ConnectorTableHandle, columns: Sequence[ColumnHandle]
+        self,
+        session: ConnectorSession,
+        table_handle: ConnectorTableHandle,
+        columns: Sequence[ColumnHandle],
     ) -> ConnectorInsertTableHandle:
         """Begin an INSERT.
 
-        ``columns`` are all columns, or under `supports_missing_columns_on_insert` the listed ones. Pages always have all table columns,
-        with NULL in the others.
+        ``columns`` are all columns, or under `supports_missing_columns_on_insert` the listed ones.
+        Pages always have all table columns, with NULL in the others.
         """
         self._refuse("inserts", "begin_insert")
 
     def finish_insert(
-        self, session: ConnectorSession, insert_handle: ConnectorInsertTableHandle, fragments: Collection[bytes]
+        self,
+        session: ConnectorSession,
+        insert_handle: ConnectorInsertTableHandle,
+        fragments: Collection[bytes],
     ) -> ConnectorOutputMetadata | None:
         """Add the rows of the fragments with the commit."""
         self._refuse("inserts", "finish_insert")
 
     # -- MERGE ----------------------------------------------------------------------------------------------------
 
-    def get_row_change_paradigm(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> RowChangeParadigm:
+    def get_row_change_paradigm(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle
+    ) -> RowChangeParadigm:
         """Return how this connector represents a changed row."""
         self._refuse("modifying table rows", "get_row_change_paradigm")
 
-    def get_merge_row_id_column_handle(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ColumnHandle:
-        """Return the column that identifies a row, with any values that the connector needs to change it."""
+    def get_merge_row_id_column_handle(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle
+    ) -> ColumnHandle:
+        """Return the column that identifies a row, with any values that the connector needs to
+        change it.
+        """
         self._refuse("modifying table rows", "get_merge_row_id_column_handle")
 
-    def get_insert_layout(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableLayout | None:
+    def get_insert_layout(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle
+    ) -> ConnectorTableLayout | None:
         """Return the layout of inserted rows; None lets the engine choose."""
         return None
 
-    def get_update_layout(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableLayout | None:
+    def get_update_layout(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle
+    ) -> ConnectorTableLayout | None:
         """Return the layout of deleted and updated rows, by the row id.
 
-        With None the engine uses the insert layout (documents), or distributes rows evenly (current era).
+        With None the engine uses the insert layout (documents), or distributes rows evenly (current
+        era).
         """
         return None
 
@@ -458,23 +573,31 @@ class ConnectorMetadata(ABC):
     ) -> ConnectorMergeTableHandle:
         """Begin a MERGE; the handle holds what tasks need.
 
-        ``updated_columns`` are the columns that UPDATE assigns, per case number; None in the era of the documents.
+        ``updated_columns`` are the columns that UPDATE assigns, per case number; None in the era of
+        the documents.
         """
         self._refuse("modifying table rows", "begin_merge")
 
     def finish_merge(
-        self, session: ConnectorSession, merge_handle: ConnectorMergeTableHandle, fragments: Collection[bytes]
+        self,
+        session: ConnectorSession,
+        merge_handle: ConnectorMergeTableHandle,
+        fragments: Collection[bytes],
     ) -> ConnectorOutputMetadata | None:
         """Apply all fragments, possibly none, as one atomic change that is visible with the commit."""
         self._refuse("modifying table rows", "finish_merge")
 
     # -- the older flow of DELETE and UPDATE ----------------------------------------------------------------------
 
-    def get_delete_row_id_column_handle(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ColumnHandle:
+    def get_delete_row_id_column_handle(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle
+    ) -> ColumnHandle:
         """Return the column that identifies rows to delete."""
         self._refuse("the older flow of DELETE", "get_delete_row_id_column_handle")
 
-    def begin_delete(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableHandle:
+    def begin_delete(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle
+    ) -> ConnectorTableHandle:
         """Begin a DELETE, as the last step of planning.
 
         For the returned handle, the page source provider returns an `UpdatablePageSource`.
@@ -482,28 +605,43 @@ class ConnectorMetadata(ABC):
         self._refuse("the older flow of DELETE", "begin_delete")
 
     def finish_delete(
-        self, session: ConnectorSession, table_handle: ConnectorTableHandle, fragments: Collection[bytes]
+        self,
+        session: ConnectorSession,
+        table_handle: ConnectorTableHandle,
+        fragments: Collection[bytes],
     ) -> ConnectorOutputMetadata | None:
         """Apply the fragments of all splits; see ``finish_merge``."""
         self._refuse("the older flow of DELETE", "finish_delete")
 
     def get_update_row_id_column_handle(
-        self, session: ConnectorSession, table_handle: ConnectorTableHandle, updated_columns: Sequence[ColumnHandle]
+        self,
+        session: ConnectorSession,
+        table_handle: ConnectorTableHandle,
+        updated_columns: Sequence[ColumnHandle],
     ) -> ColumnHandle:
         """Return the column that identifies rows to update; ``updated_columns`` are in table order."""
         self._refuse("the older flow of UPDATE", "get_update_row_id_column_handle")
 
     def begin_update(
-        self, session: ConnectorSession, table_handle: ConnectorTableHandle, updated_columns: Sequence[ColumnHandle]
+        self,
+        session: ConnectorSession,
+        table_handle: ConnectorTableHandle,
+        updated_columns: Sequence[ColumnHandle],
     ) -> ConnectorTableHandle:
         """Begin an UPDATE, as the last step of planning; see ``begin_delete``."""
         self._refuse("the older flow of UPDATE", "begin_update")
 
     def finish_update(
-        self, session: ConnectorSession, table_handle: ConnectorTableHandle, fragments: Collection[bytes]
+        self,
+        session: ConnectorSession,
+        table_handle: ConnectorTableHandle,
+        fragments: Collection[bytes],
     ) -> ConnectorOutputMetadata | None:
         """Apply the fragments of all splits; see ``finish_merge``."""
         self._refuse("the older flow of UPDATE", "finish_update")
 
     def _refuse(self, what: str, method: str, hint: str | None = None) -> NoReturn:
-        raise ConnectorError(f"This connector does not support {what} ({type(self).__name__} has no {method})", hint=hint)
+        raise ConnectorError(
+            f"This connector does not support {what} ({type(self).__name__} has no {method})",
+            hint=hint,
+        )

@@ -1,4 +1,6 @@
-"""Operation numbers and row change paradigms ("Supporting MERGE", sections RowChangeParadigm and transformPage)."""
+"""Operation numbers and row change paradigms ("Supporting MERGE", sections RowChangeParadigm and
+transformPage).
+"""
 
 from __future__ import annotations
 
@@ -9,8 +11,9 @@ from typing import Final
 class Operation(IntEnum):
     """The operation of a merge page's row, the value of the TINYINT channel ``operation``.
 
-    ``NONE`` means that no clause fired; such rows do not leave ``transform_page``. ``UPDATE_INSERT`` and ``UPDATE_DELETE`` are the
-    halves of an update in today's Trino (`Era.CURRENT`).
+    ``NONE`` means that no clause fired; such rows do not leave ``transform_page``.
+    ``UPDATE_INSERT`` and ``UPDATE_DELETE`` are the halves of an update in today's Trino
+    (`Era.CURRENT`).
 
     >>> [int(Operation.INSERT), int(Operation.DELETE), int(Operation.UPDATE), int(Operation.NONE)]
     [1, 2, 3, -1]

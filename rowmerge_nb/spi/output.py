@@ -25,7 +25,8 @@ class Written:
 
 @dataclass(frozen=True)
 class ConnectorOutputMetadata:
-    """The optional result of ``finish_insert``, ``finish_merge``, ``finish_delete`` and ``finish_update``, for reports only.
+    """The optional result of ``finish_insert``, ``finish_merge``, ``finish_delete`` and
+    ``finish_update``, for reports only.
 
     Args:
         written: everything that now belongs to the table; empty if nothing was written.

@@ -102,7 +102,8 @@ class OutputChannels:
 class PageLayout:
     """The channels of one statement's pages: before ``transform_page``, after it, and in the sink.
 
-    It is the same for both paradigms. Find channels by this class, not by name, since a table column may have the same name.
+    It is the same for both paradigms. Find channels by this class, not by name, since a table
+    column may have the same name.
 
     Args:
         redistribution_columns: indices of the insert layout's columns, in table order.
@@ -131,7 +132,12 @@ class PageLayout:
     era: Era = Era.DOCUMENTS
 
     @classmethod
-    def of_output(cls, channel_count: int, redistribution_columns: tuple[int, ...] = (), era: Era = Era.DOCUMENTS) -> PageLayout:
+    def of_output(
+        cls,
+        channel_count: int,
+        redistribution_columns: tuple[int, ...] = (),
+        era: Era = Era.DOCUMENTS,
+    ) -> PageLayout:
         """Build the layout from the number of channels after ``transform_page``.
 
         >>> PageLayout.of_output(7, era=Era.CURRENT).column_count
@@ -155,7 +161,8 @@ class PageLayout:
             if len(layout.after.stored) == page.num_columns:
                 return layout
         raise ValueError(
-            f"A page for a merge sink has {column_count} table columns and 2 or 3 more; this one has {page.num_columns} channels"
+            f"A page for a merge sink has {column_count} table columns and 2 or 3 more; this one"
+            f" has {page.num_columns} channels"
         )
 
     @cached_property
@@ -177,7 +184,9 @@ class PageLayout:
     def merge_row(self) -> MergeRowFields:
         """The merge row."""
         count = self.column_count
-        return MergeRowFields(columns=range(count), present=count, operation=count + 1, case_number=count + 2)
+        return MergeRowFields(
+            columns=range(count), present=count, operation=count + 1, case_number=count + 2
+        )
 
     @cached_property
     def after(self) -> OutputChannels:
@@ -193,13 +202,18 @@ class PageLayout:
         )
 
     def input_schema(self, columns: pa.Schema) -> pa.Schema:
-        """Return the schema before ``transform_page``; ``columns`` are the table's, then the row id.
+        """Return the schema before ``transform_page``; ``columns`` are the table's, then the row
+        id.
 
         >>> PageLayout(2, (1,)).input_schema(pa.schema([("customer", "string"), ("address", "string"), ("$id", "int64")])).names
         ['address', 'hash', 'row_id', 'merge_row', 'case_number', 'is_distinct']
         """
         *table, row_id = columns
-        control = [pa.field(PRESENT, pa.bool_()), pa.field(OPERATION, pa.int8()), pa.field(CASE_NUMBER, pa.int32())]
+        control = [
+            pa.field(PRESENT, pa.bool_()),
+            pa.field(OPERATION, pa.int8()),
+            pa.field(CASE_NUMBER, pa.int32()),
+        ]
         return pa.schema(
             [
                 *(table[index] for index in self.redistribution_columns),
@@ -244,7 +258,8 @@ def operations_of(page: Page, column_count: int) -> pa.Array:
 
 
 def row_ids_of(page: Page | pa.Table) -> pa.Array:
-    """Return the last channel: the row ids of a sink's page, a target's scan, or `MergePage.deletions`.
+    """Return the last channel: the row ids of a sink's page, a target's scan, or
+    `MergePage.deletions`.
 
     >>> row_ids_of(pa.RecordBatch.from_pydict({"a": [1], "operation": pa.array([2], pa.int8()), "row_id": [7]})).to_pylist()
     [7]
@@ -268,7 +283,8 @@ class MergePage:
     """The deletions and insertions of a page (Trino's ``MergePage``).
 
     Args:
-        deletions: all table columns, of which only the redistribution columns are set, and ``row_id``.
+        deletions: all table columns, of which only the redistribution columns are set, and
+            ``row_id``.
         insertions: the table columns of the rows to add.
     """
 
@@ -280,7 +296,8 @@ def split_page(page: Page, column_count: int) -> MergePage:
     """Split a sink's page into deletions (operations 2, 5) and insertions (1, 4).
 
     Raises:
-        ValueError: the number of channels is wrong, or an operation is not for a delete-and-insert sink.
+        ValueError: the number of channels is wrong, or an operation is not for a delete-and-insert
+            sink.
 
     >>> page = pa.RecordBatch.from_pydict({"a": [1, 2], "operation": pa.array([2, 1], pa.int8()), "row_id": [7, None]})
     >>> parts = split_page(page, 1)
@@ -293,10 +310,14 @@ def split_page(page: Page, column_count: int) -> MergePage:
     inserted = pc.is_in(operation, value_set=_INSERTS)
     strange = pc.unique(operation.filter(pc.invert(pc.or_(deleted, inserted)))).to_pylist()
     if strange:
-        raise ValueError(f"Operations {strange} are not for a delete-and-insert sink, which gets 1, 2, 4 and 5")
+        raise ValueError(
+            f"Operations {strange} are not for a delete-and-insert sink, which gets 1, 2, 4 and 5"
+        )
     deletions = page.select([*channels.columns, channels.row_id]).filter(deleted)
     insertions = page.select(list(channels.columns)).filter(inserted)
-    return MergePage(deletions if deletions.num_rows else None, insertions if insertions.num_rows else None)
+    return MergePage(
+        deletions if deletions.num_rows else None, insertions if insertions.num_rows else None
+    )
 
 
 def concat_pages(pages: Sequence[Page]) -> Page:

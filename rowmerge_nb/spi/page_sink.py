@@ -24,7 +24,9 @@ class ConnectorPageSink(ABC):
 
     @abstractmethod
     def append_page(self, page: Page) -> None:
-        """Store a page of all table columns in table order; see `ConnectorMergeSink.store_merged_rows`."""
+        """Store a page of all table columns in table order; see
+        `ConnectorMergeSink.store_merged_rows`.
+        """
 
     @abstractmethod
     def finish(self) -> Fragments:
@@ -48,7 +50,10 @@ class ConnectorPageSinkProvider:
         Raises:
             ConnectorError: NOT_SUPPORTED by default.
         """
-        raise ConnectorError(f"This connector does not support inserts ({type(self).__name__} has no create_page_sink)")
+        raise ConnectorError(
+            f"This connector does not support inserts ({type(self).__name__} has no"
+            " create_page_sink)"
+        )
 
     def create_merge_sink(
         self,
@@ -62,5 +67,6 @@ class ConnectorPageSinkProvider:
             ConnectorError: NOT_SUPPORTED by default.
         """
         raise ConnectorError(
-            f"This connector does not support modifying table rows ({type(self).__name__} has no create_merge_sink)"
+            f"This connector does not support modifying table rows ({type(self).__name__} has no"
+            " create_merge_sink)"
         )

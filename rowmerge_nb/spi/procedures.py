@@ -1,4 +1,6 @@
-"""Procedures of a connector, for ``CALL catalog.schema.name(...)`` and ``ALTER TABLE t EXECUTE name(...)``."""
+"""Procedures of a connector, for ``CALL catalog.schema.name(...)`` and ``ALTER TABLE t EXECUTE
+name(...)``.
+"""
 
 from __future__ import annotations
 
@@ -30,9 +32,10 @@ class Procedure:
 
     Args:
         schema: the schema to call it in; ``system`` for table maintenance.
-        call: gets the session, and every argument by name as a plain value (as of Arrow's ``as_py``). It raises ConnectorError
-            INVALID_PROCEDURE_ARGUMENT for invalid values. Interrupts are deferred while it runs. ``changed`` of its
-            RowMergeErrors says whether something was changed, False by default; after other errors this is unknown.
+        call: gets the session, and every argument by name as a plain value (as of Arrow's
+            ``as_py``). It raises ConnectorError INVALID_PROCEDURE_ARGUMENT for invalid values.
+            Interrupts are deferred while it runs. ``changed`` of its RowMergeErrors says whether
+            something was changed, False by default; after other errors this is unknown.
 
     >>> from rowmerge_nb.spi.types import VARCHAR
     >>> Procedure("system", "greet", (ProcedureArgument("who", VARCHAR),), lambda session, who: print(f"hello {who}")).name
@@ -66,10 +69,12 @@ class TableProcedureArgument:
 
 @dataclass(frozen=True)
 class TableProcedure:
-    """A procedure for ``ALTER TABLE t EXECUTE name(argument => value)`` (Trino's ``TableProcedureMetadata``).
+    """A procedure for ``ALTER TABLE t EXECUTE name(argument => value)`` (Trino's
+    ``TableProcedureMetadata``).
 
-    `ConnectorMetadata.get_table_handle_for_execute` is called first. A procedure that rewrites rows then runs like an INSERT from
-    ``begin_table_execute`` to ``finish_table_execute``; any other on the driver in ``execute_table_execute``.
+    `ConnectorMetadata.get_table_handle_for_execute` is called first. A procedure that rewrites rows
+    then runs like an INSERT from ``begin_table_execute`` to ``finish_table_execute``; any other on
+    the driver in ``execute_table_execute``.
 
     Args:
         name: its name in capitals, like unquoted names.

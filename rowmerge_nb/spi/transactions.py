@@ -51,5 +51,7 @@ class Transactions(dict[int, T]):
         return numbered.number
 
     def of(self, handle: ConnectorTransactionHandle) -> T:
-        """Return an open transaction; raise KeyError if it has ended, TypeError for other connectors."""
+        """Return an open transaction; raise KeyError if it has ended, TypeError for other
+        connectors.
+        """
         return self[self.number(handle)]

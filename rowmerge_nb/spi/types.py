@@ -21,9 +21,11 @@ class Type:
 
     Args:
         base: the lower-case name: ``"decimal"``, ``"timestamp with time zone"``, ``"row"``, ...
-        parameters: numbers (precision, scale, length) or types (array element, map key and value, row fields).
-        fields: for ``row``, the field names (None if anonymous). For ``timestamp with time zone``, ``("zone",)`` if each value has a
-            zone besides its instant, as expressions may. Columns store only the instant, shown in UTC.
+        parameters: numbers (precision, scale, length) or types (array element, map key and value,
+            row fields).
+        fields: for ``row``, the field names (None if anonymous). For ``timestamp with time zone``,
+            ``("zone",)`` if each value has a zone besides its instant, as expressions may. Columns
+            store only the instant, shown in UTC.
 
     >>> str(Type("decimal", (12, 2)))
     'decimal(12,2)'
@@ -38,7 +40,10 @@ class Type:
     def __str__(self) -> str:
         if self.base == "row":
             fields = zip(self.fields, self.parameters, strict=True)
-            inner = (f"{_written(name)} {field_type}" if name else str(field_type) for name, field_type in fields)
+            inner = (
+                f"{_written(name)} {field_type}" if name else str(field_type)
+                for name, field_type in fields
+            )
             return f"row({', '.join(inner)})"
         if self.base == "timestamp with time zone" and self.parameters:
             return f"timestamp({self.parameters[0]}) with time zone"
@@ -67,7 +72,9 @@ class Type:
             return pa.map_(BOOLEAN.arrow if key == UNKNOWN else key.arrow, value.arrow)
         if self.base == "row":
             names = [name or f"field{i}" for i, name in enumerate(self.fields)]
-            return pa.struct(list(zip(names, (field_type.arrow for field_type in self.parameters), strict=True)))
+            return pa.struct(
+                list(zip(names, (field_type.arrow for field_type in self.parameters), strict=True))
+            )
         raise TypeError(f"No Arrow type carries {self}")
 
 
@@ -108,7 +115,8 @@ _ARROW: Final[dict[str, pa.DataType]] = {
     "timestamp with time zone": pa.timestamp("us", tz="UTC"),
     "unknown": pa.null(),
     "interval day to second": pa.duration("us"),
-    # Spark does not pass Arrow's month intervals on; results have Trino's text, 1-2 for a year and two months.
+    # Spark does not pass Arrow's month intervals on; results have Trino's text, 1-2 for a year and
+    # two months.
     "interval year to month": pa.string(),
 }
 
@@ -148,7 +156,9 @@ def row_of(fields: Iterable[tuple[str | None, Type]]) -> Type:
     'row(a integer, varchar)'
     """
     pairs = tuple(fields)
-    return Type("row", tuple(field_type for _, field_type in pairs), tuple(name for name, _ in pairs))
+    return Type(
+        "row", tuple(field_type for _, field_type in pairs), tuple(name for name, _ in pairs)
+    )
 
 
 _TOKEN: Final = re.compile(r'"(?:[^"]|"")*"|\w+|[(),]')
@@ -217,7 +227,9 @@ def _make_type(base: str, arguments: list[list[str]], text: str) -> Type:
         return row_of(_read_field(argument, text) for argument in arguments)
     if base in {"array", "map"}:
         if len(arguments) != (1 if base == "array" else 2):
-            raise ValueError(f"{text!r} is not a type: {base} takes {1 if base == 'array' else 2} type arguments")
+            raise ValueError(
+                f"{text!r} is not a type: {base} takes {1 if base == 'array' else 2} type arguments"
+            )
         return Type(base, tuple(_whole_type(argument, text) for argument in arguments))
     if base not in _TAKES:
         raise ValueError(f"Unknown type: {text}")
@@ -229,7 +241,9 @@ def _make_type(base: str, arguments: list[list[str]], text: str) -> Type:
         if not 1 <= precision <= 38:
             raise ValueError(f"DECIMAL precision must be in range [1, 38]: {precision}")
         if scale > precision:
-            raise ValueError(f"DECIMAL scale must be in range [0, precision ({precision})]: {scale}")
+            raise ValueError(
+                f"DECIMAL scale must be in range [0, precision ({precision})]: {scale}"
+            )
         return decimal_of(precision, scale)
     if base == "char" and not numbers:
         return CHAR
@@ -238,7 +252,9 @@ def _make_type(base: str, arguments: list[list[str]], text: str) -> Type:
     if base in _WITH_PRECISION:
         numbers = numbers or (_DEFAULT_PRECISION,)
         if numbers[0] > _MOST_PRECISION:
-            raise ValueError(f"{base.upper()} precision must be in range [0, {_MOST_PRECISION}]: {numbers[0]}")
+            raise ValueError(
+                f"{base.upper()} precision must be in range [0, {_MOST_PRECISION}]: {numbers[0]}"
+            )
     return Type(base, numbers)
 
 
@@ -259,7 +275,12 @@ def _whole_type(tokens: list[str], text: str) -> Type:
 
 def _read_field(tokens: list[str], text: str) -> tuple[str | None, Type]:
     interval = tokens[0].lower() == "interval" and [word.lower() for word in tokens[2:3]] == ["to"]
-    if len(tokens) > 1 and not interval and tokens[1] not in {"(", ","} and tokens[1].lower() not in {"with", "precision"}:
+    if (
+        len(tokens) > 1
+        and not interval
+        and tokens[1] not in {"(", ","}
+        and tokens[1].lower() not in {"with", "precision"}
+    ):
         return tokens[0].strip('"'), _whole_type(tokens[1:], text)
     return None, _whole_type(tokens, text)
 
@@ -296,10 +317,15 @@ def from_arrow(arrow_type: pa.DataType) -> Type:
 
 def _decimal_type(arrow_type: pa.DataType) -> Type:
     precision, scale = (
-        (arrow_type.precision, arrow_type.scale) if arrow_type.scale >= 0 else (arrow_type.precision - arrow_type.scale, 0)
+        (arrow_type.precision, arrow_type.scale)
+        if arrow_type.scale >= 0
+        else (arrow_type.precision - arrow_type.scale, 0)
     )
     if max(precision, scale) > _MOST_DIGITS:
-        raise TypeError(f"A decimal has at most {_MOST_DIGITS} digits in SQL, and Arrow's {arrow_type} can have more")
+        raise TypeError(
+            f"A decimal has at most {_MOST_DIGITS} digits in SQL, and Arrow's {arrow_type} can have"
+            " more"
+        )
     return decimal_of(max(precision, scale), scale)
 
 
@@ -316,7 +342,12 @@ _FROM_ARROW: Final = (
     (pa.types.is_uint64, decimal_of(20)),
     (lambda t: pa.types.is_float32(t) or pa.types.is_float16(t), REAL),
     (pa.types.is_float64, DOUBLE),
-    (lambda t: pa.types.is_string(t) or pa.types.is_large_string(t) or pa.types.is_string_view(t), VARCHAR),
+    (
+        lambda t: (
+            pa.types.is_string(t) or pa.types.is_large_string(t) or pa.types.is_string_view(t)
+        ),
+        VARCHAR,
+    ),
     (lambda t: pa.types.is_binary(t) or pa.types.is_large_binary(t), VARBINARY),
     (lambda t: pa.types.is_fixed_size_binary(t) or pa.types.is_binary_view(t), VARBINARY),
     (pa.types.is_date, DATE),

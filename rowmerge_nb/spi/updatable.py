@@ -1,7 +1,7 @@
 """Page sources that change the rows they read (the documents' page "Supporting DELETE and UPDATE").
 
-They implement the older flow, ``flow="updatable"``: one instance per split reads pages, gets the filtered and projected rows of
-each page back, and stores the changes.
+They implement the older flow, ``flow="updatable"``: one instance per split reads pages, gets the
+filtered and projected rows of each page back, and stores the changes.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 class UpdatablePageSource(ConnectorPageSource):
     """Reads a split and changes its rows, by means of the ordinary page source.
 
-    The provider returns one for the table handles of ``begin_delete`` and ``begin_update``. Nothing may be visible before
-    ``finish_delete`` or ``finish_update`` names it: a task may run again, and the fragments of one attempt count.
+    The provider returns one for the table handles of ``begin_delete`` and ``begin_update``. Nothing
+    may be visible before ``finish_delete`` or ``finish_update`` names it: a task may run again, and
+    the fragments of one attempt count.
 
     >>> import pyarrow as pa
     >>> from rowmerge_nb.spi.page_source import PagesSource
@@ -50,29 +51,39 @@ class UpdatablePageSource(ConnectorPageSource):
         return self.source.get_next_page()
 
     def delete_rows(self, row_ids: pa.Array) -> None:
-        """Delete one or more rows of the last page, by row ids of the type of `get_delete_row_id_column_handle`.
+        """Delete one or more rows of the last page, by row ids of the type of
+        `get_delete_row_id_column_handle`.
 
         Raises:
             ConnectorError: NOT_SUPPORTED by default.
         """
-        raise ConnectorError(f"This connector does not support row-level delete ({type(self).__name__} has no delete_rows)")
+        raise ConnectorError(
+            f"This connector does not support row-level delete ({type(self).__name__} has no"
+            " delete_rows)"
+        )
 
     def update_rows(self, page: Page, column_value_and_row_id_channels: Sequence[int]) -> None:
         """Update one or more rows of the last page.
 
         Args:
-            page: a channel per updated column, and the row id, of the type of `get_update_row_id_column_handle`.
-            column_value_and_row_id_channels: entry i is the channel of the i-th column of ``begin_update``, the last entry that
-                of the row id. The engine may order channels freely.
+            page: a channel per updated column, and the row id, of the type of
+                `get_update_row_id_column_handle`.
+            column_value_and_row_id_channels: entry i is the channel of the i-th column of
+                ``begin_update``, the last entry that of the row id. The engine may order channels
+                freely.
 
         Raises:
             ConnectorError: NOT_SUPPORTED by default.
         """
-        raise ConnectorError(f"This connector does not support row update ({type(self).__name__} has no update_rows)")
+        raise ConnectorError(
+            f"This connector does not support row update ({type(self).__name__} has no update_rows)"
+        )
 
     @abstractmethod
     def finish(self) -> Fragments:
-        """Return the fragments: a collection of bytes, or a future of one; called once, even if no row changed."""
+        """Return the fragments: a collection of bytes, or a future of one; called once, even if no
+        row changed.
+        """
 
     def abort(self) -> None:
         """Discard the changes; called once if the split fails, possibly in ``finish``."""
@@ -82,7 +93,9 @@ class UpdatablePageSource(ConnectorPageSource):
         self.source.close()
 
 
-def values_and_row_ids(page: Page, column_value_and_row_id_channels: Sequence[int]) -> tuple[list[pa.Array], pa.Array]:
+def values_and_row_ids(
+    page: Page, column_value_and_row_id_channels: Sequence[int]
+) -> tuple[list[pa.Array], pa.Array]:
     """Return the values of the updated columns in table order, and the row ids.
 
     >>> import pyarrow as pa

@@ -27,6 +27,12 @@ def uuid_texts(column: pa.Array) -> pa.Array:
     nibbles = np.stack([raw >> 4, raw & 15], axis=1).reshape(rows, 2 * _BYTES)
     text = np.full((rows, _CHARACTERS), ord("-"), np.uint8)
     text[:, _DIGITS] = np.frombuffer(b"0123456789abcdef", np.uint8)[nibbles]
-    offsets = pa.py_buffer(np.arange(0, _CHARACTERS * (rows + 1), _CHARACTERS, dtype=np.int32).tobytes())
+    offsets = pa.py_buffer(
+        np.arange(0, _CHARACTERS * (rows + 1), _CHARACTERS, dtype=np.int32).tobytes()
+    )
     texts = pa.StringArray.from_buffers(rows, offsets, pa.py_buffer(text.tobytes()))
-    return pc.if_else(pc.is_null(column), pa.scalar(None, pa.string()), texts) if column.null_count else texts
+    return (
+        pc.if_else(pc.is_null(column), pa.scalar(None, pa.string()), texts)
+        if column.null_count
+        else texts
+    )

@@ -10,7 +10,8 @@ _LONGEST: Final = 40
 
 
 def python_values(array: pa.Array | pa.ChunkedArray) -> list[Any]:
-    """Return the values as ``to_pylist`` does, but dates and timestamps outside of Python's range as text.
+    """Return the values as ``to_pylist`` does, but dates and timestamps outside of Python's range
+    as text.
 
     >>> import pyarrow as pa
     >>> python_values(pa.array([2932896, 2932897], pa.int32()).cast(pa.date32()))
@@ -39,11 +40,20 @@ def _value(scalar: pa.Scalar) -> Any:
     if not scalar.is_valid:
         return None
     if pa.types.is_struct(arrow_type):
-        return {arrow_type.field(index).name: _value(scalar[index]) for index in range(arrow_type.num_fields)}
+        return {
+            arrow_type.field(index).name: _value(scalar[index])
+            for index in range(arrow_type.num_fields)
+        }
     if pa.types.is_map(arrow_type):
         entries = scalar.values
-        return list(zip(python_values(entries.field(0)), python_values(entries.field(1)), strict=True))
-    if pa.types.is_list(arrow_type) or pa.types.is_large_list(arrow_type) or pa.types.is_fixed_size_list(arrow_type):
+        return list(
+            zip(python_values(entries.field(0)), python_values(entries.field(1)), strict=True)
+        )
+    if (
+        pa.types.is_list(arrow_type)
+        or pa.types.is_large_list(arrow_type)
+        or pa.types.is_fixed_size_list(arrow_type)
+    ):
         return python_values(scalar.values)
     try:
         return scalar.as_py()

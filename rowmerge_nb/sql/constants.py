@@ -12,7 +12,9 @@ from typing import Any, Final
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 _BIGINT: Final = range(-(2**63), 2**63)
-"""Only plain integers are looked up in it: Python counts through a range for those of a class of their own, such as an enumeration's."""
+"""Only plain integers are looked up in it: Python counts through a range for those of a class of
+their own, such as an enumeration's.
+"""
 
 
 class NoConstantError(Exception):
@@ -23,8 +25,8 @@ def constant(value: Any) -> str:
     """Write a Python value as one SQL expression: a literal, an array, a map.
 
     Args:
-        value: None, a truth value, a number, a text, bytes, a date or time, a UUID, of NumPy's and pandas' as well; lists, tuples and arrays of
-            such values, and dictionaries.
+        value: None, a truth value, a number, a text, bytes, a date or time, a UUID, of NumPy's and
+            pandas' as well; lists, tuples and arrays of such values, and dictionaries.
 
     Raises:
         NoConstantError: no type of SQL has such values.
@@ -39,7 +41,9 @@ def constant(value: Any) -> str:
     if isinstance(value, Mapping):
         return f"MAP({constant(list(value))}, {constant(list(value.values()))})"
     if isinstance(value, str) and (half := half_character(value)) is not None:
-        raise NoConstantError(f"It has a lone surrogate, U+{ord(half[0]):04X}, which is half a character")
+        raise NoConstantError(
+            f"It has a lone surrogate, U+{ord(half[0]):04X}, which is half a character"
+        )
     if (found := constant_of(value)) is None:
         raise NoConstantError(f"A value of type {type(value).__name__} has no type of SQL")
     return found
@@ -65,7 +69,11 @@ def constant_of(value: Any) -> str | None:
     # NumPy's numbers and times, and pandas' as well, say what they are in Python.
     if hasattr(value, "to_pydatetime"):
         value = value.to_pydatetime()
-    elif hasattr(value, "item") and not isinstance(value, str | bytes) and getattr(value, "size", 1) == 1:
+    elif (
+        hasattr(value, "item")
+        and not isinstance(value, str | bytes)
+        and getattr(value, "size", 1) == 1
+    ):
         value = value.item()
     match value:
         case None:

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
 
 def unknown_catalog(catalog: str, catalogs: Iterable[str]) -> AnalysisError:
-    """Build the error of a name whose catalog does not exist: NOT_SUPPORTED for Trino's own catalog ``system``, which no engine has.
+    """Build the error of a name whose catalog does not exist: NOT_SUPPORTED for Trino's own catalog
+    ``system``, which no engine has.
 
     Args:
         catalog: the catalog's name.
@@ -25,7 +26,10 @@ def unknown_catalog(catalog: str, catalogs: Iterable[str]) -> AnalysisError:
         return AnalysisError(
             "The catalog system is not supported by this engine",
             code="NOT_SUPPORTED",
-            hint="SHOW CATALOGS lists the catalogs, and information_schema of each describes its tables.",
+            hint=(
+                "SHOW CATALOGS lists the catalogs, and information_schema of each describes its"
+                " tables."
+            ),
         )
     hint = did_you_mean(catalog, catalogs) or f"There are: {', '.join(sorted(catalogs))}."
     return AnalysisError(f"Catalog '{catalog}' not found", code="CATALOG_NOT_FOUND", hint=hint)

@@ -12,5 +12,8 @@ RECURSION: Final = "max_recursion_depth"
 MOST_STEPS: Final = "10"
 """Their number where no statement has set it."""
 
-SESSION_HINT: Final = "SET TIME ZONE sets the time zone; options of a cell, or arguments of run, set how a statement runs."
+SESSION_HINT: Final = (
+    "SET TIME ZONE sets the time zone; options of a cell, or arguments of run, set how a statement"
+    " runs."
+)
 """The next step after a statement about other properties."""

@@ -1,4 +1,5 @@
-"""Injected faults: a connector around another one that logs the contract's calls and fails at a chosen one.
+"""Injected faults: a connector around another one that logs the contract's calls and fails at a
+chosen one.
 
 >>> from rowmerge_nb.connectors.memory.connector import MemoryConnector
 >>> connector = FaultyConnector(MemoryConnector(), Fault("commit", call=2, message="no answer"))

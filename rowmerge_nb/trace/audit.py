@@ -58,7 +58,8 @@ class AuditCounts:
 
     Args:
         before: rows before the statement, and ``after`` after it.
-        removed: rows that the other engine removed, and ``added`` those it added, except unchanged rows that it rewrote.
+        removed: rows that the other engine removed, and ``added`` those it added, except unchanged
+            rows that it rewrote.
         to_remove: rows to be removed, and ``to_add`` those to be added.
         missing: missing rows, and ``unexpected`` unexpected ones.
     """
@@ -155,9 +156,14 @@ class Audit:
     def sentence(self) -> str:
         """The outcome in one sentence."""
         if self.agrees:
-            return f"AGREES: {self.table} holds the {plural(self.counts.after, 'row')} that this {self.kind} leaves."
+            return (
+                f"AGREES: {self.table} holds the {plural(self.counts.after, 'row')} that this"
+                f" {self.kind} leaves."
+            )
         parts = [f"{plural(count, 'row')} {word}" for count, word in self._differing if count]
-        return f"DIFFERS: {self.table} does not hold what this {self.kind} leaves: {', '.join(parts)}."
+        return (
+            f"DIFFERS: {self.table} does not hold what this {self.kind} leaves: {', '.join(parts)}."
+        )
 
     @property
     def _differing(self) -> tuple[tuple[int, str], ...]:
@@ -192,8 +198,8 @@ class Audit:
         The file holds rows, so only its owner can read it. An existing file is replaced.
 
         Raises:
-            RowMergeError: INVALID_ARGUMENTS if the directory does not exist, PERMISSION_DENIED if the file cannot be written,
-                GENERIC_INSUFFICIENT_RESOURCES if the disk is full.
+            RowMergeError: INVALID_ARGUMENTS if the directory does not exist, PERMISSION_DENIED if
+                the file cannot be written, GENERIC_INSUFFICIENT_RESOURCES if the disk is full.
         """
         from rowmerge_nb.trace.saved.audits import save_audit
 

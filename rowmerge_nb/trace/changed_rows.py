@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 def changed_rows(trace: Trace) -> list[dict[str, Any]]:
     """Return an entry per sampled row for which a clause fired.
 
-    Its keys are ``operation``, ``case_number``, ``source_row``, and per table column ``old.<name>`` and ``new.<name>``. Old values are
-    None if rows did not carry them.
+    Its keys are ``operation``, ``case_number``, ``source_row``, and per table column ``old.<name>``
+    and ``new.<name>``. Old values are None if rows did not carry them.
     """
     pages = trace.pages
     if pages is None:
@@ -33,7 +33,11 @@ def changed_rows(trace: Trace) -> list[dict[str, Any]]:
         if not valid[index] or number == Operation.NONE:
             continue
         operation, target = Operation(number), witness.get("target") or {}
-        entry = {"operation": operation.name, "case_number": case, "source_row": witness.get("source_row")}
+        entry = {
+            "operation": operation.name,
+            "case_number": case,
+            "source_row": witness.get("source_row"),
+        }
         for name, values in zip(names, fields, strict=False):
             entry[f"old.{name}"] = target.get(name)
             entry[f"new.{name}"] = None if operation is Operation.DELETE else values[index]
@@ -44,14 +48,23 @@ def changed_rows(trace: Trace) -> list[dict[str, Any]]:
 def _without_merge_rows(pages: PageSample) -> list[dict[str, Any]]:
     channels = pages.layout.after
     names = [pages.after.schema.names[index] for index in channels.columns]
-    witnesses = python_rows(pages.witness) if pages.witness is not None else [{} for _ in range(pages.after.num_rows)]
+    witnesses = (
+        python_rows(pages.witness)
+        if pages.witness is not None
+        else [{} for _ in range(pages.after.num_rows)]
+    )
     operations = pages.after.column(channels.operation).to_pylist()
-    values = zip(*(python_values(pages.after.column(index)) for index in channels.columns), strict=True)
+    values = zip(
+        *(python_values(pages.after.column(index)) for index in channels.columns), strict=True
+    )
     changes = []
     for witness, number, row in zip(witnesses, operations, values, strict=True):
         operation, target = Operation(number), witness.get("target") or {}
         entry: dict[str, Any] = {"operation": operation.name, "case_number": 0, "source_row": None}
         for name, value in zip(names, row, strict=True):
-            entry |= {f"old.{name}": target.get(name), f"new.{name}": None if operation is Operation.DELETE else value}
+            entry |= {
+                f"old.{name}": target.get(name),
+                f"new.{name}": None if operation is Operation.DELETE else value,
+            }
         changes.append(entry)
     return changes

@@ -1,7 +1,7 @@
 """``compare``: one statement run in two ways on the same rows, without committing.
 
-Each side is a rehearsal, rolled back after its finish call. The resulting tables are compared if the connector can read them
-within the transaction; otherwise the removed and added rows.
+Each side is a rehearsal, rolled back after its finish call. The resulting tables are compared if
+the connector can read them within the transaction; otherwise the removed and added rows.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ class Side:
     Args:
         result: the rehearsal; if it failed, its trace has the error.
         rows: the resulting table; None if unreadable, or after an error.
-        whole: the trace of another rehearsal with all changed rows, if that of ``result`` lacks some.
+        whole: the trace of another rehearsal with all changed rows, if that of ``result`` lacks
+            some.
     """
 
     name: str
@@ -94,7 +95,15 @@ class Comparison:
         differences: the rows that differ.
     """
 
-    def __init__(self, by: str, statement: str, columns: Sequence[str], left: Side, right: Side, notice: str = "") -> None:
+    def __init__(
+        self,
+        by: str,
+        statement: str,
+        columns: Sequence[str],
+        left: Side,
+        right: Side,
+        notice: str = "",
+    ) -> None:
         self.by, self.statement, self.columns = by, statement, tuple(columns)
         self.left, self.right, self.notice = left, right, notice
         self.compared, self.differences = _compared(left, right)
@@ -112,36 +121,56 @@ class Comparison:
             return "Both ways fail."
         if self.left.failed or self.right.failed:
             good, bad = (self.right, self.left) if self.left.failed else (self.left, self.right)
-            return f"{good.name} would change {_rows(good.result.count)} of {target}; {bad.name} fails."
+            return (
+                f"{good.name} would change {_rows(good.result.count)} of {target}; {bad.name}"
+                " fails."
+            )
         if self.same is None:
-            return f"Both ways run; whether they would leave the same rows in {target} is not known."
+            return (
+                f"Both ways run; whether they would leave the same rows in {target} is not known."
+            )
         if not self.same:
-            return f"THE RESULTS DIFFER in {_rows(sum(d.times for d in self.differences))} of {target}."
+            return (
+                f"THE RESULTS DIFFER in {_rows(sum(d.times for d in self.differences))} of"
+                f" {target}."
+            )
         if self.left.rows is not None and not self.left.rows.num_rows:
             end = f"would leave no row in {target}"
         elif self.left.rows is not None:
             end = f"would leave the same {_rows(self.left.rows.num_rows)} in {target}"
         else:
             end = f"would take the same rows out of {target} and put the same rows in"
-        (left, left_rows), (right, right_rows) = (_stored_rows(side) for side in (self.left, self.right))
+        (left, left_rows), (right, right_rows) = (
+            _stored_rows(side) for side in (self.left, self.right)
+        )
         if left == right:
             return f"Both ways {end}."
         return (
-            f"{self.left.name} stores {_rows(left_rows)} ({left}), {self.right.name} {_number(right_rows)} ({right}); both {end}."
+            f"{self.left.name} stores {_rows(left_rows)} ({left}), {self.right.name}"
+            f" {_number(right_rows)} ({right}); both {end}."
         )
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
         """Each side's measurements."""
         left, right = _measured(self.left), _measured(self.right)
-        return tuple(Metric(name, meaning, left[name], right[name]) for name, meaning in METRICS.items())
+        return tuple(
+            Metric(name, meaning, left[name], right[name]) for name, meaning in METRICS.items()
+        )
 
     @property
     def calls(self) -> tuple[tuple[str, int, int], ...]:
         """The contract's methods in the order of first calls, with the calls per side."""
-        counts = [Counter(call.method for call in side.result.trace.calls) for side in (self.left, self.right)]
-        names = dict.fromkeys(call.method for side in (self.left, self.right) for call in side.result.trace.calls)
-        ending = [n for n in names if n.startswith("finish_")] + [n for n in names if n in {"commit", "rollback"}]
+        counts = [
+            Counter(call.method for call in side.result.trace.calls)
+            for side in (self.left, self.right)
+        ]
+        names = dict.fromkeys(
+            call.method for side in (self.left, self.right) for call in side.result.trace.calls
+        )
+        ending = [n for n in names if n.startswith("finish_")] + [
+            n for n in names if n in {"commit", "rollback"}
+        ]
         ordered = [n for n in names if n not in ending] + ending
         return tuple((name, counts[0][name], counts[1][name]) for name in ordered)
 
@@ -149,7 +178,10 @@ class Comparison:
         """Return the metrics, with a column per side."""
         import pandas as pd
 
-        values = {self.left.name: [m.left for m in self.metrics], self.right.name: [m.right for m in self.metrics]}
+        values = {
+            self.left.name: [m.left for m in self.metrics],
+            self.right.name: [m.right for m in self.metrics],
+        }
         return pd.DataFrame(values, index=pd.Index([m.name for m in self.metrics], name=self.by))
 
     def calls_to_pandas(self) -> pd.DataFrame:
@@ -217,15 +249,27 @@ def _measured(side: Side) -> dict[str, str]:
         "operators": str(len(trace.plan)) if trace.plan else "",
         "exchanges": str(len(moved)) if trace.plan else "",
         "rows through exchanges": _number(sum(rows or 0 for rows in moved)) if ran else "",
-        "columns read": f"{len(columns)}: {', '.join(columns)}" if columns else "none" if scan is not None else "",
-        "rows read": _number(trace.rows.get(scan.id, ((), None))[1]) if scan is not None and ran else "",
+        "columns read": (
+            f"{len(columns)}: {', '.join(columns)}"
+            if columns
+            else "none"
+            if scan is not None
+            else ""
+        ),
+        "rows read": (
+            _number(trace.rows.get(scan.id, ((), None))[1]) if scan is not None and ran else ""
+        ),
         "rows stored": stored_rows if ran else "",
         "bytes stored": _number(size) if ran else "",
         "writers": _number(len(trace.writers)) if ran else "",
         "written": "" if trace.output is None else trace.output.summary,
-        "bytes written": _number(trace.output.bytes) if trace.output is not None and trace.output.written else "",
+        "bytes written": (
+            _number(trace.output.bytes) if trace.output is not None and trace.output.written else ""
+        ),
         "fragments": _number(sum(writer.fragments for writer in trace.writers)) if ran else "",
-        "fragment bytes": _number(sum(writer.fragment_bytes for writer in trace.writers)) if ran else "",
+        "fragment bytes": (
+            _number(sum(writer.fragment_bytes for writer in trace.writers)) if ran else ""
+        ),
         "connector calls": f"{coordinator} + {len(trace.calls) - coordinator} in tasks",
         "rows after": "" if side.rows is None else _number(side.rows.num_rows),
     }
@@ -240,7 +284,11 @@ def _stored_rows(side: Side) -> tuple[str, int]:
 
 
 def _moved(trace: Trace) -> list[int | None]:
-    nodes = [n for n in trace.plan if n.kind == "Exchange" or (isinstance(n.facts, MarkDistinctFacts) and n.facts.exchange)]
+    nodes = [
+        n
+        for n in trace.plan
+        if n.kind == "Exchange" or (isinstance(n.facts, MarkDistinctFacts) and n.facts.exchange)
+    ]
     return [next(iter(trace.rows.get(node.id, ((), None))[0]), None) for node in nodes]
 
 
@@ -256,7 +304,14 @@ def _data_columns(scan: NodeRecord) -> list[str]:
 
 def _operations(result: Result) -> str:
     counts = result.counts
-    return ", ".join(f"{word[0]} {_number(counts[word])}" for word in ("INSERT", "UPDATE", "DELETE") if counts[word]) or "none"
+    return (
+        ", ".join(
+            f"{word[0]} {_number(counts[word])}"
+            for word in ("INSERT", "UPDATE", "DELETE")
+            if counts[word]
+        )
+        or "none"
+    )
 
 
 def _rows(count: int | None) -> str:
@@ -300,12 +355,18 @@ def _rows_of_one_side(one: pa.Table, other: pa.Table) -> tuple[pa.Table, pa.Tabl
 
 
 def _counted(rows: Any) -> Rows:
-    values = rows if isinstance(rows, list) else list(zip(*(python_values(column) for column in rows.columns), strict=True))
+    values = (
+        rows
+        if isinstance(rows, list)
+        else list(zip(*(python_values(column) for column in rows.columns), strict=True))
+    )
     counts = Counter(map(repr, values))
     return {repr(row): (counts[repr(row)], row) for row in values}
 
 
-def _differing(left: Side, right: Side, what: str, one: Rows, other: Rows) -> tuple[Difference, ...]:
+def _differing(
+    left: Side, right: Side, what: str, one: Rows, other: Rows
+) -> tuple[Difference, ...]:
     differences = []
     for side, mine, theirs in ((left, one, other), (right, other, one)):
         for text, (count, row) in mine.items():
@@ -326,11 +387,18 @@ def _changes(trace: Trace) -> dict[str, Rows]:
     operation = pages.after.column(channels.operation).to_pylist()
     row_ids = python_values(pages.after.column(channels.row_id))
     added = {Operation.INSERT, Operation.UPDATE_INSERT, Operation.UPDATE}
-    values = list(zip(*(python_values(pages.after.column(i)) for i in channels.columns), strict=True))
+    values = list(
+        zip(*(python_values(pages.after.column(i)) for i in channels.columns), strict=True)
+    )
     output_rows = list(zip(operation, row_ids, values, strict=True))
-    removed_rows = [(row_id, row) for o, row_id, row in output_rows if o not in {Operation.INSERT, Operation.UPDATE_INSERT}]
+    removed_rows = [
+        (row_id, row)
+        for o, row_id, row in output_rows
+        if o not in {Operation.INSERT, Operation.UPDATE_INSERT}
+    ]
     if trace.kind == "MERGE":
-        # Two clauses may act on one row. Its values are part of its identity, since a store may number its rows per partition.
+        # Two clauses may act on one row. Its values are part of its identity, since a store may
+        # number its rows per partition.
         removed_rows = list({repr(pair): pair for pair in removed_rows}.values())
     changes = {
         "adds": _counted([row for o, row in zip(operation, values, strict=True) if o in added]),
@@ -347,4 +415,10 @@ def _old_rows(pages: PageSample) -> list[tuple[Any, ...]] | None:
     if target.type.num_fields != pages.layout.column_count:
         return None
     acting = zip(pages.produced, python_values(pages.row_ids), python_values(target), strict=True)
-    return list({repr((row_id, row)): tuple(row.values()) for count, row_id, row in acting if count and row is not None}.values())
+    return list(
+        {
+            repr((row_id, row)): tuple(row.values())
+            for count, row_id, row in acting
+            if count and row is not None
+        }.values()
+    )

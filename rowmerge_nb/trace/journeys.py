@@ -75,14 +75,19 @@ class TermTruth:
 
     @property
     def deciding(self) -> tuple[TermTruth, ...]:
-        """The smallest parts that determine the result; the whole condition if a part's result is not known.
+        """The smallest parts that determine the result; the whole condition if a part's result is
+        not known.
 
         >>> from rowmerge_nb.trace.trace import Term
         >>> parts = (TermTruth(Term("a"), Answer.TRUE), TermTruth(Term("b"), Answer.UNKNOWN))
         >>> [part.term.text for part in TermTruth(Term("a AND b", "AND"), Answer.UNKNOWN, (), parts).deciding]
         ['b']
         """
-        alike = tuple(part for part in self.terms if part.answer is self.answer) if self.term.operator != "NOT" else self.terms
+        alike = (
+            tuple(part for part in self.terms if part.answer is self.answer)
+            if self.term.operator != "NOT"
+            else self.terms
+        )
         if any(part.answer is Answer.NOT_KNOWN for part in self.terms):
             return (self,)
         return tuple(inner for part in alike for inner in part.deciding) or (self,)
@@ -113,7 +118,8 @@ class Journey:
         on: ON's result; None for an unmatched row or if unknown.
         made: the new row, if any.
         page_row: its index in the sampled page.
-        barred: for an unmatched source row, the part of ON that its own NULL makes unknown for every target row.
+        barred: for an unmatched source row, the part of ON that its own NULL makes unknown for
+            every target row.
     """
 
     source_row: int | None
@@ -136,12 +142,15 @@ class Journey:
 def journeys_of(trace: Trace, limit: int | None = None) -> tuple[Journey, ...] | None:
     """Return the recorded journeys in source order; None if both sides' values were not recorded.
 
-    Small statements record all joined rows, large ones the first per clause (``trace="full"`` records all).
+    Small statements record all joined rows, large ones the first per clause (``trace="full"``
+    records all).
     """
     return None if trace.pages is None else _of_pages(trace, trace.pages, limit)
 
 
-def journeys_at(trace: Trace, rows: npt.NDArray[np.bool_], limit: int | None = None) -> tuple[Journey, ...] | None:
+def journeys_at(
+    trace: Trace, rows: npt.NDArray[np.bool_], limit: int | None = None
+) -> tuple[Journey, ...] | None:
     """Return the journeys of selected rows of `PageSample.before`; see `journeys_of`."""
     return None if trace.pages is None else _of_pages(trace, trace.pages, limit, rows)
 
@@ -156,7 +165,9 @@ def untouched_journeys(trace: Trace) -> tuple[Journey, ...]:
     """Return the journeys of target rows that no source row matches; none if they are not known."""
     if trace.untouched is None or trace.kind != "MERGE":
         return ()
-    verdicts = tuple(Verdict(clause, Fate.NOT_APPLICABLE) for clause in trace.clauses if clause.number >= 0)
+    verdicts = tuple(
+        Verdict(clause, Fate.NOT_APPLICABLE) for clause in trace.clauses if clause.number >= 0
+    )
     names = trace.untouched.schema.names
     columns = [python_values(column) for column in trace.untouched.columns]
     return tuple(
@@ -178,22 +189,32 @@ def untouched_journeys(trace: Trace) -> tuple[Journey, ...]:
 
 
 def _of_pages(
-    trace: Trace, whole: PageSample, limit: int | None = None, rows: npt.NDArray[np.bool_] | None = None
+    trace: Trace,
+    whole: PageSample,
+    limit: int | None = None,
+    rows: npt.NDArray[np.bool_] | None = None,
 ) -> tuple[Journey, ...] | None:
     if whole.witness is None:
         return None
     merged = trace.kind == "MERGE"
     selected_rows = source_order(whole)
-    selected_rows = selected_rows[:limit] if rows is None else selected_rows[rows[selected_rows]][:limit]
+    selected_rows = (
+        selected_rows[:limit] if rows is None else selected_rows[rows[selected_rows]][:limit]
+    )
     pages, order = rows_of(whole, selected_rows), selected_rows.tolist()
     clauses = {clause.number: clause for clause in trace.clauses}
     cases = case_numbers(pages) if merged else np.zeros(len(order), np.int64)
     joins = joins_of(pages)
-    letters = [Operation(number).letter for number in pages.after.column(pages.layout.after.operation).to_pylist()]
+    letters = [
+        Operation(number).letter
+        for number in pages.after.column(pages.layout.after.operation).to_pylist()
+    ]
     after = _new_rows(pages)
     journeys: list[Journey] = []
     start = 0
-    for index, ((at, source, target), number) in enumerate(zip(sides_of(pages), cases.tolist(), strict=True)):
+    for index, ((at, source, target), number) in enumerate(
+        zip(sides_of(pages), cases.tolist(), strict=True)
+    ):
         end = start + pages.produced[index]
         join = Join(joins[index]) if merged else Join.CHOSEN
         clause = clauses.get(number)
@@ -214,7 +235,11 @@ def _of_pages(
             verdicts=verdicts,
             made=next((row for row in after[start:end] if row is not None), None),
             page_row=order[index],
-            barred=_barred(trace.on, source) if join is Join.NOT_MATCHED and source is not None else None,
+            barred=(
+                _barred(trace.on, source)
+                if join is Join.NOT_MATCHED and source is not None
+                else None
+            ),
         )
         journeys.append(journey)
         start = end
@@ -239,8 +264,9 @@ def _why_none(trace: Trace) -> tuple[str, str]:
         return f"A trace of {trace.kind} has no joined rows", "Ask it of a MERGE, UPDATE or DELETE."
     if trace.error is not None:
         return (
-            f"This {trace.kind} failed ({trace.error.code}) before its rows were handed back"
-        ), "The error names the row, if it is known; fix the row and run the statement again."
+            f"This {trace.kind} failed ({trace.error.code}) before its rows were handed back",
+            "The error names the row, if it is known; fix the row and run the statement again.",
+        )
     if trace.state is StatementState.PLANNED:
         return (
             f"This {trace.kind} was planned and not begun, so no rows were joined",
@@ -248,27 +274,40 @@ def _why_none(trace: Trace) -> tuple[str, str]:
         )
     if trace.joined == 0:
         return (
-            f"This {trace.kind} had no rows to do anything about"
-        ), "Look at the source, and at the conditions that choose its rows."
+            f"This {trace.kind} had no rows to do anything about",
+            "Look at the source, and at the conditions that choose its rows.",
+        )
     return (
-        f"The trace of this {trace.kind} has no rows with the values of both sides"
-    ), "Run it with trace='full', or with why=\"customer = 'Dave'\" (--why in a cell) for some rows."
+        f"The trace of this {trace.kind} has no rows with the values of both sides",
+        (
+            "Run it with trace='full', or with why=\"customer = 'Dave'\" (--why in a cell) for some"
+            " rows."
+        ),
+    )
 
 
 def case_numbers(pages: PageSample) -> npt.NDArray[np.int64]:
     """Return the clause of each row; -1 for none."""
-    numbers = pages.before.column(pages.layout.before.case_number).cast(pa.int64()).fill_null(NO_CLAUSE)
+    numbers = (
+        pages.before.column(pages.layout.before.case_number).cast(pa.int64()).fill_null(NO_CLAUSE)
+    )
     cases: npt.NDArray[np.int64] = numbers.to_numpy(zero_copy_only=False)
     return cases
 
 
-def sides_of(pages: PageSample) -> list[tuple[int | None, Mapping[str, Any] | None, Mapping[str, Any] | None]]:
+def sides_of(
+    pages: PageSample,
+) -> list[tuple[int | None, Mapping[str, Any] | None, Mapping[str, Any] | None]]:
     """Return the source positions, and the values of source and target."""
     names = pages.witness.schema.names if pages.witness is not None else []
     empty: list[Any] = [None] * pages.before.num_rows
 
     def side(name: str) -> list[Any]:
-        return python_values(pages.witness.column(name)) if pages.witness is not None and name in names else empty
+        return (
+            python_values(pages.witness.column(name))
+            if pages.witness is not None and name in names
+            else empty
+        )
 
     return list(zip(side("source_row"), side("source"), side("target"), strict=True))
 
@@ -279,10 +318,16 @@ def joins_of(pages: PageSample) -> npt.NDArray[np.str_]:
     def is_there(side: str) -> npt.NDArray[np.bool_]:
         if pages.witness is None or side not in pages.witness.schema.names:
             return np.zeros(pages.before.num_rows, np.bool_)
-        valid: npt.NDArray[np.bool_] = pages.witness.column(side).is_valid().to_numpy(zero_copy_only=False)
+        valid: npt.NDArray[np.bool_] = (
+            pages.witness.column(side).is_valid().to_numpy(zero_copy_only=False)
+        )
         return valid
 
-    return np.select([~is_there("target"), is_there("source")], [Join.NOT_MATCHED, Join.MATCHED], Join.NOT_MATCHED_BY_SOURCE)
+    return np.select(
+        [~is_there("target"), is_there("source")],
+        [Join.NOT_MATCHED, Join.MATCHED],
+        Join.NOT_MATCHED_BY_SOURCE,
+    )
 
 
 class WhenClause(Protocol):
@@ -315,7 +360,12 @@ _FATES: Final = {Answer.FALSE: Fate.FALSE, Answer.UNKNOWN: Fate.UNKNOWN}
 
 
 def _verdicts(
-    trace: Trace, pages: PageSample, index: int, join: Join, case: int, sides: Mapping[str, Mapping[str, Any] | None]
+    trace: Trace,
+    pages: PageSample,
+    index: int,
+    join: Join,
+    case: int,
+    sides: Mapping[str, Mapping[str, Any] | None],
 ) -> Iterator[Verdict]:
     for clause in trace.clauses:
         if clause.number < 0:
@@ -328,14 +378,26 @@ def _verdicts(
         elif case != NO_CLAUSE and clause.number > case:
             yield Verdict(clause, Fate.NOT_REACHED)
         else:
-            yield Verdict(clause, Fate.NOT_TRUE if condition is None else _FATES.get(condition.answer, Fate.NOT_TRUE), condition)
+            yield Verdict(
+                clause,
+                Fate.NOT_TRUE if condition is None else _FATES.get(condition.answer, Fate.NOT_TRUE),
+                condition,
+            )
 
 
 def _answered(
-    pages: PageSample, index: int, name: str, condition: Term | None, sides: Mapping[str, Mapping[str, Any] | None]
+    pages: PageSample,
+    index: int,
+    name: str,
+    condition: Term | None,
+    sides: Mapping[str, Mapping[str, Any] | None],
 ) -> TermTruth | None:
     truths = pages.truths
-    letters = truths.column(name)[index].as_py() if truths is not None and name in truths.schema.names else None
+    letters = (
+        truths.column(name)[index].as_py()
+        if truths is not None and name in truths.schema.names
+        else None
+    )
     if condition is None or letters is None or letters[0] == Answer.NOT_KNOWN:
         return None
     return _with_answers(condition, iter(letters), sides)
@@ -347,14 +409,22 @@ def _barred(on: Term | None, source: Mapping[str, Any]) -> TermTruth | None:
         return None
     if on.operator == "AND":
         return next(filter(None, (_barred(term, source) for term in on.terms)), None)
-    nulls = tuple((side, name, None) for side, name in on.reads if side == "source" and source.get(name, "") is None)
+    nulls = tuple(
+        (side, name, None)
+        for side, name in on.reads
+        if side == "source" and source.get(name, "") is None
+    )
     return TermTruth(on, Answer.UNKNOWN, nulls) if on.strict and nulls else None
 
 
-def _with_answers(term: Term, letters: Iterator[str], sides: Mapping[str, Mapping[str, Any] | None]) -> TermTruth:
+def _with_answers(
+    term: Term, letters: Iterator[str], sides: Mapping[str, Mapping[str, Any] | None]
+) -> TermTruth:
     answer = Answer(next(letters))
     values = tuple((side, name, (sides[side] or {}).get(name)) for side, name in term.reads)
-    return TermTruth(term, answer, values, tuple(_with_answers(part, letters, sides) for part in term.terms))
+    return TermTruth(
+        term, answer, values, tuple(_with_answers(part, letters, sides) for part in term.terms)
+    )
 
 
 def _new_rows(pages: PageSample) -> Sequence[Mapping[str, Any] | None]:
@@ -365,5 +435,6 @@ def _new_rows(pages: PageSample) -> Sequence[Mapping[str, Any] | None]:
     columns = [python_values(pages.after.column(index)) for index in range(count)]
     rows = zip(*columns, strict=True) if columns else iter([()] * len(operations))
     return [
-        dict(zip(names, row, strict=True)) if Operation(o) in there else None for o, row in zip(operations, rows, strict=True)
+        dict(zip(names, row, strict=True)) if Operation(o) in there else None
+        for o, row in zip(operations, rows, strict=True)
     ]

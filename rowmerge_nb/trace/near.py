@@ -88,7 +88,9 @@ class NearRow:
         >>> [str(kind) for kind in row.kinds]
         ['trailing blanks', 'case']
         """
-        differences = {difference for separation in self.separations for difference in separation.kinds}
+        differences = {
+            difference for separation in self.separations for difference in separation.kinds
+        }
         return tuple(difference for difference in Difference if difference in differences)
 
 

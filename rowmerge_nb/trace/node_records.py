@@ -12,7 +12,9 @@ from rowmerge_nb.spi.operations import Operation
 
 
 class JoinType(StrEnum):
-    """The unmatched rows that a join keeps: the right side's or both (Trino's ``JoinType``). A MERGE has RIGHT or FULL.
+    """The unmatched rows that a join keeps: the right side's or both (Trino's ``JoinType``).
+
+    A MERGE has RIGHT or FULL.
 
     >>> JoinType.FULL.join_label
     'FullJoin'
@@ -112,7 +114,8 @@ class ExchangeFacts:
     """Facts about the exchange before the writers.
 
     Args:
-        inserts: the partitioning of inserted rows, for readers: ``hash(address)``, ``ROUND_ROBIN``, or the connector's function.
+        inserts: the partitioning of inserted rows, for readers: ``hash(address)``, ``ROUND_ROBIN``,
+            or the connector's function.
         others: that of deleted and updated rows; ``""`` if it is the same.
         insert_rule: ``hash``, a connector's ``function``, or ``""`` without an insert layout.
         update_rule: the same of the update layout, applied to row ids.
@@ -132,7 +135,14 @@ class WriterFacts:
 
 
 NodeFacts: TypeAlias = (
-    ScanFacts | QueryFacts | ProjectFacts | JoinFacts | MarkDistinctFacts | ProcessorFacts | ExchangeFacts | WriterFacts
+    ScanFacts
+    | QueryFacts
+    | ProjectFacts
+    | JoinFacts
+    | MarkDistinctFacts
+    | ProcessorFacts
+    | ExchangeFacts
+    | WriterFacts
 )
 """What reports and drawings ask of single kinds of nodes."""
 
@@ -144,10 +154,12 @@ class NodeRecord:
     Args:
         kind: the class name: ``TableScan``, ``Join``, ``MarkDistinct``, ...
         name: Trino's name (``RightJoin``, ``Filter``, ``TableCommit``).
-        arguments: the text after the name: ``accounts t``, ``t.customer = s.customer``, ``(unique_id, case_number)``.
+        arguments: the text after the name: ``accounts t``, ``t.customer = s.customer``,
+            ``(unique_id, case_number)``.
         trino: its arguments as Trino prints them.
         would: for a plan that did not run, the estimated or known output rows.
-        rows: the output rows of a node of a query; None if not counted. `Trace.rows` has those of other nodes.
+        rows: the output rows of a node of a query; None if not counted. `Trace.rows` has those of
+            other nodes.
     """
 
     id: str
@@ -173,15 +185,27 @@ def explain_text(plan: Sequence[NodeRecord]) -> str:
     return "\n".join(lines)
 
 
-def _print(node_id: str, records: Mapping[str, NodeRecord], first: str, rest: str, lines: list[str]) -> None:
+def _print(
+    node_id: str, records: Mapping[str, NodeRecord], first: str, rest: str, lines: list[str]
+) -> None:
     node = records[node_id]
     lines.append(f"{first}{node.name}[{node.trino}]")
     bar = "│   " if node.sources else "    "
-    lines.append(f"{rest}{bar}Layout: [{', '.join(f'{name}:{sql_type}' for name, sql_type in node.layout)}]")
+    lines.append(
+        f"{rest}{bar}Layout: [{', '.join(f'{name}:{sql_type}' for name, sql_type in node.layout)}]"
+    )
     lines.extend(f"{rest}{bar}{detail}" for detail in node.details)
     if isinstance(node.facts, QueryFacts) and node.facts.nodes:
         inner = node.facts.nodes
-        _print(inner[0].id, {record.id: record for record in inner}, f"{rest}└─ ", f"{rest}   ", lines)
+        _print(
+            inner[0].id, {record.id: record for record in inner}, f"{rest}└─ ", f"{rest}   ", lines
+        )
     for index, source in enumerate(node.sources):
         last = index == len(node.sources) - 1
-        _print(source, records, rest + ("└─ " if last else "├─ "), rest + ("   " if last else "│  "), lines)
+        _print(
+            source,
+            records,
+            rest + ("└─ " if last else "├─ "),
+            rest + ("   " if last else "│  "),
+            lines,
+        )

@@ -1,4 +1,6 @@
-"""Rows selected by source row number or column values: the arguments of `Result.why` and `Result.near`."""
+"""Rows selected by source row number or column values: the arguments of `Result.why` and
+`Result.near`.
+"""
 
 from __future__ import annotations
 
@@ -27,10 +29,12 @@ def picked(
 ) -> tuple[int | None, Mapping[str, Any]]:
     """Return the requested source row number, or None, and the requested column values.
 
-    ``row`` is the positional argument: a source row number, or a mapping of column values. ``column_names`` are the rows' columns.
+    ``row`` is the positional argument: a source row number, or a mapping of column values.
+        ``column_names`` are the rows' columns.
 
     Raises:
-        RowMergeError: INVALID_ARGUMENTS for an invalid or repeated row number; AMBIGUOUS_NAME if ``source_row`` is also a column.
+        RowMergeError: INVALID_ARGUMENTS for an invalid or repeated row number; AMBIGUOUS_NAME if
+            ``source_row`` is also a column.
 
     >>> picked(3, None, {}, ()), picked({"first name": "Ed"}, None, {"id": 7}, ())
     ((3, {}), (None, {'first name': 'Ed', 'id': 7}))
@@ -39,21 +43,34 @@ def picked(
         row, columns = None, {**row, **columns}
     elif row is not None and source_row is not None:
         raise RowMergeError(
-            f"The source row is named twice: {row!r} and {source_row!r}", code="INVALID_ARGUMENTS", hint="Give one of them."
+            f"The source row is named twice: {row!r} and {source_row!r}",
+            code="INVALID_ARGUMENTS",
+            hint="Give one of them.",
         )
     if source_row is not None and SOURCE_ROW in {name.lower() for name in column_names}:
         raise RowMergeError(
-            f"source_row = {source_row!r} may mean the number of a source row, or the column of that name",
+            f"source_row = {source_row!r} may mean the number of a source row, or the column of"
+            " that name",
             code="AMBIGUOUS_NAME",
-            hint=f"Write ({source_row!r}) for the number, ({{'{SOURCE_ROW}': {source_row!r}}}) for the column.",
+            hint=(
+                f"Write ({source_row!r}) for the number, ({{'{SOURCE_ROW}': {source_row!r}}}) for"
+                " the column."
+            ),
         )
     number = source_row if row is None else row
-    checked(number, "source_row", _is_row, "the number of a row of the source, from 0, or values by columns")
+    checked(
+        number,
+        "source_row",
+        _is_row,
+        "the number of a row of the source, from 0, or values by columns",
+    )
     return None if number is None else index(number), columns
 
 
 def _is_row(value: Any) -> bool:
-    return value is None or (hasattr(value, "__index__") and not isinstance(value, bool) and index(value) >= 0)
+    return value is None or (
+        hasattr(value, "__index__") and not isinstance(value, bool) and index(value) >= 0
+    )
 
 
 def check_columns(columns: Iterable[str], sides: Iterable[Mapping[str, Any] | None]) -> None:
@@ -67,11 +84,14 @@ def check_columns(columns: Iterable[str], sides: Iterable[Mapping[str, Any] | No
         raise RowMergeError(
             f"Neither side has a column '{unknown[0]}'",
             code="INVALID_ARGUMENTS",
-            hint=did_you_mean(unknown[0], list(names)) or f"There are: {', '.join(sorted(names.values()))}.",
+            hint=did_you_mean(unknown[0], list(names))
+            or f"There are: {', '.join(sorted(names.values()))}.",
         )
 
 
-def has_values(side: Mapping[str, Any], columns: Mapping[str, Any], *, padded: bool = False) -> bool:
+def has_values(
+    side: Mapping[str, Any], columns: Mapping[str, Any], *, padded: bool = False
+) -> bool:
     """Return whether a row has all values; ``padded`` ignores trailing blanks, as in char columns.
 
     >>> has_values({"Id": 7, "name": "Ed"}, {"id": "7"}), has_values({"Id": 7}, {"name": "Ed"})
@@ -80,13 +100,17 @@ def has_values(side: Mapping[str, Any], columns: Mapping[str, Any], *, padded: b
     (False, True)
     """
     values = {name.lower(): value for name, value in side.items()}
-    return all(name.lower() in values and _same(values[name.lower()], value, padded) for name, value in columns.items())
+    return all(
+        name.lower() in values and _same(values[name.lower()], value, padded)
+        for name, value in columns.items()
+    )
 
 
 def rows_like(
     pages: PageSample, number: int | None, columns: Mapping[str, Any], *, padded: bool = False
 ) -> npt.NDArray[np.bool_]:
-    """Return a mask of the sample's rows with this source row number, and with these values on one side.
+    """Return a mask of the sample's rows with this source row number, and with these values on one
+    side.
 
     ``padded`` is as in `has_values`.
     """
@@ -107,11 +131,15 @@ def rows_like(
 
 def _equals(numbers: pa.Array, number: int) -> npt.NDArray[np.bool_]:
     valid = numbers.is_valid().to_numpy(zero_copy_only=False)
-    equal: npt.NDArray[np.bool_] = valid & (numbers.fill_null(0).to_numpy(zero_copy_only=False) == number)
+    equal: npt.NDArray[np.bool_] = valid & (
+        numbers.fill_null(0).to_numpy(zero_copy_only=False) == number
+    )
     return equal
 
 
-def _side_has(rows: pa.StructArray, columns: Mapping[str, Any], padded: bool) -> npt.NDArray[np.bool_]:
+def _side_has(
+    rows: pa.StructArray, columns: Mapping[str, Any], padded: bool
+) -> npt.NDArray[np.bool_]:
     import numpy as np
 
     from rowmerge_nb.spi.values import python_values
@@ -128,7 +156,9 @@ def _side_has(rows: pa.StructArray, columns: Mapping[str, Any], padded: bool) ->
     return has
 
 
-def any_has_values(rows: Iterable[Mapping[str, Any] | None], columns: Mapping[str, Any], *, padded: bool = False) -> bool:
+def any_has_values(
+    rows: Iterable[Mapping[str, Any] | None], columns: Mapping[str, Any], *, padded: bool = False
+) -> bool:
     """Return whether any row has all values; see `has_values`."""
     return any(has_values(row, columns, padded=padded) for row in rows if row)
 

@@ -154,7 +154,10 @@ def of_text(text: str) -> tuple[Raised, ...]:
     errors = []
     for word in dict.fromkeys(_TEXT.findall(text)):
         content = json.loads(b64decode(word))
-        causes = tuple(RaisedFrom(**{**cause, "frames": _frames(cause["frames"])}) for cause in content["causes"])
+        causes = tuple(
+            RaisedFrom(**{**cause, "frames": _frames(cause["frames"])})
+            for cause in content["causes"]
+        )
         errors.append(Raised(**{**content, "frames": _frames(content["frames"]), "causes": causes}))
     return tuple(errors)
 
@@ -165,5 +168,6 @@ def _plain(frames: tuple[CodeFrame, ...]) -> list[list[Any]]:
 
 def _frames(plain: list[list[Any]]) -> tuple[CodeFrame, ...]:
     return tuple(
-        CodeFrame(file, line, function, tuple((number, text) for number, text in code)) for file, line, function, code in plain
+        CodeFrame(file, line, function, tuple((number, text) for number, text in code))
+        for file, line, function, code in plain
     )

@@ -68,8 +68,10 @@ class Record:
 
     Args:
         redistribution: indices of the insert layout's columns.
-        updated: the columns assigned by UPDATE, per case number in the current era, under 0 in the older flow.
-        channels: in the older flow of an UPDATE, the page channel of each updated column and of the row id.
+        updated: the columns assigned by UPDATE, per case number in the current era, under 0 in the
+            older flow.
+        channels: in the older flow of an UPDATE, the page channel of each updated column and of the
+            row id.
         left_out: omitted pages per writer; they precede its last page.
         every: the sampling interval: one row in ``every`` is recorded.
         rows: the target's rows before: its columns, then the row id; None if unreadable.
@@ -153,13 +155,17 @@ class Record:
 
     def __str__(self) -> str:
         summary = (
-            f"{plural(len(self.pages), 'page')} with {plural(self.page_rows, 'row')} for {plural(len(self.writers), self.worker)}"
+            f"{plural(len(self.pages), 'page')} with {plural(self.page_rows, 'row')} for"
+            f" {plural(len(self.writers), self.worker)}"
         )
         lines = [f"Record of {self.kind} {'.'.join(self.name)} ({self.connector})", summary]
         if self.rows is None:
             lines.append("the rows of the target before are not in it")
         elif self.row_count != self.rows.num_rows:
-            lines.append(f"{plural(self.rows.num_rows, 'row')} of the target before, of {number(self.row_count or 0)}")
+            lines.append(
+                f"{plural(self.rows.num_rows, 'row')} of the target before, of"
+                f" {number(self.row_count or 0)}"
+            )
         else:
             lines.append(f"{plural(self.rows.num_rows, 'row')} of the target before: all of them")
         if self.every > 1:

@@ -1,4 +1,6 @@
-"""Selections of a page sample's rows, computed on arrays, since a trace may hold hundreds of thousands of rows."""
+"""Selections of a page sample's rows, computed on arrays, since a trace may hold hundreds of
+thousands of rows.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,8 @@ def rows_of(pages: PageSample, order: npt.NDArray[np.int64]) -> PageSample:
         writers=tuple(writers[row] for row in after.tolist()) if writers else (),
         witness=None if pages.witness is None else pages.witness.take(rows),
         truths=None if pages.truths is None else pages.truths.take(rows),
-        placement=placement and replace(placement, numbers=tuple(placement.numbers[row] for row in after.tolist())),
+        placement=placement
+        and replace(placement, numbers=tuple(placement.numbers[row] for row in after.tolist())),
     )
 
 
@@ -57,7 +60,8 @@ def spans(starts: npt.NDArray[np.int64], sizes: npt.NDArray[np.int64]) -> npt.ND
 
 
 def first_of_each(groups: npt.NDArray[np.int64], limit: int) -> npt.NDArray[np.int64]:
-    """Return up to ``limit`` ascending row indices: the first row of every group, then the second, and so on.
+    """Return up to ``limit`` ascending row indices: the first row of every group, then the second,
+    and so on.
 
     >>> first_of_each(np.array([7, 7, 7, 8, 9, 7]), 4).tolist()
     [0, 1, 3, 4]
@@ -96,7 +100,9 @@ def _codes(values: pa.Array) -> npt.NDArray[np.int64]:
         for field in values.flatten():
             parts = _codes(field)
             # Renumbered after each field to keep the product small.
-            codes = np.unique(codes * (parts.max(initial=0) + 1) + parts, return_inverse=True)[1].astype(np.int64)
+            codes = np.unique(codes * (parts.max(initial=0) + 1) + parts, return_inverse=True)[
+                1
+            ].astype(np.int64)
         return codes
     try:
         indices = values.dictionary_encode(null_encoding="encode").indices

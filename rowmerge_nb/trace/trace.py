@@ -1,4 +1,7 @@
-"""The trace of a statement as plain frozen data: numbers, text and Arrow data. Reports are drawn from it alone."""
+"""The trace of a statement as plain frozen data: numbers, text and Arrow data.
+
+Reports are drawn from it alone.
+"""
 
 from __future__ import annotations
 
@@ -25,9 +28,12 @@ class Call:
     """One call of the connector's contract.
 
     Args:
-        order: position in the log, from 1: the coordinator's calls before the tasks, the tasks' by writer, the coordinator's after.
-        given: the arguments besides session and handles, abbreviated: ``2 fragments``, ``D 3, I 2``.
-        gave: the result, abbreviated: ``DELETE_ROW_AND_INSERT_ROW``, ``1 fragment``; ``""`` for nothing or unknown.
+        order: position in the log, from 1: the coordinator's calls before the tasks, the tasks' by
+            writer, the coordinator's after.
+        given: the arguments besides session and handles, abbreviated: ``2 fragments``, ``D 3, I
+            2``.
+        gave: the result, abbreviated: ``DELETE_ROW_AND_INSERT_ROW``, ``1 fragment``; ``""`` for
+            nothing or unknown.
         bytes: size of the page or of the fragments.
         injected: the injected fault if it raised nothing, as in the option ``fault``.
 
@@ -85,8 +91,9 @@ class Term:
 class ClauseRecord:
     """A WHEN clause and its number of joined rows; record -1 counts rows for which no clause fired.
 
-    ``matched`` is False for both kinds of NOT MATCHED; see ``by_source``. DO NOTHING has the operation NONE. ``head`` is the clause up
-    to its operation. ``condition`` is the AND condition, or WHERE of UPDATE and DELETE. ``values`` pairs assigned columns with SQL.
+    ``matched`` is False for both kinds of NOT MATCHED; see ``by_source``. DO NOTHING has the
+    operation NONE. ``head`` is the clause up to its operation. ``condition`` is the AND condition,
+    or WHERE of UPDATE and DELETE. ``values`` pairs assigned columns with SQL.
     """
 
     number: int
@@ -104,10 +111,12 @@ class ClauseRecord:
 
 @dataclass(frozen=True)
 class Placement:
-    """How an exchange assigned sampled rows to writers: the row's number modulo ``writers``, which includes idle ones.
+    """How an exchange assigned sampled rows to writers: the row's number modulo ``writers``, which
+    includes idle ones.
 
     Args:
-        numbers: per row of `PageSample.after` the engine's hash, the connector's bucket, or, for an even spread, the number of the run.
+        numbers: per row of `PageSample.after` the engine's hash, the connector's bucket, or, for an
+            even spread, the number of the run.
 
     >>> Placement(2, (-3, 4)).chosen
     (1, 0)
@@ -131,12 +140,14 @@ class PageSample:
         after: the output rows, grouped by input row, the DELETE half first.
         produced: output rows per row of ``before`` (0, 1 or 2).
         writers: the writer (older flow: split) per row of ``after``; -1 if unknown.
-        witness: both sides' values per row of ``before``: structs ``source`` and ``target`` (NULL if unmatched), int64
-            ``source_row`` (position in the source). None if rows do not carry it.
-        transformed: False without ``transform_page`` (DELETE and the older flow): ``before`` equals ``after``.
-        truths: a text channel per condition (``on`` or the clause's number), with a letter for each part in the order of
-            `Term.walk`: ``t`` true, ``f`` false, ``u`` unknown, ``e`` failed, ``?`` not known. NULL if not evaluated for the row.
-            None without a witness.
+        witness: both sides' values per row of ``before``: structs ``source`` and ``target`` (NULL
+            if unmatched), int64 ``source_row`` (position in the source). None if rows do not carry
+            it.
+        transformed: False without ``transform_page`` (DELETE and the older flow): ``before`` equals
+            ``after``.
+        truths: a text channel per condition (``on`` or the clause's number), with a letter for each
+            part in the order of `Term.walk`: ``t`` true, ``f`` false, ``u`` unknown, ``e`` failed,
+            ``?`` not known. NULL if not evaluated for the row. None without a witness.
     """
 
     before: pa.RecordBatch
@@ -156,7 +167,9 @@ class PageSample:
     @property
     def row_ids(self) -> pa.Array:
         """The row ids of ``before``."""
-        return self.before.column(self.layout.before.row_id if self.transformed else self.layout.after.row_id)
+        return self.before.column(
+            self.layout.before.row_id if self.transformed else self.layout.after.row_id
+        )
 
 
 @dataclass(frozen=True)
@@ -178,7 +191,8 @@ class AskedRows:
 class StoredSample:
     """First rows of one sink's pages.
 
-    In the older flow, ``writer`` is the split, and the page has the row ids and the new values of an UPDATE.
+    In the older flow, ``writer`` is the split, and the page has the row ids and the new values of
+    an UPDATE.
 
     Args:
         layout: the channels; None for a page source.
@@ -351,7 +365,8 @@ class Trace:
     """One statement's run.
 
     Args:
-        kind: the first words of the statement (``MERGE``, ``CREATE TABLE AS``, ...), or ``RESTORE`` or ``UNDO``.
+        kind: the first words of the statement (``MERGE``, ``CREATE TABLE AS``, ...), or ``RESTORE``
+            or ``UNDO``.
         state: ``finished``, ``failed``, ``planned`` (dry run) or ``explained``.
         target: the target's name as written; ``qualified`` is its full name.
         name: catalog, schema and table of a statement that changes rows.
@@ -360,19 +375,23 @@ class Trace:
         committed: False for a rehearsal or an unfinished statement.
         rows: per node id the input rows per source, and the output rows; None if unknown.
         clauses: the WHEN clauses with counts (MERGE only, like ``on``).
-        joined: output rows of the join: ``matched`` plus ``unmatched`` plus, under FULL, ``alone`` (target rows without a source
-            row). ``source_rows`` counts the source if known.
+        joined: output rows of the join: ``matched`` plus ``unmatched`` plus, under FULL, ``alone``
+            (target rows without a source row). ``source_rows`` counts the source if known.
         count: rows changed; None unless it finished.
         rows_before: rows of the target before, and ``rows_after`` after, if known.
         unread: why the committed version cannot be read.
-        pages: input and output of ``transform_page``; in the older flow, the changed rows on both sides.
+        pages: input and output of ``transform_page``; in the older flow, the changed rows on both
+            sides.
         asked: joined rows requested by a condition.
-        untouched: the first target rows that were not joined or not selected by WHERE; None if unknown.
+        untouched: the first target rows that were not joined or not selected by WHERE; None if
+            unknown.
         output: the written files and statements; None if not reported, or unfinished.
         multiple_matches: the match patterns of such rows; None if unknown.
-        raised: errors of the connector's code: the one that ended the statement, then those of the cleanup.
+        raised: errors of the connector's code: the one that ended the statement, then those of the
+            cleanup.
         added: columns added to the target, or to be added by an unfinished statement.
-        version_before: the target's version before the statement, and ``version_after`` that of its commit, if any.
+        version_before: the target's version before the statement, and ``version_after`` that of its
+            commit, if any.
     """
 
     statement: str

@@ -26,8 +26,13 @@ HELPERS: Final = (
     "DynamicFilterSource",
     "DevNull",
 )
-"""Operators that build for, or exchange rows of, another operator: their rows are counted there as well."""
-NEXT_STEP: Final = "Save the whole answer of GET /v1/query/<id>, without ?pruned=true, once the query has ended; what is read is the form of Trino 476."
+"""Operators that build for, or exchange rows of, another operator: their rows are counted there as
+well.
+"""
+NEXT_STEP: Final = (
+    "Save the whole answer of GET /v1/query/<id>, without ?pruned=true, once the query has ended;"
+    " what is read is the form of Trino 476."
+)
 
 
 @dataclass(frozen=True)
@@ -77,7 +82,9 @@ class TrinoNode:
         if not working:
             return None
         # The unmatched build rows of an outer join leave through an operator of their own.
-        outer = sum(operator.rows_out for operator in working[1:] if operator.type == "LookupOuterOperator")
+        outer = sum(
+            operator.rows_out for operator in working[1:] if operator.type == "LookupOuterOperator"
+        )
         return working[-1].rows_out if not outer else working[0].rows_out + outer
 
     def walk(self) -> Iterator[TrinoNode]:
@@ -112,16 +119,22 @@ class TrinoQuery:
         return table_of(writers[0]) if writers else ""
 
     def __repr__(self) -> str:
-        return f"TrinoQuery({self.id}, {self.kind} {self.table}, {self.state}, {sum(1 for _ in self.plan.walk())} nodes)"
+        return (
+            f"TrinoQuery({self.id}, {self.kind} {self.table}, {self.state},"
+            f" {sum(1 for _ in self.plan.walk())} nodes)"
+        )
 
 
 def table_of(node: TrinoNode) -> str:
-    """Return the table of a node without version and suffix: ``iceberg:demo.t$data@79`` is ``iceberg:demo.t``."""
+    """Return the table of a node without version and suffix: ``iceberg:demo.t$data@79`` is
+    ``iceberg:demo.t``.
+    """
     return re.sub(r"(\$data)?(@\d+)?$", "", node.descriptor.get("table", ""))
 
 
 def trino_query(source: Any) -> TrinoQuery:
-    """Read the JSON of an ended query, the response of Trino's coordinator to ``GET /v1/query/<id>``.
+    """Read the JSON of an ended query, the response of Trino's coordinator to ``GET
+    /v1/query/<id>``.
 
     `Result.beside_trino` compares it with our run of the same statement. No server is contacted.
 
@@ -129,8 +142,8 @@ def trino_query(source: Any) -> TrinoQuery:
         source: the path of a JSON file; or the JSON as text, bytes, or a dict.
 
     Raises:
-        RowMergeError: NOT_FOUND if the file does not exist; INVALID_ARGUMENTS if the content is incomplete, or no MERGE, UPDATE or
-            DELETE.
+        RowMergeError: NOT_FOUND if the file does not exist; INVALID_ARGUMENTS if the content is
+            incomplete, or no MERGE, UPDATE or DELETE.
 
     >>> trino_query("{}")
     Traceback (most recent call last):
@@ -146,7 +159,8 @@ def trino_query(source: Any) -> TrinoQuery:
         update = str(query.get("updateType") or query_type)
         if update not in {"MERGE", "UPDATE", "DELETE"}:
             _refuse(
-                f"The query is of the kind {update or 'unknown'}, which has no plan of ours beside it",
+                f"The query is of the kind {update or 'unknown'}, which has no plan of ours"
+                " beside it",
                 "What can be compared is MERGE, UPDATE and DELETE.",
             )
         if query.get("outputStage") is None:
@@ -176,7 +190,10 @@ def _loaded(source: Any) -> Any:
     if isinstance(source, str) and source.lstrip()[:1] in {"{", "["}:
         return _parsed(source.encode("utf-8", errors="replace"), Budget(len(source)))
     if not isinstance(source, str | Path) or not str(source).strip():
-        _refuse(f"A query's JSON is {_kind(source)}, which is not possible", "Give the path of a file, or the JSON itself.")
+        _refuse(
+            f"A query's JSON is {_kind(source)}, which is not possible",
+            "Give the path of a file, or the JSON itself.",
+        )
     path = Path(source).expanduser()
     try:
         content, budget = read_file(path)
@@ -184,7 +201,9 @@ def _loaded(source: Any) -> Any:
         raise RowMergeError(f"There is no file {path}", code="NOT_FOUND", hint=NEXT_STEP) from None
     except (OSError, ValueError, UnfoldsTooFar) as error:
         raise RowMergeError(
-            f"The file {path} cannot be read: {error}", code="INVALID_ARGUMENTS", hint="Give the path of a file with the JSON."
+            f"The file {path} cannot be read: {error}",
+            code="INVALID_ARGUMENTS",
+            hint="Give the path of a file with the JSON.",
         ) from None
     return _parsed(content, budget)
 
@@ -231,8 +250,12 @@ def _plan(stages: list[dict[str, Any]]) -> TrinoNode:
             _refuse(f"A node of the plan of stage {name} is {_kind(content)}")
         where = f"a node of stage {name}"
         identity = _part(content, "id", str, where)
-        descriptor = {str(k): str(v) for k, v in _part(content, "descriptor", dict, where, default={}).items()}
-        sources = [node(child, name) for child in _part(content, "children", list, where, default=[])]
+        descriptor = {
+            str(k): str(v) for k, v in _part(content, "descriptor", dict, where, default={}).items()
+        }
+        sources = [
+            node(child, name) for child in _part(content, "children", list, where, default=[])
+        ]
         remote = re.findall(r"[\w.]+", descriptor.get("sourceFragmentIds", ""))
         sources += [fragment(each) for each in remote if each in fragments]
         return TrinoNode(
@@ -260,7 +283,13 @@ def _operators(stage: dict[str, Any], name: str) -> dict[str, list[TrinoOperator
     if not all(isinstance(each, dict) for each in summaries):
         _refuse(f"'operatorSummaries' of stage {name} are not operators")
     sums: dict[tuple[str, str], tuple[int, int]] = {}
-    for each in sorted(summaries, key=lambda one: (_part(one, "pipelineId", int, where), _part(one, "operatorId", int, where))):
+    for each in sorted(
+        summaries,
+        key=lambda one: (
+            _part(one, "pipelineId", int, where),
+            _part(one, "operatorId", int, where),
+        ),
+    ):
         key = (_part(each, "planNodeId", str, where), _part(each, "operatorType", str, where))
         before = sums.get(key, (0, 0))
         sums[key] = (
@@ -276,7 +305,9 @@ def _operators(stage: dict[str, Any], name: str) -> dict[str, list[TrinoOperator
 _MISSING: Final = object()
 
 
-def _part(content: Mapping[str, Any], name: str, cls: type[T], where: str, default: Any = _MISSING) -> T:
+def _part(
+    content: Mapping[str, Any], name: str, cls: type[T], where: str, default: Any = _MISSING
+) -> T:
     value = content.get(name)
     if value is None and default is not _MISSING:
         return default  # type: ignore[no-any-return]
@@ -288,7 +319,14 @@ def _part(content: Mapping[str, Any], name: str, cls: type[T], where: str, defau
 
 
 def _kind(value: Any) -> str:
-    names = {dict: "an object", list: "a list", str: "a text", int: "a number", float: "a number", bool: "a boolean"}
+    names = {
+        dict: "an object",
+        list: "a list",
+        str: "a text",
+        int: "a number",
+        float: "a number",
+        bool: "a boolean",
+    }
     return "null" if value is None else names.get(type(value), f"of type {type(value).__name__}")
 
 

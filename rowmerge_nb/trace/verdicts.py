@@ -34,7 +34,11 @@ class MatchedClauses:
     def of(cls, clauses: Sequence[ClauseRecord]) -> MatchedClauses:
         """Summarize a trace's clauses."""
         matched = [clause for clause in clauses if clause.matched]
-        single = len(matched) == 1 and matched[0].operation is Operation.DELETE and not matched[0].conditional
+        single = (
+            len(matched) == 1
+            and matched[0].operation is Operation.DELETE
+            and not matched[0].conditional
+        )
         return cls(len(matched), single)
 
 
@@ -87,8 +91,12 @@ def _rule(name: str, rule: str, *, source: str) -> Callable[[_Predicate], _Predi
 
 @_rule(
     "Trino",
-    'One clause for two source rows, "no clause" being one of them (Trino 476: MarkDistinct on unique_id and case_number).',
-    source='https://trino.io/docs/current/develop/supporting-merge.html, "Detecting duplicate matching target rows"',
+    'One clause for two source rows, "no clause" being one of them (Trino 476: MarkDistinct on'
+    " unique_id and case_number).",
+    source=(
+        'https://trino.io/docs/current/develop/supporting-merge.html, "Detecting duplicate matching'
+        ' target rows"'
+    ),
 )
 def _trino(row: MatchPattern, clauses: MatchedClauses) -> bool:
     return row.repeated
@@ -96,7 +104,8 @@ def _trino(row: MatchPattern, clauses: MatchedClauses) -> bool:
 
 @_rule(
     "ISO SQL, PostgreSQL",
-    "A row is changed by one source row at most; the second attempt is the error (ISO 9075-2, 14.12 MERGE, cardinality violation).",
+    "A row is changed by one source row at most; the second attempt is the error (ISO 9075-2, 14.12"
+    " MERGE, cardinality violation).",
     source='https://www.postgresql.org/docs/current/sql-merge.html, "Notes"',
 )
 def _postgresql(row: MatchPattern, clauses: MatchedClauses) -> bool:
@@ -105,8 +114,12 @@ def _postgresql(row: MatchPattern, clauses: MatchedClauses) -> bool:
 
 @_rule(
     "Spark",
-    "Every match counts, whether a clause fires or not; nothing is checked without WHEN MATCHED or for one unconditional DELETE.",
-    source="https://github.com/apache/spark, RewriteMergeIntoTable.isCardinalityCheckNeeded and MergeRowsExec",
+    "Every match counts, whether a clause fires or not; nothing is checked without WHEN MATCHED or"
+    " for one unconditional DELETE.",
+    source=(
+        "https://github.com/apache/spark, RewriteMergeIntoTable.isCardinalityCheckNeeded and"
+        " MergeRowsExec"
+    ),
 )
 def _spark(row: MatchPattern, clauses: MatchedClauses) -> bool:
     return row.matches > 1 and clauses.count > 0 and not clauses.single_delete
@@ -123,8 +136,12 @@ def _delta(row: MatchPattern, clauses: MatchedClauses) -> bool:
 
 @_rule(
     "delta-rs",
-    "As Delta Lake: two source rows that change a row fail, except for one unconditional DELETE (run with deltalake 1.6).",
-    source="https://delta-io.github.io/delta-rs/usage/merging-tables/ and a run in this package's tests",
+    "As Delta Lake: two source rows that change a row fail, except for one unconditional DELETE"
+    " (run with deltalake 1.6).",
+    source=(
+        "https://delta-io.github.io/delta-rs/usage/merging-tables/ and a run in this package's"
+        " tests"
+    ),
 )
 def _delta_rs(row: MatchPattern, clauses: MatchedClauses) -> bool:
     return row.acting > 1 and not clauses.single_delete
@@ -133,7 +150,10 @@ def _delta_rs(row: MatchPattern, clauses: MatchedClauses) -> bool:
 @_rule(
     "DuckDB",
     "A row is changed by one source row at most, deleted rows included (run with DuckDB 2.0).",
-    source="https://duckdb.org/docs/stable/sql/statements/merge_into.html and a run in this package's tests",
+    source=(
+        "https://duckdb.org/docs/stable/sql/statements/merge_into.html and a run in this package's"
+        " tests"
+    ),
 )
 def _duckdb(row: MatchPattern, clauses: MatchedClauses) -> bool:
     return row.acting > 1
@@ -150,8 +170,11 @@ def _sql_server(row: MatchPattern, clauses: MatchedClauses) -> bool:
 
 @_rule(
     "Oracle",
-    "MERGE is deterministic: a row is changed once, more is ORA-30926 (its DELETE is a part of UPDATE).",
-    source='https://docs.oracle.com/en/database/oracle/oracle-database/19/sqlrf/MERGE.html, "Purpose"',
+    "MERGE is deterministic: a row is changed once, more is ORA-30926 (its DELETE is a part of"
+    " UPDATE).",
+    source=(
+        'https://docs.oracle.com/en/database/oracle/oracle-database/19/sqlrf/MERGE.html, "Purpose"'
+    ),
 )
 def _oracle(row: MatchPattern, clauses: MatchedClauses) -> bool:
     return row.acting > 1
@@ -168,7 +191,8 @@ def _db2(row: MatchPattern, clauses: MatchedClauses) -> bool:
 
 @_rule(
     "Snowflake",
-    "Several changes of a row fail if an UPDATE is among them; several DELETEs are deterministic. Holds while ERROR_ON_NONDETERMINISTIC_MERGE is true, as it is by default.",
+    "Several changes of a row fail if an UPDATE is among them; several DELETEs are deterministic."
+    " Holds while ERROR_ON_NONDETERMINISTIC_MERGE is true, as it is by default.",
     source='https://docs.snowflake.com/en/sql-reference/sql/merge, "Duplicate join behavior"',
 )
 def _snowflake(row: MatchPattern, clauses: MatchedClauses) -> bool:
@@ -188,16 +212,26 @@ def verdicts_of(trace: Trace) -> tuple[Verdict, ...] | None:
     return tuple(_verdict(engine, trace.multiple_matches, clauses) for engine in ENGINES)
 
 
-def _verdict(engine: EngineRule, patterns: Sequence[MatchPattern], clauses: MatchedClauses) -> Verdict:
+def _verdict(
+    engine: EngineRule, patterns: Sequence[MatchPattern], clauses: MatchedClauses
+) -> Verdict:
     failing = [pattern for pattern in patterns if engine.fails(pattern, clauses)]
     rows = sum(pattern.rows for pattern in failing)
     several = sum(pattern.rows for pattern in patterns)
     if rows:
         acting = sum(pattern.rows for pattern in failing if pattern.acting > 1)
         words = "changed by" if acting == rows else "matched by"
-        reason = f"{plural(rows, 'target row')} {'is' if rows == 1 else 'are'} {words} more than one source row"
+        reason = (
+            f"{plural(rows, 'target row')} {'is' if rows == 1 else 'are'} {words} more than one"
+            " source row"
+        )
     elif several:
-        reason = f"{plural(several, 'target row')} {'has' if several == 1 else 'have'} several matches, which the rule allows"
+        reason = (
+            f"{plural(several, 'target row')} {'has' if several == 1 else 'have'} several matches,"
+            " which the rule allows"
+        )
     else:
         reason = "no target row is matched more than once"
-    return Verdict(engine.name, "fails" if rows else "runs", rows, reason, engine.rule, engine.source)
+    return Verdict(
+        engine.name, "fails" if rows else "runs", rows, reason, engine.rule, engine.source
+    )

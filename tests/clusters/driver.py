@@ -98,7 +98,10 @@ class Driver:
             for _ in pages:
                 yield pa.record_batch({"place": [str(found and found.origin)]})
 
-        return [row.place for row in self.spark.range(0, 2, 1, 2).mapInArrow(look, "place string").collect()]
+        return [
+            row.place
+            for row in self.spark.range(0, 2, 1, 2).mapInArrow(look, "place string").collect()
+        ]
 
     def document(self, store: str) -> dict[str, Any]:
         """Run the documents' MERGE on fresh tables; gives the rows and the counts."""
@@ -110,19 +113,31 @@ class Driver:
         setup = SETUP if store == "memory" else SETUP.replace("partitioned_by", "partitioning")
         engine.run_script(setup)
         result = engine.run(STATEMENT)
-        rows = [[int(v) if name == "purchases" else v for name, v in row.items()] for row in engine.table("accounts").to_pylist()]
-        return {"rows": sorted(rows), "counts": dict(result.counts), "marks": self._marks(self.folder / "lake")}
+        rows = [
+            [int(v) if name == "purchases" else v for name, v in row.items()]
+            for row in engine.table("accounts").to_pylist()
+        ]
+        return {
+            "rows": sorted(rows),
+            "counts": dict(result.counts),
+            "marks": self._marks(self.folder / "lake"),
+        }
 
     def frames(self, rows: int, flow: str = "merge") -> dict[str, Any]:
         """MERGE a frame of the notebook into a table in memory, or update the table; both are large."""
         table, source = initial_rows(rows), news(np.arange(rows), rows, 1)
         self.engine.register("t", table)
         if flow == "merge":
-            result, expected = self.engine.run(MERGE, namespace={"news": source}), merged_rows(table, source)
+            result, expected = (
+                self.engine.run(MERGE, namespace={"news": source}),
+                merged_rows(table, source),
+            )
         else:
             result = self.engine.run("UPDATE t SET v = v + 1 WHERE id % 2 = 0", flow=flow)
             ids, values = table.column("id").to_numpy(), table.column("v").to_numpy()
-            expected = table.set_column(1, "v", pa.array(np.where(ids % 2 == 0, values + 1, values)))
+            expected = table.set_column(
+                1, "v", pa.array(np.where(ids % 2 == 0, values + 1, values))
+            )
         return {"same": digest(self.engine.table("t")) == digest(expected), "count": result.count}
 
     def subqueries(self, form: str) -> dict[str, Any]:
@@ -144,7 +159,11 @@ class Driver:
 
     def settings(self) -> dict[str, str]:
         """Give the session's settings that statements change."""
-        keys = [*SESSION_SETTINGS, "spark.sql.shuffle.partitions", "spark.sql.autoBroadcastJoinThreshold"]
+        keys = [
+            *SESSION_SETTINGS,
+            "spark.sql.shuffle.partitions",
+            "spark.sql.autoBroadcastJoinThreshold",
+        ]
         return {key: self.spark.conf.get(key) for key in keys}
 
     def cell(self) -> list[list[Any]]:
@@ -193,7 +212,12 @@ class Driver:
             engine.run("INSERT INTO t VALUES (1), (2)")
         except rm.RowMergeError as error:
             calls = [call.method for call in error.result.trace.calls]
-            return {"code": error.code, "error": str(error), "calls": calls, "marks": self._marks(Path.cwd())}
+            return {
+                "code": error.code,
+                "error": str(error),
+                "calls": calls,
+                "marks": self._marks(Path.cwd()),
+            }
         return {"error": None}
 
     def interrupted(self, how: str) -> dict[str, Any]:
@@ -224,8 +248,12 @@ class Driver:
         """Make a table in a store, with properties if a trial needs certain ones."""
         engine, place = self._store(store, where)
         engine.run("DROP TABLE IF EXISTS t")
-        engine.run(f"CREATE TABLE t (id bigint, v bigint, name varchar) {properties or place.properties}")
-        return engine.run("INSERT INTO t SELECT * FROM news", namespace={"news": initial_rows(rows)}).count
+        engine.run(
+            f"CREATE TABLE t (id bigint, v bigint, name varchar) {properties or place.properties}"
+        )
+        return engine.run(
+            "INSERT INTO t SELECT * FROM news", namespace={"news": initial_rows(rows)}
+        ).count
 
     def merge(self, store: str, where: str, rows: int, *, form: str = "usual") -> dict[str, Any]:
         """MERGE into the table, in one of the forms of ``FORMS``, however few the rows are."""
@@ -245,9 +273,13 @@ class Driver:
         place = StoreLocation(store, where)
         return digest(read(place.connector(), place.schema)) == digest(initial_rows(rows))
 
-    def _store(self, store: str, where: str, sizes: RuleSettings | None = None) -> tuple[rm.Engine, StoreLocation]:
+    def _store(
+        self, store: str, where: str, sizes: RuleSettings | None = None
+    ) -> tuple[rm.Engine, StoreLocation]:
         place = StoreLocation(store, where)
-        engine = rm.Engine(spark=self.spark, catalog="store", schema=place.schema, trace="off", rule_settings=sizes)
+        engine = rm.Engine(
+            spark=self.spark, catalog="store", schema=place.schema, trace="off", rule_settings=sizes
+        )
         engine.add_catalog("store", place.connector())
         return engine, place
 

@@ -33,7 +33,8 @@ def foreign_python(folder: Path) -> Path:
     program = folder / "python"
     libraries = sysconfig.get_path("platlib")
     program.write_text(
-        f'#!/bin/sh\nPYTHONPATH="{libraries}${{PYTHONPATH:+:$PYTHONPATH}}" exec "{sys.executable}" -S "$@"\n', encoding="utf-8"
+        f'#!/bin/sh\nPYTHONPATH="{libraries}${{PYTHONPATH:+:$PYTHONPATH}}" exec "{sys.executable}" -S "$@"\n',
+        encoding="utf-8",
     )
     program.chmod(0o755)
     look = "import pyspark, pyarrow, importlib.util as u, sys; sys.exit(u.find_spec('rowmerge_nb') is not None)"
@@ -48,16 +49,42 @@ def standalone_cluster(folder: Path, workers: int = 2, cores: int = 1) -> Iterat
     spark_class = str(SPARK_HOME / "bin" / "spark-class")
     deploy = "org.apache.spark.deploy"
     with ExitStack() as running:
-        master = [spark_class, f"{deploy}.master.Master", "--host", LOOPBACK, "--port", "0", "--webui-port", "0"]
+        master = [
+            spark_class,
+            f"{deploy}.master.Master",
+            "--host",
+            LOOPBACK,
+            "--port",
+            "0",
+            "--webui-port",
+            "0",
+        ]
         address = running.enter_context(_server(master, folder, "master", environment)).said(
             r"Starting Spark master at (spark://\S+)"
         )
         started = []
         for number in range(1, workers + 1):
             # A host each: Spark starts no copy of a task on the host that it runs on.
-            worker = [spark_class, f"{deploy}.worker.Worker", "--host", f"127.0.0.{number}", "--webui-port", "0"]
-            worker += ["--cores", str(cores), "--memory", "1g", "--work-dir", str(folder / f"work{number}"), address]
-            started.append(running.enter_context(_server(worker, folder, f"worker{number}", environment)))
+            worker = [
+                spark_class,
+                f"{deploy}.worker.Worker",
+                "--host",
+                f"127.0.0.{number}",
+                "--webui-port",
+                "0",
+            ]
+            worker += [
+                "--cores",
+                str(cores),
+                "--memory",
+                "1g",
+                "--work-dir",
+                str(folder / f"work{number}"),
+                address,
+            ]
+            started.append(
+                running.enter_context(_server(worker, folder, f"worker{number}", environment))
+            )
         for server in started:
             server.said("Successfully registered with master")
         yield address
@@ -67,7 +94,10 @@ def standalone_cluster(folder: Path, workers: int = 2, cores: int = 1) -> Iterat
 def connect_server(folder: Path, master: str = "local[2,4]", **settings: str) -> Iterator[str]:
     """Start a Spark Connect server; give its address, ``sc://127.0.0.1:port``."""
     # It counts among Spark's daemons, as master and workers do.
-    environment = _cluster_environment(folder) | {"SPARK_DAEMON_MEMORY": "1g", "SPARK_DAEMON_JAVA_OPTS": f"{SMALL_JAVA} -Xss8m"}
+    environment = _cluster_environment(folder) | {
+        "SPARK_DAEMON_MEMORY": "1g",
+        "SPARK_DAEMON_JAVA_OPTS": f"{SMALL_JAVA} -Xss8m",
+    }
     with socket.socket() as free:
         free.bind((LOOPBACK, 0))
         port = free.getsockname()[1]
@@ -83,7 +113,11 @@ def connect_server(folder: Path, master: str = "local[2,4]", **settings: str) ->
     }
     server = [str(SPARK_HOME / "bin" / "spark-submit"), "--master", master]
     server += [part for key, value in settings.items() for part in ("--conf", f"{key}={value}")]
-    server += ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer", "spark-internal"]
+    server += [
+        "--class",
+        "org.apache.spark.sql.connect.service.SparkConnectServer",
+        "spark-internal",
+    ]
     with _server(server, folder, "connect", environment) as started:
         started.said("Spark Connect server started at")
         yield f"sc://{LOOPBACK}:{port}"
@@ -128,11 +162,15 @@ class _Server:
                 return found[1] if found.re.groups else found[0]
             time.sleep(0.1)
         text = self.log.read_text("utf-8", "replace")
-        raise RuntimeError(f"'{pattern}' was not said ({self.process.poll()}); the log ends with: {text[-3000:]}")
+        raise RuntimeError(
+            f"'{pattern}' was not said ({self.process.poll()}); the log ends with: {text[-3000:]}"
+        )
 
 
 @contextmanager
-def _server(command: list[str], folder: Path, name: str, environment: dict[str, str]) -> Iterator[_Server]:
+def _server(
+    command: list[str], folder: Path, name: str, environment: dict[str, str]
+) -> Iterator[_Server]:
     """Run a program until the block ends."""
     log = folder / f"{name}.log"
     with log.open("w") as file:
@@ -180,7 +218,9 @@ class ClusterDriver:
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         if not line:
-            raise RuntimeError(f"The driver has ended: {self.log.read_text('utf-8', 'replace')[-3000:]}")
+            raise RuntimeError(
+                f"The driver has ended: {self.log.read_text('utf-8', 'replace')[-3000:]}"
+            )
         answer = json.loads(line)
         if "failed" in answer:
             raise RuntimeError(answer["failed"])

@@ -38,7 +38,9 @@ def test_large_tables_in_memory_and_frames_travel_to_executors(cluster, flow):
 @pytest.mark.parametrize("form", [*FORMS])
 def test_subqueries_are_asked_once_and_every_executor_gets_their_answers(cluster, form):
     ids = np.arange(20_000)
-    kept = (ids * 7 % 1000)[:10_000].sum() + sum(key % 10 + 7 for key in range(10_000, 19_990) if key not in {15_000, 16_000})
+    kept = (ids * 7 % 1000)[:10_000].sum() + sum(
+        key % 10 + 7 for key in range(10_000, 19_990) if key not in {15_000, 16_000}
+    )
     assert cluster.ask("subqueries", form=form) == {
         # The row of the greatest bound and those behind it go; three of the new ones are bounds and 5000.
         "counts": {"INSERT": 9_997, "UPDATE": 9_990, "DELETE": 10, "none": 3},
@@ -55,17 +57,25 @@ def test_a_connector_of_a_notebooks_cell_works(cluster):
 def test_a_connectors_module_is_sent_and_sent_again_when_it_has_changed(cluster):
     names, place = cluster.ask("module", source="NAMES = ['first']\n")
     assert names == ["first"]
-    assert cluster.ask("module", source="NAMES = ['second', 'edition']\n") == [["second", "edition"], place]
+    assert cluster.ask("module", source="NAMES = ['second', 'edition']\n") == [
+        ["second", "edition"],
+        place,
+    ]
     # What was sent before is taken again.
     assert cluster.ask("module", source="NAMES = ['first']\n") == [["first"], place]
 
 
-@pytest.mark.skipif(not Path("/proc/self/cwd").exists(), reason="a path that is another one in every process is Linux's")
+@pytest.mark.skipif(
+    not Path("/proc/self/cwd").exists(),
+    reason="a path that is another one in every process is Linux's",
+)
 def test_a_store_that_executors_see_elsewhere_is_refused_before_a_sink_is_made(cluster):
     refused = cluster.ask("unshared")
     assert refused["code"] == "CONFIGURATION_INVALID"
     assert "does not see the store's directory" in refused["error"]
-    assert refused["error"].endswith("Give the store a directory that driver and executors share, under the same path.")
+    assert refused["error"].endswith(
+        "Give the store a directory that driver and executors share, under the same path."
+    )
     assert "create_page_sink" not in refused["calls"]
     assert refused["marks"] == []
 

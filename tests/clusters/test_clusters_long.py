@@ -45,14 +45,19 @@ def restless(tmp_path_factory):
     folder = tmp_path_factory.mktemp("restless")
     events = {"spark.eventLog.dir": (folder / "events").as_uri()}
     (folder / "events").mkdir()
-    with standalone_cluster(folder, cores=2) as address, ClusterDriver(address, folder, **RESTLESS, **events) as driver:
+    with (
+        standalone_cluster(folder, cores=2) as address,
+        ClusterDriver(address, folder, **RESTLESS, **events) as driver,
+    ):
         yield driver
 
 
 @pytest.fixture
 def where(request, tmp_path):
     store = request.getfixturevalue("store")
-    return request.getfixturevalue("postgresql") if store == "postgresql" else str(tmp_path / "store")
+    return (
+        request.getfixturevalue("postgresql") if store == "postgresql" else str(tmp_path / "store")
+    )
 
 
 def made(where: str) -> str:
@@ -62,7 +67,9 @@ def made(where: str) -> str:
 
 
 @pytest.mark.parametrize("store", ["memory", "hive", "sqlite", "postgresql", "iceberg"])
-def test_rows_are_there_once_where_tasks_have_copies_and_executors_come_and_go(restless, store, where):
+def test_rows_are_there_once_where_tasks_have_copies_and_executors_come_and_go(
+    restless, store, where
+):
     if store == "memory":
         assert restless.ask("frames", rows=50_000)["same"]
     else:
@@ -73,7 +80,9 @@ def test_rows_are_there_once_where_tasks_have_copies_and_executors_come_and_go(r
 
 @pytest.mark.parametrize("form", ["many tasks", "by keys"])
 @pytest.mark.parametrize("store", ["hive", "iceberg"])
-def test_rows_that_go_to_their_writers_are_there_once_where_tasks_have_copies(restless, store, where, form):
+def test_rows_that_go_to_their_writers_are_there_once_where_tasks_have_copies(
+    restless, store, where, form
+):
     restless.ask("fill", store=store, where=made(where), rows=50_000, properties=BUCKETS[store])
     done = restless.ask("merge", store=store, where=where, rows=50_000, form=form)
     assert done == {"same": True, "count": 50_000, "rows": done["rows"], "orphans": []}
@@ -117,7 +126,13 @@ def test_an_executor_is_killed_at_any_moment_of_a_merge_of_several_stages_and_ro
     landed = refused = 0
     with standalone_cluster(folder) as address, ClusterDriver(address, folder) as driver:
         for moment in range(12):
-            driver.ask("fill", store=store, where=where, rows=200_000, properties=properties and BUCKETS[store])
+            driver.ask(
+                "fill",
+                store=store,
+                where=where,
+                rows=200_000,
+                properties=properties and BUCKETS[store],
+            )
             known = _files(where)
             driver.order("merge", store=store, where=where, rows=200_000, form=form)
             # From the first file of the first stage that writes on, in steps that reach beyond the last one of the second. Where rows go to
@@ -141,7 +156,9 @@ def test_an_executor_is_killed_at_any_moment_of_a_merge_of_several_stages_and_ro
 
 
 @pytest.mark.parametrize("store", ["hive", "iceberg"])
-def test_an_executor_is_killed_in_the_middle_of_a_merge_and_rows_are_there_once(tmp_path_factory, store, tmp_path):
+def test_an_executor_is_killed_in_the_middle_of_a_merge_and_rows_are_there_once(
+    tmp_path_factory, store, tmp_path
+):
     folder = tmp_path_factory.mktemp("killed")
     where = made(str(tmp_path / "store"))
     with standalone_cluster(folder) as address, ClusterDriver(address, folder) as driver:
@@ -160,7 +177,11 @@ def test_an_executor_is_killed_in_the_middle_of_a_merge_and_rows_are_there_once(
 
 def _files(where: str) -> set[Path]:
     hidden = {".rowmerge_nb-mark-", "metastore.sqlite", "catalog.sqlite"}
-    return {path for path in Path(where).rglob("*") if path.is_file() and not path.name.startswith(tuple(hidden))}
+    return {
+        path
+        for path in Path(where).rglob("*")
+        if path.is_file() and not path.name.startswith(tuple(hidden))
+    }
 
 
 @pytest.mark.parametrize("master", ["local-cluster[2,1,1024]", "local[2,4]"])
@@ -168,5 +189,10 @@ def test_an_engine_works_on_a_session_of_this_machine_that_is_not_its_own(tmp_pa
     folder = tmp_path_factory.mktemp("local")
     with standalone_cluster(folder, workers=0), ClusterDriver(master, folder) as driver:
         assert driver.ask("finds_package") == ["None", "None"]
-        assert driver.ask("document", store="iceberg")["counts"] == {"INSERT": 2, "UPDATE": 3, "DELETE": 1, "none": 0}
+        assert driver.ask("document", store="iceberg")["counts"] == {
+            "INSERT": 2,
+            "UPDATE": 3,
+            "DELETE": 1,
+            "none": 0,
+        }
         assert driver.ask("frames", rows=100_000)["same"]

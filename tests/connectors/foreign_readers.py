@@ -33,7 +33,9 @@ _FROM_TEXT: dict[str, Any] = {
 }
 
 
-def rows_of_others(database: Database, table: str, columns: list[tuple[str, Type]]) -> list[tuple[Any, ...]]:
+def rows_of_others(
+    database: Database, table: str, columns: list[tuple[str, Type]]
+) -> list[tuple[Any, ...]]:
     """Read some columns of a table, in any order of rows, without a line of the code under test."""
     if database.kind == "sqlite":
         return _by_sqlite3(database.connector.store.path, table, columns)  # type: ignore[attr-defined]
@@ -42,9 +44,14 @@ def rows_of_others(database: Database, table: str, columns: list[tuple[str, Type
 
 def _by_sqlite3(path: str, table: str, columns: list[tuple[str, Type]]) -> list[tuple[Any, ...]]:
     with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as connection:
-        rows = connection.execute(f"SELECT {', '.join(_quoted(name) for name, _ in columns)} FROM {table}").fetchall()
+        rows = connection.execute(
+            f"SELECT {', '.join(_quoted(name) for name, _ in columns)} FROM {table}"
+        ).fetchall()
     kinds = [kind for _, kind in columns]
-    return [tuple(_of_sqlite(kind, value) for kind, value in zip(kinds, row, strict=True)) for row in rows]
+    return [
+        tuple(_of_sqlite(kind, value) for kind, value in zip(kinds, row, strict=True))
+        for row in rows
+    ]
 
 
 def _of_sqlite(kind: Type, value: Any) -> Any:
@@ -67,11 +74,25 @@ def _psql() -> str:
 
 def _by_psql(dsn: str, table: str, columns: list[tuple[str, Type]]) -> list[tuple[Any, ...]]:
     query = f"SELECT {', '.join(_quoted(name) for name, _ in columns)} FROM {table}"
-    command = [_psql(), "-X", "--csv", "-t", "-v", "ON_ERROR_STOP=1", "-P", f"null={NULL}", "-d", dsn, "-c", query]
+    command = [
+        _psql(),
+        "-X",
+        "--csv",
+        "-t",
+        "-v",
+        "ON_ERROR_STOP=1",
+        "-P",
+        f"null={NULL}",
+        "-d",
+        dsn,
+        "-c",
+        query,
+    ]
     told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     return [
         tuple(
-            None if text == NULL else _FROM_TEXT.get(kind.base, str)(text) for (_, kind), text in zip(columns, row, strict=True)
+            None if text == NULL else _FROM_TEXT.get(kind.base, str)(text)
+            for (_, kind), text in zip(columns, row, strict=True)
         )
         for row in csv.reader(io.StringIO(told, newline=""))
     ]

@@ -30,8 +30,16 @@ def test_a_name_that_is_none_is_refused(tmp_path: Path, name: Any) -> None:
     hive = HiveAcidConnector(tmp_path / "hive")
     with closing(IcebergConnector(tmp_path / "iceberg")) as iceberg:
         for schema, table in (("default", name), (name, "t")):
-            refused(lambda schema=schema, table=table: iceberg.register_table(schema, table, "/nix.metadata.json"))
-            refused(lambda schema=schema, table=table: hive.register_table(schema, table, tmp_path, columns=COLUMNS))
+            refused(
+                lambda schema=schema, table=table: iceberg.register_table(
+                    schema, table, "/nix.metadata.json"
+                )
+            )
+            refused(
+                lambda schema=schema, table=table: hive.register_table(
+                    schema, table, tmp_path, columns=COLUMNS
+                )
+            )
             for method in (hive.unregister_table, hive.compact, hive.remove_obsolete):
                 refused(lambda schema=schema, table=table, method=method: method(schema, table))
 
@@ -69,16 +77,29 @@ def test_a_name_that_is_none_is_refused(tmp_path: Path, name: Any) -> None:
 )
 def test_hive_registers_no_table_by_wrong_arguments(tmp_path: Path, wrong: dict[str, Any]) -> None:
     store = HiveAcidConnector(tmp_path / "store")
-    refused(lambda: store.register_table("default", "t", **{"location": tmp_path, "columns": COLUMNS, **wrong}))
+    refused(
+        lambda: store.register_table(
+            "default", "t", **{"location": tmp_path, "columns": COLUMNS, **wrong}
+        )
+    )
     assert store.metastore.list_tables() == []
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"bucketed_by": ["id"], "bucket_count": "x"}, {"bucketing_version": 9}, {"bucketing_version": "x"}], ids=str
+    "wrong",
+    [
+        {"bucketed_by": ["id"], "bucket_count": "x"},
+        {"bucketing_version": 9},
+        {"bucketing_version": "x"},
+    ],
+    ids=str,
 )
 def test_hive_registers_no_table_by_wrong_buckets(tmp_path: Path, wrong: dict[str, Any]) -> None:
     store = HiveAcidConnector(tmp_path / "store")
-    refused(lambda: store.register_table("default", "t", tmp_path, columns=COLUMNS, **wrong), "INVALID_TABLE_PROPERTY")
+    refused(
+        lambda: store.register_table("default", "t", tmp_path, columns=COLUMNS, **wrong),
+        "INVALID_TABLE_PROPERTY",
+    )
 
 
 def test_a_hive_table_that_is_not_there_and_a_number_that_is_none_are_told(tmp_path: Path) -> None:
@@ -97,16 +118,31 @@ def test_a_location_that_is_none_is_refused(tmp_path: Path, location: Any) -> No
 
 @pytest.mark.parametrize(
     "content",
-    [None, b"", b"{}", b"[]", b"no json", b"\xff", b"null", b'{"format-version": 9}', gzip.compress(b"{}", mtime=0)[:9]],
+    [
+        None,
+        b"",
+        b"{}",
+        b"[]",
+        b"no json",
+        b"\xff",
+        b"null",
+        b'{"format-version": 9}',
+        gzip.compress(b"{}", mtime=0)[:9],
+    ],
 )
 @pytest.mark.parametrize("name", ["v1.metadata.json", "v1.gz.metadata.json"])
-def test_a_refused_iceberg_table_leaves_no_name(tmp_path: Path, content: bytes | None, name: str) -> None:
+def test_a_refused_iceberg_table_leaves_no_name(
+    tmp_path: Path, content: bytes | None, name: str
+) -> None:
     file = tmp_path / name
     if content is not None:
         file.write_bytes(content)
     with closing(IcebergConnector(tmp_path / "store")) as store:
         for location in (str(file), file.as_uri(), str(tmp_path), "s4://nix/v1.metadata.json"):
-            error = refused(lambda location=location: store.register_table("default", "t", location), "ICEBERG_INVALID_METADATA")
+            error = refused(
+                lambda location=location: store.register_table("default", "t", location),
+                "ICEBERG_INVALID_METADATA",
+            )
             assert location in error.message
         assert store.catalog.list_tables("default") == []
         assert store.orphans(timedelta()) == []

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 TRIALS = 150
-ROWS = [(number, f"v{number % 50}" if number % 7 else None, f"p{number % 2}") for number in range(300)]
+ROWS = [
+    (number, f"v{number % 50}" if number % 7 else None, f"p{number % 2}") for number in range(300)
+]
 DAMAGES = ("cut", "zeros", "bit", "bytes", "empty", "tail", "missing", "noise", "folder", "another")
 
 
@@ -51,7 +53,9 @@ def iceberg_table(place: Path) -> Callable[[], int | None]:
     from pyiceberg.manifest import clear_manifest_cache
 
     store = iceberg_kit.make_table(place, partitioning=("p",))
-    iceberg_kit.insert(store, {name: [row[i] for row in ROWS] for i, name in enumerate(("id", "v", "p"))})
+    iceberg_kit.insert(
+        store, {name: [row[i] for row in ROWS] for i, name in enumerate(("id", "v", "p"))}
+    )
     iceberg_kit.delete(store, 1)
     iceberg_kit.insert(store, iceberg_kit.rows(1000))
     store.close()
@@ -112,7 +116,9 @@ def error_of(action: Callable[[], Any]) -> RowMergeError | None:
 @pytest.mark.each_value
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("kind", TABLES)
-def test_whatever_happens_to_a_file_it_is_told_by_our_error_or_rows_are_read(tmp_path: Path, kind: str, seed: int) -> None:
+def test_whatever_happens_to_a_file_it_is_told_by_our_error_or_rows_are_read(
+    tmp_path: Path, kind: str, seed: int
+) -> None:
     read, draw = TABLES[kind](tmp_path), random.Random(seed)
     files = {path: path.read_bytes() for path in sorted(tmp_path.rglob("*")) if path.is_file()}
     rows, refusals = read(), 0
@@ -121,7 +127,11 @@ def test_whatever_happens_to_a_file_it_is_told_by_our_error_or_rows_are_read(tmp
         path, how = draw.choice(list(files)), draw.choice(DAMAGES)
         whole = files[path]
         changed = damaged(how, whole, list(files.values()), draw)
-        if path.suffix == ".parquet" and how in {"zeros", "bit", "bytes", "tail"} and changed is not None:
+        if (
+            path.suffix == ".parquet"
+            and how in {"zeros", "bit", "bytes", "tail"}
+            and changed is not None
+        ):
             footer = int.from_bytes(whole[-8:-4], "little") + 8
             changed = changed[:-footer] + whole[-footer:]
         path.unlink()
@@ -144,7 +154,9 @@ def test_whatever_happens_to_a_file_it_is_told_by_our_error_or_rows_are_read(tmp
 
 @pytest.mark.parametrize("damage", ["cut", "zeros behind", "no blocks", "mark"])
 @pytest.mark.parametrize("kind", ["manifest list", "manifest"])
-def test_a_manifest_that_lost_its_end_is_refused_by_name_and_does_not_hide_files(tmp_path: Path, kind: str, damage: str) -> None:
+def test_a_manifest_that_lost_its_end_is_refused_by_name_and_does_not_hide_files(
+    tmp_path: Path, kind: str, damage: str
+) -> None:
     read = iceberg_table(tmp_path)
     lists = sorted(tmp_path.rglob("snap-*.avro"), key=lambda path: path.stat().st_mtime_ns)
     manifests = sorted(set(tmp_path.rglob("*.avro")) - set(lists))
@@ -163,7 +175,10 @@ def test_a_manifest_that_lost_its_end_is_refused_by_name_and_does_not_hide_files
         read()
     assert caught.value.code == "ICEBERG_INVALID_METADATA"
     assert path.name in caught.value.message
-    assert caught.value.hint == "Restore that file, or roll the table back to a snapshot whose manifests are intact."
+    assert (
+        caught.value.hint
+        == "Restore that file, or roll the table back to a snapshot whose manifests are intact."
+    )
 
 
 def refused(code: str, action: Callable[[], Any]) -> RowMergeError:
@@ -174,7 +189,10 @@ def refused(code: str, action: Callable[[], Any]) -> RowMergeError:
     return caught.value
 
 
-@pytest.mark.parametrize("content", [b"{", b"\xff", b"[" * 100_000, b'{"format-version": 2}', b"[]", b'{"format-version": "x"}'])
+@pytest.mark.parametrize(
+    "content",
+    [b"{", b"\xff", b"[" * 100_000, b'{"format-version": 2}', b"[]", b'{"format-version": "x"}'],
+)
 def test_damaged_metadata_of_iceberg_is_told_with_its_file(tmp_path: Path, content: bytes) -> None:
     read = iceberg_table(tmp_path)
     newest = max(tmp_path.rglob("*.metadata.json"))
@@ -200,9 +218,15 @@ def test_texts_that_are_none_are_told_with_their_file(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["delta", "delete_delta"])
 @pytest.mark.parametrize("entry", ["empty", "folder", "dangling link", "pipe"])
-def test_an_empty_or_odd_entry_in_a_bucket_folder_is_refused(tmp_path: Path, kind: str, entry: str) -> None:
+def test_an_empty_or_odd_entry_in_a_bucket_folder_is_refused(
+    tmp_path: Path, kind: str, entry: str
+) -> None:
     read = hive_table(tmp_path)
-    file = next(path for path in sorted(tmp_path.rglob("bucket_*")) if path.parent.name.startswith(f"{kind}_"))
+    file = next(
+        path
+        for path in sorted(tmp_path.rglob("bucket_*"))
+        if path.parent.name.startswith(f"{kind}_")
+    )
     file.unlink()
     if entry == "empty":
         file.touch()
@@ -219,7 +243,9 @@ def test_an_empty_or_odd_entry_in_a_bucket_folder_is_refused(tmp_path: Path, kin
 
 
 @pytest.mark.parametrize("state", ["missing", "empty"])
-def test_a_metastore_that_is_missing_beside_its_tables_is_not_replaced_by_an_empty_one(tmp_path: Path, state: str) -> None:
+def test_a_metastore_that_is_missing_beside_its_tables_is_not_replaced_by_an_empty_one(
+    tmp_path: Path, state: str
+) -> None:
     read = hive_table(tmp_path)
     file = tmp_path / "metastore.sqlite"
     content = file.read_bytes()
@@ -235,13 +261,17 @@ def test_a_metastore_that_is_missing_beside_its_tables_is_not_replaced_by_an_emp
     assert file.exists() is (state == "empty")
     other = HiveAcidConnector(tmp_path / "new")
     columns = {"id": "bigint", "v": "varchar", "p": "varchar"}
-    other.register_table("default", "t", tmp_path / "warehouse" / "t", columns=columns, partitioned_by=["p"])
+    other.register_table(
+        "default", "t", tmp_path / "warehouse" / "t", columns=columns, partitioned_by=["p"]
+    )
     assert len(hive_acid_kit.contents(other)) == len(ROWS)
     file.write_bytes(content)
     assert read() == len(ROWS)
 
 
-def test_a_catalog_that_is_missing_beside_its_tables_is_not_replaced_by_an_empty_one(tmp_path: Path) -> None:
+def test_a_catalog_that_is_missing_beside_its_tables_is_not_replaced_by_an_empty_one(
+    tmp_path: Path,
+) -> None:
     read = iceberg_table(tmp_path)
     file = tmp_path / "catalog.sqlite"
     content = file.read_bytes()
@@ -260,7 +290,9 @@ def test_a_catalog_that_is_missing_beside_its_tables_is_not_replaced_by_an_empty
 
 
 @pytest.mark.parametrize("make", [HiveAcidConnector, IcebergConnector])
-def test_an_empty_directory_and_one_with_other_things_in_it_is_a_new_store(tmp_path: Path, make: Any) -> None:
+def test_an_empty_directory_and_one_with_other_things_in_it_is_a_new_store(
+    tmp_path: Path, make: Any
+) -> None:
     (tmp_path / "notes").mkdir()
     (tmp_path / "warehouse" / "_tmp").mkdir(parents=True)
     (tmp_path / "warehouse" / "s.db").mkdir()

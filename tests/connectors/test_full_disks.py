@@ -14,7 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rowmerge_nb import ConnectorError, HiveAcidConnector, IcebergConnector, RowMergeError, SqliteConnector
+from rowmerge_nb import (
+    ConnectorError,
+    HiveAcidConnector,
+    IcebergConnector,
+    RowMergeError,
+    SqliteConnector,
+)
 from rowmerge_nb.base.private import PrivateDirectory
 from rowmerge_nb.connectors.hive_acid.metastore import embedded
 from rowmerge_nb.connectors.shared.sqlite_errors import is_full, is_read_only
@@ -25,7 +31,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-LINUX_ROOT = pytest.mark.skipif(sys.platform != "linux" or os.geteuid() != 0, reason="only root may mount a small disk")
+LINUX_ROOT = pytest.mark.skipif(
+    sys.platform != "linux" or os.geteuid() != 0, reason="only root may mount a small disk"
+)
 
 
 def refused(code: str, action: Callable[[], Any]) -> RowMergeError:
@@ -52,7 +60,9 @@ def refusing(monkeypatch: pytest.MonkeyPatch, word: str, number: int = 13) -> li
             return super().execute(sql, *more)
 
     true = sqlite3.connect
-    monkeypatch.setattr(embedded.sqlite3, "connect", lambda *args, **more: true(*args, factory=Refusing, **more))
+    monkeypatch.setattr(
+        embedded.sqlite3, "connect", lambda *args, **more: true(*args, factory=Refusing, **more)
+    )
     return said
 
 
@@ -78,7 +88,9 @@ def test_the_cause_is_told_whatever_statement_of_the_metastore_meets_the_full_di
     assert hive_acid_kit.contents(store) == [(1, "a", "x"), (3, "c", "y")]
 
 
-def test_a_rollback_makes_room_for_the_note_of_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_rollback_makes_room_for_the_note_of_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store = hive_acid_kit.make_table(tmp_path)
     statement = hive_acid_kit.Statement(store)
     statement.stage([hive_acid_kit.inserted((1, "a", "x"))])
@@ -96,7 +108,9 @@ def test_a_rollback_makes_room_for_the_note_of_its_end(tmp_path: Path, monkeypat
     assert hive_acid_kit.files(store) == set()
 
 
-def test_files_of_a_transaction_that_has_ended_otherwise_are_not_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_of_a_transaction_that_has_ended_otherwise_are_not_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The metastore may have committed it, whatever it said."""
     store = hive_acid_kit.make_table(tmp_path)
     statement = hive_acid_kit.Statement(store)
@@ -135,7 +149,9 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     if (
         shutil.which("mount") is None
         or subprocess.run(
-            ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(disk)], capture_output=True, check=False
+            ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(disk)],
+            capture_output=True,
+            check=False,
         ).returncode
     ):
         pytest.skip("no disk can be mounted here")
@@ -201,7 +217,9 @@ def iceberg(disk: Path, *, new: bool = True) -> tuple[Any, Callable[[], Any], Ca
 @LINUX_ROOT
 @pytest.mark.parametrize("room", [0, 4096, 16384])
 @pytest.mark.parametrize("make", [hive, iceberg])
-def test_a_disk_that_is_really_full_is_told_and_nothing_is_lost(small_disk: Path, make: Any, room: int) -> None:
+def test_a_disk_that_is_really_full_is_told_and_nothing_is_lost(
+    small_disk: Path, make: Any, room: int
+) -> None:
     store, change, rows = make(small_disk)
     before = rows()
     ballast = fill(small_disk, leave=room)
@@ -219,7 +237,9 @@ def test_a_disk_that_is_really_full_is_told_and_nothing_is_lost(small_disk: Path
 
 @LINUX_ROOT
 @pytest.mark.parametrize(("make", "kit"), [(hive, hive_acid_kit), (iceberg, iceberg_kit)])
-def test_a_disk_that_becomes_full_within_a_file_is_told_by_the_task_that_writes_it(small_disk: Path, make: Any, kit: Any) -> None:
+def test_a_disk_that_becomes_full_within_a_file_is_told_by_the_task_that_writes_it(
+    small_disk: Path, make: Any, kit: Any
+) -> None:
     store, _, rows = make(small_disk)
     before, statement = rows(), kit.Statement(store)
     if kit is iceberg_kit:
@@ -227,7 +247,11 @@ def test_a_disk_that_becomes_full_within_a_file_is_told_by_the_task_that_writes_
     fill(small_disk, leave=65536)
     # Nothing compresses them.
     long = [(number, random.Random(number).randbytes(2048).hex(), "x") for number in range(2, 102)]
-    pages = [hive_acid_kit.inserted(*long)] if kit is hive_acid_kit else [(1, None, *row) for row in long]
+    pages = (
+        [hive_acid_kit.inserted(*long)]
+        if kit is hive_acid_kit
+        else [(1, None, *row) for row in long]
+    )
     error = refused("GENERIC_INSUFFICIENT_RESOURCES", lambda: statement.stage(pages))
     assert "Make room" in str(error.hint)
     assert "No space left" in error.message
@@ -245,7 +269,9 @@ def read_only_disk(small_disk: Path) -> Callable[[], Path]:
     """Make the disk one that is mounted to be read only, and give it."""
 
     def remount() -> Path:
-        done = subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], capture_output=True, check=False)
+        done = subprocess.run(
+            ["mount", "-o", "remount,ro", str(small_disk)], capture_output=True, check=False
+        )
         if done.returncode:
             pytest.skip("the disk cannot be mounted anew here")
         return small_disk
@@ -281,7 +307,9 @@ def test_a_store_that_cannot_be_made_on_a_read_only_disk_is_told(
 
 
 @LINUX_ROOT
-def test_a_database_on_a_read_only_disk_is_told(small_disk: Path, read_only_disk: Callable[[], Path]) -> None:
+def test_a_database_on_a_read_only_disk_is_told(
+    small_disk: Path, read_only_disk: Callable[[], Path]
+) -> None:
     file = small_disk / "shop.db"
     with sqlite3.connect(file) as made:
         made.execute("CREATE TABLE t (a int PRIMARY KEY)")
@@ -296,14 +324,22 @@ def test_a_database_on_a_read_only_disk_is_told(small_disk: Path, read_only_disk
 @LINUX_ROOT
 @pytest.mark.parametrize("state", ["full", "read-only"])
 def test_a_temporary_directory_that_is_full_or_read_only_is_told(
-    small_disk: Path, read_only_disk: Callable[[], Path], monkeypatch: pytest.MonkeyPatch, state: str
+    small_disk: Path,
+    read_only_disk: Callable[[], Path],
+    monkeypatch: pytest.MonkeyPatch,
+    state: str,
 ) -> None:
     if state == "full":
         fill(small_disk)
     else:
         read_only_disk()
     monkeypatch.setattr(tempfile, "tempdir", str(small_disk))
-    error = refused("GENERIC_INSUFFICIENT_RESOURCES" if state == "full" else "PERMISSION_DENIED", PrivateDirectory)
+    error = refused(
+        "GENERIC_INSUFFICIENT_RESOURCES" if state == "full" else "PERMISSION_DENIED",
+        PrivateDirectory,
+    )
     assert str(small_disk) in error.message
     assert "TMPDIR" in str(error.hint)
-    assert [entry.name for entry in small_disk.iterdir()] == (["ballast"] if state == "full" else [])
+    assert [entry.name for entry in small_disk.iterdir()] == (
+        ["ballast"] if state == "full" else []
+    )

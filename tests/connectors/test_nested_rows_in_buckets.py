@@ -29,15 +29,25 @@ BUCKETS = "bucketed_by = ARRAY['{}'], bucket_count = 3"
 PLACED = {"memory": BUCKETS, "hive": BUCKETS, "iceberg": "partitioning = ARRAY['bucket({}, 3)']"}
 REFUSED = {
     "memory": ("INVALID_TABLE_PROPERTY", "'bucketed_by' names column 'r' of type row"),
-    "hive": ("NOT_SUPPORTED", "Cannot create a table bucketed on an unsupported type: column 'r' is row"),
-    "iceberg": ("INVALID_TABLE_PROPERTY", r"bucket\(r, 3\) cannot be computed of a column of type row"),
+    "hive": (
+        "NOT_SUPPORTED",
+        "Cannot create a table bucketed on an unsupported type: column 'r' is row",
+    ),
+    "iceberg": (
+        "INVALID_TABLE_PROPERTY",
+        r"bucket\(r, 3\) cannot be computed of a column of type row",
+    ),
 }
 
 
 @pytest.fixture(params=PLACED)
-def store(request: pytest.FixtureRequest, spark: Any, tmp_path: Path) -> Iterator[tuple[Engine, str]]:
+def store(
+    request: pytest.FixtureRequest, spark: Any, tmp_path: Path
+) -> Iterator[tuple[Engine, str]]:
     """An engine whose default catalog is a store, and that store's name."""
-    engine = Engine(spark=spark) if request.param == "memory" else Engine(spark=spark, catalog="lake")
+    engine = (
+        Engine(spark=spark) if request.param == "memory" else Engine(spark=spark, catalog="lake")
+    )
     if request.param == "hive":
         engine.add_catalog("lake", HiveAcidConnector(tmp_path))
     elif request.param == "iceberg":
@@ -61,7 +71,9 @@ def rows_of(engine: Engine) -> list[tuple[Any, ...]]:
     ],
     ids=["INSERT", "INSERT with columns", "MERGE"],
 )
-def test_nulls_at_every_depth_of_a_row_are_what_a_bucketed_table_gives_back(store: tuple[Engine, str], statement: str) -> None:
+def test_nulls_at_every_depth_of_a_row_are_what_a_bucketed_table_gives_back(
+    store: tuple[Engine, str], statement: str
+) -> None:
     engine, placed_in = store
     engine.run(f"CREATE TABLE t (id bigint, r {NESTED}) WITH ({PLACED[placed_in].format('id')})")
     assert engine.run(statement).count == len(ROWS)
@@ -70,7 +82,9 @@ def test_nulls_at_every_depth_of_a_row_are_what_a_bucketed_table_gives_back(stor
     changed = {"x": None, "y": "u", "z": {"u": None, "w": [None]}}
     engine.run("UPDATE t SET r = ROW(NULL, 'u', ROW(NULL, ARRAY[NULL])) WHERE id IN (3, 5)")
     engine.run("DELETE FROM t WHERE r.z IS NULL AND id = 4")
-    assert rows_of(engine) == [(id_, changed if id_ in {3, 5} else row) for id_, row in ROWS if id_ != 4]
+    assert rows_of(engine) == [
+        (id_, changed if id_ in {3, 5} else row) for id_, row in ROWS if id_ != 4
+    ]
 
 
 def test_a_row_is_no_column_to_place_rows_by(store: tuple[Engine, str]) -> None:

@@ -29,12 +29,25 @@ from rowmerge_nb.spi import (
 from rowmerge_nb.spi.page_source import PagesSource
 
 COLUMNS = {"id": "integer", "name": "varchar", "val": "double", "place": "varchar"}
-ROWS = [(1, "a", 1.0, "n"), (2, "b", 2.0, "s"), (3, None, None, "n"), (4, "d", 4.0, "n"), (5, "e", 5.0, "s")]
-NEW: dict[str, Callable[[int], Any]] = {"id": lambda i: i + 100, "name": lambda i: f"new{i}", "val": lambda i: i / 2}
+ROWS = [
+    (1, "a", 1.0, "n"),
+    (2, "b", 2.0, "s"),
+    (3, None, None, "n"),
+    (4, "d", 4.0, "n"),
+    (5, "e", 5.0, "s"),
+]
+NEW: dict[str, Callable[[int], Any]] = {
+    "id": lambda i: i + 100,
+    "name": lambda i: f"new{i}",
+    "val": lambda i: i / 2,
+}
 
 
 def _page(rows: Sequence[tuple[Any, ...]]) -> pa.RecordBatch:
-    arrays = [pa.array([row[i] for row in rows], parse_type(kind).arrow) for i, kind in enumerate(COLUMNS.values())]
+    arrays = [
+        pa.array([row[i] for row in rows], parse_type(kind).arrow)
+        for i, kind in enumerate(COLUMNS.values())
+    ]
     return pa.RecordBatch.from_arrays(arrays, names=list(COLUMNS))
 
 
@@ -45,9 +58,14 @@ class Store:
         self.connector = connector
         self.name = SchemaTableName(schema, "t")
         key = properties.get("primary_key", ())
-        columns = tuple(ColumnMetadata(name, parse_type(kind), name not in key) for name, kind in COLUMNS.items())
+        columns = tuple(
+            ColumnMetadata(name, parse_type(kind), name not in key)
+            for name, kind in COLUMNS.items()
+        )
         transaction = connector.begin_transaction()
-        connector.get_metadata(transaction).create_table(self.session(), ConnectorTableMetadata(self.name, columns, properties))
+        connector.get_metadata(transaction).create_table(
+            self.session(), ConnectorTableMetadata(self.name, columns, properties)
+        )
         connector.commit(transaction)
         insert_page(connector, self.name, _page(ROWS[:3]))
         insert_page(connector, self.name, _page(ROWS[3:]))
@@ -56,9 +74,19 @@ class Store:
         return ConnectorSession("query", writer=writer)
 
     def rows(self) -> list[tuple[Any, ...]]:
-        return sorted(row for row, count in read_rows(self.connector, self.name, list(COLUMNS)) for _ in range(count))
+        return sorted(
+            row
+            for row, count in read_rows(self.connector, self.name, list(COLUMNS))
+            for _ in range(count)
+        )
 
-    def change(self, ids: set[int], updated: Sequence[str] | None, order: Sequence[int] = (), attempts: int = 1) -> int:
+    def change(
+        self,
+        ids: set[int],
+        updated: Sequence[str] | None,
+        order: Sequence[int] = (),
+        attempts: int = 1,
+    ) -> int:
         """Delete or update rows as the engine does; gives the number of splits.
 
         Args:
@@ -78,11 +106,15 @@ class Store:
         handle = getattr(metadata, f"begin_{verb}")(session, table, *more)
         provider = pickle.loads(pickle.dumps(connector.get_page_source_provider()))
         fragments: list[bytes] = []
-        splits = connector.get_split_manager().get_splits(transaction, session, handle, Constraint())
+        splits = connector.get_split_manager().get_splits(
+            transaction, session, handle, Constraint()
+        )
         for number, split in enumerate(splits):
             for attempt in range(attempts):
                 task = pickle.loads(pickle.dumps((split, handle)))
-                source = provider.create_page_source(transaction, self.session(number), *task, [own["id"], row_id])
+                source = provider.create_page_source(
+                    transaction, self.session(number), *task, [own["id"], row_id]
+                )
                 assert isinstance(source, UpdatablePageSource)
                 while (page := source.get_next_page()) is not None:
                     self._give_back(source, page, ids, updated, order)
@@ -95,7 +127,12 @@ class Store:
         return len(splits)
 
     def _give_back(
-        self, source: UpdatablePageSource, page: Any, ids: set[int], updated: Sequence[str] | None, order: Any
+        self,
+        source: UpdatablePageSource,
+        page: Any,
+        ids: set[int],
+        updated: Sequence[str] | None,
+        order: Any,
     ) -> None:
         chosen = page.filter(pa.array([value in ids for value in page.column(0).to_pylist()]))
         if not chosen.num_rows:
@@ -106,14 +143,28 @@ class Store:
             return
         keys = chosen.column(0).to_pylist()
         kinds = [parse_type(COLUMNS[name]).arrow for name in updated]
-        values = [pa.array([NEW[name](key) for key in keys], kind) for name, kind in zip(updated, kinds, strict=True)]
+        values = [
+            pa.array([NEW[name](key) for key in keys], kind)
+            for name, kind in zip(updated, kinds, strict=True)
+        ]
         channels: list[Any] = [None] * len(order)
         for place, array in zip(order, [*values, row_ids], strict=True):
             channels[place] = array
-        source.update_rows(pa.RecordBatch.from_arrays(channels, names=[f"c{i}" for i in range(len(order))]), list(order))
+        source.update_rows(
+            pa.RecordBatch.from_arrays(channels, names=[f"c{i}" for i in range(len(order))]),
+            list(order),
+        )
 
 
-STORES = ("memory", "memory bucketed", "hive", "hive partitioned", "hive bucketed", "sqlite", "postgresql")
+STORES = (
+    "memory",
+    "memory bucketed",
+    "hive",
+    "hive partitioned",
+    "hive bucketed",
+    "sqlite",
+    "postgresql",
+)
 
 
 @pytest.fixture(params=STORES)
@@ -127,7 +178,9 @@ def store(request: Any, tmp_path: Path) -> Iterator[Store]:
         made: Any = PostgresConnector(request.getfixturevalue("postgresql"))
         transaction = made.begin_transaction()
         metadata = made.get_metadata(transaction)
-        if (old := metadata.get_table_handle(ConnectorSession("q"), SchemaTableName("public", "t"))) is not None:
+        if (
+            old := metadata.get_table_handle(ConnectorSession("q"), SchemaTableName("public", "t"))
+        ) is not None:
             metadata.drop_table(ConnectorSession("q"), old)
         made.commit(transaction)
     else:
@@ -150,8 +203,12 @@ def test_rows_are_deleted_by_their_row_ids(store: Store) -> None:
 
 
 @pytest.mark.each_value
-@pytest.mark.parametrize("updated", [("name",), ("name", "val"), ("id", "name", "val")], ids="+".join)
-def test_values_arrive_in_their_columns_in_whatever_order_the_channels_come(store: Store, updated: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    "updated", [("name",), ("name", "val"), ("id", "name", "val")], ids="+".join
+)
+def test_values_arrive_in_their_columns_in_whatever_order_the_channels_come(
+    store: Store, updated: tuple[str, ...]
+) -> None:
     wanted = {row[0]: row for row in ROWS}
     for order in itertools.permutations(range(len(updated) + 1)):
         ids = {1, 4} & set(wanted)
@@ -184,7 +241,9 @@ def test_an_aborted_source_leaves_nothing_behind(store: Store, tmp_path: Path) -
     row_id = metadata.get_delete_row_id_column_handle(session, table)
     handle = metadata.begin_delete(session, table)
     split = connector.get_split_manager().get_splits(transaction, session, handle, Constraint())[0]
-    source: Any = connector.get_page_source_provider().create_page_source(transaction, store.session(0), split, handle, [row_id])
+    source: Any = connector.get_page_source_provider().create_page_source(
+        transaction, store.session(0), split, handle, [row_id]
+    )
     source.delete_rows(source.get_next_page().column(0))
     source.finish()
     source.abort()
@@ -194,20 +253,28 @@ def test_an_aborted_source_leaves_nothing_behind(store: Store, tmp_path: Path) -
     assert not [path for path in tmp_path.rglob("_tmp_*") if any(path.rglob("*"))]
 
 
-def test_hives_row_id_for_update_carries_the_data_columns_that_are_not_updated(tmp_path: Path) -> None:
+def test_hives_row_id_for_update_carries_the_data_columns_that_are_not_updated(
+    tmp_path: Path,
+) -> None:
     store = Store(HiveAcidConnector(tmp_path), "default", {"partitioned_by": ["place"]})
     transaction = store.connector.begin_transaction()
     metadata, session = store.connector.get_metadata(transaction), store.session()
     table = metadata.get_table_handle(session, store.name)
     handles = {column.name: column for column in metadata.get_column_handles(session, table)}
     found = [
-        str(metadata.get_update_row_id_column_handle(session, table, [handles[name] for name in names]).type)
+        str(
+            metadata.get_update_row_id_column_handle(
+                session, table, [handles[name] for name in names]
+            ).type
+        )
         for names in (("val",), ("id", "name", "val"))
     ]
     identity = "originalTransaction bigint, bucket integer, rowId bigint"
     assert found == [f"row({identity}, row row(id integer, name varchar))", f"row({identity})"]
     for names, kind in ((("place",), "partition"),):
-        with pytest.raises(ConnectorError, match=f"Updating Hive table {kind} columns is not supported"):
+        with pytest.raises(
+            ConnectorError, match=f"Updating Hive table {kind} columns is not supported"
+        ):
             metadata.begin_update(session, table, [handles[name] for name in names])
     store.connector.rollback(transaction)
 
@@ -220,13 +287,17 @@ def test_unique_values_that_pass_from_row_to_row_are_left_to_the_other_flow(tmp_
     own = {column.name: column for column in metadata.get_column_handles(session, table)}
     row_id = metadata.get_update_row_id_column_handle(session, table, [own["id"]])
     handle = metadata.begin_update(session, table, [own["id"]])
-    split = store.connector.get_split_manager().get_splits(transaction, session, handle, Constraint())[0]
+    split = store.connector.get_split_manager().get_splits(
+        transaction, session, handle, Constraint()
+    )[0]
     source: Any = store.connector.get_page_source_provider().create_page_source(
         transaction, session, split, handle, [own["id"], row_id]
     )
     page = source.get_next_page()
     ids = pa.array(np.asarray(page.column(0)) + 1, pa.int32())
-    source.update_rows(pa.RecordBatch.from_arrays([ids, page.column(1)], names=["id", "row_id"]), [0, 1])
+    source.update_rows(
+        pa.RecordBatch.from_arrays([ids, page.column(1)], names=["id", "row_id"]), [0, 1]
+    )
     fragments = source.finish()
     source.close()
     with pytest.raises(ExecutionError, match="UNIQUE constraint failed") as caught:
@@ -244,9 +315,13 @@ def test_a_source_that_overrides_nothing_refuses_by_name() -> None:
     source = Bare(PagesSource([_page(ROWS)]))
     page = source.get_next_page()
     assert page is not None
-    with pytest.raises(ConnectorError, match=r"does not support row-level delete \(Bare has no delete_rows\)"):
+    with pytest.raises(
+        ConnectorError, match=r"does not support row-level delete \(Bare has no delete_rows\)"
+    ):
         source.delete_rows(page.column(0))
-    with pytest.raises(ConnectorError, match=r"does not support row update \(Bare has no update_rows\)"):
+    with pytest.raises(
+        ConnectorError, match=r"does not support row update \(Bare has no update_rows\)"
+    ):
         source.update_rows(page, [0, 1])
     source.abort()
     source.close()

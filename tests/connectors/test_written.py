@@ -9,7 +9,15 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from rowmerge_nb import Engine, HiveAcidConnector, IcebergConnector, RowMergeError, SqliteConnector, load_trace, save_trace
+from rowmerge_nb import (
+    Engine,
+    HiveAcidConnector,
+    IcebergConnector,
+    RowMergeError,
+    SqliteConnector,
+    load_trace,
+    save_trace,
+)
 
 pytestmark = pytest.mark.spark
 
@@ -37,7 +45,9 @@ def sizes(root: Path, suffix: str) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("flow", ["merge", "updatable"])
-def test_hive_tells_every_file_that_a_statement_has_added(engine: Engine, tmp_path: Path, flow: str) -> None:
+def test_hive_tells_every_file_that_a_statement_has_added(
+    engine: Engine, tmp_path: Path, flow: str
+) -> None:
     engine.run(f"CREATE TABLE hive.default.t WITH (partitioned_by = ARRAY['p']) AS {ROWS}")
     root = next((tmp_path / "hive").rglob("t"))
     before = sizes(root, "bucket_*")
@@ -47,12 +57,23 @@ def test_hive_tells_every_file_that_a_statement_has_added(engine: Engine, tmp_pa
     assert {name: size for name, (_, size) in found.items()} == added
     kinds = sorted(kind for kind, _ in found.values())
     assert set(kinds) == {"delta file", "delete_delta file"}
-    assert result.written().groupby("kind")["rows"].sum().to_dict() == {"delta file": 2, "delete_delta file": 2}
-    call = next(call for call in result.trace.calls if call.method == f"finish_{'merge' if flow == 'merge' else 'update'}")
-    assert call.gave.endswith(f"{len(added) // 2} delta files" if len(added) > 2 else "1 delta file")
+    assert result.written().groupby("kind")["rows"].sum().to_dict() == {
+        "delta file": 2,
+        "delete_delta file": 2,
+    }
+    call = next(
+        call
+        for call in result.trace.calls
+        if call.method == f"finish_{'merge' if flow == 'merge' else 'update'}"
+    )
+    assert call.gave.endswith(
+        f"{len(added) // 2} delta files" if len(added) > 2 else "1 delta file"
+    )
 
 
-def test_iceberg_tells_every_file_that_a_statement_has_added(engine: Engine, tmp_path: Path) -> None:
+def test_iceberg_tells_every_file_that_a_statement_has_added(
+    engine: Engine, tmp_path: Path
+) -> None:
     engine.run(f"CREATE TABLE ice.default.t WITH (partitioning = ARRAY['p']) AS {ROWS}")
     root = next((tmp_path / "ice").rglob("metadata")).parent
     before = sizes(root, "*.parquet")
@@ -60,19 +81,30 @@ def test_iceberg_tells_every_file_that_a_statement_has_added(engine: Engine, tmp
     assert {name: size for name, (_, size) in found.items()} == {
         name: size for name, size in sizes(root, "*.parquet").items() if name not in before
     }
-    assert sorted(kind for kind, _ in found.values()) == ["data file", "data file", "position delete file"]
+    assert sorted(kind for kind, _ in found.values()) == [
+        "data file",
+        "data file",
+        "position delete file",
+    ]
 
 
 def test_a_database_tells_its_statements_and_how_many_rows_each_changed(engine: Engine) -> None:
-    engine.run("CREATE TABLE lite.main.t (id integer, v integer, p varchar) WITH (primary_key = ARRAY['id'])")
+    engine.run(
+        "CREATE TABLE lite.main.t (id integer, v integer, p varchar) WITH (primary_key = ARRAY['id'])"
+    )
     inserted = engine.run(f"INSERT INTO lite.main.t {ROWS}").written()
     assert inserted[["kind", "rows"]].to_numpy().tolist() == [["INSERT statement", 3]]
     merged = engine.run(MERGE.format("lite.main.t"), namespace={"s": SOURCE}).written()
-    assert merged[["kind", "rows"]].to_numpy().tolist() == [["UPDATE statement", 1], ["INSERT statement", 1]]
+    assert merged[["kind", "rows"]].to_numpy().tolist() == [
+        ["UPDATE statement", 1],
+        ["INSERT statement", 1],
+    ]
     assert merged["name"][0].startswith('UPDATE "main"."t"')
 
 
-def test_a_comparison_counts_the_files_of_both_flows_and_leaves_none(engine: Engine, tmp_path: Path) -> None:
+def test_a_comparison_counts_the_files_of_both_flows_and_leaves_none(
+    engine: Engine, tmp_path: Path
+) -> None:
     engine.run(f"CREATE TABLE hive.default.t AS {ROWS}")
     root = next((tmp_path / "hive").rglob("t"))
     before = sizes(root, "*")

@@ -67,7 +67,10 @@ class Hasty(MemoryMetadata):
 
 class TestFinishMergeCommits(Kit):
     parts = {"metadata": Hasty}
-    caught_by = {"nothing_is_visible_before_the_commit", "a_rollback_restores_the_table_and_leaves_nothing_behind"}
+    caught_by = {
+        "nothing_is_visible_before_the_commit",
+        "a_rollback_restores_the_table_and_leaves_nothing_behind",
+    }
 
 
 class Needy(MemoryMetadata):
@@ -89,7 +92,10 @@ class Rowless(MemoryMetadata):
 
 class TestTheNumberOfRowsIsAGuess(Kit):
     parts = {"metadata": Rowless}
-    caught_by = {"the_number_of_rows_is_exact_where_it_is_told", "a_former_version_is_read_as_it_was"}
+    caught_by = {
+        "the_number_of_rows_is_exact_where_it_is_told",
+        "a_former_version_is_read_as_it_was",
+    }
 
 
 class Modest(MemoryMetadata):
@@ -143,7 +149,11 @@ class Unseeing(MemoryMetadata):
         store = self._connector
         handle = super().get_table_handle(session, name)
         known = store._tables.get(name)
-        return handle if known is None or handle is None else MemoryTableHandle(name, known.current, known.metadata)
+        return (
+            handle
+            if known is None or handle is None
+            else MemoryTableHandle(name, known.current, known.metadata)
+        )
 
 
 class TestATransactionDoesNotSeeItsOwnChanges(Kit):
@@ -161,7 +171,11 @@ class TestARollbackForgetsNothing(Kit):
 
 
 class TestARollbackCommits(Kit):
-    parts = {"rollback": lambda store, handle: store.commit(handle) if handle.number in store._transactions else None}
+    parts = {
+        "rollback": lambda store, handle: (
+            store.commit(handle) if handle.number in store._transactions else None
+        )
+    }
     caught_by = {"a_rollback_restores_the_table_and_leaves_nothing_behind"}
 
 
@@ -194,8 +208,12 @@ class Early(MemoryMetadata):
         store, handle = STORES[0], table_handle
         if handle.added:
             table = store._tables[handle.name]
-            rows = fitted(table.versions[table.current], table.metadata.columns, handle.metadata.columns)
-            store._tables[handle.name] = MemoryTable(handle.metadata, {table.current: rows}, table.committed)
+            rows = fitted(
+                table.versions[table.current], table.metadata.columns, handle.metadata.columns
+            )
+            store._tables[handle.name] = MemoryTable(
+                handle.metadata, {table.current: rows}, table.committed
+            )
         return super().begin_merge(session, table_handle, updated_columns)
 
 
@@ -253,7 +271,10 @@ class Milliseconds(MemoryMetadata):
         for name, table in self._transaction.tables.items():
             data = table.versions[table.current]
             rough = [
-                c.cast(pa.timestamp("ms"), safe=False).cast(c.type) if pa.types.is_timestamp(c.type) else c for c in data.columns
+                c.cast(pa.timestamp("ms"), safe=False).cast(c.type)
+                if pa.types.is_timestamp(c.type)
+                else c
+                for c in data.columns
             ]
             table.versions[table.current] = pa.table(rough, schema=data.schema)
             assert name
@@ -267,7 +288,10 @@ class TestMicrosecondsAreLost(Kit):
 class Renaming(MemoryMetadata):
     def get_column_handles(self, session, table_handle):
         kind = parse_type("bigint")
-        return tuple(ColumnHandle(c.name, kind if c.type.base == "integer" else c.type) for c in table_handle.metadata.columns)
+        return tuple(
+            ColumnHandle(c.name, kind if c.type.base == "integer" else c.type)
+            for c in table_handle.metadata.columns
+        )
 
 
 class TestTypesAreToldDifferently(Kit):
@@ -289,7 +313,9 @@ class TestDefaultsAreForgotten(Kit):
 
 class Misspelt(MemoryMetadata):
     def get_table_metadata(self, session, table_handle):
-        return replace(super().get_table_metadata(session, table_handle), check_constraints=("prise > 0",))
+        return replace(
+            super().get_table_metadata(session, table_handle), check_constraints=("prise > 0",)
+        )
 
 
 class TestAConstraintNamesNoColumn(Kit):
@@ -300,7 +326,9 @@ class TestAConstraintNamesNoColumn(Kit):
 class Computing(MemoryMetadata):
     def get_table_metadata(self, session, table_handle):
         told = super().get_table_metadata(session, table_handle)
-        return replace(told, columns=(*told.columns[:-1], replace(told.columns[-1], default="lower('A')")))
+        return replace(
+            told, columns=(*told.columns[:-1], replace(told.columns[-1], default="lower('A')"))
+        )
 
 
 class TestADefaultIsNoLiteral(Kit):

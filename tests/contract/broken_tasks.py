@@ -14,7 +14,10 @@ import pyarrow as pa
 import pytest
 
 from rowmerge_nb.connectors.memory.connector import MemorySplitManager
-from rowmerge_nb.connectors.memory.partitioning import MemoryBucketFunction, MemoryPartitioningProvider
+from rowmerge_nb.connectors.memory.partitioning import (
+    MemoryBucketFunction,
+    MemoryPartitioningProvider,
+)
 from rowmerge_nb.connectors.memory.reading import MemoryPageSourceProvider, RowIdColumn
 from rowmerge_nb.connectors.memory.updatable_pages import MemoryUpdatablePageSource
 from rowmerge_nb.connectors.memory.writing import MemoryMergeSink
@@ -31,8 +34,12 @@ class Changed(MemoryPageSourceProvider):
     """Opens sources whose pages are not what they should be."""
 
     def create_page_source(self, transaction_handle, session, split, table_handle, columns):
-        source = super().create_page_source(transaction_handle, session, split, table_handle, columns)
-        return PagesSource(filter(None, (self.page(page, columns) for page in iter(source.get_next_page, None))))
+        source = super().create_page_source(
+            transaction_handle, session, split, table_handle, columns
+        )
+        return PagesSource(
+            filter(None, (self.page(page, columns) for page in iter(source.get_next_page, None)))
+        )
 
     def page(self, page, columns):
         return page
@@ -41,19 +48,28 @@ class Changed(MemoryPageSourceProvider):
 class NullsAsZero(Changed):
     def page(self, page, columns):
         filled = [
-            c if c.type != pa.float64() else pa.array(np.nan_to_num(c.to_numpy(zero_copy_only=False))) for c in page.columns
+            c
+            if c.type != pa.float64()
+            else pa.array(np.nan_to_num(c.to_numpy(zero_copy_only=False)))
+            for c in page.columns
         ]
         return pa.RecordBatch.from_arrays(filled, names=page.schema.names)
 
 
 class TestNullIsReadAsZero(Kit):
     parts = {"sources": NullsAsZero}
-    caught_by = {"rows_come_back_as_they_were_written", "a_merge_deletes_updates_and_inserts_the_right_rows"}
+    caught_by = {
+        "rows_come_back_as_they_were_written",
+        "a_merge_deletes_updates_and_inserts_the_right_rows",
+    }
 
 
 class TableOrder(Changed):
     def page(self, page, columns):
-        order = sorted(range(page.num_columns), key=lambda i: (page.schema.names[i] == "$row_id", page.schema.names[i]))
+        order = sorted(
+            range(page.num_columns),
+            key=lambda i: (page.schema.names[i] == "$row_id", page.schema.names[i]),
+        )
         return page.select(order)
 
 
@@ -74,7 +90,11 @@ class TestRowsComeInAnotherOrderEveryTime(Kit):
 
 class Skipping(MemorySplitManager):
     def get_splits(self, transaction_handle, session, table_handle, constraint):
-        return () if constraint.domains else super().get_splits(transaction_handle, session, table_handle, constraint)
+        return (
+            ()
+            if constraint.domains
+            else super().get_splits(transaction_handle, session, table_handle, constraint)
+        )
 
 
 class TestAConstraintSkipsTooMuch(Kit):
@@ -108,11 +128,17 @@ def with_row_ids(page: Any, columns: Any, number: Any) -> Any:
     ids = page.column(place)
     if not pa.types.is_struct(ids.type):
         return page.set_column(
-            place, page.schema.names[place], pa.array([number(position) for position in ids.to_pylist()], pa.int64())
+            place,
+            page.schema.names[place],
+            pa.array([number(position) for position in ids.to_pylist()], pa.int64()),
         )
-    positions = pa.array([number(position) for position in ids.field("position").to_pylist()], pa.int64())
+    positions = pa.array(
+        [number(position) for position in ids.field("position").to_pylist()], pa.int64()
+    )
     return page.set_column(
-        place, page.schema.names[place], pa.StructArray.from_arrays([ids.field("bucket"), positions], ["bucket", "position"])
+        place,
+        page.schema.names[place],
+        pa.StructArray.from_arrays([ids.field("bucket"), positions], ["bucket", "position"]),
     )
 
 
@@ -123,7 +149,10 @@ class FreshIds(Changed):
 
 class TestRowIdsAreNewEveryTime(Kit):
     parts = {"sources": FreshIds}
-    caught_by = {"row_ids_are_the_same_however_often_a_handle_is_read", "row_ids_are_the_same_once_the_merge_has_begun"}
+    caught_by = {
+        "row_ids_are_the_same_however_often_a_handle_is_read",
+        "row_ids_are_the_same_once_the_merge_has_begun",
+    }
 
 
 class SharedIds(Changed):
@@ -134,7 +163,10 @@ class SharedIds(Changed):
 class TestTwoRowsShareARowId(Kit):
     layouts = {"plain": {}}
     parts = {"sources": SharedIds}
-    caught_by = {"row_ids_are_unique_and_never_null", "a_delete_removes_the_named_rows_and_no_other"}
+    caught_by = {
+        "row_ids_are_unique_and_never_null",
+        "a_delete_removes_the_named_rows_and_no_other",
+    }
 
 
 # -- layouts ------------------------------------------------------------------------------------------------------
@@ -147,13 +179,17 @@ class Buckets(MemoryPartitioningProvider):
 
     def get_bucket_function(self, transaction_handle, session, partitioning_handle, types):
         if partitioning_handle.arguments is None:
-            return super().get_bucket_function(transaction_handle, session, partitioning_handle, types)
+            return super().get_bucket_function(
+                transaction_handle, session, partitioning_handle, types
+            )
         return self.function(partitioning_handle.bucket_count, partitioning_handle.arguments)
 
 
 class OutOfRange(MemoryBucketFunction):
     def get_buckets(self, page):
-        return pa.array([bucket + 1 for bucket in super().get_buckets(page).to_pylist()], pa.int32())
+        return pa.array(
+            [bucket + 1 for bucket in super().get_buckets(page).to_pylist()], pa.int32()
+        )
 
 
 class TestABucketIsOutOfRange(Kit):
@@ -209,13 +245,18 @@ class TestASinkWritesAtOnce(Kit):
 
 class OneEra(MemoryMergeSink):
     def store_merged_rows(self, page):
-        known = pa.array([operation in {1, 2, 3} for operation in page.column(self._column_count).to_pylist()])
+        known = pa.array(
+            [operation in {1, 2, 3} for operation in page.column(self._column_count).to_pylist()]
+        )
         super().store_merged_rows(page.filter(known))
 
 
 class TestTheHalvesOfAnUpdateAreIgnored(Kit):
     parts = sinks(OneEra)
-    caught_by = {"a_merge_deletes_updates_and_inserts_the_right_rows", "an_update_changes_the_assigned_columns_and_no_other"}
+    caught_by = {
+        "a_merge_deletes_updates_and_inserts_the_right_rows",
+        "an_update_changes_the_assigned_columns_and_no_other",
+    }
 
 
 class Forgetful(MemoryMergeSink):
@@ -226,20 +267,28 @@ class Forgetful(MemoryMergeSink):
 
 class TestASinkRemembersItsLastPageOnly(Kit):
     parts = sinks(Forgetful)
-    caught_by = {"a_merge_deletes_updates_and_inserts_the_right_rows", "all_rows_are_deleted_and_new_ones_inserted"}
+    caught_by = {
+        "a_merge_deletes_updates_and_inserts_the_right_rows",
+        "all_rows_are_deleted_and_new_ones_inserted",
+    }
 
 
 class NoNulls(MemoryMergeSink):
     def store_merged_rows(self, page):
         operation = page.column(self._column_count).to_pylist()
-        whole = [o == Operation.DELETE or page.column(1)[i].is_valid for i, o in enumerate(operation)]
+        whole = [
+            o == Operation.DELETE or page.column(1)[i].is_valid for i, o in enumerate(operation)
+        ]
         if any(whole):
             super().store_merged_rows(page.filter(pa.array(whole)))
 
 
 class TestRowsWithNullAreDropped(Kit):
     parts = sinks(NoNulls)
-    caught_by = {"an_insert_by_merge_adds_rows_and_keeps_all_others", "values_of_every_type_are_inserted_and_updated"}
+    caught_by = {
+        "an_insert_by_merge_adds_rows_and_keeps_all_others",
+        "values_of_every_type_are_inserted_and_updated",
+    }
 
 
 # -- the older flow -----------------------------------------------------------------------------------------------
@@ -269,8 +318,14 @@ class Nothing(MemoryUpdatablePageSource):
 def updatable(kind: type) -> dict[str, Any]:
     class Sources(MemoryPageSourceProvider):
         def create_page_source(self, transaction_handle, session, split, table_handle, columns):
-            source = super().create_page_source(transaction_handle, session, split, table_handle, columns)
-            return kind(source.source, table_handle) if isinstance(source, MemoryUpdatablePageSource) else source
+            source = super().create_page_source(
+                transaction_handle, session, split, table_handle, columns
+            )
+            return (
+                kind(source.source, table_handle)
+                if isinstance(source, MemoryUpdatablePageSource)
+                else source
+            )
 
     return {"sources": Sources}
 

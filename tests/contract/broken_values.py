@@ -54,7 +54,14 @@ def by_value(arrow_type: Any, change: Callable[[Any], Any]) -> dict[str, Any]:
     class Metadata(Damaging):
         def damage(self, data):
             columns = [
-                pa.chunked_array([pa.array([None if v is None else change(v) for v in column.to_pylist()], column.type)])
+                pa.chunked_array(
+                    [
+                        pa.array(
+                            [None if v is None else change(v) for v in column.to_pylist()],
+                            column.type,
+                        )
+                    ]
+                )
                 if arrow_type(column.type)
                 else column
                 for column in data.columns
@@ -112,7 +119,9 @@ class TestTextsAreDecomposed(Values):
 
 class TestOnlyTheBasicPlaneIsKept(Values):
     types = ("varchar",)
-    parts = by_value(pa.types.is_string, lambda text: "".join(c if ord(c) < 0x10000 else "?" for c in text))
+    parts = by_value(
+        pa.types.is_string, lambda text: "".join(c if ord(c) < 0x10000 else "?" for c in text)
+    )
 
 
 class TestLongTextsAreCut(Values):
@@ -150,12 +159,16 @@ class TestFractionsAreRounded(Values):
 
 class TestTheLastDigitOfAFractionIsCut(Values):
     types = ("decimal(12,2)",)
-    parts = by_value(pa.types.is_decimal, lambda number: number.quantize(Decimal("0.1"), ROUND_DOWN))
+    parts = by_value(
+        pa.types.is_decimal, lambda number: number.quantize(Decimal("0.1"), ROUND_DOWN)
+    )
 
 
 class TestLongDecimalsAreDoubles(Values):
     types = ("decimal(38,10)",)
-    parts = by_value(pa.types.is_decimal, lambda number: Decimal(float(number)).quantize(Decimal(1).scaleb(-10)))
+    parts = by_value(
+        pa.types.is_decimal, lambda number: Decimal(float(number)).quantize(Decimal(1).scaleb(-10))
+    )
 
 
 class TestLongIntegersAreDoubles(Values):
@@ -181,7 +194,10 @@ class TestNanIsNull(Values):
 
 class TestInfinityIsTheGreatestNumber(Values):
     types = ("double",)
-    parts = by_value(pa.types.is_float64, lambda number: max(min(number, 1.7e308), -1.7e308) if number == number else number)  # noqa: PLR0124
+    parts = by_value(
+        pa.types.is_float64,
+        lambda number: max(min(number, 1.7e308), -1.7e308) if number == number else number,  # noqa: PLR0124
+    )
 
 
 class TestNegativeTinyIntegersAreBytes(Values):
@@ -194,12 +210,18 @@ class TestNegativeTinyIntegersAreBytes(Values):
 
 class TestTheTimeZoneIsLost(Values):
     types = ("timestamp(3) with time zone",)
-    parts = by_value(pa.types.is_timestamp, lambda moment: moment + dt.timedelta(hours=1) if moment.tzinfo else moment)
+    parts = by_value(
+        pa.types.is_timestamp,
+        lambda moment: moment + dt.timedelta(hours=1) if moment.tzinfo else moment,
+    )
 
 
 class TestFractionsOfSecondsAreLost(Values):
     types = ("time(6)",)
-    parts = by_value(pa.types.is_time, lambda moment: moment.replace(microsecond=moment.microsecond // 1000 * 1000))
+    parts = by_value(
+        pa.types.is_time,
+        lambda moment: moment.replace(microsecond=moment.microsecond // 1000 * 1000),
+    )
 
 
 class TestMomentsBefore1970AreRoundedToZero(Values):
@@ -207,7 +229,9 @@ class TestMomentsBefore1970AreRoundedToZero(Values):
     parts = by_value(
         pa.types.is_timestamp,
         lambda moment: (
-            moment.replace(microsecond=0) + dt.timedelta(seconds=1) if moment.year < 1970 and moment.microsecond else moment
+            moment.replace(microsecond=0) + dt.timedelta(seconds=1)
+            if moment.year < 1970 and moment.microsecond
+            else moment
         ),
     )
 
@@ -222,7 +246,9 @@ class TestDatesHaveAFirstYear(Values):
 
 class TestNullsOfArraysAreLost(Values):
     types = ("array(integer)",)
-    parts = by_value(pa.types.is_list, lambda elements: [element for element in elements if element is not None])
+    parts = by_value(
+        pa.types.is_list, lambda elements: [element for element in elements if element is not None]
+    )
 
 
 class TestAnEmptyArrayIsNull(Values):
@@ -232,27 +258,39 @@ class TestAnEmptyArrayIsNull(Values):
 
 class TestArraysAreSorted(Values):
     types = ("array(integer)",)
-    parts = by_value(pa.types.is_list, lambda elements: sorted(elements, key=lambda element: (element is None, element)))
+    parts = by_value(
+        pa.types.is_list,
+        lambda elements: sorted(elements, key=lambda element: (element is None, element)),
+    )
 
 
 class TestNullsOfMapsAreLost(Values):
     types = ("map(varchar, bigint)",)
-    parts = by_value(pa.types.is_map, lambda entries: [entry for entry in entries if entry[1] is not None])
+    parts = by_value(
+        pa.types.is_map, lambda entries: [entry for entry in entries if entry[1] is not None]
+    )
 
 
 class TestFieldsOfRowsAreExchanged(Values):
     types = ("row(a varchar, b varchar)",)
-    parts = by_value(pa.types.is_struct, lambda row: dict(zip(row, reversed(row.values()), strict=True)))
+    parts = by_value(
+        pa.types.is_struct, lambda row: dict(zip(row, reversed(row.values()), strict=True))
+    )
 
 
 class TestARowOfNullsIsNull(Values):
     types = ("row(a integer, b varchar)",)
-    parts = by_value(pa.types.is_struct, lambda row: row if any(value is not None for value in row.values()) else None)
+    parts = by_value(
+        pa.types.is_struct,
+        lambda row: row if any(value is not None for value in row.values()) else None,
+    )
 
 
 class TestFractionsWithinRowsAreRounded(Values):
     types = ('row(a decimal(12,2), "B c" array(row(x date, y timestamp(6))))',)
-    parts = by_value(pa.types.is_struct, lambda row: {**row, "a": None if row["a"] is None else round(row["a"])})
+    parts = by_value(
+        pa.types.is_struct, lambda row: {**row, "a": None if row["a"] is None else round(row["a"])}
+    )
 
 
 # -- rows and columns -------------------------------------------------------------------------------------------------
@@ -272,7 +310,9 @@ class TestRowsWithNullInTheFirstColumnAreLost(Values):
 class NullKeysJoined(Damaging):
     def damage(self, data):
         seen: list[int] = [i for i, value in enumerate(data.column(0).to_pylist()) if value is None]
-        return data.take(pa.array([i for i in range(data.num_rows) if i not in seen[1:]], pa.int64()))
+        return data.take(
+            pa.array([i for i in range(data.num_rows) if i not in seen[1:]], pa.int64())
+        )
 
 
 class TestRowsWithNullInTheFirstColumnAreOne(Values):
@@ -297,7 +337,9 @@ class Exchanged(Changed):
 
     def page(self, page, columns):
         kinds = [(column.type, column.name) for column in columns]
-        data = [i for i, (_, name) in enumerate(kinds) if name in {"value", "Other", "left", "right"}]
+        data = [
+            i for i, (_, name) in enumerate(kinds) if name in {"value", "Other", "left", "right"}
+        ]
         pair = data if len(data) == 2 else []
         order = [pair[1 - pair.index(i)] if i in pair else i for i in range(page.num_columns)]
         return pa.RecordBatch.from_arrays([page.column(i) for i in order], names=page.schema.names)
@@ -307,7 +349,12 @@ class TestTwoColumnsOfOneTypeAreExchanged(Values):
     columns = {"id": "bigint", "left": "varchar", "right": "varchar"}
     types = ("double",)
     parts = {"sources": Exchanged}
-    caught_by = {WRITTEN, CHANGED, "rows_come_back_as_they_were_written", "a_merge_deletes_updates_and_inserts_the_right_rows"}
+    caught_by = {
+        WRITTEN,
+        CHANGED,
+        "rows_come_back_as_they_were_written",
+        "a_merge_deletes_updates_and_inserts_the_right_rows",
+    }
 
 
 class TestTwoColumnsOfTruthValuesAreExchanged(Values):
@@ -322,10 +369,16 @@ class Untidy(MemoryMergeSink):
 
     def store_merged_rows(self, page):
         operations = page.column(self._column_count)
-        is_update = pc.is_in(operations, value_set=pa.array([Operation.UPDATE_INSERT, Operation.UPDATE], pa.int8()))
+        is_update = pc.is_in(
+            operations, value_set=pa.array([Operation.UPDATE_INSERT, Operation.UPDATE], pa.int8())
+        )
         first = page.column(1)
         super().store_merged_rows(
-            page.set_column(1, page.schema.names[1], pc.if_else(is_update, pa.nulls(len(first), first.type), first))
+            page.set_column(
+                1,
+                page.schema.names[1],
+                pc.if_else(is_update, pa.nulls(len(first), first.type), first),
+            )
         )
 
 
@@ -372,14 +425,19 @@ class WritesIntoPages(MemoryMergeSink):
     """Stores a page, and then writes into its memory."""
 
     def store_merged_rows(self, page):
-        super().store_merged_rows(pa.ipc.read_record_batch(pa.py_buffer(page.serialize().to_pybytes()), page.schema))
+        super().store_merged_rows(
+            pa.ipc.read_record_batch(pa.py_buffer(page.serialize().to_pybytes()), page.schema)
+        )
         operation = page.column(self._column_count).buffers()[1]
         ctypes.memset(operation.address, 0, operation.size)
 
 
 class TestASinkWritesIntoThePagesThatItGets(Values):
     parts = sinks(WritesIntoPages)
-    caught_by = {"a_merge_deletes_updates_and_inserts_the_right_rows", "an_insert_by_merge_adds_rows_and_keeps_all_others"}
+    caught_by = {
+        "a_merge_deletes_updates_and_inserts_the_right_rows",
+        "an_insert_by_merge_adds_rows_and_keeps_all_others",
+    }
 
 
 class ClearsWhenFinished(MemoryMergeSink):
@@ -390,7 +448,9 @@ class ClearsWhenFinished(MemoryMergeSink):
         self.taken: list[Any] = []
 
     def store_merged_rows(self, page):
-        super().store_merged_rows(pa.ipc.read_record_batch(pa.py_buffer(page.serialize().to_pybytes()), page.schema))
+        super().store_merged_rows(
+            pa.ipc.read_record_batch(pa.py_buffer(page.serialize().to_pybytes()), page.schema)
+        )
         self.taken.append(page.column(self._column_count).buffers()[1])
 
     def finish(self):
@@ -422,7 +482,10 @@ class NeighboursIds(Changed):
 
 class TestRowIdsAreThoseOfAnotherPage(Values):
     parts = {"sources": NeighboursIds}
-    caught_by = {"a_delete_removes_the_named_rows_and_no_other", "an_update_changes_the_assigned_columns_and_no_other"}
+    caught_by = {
+        "a_delete_removes_the_named_rows_and_no_other",
+        "an_update_changes_the_assigned_columns_and_no_other",
+    }
 
 
 class DropsAFragment(MemoryMetadata):
@@ -432,7 +495,10 @@ class DropsAFragment(MemoryMetadata):
 
 class TestAFragmentIsDropped(Values):
     parts = {"metadata": DropsAFragment}
-    caught_by = {"a_delete_removes_the_named_rows_and_no_other", "a_merge_deletes_updates_and_inserts_the_right_rows"}
+    caught_by = {
+        "a_delete_removes_the_named_rows_and_no_other",
+        "a_merge_deletes_updates_and_inserts_the_right_rows",
+    }
 
 
 class FinishesTwice(MemoryMetadata):

@@ -63,7 +63,11 @@ class TheNewRowOfAnUpdateIsStoredTwice(Kit):
 class TextIds(Changed):
     def page(self, page, columns):
         place = page.schema.get_field_index("$row_id")
-        return page if place < 0 else page.set_column(place, "$row_id", pc.cast(page.column(place), pa.string()))
+        return (
+            page
+            if place < 0
+            else page.set_column(place, "$row_id", pc.cast(page.column(place), pa.string()))
+        )
 
 
 class RowIdsAreOfAnotherType(Kit):
@@ -77,7 +81,9 @@ class TakesAllForInserts(MemoryMergeSink):
     def store_merged_rows(self, page):
         values = page.column(self._column_count)
         page = page.set_column(
-            self._column_count, page.schema.names[self._column_count], pa.array([Operation.INSERT] * page.num_rows, values.type)
+            self._column_count,
+            page.schema.names[self._column_count],
+            pa.array([Operation.INSERT] * page.num_rows, values.type),
         )
         super().store_merged_rows(page)
 
@@ -161,7 +167,9 @@ class Stale(MemoryMetadata):
     def get_table_handle(self, session, name):
         handle = super().get_table_handle(session, name)
         if handle is not None:
-            HANDLES[:] = [known for known in HANDLES if known[0] is self.connector] or [(self.connector, handle)]
+            HANDLES[:] = [known for known in HANDLES if known[0] is self.connector] or [
+                (self.connector, handle)
+            ]
             return HANDLES[0][1]
         return handle
 
@@ -231,7 +239,9 @@ class FragmentsAreCommittedTwice(Kit):
 class Shifted(MemoryMergeSink):
     def store_merged_rows(self, page):
         moved = [
-            pc.add(column, pa.scalar(dt.timedelta(hours=1))) if pa.types.is_timestamp(column.type) else column
+            pc.add(column, pa.scalar(dt.timedelta(hours=1)))
+            if pa.types.is_timestamp(column.type)
+            else column
             for column in page.columns
         ]
         super().store_merged_rows(pa.RecordBatch.from_arrays(moved, names=page.schema.names))
@@ -247,6 +257,9 @@ class TimesAreShiftedByAnHour(Kit):
 BUGS = {
     name: kind
     for name, kind in list(globals().items())
-    if isinstance(kind, type) and issubclass(kind, Kit) and hasattr(kind, "cause") and kind.__module__ == __name__
+    if isinstance(kind, type)
+    and issubclass(kind, Kit)
+    and hasattr(kind, "cause")
+    and kind.__module__ == __name__
 }
 __all__ = ["BUGS", "Store"]

@@ -34,7 +34,9 @@ def chosen() -> list[str]:
     """Give what pytest is to run."""
     found = [place(name) for name in ("TestIntact", *SMALL)]
     others = [(name, kind) for name, kind in BROKEN.items() if name not in {"TestIntact", *SMALL}]
-    return found + [f"{place(name)}::test_{check}" for name, kind in others for check in sorted(kind.caught_by)]
+    return found + [
+        f"{place(name)}::test_{check}" for name, kind in others for check in sorted(kind.caught_by)
+    ]
 
 
 def place(name: str) -> str:
@@ -46,14 +48,28 @@ def place(name: str) -> str:
 def failed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, str]]:
     """Per connector the checks that failed, and what each of them said."""
     report = tmp_path_factory.mktemp("kit") / "report.xml"
-    command = [sys.executable, "-m", "pytest", "-q", *chosen(), "-p", "no:cacheprovider", "--tb=native", f"--junitxml={report}"]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        *chosen(),
+        "-p",
+        "no:cacheprovider",
+        "--tb=native",
+        f"--junitxml={report}",
+    ]
     run = subprocess.run(
         [*command, "-k", "not on_spark and not in_a_task and not a_task_that_dies"],
         capture_output=True,
         text=True,
         check=False,
         cwd=HERE.parents[1],
-        env={**os.environ, "PYTHONPATH": str(HERE.parents[1]), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+        env={
+            **os.environ,
+            "PYTHONPATH": str(HERE.parents[1]),
+            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+        },
     )
     assert report.exists(), run.stdout + run.stderr
     found: dict[str, dict[str, str]] = {name: {} for name in BROKEN}
@@ -69,18 +85,28 @@ def test_the_kit_passes_a_connector_without_bugs(failed: dict[str, dict[str, str
 
 
 @pytest.mark.parametrize("name", [name for name in BROKEN if name != "TestIntact"])
-def test_a_bug_is_caught_by_the_checks_that_are_about_it(failed: dict[str, dict[str, str]], name: str) -> None:
+def test_a_bug_is_caught_by_the_checks_that_are_about_it(
+    failed: dict[str, dict[str, str]], name: str
+) -> None:
     assert BROKEN[name].caught_by
     assert set(failed[name]) >= BROKEN[name].caught_by
 
 
-def test_few_other_checks_fail_where_the_bug_is_a_small_one(failed: dict[str, dict[str, str]]) -> None:
+def test_few_other_checks_fail_where_the_bug_is_a_small_one(
+    failed: dict[str, dict[str, str]],
+) -> None:
     for name in SMALL:
         assert set(failed[name]) == BROKEN[name].caught_by
 
 
 def test_a_failed_check_says_what_is_wrong_in_words(failed: dict[str, dict[str, str]]) -> None:
-    assert "14 rows have 7 row ids" in failed["TestTwoRowsShareARowId"]["row_ids_are_unique_and_never_null"]
+    assert (
+        "14 rows have 7 row ids"
+        in failed["TestTwoRowsShareARowId"]["row_ids_are_unique_and_never_null"]
+    )
     lost = failed["TestTheLastToCommitWins"]["of_two_statements_that_change_one_row_none_is_lost"]
     assert "both were committed, so the first one's change is lost" in lost
-    assert "has no make_connector; write one" in failed["TestNothingIsWritten"]["rows_come_back_as_they_were_written"]
+    assert (
+        "has no make_connector; write one"
+        in failed["TestNothingIsWritten"]["rows_come_back_as_they_were_written"]
+    )

@@ -27,7 +27,9 @@ except Exception as error:
 
 
 def test_a_class_of_a_cell_is_checked_and_what_fails_is_said_in_sentences() -> None:
-    run = subprocess.run([sys.executable, "-c", CELLS], capture_output=True, text=True, check=False, cwd=ROOT)
+    run = subprocess.run(
+        [sys.executable, "-c", CELLS], capture_output=True, text=True, check=False, cwd=ROOT
+    )
     assert run.returncode == 0, run.stderr
     lines = run.stdout.splitlines()
     assert lines[0] == "TestKeyedCell: 5 checks passed, 0 failed, 0 skipped"
@@ -42,14 +44,27 @@ def test_a_class_of_a_cell_is_checked_and_what_fails_is_said_in_sentences() -> N
     assert lines[-1].startswith("INVALID_ARGUMENTS: No check of TestKeyedCell was run.")
 
 
-def test_the_cell_and_the_contract_of_the_documentation_are_checked_where_they_are_written() -> None:
-    cell = (ROOT / "rowmerge_nb" / "testing" / "examples" / "price_store.py").read_text().split("# The cell ends here.")[0]
+def test_the_cell_and_the_contract_of_the_documentation_are_checked_where_they_are_written() -> (
+    None
+):
+    cell = (
+        (ROOT / "rowmerge_nb" / "testing" / "examples" / "price_store.py")
+        .read_text()
+        .split("# The cell ends here.")[0]
+    )
     page = (ROOT / "docs" / "own-connector.md").read_text()
     assert cell.partition("# The cell begins here.")[2].strip() in page
-    contract = next(block for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "check_contract(Shop)" in block)
-    some = contract.replace(
-        "check_contract(Shop)", 'check_contract(Shop, only="row_ids or travels or merge or empty or statements")'
+    contract = next(
+        block
+        for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+        if "check_contract(Shop)" in block
     )
-    run = subprocess.run([sys.executable, "-c", cell + some], capture_output=True, text=True, check=False, cwd=ROOT)
+    some = contract.replace(
+        "check_contract(Shop)",
+        'check_contract(Shop, only="row_ids or travels or merge or empty or statements")',
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", cell + some], capture_output=True, text=True, check=False, cwd=ROOT
+    )
     assert run.returncode == 0, run.stderr
     assert re.match(r"Shop: \d\d+ checks passed, 0 failed, ", run.stdout), run.stdout

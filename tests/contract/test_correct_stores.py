@@ -53,7 +53,10 @@ class TestOneColumn(InMemory):
 
 
 class TestFortyColumns(WithoutSpark, InMemory):
-    columns = {f"c{n}": ("integer", "tinyint", "boolean", "decimal(3,2)", "char(1)")[n % 5] for n in range(40)}
+    columns = {
+        f"c{n}": ("integer", "tinyint", "boolean", "decimal(3,2)", "char(1)")[n % 5]
+        for n in range(40)
+    }
 
 
 class TestNoNullableColumn(WithoutSpark, InMemory):
@@ -67,12 +70,22 @@ class TestOnlyPartitionColumns(WithoutSpark, InMemory):
 
 
 class TestUnusualKeys(InMemory):
-    columns = {"key": "decimal(12,2)", "one": "real", "two": "real", "moment": "timestamp(6) with time zone", "text": "json"}
+    columns = {
+        "key": "decimal(12,2)",
+        "one": "real",
+        "two": "real",
+        "moment": "timestamp(6) with time zone",
+        "text": "json",
+    }
     layouts = {"bucketed": {"bucketed_by": ("key",), "bucket_count": 4}}
 
 
 class TestKeysThatAreRows(WithoutSpark, InMemory):
-    columns = {"key": "row(a bigint, b varchar)", "elements": "array(decimal(5,2))", "entries": "map(varchar, double)"}
+    columns = {
+        "key": "row(a bigint, b varchar)",
+        "elements": "array(decimal(5,2))",
+        "entries": "map(varchar, double)",
+    }
 
 
 class RefusesRows(Store):
@@ -105,7 +118,9 @@ class Prices(price_store.Metadata):
     """The metadata of the store in the documentation, with columns of the contract's types."""
 
     def get_table_metadata(self, session, table):
-        columns = tuple(ColumnMetadata(name, of, nullable=nullable) for name, of, nullable in self.store.kinds)
+        columns = tuple(
+            ColumnMetadata(name, of, nullable=nullable) for name, of, nullable in self.store.kinds
+        )
         return spi.ConnectorTableMetadata(spi.SchemaTableName("default", "prices"), columns)
 
     def get_merge_row_id_column_handle(self, session, table):
@@ -120,7 +135,13 @@ class Reader(price_store.Reader):
     def create_page_source(self, transaction, session, split, table, columns):
         ((key, of, _), (price, to, _)), rows = split
         values = {key: pa.array(rows.keys(), of.arrow), price: pa.array(rows.values(), to.arrow)}
-        return spi.PagesSource([pa.RecordBatch.from_arrays([values[c.name] for c in columns], names=[c.name for c in columns])])
+        return spi.PagesSource(
+            [
+                pa.RecordBatch.from_arrays(
+                    [values[c.name] for c in columns], names=[c.name for c in columns]
+                )
+            ]
+        )
 
 
 class PriceStore(price_store.PriceStore):
@@ -143,7 +164,10 @@ class OfPrices(WithoutSpark, ConnectorContract):
 
     def make_connector(self, folder):
         return PriceStore(
-            [(name, parse_type(of), not self.required and n > 0) for n, (name, of) in enumerate(self.columns.items())]
+            [
+                (name, parse_type(of), not self.required and n > 0)
+                for n, (name, of) in enumerate(self.columns.items())
+            ]
         )
 
     def make_table(self, connector, metadata, rows):

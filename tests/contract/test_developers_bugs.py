@@ -40,15 +40,26 @@ print(json.dumps(told))
 """
 
 
-NAMES = [pytest.param(name, marks=[] if at % 3 == 0 else [pytest.mark.long]) for at, name in enumerate(BUGS)]
+NAMES = [
+    pytest.param(name, marks=[] if at % 3 == 0 else [pytest.mark.long])
+    for at, name in enumerate(BUGS)
+]
 
 
 @pytest.fixture(scope="module")
 def told(request: pytest.FixtureRequest) -> dict[str, dict[str, Any]]:
     """What the kit says of each bug that a test of this run is about."""
-    items = [item for item in request.session.items if item.path == request.path and isinstance(item, pytest.Function)]
-    names = dict.fromkeys(item.callspec.params["name"] for item in items if hasattr(item, "callspec"))
-    run = subprocess.run([sys.executable, "-c", CELL, *names], capture_output=True, text=True, check=False, cwd=ROOT)
+    items = [
+        item
+        for item in request.session.items
+        if item.path == request.path and isinstance(item, pytest.Function)
+    ]
+    names = dict.fromkeys(
+        item.callspec.params["name"] for item in items if hasattr(item, "callspec")
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", CELL, *names], capture_output=True, text=True, check=False, cwd=ROOT
+    )
     assert run.returncode == 0, run.stderr
     found: dict[str, dict[str, Any]] = json.loads(run.stdout)
     return found
@@ -66,7 +77,9 @@ def test_the_cause_is_within_three_lines(told: dict[str, dict[str, Any]], name: 
     assert BUGS[name].cause.partition("'")[0] in told[name]["html"].partition("rm-rich")[2]
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if hasattr(BUGS[str(name.values[0])], "line")])
+@pytest.mark.parametrize(
+    "name", [name for name in NAMES if hasattr(BUGS[str(name.values[0])], "line")]
+)
 def test_the_line_that_raised_is_shown(told: dict[str, dict[str, Any]], name: str) -> None:
     place = next(line for line in told[name]["text"].split("\n") if line.startswith("    at "))
     assert "developers_bugs.py, line " in place
@@ -74,6 +87,8 @@ def test_the_line_that_raised_is_shown(told: dict[str, dict[str, Any]], name: st
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_failure_has_a_reason_and_the_first_can_be_run_alone(told: dict[str, dict[str, Any]], name: str) -> None:
+def test_every_failure_has_a_reason_and_the_first_can_be_run_alone(
+    told: dict[str, dict[str, Any]], name: str
+) -> None:
     assert told[name]["reasons"] == told[name]["failed"]
     assert told[name]["alone"] == [["failed", told[name]["first"]]]

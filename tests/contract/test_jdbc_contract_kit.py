@@ -16,7 +16,9 @@ from tests.connectors.jdbc.support import Database
 
 def as_trial(check: FunctionType) -> FunctionType:
     """Return a check of the kit that runs with the trials: its code is that of the other database, on a server that takes longer."""
-    copy = FunctionType(check.__code__, check.__globals__, check.__name__, check.__defaults__, check.__closure__)
+    copy = FunctionType(
+        check.__code__, check.__globals__, check.__name__, check.__defaults__, check.__closure__
+    )
     copy.__kwdefaults__ = check.__kwdefaults__
     copy.__dict__.update(check.__dict__)
     return pytest.mark.trial(copy)
@@ -32,7 +34,10 @@ class Keyed(ConnectorContract):
     keyed = True
 
     def leftovers(self, connector):
-        return [*Database(self.kind, connector, self.name().schema, self.kept).leftovers(), *connector._transactions]
+        return [
+            *Database(self.kind, connector, self.name().schema, self.kept).leftovers(),
+            *connector._transactions,
+        ]
 
 
 class TestSqlite(Keyed):
@@ -48,7 +53,12 @@ class TestSqlite(Keyed):
 class TestPostgresql(Keyed):
     kind = "postgresql"
     table = "public.contract"
-    types = ("decimal(38,10)", "varbinary", "timestamp(6) with time zone", "json")  # all of them: test_jdbc_contract.py
+    types = (
+        "decimal(38,10)",
+        "varbinary",
+        "timestamp(6) with time zone",
+        "json",
+    )  # all of them: test_jdbc_contract.py
 
     test_a_fault_at_any_step_leaves_the_table_as_it_was = as_trial(
         ConnectorContract.test_a_fault_at_any_step_leaves_the_table_as_it_was
@@ -60,6 +70,8 @@ class TestPostgresql(Keyed):
     @pytest.fixture
     def connector(self, postgresql: str, postgresql_session: Session) -> Any:
         connector, self.kept = PostgresConnector(postgresql), postgresql_session
-        Database("postgresql", connector, "public", self.kept).sql("DROP SCHEMA public CASCADE", "CREATE SCHEMA public")
+        Database("postgresql", connector, "public", self.kept).sql(
+            "DROP SCHEMA public CASCADE", "CREATE SCHEMA public"
+        )
         yield connector
         connector.close()

@@ -11,12 +11,24 @@ from typing import Any
 
 import pytest
 
-from rowmerge_nb import Engine, HiveAcidConnector, IcebergConnector, PostgresConnector, RowMergeError, SqliteConnector
+from rowmerge_nb import (
+    Engine,
+    HiveAcidConnector,
+    IcebergConnector,
+    PostgresConnector,
+    RowMergeError,
+    SqliteConnector,
+)
 
 pytestmark = pytest.mark.spark
 
 STORES = ["memory", "lake", "lite", "pg"]
-SCHEMAS = {"memory": "memory.default", "lake": "lake.default", "lite": "lite.main", "pg": "pg.public"}
+SCHEMAS = {
+    "memory": "memory.default",
+    "lake": "lake.default",
+    "lite": "lite.main",
+    "pg": "pg.public",
+}
 
 
 @pytest.fixture
@@ -55,9 +67,14 @@ def refused(engine: Engine, sql: str) -> RowMergeError:
 
 
 @pytest.mark.parametrize("store", STORES)
-def test_columns_come_go_and_get_other_names_and_statements_go_on(engine: Engine, table: str, store: str) -> None:
+def test_columns_come_go_and_get_other_names_and_statements_go_on(
+    engine: Engine, table: str, store: str
+) -> None:
     assert "Table altered altered." in str(engine.run(f"ALTER TABLE {table} ADD COLUMN x bigint"))
-    assert rows(engine, table) == [{"id": 1, "n": "a", "r": 1.5, "x": None}, {"id": 2, "n": "b", "r": 2.0, "x": None}]
+    assert rows(engine, table) == [
+        {"id": 1, "n": "a", "r": 1.5, "x": None},
+        {"id": 2, "n": "b", "r": 2.0, "x": None},
+    ]
     engine.run(f"UPDATE {table} SET x = id * 10")
     engine.run(f"ALTER TABLE {table} DROP COLUMN n")
     engine.run(f'ALTER TABLE {table} RENAME COLUMN x TO "odd name"')
@@ -65,7 +82,11 @@ def test_columns_come_go_and_get_other_names_and_statements_go_on(engine: Engine
         f"""MERGE INTO {table} t USING (VALUES (2, 7), (3, 8)) AS s (id, x) ON t.id = s.id
         WHEN MATCHED THEN UPDATE SET "odd name" = s.x WHEN NOT MATCHED THEN INSERT (id, "odd name") VALUES (s.id, s.x)"""
     )
-    kept = [{"id": 1, "r": 1.5, "odd name": 10}, {"id": 2, "r": 2.0, "odd name": 7}, {"id": 3, "r": None, "odd name": 8}]
+    kept = [
+        {"id": 1, "r": 1.5, "odd name": 10},
+        {"id": 2, "r": 2.0, "odd name": 7},
+        {"id": 3, "r": None, "odd name": 8},
+    ]
     assert rows(engine, table) == kept
     renamed = f"{SCHEMAS[store]}.renamed"
     engine.run(f"ALTER TABLE {table} RENAME TO {renamed}")
@@ -77,7 +98,9 @@ def test_columns_come_go_and_get_other_names_and_statements_go_on(engine: Engine
 
 
 @pytest.mark.parametrize("store", STORES)
-def test_what_is_there_already_and_what_is_not_there_is_told_or_left(engine: Engine, table: str, store: str) -> None:
+def test_what_is_there_already_and_what_is_not_there_is_told_or_left(
+    engine: Engine, table: str, store: str
+) -> None:
     before = rows(engine, table)
     for action, code, message in (
         ("ADD COLUMN N bigint", "COLUMN_ALREADY_EXISTS", "Column 'n' already exists"),
@@ -141,7 +164,11 @@ def test_a_column_that_may_be_null_no_longer_refuses_it(engine: Engine, store: s
         ("memory", "ADD COLUMN x bigint NOT NULL", "NULL value not allowed for NOT NULL column: x"),
         ("lake", "ADD COLUMN x bigint NOT NULL", "does not support adding not null columns"),
         ("lite", "ADD COLUMN x bigint FIRST", "SQLite does not have a column FIRST in ALTER TABLE"),
-        ("lite", "ALTER COLUMN r SET DATA TYPE double", "SQLite does not have another type of a column in ALTER TABLE"),
+        (
+            "lite",
+            "ALTER COLUMN r SET DATA TYPE double",
+            "SQLite does not have another type of a column in ALTER TABLE",
+        ),
         ("lite", "DROP COLUMN id", "PRIMARY KEY"),
         ("lite", "ADD COLUMN x bigint NOT NULL", "Cannot add a NOT NULL column"),
     ],
@@ -156,8 +183,13 @@ def test_what_a_store_cannot_is_refused_and_the_table_stays(
 
 
 def test_a_partition_column_of_an_iceberg_table_is_not_dropped(engine: Engine) -> None:
-    engine.run("CREATE TABLE lake.default.p (id bigint, day date) WITH (partitioning = ARRAY['day'])")
-    assert "its partitions are made of it" in refused(engine, "ALTER TABLE lake.default.p DROP COLUMN day").message
+    engine.run(
+        "CREATE TABLE lake.default.p (id bigint, day date) WITH (partitioning = ARRAY['day'])"
+    )
+    assert (
+        "its partitions are made of it"
+        in refused(engine, "ALTER TABLE lake.default.p DROP COLUMN day").message
+    )
     engine.run("ALTER TABLE lake.default.p RENAME COLUMN day TO d")
     engine.run("INSERT INTO lake.default.p VALUES (1, DATE '2024-02-29')")
     assert rows(engine, "lake.default.p") == [{"id": 1, "d": dt.date(2024, 2, 29)}]
@@ -179,7 +211,9 @@ def test_a_renamed_column_of_a_memory_table_is_renamed_in_its_properties(engine:
 
 
 def test_other_tables_are_refused_by_name(engine: Engine) -> None:
-    engine.run_script("CREATE TABLE hive.default.t (id bigint); CREATE VIEW v AS SELECT 1 AS a; CREATE TABLE one (id bigint)")
+    engine.run_script(
+        "CREATE TABLE hive.default.t (id bigint); CREATE VIEW v AS SELECT 1 AS a; CREATE TABLE one (id bigint)"
+    )
     hive = refused(engine, "ALTER TABLE hive.default.t ADD COLUMN x bigint")
     assert (hive.code, hive.message) == (
         "NOT_SUPPORTED",
@@ -187,14 +221,28 @@ def test_other_tables_are_refused_by_name(engine: Engine) -> None:
     )
     assert "views" in refused(engine, "ALTER TABLE v ADD COLUMN x bigint").message
     assert "only column" in refused(engine, "ALTER TABLE one DROP COLUMN id").message
-    assert "across catalogs" in refused(engine, "ALTER TABLE one RENAME TO lake.default.one").message
-    assert refused(engine, "ALTER TABLE one RENAME TO memory.nowhere.one").message == "Schema nowhere not found"
-    assert "SET AUTHORIZATION is not supported" in refused(engine, "ALTER TABLE one SET AUTHORIZATION you").message
-    assert refused(engine, "ALTER TABLE one EXECUTE optimize").message == "Table procedure not registered: OPTIMIZE"
+    assert (
+        "across catalogs" in refused(engine, "ALTER TABLE one RENAME TO lake.default.one").message
+    )
+    assert (
+        refused(engine, "ALTER TABLE one RENAME TO memory.nowhere.one").message
+        == "Schema nowhere not found"
+    )
+    assert (
+        "SET AUTHORIZATION is not supported"
+        in refused(engine, "ALTER TABLE one SET AUTHORIZATION you").message
+    )
+    assert (
+        refused(engine, "ALTER TABLE one EXECUTE optimize").message
+        == "Table procedure not registered: OPTIMIZE"
+    )
     error = refused(engine, "ALTER TABLE one SET")
     assert error.message == "mismatched input '<EOF>'. Expecting: 'AUTHORIZATION', 'PROPERTIES'"
     error = refused(engine, "ALTER TABLE v SET PROPERTIES paradigm = DEFAULT")
-    assert (error.code, error.message) == ("NOT_SUPPORTED", "Cannot set properties to a view in ALTER TABLE")
+    assert (error.code, error.message) == (
+        "NOT_SUPPORTED",
+        "Cannot set properties to a view in ALTER TABLE",
+    )
     error = refused(engine, "ALTER TABLE v RENAME TO w")
     said = "Table 'memory.default.v' does not exist, but a view with that name exists. Did you mean ALTER VIEW memory.default.v RENAME TO ...?"
     assert (error.code, error.message) == ("GENERIC_USER_ERROR", said)
@@ -202,7 +250,10 @@ def test_other_tables_are_refused_by_name(engine: Engine) -> None:
     said = "Target table 'memory.default.v' does not exist, but a view with that name exists."
     assert (error.code, error.message) == ("GENERIC_USER_ERROR", said)
     error = refused(engine, "ALTER TABLE one")
-    assert error.message == "mismatched input '<EOF>'. Expecting: '.', 'ADD', 'ALTER', 'DROP', 'EXECUTE', 'RENAME', 'SET'"
+    assert (
+        error.message
+        == "mismatched input '<EOF>'. Expecting: '.', 'ADD', 'ALTER', 'DROP', 'EXECUTE', 'RENAME', 'SET'"
+    )
 
 
 def test_a_statement_that_has_read_the_table_before_it_was_altered_fails(engine: Engine) -> None:
@@ -232,10 +283,14 @@ def made(engine: Engine, name: str) -> str:
 
 
 def test_properties_of_a_table_in_memory_change_and_rows_and_versions_stay(engine: Engine) -> None:
-    engine.run("CREATE TABLE t AS SELECT * FROM (VALUES (1, VARCHAR 'a'), (2, 'b'), (3, 'a')) AS v (id, region)")
+    engine.run(
+        "CREATE TABLE t AS SELECT * FROM (VALUES (1, VARCHAR 'a'), (2, 'b'), (3, 'a')) AS v (id, region)"
+    )
     version = engine.run("UPDATE t SET region = 'c' WHERE id = 3").version_after
     assert version is not None
-    engine.run("ALTER TABLE t SET PROPERTIES paradigm = CHANGE_ONLY_UPDATED_COLUMNS, bucketed_by = ARRAY['id'], bucket_count = 2")
+    engine.run(
+        "ALTER TABLE t SET PROPERTIES paradigm = CHANGE_ONLY_UPDATED_COLUMNS, bucketed_by = ARRAY['id'], bucket_count = 2"
+    )
     assert "paradigm = 'CHANGE_ONLY_UPDATED_COLUMNS'" in made(engine, "t")
     assert "bucket_count = 2" in made(engine, "t")
     result = engine.run("UPDATE t SET region = 'd' WHERE id = 2")
@@ -263,13 +318,49 @@ def test_properties_of_a_table_in_memory_change_and_rows_and_versions_stay(engin
 @pytest.mark.parametrize(
     ("store", "properties", "code", "message", "at"),
     [
-        ("memory", "paradigm = DEFAULT, colour = 'red'", "INVALID_TABLE_PROPERTY", "property 'colour' does not exist", "colour"),
-        ("memory", "paradigm = 'NONE'", "INVALID_TABLE_PROPERTY", "'NONE' is not a row change paradigm", "paradigm"),
-        ("memory", "bucket_count = 4", "INVALID_TABLE_PROPERTY", "do not go together", "bucket_count"),
-        ("memory", "partitioned_by = 7", "INVALID_TABLE_PROPERTY", "Cannot convert [7] to array(varchar)", "partitioned_by"),
-        ("lake", "partitioning = ARRAY[1]", "INVALID_TABLE_PROPERTY", "to array(varchar)", "partitioning"),
+        (
+            "memory",
+            "paradigm = DEFAULT, colour = 'red'",
+            "INVALID_TABLE_PROPERTY",
+            "property 'colour' does not exist",
+            "colour",
+        ),
+        (
+            "memory",
+            "paradigm = 'NONE'",
+            "INVALID_TABLE_PROPERTY",
+            "'NONE' is not a row change paradigm",
+            "paradigm",
+        ),
+        (
+            "memory",
+            "bucket_count = 4",
+            "INVALID_TABLE_PROPERTY",
+            "do not go together",
+            "bucket_count",
+        ),
+        (
+            "memory",
+            "partitioned_by = 7",
+            "INVALID_TABLE_PROPERTY",
+            "Cannot convert [7] to array(varchar)",
+            "partitioned_by",
+        ),
+        (
+            "lake",
+            "partitioning = ARRAY[1]",
+            "INVALID_TABLE_PROPERTY",
+            "to array(varchar)",
+            "partitioning",
+        ),
         ("lake", "format_version = '1'", "INVALID_TABLE_PROPERTY", "not '1'", "format_version"),
-        ("memory", "partitioned_by = ARRAY['x']", "INVALID_TABLE_PROPERTY", "'x'", "partitioned_by"),
+        (
+            "memory",
+            "partitioned_by = ARRAY['x']",
+            "INVALID_TABLE_PROPERTY",
+            "'x'",
+            "partitioned_by",
+        ),
         (
             "memory",
             "primary_key = ARRAY['n']",
@@ -277,19 +368,79 @@ def test_properties_of_a_table_in_memory_change_and_rows_and_versions_stay(engin
             "Primary key of 'default.altered' would be repeated",
             None,
         ),
-        ("memory", "paradigm = DEFAULT, paradigm = DEFAULT", "SYNTAX_ERROR", "Duplicate property: paradigm", None),
-        ("memory", "primary_key = id + 1", "INVALID_TABLE_PROPERTY", "id + 1 is neither a constant", "primary_key"),
-        ("lake", "colour = 'red'", "INVALID_TABLE_PROPERTY", "property 'colour' does not exist", "colour"),
+        (
+            "memory",
+            "paradigm = DEFAULT, paradigm = DEFAULT",
+            "SYNTAX_ERROR",
+            "Duplicate property: paradigm",
+            None,
+        ),
+        (
+            "memory",
+            "primary_key = id + 1",
+            "INVALID_TABLE_PROPERTY",
+            "id + 1 is neither a constant",
+            "primary_key",
+        ),
+        (
+            "lake",
+            "colour = 'red'",
+            "INVALID_TABLE_PROPERTY",
+            "property 'colour' does not exist",
+            "colour",
+        ),
         ("lake", "format = 'ORC'", "INVALID_TABLE_PROPERTY", "format can be 'PARQUET'", "format"),
-        ("lake", "format_version = 3", "INVALID_TABLE_PROPERTY", "format_version must be 1 or 2", "format_version"),
-        ("lake", "format_version = 1", "NOT_SUPPORTED", "Cannot downgrade v2 table to v1", "format_version"),
-        ("lake", "location = 's3://bucket/x'", "NOT_SUPPORTED", "cannot be updated: location", "location"),
+        (
+            "lake",
+            "format_version = 3",
+            "INVALID_TABLE_PROPERTY",
+            "format_version must be 1 or 2",
+            "format_version",
+        ),
+        (
+            "lake",
+            "format_version = 1",
+            "NOT_SUPPORTED",
+            "Cannot downgrade v2 table to v1",
+            "format_version",
+        ),
+        (
+            "lake",
+            "location = 's3://bucket/x'",
+            "NOT_SUPPORTED",
+            "cannot be updated: location",
+            "location",
+        ),
         ("lake", "location = DEFAULT", "NOT_SUPPORTED", "cannot be updated: location", "location"),
         ("lake", "partitioning = ARRAY['x']", "INVALID_TABLE_PROPERTY", "'x'", "partitioning"),
-        ("lake", "partitioning = ARRAY['month(n)']", "INVALID_TABLE_PROPERTY", "month", "partitioning"),
-        ("lake", "isolation_level = 'none'", "INVALID_TABLE_PROPERTY", "isolation_level can be", "isolation_level"),
-        ("lite", "primary_key = ARRAY['n']", "NOT_SUPPORTED", "does not support setting table properties", None),
-        ("pg", "primary_key = ARRAY['n']", "NOT_SUPPORTED", "does not support setting table properties", None),
+        (
+            "lake",
+            "partitioning = ARRAY['month(n)']",
+            "INVALID_TABLE_PROPERTY",
+            "month",
+            "partitioning",
+        ),
+        (
+            "lake",
+            "isolation_level = 'none'",
+            "INVALID_TABLE_PROPERTY",
+            "isolation_level can be",
+            "isolation_level",
+        ),
+        (
+            "lite",
+            "primary_key = ARRAY['n']",
+            "NOT_SUPPORTED",
+            "does not support setting table properties",
+            None,
+        ),
+        (
+            "pg",
+            "primary_key = ARRAY['n']",
+            "NOT_SUPPORTED",
+            "does not support setting table properties",
+            None,
+        ),
     ],
 )
 def test_properties_that_cannot_be_are_refused_at_their_place_and_the_table_stays(
@@ -307,20 +458,29 @@ def test_properties_that_cannot_be_are_refused_at_their_place_and_the_table_stay
     assert (rows(engine, table), made(engine, table)) == (before, definition)
 
 
-def test_an_iceberg_table_is_partitioned_otherwise_and_files_of_both_kinds_are_read_and_changed(engine: Engine) -> None:
+def test_an_iceberg_table_is_partitioned_otherwise_and_files_of_both_kinds_are_read_and_changed(
+    engine: Engine,
+) -> None:
     name = "lake.default.p"
     engine.run(
         f"CREATE TABLE {name} (id bigint, region varchar, day date) WITH (partitioning = ARRAY['region', 'bucket(id, 4)'])"
     )
     values = ", ".join(f"({i}, '{'ab'[i % 2]}', DATE '2024-02-0{i}')" for i in range(1, 7))
     engine.run(f"INSERT INTO {name} VALUES {values}")
-    wanted = ("ARRAY['region','bucket(id, 2)','month(day)']", "ARRAY['day']", "DEFAULT", "ARRAY['region','bucket(id, 4)']")
+    wanted = (
+        "ARRAY['region','bucket(id, 2)','month(day)']",
+        "ARRAY['day']",
+        "DEFAULT",
+        "ARRAY['region','bucket(id, 4)']",
+    )
     for number, partitioning in enumerate(wanted, 10):
         # Twice the same is no error, and changes nothing.
         for _ in range(2):
             engine.run(f"ALTER TABLE {name} SET PROPERTIES partitioning = {partitioning}")
         shown = re.search("partitioning = (.*)", made(engine, name))
-        assert set(re.findall("'([^']*)'", shown[1] if shown else "")) == set(re.findall("'([^']*)'", partitioning))
+        assert set(re.findall("'([^']*)'", shown[1] if shown else "")) == set(
+            re.findall("'([^']*)'", partitioning)
+        )
         engine.run(
             f"""MERGE INTO {name} t USING (VALUES (1, 'x'), (4, 'y'), ({number}, 'z')) AS s (id, region) ON t.id = s.id
             WHEN MATCHED THEN UPDATE SET region = t.region || s.region
@@ -331,8 +491,12 @@ def test_an_iceberg_table_is_partitioned_otherwise_and_files_of_both_kinds_are_r
     assert found == [(1, "bxxxx"), (2, "a"), (3, "b"), (4, "ayyyy"), (5, "b"), (6, "a"), (13, "z")]
 
 
-@pytest.mark.parametrize(("name", "key"), [("lake.default.odd", "partitioning"), ("odd", "partitioned_by")])
-def test_partitions_by_columns_with_odd_names_are_shown_as_they_are_written(engine: Engine, name: str, key: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "key"), [("lake.default.odd", "partitioning"), ("odd", "partitioned_by")]
+)
+def test_partitions_by_columns_with_odd_names_are_shown_as_they_are_written(
+    engine: Engine, name: str, key: str
+) -> None:
     engine.run(f'CREATE TABLE {name} ("odd name" bigint, "Gr""öße" varchar)')
     engine.run(f"INSERT INTO {name} VALUES (1, 'x'), (2, 'y')")
     written = f"""{key} = ARRAY['"odd name"', 'truncate("Gr""öße", 1)']"""
@@ -346,14 +510,20 @@ def test_partitions_by_columns_with_odd_names_are_shown_as_they_are_written(engi
     assert "names column 'no such', which the table does not have" in error.message
 
 
-def test_an_iceberg_table_of_format_one_becomes_one_whose_rows_can_be_changed(engine: Engine) -> None:
+def test_an_iceberg_table_of_format_one_becomes_one_whose_rows_can_be_changed(
+    engine: Engine,
+) -> None:
     name = "lake.default.old"
-    engine.run(f"CREATE TABLE {name} (id bigint, v bigint) WITH (format_version = 1, partitioning = ARRAY['id'])")
+    engine.run(
+        f"CREATE TABLE {name} (id bigint, v bigint) WITH (format_version = 1, partitioning = ARRAY['id'])"
+    )
     engine.run(f"INSERT INTO {name} VALUES (1, 1), (2, 2)")
     assert refused(engine, f"UPDATE {name} SET v = 3").code == "NOT_SUPPORTED"
     engine.run(f"ALTER TABLE {name} SET PROPERTIES partitioning = ARRAY['bucket(id, 2)']")
     engine.run(f"INSERT INTO {name} VALUES (3, 3)")
-    engine.run(f"ALTER TABLE {name} SET PROPERTIES format_version = DEFAULT, isolation_level = 'snapshot'")
+    engine.run(
+        f"ALTER TABLE {name} SET PROPERTIES format_version = DEFAULT, isolation_level = 'snapshot'"
+    )
     engine.run(f"UPDATE {name} SET v = v * 10 WHERE id > 1")
     assert rows(engine, name) == [{"id": 1, "v": 1}, {"id": 2, "v": 20}, {"id": 3, "v": 30}]
     assert "format_version = 2" in made(engine, name)
@@ -373,12 +543,16 @@ COMMENT 'two'"""
 
 
 @pytest.mark.parametrize("store", ["memory", "lake", "pg"])
-def test_comments_are_kept_shown_and_changed_and_rows_stay(engine: Engine, store: str, request: pytest.FixtureRequest) -> None:
+def test_comments_are_kept_shown_and_changed_and_rows_stay(
+    engine: Engine, store: str, request: pytest.FixtureRequest
+) -> None:
     if store == "pg":
         engine.add_catalog("pg", PostgresConnector(request.getfixturevalue("postgresql")))
         engine.run("DROP TABLE IF EXISTS pg.public.commented")
     name = f"{SCHEMAS[store]}.commented"
-    engine.run(f"CREATE TABLE {name} (id bigint NOT NULL COMMENT 'the \\key', n varchar COMMENT 'n') COMMENT 'one'")
+    engine.run(
+        f"CREATE TABLE {name} (id bigint NOT NULL COMMENT 'the \\key', n varchar COMMENT 'n') COMMENT 'one'"
+    )
     engine.run(f"INSERT INTO {name} VALUES (1, 'a')")
     assert "Comment on " in str(engine.run(f"COMMENT ON TABLE {name} IS 'two'"))
     assert described(engine, name) == [("id", "the \\key"), ("n", "n")]
@@ -392,7 +566,10 @@ def test_comments_are_kept_shown_and_changed_and_rows_stay(engine: Engine, store
     made = engine.run(f"SHOW CREATE TABLE {name}").explained
     assert made is not None
     assert made.partition("\nWITH")[0] == COMMENTS.format(name)
-    assert rows(engine, name) == [{"id": 1, "n": "a", "more": None}, {"id": 2, "n": "b", "more": "x"}]
+    assert rows(engine, name) == [
+        {"id": 1, "n": "a", "more": None},
+        {"id": 2, "n": "b", "more": "x"},
+    ]
     # What is shown makes the same table.
     engine.run(f"DROP TABLE {name}")
     engine.run(made if store != "lake" else made.partition("\nWITH")[0])
@@ -437,7 +614,9 @@ def test_comments_on_a_view_and_its_columns_are_kept_and_shown(engine: Engine, n
     assert "COMMENT 'other'" in str(engine.run(f"SHOW CREATE VIEW {name}").explained)
     engine.run(f"COMMENT ON VIEW {name} IS NULL")
     engine.run(f"COMMENT ON COLUMN {name}.name IS NULL")
-    assert engine.run(f"SHOW CREATE VIEW {name}").explained == COMMENTED_VIEW.format(name).replace(" COMMENT 'it''s all'", "")
+    assert engine.run(f"SHOW CREATE VIEW {name}").explained == COMMENTED_VIEW.format(name).replace(
+        " COMMENT 'it''s all'", ""
+    )
     assert described(engine, name) == [("id", ""), ("name", "")]
     assert rows(engine, name) == []
 
@@ -473,11 +652,16 @@ def test_comments_on_a_hive_table_stay_with_the_table(engine: Engine) -> None:
         ("COMMENT ON COLUMN {0}.id IS NULL", "setting column comments"),
     ],
 )
-def test_a_store_that_would_lose_a_comment_refuses_it(engine: Engine, store: str, sql: str, message: str) -> None:
+def test_a_store_that_would_lose_a_comment_refuses_it(
+    engine: Engine, store: str, sql: str, message: str
+) -> None:
     name = f"{SCHEMAS[store]}.plain"
     engine.run(f"CREATE TABLE {name} (id bigint)")
     error = refused(engine, sql.format(name))
-    assert (error.code, error.message) == ("NOT_SUPPORTED", f"This connector does not support {message}")
+    assert (error.code, error.message) == (
+        "NOT_SUPPORTED",
+        f"This connector does not support {message}",
+    )
     assert error.line == 1
     assert refused(engine, f"SELECT * FROM {name}2").code == "TABLE_NOT_FOUND"
 
@@ -502,7 +686,9 @@ def test_a_store_that_would_lose_a_comment_refuses_it(engine: Engine, store: str
         ("CREATE TABLE u (a bigint COMMENT 5)", "SYNTAX_ERROR", "mismatched input '5'"),
     ],
 )  # fmt: skip
-def test_comments_that_cannot_be_are_refused(engine: Engine, sql: str, code: str, message: str) -> None:
+def test_comments_that_cannot_be_are_refused(
+    engine: Engine, sql: str, code: str, message: str
+) -> None:
     engine.run("CREATE TABLE told (id bigint)")
     engine.run("CREATE VIEW seen AS SELECT * FROM told")
     error = refused(engine, sql)
@@ -528,18 +714,26 @@ def test_a_dry_run_and_explain_leave_comments_as_they_are(engine: Engine) -> Non
         ON t."a.b" = s."a.b" WHEN MATCHED THEN UPDATE *""",
     ],
 )
-def test_a_column_that_is_called_like_a_field_of_a_row_is_refused_in_iceberg(engine: Engine, statement: str) -> None:
+def test_a_column_that_is_called_like_a_field_of_a_row_is_refused_in_iceberg(
+    engine: Engine, statement: str
+) -> None:
     engine.run('CREATE TABLE lake.default.dotted ("a.b" bigint, c row(d bigint))')
-    with pytest.raises(RowMergeError, match="Iceberg cannot tell the columns and the fields of rows apart") as caught:
+    with pytest.raises(
+        RowMergeError, match="Iceberg cannot tell the columns and the fields of rows apart"
+    ) as caught:
         engine.run(statement, dialect="extended")
     assert caught.value.code == "NOT_SUPPORTED"
     assert "Rename the column that has a dot in its name." in str(caught.value.hint)
     engine.run("INSERT INTO lake.default.dotted VALUES (1, row(2))")
 
 
-def test_a_column_that_an_index_needs_is_told_with_the_next_step(engine: Engine, tmp_path: Path) -> None:
+def test_a_column_that_an_index_needs_is_told_with_the_next_step(
+    engine: Engine, tmp_path: Path
+) -> None:
     with closing(sqlite3.connect(tmp_path / "lite.db")) as connection:
-        connection.executescript("CREATE TABLE t (id INTEGER PRIMARY KEY, v TEXT); CREATE INDEX i ON t (v)")
+        connection.executescript(
+            "CREATE TABLE t (id INTEGER PRIMARY KEY, v TEXT); CREATE INDEX i ON t (v)"
+        )
     error = refused(engine, "ALTER TABLE lite.main.t DROP COLUMN v")
     assert (error.code, "error in index i" in error.message) == ("JDBC_ERROR", True)
     assert "in the database" in str(error.hint)

@@ -8,7 +8,14 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from rowmerge_nb import Engine, HiveAcidConnector, IcebergConnector, PostgresConnector, RowMergeError, SqliteConnector
+from rowmerge_nb import (
+    Engine,
+    HiveAcidConnector,
+    IcebergConnector,
+    PostgresConnector,
+    RowMergeError,
+    SqliteConnector,
+)
 from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.connectors.memory.connector import MemoryConnector
 from rowmerge_nb.plan.rules import RuleSettings
@@ -85,7 +92,9 @@ def test_a_number_that_no_type_has_is_told() -> None:
 
 
 def test_the_metadata_of_a_table_in_no_catalog_is_refused() -> None:
-    with pytest.raises(RowMergeError, match=r"CATALOG_NOT_FOUND: Catalog 'nope' does not exist. There are: memory."):
+    with pytest.raises(
+        RowMergeError, match=r"CATALOG_NOT_FOUND: Catalog 'nope' does not exist. There are: memory."
+    ):
         Engine().table_metadata("nope", "default", "t")
 
 
@@ -103,7 +112,9 @@ def test_whatever_cannot_be_closed_does_not_keep_the_rest_open() -> None:
     engine = Engine()
     engine.add_catalog("stuck", Stuck())
     engine.add_catalog("good", Good())
-    with pytest.raises(ConnectorError, match="catalog 'stuck': OSError: the lock is held") as caught:
+    with pytest.raises(
+        ConnectorError, match="catalog 'stuck': OSError: the lock is held"
+    ) as caught:
         engine.close()
     assert caught.value.hint
     assert closed == ["good"]
@@ -131,7 +142,9 @@ def test_whatever_cannot_be_closed_does_not_keep_the_rest_open() -> None:
         ("DROP VIEW nix", "GENERIC_USER_ERROR"),
     ],
 )
-def test_what_is_there_already_or_cannot_be_changed_is_told_with_a_next_step(statement: str, code: str) -> None:
+def test_what_is_there_already_or_cannot_be_changed_is_told_with_a_next_step(
+    statement: str, code: str
+) -> None:
     engine = Engine()
     engine.register("t", pa.table({"id": [1], "v": ["a"]}))
     engine.register("u", FRAME)

@@ -38,7 +38,9 @@ def failed(engine: Engine, statement: str, **options: Any) -> RowMergeError:
 
 
 @pytest.mark.parametrize("statement", BREAKING)
-def test_every_form_refuses_a_row_that_breaks_a_constraint_and_names_it(spark: Any, statement: str) -> None:
+def test_every_form_refuses_a_row_that_breaks_a_constraint_and_names_it(
+    spark: Any, statement: str
+) -> None:
     told = set()
     era = "current" if "BY SOURCE" in statement else "documents"
     for form in FORMS:
@@ -47,7 +49,10 @@ def test_every_form_refuses_a_row_that_breaks_a_constraint_and_names_it(spark: A
         assert (error.code, error.message) == ("CONSTRAINT_VIOLATION", WRITTEN)
         at = error.line, error.column, error.length
         assert at == (1, 1, 1) or statement[error.shown.start :].startswith("t ")
-        assert "It happened in a row for t. The first such row has new.id = " in str(error.hint), (form, error.hint)
+        assert "It happened in a row for t. The first such row has new.id = " in str(error.hint), (
+            form,
+            error.hint,
+        )
         told.add((error.line, error.column))
     assert len(told) == 1
 
@@ -65,7 +70,10 @@ def test_rows_for_which_it_is_true_or_unknown_are_stored(spark: Any, form: str) 
 def engine(spark: Any) -> Engine:
     engine = Engine(spark=spark, dialect="extended")
     engine.register(
-        "t", pa.table({"id": [1, 2, 3], "qty": [5, None, 7]}), check_constraints=["qty >= 0", "id < 100"], primary_key=["id"]
+        "t",
+        pa.table({"id": [1, 2, 3], "qty": [5, None, 7]}),
+        check_constraints=["qty >= 0", "id < 100"],
+        primary_key=["id"],
     )
     return engine
 
@@ -79,18 +87,29 @@ def engine(spark: Any) -> Engine:
         ("UPDATE t SET qty = qty - 6", "new.id = 1, new.qty = -1"),
     ],
 )
-def test_insert_and_update_name_the_row_and_leave_the_table(engine: Engine, statement: str, row: str) -> None:
+def test_insert_and_update_name_the_row_and_leave_the_table(
+    engine: Engine, statement: str, row: str
+) -> None:
     error = failed(engine, statement)
     assert error.code == "CONSTRAINT_VIOLATION"
-    assert error.message in {"Check constraint violation: (qty >= 0)", "Check constraint violation: (id < 100)"}
+    assert error.message in {
+        "Check constraint violation: (qty >= 0)",
+        "Check constraint violation: (id < 100)",
+    }
     assert f"It happened in a row for t. The first such row has {row}." in str(error.hint)
 
 
 def test_the_older_flow_asks_the_constraints_of_its_new_rows(engine: Engine) -> None:
     error = failed(engine, "UPDATE t SET qty = qty - 6 WHERE id > 0", flow="updatable")
-    assert (error.code, error.message) == ("CONSTRAINT_VIOLATION", "Check constraint violation: (qty >= 0)")
+    assert (error.code, error.message) == (
+        "CONSTRAINT_VIOLATION",
+        "Check constraint violation: (qty >= 0)",
+    )
     assert "The first such row has new.id = 1, new.qty = -1." in str(error.hint)
-    assert failed(engine, "UPDATE t SET id = id + 98", flow="updatable").message == "Check constraint violation: (id < 100)"
+    assert (
+        failed(engine, "UPDATE t SET id = id + 98", flow="updatable").message
+        == "Check constraint violation: (id < 100)"
+    )
     assert engine.run("UPDATE t SET qty = NULL WHERE id = 1", flow="updatable").count == 1
 
 
@@ -137,10 +156,15 @@ def test_a_constraint_of_create_table_as_may_ask_a_query(spark: Any) -> None:
 def test_an_insert_may_ask_a_query_and_update_and_merge_may_not(spark: Any) -> None:
     engine = Engine(spark=spark)
     engine.register("least", pa.table({"n": [10]}))
-    engine.register("t", pa.table({"id": [11]}), check_constraints="id > (SELECT max(n) FROM least)")
+    engine.register(
+        "t", pa.table({"id": [11]}), check_constraints="id > (SELECT max(n) FROM least)"
+    )
     assert engine.run("INSERT INTO t VALUES 12").count == 1
     assert failed(engine, "INSERT INTO t VALUES 9").code == "CONSTRAINT_VIOLATION"
-    for statement in ("UPDATE t SET id = 20", "MERGE INTO t USING least ON false WHEN NOT MATCHED THEN INSERT VALUES (n)"):
+    for statement in (
+        "UPDATE t SET id = 20",
+        "MERGE INTO t USING least ON false WHEN NOT MATCHED THEN INSERT VALUES (n)",
+    ):
         error = failed(engine, statement)
         assert (error.code, error.message) == (
             "UNSUPPORTED_SUBQUERY",
@@ -150,16 +174,25 @@ def test_an_insert_may_ask_a_query_and_update_and_merge_may_not(spark: Any) -> N
 
 def test_one_that_pages_cannot_be_asked_for_goes_through_sparks_operators(spark: Any) -> None:
     engine = Engine(spark=spark)
-    engine.register("t", pa.table({"id": [1], "s": ["a"]}), check_constraints="soundex(s) <> 'X000'")
+    engine.register(
+        "t", pa.table({"id": [1], "s": ["a"]}), check_constraints="soundex(s) <> 'X000'"
+    )
     plan = engine.run("UPDATE t SET s = 'x'", dry_run=True).trace.plan
-    assert any("executed by Spark's operators" in detail for node in plan for detail in node.details)
-    assert failed(engine, "UPDATE t SET s = 'x'").message == "Check constraint violation: (soundex(s) <> 'X000')"
+    assert any(
+        "executed by Spark's operators" in detail for node in plan for detail in node.details
+    )
+    assert (
+        failed(engine, "UPDATE t SET s = 'x'").message
+        == "Check constraint violation: (soundex(s) <> 'X000')"
+    )
     assert engine.run("UPDATE t SET s = 'b'").count == 1
     error = failed(engine, "UPDATE t SET s = 'b'", flow="updatable")
     assert error.code == "NOT_SUPPORTED"
 
 
-def test_undo_versions_comparisons_and_saved_traces_know_them(engine: Engine, tmp_path: Path) -> None:
+def test_undo_versions_comparisons_and_saved_traces_know_them(
+    engine: Engine, tmp_path: Path
+) -> None:
     engine.run("UPDATE t SET qty = 0 WHERE id = 1")
     engine.undo("t")
     assert engine.table("t").column("qty").to_pylist() == [5, None, 7]
@@ -236,12 +269,19 @@ def test_a_definition_whose_constraints_cannot_be_read_is_refused_and_changes_no
     assert "made" not in engine.names("memory", "default")
 
 
-def test_constraints_are_a_property_of_the_table_that_can_be_set_and_taken_away(engine: Engine) -> None:
-    assert "check_constraints = ARRAY['qty >= 0', 'id < 100']" in str(engine.run("SHOW CREATE TABLE t").explained)
+def test_constraints_are_a_property_of_the_table_that_can_be_set_and_taken_away(
+    engine: Engine,
+) -> None:
+    assert "check_constraints = ARRAY['qty >= 0', 'id < 100']" in str(
+        engine.run("SHOW CREATE TABLE t").explained
+    )
     engine.run("ALTER TABLE t SET PROPERTIES check_constraints = DEFAULT")
     assert engine.run("UPDATE t SET qty = -1").count == 3
     engine.run("ALTER TABLE t SET PROPERTIES check_constraints = ARRAY['qty <> -1']")
-    assert failed(engine, "INSERT INTO t VALUES (9, -1)").message == "Check constraint violation: (qty <> -1)"
+    assert (
+        failed(engine, "INSERT INTO t VALUES (9, -1)").message
+        == "Check constraint violation: (qty <> -1)"
+    )
     engine.run("ALTER TABLE t RENAME TO u")
     with pytest.raises(RowMergeError, match="Check constraint violation"):
         engine.run("INSERT INTO u VALUES (9, -1)")

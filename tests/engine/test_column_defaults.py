@@ -77,7 +77,9 @@ def test_show_create_table_writes_them_so_that_they_can_be_read_again(engine: En
     assert found.column(1).to_pylist() == [None, "'new'", "DECIMAL '-1.5'", "DATE '2024-02-29'"]
 
 
-def test_a_new_column_has_null_in_rows_that_are_there_and_its_default_in_others(engine: Engine) -> None:
+def test_a_new_column_has_null_in_rows_that_are_there_and_its_default_in_others(
+    engine: Engine,
+) -> None:
     engine.run("INSERT INTO items (id) VALUES 1")
     engine.run("ALTER TABLE items ADD COLUMN more boolean DEFAULT true")
     engine.run("INSERT INTO items (id) VALUES 2")
@@ -90,7 +92,11 @@ def test_set_and_drop_default_change_no_rows_and_keep_versions(engine: Engine) -
     engine.run("INSERT INTO items (id) VALUES 2")
     engine.run("ALTER TABLE items ALTER COLUMN n DROP DEFAULT")
     engine.run("INSERT INTO items (id) VALUES 3")
-    assert [row[:3] for row in rows(engine)] == [("1", "new", "-1.50"), ("2", "late", "-1.50"), ("3", "late", "None")]
+    assert [row[:3] for row in rows(engine)] == [
+        ("1", "new", "-1.50"),
+        ("2", "late", "-1.50"),
+        ("3", "late", "None"),
+    ]
     engine.undo("items")
     assert len(rows(engine)) == 2
     with pytest.raises(RowMergeError, match="Column 'n' does not have a default value"):
@@ -110,7 +116,9 @@ def test_returning_gives_them(engine: Engine) -> None:
     assert [str(value) for value in found.to_pylist()[0].values()] == ["new", "-1.50"]
 
 
-def test_a_default_that_breaks_a_check_constraint_is_refused_when_it_is_stored(engine: Engine) -> None:
+def test_a_default_that_breaks_a_check_constraint_is_refused_when_it_is_stored(
+    engine: Engine,
+) -> None:
     engine.run("ALTER TABLE items SET PROPERTIES check_constraints = ARRAY['n > 0']")
     with pytest.raises(RowMergeError, match=r"Check constraint violation: \(n > 0\)"):
         engine.run("INSERT INTO items (id) VALUES 1")

@@ -39,7 +39,10 @@ COLUMNS = "id bigint NOT NULL, name varchar COMMENT 'who', d decimal(12, 2)"
     ("elements", "expected"),
     [
         ("LIKE s", f"{COLUMNS} ) WITH ( paradigm = 'DELETE_ROW_AND_INSERT_ROW' )"),
-        ("LIKE s EXCLUDING PROPERTIES", f"{COLUMNS} ) WITH ( paradigm = 'DELETE_ROW_AND_INSERT_ROW' )"),
+        (
+            "LIKE s EXCLUDING PROPERTIES",
+            f"{COLUMNS} ) WITH ( paradigm = 'DELETE_ROW_AND_INSERT_ROW' )",
+        ),
         (
             "x integer, LIKE Memory.Default.S INCLUDING PROPERTIES, y date",
             f"x integer, {COLUMNS}, y date ) WITH ( bucketed_by = ARRAY['id'], bucket_count = 3, paradigm = 'DELETE_ROW_AND_INSERT_ROW' )",
@@ -57,7 +60,10 @@ def test_what_stands_behind_with_comes_before_what_is_inherited(engine: Engine) 
     assert "bucketed_by = ARRAY['id']" in shown(engine, "t")
     engine.run("CREATE TABLE lite.main.k (id bigint, v varchar) WITH (primary_key = ARRAY['id'])")
     engine.run("CREATE TABLE lite.main.t (LIKE lite.main.k INCLUDING PROPERTIES)")
-    assert shown(engine, "lite.main.t") == "id bigint NOT NULL, v varchar ) WITH ( primary_key = ARRAY['id'] )"
+    assert (
+        shown(engine, "lite.main.t")
+        == "id bigint NOT NULL, v varchar ) WITH ( primary_key = ARRAY['id'] )"
+    )
 
 
 @pytest.mark.parametrize("catalog", ["ice", "hive"])
@@ -102,7 +108,9 @@ def test_a_table_that_is_there_stays_whatever_like_names(engine: Engine) -> None
         ("CREATE TABLE t (LIKE s INCLUDING)", "SYNTAX_ERROR", (1, 33), "mismatched input ')'. Expecting: 'PROPERTIES'"),
     ],
 )  # fmt: skip
-def test_what_like_cannot_give(engine: Engine, sql: str, code: str, place: tuple[int, int], message: str) -> None:
+def test_what_like_cannot_give(
+    engine: Engine, sql: str, code: str, place: tuple[int, int], message: str
+) -> None:
     engine.run("CREATE VIEW v AS SELECT 1 AS one")
     with pytest.raises(RowMergeError) as refused:
         engine.run(sql)
@@ -112,10 +120,21 @@ def test_what_like_cannot_give(engine: Engine, sql: str, code: str, place: tuple
 
 def test_the_folder_of_an_iceberg_table_is_its_own(engine: Engine, tmp_path: Path) -> None:
     engine.run("CREATE TABLE ice.default.p (id bigint, r varchar) WITH (partitioning = ARRAY['r'])")
-    with pytest.raises(RowMergeError, match="ICEBERG_FILESYSTEM_ERROR: Cannot create a table on a non-empty location"):
+    with pytest.raises(
+        RowMergeError,
+        match="ICEBERG_FILESYSTEM_ERROR: Cannot create a table on a non-empty location",
+    ):
         engine.run("CREATE TABLE ice.default.q (LIKE ice.default.p INCLUDING PROPERTIES)")
-    engine.run(f"CREATE TABLE ice.default.q (LIKE ice.default.p INCLUDING PROPERTIES) WITH (location = '{tmp_path / 'own'}')")
+    engine.run(
+        f"CREATE TABLE ice.default.q (LIKE ice.default.p INCLUDING PROPERTIES) WITH (location = '{tmp_path / 'own'}')"
+    )
     assert "partitioning = ARRAY['r']" in shown(engine, "ice.default.q")
     with pytest.raises(RowMergeError) as refused:
-        engine.run(f"CREATE TABLE ice.default.r WITH (location = '{tmp_path / 'own'}') AS SELECT 1 AS id")
-    assert (refused.value.code, refused.value.line, refused.value.column) == ("ICEBERG_FILESYSTEM_ERROR", 1, 34)
+        engine.run(
+            f"CREATE TABLE ice.default.r WITH (location = '{tmp_path / 'own'}') AS SELECT 1 AS id"
+        )
+    assert (refused.value.code, refused.value.line, refused.value.column) == (
+        "ICEBERG_FILESYSTEM_ERROR",
+        1,
+        34,
+    )

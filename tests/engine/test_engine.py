@@ -25,40 +25,98 @@ def engine(spark: Any) -> Engine:
 
 
 BAD = [
-    ("MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN INSERT VALUES (1)", "SYNTAX_ERROR", (1, 55)),
+    (
+        "MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN INSERT VALUES (1)",
+        "SYNTAX_ERROR",
+        (1, 55),
+    ),
     ("MERGE INTO t USING s ON t.id = s.id WHEN NOT MATCHED THEN DELETE", "SYNTAX_ERROR", (1, 59)),
-    ("MERGE INTO nope USING s ON nope.id = s.id WHEN MATCHED THEN DELETE", "TABLE_NOT_FOUND", (1, 1)),
-    ("MERGE INTO t USING nope ON t.id = nope.id WHEN MATCHED THEN DELETE", "TABLE_NOT_FOUND", (1, 20)),
+    (
+        "MERGE INTO nope USING s ON nope.id = s.id WHEN MATCHED THEN DELETE",
+        "TABLE_NOT_FOUND",
+        (1, 1),
+    ),
+    (
+        "MERGE INTO t USING nope ON t.id = nope.id WHEN MATCHED THEN DELETE",
+        "TABLE_NOT_FOUND",
+        (1, 20),
+    ),
     ("MERGE INTO t USING s ON t.idd = s.id WHEN MATCHED THEN DELETE", "COLUMN_NOT_FOUND", (1, 25)),
     ("MERGE INTO t USING s ON id = 2 WHEN MATCHED THEN DELETE", "AMBIGUOUS_NAME", (1, 25)),
     ("MERGE INTO t USING s ON t.id = s.name WHEN MATCHED THEN DELETE", "TYPE_MISMATCH", (1, 30)),
-    ("MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = s.name", "TYPE_MISMATCH", (1, 37)),
-    ("MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = 1, v = 2", "DUPLICATE_COLUMN_NAME", (1, 1)),
-    ("MERGE INTO t USING s ON t.id = s.id WHEN NOT MATCHED THEN INSERT (id, id) VALUES (1, 2)", "DUPLICATE_COLUMN_NAME", (1, 1)),
-    ("MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET w = 1", "COLUMN_NOT_FOUND", (1, 1)),
+    (
+        "MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = s.name",
+        "TYPE_MISMATCH",
+        (1, 37),
+    ),
+    (
+        "MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = 1, v = 2",
+        "DUPLICATE_COLUMN_NAME",
+        (1, 1),
+    ),
+    (
+        "MERGE INTO t USING s ON t.id = s.id WHEN NOT MATCHED THEN INSERT (id, id) VALUES (1, 2)",
+        "DUPLICATE_COLUMN_NAME",
+        (1, 1),
+    ),
+    (
+        "MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET w = 1",
+        "COLUMN_NOT_FOUND",
+        (1, 1),
+    ),
     (
         "MERGE INTO t USING s ON t.id = s.id WHEN NOT MATCHED THEN INSERT (name, v) VALUES ('x', 1)",
         "CONSTRAINT_VIOLATION",
         (1, 37),
     ),
-    ("MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET id = NULL", "CONSTRAINT_VIOLATION", (1, 71)),
+    (
+        "MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET id = NULL",
+        "CONSTRAINT_VIOLATION",
+        (1, 71),
+    ),
     (
         "MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = CAST(s.name AS BIGINT)",
         "INVALID_CAST_ARGUMENT",
         (1, 70),
     ),
-    ("MERGE INTO t USING s ON t.id = s.id AND random() < 2 WHEN MATCHED THEN DELETE", "NOT_SUPPORTED", (1, 25)),
-    ("MERGE INTO t USING s ON " + "(" * 3000 + "true" + ")" * 3000 + " WHEN MATCHED THEN DELETE", "SYNTAX_ERROR", None),
-    ("MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = 10 / s.n", "DIVISION_BY_ZERO", (1, 70)),
-    ("MERGE INTO t USING s ON t.id = s.id\nWHEN MATCHED AND 1 / s.n > 0 THEN DELETE", "DIVISION_BY_ZERO", (2, 18)),
-    ("MERGE INTO t USING s ON t.id = 1 / s.n WHEN MATCHED THEN DELETE", "DIVISION_BY_ZERO", (1, 25)),
-    ("MERGE INTO t USING s ON t.id < s.id WHEN MATCHED THEN DELETE", "MERGE_TARGET_ROW_MULTIPLE_MATCHES", (1, 37)),
+    (
+        "MERGE INTO t USING s ON t.id = s.id AND random() < 2 WHEN MATCHED THEN DELETE",
+        "NOT_SUPPORTED",
+        (1, 25),
+    ),
+    (
+        "MERGE INTO t USING s ON " + "(" * 3000 + "true" + ")" * 3000 + " WHEN MATCHED THEN DELETE",
+        "SYNTAX_ERROR",
+        None,
+    ),
+    (
+        "MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = 10 / s.n",
+        "DIVISION_BY_ZERO",
+        (1, 70),
+    ),
+    (
+        "MERGE INTO t USING s ON t.id = s.id\nWHEN MATCHED AND 1 / s.n > 0 THEN DELETE",
+        "DIVISION_BY_ZERO",
+        (2, 18),
+    ),
+    (
+        "MERGE INTO t USING s ON t.id = 1 / s.n WHEN MATCHED THEN DELETE",
+        "DIVISION_BY_ZERO",
+        (1, 25),
+    ),
+    (
+        "MERGE INTO t USING s ON t.id < s.id WHEN MATCHED THEN DELETE",
+        "MERGE_TARGET_ROW_MULTIPLE_MATCHES",
+        (1, 37),
+    ),
     ("MERGE INTO memory.nope.t USING s ON true WHEN MATCHED THEN DELETE", None, None),
     ("MERGE INTO lake.x.t USING s ON true WHEN MATCHED THEN DELETE", "TABLE_NOT_FOUND", None),
 ]
 
 
-@pytest.mark.parametrize(("sql", "code", "place"), BAD, ids=[f"{code}-{i}" for i, (_, code, _) in enumerate(BAD)])
+@pytest.mark.parametrize(
+    ("sql", "code", "place"), BAD, ids=[f"{code}-{i}" for i, (_, code, _) in enumerate(BAD)]
+)
 def test_bad_input_gets_a_code_a_place_and_a_sentence_and_changes_nothing(
     engine: Engine, sql: str, code: str | None, place: tuple[int, int] | None
 ) -> None:
@@ -79,7 +137,9 @@ def test_bad_input_gets_a_code_a_place_and_a_sentence_and_changes_nothing(
 
 def test_the_wrong_number_of_values_is_said_with_both_numbers(engine: Engine) -> None:
     with pytest.raises(RowMergeError, match=r"\b3\b.*\b1\b|\b1\b.*\b3\b"):
-        engine.run("MERGE INTO t USING s ON t.id = s.id WHEN NOT MATCHED THEN INSERT (id, name, v) VALUES (1)")
+        engine.run(
+            "MERGE INTO t USING s ON t.id = s.id WHEN NOT MATCHED THEN INSERT (id, name, v) VALUES (1)"
+        )
 
 
 def test_a_connector_without_merge_says_so(engine: Engine) -> None:
@@ -111,9 +171,17 @@ def test_a_dataframe_can_be_a_source_but_not_a_target(engine: Engine) -> None:
         namespace={"frame": frame},
     )
     assert result.counts == {"INSERT": 1, "UPDATE": 1, "DELETE": 0, "none": 0}
-    assert {row["id"]: row["v"] for row in engine.table("t").to_pylist()} == {1: 100, 2: 20, 3: 30, 7: None}
+    assert {row["id"]: row["v"] for row in engine.table("t").to_pylist()} == {
+        1: 100,
+        2: 20,
+        3: 30,
+        7: None,
+    }
     with pytest.raises(RowMergeError, match="Register it as a table first"):
-        engine.run("MERGE INTO frame USING s ON frame.id = s.id WHEN MATCHED THEN DELETE", namespace={"frame": frame})
+        engine.run(
+            "MERGE INTO frame USING s ON frame.id = s.id WHEN MATCHED THEN DELETE",
+            namespace={"frame": frame},
+        )
 
 
 def test_a_spark_dataframe_can_be_a_source(engine: Engine, spark: Any) -> None:
@@ -128,13 +196,19 @@ def test_a_table_wins_over_a_dataframe_of_its_name_with_a_notice(engine: Engine)
     result = engine.run("SELECT count(*) AS n FROM t", namespace={"t": pd.DataFrame({"id": []})})
     assert result.to_pandas()["n"].tolist() == [3]
     assert "DataFrame of that name is not read" in result.trace.notices[0].message
-    assert str(result).endswith("\n\nNotice: 't' is the table memory.default.t; the DataFrame of that name is not read")
+    assert str(result).endswith(
+        "\n\nNotice: 't' is the table memory.default.t; the DataFrame of that name is not read"
+    )
 
 
 @pytest.mark.parametrize(
     ("statement", "options", "told"),
     [
-        ("DROP TABLE t", {"near": True}, "The option 'near' does nothing for DROP TABLE: it is about MERGE"),
+        (
+            "DROP TABLE t",
+            {"near": True},
+            "The option 'near' does nothing for DROP TABLE: it is about MERGE",
+        ),
         (
             "SELECT * FROM t",
             {"check": True},
@@ -195,7 +269,9 @@ SUBQUERIES = [
 
 @pytest.mark.parametrize(("condition", "fires"), SUBQUERIES)
 def test_subqueries_in_conditions(engine: Engine, condition: str, fires: int) -> None:
-    result = engine.run(f"MERGE INTO t USING s ON t.id = s.id WHEN MATCHED AND {condition} THEN DELETE")
+    result = engine.run(
+        f"MERGE INTO t USING s ON t.id = s.id WHEN MATCHED AND {condition} THEN DELETE"
+    )
     assert result.counts["DELETE"] == fires
 
 
@@ -218,7 +294,9 @@ def test_an_error_in_a_clause_that_no_row_reaches_is_not_evaluated(engine: Engin
 
 
 def test_an_empty_source_changes_nothing_and_still_finishes(engine: Engine) -> None:
-    result = engine.run("MERGE INTO t USING (SELECT * FROM s WHERE false) q ON t.id = q.id WHEN MATCHED THEN DELETE")
+    result = engine.run(
+        "MERGE INTO t USING (SELECT * FROM s WHERE false) q ON t.id = q.id WHEN MATCHED THEN DELETE"
+    )
     assert result.count == 0
     assert [c.method for c in result.trace.calls][-2:] == ["finish_merge", "commit"]
     assert not any(call.method == "create_merge_sink" for call in result.trace.calls)
@@ -227,7 +305,9 @@ def test_an_empty_source_changes_nothing_and_still_finishes(engine: Engine) -> N
 
 def test_an_empty_target_takes_all_rows(engine: Engine) -> None:
     engine.run("CREATE TABLE fresh AS SELECT * FROM t WITH NO DATA")
-    result = engine.run("MERGE INTO fresh f USING t ON f.id = t.id WHEN NOT MATCHED THEN INSERT VALUES (t.id, t.name, t.v)")
+    result = engine.run(
+        "MERGE INTO fresh f USING t ON f.id = t.id WHEN NOT MATCHED THEN INSERT VALUES (t.id, t.name, t.v)"
+    )
     assert result.count == 3
     assert engine.table("fresh").equals(TARGET)
 
@@ -265,9 +345,7 @@ def test_insert_checks_not_null_and_keeps_the_table(engine: Engine) -> None:
 def test_duplicates_standard_lets_idle_rows_pass_and_refuses_two_clauses(engine: Engine) -> None:
     twice = pa.table({"id": [1, 1], "k": [0, 1]})
     idle = "MERGE INTO t USING w ON t.id = w.id WHEN MATCHED AND w.k > 5 THEN DELETE"
-    crossing = (
-        "MERGE INTO t USING w ON t.id = w.id WHEN MATCHED AND w.k = 0 THEN UPDATE SET v = 1 WHEN MATCHED THEN UPDATE SET v = 2"
-    )
+    crossing = "MERGE INTO t USING w ON t.id = w.id WHEN MATCHED AND w.k = 0 THEN UPDATE SET v = 1 WHEN MATCHED THEN UPDATE SET v = 2"
     assert engine.run(idle, duplicates="standard", namespace={"w": twice}).count == 0
     for sql, rule in ((idle, "trino"), (crossing, "standard")):
         with pytest.raises(RowMergeError) as caught:
@@ -304,14 +382,23 @@ def test_unknown_options_name_the_nearest(engine: Engine) -> None:
 
 def test_odd_column_names_are_carried(engine: Engine) -> None:
     odd = pa.table(
-        {"operation": [1], "present": [1], "row_id": [1], "case_number": [5], "we`ird \"na'me": ["x"], "$position": [3]}
+        {
+            "operation": [1],
+            "present": [1],
+            "row_id": [1],
+            "case_number": [5],
+            "we`ird \"na'me": ["x"],
+            "$position": [3],
+        }
     )
     engine.register("odd", odd, partitioned_by=["operation"])
     result = engine.run(
         'MERGE INTO odd o USING odd p ON o.operation = p.operation AND o.row_id = p.row_id WHEN MATCHED THEN UPDATE SET "we`ird ""na\'me" = \'y\', case_number = p.case_number + 1'
     )
     assert result.count == 1
-    assert engine.table("odd").to_pylist() == [{**odd.to_pylist()[0], "we`ird \"na'me": "y", "case_number": 6}]
+    assert engine.table("odd").to_pylist() == [
+        {**odd.to_pylist()[0], "we`ird \"na'me": "y", "case_number": 6}
+    ]
 
 
 def test_the_users_session_gets_its_settings_back(spark: Any) -> None:
@@ -336,7 +423,9 @@ def test_large_statements_name_duplicates_by_a_query_of_their_own(spark: Any) ->
     ids = [*range(20_000), 77]
     engine.register("news", pa.table({"id": ids, "v": list(range(20_001))}))
     with pytest.raises(RowMergeError) as caught:
-        engine.run("MERGE INTO big b USING news n ON b.id = n.id WHEN MATCHED THEN UPDATE SET v = n.v")
+        engine.run(
+            "MERGE INTO big b USING news n ON b.id = n.id WHEN MATCHED THEN UPDATE SET v = n.v"
+        )
     (group,) = caught.value.groups  # type: ignore[attr-defined]
     assert group.target == {"id": 77, "v": 0}
     assert sorted(matched.values["v"] for matched in group.sources)  # noqa: PD011 - no DataFrame == [77, 20_000]

@@ -7,14 +7,27 @@ from typing import Any
 
 import pytest
 
-from rowmerge_nb import Engine, HiveAcidConnector, IcebergConnector, PostgresConnector, RowMergeError, SqliteConnector
+from rowmerge_nb import (
+    Engine,
+    HiveAcidConnector,
+    IcebergConnector,
+    PostgresConnector,
+    RowMergeError,
+    SqliteConnector,
+)
 from rowmerge_nb.connectors.memory.connector import MemoryConnector
 from rowmerge_nb.engine.catalog.explicit import ExplicitTransaction
 
 pytestmark = pytest.mark.spark
 
 STORES = ["memory", "lake", "hive", "pg"]
-SCHEMAS = {"memory": "memory.default", "lake": "lake.default", "hive": "hive.default", "lite": "lite.main", "pg": "pg.public"}
+SCHEMAS = {
+    "memory": "memory.default",
+    "lake": "lake.default",
+    "hive": "hive.default",
+    "lite": "lite.main",
+    "pg": "pg.public",
+}
 
 
 @pytest.fixture
@@ -46,7 +59,9 @@ def table(engine: Engine, store: str) -> str:
     name = f"{SCHEMAS[store]}.watched"
     with_key = " WITH (primary_key = ARRAY['id'])" if store in {"lite", "pg"} else ""
     engine.run(f"DROP TABLE IF EXISTS {name}")
-    engine.run(f"CREATE TABLE {name}{with_key} AS SELECT * FROM (VALUES (1, VARCHAR 'a'), (2, 'b')) AS v (id, n)")
+    engine.run(
+        f"CREATE TABLE {name}{with_key} AS SELECT * FROM (VALUES (1, VARCHAR 'a'), (2, 'b')) AS v (id, n)"
+    )
     return name
 
 
@@ -74,7 +89,10 @@ def test_reads_see_one_version_until_the_transaction_ends(
             other.run(f"UPDATE {table} SET n = n || '!' WHERE id = 1")
             other.run(f"INSERT INTO {table} VALUES (3, 'c')")
             return
-        begun, engine._runner.session.transactions.current = engine._runner.session.transactions.current, None
+        begun, engine._runner.session.transactions.current = (
+            engine._runner.session.transactions.current,
+            None,
+        )
         engine.run(f"UPDATE {table} SET n = n || '!' WHERE id = 1")
         engine.run(f"INSERT INTO {table} VALUES (3, 'c')")
         engine._runner.session.transactions.current = begun
@@ -85,7 +103,9 @@ def test_reads_see_one_version_until_the_transaction_ends(
     change()
     assert rows(engine, f"SELECT * FROM {table} ORDER BY id") == before
     assert rows(engine, f"SELECT count(*) FROM {table}") == [(2,)]
-    assert rows(engine, f"SELECT t.n FROM {table} t JOIN (VALUES 1) AS v (id) ON t.id = v.id") == [("a",)]
+    assert rows(engine, f"SELECT t.n FROM {table} t JOIN (VALUES 1) AS v (id) ON t.id = v.id") == [
+        ("a",)
+    ]
     assert "The transaction is ended" in str(engine.run("COMMIT"))
     assert rows(engine, f"SELECT * FROM {table} ORDER BY id") == after
 
@@ -112,14 +132,22 @@ def test_sqlite_keeps_no_version_and_says_so(
 
 
 @pytest.mark.parametrize("store", [*STORES, "lite"])
-def test_a_write_gets_the_error_of_its_connector_and_ends_the_transaction(engine: Engine, table: str, store: str) -> None:
+def test_a_write_gets_the_error_of_its_connector_and_ends_the_transaction(
+    engine: Engine, table: str, store: str
+) -> None:
     before = rows(engine, f"SELECT * FROM {table} ORDER BY id")
-    autocommit = ("AUTOCOMMIT_WRITE_CONFLICT", f"Catalog only supports writes using autocommit: {store}")
+    autocommit = (
+        "AUTOCOMMIT_WRITE_CONFLICT",
+        f"Catalog only supports writes using autocommit: {store}",
+    )
     hive = "{} into Hive transactional tables is not supported in explicit transactions (use autocommit mode)"
     merging = ("NOT_SUPPORTED", hive.format("Merging")) if store == "hive" else autocommit
     inserting = ("NOT_SUPPORTED", hive.format("Inserting")) if store == "hive" else autocommit
     for sql, told in (
-        (f"MERGE INTO {table} t USING (VALUES 1) AS s (id) ON t.id = s.id WHEN MATCHED THEN DELETE", merging),
+        (
+            f"MERGE INTO {table} t USING (VALUES 1) AS s (id) ON t.id = s.id WHEN MATCHED THEN DELETE",
+            merging,
+        ),
         (f"UPDATE {table} SET n = 'x'", merging),
         (f"DELETE FROM {table}", merging),
         (f"INSERT INTO {table} VALUES (3, 'c')", inserting),
@@ -144,7 +172,9 @@ def test_a_write_gets_the_error_of_its_connector_and_ends_the_transaction(engine
 
 
 @pytest.mark.parametrize("store", ["memory"])
-def test_what_a_transaction_does_not_have_is_refused_by_name(engine: Engine, table: str, store: str) -> None:
+def test_what_a_transaction_does_not_have_is_refused_by_name(
+    engine: Engine, table: str, store: str
+) -> None:
     for sql in ("COMMIT", "ROLLBACK"):
         error = refused(engine, sql)
         assert (error.code, error.message) == ("NOT_IN_TRANSACTION", "No transaction in progress")
@@ -153,9 +183,15 @@ def test_what_a_transaction_does_not_have_is_refused_by_name(engine: Engine, tab
     assert (error.code, error.message) == ("NOT_SUPPORTED", "Nested transactions not supported")
     assert rows(engine, f"SELECT count(*) FROM {table}") == [(2,)]
     error = refused(engine, f"DELETE FROM {table}")
-    assert (error.code, error.message) == ("READ_ONLY_VIOLATION", "Cannot execute write in a read-only transaction")
+    assert (error.code, error.message) == (
+        "READ_ONLY_VIOLATION",
+        "Cannot execute write in a read-only transaction",
+    )
     error = refused(engine, "COMMIT")
-    assert (error.code, error.message) == ("TRANSACTION_ALREADY_ABORTED", "Current transaction has already been aborted")
+    assert (error.code, error.message) == (
+        "TRANSACTION_ALREADY_ABORTED",
+        "Current transaction has already been aborted",
+    )
     assert refused(engine, "ROLLBACK").code == "NOT_IN_TRANSACTION"
     engine.run(f"DELETE FROM {table} WHERE id = 1")
     assert "not begun" in str(engine.run("START TRANSACTION", dry_run=True))
@@ -167,7 +203,10 @@ def test_what_a_transaction_does_not_have_is_refused_by_name(engine: Engine, tab
     )
     engine.run("ROLLBACK")
     engine.run("START TRANSACTION")
-    assert "A fault is put into" in refused(engine, f"SELECT * FROM {table}", fault="begin_transaction").message
+    assert (
+        "A fault is put into"
+        in refused(engine, f"SELECT * FROM {table}", fault="begin_transaction").message
+    )
     engine.run("ROLLBACK")
     engine.run("START TRANSACTION ISOLATION LEVEL SERIALIZABLE")
     error = refused(engine, f"SELECT * FROM {table}")
@@ -193,10 +232,19 @@ def test_what_a_transaction_does_not_have_is_refused_by_name(engine: Engine, tab
     [
         ("START", "mismatched input '<EOF>'. Expecting: 'TRANSACTION'"),
         ("START TRANSACTION READ", "mismatched input '<EOF>'. Expecting: 'ONLY', 'WRITE'"),
-        ("START TRANSACTION READ ONLY,", "mismatched input '<EOF>'. Expecting: 'ISOLATION', 'READ'"),
+        (
+            "START TRANSACTION READ ONLY,",
+            "mismatched input '<EOF>'. Expecting: 'ISOLATION', 'READ'",
+        ),
         ("START TRANSACTION ISOLATION", "mismatched input '<EOF>'. Expecting: 'LEVEL'"),
-        ("START TRANSACTION ISOLATION LEVEL", "mismatched input '<EOF>'. Expecting: 'READ', 'REPEATABLE', 'SERIALIZABLE'"),
-        ("START TRANSACTION ISOLATION LEVEL REPEATABLE", "mismatched input '<EOF>'. Expecting: 'READ'"),
+        (
+            "START TRANSACTION ISOLATION LEVEL",
+            "mismatched input '<EOF>'. Expecting: 'READ', 'REPEATABLE', 'SERIALIZABLE'",
+        ),
+        (
+            "START TRANSACTION ISOLATION LEVEL REPEATABLE",
+            "mismatched input '<EOF>'. Expecting: 'READ'",
+        ),
         ("START TRANSACTION READ ONLY, READ WRITE", "Multiple transaction read modes specified"),
         (
             "START TRANSACTION ISOLATION LEVEL SERIALIZABLE, ISOLATION LEVEL READ COMMITTED",
@@ -212,14 +260,22 @@ def test_wrong_words_are_told_at_their_place(spark: Any, sql: str, message: str)
     assert error.line == 1
 
 
-def test_a_script_reads_in_one_transaction_and_a_closed_engine_ends_it(spark: Any, tmp_path: Path) -> None:
+def test_a_script_reads_in_one_transaction_and_a_closed_engine_ends_it(
+    spark: Any, tmp_path: Path
+) -> None:
     engine = Engine(spark=spark)
     lake = IcebergConnector(warehouse=tmp_path)
     engine.add_catalog("lake", lake)
     results = engine.run_script(
         "CREATE TABLE lake.default.t AS SELECT 1 AS a; START TRANSACTION; SELECT * FROM lake.default.t; COMMIT; DROP TABLE lake.default.t"
     )
-    assert [result.trace.kind for result in results] == ["CREATE TABLE AS", "START TRANSACTION", "SELECT", "COMMIT", "DROP TABLE"]
+    assert [result.trace.kind for result in results] == [
+        "CREATE TABLE AS",
+        "START TRANSACTION",
+        "SELECT",
+        "COMMIT",
+        "DROP TABLE",
+    ]
     engine.run("START TRANSACTION")
     engine.run("SELECT 1")
     engine.close()

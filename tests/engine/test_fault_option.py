@@ -99,7 +99,10 @@ class Store:
 
 
 def test_calls_that_are_not_watched_are_not_counted(tmp_path):
-    store, watch = Store(), Watch(str(tmp_path / "calls"), Fault("commit", call=1, twice=True, text="commit:twice"))
+    store, watch = (
+        Store(),
+        Watch(str(tmp_path / "calls"), Fault("commit", call=1, twice=True, text="commit:twice")),
+    )
     with unwatched():
         assert watch.call("commit", store.commit) == 1
     assert noted() == ""

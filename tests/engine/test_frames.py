@@ -18,7 +18,9 @@ EMPTY = pa.table(
         "id": [1, 2, 3],
         "n": pa.nulls(3),
         "l": pa.array([[], [None], None], pa.list_(pa.null())),
-        "s": pa.array([{"a": None, "b": 1}, None, None], pa.struct([("a", pa.null()), ("b", pa.int64())])),
+        "s": pa.array(
+            [{"a": None, "b": 1}, None, None], pa.struct([("a", pa.null()), ("b", pa.int64())])
+        ),
         "m": pa.array([[("k", None)], [], None], pa.map_(pa.string(), pa.null())),
     }
 )
@@ -76,9 +78,17 @@ def test_columns_without_a_value_are_inserted_and_compared_as_null(engine: Engin
     assert table is not None
     assert table.column("b").to_pylist() == ["x"] * 3
     assert table.column("d").to_pylist() == [0, 1, None]
-    assert engine.run("SELECT count(*) AS n FROM u a JOIN u b ON a.n = b.n", namespace=frames).table.to_pylist() == [{"n": 0}]
+    assert engine.run(
+        "SELECT count(*) AS n FROM u a JOIN u b ON a.n = b.n", namespace=frames
+    ).table.to_pylist() == [{"n": 0}]
     types = engine.run("DESCRIBE u", namespace=frames).table.column("Type").to_pylist()
-    assert types == ["bigint", "unknown", "array(unknown)", "row(a unknown, b bigint)", "map(varchar, unknown)"]
+    assert types == [
+        "bigint",
+        "unknown",
+        "array(unknown)",
+        "row(a unknown, b bigint)",
+        "map(varchar, unknown)",
+    ]
 
 
 def test_what_is_a_number_is_not_compared_with_an_array_of_nothing(engine: Engine) -> None:
@@ -89,7 +99,9 @@ def test_what_is_a_number_is_not_compared_with_an_array_of_nothing(engine: Engin
 
 @pytest.mark.parametrize("column", ["n", "l", "s", "m"])
 def test_no_table_is_created_of_a_column_without_a_type(engine: Engine, column: str) -> None:
-    with pytest.raises(RowMergeError, match=f"line 1:1: Column type is unknown: {column}") as caught:
+    with pytest.raises(
+        RowMergeError, match=f"line 1:1: Column type is unknown: {column}"
+    ) as caught:
         engine.run(f"CREATE TABLE c AS SELECT id, {column} FROM u", namespace={"u": EMPTY})
     assert caught.value.code == "COLUMN_TYPE_UNKNOWN"
 
@@ -117,11 +129,20 @@ MIXED = pd.DataFrame(
 
 def test_a_refused_column_fails_only_statements_that_name_it(engine: Engine) -> None:
     frames = {"f": MIXED}
-    table = engine.run("SELECT id, key FROM f WHERE key <> UUID '00000000-0000-0000-0000-000000000001'", namespace=frames).table
+    table = engine.run(
+        "SELECT id, key FROM f WHERE key <> UUID '00000000-0000-0000-0000-000000000001'",
+        namespace=frames,
+    ).table
     assert table is not None
     assert table.to_pylist() == [{"id": 2, "key": str(uuid.UUID(int=2))}]
-    assert engine.run("SELECT count(*) AS n FROM f", namespace=frames).table.to_pylist() == [{"n": 2}]
-    result = engine.run("MERGE INTO t USING f ON t.id = f.id WHEN MATCHED THEN UPDATE SET n = 7", namespace=frames, trace="full")
+    assert engine.run("SELECT count(*) AS n FROM f", namespace=frames).table.to_pylist() == [
+        {"n": 2}
+    ]
+    result = engine.run(
+        "MERGE INTO t USING f ON t.id = f.id WHEN MATCHED THEN UPDATE SET n = 7",
+        namespace=frames,
+        trace="full",
+    )
     assert result.count == 1
     assert "bad" not in str(result)
 
@@ -143,15 +164,27 @@ def test_a_refused_column_fails_only_statements_that_name_it(engine: Engine) -> 
         ("MERGE INTO t USING (SELECT * FROM f) f ON t.id = f.id WHEN MATCHED THEN DELETE", 28),
     ],
 )
-def test_a_column_that_is_refused_is_refused_where_it_is_named(engine: Engine, statement: str, column: int) -> None:
-    with pytest.raises(RowMergeError, match="Row 1 of column 'bad' of DataFrame 'f' has 'x'") as caught:
+def test_a_column_that_is_refused_is_refused_where_it_is_named(
+    engine: Engine, statement: str, column: int
+) -> None:
+    with pytest.raises(
+        RowMergeError, match="Row 1 of column 'bad' of DataFrame 'f' has 'x'"
+    ) as caught:
         engine.run(statement, namespace={"f": MIXED})
-    assert (caught.value.code, caught.value.line, caught.value.column) == ("NOT_SUPPORTED", 1, column)
+    assert (caught.value.code, caught.value.line, caught.value.column) == (
+        "NOT_SUPPORTED",
+        1,
+        column,
+    )
 
 
-def test_a_frame_is_named_letter_by_letter_where_another_differs_in_case_alone(engine: Engine) -> None:
+def test_a_frame_is_named_letter_by_letter_where_another_differs_in_case_alone(
+    engine: Engine,
+) -> None:
     frames = {"My_DF": pd.DataFrame({"a": [1]}), "my_DF": pd.DataFrame({"a": [2]})}
-    table = engine.run("SELECT x.a, y.a AS b FROM My_DF x CROSS JOIN my_DF y", namespace=frames).table
+    table = engine.run(
+        "SELECT x.a, y.a AS b FROM My_DF x CROSS JOIN my_DF y", namespace=frames
+    ).table
     assert table is not None
     assert table.to_pylist() == [{"a": 1, "b": 2}]
     with pytest.raises(RowMergeError, match="'My_DF' and 'my_DF'") as caught:
@@ -159,7 +192,9 @@ def test_a_frame_is_named_letter_by_letter_where_another_differs_in_case_alone(e
     assert (caught.value.code, caught.value.line, caught.value.column) == ("AMBIGUOUS_NAME", 1, 15)
 
 
-def test_columns_of_spark_frames_that_sql_does_not_have_are_refused_where_they_are_named(engine: Engine, spark: Any) -> None:
+def test_columns_of_spark_frames_that_sql_does_not_have_are_refused_where_they_are_named(
+    engine: Engine, spark: Any
+) -> None:
     frame = spark.sql(
         "SELECT 1 AS id, INTERVAL '1' DAY AS i, parse_json('1') AS v, NULL AS n, CAST('a' AS CHAR(3)) AS c, "
         "TIMESTAMP_NTZ '2024-01-01 00:00:00' AS t, array() AS l, TIMESTAMP '2024-01-01 00:00:00Z' AS z"
@@ -175,7 +210,9 @@ def test_columns_of_spark_frames_that_sql_does_not_have_are_refused_where_they_a
         "2024-01-01 00:00:00+00:00",
     ]
     for column in ("i", "v"):
-        with pytest.raises(RowMergeError, match=f"Column '{column}' of DataFrame 'f' has no SQL type"):
+        with pytest.raises(
+            RowMergeError, match=f"Column '{column}' of DataFrame 'f' has no SQL type"
+        ):
             engine.run(f"SELECT {column} FROM f", namespace={"f": frame})
 
 
@@ -183,6 +220,7 @@ def test_a_uuid_of_a_frame_stays_one_in_a_trial_with_another_cell(engine: Engine
     engine.run("CREATE TABLE ids (id bigint, key uuid)")
     frame = pd.DataFrame({"id": [1], "key": [uuid.UUID(int=1)]})
     result = engine.run(
-        "MERGE INTO ids USING f ON ids.id = f.id WHEN NOT MATCHED THEN INSERT VALUES (f.id, f.key)", namespace={"f": frame}
+        "MERGE INTO ids USING f ON ids.id = f.id WHEN NOT MATCHED THEN INSERT VALUES (f.id, f.key)",
+        namespace={"f": frame},
     )
     assert result.what_if(source={0: {"id": 5}}).trace.count == 1

@@ -26,23 +26,36 @@ def test_a_plain_text_is_taken_and_compared(name: str) -> None:
 def test_an_unknown_word_is_refused_with_those_that_there_are(name: str) -> None:
     with pytest.raises(RowMergeError) as caught:
         Options().changed(**{name: "none"})
-    assert (caught.value.code, caught.value.message) == ("INVALID_ARGUMENTS", f"{name} = 'none' is not possible")
+    assert (caught.value.code, caught.value.message) == (
+        "INVALID_ARGUMENTS",
+        f"{name} = 'none' is not possible",
+    )
     assert caught.value.hint == f"There are: {', '.join(WORDS[name])}."
 
 
 def test_every_option_has_a_meaning_and_a_check() -> None:
-    unchecked = [o.keyword for o in STATEMENT_OPTIONS.values() if not (o.meaning and (o.choices or o.wanted or o.convert))]
+    unchecked = [
+        o.keyword
+        for o in STATEMENT_OPTIONS.values()
+        if not (o.meaning and (o.choices or o.wanted or o.convert))
+    ]
     assert unchecked == []
 
 
 @pytest.mark.parametrize(
     ("name", "hint"),
-    [("dry-run", "Did you mean 'dry_run'?"), ("chooser", f"There are: {', '.join(STATEMENT_OPTIONS)}.")],
+    [
+        ("dry-run", "Did you mean 'dry_run'?"),
+        ("chooser", f"There are: {', '.join(STATEMENT_OPTIONS)}."),
+    ],
 )
 def test_an_unknown_name_is_refused_with_the_nearest_one_or_all(name: str, hint: str) -> None:
     with pytest.raises(RowMergeError) as caught:
         Options().changed(**{name: None})
-    assert (caught.value.code, caught.value.message) == ("INVALID_ARGUMENTS", f"There is no option '{name}'")
+    assert (caught.value.code, caught.value.message) == (
+        "INVALID_ARGUMENTS",
+        f"There is no option '{name}'",
+    )
     assert caught.value.hint == hint
 
 
@@ -54,7 +67,9 @@ def test_an_error_of_progress_is_told_once_and_no_further_step_is() -> None:
         raise ValueError("no place to draw")
 
     options = Options().changed(progress=progress)
-    with pytest.warns(RuntimeWarning, match=r"at step 'parse'.*ValueError: no place to draw") as warned:
+    with pytest.warns(
+        RuntimeWarning, match=r"at step 'parse'.*ValueError: no place to draw"
+    ) as warned:
         options.step("parse")
     # Options that are made from these know it as well.
     options.changed(trace="off").step("commit")
@@ -72,10 +87,29 @@ def test_an_error_of_progress_ends_nothing_where_warnings_are_errors() -> None:
     ("name", "value"),
     [
         *(("why", ""), ("why", " "), ("why", True), ("why", "id = '\ud800'")),
-        *(("dry_run", ""), ("dry_run", 0), ("dry_run", "False"), ("rehearse", "no"), ("rehearse", 1)),
+        *(
+            ("dry_run", ""),
+            ("dry_run", 0),
+            ("dry_run", "False"),
+            ("rehearse", "no"),
+            ("rehearse", 1),
+        ),
         *(("progress", 5), ("namespace", 5), ("rules_off", [[]]), ("rules_off", 5)),
-        *(("record", ""), ("record", "\ud800"), ("record", 5), ("record_bytes", 0), ("record_every", True)),
-        *(("verify", "oracle"), ("near", -1), ("near", "many"), ("check", 1), ("parameters", "a"), ("fault", 5)),
+        *(
+            ("record", ""),
+            ("record", "\ud800"),
+            ("record", 5),
+            ("record_bytes", 0),
+            ("record_every", True),
+        ),
+        *(
+            ("verify", "oracle"),
+            ("near", -1),
+            ("near", "many"),
+            ("check", 1),
+            ("parameters", "a"),
+            ("fault", 5),
+        ),
     ],
 )
 def test_values_of_a_wrong_type_are_refused(name: str, value: Any) -> None:

@@ -21,6 +21,10 @@ def test_it_fits_in_sixty_lines() -> None:
 
 @pytest.mark.spark
 def test_classes_defined_in_main_reach_the_tasks() -> None:
-    run = subprocess.run([sys.executable, str(CELL)], capture_output=True, text=True, check=False, timeout=120)
+    run = subprocess.run(
+        [sys.executable, str(CELL)], capture_output=True, text=True, check=False, timeout=120
+    )
     assert run.returncode == 0, run.stderr
-    assert run.stdout.strip().endswith("{'INSERT': 1, 'UPDATE': 1, 'DELETE': 1, 'none': 0} {1: 9.5, 3: 8.0, 4: 1.5}")
+    assert run.stdout.strip().endswith(
+        "{'INSERT': 1, 'UPDATE': 1, 'DELETE': 1, 'none': 0} {1: 9.5, 3: 8.0, 4: 1.5}"
+    )

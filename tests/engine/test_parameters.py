@@ -53,7 +53,9 @@ def refused(engine: Engine, sql: str, **options: Any) -> RowMergeError:
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_a_value_of_python_has_a_type_of_sql(engine: Engine, value: Any, type_name: str, seen: Any) -> None:
+def test_a_value_of_python_has_a_type_of_sql(
+    engine: Engine, value: Any, type_name: str, seen: Any
+) -> None:
     found = engine.run("SELECT ? AS a, typeof(?) AS b", parameters=[value, value]).table.to_pylist()  # type: ignore[union-attr]
     assert (found[0]["a"], found[0]["b"].replace(", ", ",")) == (seen, type_name)
 
@@ -65,9 +67,15 @@ def test_the_statement_that_runs_is_told_and_tried_with_its_values(engine: Engin
     assert result.count == 1
     assert result.trace.statement == "UPDATE t SET n = 'it''s' WHERE id - (-1) = 2"
     assert result.what_if().count == 1
-    assert engine.run("SELECT n FROM t ORDER BY id LIMIT ?", parameters=[1]).table.to_pylist() == [{"n": "it's"}]  # type: ignore[union-attr]
+    assert engine.run("SELECT n FROM t ORDER BY id LIMIT ?", parameters=[1]).table.to_pylist() == [
+        {"n": "it's"}
+    ]  # type: ignore[union-attr]
     error = refused(engine, "SELECT ?, x FROM t", parameters=["long enough"])
-    assert (error.code, error.column, error.statement) == ("COLUMN_NOT_FOUND", 23, "SELECT 'long enough', x FROM t")
+    assert (error.code, error.column, error.statement) == (
+        "COLUMN_NOT_FOUND",
+        23,
+        "SELECT 'long enough', x FROM t",
+    )
 
 
 @pytest.mark.parametrize(
@@ -76,7 +84,11 @@ def test_the_statement_that_runs_is_told_and_tried_with_its_values(engine: Engin
         ("SELECT ?", None, "Incorrect number of parameters: expected 1 but found 0"),
         ("SELECT ?, '?', \"?\" -- ?", [], "Incorrect number of parameters: expected 1 but found 0"),
         ("SELECT 1", [1], "Incorrect number of parameters: expected 0 but found 1"),
-        ("SELECT ?", [object], "The parameter <class 'object'> has no type of SQL: A value of type type has no type of SQL"),
+        (
+            "SELECT ?",
+            [object],
+            "The parameter <class 'object'> has no type of SQL: A value of type type has no type of SQL",
+        ),
         ("SELECT ?", [Decimal("NaN")], "The parameter Decimal('NaN') has no type of SQL"),
         (
             "SELECT ?",
@@ -106,7 +118,9 @@ def test_a_prepared_statement_runs_with_the_values_of_using(engine: Engine) -> N
     result = engine.run("EXECUTE put USING 1 + 2, 'c' || 'd'")
     assert result.counts["INSERT"] == 1
     assert "(VALUES ((1 + 2), ('c' || 'd')))" in result.trace.statement
-    assert engine.run("EXECUTE IMMEDIATE 'SELECT n FROM t WHERE id = ?' USING 3").table.to_pylist() == [{"n": "cd"}]  # type: ignore[union-attr]
+    assert engine.run(
+        "EXECUTE IMMEDIATE 'SELECT n FROM t WHERE id = ?' USING 3"
+    ).table.to_pylist() == [{"n": "cd"}]  # type: ignore[union-attr]
     wrong = refused(engine, "EXECUTE put USING 3")
     assert (wrong.code, wrong.statement) == ("INVALID_PARAMETER_USAGE", "EXECUTE put USING 3")
     failed = refused(engine, "EXECUTE put USING x, 'y'")
@@ -118,7 +132,11 @@ def test_a_prepared_statement_runs_with_the_values_of_using(engine: Engine) -> N
     assert "Statement put forgotten." in str(engine.run("DEALLOCATE PREPARE put"))
     for sql, column in (("EXECUTE put USING 1", 9), ("DEALLOCATE PREPARE put", 20)):
         error = refused(engine, sql)
-        assert (error.code, error.message, error.column) == ("NOT_FOUND", "Prepared statement not found: put", column)
+        assert (error.code, error.message, error.column) == (
+            "NOT_FOUND",
+            "Prepared statement not found: put",
+            column,
+        )
 
 
 @pytest.mark.spark
@@ -126,20 +144,44 @@ def test_a_prepared_statement_runs_with_the_values_of_using(engine: Engine) -> N
     ("sql", "place", "message"),
     [
         ("EXECUTE IMMEDIATE 'SELECT ? + x' USING 1", (1, 31), "Column 'x' cannot be resolved"),
-        ("EXECUTE IMMEDIATE 'SELECT ?, nosuch' USING 12345", (1, 30), "Column 'nosuch' cannot be resolved"),
-        ("EXECUTE IMMEDIATE 'SELECT ''x'' || ?, nosuch' USING 'a''b'", (1, 37), "Column 'nosuch' cannot be resolved"),
+        (
+            "EXECUTE IMMEDIATE 'SELECT ?, nosuch' USING 12345",
+            (1, 30),
+            "Column 'nosuch' cannot be resolved",
+        ),
+        (
+            "EXECUTE IMMEDIATE 'SELECT ''x'' || ?, nosuch' USING 'a''b'",
+            (1, 37),
+            "Column 'nosuch' cannot be resolved",
+        ),
         ("EXECUTE IMMEDIATE\n'SELECT 1,\n x +\n nosuch'", (3, 2), "Column 'x' cannot be resolved"),
         ("EXECUTE IMMEDIATE\n  'SELECT 1, nosuch'", (2, 14), "Column 'nosuch' cannot be resolved"),
         ("-- first\n EXECUTE IMMEDIATE 'SELECT x'", (2, 28), "Column 'x' cannot be resolved"),
-        ("EXECUTE IMMEDIATE 'SELECT ? + ?' USING 1, 'a'", (1, 29), "Cannot apply operator: integer + varchar(1)"),
-        ("EXECUTE IMMEDIATE 'SELECT ? + ?' USING 1, x", (1, 43), "Constant expression cannot contain column references"),
-        ("EXECUTE IMMEDIATE 'SELECT ?' USING 1 + nosuch(1)", (1, 40), "Function 'nosuch' not registered"),
+        (
+            "EXECUTE IMMEDIATE 'SELECT ? + ?' USING 1, 'a'",
+            (1, 29),
+            "Cannot apply operator: integer + varchar(1)",
+        ),
+        (
+            "EXECUTE IMMEDIATE 'SELECT ? + ?' USING 1, x",
+            (1, 43),
+            "Constant expression cannot contain column references",
+        ),
+        (
+            "EXECUTE IMMEDIATE 'SELECT ?' USING 1 + nosuch(1)",
+            (1, 40),
+            "Function 'nosuch' not registered",
+        ),
         (
             "EXECUTE IMMEDIATE 'SELECT CASE WHEN ? THEN 1 END' USING 5",
             (1, 37),
             "CASE WHEN clause must evaluate to a boolean (actual: integer)",
         ),
-        ("EXECUTE IMMEDIATE 'SELECT ? + ?' USING 1", (1, 20), "Incorrect number of parameters: expected 2 but found 1"),
+        (
+            "EXECUTE IMMEDIATE 'SELECT ? + ?' USING 1",
+            (1, 20),
+            "Incorrect number of parameters: expected 2 but found 1",
+        ),
         (
             "EXECUTE IMMEDIATE 'SELECT FROM ?' USING 1",
             (1, 27),
@@ -163,9 +205,17 @@ def test_what_is_shown_of_such_an_error_is_the_statement_with_its_values(engine:
     ("sql", "code", "message"),
     [
         ("EXECUTE IMMEDIATE 'EXECUTE p'", "NOT_SUPPORTED", "Unsupported statement type: Execute"),
-        ("EXECUTE IMMEDIATE 'EXECUTE IMMEDIATE ''SELECT 1'''", "NOT_SUPPORTED", "Unsupported statement type: ExecuteImmediate"),
+        (
+            "EXECUTE IMMEDIATE 'EXECUTE IMMEDIATE ''SELECT 1'''",
+            "NOT_SUPPORTED",
+            "Unsupported statement type: ExecuteImmediate",
+        ),
         ("EXECUTE IMMEDIATE ''", "SYNTAX_ERROR", "mismatched input '<EOF>'. Expecting: 'ALTER'"),
-        ("PREPARE p FROM EXECUTE q", "NOT_SUPPORTED", "Invalid statement type for prepared statement: Execute"),
+        (
+            "PREPARE p FROM EXECUTE q",
+            "NOT_SUPPORTED",
+            "Invalid statement type for prepared statement: Execute",
+        ),
         ("PREPARE p FROM SELEC 1", "SYNTAX_ERROR", "mismatched input 'SELEC'"),
         ("PREPARE p", "SYNTAX_ERROR", "mismatched input '<EOF>'. Expecting: 'FROM'"),
         ("EXECUTE", "SYNTAX_ERROR", "mismatched input '<EOF>'"),
@@ -193,16 +243,28 @@ PEOPLE = "CREATE TABLE people (id integer, n varchar(5), c decimal(5,2), r row(x
     ("prepared", "kinds"),
     [
         ("SELECT 1", ""),
-        ("SELECT id, ? AS q FROM people WHERE c > ? AND n = ?", "unknown; decimal(5,2); varchar(5)"),
+        (
+            "SELECT id, ? AS q FROM people WHERE c > ? AND n = ?",
+            "unknown; decimal(5,2); varchar(5)",
+        ),
         (
             "SELECT abs(?), ? + 1.5, 1 - ?, CAST(? AS date), id IN (?, ?), coalesce(?, id) FROM people",
             "tinyint; decimal(1,0); integer; unknown; integer; integer; integer",
         ),
-        ("SELECT CASE WHEN ? THEN ? END FROM people ORDER BY id LIMIT ?", "boolean; unknown; bigint"),
+        (
+            "SELECT CASE WHEN ? THEN ? END FROM people ORDER BY id LIMIT ?",
+            "boolean; unknown; bigint",
+        ),
         ("SELECT id FROM people OFFSET ? FETCH FIRST ? ROWS ONLY", "bigint; bigint"),
         ("INSERT INTO people (id, n) VALUES (?, ?)", "unknown; unknown"),
-        ("UPDATE people SET n = ?, id = ? + 1, c = ? WHERE id = ?", "varchar(5); integer; decimal(5,2); integer"),
-        ("DELETE FROM people WHERE r.x = ? OR ts > ? OR n LIKE ? OR ? IS NULL", "integer; timestamp(6); varchar; unknown"),
+        (
+            "UPDATE people SET n = ?, id = ? + 1, c = ? WHERE id = ?",
+            "varchar(5); integer; decimal(5,2); integer",
+        ),
+        (
+            "DELETE FROM people WHERE r.x = ? OR ts > ? OR n LIKE ? OR ? IS NULL",
+            "integer; timestamp(6); varchar; unknown",
+        ),
         (
             "MERGE INTO people t USING (VALUES (?, 2)) s (k, v) ON id = v AND c > ? WHEN MATCHED THEN UPDATE SET n = ? WHEN NOT MATCHED THEN INSERT (c) VALUES (?)",
             "unknown; decimal(5,2); varchar(5); decimal(5,2)",
@@ -210,11 +272,15 @@ PEOPLE = "CREATE TABLE people (id integer, n varchar(5), c decimal(5,2), r row(x
         ("DROP TABLE nosuch", ""),
     ],
 )
-def test_describe_input_gives_the_types_of_parameters(engine: Engine, prepared: str, kinds: str) -> None:
+def test_describe_input_gives_the_types_of_parameters(
+    engine: Engine, prepared: str, kinds: str
+) -> None:
     engine.run_script(f"{PEOPLE}; PREPARE p FROM {prepared}")
     table = engine.run("DESCRIBE INPUT p").table
     assert table is not None
-    assert table.to_pylist() == [{"Position": n, "Type": kind} for n, kind in enumerate(filter(None, kinds.split("; ")))]
+    assert table.to_pylist() == [
+        {"Position": n, "Type": kind} for n, kind in enumerate(filter(None, kinds.split("; ")))
+    ]
 
 
 @pytest.mark.spark
@@ -223,13 +289,27 @@ def test_describe_input_gives_the_types_of_parameters(engine: Engine, prepared: 
     [
         (
             "SELECT id, n AS other, ?, id + 1 AS i FROM people",
-            ["id people integer 4", "other people varchar(5) 0 aliased", "_col2 - unknown 1", "i - integer 4 aliased"],
+            [
+                "id people integer 4",
+                "other people varchar(5) 0 aliased",
+                "_col2 - unknown 1",
+                "i - integer 4 aliased",
+            ],
         ),
         ("SELECT r.x, t.c FROM people t", ["x - integer 4", "c people decimal(5,2) 8"]),
-        ("SELECT * FROM (SELECT id AS x, ts FROM people) s", ["x people integer 4", "ts people timestamp(6) 8"]),
+        (
+            "SELECT * FROM (SELECT id AS x, ts FROM people) s",
+            ["x people integer 4", "ts people timestamp(6) 8"],
+        ),
         ("SELECT u FROM (SELECT id FROM people) s (u)", ["u people integer 4"]),
-        ("WITH w AS (SELECT id FROM people) SELECT * FROM w UNION ALL SELECT 1", ["id people integer 4"]),
-        ("SELECT * FROM (SELECT id FROM people) JOIN (SELECT id FROM people) USING (id)", ["id - integer 4"]),
+        (
+            "WITH w AS (SELECT id FROM people) SELECT * FROM w UNION ALL SELECT 1",
+            ["id people integer 4"],
+        ),
+        (
+            "SELECT * FROM (SELECT id FROM people) JOIN (SELECT id FROM people) USING (id)",
+            ["id - integer 4"],
+        ),
         ("SELECT n FROM seen", ["n seen varchar(5) 0"]),
         (
             "VALUES (DECIMAL '12345678901234567890', TIMESTAMP '2024-01-01 00:00:00.1 UTC')",
@@ -243,14 +323,24 @@ def test_describe_input_gives_the_types_of_parameters(engine: Engine, prepared: 
         ("CREATE TABLE other (a integer)", []),
     ],
 )
-def test_describe_output_gives_the_columns_of_what_was_prepared(engine: Engine, prepared: str, columns: list[str]) -> None:
-    engine.run_script(f"{PEOPLE}; CREATE VIEW seen AS SELECT n FROM people; PREPARE p FROM {prepared}")
+def test_describe_output_gives_the_columns_of_what_was_prepared(
+    engine: Engine, prepared: str, columns: list[str]
+) -> None:
+    engine.run_script(
+        f"{PEOPLE}; CREATE VIEW seen AS SELECT n FROM people; PREPARE p FROM {prepared}"
+    )
     table = engine.run("DESCRIBE OUTPUT p").table
     assert table is not None
     for row, column in zip(table.to_pylist(), columns, strict=True):
         name, origin, *kind, size = column.removesuffix(" aliased").split(" ")
         place = ("", "", "") if origin == "-" else ("memory", "default", origin)
-        told = (name.replace("_P", " P").replace("_T", " T"), *place, " ".join(kind), int(size), column.endswith(" aliased"))
+        told = (
+            name.replace("_P", " P").replace("_T", " T"),
+            *place,
+            " ".join(kind),
+            int(size),
+            column.endswith(" aliased"),
+        )
         assert tuple(row.values()) == told
 
 
@@ -258,9 +348,17 @@ def test_describe_output_gives_the_columns_of_what_was_prepared(engine: Engine, 
 def test_what_is_wrong_with_something_prepared_is_told_with_its_place_there(engine: Engine) -> None:
     engine.run("PREPARE p FROM SELECT x FROM nosuch")
     error = refused(engine, "DESCRIBE OUTPUT p")
-    assert (error.code, error.line, error.column, error.statement) == ("TABLE_NOT_FOUND", 1, 15, "SELECT x FROM nosuch")
+    assert (error.code, error.line, error.column, error.statement) == (
+        "TABLE_NOT_FOUND",
+        1,
+        15,
+        "SELECT x FROM nosuch",
+    )
     assert refused(engine, "DESCRIBE INPUT q").code == "NOT_FOUND"
-    assert refused(engine, "EXPLAIN DESCRIBE INPUT p").message == "EXPLAIN of DESCRIBE is not supported by this engine"
+    assert (
+        refused(engine, "EXPLAIN DESCRIBE INPUT p").message
+        == "EXPLAIN of DESCRIBE is not supported by this engine"
+    )
 
 
 @pytest.mark.parametrize(
@@ -269,7 +367,12 @@ def test_what_is_wrong_with_something_prepared_is_told_with_its_place_there(engi
         ("LIMIT ?", "'x'", "TYPE_MISMATCH", "Cannot cast type varchar(1) to bigint"),
         ("LIMIT ?", "1.5", "TYPE_MISMATCH", "Cannot cast type decimal(2,1) to bigint"),
         ("OFFSET ?", "true", "TYPE_MISMATCH", "Cannot cast type boolean to bigint"),
-        ("LIMIT ?", "NULL", "INVALID_ARGUMENTS", "Parameter value provided for LIMIT is NULL: null"),
+        (
+            "LIMIT ?",
+            "NULL",
+            "INVALID_ARGUMENTS",
+            "Parameter value provided for LIMIT is NULL: null",
+        ),
         (
             "OFFSET ? ROWS",
             "-1",
@@ -283,13 +386,30 @@ def test_what_is_wrong_with_something_prepared_is_told_with_its_place_there(engi
             "FETCH FIRST row count must be positive (actual value: -2)",
         ),
         ("LIMIT ?", "'a' || 'b'", "TYPE_MISMATCH", "Cannot cast type varchar to bigint"),
-        ("LIMIT ?", "(SELECT 1)", "EXPRESSION_NOT_CONSTANT", "Constant expression cannot contain a subquery"),
-        ("LIMIT ?", "nullif(1, 1)", "INVALID_ARGUMENTS", "Parameter value provided for LIMIT is NULL: NULLIF(1, 1)"),
-        ("OFFSET ?", "1 - 3", "NUMERIC_VALUE_OUT_OF_RANGE", "OFFSET row count must be greater or equal to 0 (actual value: -2)"),
+        (
+            "LIMIT ?",
+            "(SELECT 1)",
+            "EXPRESSION_NOT_CONSTANT",
+            "Constant expression cannot contain a subquery",
+        ),
+        (
+            "LIMIT ?",
+            "nullif(1, 1)",
+            "INVALID_ARGUMENTS",
+            "Parameter value provided for LIMIT is NULL: NULLIF(1, 1)",
+        ),
+        (
+            "OFFSET ?",
+            "1 - 3",
+            "NUMERIC_VALUE_OUT_OF_RANGE",
+            "OFFSET row count must be greater or equal to 0 (actual value: -2)",
+        ),
     ],
 )
 @pytest.mark.spark
-def test_a_value_that_is_no_number_of_rows_is_told(clause: str, value: str, code: str, message: str) -> None:
+def test_a_value_that_is_no_number_of_rows_is_told(
+    clause: str, value: str, code: str, message: str
+) -> None:
     engine = Engine()
     engine.run(f"PREPARE p FROM SELECT 1 ORDER BY 1 {clause}")
     error = refused(engine, f"EXECUTE p USING {value}")
@@ -302,7 +422,12 @@ def test_a_value_that_is_no_number_of_rows_is_told(clause: str, value: str, code
 def test_a_number_of_rows_is_computed() -> None:
     engine = Engine()
     engine.run("PREPARE p FROM SELECT x FROM (VALUES 1, 2, 3) t(x) ORDER BY x OFFSET ? LIMIT ?")
-    for values in ("1, 1 + 1", "(1), length('ab')", "abs(-1), CAST(2 AS bigint)", "bigint '1', smallint '2'"):
+    for values in (
+        "1, 1 + 1",
+        "(1), length('ab')",
+        "abs(-1), CAST(2 AS bigint)",
+        "bigint '1', smallint '2'",
+    ):
         assert engine.run(f"EXECUTE p USING {values}").table.to_pylist() == [{"x": 2}, {"x": 3}]  # type: ignore[union-attr]
 
 
@@ -311,7 +436,9 @@ def test_a_number_of_rows_is_computed() -> None:
     [("0", (1, 29)), ("1 - 1", (1, 29)), ("NULL", (1, 41)), ("'a'", (1, 60))],
 )
 @pytest.mark.spark
-def test_a_wrong_number_of_rows_is_told_in_the_statement_that_stands_there(value: str, place: tuple[int, int]) -> None:
+def test_a_wrong_number_of_rows_is_told_in_the_statement_that_stands_there(
+    value: str, place: tuple[int, int]
+) -> None:
     error = refused(Engine(), f"EXECUTE IMMEDIATE 'SELECT 1 FETCH FIRST ? ROWS ONLY' USING {value}")
     assert (error.line, error.column) == place
 

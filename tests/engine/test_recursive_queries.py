@@ -14,7 +14,9 @@ STAFF = "(VALUES (1, NULL, VARCHAR 'a'), (2, 1, 'b'), (3, 1, 'c'), (4, 2, 'd'), 
 CHAIN = """WITH RECURSIVE chain (id, depth, path) AS (
     SELECT id, 0, CAST(name AS varchar) FROM staff WHERE boss IS NULL
     UNION ALL SELECT s.id, c.depth + 1, c.path || s.name FROM staff s JOIN chain c ON s.boss = c.id)"""
-COUNTED = "WITH RECURSIVE t (n) AS (VALUES 1 UNION ALL SELECT n + 1 FROM t WHERE n < {}) SELECT {} FROM t"
+COUNTED = (
+    "WITH RECURSIVE t (n) AS (VALUES 1 UNION ALL SELECT n + 1 FROM t WHERE n < {}) SELECT {} FROM t"
+)
 
 
 @pytest.fixture
@@ -61,7 +63,12 @@ def test_a_hierarchy_is_followed_named_twice_and_merged(engine: Engine) -> None:
         WHEN MATCHED AND s.depth > 2 THEN DELETE WHEN MATCHED THEN UPDATE SET name = name || CAST(s.depth AS varchar)"""
     )
     assert result.trace.count == 5
-    assert rows(engine, "SELECT id, name FROM staff ORDER BY id") == [(1, "a0"), (2, "b1"), (3, "c1"), (4, "d2")]
+    assert rows(engine, "SELECT id, name FROM staff ORDER BY id") == [
+        (1, "a0"),
+        (2, "b1"),
+        (3, "c1"),
+        (4, "d2"),
+    ]
 
 
 def test_union_without_all_takes_rows_once_in_the_end(engine: Engine) -> None:
@@ -73,14 +80,26 @@ def test_a_query_that_does_not_name_itself_is_one_like_others(engine: Engine) ->
     sql = "WITH RECURSIVE a (n) AS (VALUES 1, 2), b (m) AS (SELECT n FROM a UNION ALL SELECT n + 1 FROM a) SELECT count(*) FROM b"
     assert rows(engine, sql) == [(4,)]
     # Of the two queries of one name the inner one is meant.
-    assert rows(engine, "WITH RECURSIVE t (n) AS (WITH t AS (SELECT 7 x) SELECT x FROM t) SELECT * FROM t") == [(7,)]
+    assert rows(
+        engine, "WITH RECURSIVE t (n) AS (WITH t AS (SELECT 7 x) SELECT x FROM t) SELECT * FROM t"
+    ) == [(7,)]
 
 
 @pytest.mark.parametrize(
     ("query", "code", "message", "at"),
     [
-        ("t AS (SELECT 1)", "MISSING_COLUMN_ALIASES", "missing column aliases in recursive WITH query", "t AS"),
-        ("t (n) AS (SELECT n FROM t)", "INVALID_RECURSIVE_REFERENCE", "recursive reference not allowed in this context", "t)"),
+        (
+            "t AS (SELECT 1)",
+            "MISSING_COLUMN_ALIASES",
+            "missing column aliases in recursive WITH query",
+            "t AS",
+        ),
+        (
+            "t (n) AS (SELECT n FROM t)",
+            "INVALID_RECURSIVE_REFERENCE",
+            "recursive reference not allowed in this context",
+            "t)",
+        ),
         (
             "t (n) AS (SELECT n FROM t UNION ALL SELECT 1)",
             "INVALID_RECURSIVE_REFERENCE",

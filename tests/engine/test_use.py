@@ -42,10 +42,17 @@ def test_a_dry_run_changes_nothing(engine: Engine) -> None:
         ("USE nowhere", "NOT_FOUND", "Schema does not exist: memory.nowhere", 5),
         ("USE lake.sale", "NOT_FOUND", "Schema does not exist: lake.sale", 10),
         ("USE nowhere.sales", "CATALOG_NOT_FOUND", "Catalog 'nowhere' not found", 5),
-        ("EXPLAIN USE lake.sales", "NOT_SUPPORTED", "EXPLAIN of USE is not supported by this engine", 9),
+        (
+            "EXPLAIN USE lake.sales",
+            "NOT_SUPPORTED",
+            "EXPLAIN of USE is not supported by this engine",
+            9,
+        ),
     ],
 )
-def test_what_is_not_there_is_told_and_nothing_is_changed(engine: Engine, sql: str, code: str, message: str, column: int) -> None:
+def test_what_is_not_there_is_told_and_nothing_is_changed(
+    engine: Engine, sql: str, code: str, message: str, column: int
+) -> None:
     with pytest.raises(RowMergeError) as caught:
         engine.run(sql)
     error = caught.value

@@ -39,7 +39,11 @@ def run(engine: Engine, statement: str, **options: Any) -> Trace:
 
 
 @pytest.mark.trial
-@pytest.mark.parametrize("statements", [range(14), pytest.param(range(14, 200), marks=pytest.mark.long)], ids=["some", "many"])
+@pytest.mark.parametrize(
+    "statements",
+    [range(14), pytest.param(range(14, 200), marks=pytest.mark.long)],
+    ids=["some", "many"],
+)
 def test_random_statements_run_as_it_was_derived(engine: Engine, statements: range) -> None:
     summary = compare(engine, statements, 476, most=2)
     assert summary.differences == [], summary.differences[0]
@@ -68,7 +72,11 @@ def test_all_options_that_make_a_difference_are_derived(
     assert variants.why == ""
     assert list(variants.choices) == (choices or ["paradigm", "era", "duplicates"])
     for trace in variants.traces.values():
-        options = {"paradigm": trace.paradigm, "era": trace.era, "duplicates": str(trace.duplicates)}
+        options = {
+            "paradigm": trace.paradigm,
+            "era": trace.era,
+            "duplicates": str(trace.duplicates),
+        }
         ran = run(engine, statement, **options)
         assert trace.pages is not None
         assert ran.pages is not None
@@ -77,15 +85,25 @@ def test_all_options_that_make_a_difference_are_derived(
             ran.pages.after,
             ran.pages.writers,
         )
-        assert (trace.count, [w.rows for w in trace.writers]) == (ran.count, [w.rows for w in ran.writers])
-        assert (trace.calls, [writer.fragments for writer in trace.writers]) == ((), [0] * len(trace.writers))
+        assert (trace.count, [w.rows for w in trace.writers]) == (
+            ran.count,
+            [w.rows for w in ran.writers],
+        )
+        assert (trace.calls, [writer.fragments for writer in trace.writers]) == (
+            (),
+            [0] * len(trace.writers),
+        )
 
 
-def test_a_function_of_the_connector_is_known_by_the_places_that_the_run_has_shown(engine: Engine) -> None:
+def test_a_function_of_the_connector_is_known_by_the_places_that_the_run_has_shown(
+    engine: Engine,
+) -> None:
     trace = run(engine, MERGE.format(t="cut"), paradigm="CHANGE_ONLY_UPDATED_COLUMNS")
     split = variants_of(trace).traces["DELETE_ROW_AND_INSERT_ROW", "documents", "trino"]
     assert split.pages is not None
-    told = dict(zip(split.pages.after.column("place").to_pylist(), split.pages.writers, strict=True))
+    told = dict(
+        zip(split.pages.after.column("place").to_pylist(), split.pages.writers, strict=True)
+    )
     # Nothing went to the old place of the updated row while it stayed one row.
     assert told["a"] == -1
     assert min(told["b"], told["c"]) >= 0
@@ -93,7 +111,9 @@ def test_a_function_of_the_connector_is_known_by_the_places_that_the_run_has_sho
 
 def test_another_rule_ends_a_statement_with_the_error_of_a_run(engine: Engine) -> None:
     twice = MERGE.format(t="plain").replace("(2, 6, 'a')", "(1, 6, 'a')")
-    refused = variants_of(run(engine, twice)).traces["DELETE_ROW_AND_INSERT_ROW", "documents", "standard"]
+    refused = variants_of(run(engine, twice)).traces[
+        "DELETE_ROW_AND_INSERT_ROW", "documents", "standard"
+    ]
     with pytest.raises(RowMergeError) as failed:
         run(engine, twice, duplicates="standard")
     assert refused.error is not None
@@ -113,7 +133,9 @@ def test_a_saved_trace_has_all_of_it(engine: Engine, tmp_path: Path) -> None:
     trace = run(engine, MERGE.format(t="placed"))
     save_trace(trace, tmp_path / "trace.json")
     again = variants_of(load_trace(tmp_path / "trace.json"))
-    assert [one.pages for one in again.traces.values()] == [one.pages for one in variants_of(trace).traces.values()]
+    assert [one.pages for one in again.traces.values()] == [
+        one.pages for one in variants_of(trace).traces.values()
+    ]
 
 
 def test_what_cannot_be_derived_says_why(engine: Engine) -> None:
@@ -127,7 +149,9 @@ def test_what_cannot_be_derived_says_why(engine: Engine) -> None:
         (replace(trace, pages=replace(pages, tasks=())), "has not all rows"),
         (replace(trace, count=7), "is not what the run has recorded"),
         (
-            replace(trace, pages=replace(pages, writers=(1 - pages.writers[0], *pages.writers[1:]))),
+            replace(
+                trace, pages=replace(pages, writers=(1 - pages.writers[0], *pages.writers[1:]))
+            ),
             "is not what the run has recorded",
         ),
         (replace(trace, state=StatementState.FAILED), "It failed"),
@@ -160,7 +184,9 @@ def test_without_the_old_rows_the_era_stays(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize("paradigm", ["DELETE_ROW_AND_INSERT_ROW", "CHANGE_ONLY_UPDATED_COLUMNS"])
-def test_a_report_lays_the_rows_of_the_other_paradigm_beside_those_of_the_run(engine: Engine, paradigm: str) -> None:
+def test_a_report_lays_the_rows_of_the_other_paradigm_beside_those_of_the_run(
+    engine: Engine, paradigm: str
+) -> None:
     trace = run(engine, MERGE.format(t="placed"), paradigm=paradigm)
     other = under_other_paradigm(trace)
     assert other is not None

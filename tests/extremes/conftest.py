@@ -9,7 +9,13 @@ from typing import Any
 
 import pytest
 
-from rowmerge_nb import Engine, HiveAcidConnector, IcebergConnector, PostgresConnector, SqliteConnector
+from rowmerge_nb import (
+    Engine,
+    HiveAcidConnector,
+    IcebergConnector,
+    PostgresConnector,
+    SqliteConnector,
+)
 from tests.extremes.support import quoted
 
 STORES = ("memory", "hive", "sqlite", "postgresql", "iceberg")
@@ -36,7 +42,11 @@ class Store:
 
     def create(self, table: str, columns: str, key: str | None) -> None:
         """Make a table anew; a database's gets a primary key where it needs one to change rows."""
-        keyed = f" WITH (primary_key = ARRAY['{key}'])" if key and self.kind in {"sqlite", "postgresql"} else ""
+        keyed = (
+            f" WITH (primary_key = ARRAY['{key}'])"
+            if key and self.kind in {"sqlite", "postgresql"}
+            else ""
+        )
         self.engine.run(f"DROP TABLE IF EXISTS {quoted(table)}")
         self.engine.run(f"CREATE TABLE {quoted(table)} ({columns}){keyed}")
 

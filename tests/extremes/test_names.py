@@ -56,7 +56,23 @@ INJECTING = [
     "$$; DROP TABLE victim; $$",
     "\\",
 ]
-QUOTES = ["'", "''", '"', '""', "\\u0041", "\\'", "\\`", "\\n", "<b>x</b>", "&amp;", "a/b", "..", "a=b", "a%2Fb", "[[X]]"]
+QUOTES = [
+    "'",
+    "''",
+    '"',
+    '""',
+    "\\u0041",
+    "\\'",
+    "\\`",
+    "\\n",
+    "<b>x</b>",
+    "&amp;",
+    "a/b",
+    "..",
+    "a=b",
+    "a%2Fb",
+    "[[X]]",
+]
 WORDS = [
     "select",
     "from",
@@ -84,9 +100,46 @@ HIDDEN = [
     "kind",
 ]
 INTERNAL = [
-    *("merge_row", "row_id", "present", "source_present", "returning", "is_distinct", "unique_id", "case_number", "operation"),
-    *("insert_from_update", "hash", "$row_id", "$position", "$q0", "$witness", "$source_row", "$key0", "$bucket", "$record"),
-    *("c0", "c1", "f0", "idx_0", "k0", "a", "o", "n", "s", "t", "id", "field0", "expr", "writer", "payload"),
+    *(
+        "merge_row",
+        "row_id",
+        "present",
+        "source_present",
+        "returning",
+        "is_distinct",
+        "unique_id",
+        "case_number",
+        "operation",
+    ),
+    *(
+        "insert_from_update",
+        "hash",
+        "$row_id",
+        "$position",
+        "$q0",
+        "$witness",
+        "$source_row",
+        "$key0",
+        "$bucket",
+        "$record",
+    ),
+    *(
+        "c0",
+        "c1",
+        "f0",
+        "idx_0",
+        "k0",
+        "a",
+        "o",
+        "n",
+        "s",
+        "t",
+        "id",
+        "field0",
+        "expr",
+        "writer",
+        "payload",
+    ),
 ]
 INVISIBLE = [
     " ",
@@ -105,7 +158,17 @@ INVISIBLE = [
     "\x7f",
 ]
 LETTERS = ["é", "e\u0301", "ß", "ss", "ı", "i", "ſ", "🦆", "größe", "名", "नाम"]
-NAMES = [*SUBSTITUTED, *READ_AS_SQL, *INJECTING, *QUOTES, *WORDS, *HIDDEN, *INTERNAL, *INVISIBLE, *LETTERS]
+NAMES = [
+    *SUBSTITUTED,
+    *READ_AS_SQL,
+    *INJECTING,
+    *QUOTES,
+    *WORDS,
+    *HIDDEN,
+    *INTERNAL,
+    *INVISIBLE,
+    *LETTERS,
+]
 LONG = "x" * 300
 
 
@@ -117,14 +180,21 @@ def names_for(store: Store) -> list[str]:
 def test_every_name_means_its_own_column_in_every_statement(store: Store) -> None:
     names = names_for(store)
     listed = ", ".join(map(quoted, names))
-    store.create("t", f"idx bigint NOT NULL, {', '.join(f'{quoted(name)} varchar' for name in names)}", "idx")
-    values = (f"({row}, {', '.join(literal(f'{row}-{place}') for place in range(len(names)))})" for row in range(3))
+    store.create(
+        "t", f"idx bigint NOT NULL, {', '.join(f'{quoted(name)} varchar' for name in names)}", "idx"
+    )
+    values = (
+        f"({row}, {', '.join(literal(f'{row}-{place}') for place in range(len(names)))})"
+        for row in range(3)
+    )
     store.engine.run(f'INSERT INTO t ("idx", {listed}) VALUES {", ".join(values)}')
     rows = [[row, *(f"{row}-{place}" for place in range(len(names)))] for row in range(3)]
     assert store.rows("t", ["idx", *names]) == tuples(rows)
     following = names[1:] + names[:1]
     for flow in store.flows:
-        moved = ", ".join(f"{quoted(to)} = {quoted(of)} || 'u'" for to, of in zip(names, following, strict=True))
+        moved = ", ".join(
+            f"{quoted(to)} = {quoted(of)} || 'u'" for to, of in zip(names, following, strict=True)
+        )
         some = " AND ".join(f"{quoted(name)} <> 'none'" for name in names[::7])
         within = f"{quoted(names[0])} IN (SELECT {quoted(names[0])} FROM t WHERE idx = 1)"
         store.engine.run(f"UPDATE t SET {moved} WHERE {within} AND {some}", flow=flow)
@@ -136,29 +206,42 @@ def test_every_name_means_its_own_column_in_every_statement(store: Store) -> Non
         "WHEN MATCHED THEN DELETE "
         f"WHEN NOT MATCHED THEN INSERT (idx, {listed}) VALUES (s.idx, {', '.join(f's.{quoted(name)}' for name in names)})"
     )
-    rows = [rows[0], [1, *(own + other for own, other in zip(rows[1][1:], rows[0][1:], strict=True))], [3, *rows[2][1:]]]
+    rows = [
+        rows[0],
+        [1, *(own + other for own, other in zip(rows[1][1:], rows[0][1:], strict=True))],
+        [3, *rows[2][1:]],
+    ]
     assert store.rows("t", ["idx", *names]) == tuples(rows)
     assert "<b>x</b>" not in merged._repr_mimebundle_()["text/html"]
     for flow, row in zip(store.flows, (rows[1], rows[2]), strict=False):
-        all_of_them = " AND ".join(f"{quoted(name)} = {literal(value)}" for name, value in zip(names, row[1:], strict=True))
+        all_of_them = " AND ".join(
+            f"{quoted(name)} = {literal(value)}" for name, value in zip(names, row[1:], strict=True)
+        )
         store.engine.run(f"DELETE FROM t WHERE {all_of_them}", flow=flow)
         rows.remove(row)
         assert store.rows("t", ["idx", *names]) == tuples(rows)
 
 
 def test_every_name_can_be_a_tables(store: Store) -> None:
-    names = [*names_for(store)[:: 24 if store.kind == "postgresql" else 16], "${env:HOME}", *INJECTING]
+    names = [
+        *names_for(store)[:: 24 if store.kind == "postgresql" else 16],
+        "${env:HOME}",
+        *INJECTING,
+    ]
     store.create("victim", "a bigint", None)
     wanted = list(dict.fromkeys(names))
     for some in (wanted[start : start + 10] for start in range(0, len(wanted), 10)):
         for name in some:
             store.create(name, f"{quoted(name)} varchar", None)
         union = " UNION ALL ".join(
-            f"SELECT '{place}', count({quoted(name)}) FROM {quoted(name)}" for place, name in enumerate(some)
+            f"SELECT '{place}', count({quoted(name)}) FROM {quoted(name)}"
+            for place, name in enumerate(some)
         )
         found = store.engine.run(union).table
         assert found is not None
-        assert sorted(found.column(0).to_pylist()) == sorted(str(place) for place in range(len(some)))
+        assert sorted(found.column(0).to_pylist()) == sorted(
+            str(place) for place in range(len(some))
+        )
         for name in some:
             store.engine.run(f"DROP TABLE {quoted(name)}")
     name = INJECTING[0]
@@ -173,10 +256,16 @@ def test_what_a_store_cannot_name_is_refused_with_a_next_step(store: Store) -> N
     names = ["a\0b"] if store.kind in {"sqlite", "postgresql"} else []
     names += [LONG, "é" * 32] if store.kind == "postgresql" else []
     for name in names:
-        for statement in (f"CREATE TABLE t ({quoted(name)} integer)", f"CREATE TABLE {quoted(name)} (a integer)"):
+        for statement in (
+            f"CREATE TABLE t ({quoted(name)} integer)",
+            f"CREATE TABLE {quoted(name)} (a integer)",
+        ):
             with pytest.raises(RowMergeError) as caught:
                 store.engine.run(statement)
-            assert (caught.value.code, caught.value.hint) == ("NOT_SUPPORTED", "Choose another name.")
+            assert (caught.value.code, caught.value.hint) == (
+                "NOT_SUPPORTED",
+                "Choose another name.",
+            )
         with pytest.raises(RowMergeError) as caught:
             store.engine.run(f"SELECT * FROM {quoted(name)}")
         assert caught.value.code == "TABLE_NOT_FOUND"
@@ -190,7 +279,9 @@ def test_what_a_store_cannot_name_is_refused_with_a_next_step(store: Store) -> N
 
 def test_names_that_are_spelled_alike_but_for_their_code_points_are_two(spark: Any) -> None:
     with Engine(spark=spark) as engine:
-        engine.run('CREATE TABLE t AS SELECT 1 "é", 2 "e\u0301", 3 "ı", 4 "i", 5 "ſ", 6 "s", 7 "ß", 8 "ss"')
+        engine.run(
+            'CREATE TABLE t AS SELECT 1 "é", 2 "e\u0301", 3 "ı", 4 "i", 5 "ſ", 6 "s", 7 "ß", 8 "ss"'
+        )
         engine.run('UPDATE t SET "é" = "e\u0301", "i" = "ı", "s" = "ſ", "ss" = "ß"')
         found = engine.table("t").to_pylist()
     assert [list(row.values()) for row in found] == [[2, 2, 3, 3, 5, 5, 7, 7]]
@@ -220,12 +311,16 @@ def test_a_session_of_the_users_substitutes_nothing_either(spark: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", ["hive", "iceberg"])
-def test_tables_named_like_paths_stay_in_the_warehouse_and_take_nothing_with_them(kind: str, tmp_path: Path) -> None:
+def test_tables_named_like_paths_stay_in_the_warehouse_and_take_nothing_with_them(
+    kind: str, tmp_path: Path
+) -> None:
     warehouse, outside = tmp_path / "lake" / "w", tmp_path / "outside"
     (tmp_path / "lake").mkdir()
     outside.mkdir()
     (outside / "kept").touch()
-    connector: Any = HiveAcidConnector(str(warehouse)) if kind == "hive" else IcebergConnector(str(warehouse))
+    connector: Any = (
+        HiveAcidConnector(str(warehouse)) if kind == "hive" else IcebergConnector(str(warehouse))
+    )
     with Engine(catalog="store", schema="default") as engine:
         engine.add_catalog("store", connector)
         engine.run("CREATE TABLE victim (a bigint)")

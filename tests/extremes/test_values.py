@@ -14,10 +14,20 @@ from tests.extremes.support import literal, quoted, tuples
 
 WHOLE, PART = Decimal("9" * 38), Decimal("0." + "9" * 38)
 DECIMALS = [
-    *[(1, WHOLE, PART), (2, Decimal(f"-{WHOLE}"), Decimal(f"-{PART}")), (3, Decimal(0), Decimal("1e-38"))],
-    *[(4, Decimal(1), Decimal("-1e-38")), (5, None, None), (6, Decimal("9" * 37 + "8"), Decimal("0." + "9" * 37 + "8"))],
+    *[
+        (1, WHOLE, PART),
+        (2, Decimal(f"-{WHOLE}"), Decimal(f"-{PART}")),
+        (3, Decimal(0), Decimal("1e-38")),
+    ],
+    *[
+        (4, Decimal(1), Decimal("-1e-38")),
+        (5, None, None),
+        (6, Decimal("9" * 37 + "8"), Decimal("0." + "9" * 37 + "8")),
+    ],
 ]
-WIDE = pa.schema([("idx", pa.int64()), ("whole", pa.decimal128(38, 0)), ("part", pa.decimal128(38, 38))])
+WIDE = pa.schema(
+    [("idx", pa.int64()), ("whole", pa.decimal128(38, 0)), ("part", pa.decimal128(38, 38))]
+)
 INJECTED = [
     *(
         "'; DROP TABLE victim; --",
@@ -63,13 +73,18 @@ INJECTED = [
 
 
 def test_decimals_of_38_digits_keep_all_of_them(store: Store) -> None:
-    source = pa.Table.from_pylist([dict(zip(WIDE.names, row, strict=True)) for row in DECIMALS], WIDE)
+    source = pa.Table.from_pylist(
+        [dict(zip(WIDE.names, row, strict=True)) for row in DECIMALS], WIDE
+    )
     store.create("t", "idx bigint NOT NULL, whole decimal(38,0), part decimal(38,38)", "idx")
     store.engine.run("INSERT INTO t SELECT * FROM source", namespace={"source": source})
     assert store.rows("t") == tuples(DECIMALS)
     for flow in store.flows:
         store.engine.run("UPDATE t SET whole = -whole, part = -part", flow=flow)
-        store.engine.run("UPDATE t SET whole = -whole, part = -part WHERE whole <> DECIMAL '12' OR idx > 0", flow=flow)
+        store.engine.run(
+            "UPDATE t SET whole = -whole, part = -part WHERE whole <> DECIMAL '12' OR idx > 0",
+            flow=flow,
+        )
         assert store.rows("t") == tuples(DECIMALS)
     sql = (
         "MERGE INTO t USING source s ON t.whole = s.whole AND t.part = s.part "
@@ -95,11 +110,15 @@ def test_numbers_that_are_none_and_endless_ones_and_minus_zero(store: Store) -> 
         (7, 5e-324),
         (8, 1.7976931348623157e308),
     ]
-    source = pa.table({"idx": [row[0] for row in values], "x": pa.array([row[1] for row in values], pa.float64())})
+    source = pa.table(
+        {"idx": [row[0] for row in values], "x": pa.array([row[1] for row in values], pa.float64())}
+    )
     store.create("t", "idx bigint NOT NULL, x double, y double", "idx")
     if store.kind == "sqlite":
         with pytest.raises(RowMergeError) as caught:
-            store.engine.run("INSERT INTO t SELECT idx, x, x FROM source", namespace={"source": source})
+            store.engine.run(
+                "INSERT INTO t SELECT idx, x, x FROM source", namespace={"source": source}
+            )
         assert "NaN" in caught.value.message
         assert caught.value.hint
         values = values[1:]
@@ -116,11 +135,17 @@ def test_numbers_that_are_none_and_endless_ones_and_minus_zero(store: Store) -> 
     if store.kind == "sqlite":
         # It keeps a zero without its sign.
         values = [(idx, 0.0 if x == 0 else x) for idx, x in values]
-    expected = [(idx, x, x) for idx, x in values] + [(idx + 100, x, x) for idx, x in values if x is None or math.isnan(x)]
+    expected = [(idx, x, x) for idx, x in values] + [
+        (idx + 100, x, x) for idx, x in values if x is None or math.isnan(x)
+    ]
     found = store.rows("t")
-    assert [(row[0], repr(row[1]), repr(row[2])) for row in found] == [(i, repr(x), repr(y)) for i, x, y in tuples(expected)]
+    assert [(row[0], repr(row[1]), repr(row[2])) for row in found] == [
+        (i, repr(x), repr(y)) for i, x, y in tuples(expected)
+    ]
     for flow in store.flows:
-        assert store.engine.run("DELETE FROM t WHERE x = 0.0 AND idx = 4 OR x <> x", flow=flow).count in {0, 1, 3}
+        assert store.engine.run(
+            "DELETE FROM t WHERE x = 0.0 AND idx = 4 OR x <> x", flow=flow
+        ).count in {0, 1, 3}
     assert {row[0] for row in store.rows("t")} == {row[0] for row in expected} - {1, 4, 101}
 
 
@@ -142,7 +167,9 @@ def test_texts_come_back_as_they_were_and_are_nothing_but_texts(store: Store) ->
     assert store.rows("t") == tuples([(value, value * 2) for value in INJECTED])
     kept = list(INJECTED)
     for flow, value in zip(store.flows, INJECTED, strict=False):
-        told = store.engine.run(f"DELETE FROM t WHERE id = {literal(value)} AND v = {literal(value * 2)}", flow=flow)
+        told = store.engine.run(
+            f"DELETE FROM t WHERE id = {literal(value)} AND v = {literal(value * 2)}", flow=flow
+        )
         assert told.count == 1
         kept.remove(value)
     assert store.rows("t", ["id"]) == tuples([(value,) for value in kept])
@@ -181,11 +208,15 @@ def test_texts_of_a_megabyte(store: Store) -> None:
     )
     assert merged.count == 3
     assert len(str(merged)) < 100_000
-    assert store.rows("t") == tuples([(1, "a" * size + "x"), (2, "ü" * size + "x"), (3, None), (4, None)])
+    assert store.rows("t") == tuples(
+        [(1, "a" * size + "x"), (2, "ü" * size + "x"), (3, None), (4, None)]
+    )
     for flow in store.flows:
         store.engine.run("UPDATE t SET v = v || 'y' WHERE length(v) > 1000", flow=flow)
     times = len(store.flows)
-    assert [len(row[1]) for row in store.rows("t", ["idx", "v"]) if row[1]] == [size + 1 + times] * 2
+    assert [len(row[1]) for row in store.rows("t", ["idx", "v"]) if row[1]] == [
+        size + 1 + times
+    ] * 2
 
 
 @pytest.mark.only("memory", "iceberg", "postgresql")
@@ -197,8 +228,12 @@ def test_empty_and_missing_keys(store: Store) -> None:
         "WHEN MATCHED THEN UPDATE SET v = s.v WHEN NOT MATCHED THEN INSERT VALUES (4, s.k, s.v)"
     )
     assert told.count == 3
-    assert store.rows("t") == tuples([(1, "", "e"), (2, None, "none"), (3, " ", "b"), (4, None, "n")])
-    store.engine.run("MERGE INTO t USING (VALUES (NULL)) s (k) ON t.k IS NOT DISTINCT FROM s.k WHEN MATCHED THEN DELETE")
+    assert store.rows("t") == tuples(
+        [(1, "", "e"), (2, None, "none"), (3, " ", "b"), (4, None, "n")]
+    )
+    store.engine.run(
+        "MERGE INTO t USING (VALUES (NULL)) s (k) ON t.k IS NOT DISTINCT FROM s.k WHEN MATCHED THEN DELETE"
+    )
     assert store.rows("t", ["idx"]) == [(1,), (3,)]
 
 
@@ -210,7 +245,9 @@ def test_tables_without_rows_as_target_and_as_source(store: Store) -> None:
     assert store.engine.run(merge).count == 0
     for flow in store.flows:
         assert store.engine.run("UPDATE t SET v = 'x'", flow=flow).count == 0
-        assert store.engine.run("DELETE FROM t WHERE idx IN (SELECT idx FROM s)", flow=flow).count == 0
+        assert (
+            store.engine.run("DELETE FROM t WHERE idx IN (SELECT idx FROM s)", flow=flow).count == 0
+        )
     assert store.engine.run("INSERT INTO t SELECT * FROM s").count == 0
     store.engine.run("INSERT INTO s VALUES (1, 'a')")
     assert store.engine.run(merge).count == 1
@@ -225,7 +262,11 @@ def test_what_is_told_of_odd_names_is_escaped_and_names_them(store: Store, trace
     if trace != "auto" and store.kind != "memory":
         pytest.skip("the traces of all stores are made alike")
     odd, key = "<b>merge_row\n\u202e</b>", '<i>"row_id"'
-    store.create("t", f"{quoted(key)} bigint NOT NULL, {quoted(odd)} varchar, present varchar, unique_id varchar", key)
+    store.create(
+        "t",
+        f"{quoted(key)} bigint NOT NULL, {quoted(odd)} varchar, present varchar, unique_id varchar",
+        key,
+    )
     store.engine.run("INSERT INTO t VALUES (1, '<u>x</u>', 'p', 'u'), (2, NULL, '', 'v')")
     rows = "(VALUES (1, '<s>1</s>'), (1, '<s>2</s>'), (3, '<s>3</s>'))"
     clause = f"WHEN MATCHED THEN UPDATE SET {quoted(odd)} = s.{quoted(odd)}, present = t.unique_id"
@@ -240,5 +281,10 @@ def test_what_is_told_of_odd_names_is_escaped_and_names_them(store: Store, trace
         assert not [mark for mark in ("<b>m", '<i>"', "<u>x", "<s>1", "\u202e") if mark in html]
         assert "merge_row" in str(result)
     if trace != "off":
-        assert list(done.journeys().columns)[:4] == ["source_row", f"source.{key}", f"source.{odd}", "join"]
+        assert list(done.journeys().columns)[:4] == [
+            "source_row",
+            f"source.{key}",
+            f"source.{odd}",
+            "join",
+        ]
     assert store.rows("t") == tuples([(1, "<s>1</s>", "u", "u"), (2, None, "", "v")])

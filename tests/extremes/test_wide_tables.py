@@ -17,7 +17,9 @@ ROOM = {"sqlite": 1_990, "postgresql": 1_594}
 
 def wide(store: Store, columns: int) -> list[str]:
     names = [f"k{place}" for place in range(columns)]
-    store.create("t", f"idx bigint NOT NULL, {', '.join(f'{name} integer' for name in names)}", "idx")
+    store.create(
+        "t", f"idx bigint NOT NULL, {', '.join(f'{name} integer' for name in names)}", "idx"
+    )
     return names
 
 
@@ -26,7 +28,10 @@ def changed_whole(store: Store, columns: int) -> None:
     rows = [[row, *(row * place for place in range(columns))] for row in range(3)]
     store.engine.run(f"INSERT INTO t VALUES {', '.join(str(tuple(row)) for row in rows)}")
     for flow in store.flows:
-        store.engine.run(f"UPDATE t SET {', '.join(f'{name} = {name} + 1' for name in names)} WHERE idx = 1", flow=flow)
+        store.engine.run(
+            f"UPDATE t SET {', '.join(f'{name} = {name} + 1' for name in names)} WHERE idx = 1",
+            flow=flow,
+        )
         rows[1][1:] = [value + 1 for value in rows[1][1:]]
     merged = store.engine.run(
         f"MERGE INTO t USING t s ON t.idx = s.idx + 1 WHEN MATCHED THEN UPDATE SET {', '.join(f'{name} = s.{name}' for name in names)} "
@@ -64,13 +69,17 @@ def test_more_columns_than_a_database_has_room_for_are_refused(store: Store) -> 
     assert caught.value.code == "TABLE_NOT_FOUND"
 
 
-def test_a_table_of_somebody_elses_without_room_for_a_stage_is_not_written(spark: Any, tmp_path: Path) -> None:
+def test_a_table_of_somebody_elses_without_room_for_a_stage_is_not_written(
+    spark: Any, tmp_path: Path
+) -> None:
     import sqlite3
 
     from rowmerge_nb import Engine, SqliteConnector
 
     with sqlite3.connect(tmp_path / "x.db") as other:
-        other.execute(f"CREATE TABLE t ({', '.join(f'c{place} integer' for place in range(1_999))}, idx integer PRIMARY KEY)")
+        other.execute(
+            f"CREATE TABLE t ({', '.join(f'c{place} integer' for place in range(1_999))}, idx integer PRIMARY KEY)"
+        )
         other.execute("INSERT INTO t (idx, c7) VALUES (1, 7)")
     other.close()
     with Engine(spark=spark, catalog="store", schema="main") as engine:
@@ -79,4 +88,7 @@ def test_a_table_of_somebody_elses_without_room_for_a_stage_is_not_written(spark
             for flow in ("merge", "updatable"):
                 with pytest.raises(RowMergeError) as caught:
                     engine.run(statement, flow=flow)
-                assert (caught.value.code, "room for 1991" in caught.value.message) == ("NOT_SUPPORTED", True)
+                assert (caught.value.code, "room for 1991" in caught.value.message) == (
+                    "NOT_SUPPORTED",
+                    True,
+                )

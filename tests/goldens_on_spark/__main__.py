@@ -18,7 +18,11 @@ def main(arguments: list[str]) -> int:
         PAGE.parent.mkdir(exist_ok=True)
         PAGE.write_text(page(), encoding="utf-8")
         return 0
-    chosen = [case for case in recorded_cases() if not arguments or {case["id"], case["theme"]} & set(arguments)]
+    chosen = [
+        case
+        for case in recorded_cases()
+        if not arguments or {case["id"], case["theme"]} & set(arguments)
+    ]
     spark = create_session(cores=2)
     wrong = 0
     with Server(spark) as server:
@@ -28,7 +32,10 @@ def main(arguments: list[str]) -> int:
             answer = placed_like(server.answer(case), expected)
             if answer != expected:
                 wrong += 1
-                print(f"{case['theme']}/{case['id']}: expected {_shown(expected)}, got {_shown(answer, expected)}", flush=True)
+                print(
+                    f"{case['theme']}/{case['id']}: expected {_shown(expected)}, got {_shown(answer, expected)}",
+                    flush=True,
+                )
     print(f"{wrong} of {len(chosen)} answers are not the expected ones")
     stop_session(spark)
     return bool(wrong)
@@ -37,7 +44,9 @@ def main(arguments: list[str]) -> int:
 def _shown(answer: Answer, expected: Answer | None = None) -> str:
     if answer.error is None:
         return f"{answer.count} rows changed: {' '.join(answer.rows)}"
-    unchanged = "" if expected is None or answer.rows == expected.rows else " (and the target changed)"
+    unchanged = (
+        "" if expected is None or answer.rows == expected.rows else " (and the target changed)"
+    )
     return f"{answer.error}{unchanged}"
 
 

@@ -16,7 +16,9 @@ PAGE = Path(__file__).parents[2] / "docs" / "trino-differences.md"
 CONTENT: Mapping[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
 KEPT: frozenset[str] = frozenset(CONTENT["kept"])
 """Odd answers that the engine gives too: those of Trino's duplicate rule, under ``duplicates="trino"``."""
-DEPARTURES: Mapping[str, Mapping[str, Any]] = {entry["id"]: entry for entry in CONTENT["departures"]}
+DEPARTURES: Mapping[str, Mapping[str, Any]] = {
+    entry["id"]: entry for entry in CONTENT["departures"]
+}
 """What the engine answers instead, and why, by case."""
 
 _INTRODUCTION = """\
@@ -132,7 +134,12 @@ def page() -> str:
     cases = {case["id"]: case for case in recorded_cases()}
     odd = [entry for entry in DEPARTURES.values() if cases[entry["id"]].get("oddity")]
     others = [entry for entry in DEPARTURES.values() if not cases[entry["id"]].get("oddity")]
-    counts = {"total": len(cases), "departures": len(DEPARTURES), "odd": len(odd), "others": len(others)}
+    counts = {
+        "total": len(cases),
+        "departures": len(DEPARTURES),
+        "odd": len(odd),
+        "others": len(others),
+    }
     parts = [
         _INTRODUCTION.format(**counts),
         "## Where Trino's answer is an internal error, or odd\n",
@@ -150,7 +157,8 @@ def page() -> str:
     ]
     parts += [
         _PLANS,
-        "| statement | why |\n| --- | --- |\n" + "".join(_plan_line(name, why) for name, why in DIFFERENCES.items()),
+        "| statement | why |\n| --- | --- |\n"
+        + "".join(_plan_line(name, why) for name, why in DIFFERENCES.items()),
     ]
     return "\n".join(parts)
 
@@ -164,7 +172,9 @@ def _table(cases: Mapping[str, Any], entries: list[Mapping[str, Any]]) -> str:
     for entry in entries:
         case = cases[entry["id"]]
         answers = f"{_answer(case['expect'])} | {_answer(entry['expect'])}"
-        lines.append(f"| {case['id']} | {_code(case['sql'])} | {answers} | {_cell(entry['because'])} |\n")
+        lines.append(
+            f"| {case['id']} | {_code(case['sql'])} | {answers} | {_cell(entry['because'])} |\n"
+        )
     return "".join(lines)
 
 

@@ -67,12 +67,19 @@ def cases_on(store: str, *, without: Collection[str] = ()) -> list[Any]:
         store: one of `STORES`.
         without: the ids of cases that the store has no tables for.
     """
-    cases = [case for case in recorded_cases() if case["theme"] in ON_STORES and case["id"] not in without]
+    cases = [
+        case
+        for case in recorded_cases()
+        if case["theme"] in ON_STORES and case["id"] not in without
+    ]
     kinds: dict[tuple[Any, ...], list[str]] = {}
     for case in cases:
         kinds.setdefault(kind_of(case, store), []).append(case["id"])
     chosen = {ids[STORES.index(store) % len(ids)] for ids in kinds.values()}
-    return [pytest.param(case, id=case["id"], marks=[] if case["id"] in chosen else [pytest.mark.long]) for case in cases]
+    return [
+        pytest.param(case, id=case["id"], marks=[] if case["id"] in chosen else [pytest.mark.long])
+        for case in cases
+    ]
 
 
 class Server:
@@ -81,7 +88,13 @@ class Server:
     def __init__(self, spark: Any, flow: str = "merge") -> None:
         self.connector = MemoryConnector()
         self.engine = Engine(
-            spark=spark, catalog="iceberg", schema=SCHEMA, era="current", duplicates="trino", trace="off", flow=flow
+            spark=spark,
+            catalog="iceberg",
+            schema=SCHEMA,
+            era="current",
+            duplicates="trino",
+            trace="off",
+            flow=flow,
         )
         self.engine.add_catalog("iceberg", self.connector)
         self.engine.run(f"CREATE SCHEMA {SCHEMA}")
@@ -126,8 +139,12 @@ class Server:
         metadata = self.connector.get_metadata(transaction)
         handle = metadata.get_table_handle(session, SchemaTableName(SCHEMA, name))
         assert handle is not None
-        insert = metadata.begin_insert(session, handle, [ColumnHandle(*column) for column in columns_of(table)])
-        sink = self.connector.get_page_sink_provider().create_page_sink(transaction, session, insert)
+        insert = metadata.begin_insert(
+            session, handle, [ColumnHandle(*column) for column in columns_of(table)]
+        )
+        sink = self.connector.get_page_sink_provider().create_page_sink(
+            transaction, session, insert
+        )
         sink.append_page(to_arrow(columns_of(table), table["rows"]))
         metadata.finish_insert(session, insert, sink.finish())
         self.connector.commit(transaction)
@@ -151,4 +168,6 @@ def expected_answer(case: Mapping[str, Any], expect: Mapping[str, Any] | None = 
     texts = row_texts([kind for _, kind in columns], to_arrow(columns, list(rows)))
     if error is None:
         return Answer(texts, expect["count"])
-    return Answer(texts, None, (error["code"], error["message"], error.get("line"), error.get("column")))
+    return Answer(
+        texts, None, (error["code"], error["message"], error.get("line"), error.get("column"))
+    )

@@ -5,7 +5,16 @@ from __future__ import annotations
 import pytest
 
 from tests.goldens_on_spark.departures import DEPARTURES, KEPT, PAGE, page
-from tests.goldens_on_spark.support import ON_STORES, STORES, Answer, Server, cases_on, expected_answer, kind_of, recorded_cases
+from tests.goldens_on_spark.support import (
+    ON_STORES,
+    STORES,
+    Answer,
+    Server,
+    cases_on,
+    expected_answer,
+    kind_of,
+    recorded_cases,
+)
 
 CASES = recorded_cases()
 SAMPLED = {"expressions", "values_and_types"}
@@ -24,7 +33,9 @@ def server(spark):
         pytest.param(
             case,
             id=case["id"],
-            marks=[pytest.mark.long] if case["theme"] in SAMPLED and number % 3 and case["id"] not in DEPARTURES else [],
+            marks=[pytest.mark.long]
+            if case["theme"] in SAMPLED and number % 3 and case["id"] not in DEPARTURES
+            else [],
         )
         for number, case in enumerate(CASES)
     ],
@@ -45,9 +56,9 @@ def placed_like(answer: Answer, expected: Answer) -> Answer:
 def test_a_departure_is_from_what_trino_answered():
     by_id = {case["id"]: case for case in CASES}
     for name, entry in DEPARTURES.items():
-        assert placed_like(expected_answer(by_id[name], entry["expect"]), expected_answer(by_id[name])) != expected_answer(
-            by_id[name]
-        )
+        assert placed_like(
+            expected_answer(by_id[name], entry["expect"]), expected_answer(by_id[name])
+        ) != expected_answer(by_id[name])
 
 
 def test_every_odd_answer_is_either_departed_from_or_kept_by_the_duplicate_rule():
@@ -65,8 +76,12 @@ def test_departures_from_answers_that_are_not_odd_are_few():
 @pytest.mark.parametrize("store", STORES)
 def test_every_kind_of_statement_runs_on_every_store(store):
     always = [case.values[0] for case in cases_on(store) if not case.marks]
-    assert {kind_of(case, store) for case in always} == {kind_of(case, store) for case in CASES if case["theme"] in ON_STORES}
+    assert {kind_of(case, store) for case in always} == {
+        kind_of(case, store) for case in CASES if case["theme"] in ON_STORES
+    }
 
 
 def test_the_page_about_differences_says_what_is_tested():
-    assert PAGE.read_text(encoding="utf-8") == page(), "write it anew: python -m tests.goldens_on_spark --page"
+    assert PAGE.read_text(encoding="utf-8") == page(), (
+        "write it anew: python -m tests.goldens_on_spark --page"
+    )

@@ -11,7 +11,9 @@ from tests.goldens_on_spark.departures import DEPARTURES
 from tests.goldens_on_spark.support import Server, expected_answer, recorded_cases
 from tests.goldens_on_spark.test_goldens_on_spark import placed_like
 
-CASES = [case for case in recorded_cases() if case["theme"] in {"update_statement", "delete_statement"}]
+CASES = [
+    case for case in recorded_cases() if case["theme"] in {"update_statement", "delete_statement"}
+]
 
 REFUSED = {
     "a correlated subquery moves rows between reading and writing": {
@@ -32,15 +34,20 @@ def server(spark: Any) -> Iterator[Server]:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
-def test_the_older_flow_answers_as_trino_did_or_refuses_for_a_reason_that_is_written_down(server: Server, case: Any) -> None:
+def test_the_older_flow_answers_as_trino_did_or_refuses_for_a_reason_that_is_written_down(
+    server: Server, case: Any
+) -> None:
     departure = DEPARTURES.get(case["id"])
     expected = expected_answer(case, departure["expect"] if departure else None)
     answer = server.answer(case)
     if case["id"] in set().union(*REFUSED.values()):
         assert answer.error is not None
-        assert answer.error[1].startswith("Invalid descendant for DeleteNode or UpdateNode: io.trino.sql.planner.plan.")
-        assert answer.rows == expected_answer({**case, "expect": {"error": {"code": "", "message": ""}}}).rows, (
-            "nothing was changed"
+        assert answer.error[1].startswith(
+            "Invalid descendant for DeleteNode or UpdateNode: io.trino.sql.planner.plan."
         )
+        assert (
+            answer.rows
+            == expected_answer({**case, "expect": {"error": {"code": "", "message": ""}}}).rows
+        ), "nothing was changed"
     else:
         assert placed_like(answer, expected) == expected

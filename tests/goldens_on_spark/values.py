@@ -36,7 +36,10 @@ def decode(kind: Type, value: Any) -> Any:
         case "array":
             return [decode(kind.parameters[0], item) for item in value]
         case "map":
-            return [(decode(kind.parameters[0], key), decode(kind.parameters[1], item)) for key, item in value]
+            return [
+                (decode(kind.parameters[0], key), decode(kind.parameters[1], item))
+                for key, item in value
+            ]
         case "row":
             fields = zip(kind.fields, kind.parameters, strict=True)
             return {name: decode(part, value[name]) for name, part in fields}
@@ -68,10 +71,16 @@ def encode(kind: Type, value: Any) -> Any:
         case "array":
             return [encode(kind.parameters[0], item) for item in value]
         case "map":
-            pairs = [[encode(kind.parameters[0], key), encode(kind.parameters[1], item)] for key, item in value]
+            pairs = [
+                [encode(kind.parameters[0], key), encode(kind.parameters[1], item)]
+                for key, item in value
+            ]
             return sorted(pairs, key=lambda pair: json.dumps(pair[0]))
         case "row":
-            return [encode(part, item) for part, item in zip(kind.parameters, value.values(), strict=True)]
+            return [
+                encode(part, item)
+                for part, item in zip(kind.parameters, value.values(), strict=True)
+            ]
         case _:
             return value
 
@@ -82,7 +91,10 @@ def _float(value: float) -> str:
 
 def to_arrow(kinds: list[tuple[str, Type]], rows: list[list[Any]]) -> pa.RecordBatch:
     """Give recorded rows as a page."""
-    columns = [pa.array([decode(kind, row[i]) for row in rows], kind.arrow) for i, (_, kind) in enumerate(kinds)]
+    columns = [
+        pa.array([decode(kind, row[i]) for row in rows], kind.arrow)
+        for i, (_, kind) in enumerate(kinds)
+    ]
     return pa.RecordBatch.from_arrays(columns, names=[name for name, _ in kinds])
 
 
@@ -90,5 +102,6 @@ def row_texts(kinds: list[Type], table: pa.Table | pa.RecordBatch) -> list[str]:
     """Give each row as a text; equal rows have equal texts. Sorted, so that lists compare as multisets."""
     columns = [column.to_pylist() for column in table.columns]
     return sorted(
-        json.dumps([encode(kind, value) for kind, value in zip(kinds, row, strict=True)]) for row in zip(*columns, strict=True)
+        json.dumps([encode(kind, value) for kind, value in zip(kinds, row, strict=True)])
+        for row in zip(*columns, strict=True)
     )

@@ -23,7 +23,12 @@ class FakeEngine:
 
     def run(self, sql: str, **options: Any) -> Any:
         from rowmerge_nb.engine.result import Result
-        from rowmerge_nb.engine.spark.interrupts import guarded, interrupted_too_late, no_return, note_result
+        from rowmerge_nb.engine.spark.interrupts import (
+            guarded,
+            interrupted_too_late,
+            no_return,
+            note_result,
+        )
         from rowmerge_nb.trace.trace import Trace
 
         self.asked.append((sql, options))
@@ -34,7 +39,14 @@ class FakeEngine:
             time.sleep(0.8)
         if "STOP" in sql:
             raise KeyboardInterrupt
-        done = Result(Trace(statement=sql, kind="DROP TABLE", state="finished", target=sql.rsplit(maxsplit=1)[-1]))
+        done = Result(
+            Trace(
+                statement=sql,
+                kind="DROP TABLE",
+                state="finished",
+                target=sql.rsplit(maxsplit=1)[-1],
+            )
+        )
         if "EXPLAIN" not in sql and "SELECT" not in sql:
             # What a real engine does when it commits.
             guarded(lambda: (no_return(lambda: True), note_result(done)))
@@ -96,15 +108,38 @@ class FakeEngine:
         )
 
     def tables(self) -> list[Any]:
-        return [("memory.default.accounts", "memory", ("a varchar", "b bigint"), 3, "DELETE_ROW_AND_INSERT_ROW")]
+        return [
+            (
+                "memory.default.accounts",
+                "memory",
+                ("a varchar", "b bigint"),
+                3,
+                "DELETE_ROW_AND_INSERT_ROW",
+            )
+        ]
 
     def names(self, *parts: str) -> list[tuple[str, str]]:
-        at_home = [("accounts", "table"), ("updates", "table"), ("2nd", "table"), ("default", "schema"), ("memory", "catalog")]
-        return {(): at_home, ("memory",): [("default", "schema")], ("memory", "default"): at_home[:2]}.get(parts, [])
+        at_home = [
+            ("accounts", "table"),
+            ("updates", "table"),
+            ("2nd", "table"),
+            ("default", "schema"),
+            ("memory", "catalog"),
+        ]
+        return {
+            (): at_home,
+            ("memory",): [("default", "schema")],
+            ("memory", "default"): at_home[:2],
+        }.get(parts, [])
 
     def columns(self, *parts: str) -> list[tuple[str, str]] | None:
         columns = {
-            "accounts": [("id", "bigint"), ("amount", "double"), ("Odd name", "varchar"), ("order", "bigint")],
+            "accounts": [
+                ("id", "bigint"),
+                ("amount", "double"),
+                ("Odd name", "varchar"),
+                ("order", "bigint"),
+            ],
             "updates": [("id", "bigint"), ("delta", "double")],
         }
         return columns.get(parts[-1].lower())
@@ -123,7 +158,9 @@ class Notebook:
 
         with capture_output() as captured:
             result = self.shell.run_cell(cell)
-        return Cell([output.data for output in captured.outputs], captured.stdout, result.error_in_exec)
+        return Cell(
+            [output.data for output in captured.outputs], captured.stdout, result.error_in_exec
+        )
 
 
 @dataclass

@@ -42,15 +42,24 @@ class Lab:
 
     def write(self, name: str, cells: Sequence[str]) -> str:
         """Write a notebook with these cells; give the address at which it is opened."""
-        notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
-        notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
+        notebook = nbformat.v4.new_notebook(
+            cells=[nbformat.v4.new_code_cell(cell) for cell in cells]
+        )
+        notebook.metadata["kernelspec"] = {
+            "name": "python3",
+            "display_name": "Python 3",
+            "language": "python",
+        }
         nbformat.write(notebook, self.folder / name)
         return f"{self.address}/lab/tree/{name}"
 
     def wait_for_kernel(self) -> None:
         """Wait until a page is connected to a kernel that has nothing to do."""
         end = time.monotonic() + PATIENCE
-        while not any(kernel["connections"] and kernel["execution_state"] == "idle" for kernel in self._kernels()):
+        while not any(
+            kernel["connections"] and kernel["execution_state"] == "idle"
+            for kernel in self._kernels()
+        ):
             assert time.monotonic() < end, "no kernel has started"
             time.sleep(0.2)
 
@@ -84,7 +93,10 @@ def jupyterlab(folder: Path) -> Iterator[Lab]:
     (folder / "notebooks").mkdir(parents=True)
     home.mkdir()
     settings = {
-        "@jupyterlab/apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False},
+        "@jupyterlab/apputils-extension/notification": {
+            "fetchNews": "false",
+            "checkForUpdates": False,
+        },
         "@jupyter-widgets/jupyterlab-manager/plugin": {"saveState": True},
     }
     for name, values in settings.items():
@@ -100,7 +112,15 @@ def jupyterlab(folder: Path) -> Iterator[Lab]:
         "JUPYTERLAB_WORKSPACES_DIR": str(home / "workspaces"),
         "IPYTHONDIR": str(home / "ipython"),
     }
-    command = [sys.executable, "-m", "jupyterlab", "--allow-root", "--no-browser", f"--port={port}", "--ServerApp.port_retries=0"]
+    command = [
+        sys.executable,
+        "-m",
+        "jupyterlab",
+        "--allow-root",
+        "--no-browser",
+        f"--port={port}",
+        "--ServerApp.port_retries=0",
+    ]
     command += [
         "--ServerApp.token=",
         "--ServerApp.disable_check_xsrf=True",
@@ -108,7 +128,9 @@ def jupyterlab(folder: Path) -> Iterator[Lab]:
         "--JupyterNotebookApp.expose_app_in_browser=True",
     ]
     with (folder / "lab.log").open("wb") as log:
-        server = subprocess.Popen(command, cwd=folder / "notebooks", env=environment, stdout=log, stderr=log)
+        server = subprocess.Popen(
+            command, cwd=folder / "notebooks", env=environment, stdout=log, stderr=log
+        )
         try:
             lab = Lab(folder / "notebooks", f"http://127.0.0.1:{port}")
             _until(lambda: lab.ask("api/status"), server)
@@ -129,7 +151,9 @@ class Page:
     def call(self, method: str, **parameters: Any) -> Any:
         """Call a method of the browser's protocol."""
         self._number += 1
-        self._connection.send(json.dumps({"id": self._number, "method": method, "params": parameters}))
+        self._connection.send(
+            json.dumps({"id": self._number, "method": method, "params": parameters})
+        )
         while True:
             answer = json.loads(self._connection.recv())
             if answer.get("id") == self._number:
@@ -140,7 +164,9 @@ class Page:
     def run(self, script: str) -> Any:
         """Run the body of an asynchronous function, and give what it returns."""
         expression = f"(async () => {{ {script} }})()"
-        answer = self.call("Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True)
+        answer = self.call(
+            "Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True
+        )
         if "exceptionDetails" in answer:
             raise AssertionError(answer["exceptionDetails"])
         return answer["result"].get("value")
@@ -156,7 +182,9 @@ class Page:
             if self.run(f"try {{ return Boolean({condition}); }} catch {{ return false; }}"):
                 return
             time.sleep(0.2)
-        raise AssertionError(f"{condition}: never; the page says {self.run('return document.body.innerText.slice(-3000)')}")
+        raise AssertionError(
+            f"{condition}: never; the page says {self.run('return document.body.innerText.slice(-3000)')}"
+        )
 
     def open(self, address: str) -> None:
         """Go to an address."""
@@ -182,7 +210,9 @@ def opened(address: str, folder: Path) -> Iterator[Page]:
     browser = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         pages = _until(lambda: [page for page in _pages(port) if page["type"] == "page"], browser)
-        with closing(websocket.create_connection(pages[0]["webSocketDebuggerUrl"], timeout=PATIENCE)) as connection:
+        with closing(
+            websocket.create_connection(pages[0]["webSocketDebuggerUrl"], timeout=PATIENCE)
+        ) as connection:
             page = Page(connection)
             page.call("Page.enable")
             # Lab asks which part of it has the focus, which a window that nobody sees has not.

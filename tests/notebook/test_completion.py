@@ -33,7 +33,9 @@ def tab(notebook):
         press.replaced = {text[completion.start : completion.end] for completion in found}
         return [completion.text for completion in found]
 
-    notebook.shell.user_ns.update(frame=pd.DataFrame({"id": [1], "zeta": [2]}), limit=3, name="accounts", prices={"a": 1})
+    notebook.shell.user_ns.update(
+        frame=pd.DataFrame({"id": [1], "zeta": [2]}), limit=3, name="accounts", prices={"a": 1}
+    )
     return press
 
 
@@ -73,7 +75,10 @@ def test_options_and_their_values_are_offered_in_the_line_of_the_magic(tab, cell
         (f"{MERGE}WHEN MATCHED THEN |", ["DELETE", "UPDATE"]),
         (f"{MERGE}WHEN NOT MATCHED THEN |", ["INSERT"]),
         (f"{MERGE}WHEN MATCHED THEN D|", ["DELETE"]),
-        (MERGE.replace("%%merge", "%%merge --dialect extended") + "WHEN MATCHED THEN D|", ["DELETE", "DO"]),
+        (
+            MERGE.replace("%%merge", "%%merge --dialect extended") + "WHEN MATCHED THEN D|",
+            ["DELETE", "DO"],
+        ),
         ("%%merge\nSELECT 1; DROP |", ["SCHEMA", "TABLE", "VIEW"]),
         ("%%merge\nSELECT a FROM t ORDER |", ["BY"]),
         ("%%merge\nselect * from accounts wh|", ["where"]),
@@ -82,7 +87,9 @@ def test_options_and_their_values_are_offered_in_the_line_of_the_magic(tab, cell
         ("%%merge\nSHOW SE|", []),
     ],
 )
-def test_keywords_are_those_that_the_grammar_allows_there_in_the_case_in_which_they_are_begun(tab, cell, offered):
+def test_keywords_are_those_that_the_grammar_allows_there_in_the_case_in_which_they_are_begun(
+    tab, cell, offered
+):
     assert [word for word in tab(cell) if word != "FUNCTION"] == offered
 
 
@@ -100,18 +107,26 @@ def test_keywords_are_those_that_the_grammar_allows_there_in_the_case_in_which_t
         ("%%merge\nWITH w AS (SELECT 1 AS a) SELECT * FROM w|", ["w"]),
         ("%merge SELECT * FROM AC|", ["accounts"]),
         ("x = 1\nfound = %merge --era current SELECT * FROM ac|", ["accounts"]),
-        ("%%merge\nMERGE INTO accounts a USING updates u ON a.id = u.id WHEN MATCHED THEN DELETE; DROP TABLE u|", ["updates"]),
+        (
+            "%%merge\nMERGE INTO accounts a USING updates u ON a.id = u.id WHEN MATCHED THEN DELETE; DROP TABLE u|",
+            ["updates"],
+        ),
         ("%merge undo ac|", ["accounts"]),
     ],
 )
-def test_tables_are_offered_where_a_table_can_stand_and_dataframes_only_where_one_can_be_read(tab, cell, offered):
+def test_tables_are_offered_where_a_table_can_stand_and_dataframes_only_where_one_can_be_read(
+    tab, cell, offered
+):
     assert tab(cell) == offered
 
 
 @pytest.mark.parametrize(
     ("cell", "offered"),
     [
-        ("%%merge\nMERGE INTO accounts a USING updates u ON a.|", ["id", "amount", '"Odd name"', '"order"']),
+        (
+            "%%merge\nMERGE INTO accounts a USING updates u ON a.|",
+            ["id", "amount", '"Odd name"', '"order"'],
+        ),
         ("%%merge\nMERGE INTO accounts a USING updates u ON A.AM|", ["amount"]),
         ("%%merge\nMERGE INTO accounts USING updates ON accounts.am|", ["amount"]),
         (f"{MERGE}WHEN MATCHED AND u.|", ["id", "delta"]),
@@ -122,11 +137,20 @@ def test_tables_are_offered_where_a_table_can_stand_and_dataframes_only_where_on
         (f"{MERGE}WHEN NOT MATCHED THEN INSERT (id) VALUES (a.|", []),
         (f"{MERGE}WHEN NOT MATCHED THEN INSERT (id) VALUES (u.|", ["id", "delta"]),
         ("%%merge\nINSERT INTO accounts (id, or|", ['"order"']),
-        ("%%merge --dialect extended\nINSERT INTO accounts SELECT * FROM updates RETURNING id, am|", ["amount"]),
-        ("%%merge --dialect extended\nINSERT INTO accounts SELECT * FROM updates RETU|", ["RETURNING"]),
+        (
+            "%%merge --dialect extended\nINSERT INTO accounts SELECT * FROM updates RETURNING id, am|",
+            ["amount"],
+        ),
+        (
+            "%%merge --dialect extended\nINSERT INTO accounts SELECT * FROM updates RETU|",
+            ["RETURNING"],
+        ),
         ("%%merge --dialect extended\nCREATE TABLE t (a bigint D|", ["DEFAULT"]),
         ("%%merge --dialect extended\nCREATE TABLE t (a bigint DEFAULT 1 N|", ["NOT"]),
-        ("%%merge --dialect extended\nALTER TABLE accounts ALTER COLUMN id SET D|", ["DATA", "DEFAULT"]),
+        (
+            "%%merge --dialect extended\nALTER TABLE accounts ALTER COLUMN id SET D|",
+            ["DATA", "DEFAULT"],
+        ),
         ("%%merge\nALTER TABLE accounts ALTER COLUMN id SET D|", ["DATA"]),
         ("%%merge\nCOMMENT ON COL|", ["COLUMN"]),
         ("%%merge\nSHOW S|", ["SCHEMAS"]),
@@ -134,7 +158,10 @@ def test_tables_are_offered_where_a_table_can_stand_and_dataframes_only_where_on
         ("%%merge\nDESCRIBE I|", ["INPUT"]),
         ("%%merge\nUPDATE accounts SET am|", ["amount"]),
         ("%%merge\nSELECT a.am| FROM accounts a", ["amount"]),
-        ("%%merge\nSELECT a.| FROM accounts a; SELECT 1", ["id", "amount", '"Odd name"', '"order"']),
+        (
+            "%%merge\nSELECT a.| FROM accounts a; SELECT 1",
+            ["id", "amount", '"Odd name"', '"order"'],
+        ),
         ("%%merge\nSELECT a.am|ount FROM accounts a", ["amount"]),
         ('%%merge\nSELECT a."o| FROM accounts a', ['"Odd name"', '"order"']),
         ('%%merge\nSELECT * FROM accounts a WHERE a."o|', ['"Odd name"', '"order"']),
@@ -147,19 +174,31 @@ def test_tables_are_offered_where_a_table_can_stand_and_dataframes_only_where_on
         ("%%merge\nWITH RECURSIVE w AS (SELECT * FROM w) SELECT w.| FROM w", []),
         ("%%merge\nSELECT * FROM accounts a JOIN updates u USING (de|", ["delta"]),
         ("%%merge\nSELECT * FROM accounts a JOIN (SELECT a.| FROM updates u) x", []),
-        ("%%merge\nDELETE FROM accounts WHERE id IN (SELECT accounts.am| FROM updates)", ["amount"]),
-        ("%%merge\nSELECT a.| FROM {{ name }} x, accounts a WHERE x = '{{ name }}'", ["id", "amount", '"Odd name"', '"order"']),
+        (
+            "%%merge\nDELETE FROM accounts WHERE id IN (SELECT accounts.am| FROM updates)",
+            ["amount"],
+        ),
+        (
+            "%%merge\nSELECT a.| FROM {{ name }} x, accounts a WHERE x = '{{ name }}'",
+            ["id", "amount", '"Odd name"', '"order"'],
+        ),
     ],
 )
 def test_columns_are_those_of_what_can_be_named_there(tab, cell, offered):
     assert tab(cell) == offered
 
 
-def test_an_expression_is_offered_columns_then_keywords_then_functions_with_their_types_and_signatures(tab):
+def test_an_expression_is_offered_columns_then_keywords_then_functions_with_their_types_and_signatures(
+    tab,
+):
     offered = tab("%%merge\nSELECT * FROM accounts WHERE a|")
     assert offered == ["amount", "accounts", "array", *offered[3:]]
     assert "abs" in offered[3:]
-    assert (tab.kinds["amount"], tab.kinds["accounts"], tab.kinds["array"]) == ("double", "table", "keyword")
+    assert (tab.kinds["amount"], tab.kinds["accounts"], tab.kinds["array"]) == (
+        "double",
+        "table",
+        "keyword",
+    )
     assert tab.kinds["abs"].startswith("abs(tinyint) -> tinyint, ")
     assert tab("%%merge\nSELECT coal|") == ["coalesce"]
     assert tab("%%merge\nSELECT CAST(1 AS big|") == ["bigint"]
@@ -272,10 +311,23 @@ def test_an_answer_that_comes_too_late_is_there_at_the_next_tab():
     [
         (
             "%%merge\nCREATE TABLE t (a integer) WITH (|",
-            ["bucket_count", "bucketed_by", "check_constraints", "paradigm", "partitioned_by", "primary_key"],
+            [
+                "bucket_count",
+                "bucketed_by",
+                "check_constraints",
+                "paradigm",
+                "partitioned_by",
+                "primary_key",
+            ],
         ),
-        ("%%merge\nALTER TABLE t SET PROPERTIES bucket_count = 2, p|", ["paradigm", "partitioned_by", "primary_key"]),
-        ("%%merge\nCREATE TABLE t WITH (bucketed_by = ARRAY['a'], bucket_c|) AS SELECT 1 AS a", ["bucket_count"]),
+        (
+            "%%merge\nALTER TABLE t SET PROPERTIES bucket_count = 2, p|",
+            ["paradigm", "partitioned_by", "primary_key"],
+        ),
+        (
+            "%%merge\nCREATE TABLE t WITH (bucketed_by = ARRAY['a'], bucket_c|) AS SELECT 1 AS a",
+            ["bucket_count"],
+        ),
         ("%%merge\nCREATE TABLE lake.main.t (a integer) WITH (pri|", ["primary_key"]),
         ("%%merge\nCREATE TABLE nowhere.main.t (a integer) WITH (|", []),
         ("%%merge\nCALL |", ["lake"]),
@@ -286,10 +338,15 @@ def test_an_answer_that_comes_too_late_is_there_at_the_next_tab():
         ("%%merge\nCALL lake.other.|", []),
     ],
 )
-def test_procedures_their_arguments_and_table_properties_are_those_of_the_catalog(notebook, tab, cell, offered):
+def test_procedures_their_arguments_and_table_properties_are_those_of_the_catalog(
+    notebook, tab, cell, offered
+):
     class Lake(MemoryConnector):
         def get_procedures(self):
-            arguments = (ProcedureArgument("who", VARCHAR), ProcedureArgument("times", INTEGER, required=False))
+            arguments = (
+                ProcedureArgument("who", VARCHAR),
+                ProcedureArgument("times", INTEGER, required=False),
+            )
             return [Procedure("system", "greet", arguments, lambda *_, **__: None)]
 
         def get_table_properties(self):
@@ -300,7 +357,9 @@ def test_procedures_their_arguments_and_table_properties_are_those_of_the_catalo
     notebook.shell.user_ns["lakes"] = engine
     found = tab(cell.replace("%%merge", "%%merge --engine lakes"))
     # Arguments are values as well: words and functions that may begin one are no names of these.
-    assert [name for name in found if tab.kinds[name] != "keyword" and "->" not in tab.kinds[name]] == offered
+    assert [
+        name for name in found if tab.kinds[name] != "keyword" and "->" not in tab.kinds[name]
+    ] == offered
 
 
 IN_A_NEW_PROCESS = """
@@ -317,7 +376,9 @@ print(found, [name for name in ("pyspark", "pyarrow", "pandas", "jedi.api") if n
 
 
 def test_the_first_tab_of_a_process_loads_nothing_heavy():
-    told = subprocess.run([sys.executable, "-c", IN_A_NEW_PROCESS], capture_output=True, text=True, check=True).stdout
+    told = subprocess.run(
+        [sys.executable, "-c", IN_A_NEW_PROCESS], capture_output=True, text=True, check=True
+    ).stdout
     assert told == "['abs'] []\n"
 
 
@@ -329,7 +390,11 @@ def test_a_kernel_completes_a_cell(tmp_path):
     try:
         client.execute_interactive("%load_ext rowmerge_nb\nlimit = 3", timeout=60)
         for code, matches, start in (
-            ("%%merge\nMERGE INTO t USING s ON true WHEN MA", ["MATCHED"], len("%%merge\nMERGE INTO t USING s ON true WHEN ")),
+            (
+                "%%merge\nMERGE INTO t USING s ON true WHEN MA",
+                ["MATCHED"],
+                len("%%merge\nMERGE INTO t USING s ON true WHEN "),
+            ),
             ("%%merge\nSELECT lim", [], len("%%merge\nSELECT lim")),
             ("%%merge\nSELECT {{ lim", ["limit"], len("%%merge\nSELECT {{ ")),
         ):

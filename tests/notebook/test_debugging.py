@@ -44,7 +44,10 @@ def test_a_call_that_failed_in_a_task_is_made_again_here_with_its_page(spark: An
     before = {name: dict(rows) for name, rows in shop.rows.items()}
     found, told = connectors_error(error)
     assert found is not None
-    assert told == "store_merged_rows of writer 0, made again in this process with the pages that were recorded:"
+    assert (
+        told
+        == "store_merged_rows of writer 0, made again in this process with the pages that were recorded:"
+    )
     frame = innermost(found)
     assert (frame.f_code.co_name, frame.f_locals["rows"]) == ("store_merged_rows", [(1, 7.0)])
     assert {name: dict(rows) for name, rows in shop.rows.items()} == before
@@ -85,7 +88,9 @@ def test_a_call_that_does_not_fail_here_is_told(spark: Any) -> None:
     shop.bug = ""
     found, told = connectors_error(error)
     assert found is None
-    assert told.startswith("store_merged_rows of writer 0 failed in a task, and does not fail when it is made again here.")
+    assert told.startswith(
+        "store_merged_rows of writer 0 failed in a task, and does not fail when it is made again here."
+    )
 
 
 @pytest.mark.spark
@@ -108,7 +113,10 @@ def test_a_page_that_was_not_kept_is_told() -> None:
     error.result = Result(trace, recording=Recording(None, missing="The store is away"))
     found, told = connectors_error(error)
     assert found is None
-    assert "cannot be made again here: its page was not kept: The store is away. Run the cell again with --record FILE." in told
+    assert (
+        "cannot be made again here: its page was not kept: The store is away. Run the cell again with --record FILE."
+        in told
+    )
 
 
 def test_the_last_error_is_another_one_for_a_while_and_then_what_it_was() -> None:
@@ -126,9 +134,13 @@ def test_the_debugger_is_given_back_with_the_extension(notebook: Any) -> None:
     notebook.run("%load_ext rowmerge_nb")
 
 
-def test_debug_of_an_error_of_ones_own_cell_is_as_ever(notebook: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_debug_of_an_error_of_ones_own_cell_is_as_ever(
+    notebook: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     opened: list[Any] = []
-    monkeypatch.setattr(type(notebook.shell), "debugger", lambda shell, force=False: opened.append(sys.last_value))
+    monkeypatch.setattr(
+        type(notebook.shell), "debugger", lambda shell, force=False: opened.append(sys.last_value)
+    )
     notebook.run("{}['no']")
     notebook.run("%debug")
     assert [type(error) for error in opened] == [KeyError]
@@ -139,7 +151,10 @@ def test_record_is_passed_on_and_refused_where_it_means_nothing(notebook: Any) -
     assert notebook.engine.asked[-1][1]["record"] == "kept.record"
     for line, message in (
         ("%%merge --record f --dry-run\nDROP TABLE t", "--record and --dry-run do not go together"),
-        ("%%merge --record f --compare flows\nDROP TABLE t", "--record and --compare do not go together"),
+        (
+            "%%merge --record f --compare flows\nDROP TABLE t",
+            "--record and --compare do not go together",
+        ),
         ("%%merge --record f\nDROP TABLE a; DROP TABLE b", "the cell has 2"),
         ("%%merge --record\nDROP TABLE t", "--record needs a value"),
     ):
@@ -178,9 +193,28 @@ print("after", type(__import__("sys").last_value).__name__)
 @pytest.mark.spark
 @pytest.mark.slow
 def test_debug_in_a_shell_stops_at_the_line(tmp_path: Any) -> None:
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "IPYTHONDIR": str(tmp_path)}
-    command = [sys.executable, "-m", "IPython", "--simple-prompt", "--no-banner", "--colors=NoColor"]
-    ran = subprocess.run(command, input=CELLS, env=environment, capture_output=True, text=True, check=False, timeout=300)
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+        "IPYTHONDIR": str(tmp_path),
+    }
+    command = [
+        sys.executable,
+        "-m",
+        "IPython",
+        "--simple-prompt",
+        "--no-banner",
+        "--colors=NoColor",
+    ]
+    ran = subprocess.run(
+        command,
+        input=CELLS,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
     assert "store_merged_rows of writer 0, made again in this process" in ran.stdout
     assert "shop.py" in ran.stdout
     assert 'raise ValueError("no price is 7")' in ran.stdout

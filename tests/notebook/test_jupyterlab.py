@@ -16,7 +16,11 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, needs_browser]
 
-CELLS = ("%load_ext rowmerge_nb", f"%%merge\n{SETUP.strip()}", f"%%merge --explore --show outcome\n{STATEMENT.strip()}")
+CELLS = (
+    "%load_ext rowmerge_nb",
+    f"%%merge\n{SETUP.strip()}",
+    f"%%merge --explore --show outcome\n{STATEMENT.strip()}",
+)
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +33,9 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 def page(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
     with opened(lab.write("merge.ipynb", CELLS), tmp_path_factory.mktemp("browser")) as page:
         lab.wait_for_kernel()
-        page.until("document.querySelector('.jp-Notebook-ExecutionIndicator').dataset.status === 'idle'")
+        page.until(
+            "document.querySelector('.jp-Notebook-ExecutionIndicator').dataset.status === 'idle'"
+        )
         page.run("jupyterapp.commands.execute('notebook:run-all-cells')")
         page.until("document.querySelector('.rx .rx-row')")
         yield page
@@ -40,10 +46,14 @@ def test_rows_and_steps_are_chosen_by_clicks_and_keys(page: Page) -> None:
     page.run("document.querySelector('[data-key=row-1]').click()")
     page.until("document.querySelector('.rx-who').textContent.startsWith('Bill')")
     press = "new KeyboardEvent('keydown', { key: 'ArrowRight', bubbles: true, cancelable: true })"
-    page.run(f"document.querySelector('[data-key=step-case]').focus(); document.activeElement.dispatchEvent({press})")
+    page.run(
+        f"document.querySelector('[data-key=step-case]').focus(); document.activeElement.dispatchEvent({press})"
+    )
     page.until("document.querySelector('[aria-current=step]').textContent.startsWith('distinct')")
     # Lab's own shortcuts, such as deleting a cell by "d d", do not see the keys.
-    page.run("document.activeElement.dispatchEvent(new KeyboardEvent('keydown', { key: 'a', bubbles: true }))")
+    page.run(
+        "document.activeElement.dispatchEvent(new KeyboardEvent('keydown', { key: 'a', bubbles: true }))"
+    )
     assert page.run("return document.querySelectorAll('.jp-CodeCell').length") == len(CELLS)
 
 
@@ -51,7 +61,10 @@ def test_another_paradigm_and_another_text_are_tried_by_the_kernel(page: Page) -
     page.run("document.querySelector('[data-key=whatif]').click()")
     page.run("document.querySelector('[data-key=paradigm-CHANGE_ONLY_UPDATED_COLUMNS]').click()")
     page.until("document.querySelector('.rx-other').textContent.includes('Other than in the run')")
-    assert page.run("return document.querySelector('[data-key=step-transform]').textContent") == "transform_page ≠"
+    assert (
+        page.run("return document.querySelector('[data-key=step-transform]').textContent")
+        == "transform_page ≠"
+    )
     page.run(
         "const text = document.querySelector('[data-key=if-statement]'); text.value = text.value.replace(\"'Berkeley'\", \"'Arches'\");"
         "text.dispatchEvent(new Event('input', { bubbles: true })); document.querySelector('[data-key=if-try]').click()"
@@ -64,11 +77,15 @@ def test_another_paradigm_and_another_text_are_tried_by_the_kernel(page: Page) -
     page.until("document.querySelector('.rx-answer').textContent.includes('SYNTAX_ERROR')")
     page.run("document.querySelector('[data-key=if-back]').click()")
     page.until("!document.querySelector('.rx-tag')")
-    assert page.run("return document.querySelector('[data-key=if-statement]').value").startswith("MERGE INTO accounts")
+    assert page.run("return document.querySelector('[data-key=if-statement]').value").startswith(
+        "MERGE INTO accounts"
+    )
 
 
 def test_cells_of_the_source_are_edited_and_tried_by_the_kernel(page: Page) -> None:
-    page.run("if (!document.querySelector('[data-key=if-cells]')) document.querySelector('[data-key=whatif]').click()")
+    page.run(
+        "if (!document.querySelector('[data-key=if-cells]')) document.querySelector('[data-key=whatif]').click()"
+    )
     page.until("document.querySelector('[data-key=if-cells]')")
     page.run("document.querySelector('[data-key=if-cells]').click()")
 
@@ -80,18 +97,25 @@ def test_cells_of_the_source_are_edited_and_tried_by_the_kernel(page: Page) -> N
 
     # Bill's row, which clause 0 deletes for its address.
     write("cell-1-address", "Boston")
-    page.until("document.querySelector('.rx-answer').textContent.includes('Bill: clause 0 DELETE → clause 2 UPDATE')")
-    assert page.run("return [...document.querySelectorAll('.rx-edited')].map((one) => [one.value, one.title])") == [
-        ["Boston", "was Berkeley"]
-    ]
+    page.until(
+        "document.querySelector('.rx-answer').textContent.includes('Bill: clause 0 DELETE → clause 2 UPDATE')"
+    )
+    assert page.run(
+        "return [...document.querySelectorAll('.rx-edited')].map((one) => [one.value, one.title])"
+    ) == [["Boston", "was Berkeley"]]
     page.run("document.querySelector('[data-key=null-1-customer]').click()")
     page.until("document.querySelector('.rx-answer').textContent.includes('clause 3 INSERT')")
-    assert page.run("return document.querySelector('[data-key=cell-1-customer]').placeholder") == "NULL"
+    assert (
+        page.run("return document.querySelector('[data-key=cell-1-customer]').placeholder")
+        == "NULL"
+    )
     write("cell-1-purchases", "many")
     page.until("document.querySelector('.rx-answer').textContent.includes(\"'many' is no\")")
     page.run("document.querySelector('[data-key=if-back]').click()")
     page.until("!document.querySelector('.rx-tag') && !document.querySelector('.rx-edited')")
-    assert page.run("return document.querySelector('[data-key=cell-1-address]').value") == "Berkeley"
+    assert (
+        page.run("return document.querySelector('[data-key=cell-1-address]').value") == "Berkeley"
+    )
 
 
 def test_a_guess_for_every_row_is_scored(page: Page) -> None:
@@ -112,7 +136,9 @@ def test_a_saved_notebook_shows_it_again_when_its_kernel_is_gone(lab: Lab, page:
     page.run("jupyterapp.shell.activateById(document.querySelector('.jp-NotebookPanel').id)")
     page.until("jupyterapp.shell.currentWidget")
     page.run("await jupyterapp.commands.execute('docmanager:save')")
-    assert "application/vnd.jupyter.widget-state+json" in (lab.folder / "merge.ipynb").read_text("utf-8")
+    assert "application/vnd.jupyter.widget-state+json" in (lab.folder / "merge.ipynb").read_text(
+        "utf-8"
+    )
     lab.stop_kernels()
     page.open("about:blank")
     page.open(f"{lab.address}/lab/tree/merge.ipynb?reset")
@@ -141,4 +167,6 @@ def test_notebook_7_shows_it_and_its_kernel_answers(lab: Lab, tmp_path: Path) ->
             "const text = document.querySelector('[data-key=if-statement]'); text.value = text.value.replace(\"'Berkeley'\", \"'Arches'\");"
             "text.dispatchEvent(new Event('input', { bubbles: true })); document.querySelector('[data-key=if-try]').click()"
         )
-        page.until("document.querySelector('.rx-other').textContent.includes('2 rows change hands')")
+        page.until(
+            "document.querySelector('.rx-other').textContent.includes('2 rows change hands')"
+        )

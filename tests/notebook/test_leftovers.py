@@ -50,7 +50,9 @@ sys.stdin.read()
 
 def begun(connector: str) -> subprocess.Popen[bytes]:
     """Start a process that has staged a row, and waits."""
-    child = subprocess.Popen([sys.executable, "-c", BEGINS, connector], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    child = subprocess.Popen(
+        [sys.executable, "-c", BEGINS, connector], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
     assert child.stdout is not None
     assert child.stdout.readline() == b"staged\n"
     return child
@@ -85,7 +87,10 @@ def test_leftovers_of_killed_processes_are_listed_and_removed_and_those_of_livin
     notebook: Any, stores: Any, tmp_path: Any
 ) -> None:
     notebook.shell.user_ns["fake"] = stores
-    assert "Nothing is left behind in the 3 catalogs: lake, lite, memory." in notebook.run("%merge doctor --orphans").text
+    assert (
+        "Nothing is left behind in the 3 catalogs: lake, lite, memory."
+        in notebook.run("%merge doctor --orphans").text
+    )
     children = [
         begun(connector)
         for connector in (
@@ -93,7 +98,9 @@ def test_leftovers_of_killed_processes_are_listed_and_removed_and_those_of_livin
             f"HiveAcidConnector({str(tmp_path / 'lake')!r})",
         )
     ]
-    assert "Nothing is left behind" in notebook.run("%merge doctor --orphans").text, "both processes live"
+    assert "Nothing is left behind" in notebook.run("%merge doctor --orphans").text, (
+        "both processes live"
+    )
     names = [killed(child) for child in children]
     listed = notebook.run("%merge doctor --orphans")
     assert listed.error is None
@@ -101,7 +108,10 @@ def test_leftovers_of_killed_processes_are_listed_and_removed_and_those_of_livin
     assert "_tmp_query-of-the-dead" in listed.text
     assert "query-of-the-dead" in listed.outputs[0]["text/html"]
     assert "less than a minute ago" in listed.text
-    assert "2 leftovers of dead processes were found; %merge doctor --orphans --remove removes them" in listed.text
+    assert (
+        "2 leftovers of dead processes were found; %merge doctor --orphans --remove removes them"
+        in listed.text
+    )
     assert names[0] in listed.text
     # Hive's first call has ended the transaction; the process is told by the call that ended it.
     found = {catalog.catalog: catalog.orphans for catalog in stores.orphans()}
@@ -113,7 +123,9 @@ def test_leftovers_of_killed_processes_are_listed_and_removed_and_those_of_livin
     assert "Nothing is left behind" in notebook.run("%merge doctor --orphans").text
 
 
-def test_a_store_that_does_not_answer_is_told_and_hides_no_other(notebook: Any, stores: Any) -> None:
+def test_a_store_that_does_not_answer_is_told_and_hides_no_other(
+    notebook: Any, stores: Any
+) -> None:
     notebook.shell.user_ns["fake"] = stores
     stores.add_catalog("deaf", Deaf())
     stores.add_catalog("pg", PostgresConnector("host=/nowhere user=ann password=s3same"))
@@ -142,7 +154,9 @@ def test_the_doctors_options_are_refused_elsewhere(notebook: Any, line: str, mes
 
 
 def test_a_process_is_dead_when_it_is_gone_or_waits_to_be_buried_and_unknown_ones_are_not() -> None:
-    child = subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE)
+    child = subprocess.Popen(
+        [sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE
+    )
     name = process_name(child.pid)
     assert not has_died(name)
     child.kill()
@@ -156,6 +170,12 @@ def test_a_process_is_dead_when_it_is_gone_or_waits_to_be_buried_and_unknown_one
 
 def test_one_leftover_and_one_catalog_are_told_in_the_singular() -> None:
     orphan = Orphan("stage", 512, None, "q1", "here:1")
-    shown = orphans_bundle([CatalogOrphans("lite", "sqlite", (orphan,))], removed=False)["text/plain"]
-    assert shown.endswith("1 leftover of dead processes was found; %merge doctor --orphans --remove removes it")
-    assert orphans_bundle([CatalogOrphans("lite", "sqlite", ())], removed=False)["text/plain"].endswith("in the catalog lite.")
+    shown = orphans_bundle([CatalogOrphans("lite", "sqlite", (orphan,))], removed=False)[
+        "text/plain"
+    ]
+    assert shown.endswith(
+        "1 leftover of dead processes was found; %merge doctor --orphans --remove removes it"
+    )
+    assert orphans_bundle([CatalogOrphans("lite", "sqlite", ())], removed=False)[
+        "text/plain"
+    ].endswith("in the catalog lite.")

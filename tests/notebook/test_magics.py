@@ -35,7 +35,10 @@ def test_the_last_result_is_in_the_namespace(notebook):
 
 def test_statements_run_in_turn_and_each_is_shown(notebook):
     cell = notebook.run("%%merge\nDROP TABLE a;\nDROP TABLE b;")
-    assert [output["text/plain"] for output in cell.outputs] == ["Table a dropped.", "Table b dropped."]
+    assert [output["text/plain"] for output in cell.outputs] == [
+        "Table a dropped.",
+        "Table b dropped.",
+    ]
 
 
 def test_output_keeps_the_result_and_shows_it(notebook):
@@ -53,7 +56,9 @@ def test_the_arrow_keeps_the_result_and_shows_nothing(notebook):
 def test_options_of_the_line_win_over_those_of_the_configuration(notebook):
     notebook.run('%config MergeMagic.era = "current"')
     notebook.run('%config MergeMagic.trace = "off"')
-    notebook.run("%%merge --era documents --paradigm change_only_updated_columns --dry-run\nDROP TABLE t")
+    notebook.run(
+        "%%merge --era documents --paradigm change_only_updated_columns --dry-run\nDROP TABLE t"
+    )
     options = notebook.engine.asked[0][1]
     assert (options["era"], options["trace"], options["duplicates"]) == ("documents", "off", None)
     assert options["paradigm"] == "CHANGE_ONLY_UPDATED_COLUMNS"
@@ -61,7 +66,9 @@ def test_options_of_the_line_win_over_those_of_the_configuration(notebook):
 
 
 @pytest.mark.parametrize(
-    "option", [option for option in OPTIONS if option.name in ENGINE_OPTIONS and option.choices], ids=lambda option: option.name
+    "option",
+    [option for option in OPTIONS if option.name in ENGINE_OPTIONS and option.choices],
+    ids=lambda option: option.name,
 )
 def test_every_option_that_the_engine_knows_reaches_it(notebook, option):
     value = option.choices[-1]
@@ -71,7 +78,10 @@ def test_every_option_that_the_engine_knows_reaches_it(notebook, option):
 
 def test_frames_of_the_notebook_are_handed_to_the_engine(notebook):
     notebook.shell.user_ns.update(
-        pandas_one=pd.DataFrame({"a": [1]}), arrow_one=pa.table({"a": [1]}), _hidden=pa.table({"a": [1]}), number=3
+        pandas_one=pd.DataFrame({"a": [1]}),
+        arrow_one=pa.table({"a": [1]}),
+        _hidden=pa.table({"a": [1]}),
+        number=3,
     )
     notebook.run("%%merge\nDROP TABLE t")
     assert sorted(notebook.engine.asked[0][1]["namespace"]) == ["arrow_one", "pandas_one"]
@@ -94,14 +104,21 @@ def test_an_error_is_shown_with_the_line_of_the_cell_and_fails_the_cell_without_
     assert "Cell line 4, column 3." in cell.text
     assert "4    FAIL FROM t\n     ^^^^" in cell.text
     assert cell.failure.line == 2
-    assert cell.stdout.strip() == "AnalysisError: COLUMN_NOT_FOUND: cell line 4, column 3: Column 'FAIL' cannot be resolved"
+    assert (
+        cell.stdout.strip()
+        == "AnalysisError: COLUMN_NOT_FOUND: cell line 4, column 3: Column 'FAIL' cannot be resolved"
+    )
 
 
 def test_an_error_says_what_ran_before_it_and_what_did_not_run(notebook):
     cell = notebook.run("%%merge\nDROP TABLE a; DROP TABLE b;\nSELECT FAIL; DROP TABLE c")
     text = " ".join(cell.text.split())
     assert "Statements 1 to 2 of this cell ran and stay; statement 4 did not run." in text
-    assert [sql for sql, _ in notebook.engine.asked] == ["DROP TABLE a", "DROP TABLE b", "SELECT FAIL"]
+    assert [sql for sql, _ in notebook.engine.asked] == [
+        "DROP TABLE a",
+        "DROP TABLE b",
+        "SELECT FAIL",
+    ]
 
 
 def test_the_line_of_an_error_is_right_below_an_inserted_value_of_several_lines(notebook):
@@ -151,7 +168,9 @@ def test_an_interrupt_that_came_too_late_is_told_with_what_stays(notebook, word)
     assert isinstance(cell.failure, StatementInterrupted)
     assert (cell.failure.code, cell.failure.changed) == ("USER_CANCELED", True)
     assert "change is there" in cell.failure.message
-    assert "Statements 1 to 2 of this cell ran and stay; statement 3 did not run." in " ".join(cell.text.split())
+    assert "Statements 1 to 2 of this cell ran and stay; statement 3 did not run." in " ".join(
+        cell.text.split()
+    )
     assert len(notebook.engine.asked) == 2
     assert "is unchanged" not in cell.text
 
@@ -179,14 +198,18 @@ def interrupt_twice():
 
 @pytest.mark.parametrize("before", [True, False])
 @pytest.mark.parametrize("name", ["result_bundle", "show"])
-def test_an_interrupt_while_a_report_is_shown_says_that_the_change_is_there(notebook, monkeypatch, name, before):
+def test_an_interrupt_while_a_report_is_shown_says_that_the_change_is_there(
+    notebook, monkeypatch, name, before
+):
     strike_in(monkeypatch, name, interrupt_twice, before=before)
     cell = notebook.run("%%merge\nDROP TABLE a;\nDROP TABLE b")
     assert isinstance(cell.failure, StatementInterrupted)
     assert cell.failure.changed is True
     assert cell.failure.result.trace.target == "a"
     assert "Table a dropped." in cell.text, "the report is shown as a whole"
-    assert "Statement 1 of this cell ran and stays; statement 2 did not run." in " ".join(cell.text.split())
+    assert "Statement 1 of this cell ran and stays; statement 2 did not run." in " ".join(
+        cell.text.split()
+    )
     assert [sql for sql, _ in notebook.engine.asked] == ["DROP TABLE a"]
 
 
@@ -199,7 +222,10 @@ def test_an_error_in_a_report_says_that_the_change_is_there(notebook, monkeypatc
     cell = notebook.run("%%merge\nDROP TABLE a;\nDROP TABLE b")
     assert isinstance(cell.failure, RowMergeError)
     assert cell.failure.changed is True
-    assert cell.failure.message == "The change is there, and what came after it failed: ValueError: no font"
+    assert (
+        cell.failure.message
+        == "The change is there, and what came after it failed: ValueError: no font"
+    )
     assert "no font" in cell.text
     assert "statement 2 did not run" in " ".join(cell.text.split())
 
@@ -249,7 +275,9 @@ def test_a_cell_whose_interrupt_came_too_late_leaves_the_handler_as_it_was(noteb
     assert signal.getsignal(signal.SIGINT) is before
 
 
-@pytest.mark.parametrize(("form", "keys"), [("text", {"text/plain", "text/html"}), ("json", {"text/plain", "text/html"})])
+@pytest.mark.parametrize(
+    ("form", "keys"), [("text", {"text/plain", "text/html"}), ("json", {"text/plain", "text/html"})]
+)
 def test_explain_shows_the_plan_and_runs_nothing(notebook, form, keys):
     cell = notebook.run(f"%%merge --explain {form}\nMERGE INTO t")
     assert set(cell.outputs[0]) == keys
@@ -321,12 +349,16 @@ def test_errors_can_be_caught_by_their_class(notebook):
         notebook.shell.run_cell_magic("merge", "", "SELECT FAIL")
 
 
-@pytest.mark.parametrize("cell", ["%%merge --compare flows", "%%merge --dry-run\n\n", "%merge -o kept", "%merge kept <<"])
+@pytest.mark.parametrize(
+    "cell", ["%%merge --compare flows", "%%merge --dry-run\n\n", "%merge -o kept", "%merge kept <<"]
+)
 def test_options_without_a_statement_are_not_taken_for_a_call_for_help(notebook, cell):
     assert "The cell has no statement" in notebook.run(cell).text
 
 
-@pytest.mark.parametrize("cell", ["%%merge --help", "%%merge --help\n", "%%merge\n\n  \n", "\n%%merge -h\n"])
+@pytest.mark.parametrize(
+    "cell", ["%%merge --help", "%%merge --help\n", "%%merge\n\n  \n", "\n%%merge -h\n"]
+)
 def test_a_cell_of_nothing_but_its_first_line_shows_the_help(notebook, cell):
     notebook.shell.run_line_magic("reload_ext", "rowmerge_nb")
     shown = notebook.run(cell)
@@ -413,7 +445,10 @@ def test_undo_takes_one_name_and_no_options(notebook):
     ):
         assert said in notebook.run(line).text
     assert notebook.engine.undone == []
-    assert "takes back the last change" in notebook.run("%merge undo --help").text + notebook.run("%merge help").text
+    assert (
+        "takes back the last change"
+        in notebook.run("%merge undo --help").text + notebook.run("%merge help").text
+    )
 
 
 def test_an_undo_that_fails_says_why_and_one_that_is_interrupted_too(notebook):
@@ -434,7 +469,9 @@ def rows(notebook, table):
     from rowmerge_nb.engine.result import Result
     from rowmerge_nb.trace.trace import Trace
 
-    notebook.engine.run = lambda sql, **options: Result(Trace(statement=sql, kind="SELECT", state="finished"), table)
+    notebook.engine.run = lambda sql, **options: Result(
+        Trace(statement=sql, kind="SELECT", state="finished"), table
+    )
     return notebook.run("%%merge\nSELECT")
 
 
@@ -477,7 +514,9 @@ def test_the_rows_of_returning_stand_above_the_report(notebook):
     from rowmerge_nb.engine.result import Result
     from rowmerge_nb.trace.trace import Trace
 
-    trace = Trace(statement="MERGE", kind="MERGE", state="finished", target="t", count=1, returned=1)
+    trace = Trace(
+        statement="MERGE", kind="MERGE", state="finished", target="t", count=1, returned=1
+    )
     notebook.engine.run = lambda sql, **options: Result(trace, pa.table({"a": [7]}))
     cell = notebook.run("%%merge --dialect extended\nMERGE")
     assert cell.text.startswith("a\n-\n7\n1 row\n\nMERGE INTO t: 1 row changed")
@@ -516,12 +555,16 @@ def test_a_default_engine_that_was_closed_is_replaced(monkeypatch):
         ("%%merge", False),
     ],
 )
-def test_java_is_started_for_what_begins_as_a_statement_that_runs(notebook, monkeypatch, cell, starts):
+def test_java_is_started_for_what_begins_as_a_statement_that_runs(
+    notebook, monkeypatch, cell, starts
+):
     from rowmerge_nb import default
 
     begun = []
     notebook.run('%config MergeMagic.engine = ""')
-    monkeypatch.setattr(default, "default_engine", lambda *, start=False: begun.append(start) or notebook.engine)
+    monkeypatch.setattr(
+        default, "default_engine", lambda *, start=False: begun.append(start) or notebook.engine
+    )
     notebook.run(cell)
     assert any(begun) == starts
 
@@ -552,10 +595,15 @@ def test_what_cannot_be_explored_is_told_beneath_the_report_and_is_no_error(note
 
     assert "No explorer" not in notebook.run("%%merge --explore\nDROP TABLE t").text
     monkeypatch.setattr(
-        notebook.engine, "run", lambda sql, **_: Result(Trace(statement=sql, kind="MERGE", state="finished", target="t"))
+        notebook.engine,
+        "run",
+        lambda sql, **_: Result(Trace(statement=sql, kind="MERGE", state="finished", target="t")),
     )
     cell = notebook.run("%%merge --explore\nMERGE INTO t")
-    assert "No explorer: The trace of this MERGE has no rows with the values of both sides" in cell.text
+    assert (
+        "No explorer: The trace of this MERGE has no rows with the values of both sides"
+        in cell.text
+    )
     assert "trace='full'" in cell.text
 
 
@@ -567,7 +615,10 @@ def test_the_explorer_beneath_a_report_does_not_bring_it_once_more(notebook, mon
     report, explorer = notebook.run("%%merge --explore\nMERGE INTO t").outputs
     assert "Row journeys" in report["text/html"]
     assert "application/vnd.jupyter.widget-view+json" in explorer
-    assert explorer["text/plain"] == "The explorer stands here in front ends that have widgets, once the notebook is trusted."
+    assert (
+        explorer["text/plain"]
+        == "The explorer stands here in front ends that have widgets, once the notebook is trusted."
+    )
     assert len(explorer["text/html"]) < 500
 
 
@@ -584,7 +635,10 @@ def test_near_keys_are_asked_of_the_engine_and_not_of_a_comparison(notebook):
     notebook.run("%%merge\nMERGE INTO t")
     assert "near" not in notebook.engine.asked[-1][1]
     asked = len(notebook.engine.asked)
-    assert "--compare and --near do not go together" in notebook.run("%%merge --near --compare duplicates\nMERGE INTO t").text
+    assert (
+        "--compare and --near do not go together"
+        in notebook.run("%%merge --near --compare duplicates\nMERGE INTO t").text
+    )
     assert len(notebook.engine.asked) == asked
 
 
@@ -606,7 +660,9 @@ def test_an_audit_is_asked_of_the_engine_without_defaults_that_it_has_not(notebo
 
     def audit(*, before, after, statement, **options):
         asked.append((before, after, options))
-        return Audit(statement, "DELETE", "t", "version 3", "version 5", counts, (), (("id", "bigint"),))
+        return Audit(
+            statement, "DELETE", "t", "version 3", "version 5", counts, (), (("id", "bigint"),)
+        )
 
     monkeypatch.setattr(notebook.engine, "audit", audit, raising=False)
     notebook.run('%config MergeMagic.duplicates = "standard"')
@@ -622,7 +678,16 @@ def test_an_audit_is_asked_of_the_engine_without_defaults_that_it_has_not(notebo
 
 
 @pytest.mark.parametrize(
-    "option", ["--explain", "--dry-run", "--show plan", "--explore", "--near", "--compare flows", "--rehearse"]
+    "option",
+    [
+        "--explain",
+        "--dry-run",
+        "--show plan",
+        "--explore",
+        "--near",
+        "--compare flows",
+        "--rehearse",
+    ],
 )
 def test_an_audit_and_options_of_another_output_do_not_go_together(notebook, option):
     cell = notebook.run(f"%%merge --audit 1..2 {option}\nDELETE FROM t")
@@ -642,7 +707,10 @@ def test_rows_are_asked_of_the_engine_by_a_condition_and_not_of_a_comparison(not
     assert notebook.engine.asked[-1][1]["why"] == "t.customer = 'Dave'"
     notebook.run("%%merge\nMERGE INTO t")
     assert "why" not in notebook.engine.asked[-1][1]
-    assert "--compare and --why do not go together" in notebook.run("%%merge --why a=1 --compare duplicates\nMERGE INTO t").text
+    assert (
+        "--compare and --why do not go together"
+        in notebook.run("%%merge --why a=1 --compare duplicates\nMERGE INTO t").text
+    )
     assert "--why needs a value" in notebook.run("%%merge --why\nMERGE INTO t").text
 
 

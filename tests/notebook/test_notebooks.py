@@ -15,7 +15,9 @@ COURSE = [path for path in NOTEBOOKS if path.name != "00_start_here.ipynb"]
 
 
 def cells(path: Path, kind: str) -> list[str]:
-    return [cell.source for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == kind]
+    return [
+        cell.source for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == kind
+    ]
 
 
 def plain(text: str) -> str:
@@ -23,8 +25,13 @@ def plain(text: str) -> str:
 
 
 @pytest.mark.parametrize("path", COURSE, ids=lambda path: path.stem)
-def test_a_notebook_has_exercises_and_every_solution_in_sql_is_one_that_a_cell_runs(path: Path) -> None:
-    texts, code = "\n".join(cells(path, "markdown")), [plain(source) for source in cells(path, "code")]
+def test_a_notebook_has_exercises_and_every_solution_in_sql_is_one_that_a_cell_runs(
+    path: Path,
+) -> None:
+    texts, code = (
+        "\n".join(cells(path, "markdown")),
+        [plain(source) for source in cells(path, "code")],
+    )
     folded = re.findall(r"<details><summary>A solution</summary>(.*?)</details>", texts, re.DOTALL)
     assert folded
     assert len(re.findall(r"^## Exercise", texts, re.MULTILINE)) >= 1
@@ -35,11 +42,24 @@ def test_a_notebook_has_exercises_and_every_solution_in_sql_is_one_that_a_cell_r
 @pytest.mark.parametrize("path", COURSE, ids=lambda path: path.stem)
 def test_no_answer_that_is_saved_is_a_wrong_one(path: Path) -> None:
     book = nbformat.read(path, as_version=4)
-    said = [str(output.get("text", "")) for cell in book.cells if cell.cell_type == "code" for output in cell.outputs]
-    said += [str(o.data["text/plain"]) for cell in book.cells if cell.cell_type == "code" for o in cell.outputs if "data" in o]
+    said = [
+        str(output.get("text", ""))
+        for cell in book.cells
+        if cell.cell_type == "code"
+        for output in cell.outputs
+    ]
+    said += [
+        str(o.data["text/plain"])
+        for cell in book.cells
+        if cell.cell_type == "code"
+        for o in cell.outputs
+        if "data" in o
+    ]
     # The first attempts, which the text says are some.
     attempts = {"01_join_and_null_keys": 1, "02_which_clause": 1}
-    assert sum("Not yet" in text or text.startswith("No: ") for text in said) == attempts.get(path.stem, 0)
+    assert sum("Not yet" in text or text.startswith("No: ") for text in said) == attempts.get(
+        path.stem, 0
+    )
     assert any("Right" in text or "Yes: " in text or "True" in text for text in said)
 
 

@@ -67,7 +67,9 @@ def test_the_help_page_has_every_option():
 
 @pytest.mark.parametrize("name", ["merge", "%merge", "%%merge"])
 def test_what_a_question_mark_shows_has_an_example_and_every_option_with_its_values(notebook, name):
-    shown = notebook.shell.object_inspect_mime(name)["text/plain"] if name != "merge" else docstring()
+    shown = (
+        notebook.shell.object_inspect_mime(name)["text/plain"] if name != "merge" else docstring()
+    )
     assert "MERGE INTO accounts a USING updates u ON a.id = u.id" in shown
     for option in OPTIONS:
         assert f"--{option.name} " in shown
@@ -77,7 +79,10 @@ def test_what_a_question_mark_shows_has_an_example_and_every_option_with_its_val
 
 def test_the_example_is_a_statement_that_is_read_and_options_that_there_are():
     lines = docstring().split("\n\n")[1].splitlines()
-    assert parse_line(lines[0].removeprefix("%%merge")).values == {"output": "result", "show": "diff,journeys"}
+    assert parse_line(lines[0].removeprefix("%%merge")).values == {
+        "output": "result",
+        "show": "diff,journeys",
+    }
     assert len(parse("\n".join(lines[1:])).clauses) == 2
 
 

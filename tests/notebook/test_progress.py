@@ -23,7 +23,12 @@ def execute(tmp_path, *cells, allow_errors=False):
     root = str(Path(__file__).resolve().parents[2])
     notebook = nbformat.v4.new_notebook()
     notebook.cells = [nbformat.v4.new_code_cell(cell) for cell in (FAKE.format(path=root), *cells)]
-    client = NotebookClient(notebook, timeout=60, allow_errors=allow_errors, resources={"metadata": {"path": str(tmp_path)}})
+    client = NotebookClient(
+        notebook,
+        timeout=60,
+        allow_errors=allow_errors,
+        resources={"metadata": {"path": str(tmp_path)}},
+    )
     client.execute()
     return [cell.outputs for cell in notebook.cells[1:]]
 
@@ -37,12 +42,17 @@ def shown(tmp_path_factory):
         "lines": "print('before')\n%merge DROP TABLE a\n%merge DROP TABLE PAUSE\nprint('after')",
         "called": "print('before')\nget_ipython().run_cell_magic('merge', '', 'DROP TABLE PAUSE')",
     }
-    return dict(zip(cells, execute(tmp_path_factory.mktemp("notebook"), *cells.values()), strict=True))
+    return dict(
+        zip(cells, execute(tmp_path_factory.mktemp("notebook"), *cells.values()), strict=True)
+    )
 
 
 @pytest.mark.slow
 def test_progress_leaves_no_trace_in_the_saved_output(shown):
-    assert [output["data"]["text/plain"] for output in shown["shown"]] == ["Table a dropped.", "Table PAUSE dropped."]
+    assert [output["data"]["text/plain"] for output in shown["shown"]] == [
+        "Table a dropped.",
+        "Table PAUSE dropped.",
+    ]
 
 
 def test_progress_leaves_no_trace_where_nothing_is_shown(shown):
@@ -66,7 +76,9 @@ def test_a_failed_cell_stops_the_notebook_and_shows_the_report_and_one_line(tmp_
     outputs, after = execute(tmp_path, "%%merge\nSELECT FAIL PAUSE", "1 + 1", allow_errors=True)
     assert [output["output_type"] for output in outputs] == ["display_data", "error"]
     assert outputs[1]["ename"] == "AnalysisError"
-    assert outputs[1]["traceback"] == ["AnalysisError: COLUMN_NOT_FOUND: cell line 2, column 8: Column 'FAIL' cannot be resolved"]
+    assert outputs[1]["traceback"] == [
+        "AnalysisError: COLUMN_NOT_FOUND: cell line 2, column 8: Column 'FAIL' cannot be resolved"
+    ]
     assert after[0]["data"]["text/plain"] == "2"
 
 
@@ -100,7 +112,9 @@ def test_a_quick_statement_shows_nothing(capsys):
         ("plan", (3, 8), 5, "planning, "),
     ],
 )
-def test_the_line_says_how_many_tasks_are_done_and_rows_told_while_they_run(monkeypatch, capsys, step, tasks, rows, line):
+def test_the_line_says_how_many_tasks_are_done_and_rows_told_while_they_run(
+    monkeypatch, capsys, step, tasks, rows, line
+):
     from rowmerge_nb.notebook.progress import Progress
 
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
@@ -163,7 +177,10 @@ def test_the_tasks_of_a_running_job_are_told(spark, tmp_path):
 
     engine = Engine(spark=spark)
     told = told_while_running(
-        lambda: spark.range(0, 4, 1, 2).mapInArrow(slow, "id long").toArrow(), engine.running_tasks, two_tasks, path
+        lambda: spark.range(0, 4, 1, 2).mapInArrow(slow, "id long").toArrow(),
+        engine.running_tasks,
+        two_tasks,
+        path,
     )
     assert any(two_tasks(found) for found in told)
     assert engine.running_tasks() is None

@@ -32,7 +32,10 @@ def test_a_line_of_a_cell_has_the_cells_name(notebook: Any) -> None:
     (shown,) = told((found,))
     frame = shown.frames[-1]
     assert frame.place == f"cell In[{count}], line 9, in store_merged_rows"
-    assert place_of(shown) == f'cell In[{count}], line 9, in store_merged_rows: `raise ValueError("no such column") from error`'
+    assert (
+        place_of(shown)
+        == f'cell In[{count}], line 9, in store_merged_rows: `raise ValueError("no such column") from error`'
+    )
     (cause,) = shown.causes
     assert [frame.place for frame in cause.frames] == [
         f"cell In[{count}], line 7, in store_merged_rows",

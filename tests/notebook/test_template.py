@@ -38,7 +38,10 @@ def test_values_become_sql(value, text):
 
 def test_quotes_are_doubled_inside_of_quotes_of_either_kind():
     namespace = {"name": """O'Hara "x" """.strip()}
-    assert render("""'{{ name }}' "{{ name }}" """, namespace).text == """'O''Hara "x"' "O'Hara ""x\""" """
+    assert (
+        render("""'{{ name }}' "{{ name }}" """, namespace).text
+        == """'O''Hara "x"' "O'Hara ""x\""" """
+    )
 
 
 def test_doubled_quotes_do_not_end_a_text():
@@ -47,7 +50,10 @@ def test_doubled_quotes_do_not_end_a_text():
 
 def test_comments_are_left_alone():
     source = "-- {{ nothing }} it's\nSELECT {{ a }} /* {{ nothing }} \n ' */ + {{ a }}"
-    assert render(source, {"a": 1}).text == "-- {{ nothing }} it's\nSELECT 1 /* {{ nothing }} \n ' */ + 1"
+    assert (
+        render(source, {"a": 1}).text
+        == "-- {{ nothing }} it's\nSELECT 1 /* {{ nothing }} \n ' */ + 1"
+    )
 
 
 def test_an_expression_may_have_braces_and_quotes_of_its_own():
@@ -89,18 +95,28 @@ def test_a_value_that_is_no_sql_is_refused_at_its_braces(expression, message):
     with pytest.raises(RowMergeError, match=message) as caught:
         render(f"SELECT\n {{{{ {expression} }}}}", {"frame": pd.DataFrame({"a": [1]})})
     assert caught.value.code == "INVALID_ARGUMENTS"
-    assert (caught.value.line, caught.value.column, caught.value.length) == (2, 2, len(expression) + 6)
+    assert (caught.value.line, caught.value.column, caught.value.length) == (
+        2,
+        2,
+        len(expression) + 6,
+    )
 
 
 def test_rows_arrays_and_missing_values_are_inserted():
-    namespace = {"rows": [(1, "it's"), (2, None)], "array": np.array([1, 2]), "series": pd.Series(["a", pd.NA])}
+    namespace = {
+        "rows": [(1, "it's"), (2, None)],
+        "array": np.array([1, 2]),
+        "series": pd.Series(["a", pd.NA]),
+    }
     assert render("VALUES {{ rows }}", namespace).text == "VALUES (1, 'it''s'), (2, NULL)"
     assert render("{{ array }} {{ series }}", namespace).text == "1, 2 'a', NULL"
 
 
 def test_the_lines_of_a_cell_of_many_statements_are_looked_up_and_not_counted():
     rendered = render("SELECT\n{{ 1 }};\n" * 3000, {})
-    lines = [rendered.source_line(place) for place in range(0, len(rendered.text), len("SELECT\n1;\n"))]
+    lines = [
+        rendered.source_line(place) for place in range(0, len(rendered.text), len("SELECT\n1;\n"))
+    ]
     assert lines == list(range(1, 6001, 2))
 
 
@@ -114,7 +130,10 @@ def test_places_between_values_that_touch_belong_to_the_value_that_follows():
 
 def test_an_expression_that_never_ends_is_not_compiled_for_every_brace_that_follows(monkeypatch):
     compiled = []
-    monkeypatch.setattr("builtins.compile", lambda text, *_: compiled.append(text) or (_ for _ in ()).throw(SyntaxError))
+    monkeypatch.setattr(
+        "builtins.compile",
+        lambda text, *_: compiled.append(text) or (_ for _ in ()).throw(SyntaxError),
+    )
     with pytest.raises(RowMergeError, match="is not a Python expression"):
         render("{{ ( }} " + "SELECT {{ 1 }};\n" * 5000, {})
     assert len(compiled) == 100

@@ -16,9 +16,13 @@ from rowmerge_nb import Engine
 from rowmerge_nb.spi.types import parse_type
 from rowmerge_nb.trace.node_records import NodeRecord
 
-RECORDED: Mapping[str, Any] = json.loads((Path(__file__).parent.parent / "goldens" / "plans.json").read_text(encoding="utf-8"))
+RECORDED: Mapping[str, Any] = json.loads(
+    (Path(__file__).parent.parent / "goldens" / "plans.json").read_text(encoding="utf-8")
+)
 STATEMENTS: Mapping[str, Any] = {statement["id"]: statement for statement in RECORDED["statements"]}
-DIFFERENCES: Mapping[str, str] = json.loads((Path(__file__).parent / "differences.json").read_text(encoding="utf-8"))
+DIFFERENCES: Mapping[str, str] = json.loads(
+    (Path(__file__).parent / "differences.json").read_text(encoding="utf-8")
+)
 """Per statement whose plan differs: why."""
 
 FUSED = {
@@ -48,7 +52,9 @@ def recorded_plan(statement: str) -> Node:
 def _recorded(lines: Sequence[Mapping[str, Any]]) -> tuple[Node, ...]:
     """Make trees out of lines that stand below each other by depth."""
     nodes = []
-    starts = [i for i, line in enumerate(lines) if line["depth"] == lines[0]["depth"]] if lines else []
+    starts = (
+        [i for i, line in enumerate(lines) if line["depth"] == lines[0]["depth"]] if lines else []
+    )
     for start, end in itertools.pairwise([*starts, len(lines)]):
         line, sources = lines[start], _recorded(lines[start + 1 : end])
         if line["name"].endswith("Exchange") and "MERGE [" not in line["args"]:
@@ -86,7 +92,9 @@ def our_plan(engine: Engine, statement: str) -> Node:
 def comparable(plan: Node, *, above_join: bool = True) -> Node:
     """Leave out layouts that say nothing: of scans and joins, which Trino prunes and Spark prunes here when it plans."""
     joins = plan.name.endswith("Join")
-    sources = tuple(comparable(source, above_join=above_join and not joins) for source in plan.sources)
+    sources = tuple(
+        comparable(source, above_join=above_join and not joins) for source in plan.sources
+    )
     layout = plan.layout if above_join and plan.name in COMPARED and not _over_scan(plan) else ()
     return Node(plan.name, layout, sources)
 
@@ -101,5 +109,10 @@ def recorded_engine() -> Engine:
     for name, table in RECORDED["tables"].items():
         columns = [pa.field(column[0], parse_type(column[1]).arrow) for column in table["columns"]]
         required = [column[0] for column in table["columns"] if len(column) > 2]
-        engine.register(name, pa.schema(columns).empty_table(), partitioned_by=table.get("partitioned_by", ()), not_null=required)
+        engine.register(
+            name,
+            pa.schema(columns).empty_table(),
+            partitioned_by=table.get("partitioned_by", ()),
+            not_null=required,
+        )
     return engine

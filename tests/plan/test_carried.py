@@ -22,7 +22,10 @@ TABLE = "(SELECT c0 AS `id`, c1 AS `a`, c2 AS `b` FROM `v`) AS `r`"
             f"SELECT `id` FROM {TABLE} UNION ALL SELECT `x` FROM (SELECT c0 AS `x`, c1 AS `y`, c2 AS `z` FROM `v`) AS `q`",
             {"A", "b"},
         ),
-        (f"SELECT `id` FROM {TABLE} UNION ALL SELECT `y` FROM (SELECT c0 AS `x`, c1 AS `y`, c2 AS `z` FROM `v`) AS `q`", {"b"}),
+        (
+            f"SELECT `id` FROM {TABLE} UNION ALL SELECT `y` FROM (SELECT c0 AS `x`, c1 AS `y`, c2 AS `z` FROM `v`) AS `q`",
+            {"b"},
+        ),
         ("SELECT 1", set()),
     ],
 )

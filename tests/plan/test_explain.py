@@ -28,7 +28,10 @@ def planned(clauses: str, **options: Any) -> Trace:
 def test_every_column_that_decides_the_place_of_a_row_has_a_channel_of_its_own(era: str) -> None:
     pages = build_report(planned("WHEN MATCHED THEN DELETE", era=era)).pages
     assert pages is not None
-    assert [(channel.number, channel.name) for channel in pages.channels.redistribution] == [("0", "p"), ("1", "q")]
+    assert [(channel.number, channel.name) for channel in pages.channels.redistribution] == [
+        ("0", "p"),
+        ("1", "q"),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -65,7 +68,9 @@ def test_what_a_clause_writes_are_the_columns_that_it_names(clause: str, writes:
         ("WHEN MATCHED THEN DO NOTHING", "WHEN MATCHED THEN DO NOTHING", False),
     ],
 )
-def test_a_clause_knows_its_head_and_which_rows_it_is_about(clause: str, head: str, by_source: bool) -> None:
+def test_a_clause_knows_its_head_and_which_rows_it_is_about(
+    clause: str, head: str, by_source: bool
+) -> None:
     record = planned(clause).clauses[0]
     assert (record.head, record.by_source) == (head, by_source)
 
@@ -76,4 +81,6 @@ def test_a_scan_goes_by_the_name_that_the_statement_has_for_it() -> None:
     sql = 'MERGE INTO "my table" USING (VALUES 1) s(id) ON "my table".id = s.id WHEN MATCHED THEN DELETE'
     plan = build_report(engine.run(sql, dry_run=True).trace).plan
     assert plan is not None
-    assert [operator.short for operator in plan.operators if operator.kind == "TableScan"] == ["my table"]
+    assert [operator.short for operator in plan.operators if operator.kind == "TableScan"] == [
+        "my table"
+    ]

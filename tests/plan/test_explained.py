@@ -15,7 +15,9 @@ from rowmerge_nb import Engine, IcebergConnector, RowMergeError
 from rowmerge_nb.trace.node_records import QueryFacts
 from tests.plan.recorded import STATEMENTS, recorded_engine
 
-QUERIES: Any = json.loads((Path(__file__).parent / "recorded_queries.json").read_text(encoding="utf-8"))
+QUERIES: Any = json.loads(
+    (Path(__file__).parent / "recorded_queries.json").read_text(encoding="utf-8")
+)
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +26,9 @@ def engine() -> Engine:
     engine.register("t", pa.table({"id": [1], "v": ["a"], "x": [1.0]}))
     engine.register("s", pa.table({"id": [1], "w": ["a"]}), not_null=["id"])
     engine.register("p", pa.table({"id": [1], "region": ["a"]}), partitioned_by=["region"])
-    engine.register("b", pa.table({"id": [1], "region": ["a"]}), partitioned_by=["region", "bucket(id, 4)"])
+    engine.register(
+        "b", pa.table({"id": [1], "region": ["a"]}), partitioned_by=["region", "bucket(id, 4)"]
+    )
     return engine
 
 
@@ -36,7 +40,11 @@ def recorded() -> Engine:
 def lines(engine: Engine, sql: str, kind: str = "LOGICAL") -> list[str]:
     """Give a plan without layouts and what a scan calls its columns, its branches as blanks."""
     text = str(engine.explain(sql, kind=kind))
-    kept = (line for line in text.split("\n") if "Layout: " not in line and not re.search(r" (\w+) := \w+:", line))
+    kept = (
+        line
+        for line in text.split("\n")
+        if "Layout: " not in line and not re.search(r" (\w+) := \w+:", line)
+    )
     return [re.sub("[│├└─]", " ", line).rstrip() for line in kept if line]
 
 
@@ -50,8 +58,14 @@ def nodes(engine: Engine, sql: str) -> list[str]:
     [
         ("SELECT id FROM t", ["TableScan[table = memory.default.t]"]),
         ("SELECT id + 1 FROM t", ["Project[]", "TableScan[table = memory.default.t]"]),
-        ("SELECT * FROM t WHERE id > 1", ["Filter[filterPredicate = (id > bigint '1')]", "TableScan[table = memory.default.t]"]),
-        ("SELECT v, sum(id) FROM t GROUP BY v", ["Aggregate[keys = [v]]", "TableScan[table = memory.default.t]"]),
+        (
+            "SELECT * FROM t WHERE id > 1",
+            ["Filter[filterPredicate = (id > bigint '1')]", "TableScan[table = memory.default.t]"],
+        ),
+        (
+            "SELECT v, sum(id) FROM t GROUP BY v",
+            ["Aggregate[keys = [v]]", "TableScan[table = memory.default.t]"],
+        ),
         ("SELECT count(*) FROM t", ["Aggregate[]", "TableScan[table = memory.default.t]"]),
         (
             "SELECT v FROM t GROUP BY v HAVING count(*) > 1",
@@ -61,10 +75,16 @@ def nodes(engine: Engine, sql: str) -> list[str]:
                 "TableScan[table = memory.default.t]",
             ],
         ),
-        ("SELECT DISTINCT v FROM t", ["Aggregate[keys = [v]]", "TableScan[table = memory.default.t]"]),
+        (
+            "SELECT DISTINCT v FROM t",
+            ["Aggregate[keys = [v]]", "TableScan[table = memory.default.t]"],
+        ),
         (
             "SELECT id FROM t ORDER BY x DESC LIMIT 2",
-            ["TopN[count = 2, orderBy = [x DESC NULLS LAST]]", "TableScan[table = memory.default.t]"],
+            [
+                "TopN[count = 2, orderBy = [x DESC NULLS LAST]]",
+                "TableScan[table = memory.default.t]",
+            ],
         ),
         (
             "SELECT id FROM t ORDER BY x FETCH FIRST 2 ROWS WITH TIES",
@@ -75,12 +95,18 @@ def nodes(engine: Engine, sql: str) -> list[str]:
                 "TableScan[table = memory.default.t]",
             ],
         ),
-        ("SELECT id FROM t ORDER BY id", ["Sort[orderBy = [id ASC NULLS LAST]]", "TableScan[table = memory.default.t]"]),
+        (
+            "SELECT id FROM t ORDER BY id",
+            ["Sort[orderBy = [id ASC NULLS LAST]]", "TableScan[table = memory.default.t]"],
+        ),
         ("SELECT id FROM t LIMIT 2", ["Limit[count = 2]", "TableScan[table = memory.default.t]"]),
         ("SELECT id FROM t OFFSET 3", ["Offset[count = 3]", "TableScan[table = memory.default.t]"]),
         (
             "SELECT rank() OVER (PARTITION BY v ORDER BY id) FROM t",
-            ["Window[partitionBy = [v], orderBy = [id ASC NULLS LAST]]", "TableScan[table = memory.default.t]"],
+            [
+                "Window[partitionBy = [v], orderBy = [id ASC NULLS LAST]]",
+                "TableScan[table = memory.default.t]",
+            ],
         ),
         (
             "SELECT v, w FROM t, s WHERE t.id = s.id AND w = 'a'",
@@ -101,7 +127,11 @@ def nodes(engine: Engine, sql: str) -> list[str]:
         ),
         (
             "SELECT v FROM t LEFT JOIN s ON t.id < s.id",
-            ["LeftJoin[filter = (id < id_0)]", "TableScan[table = memory.default.t]", "TableScan[table = memory.default.s]"],
+            [
+                "LeftJoin[filter = (id < id_0)]",
+                "TableScan[table = memory.default.t]",
+                "TableScan[table = memory.default.s]",
+            ],
         ),
         (
             "SELECT id FROM t FULL JOIN s USING (id)",
@@ -114,7 +144,11 @@ def nodes(engine: Engine, sql: str) -> list[str]:
         ),
         (
             "SELECT v FROM t CROSS JOIN s",
-            ["CrossJoin[]", "TableScan[table = memory.default.t]", "TableScan[table = memory.default.s]"],
+            [
+                "CrossJoin[]",
+                "TableScan[table = memory.default.t]",
+                "TableScan[table = memory.default.s]",
+            ],
         ),
         (
             "SELECT v FROM t WHERE id IN (SELECT id FROM s)",
@@ -127,7 +161,12 @@ def nodes(engine: Engine, sql: str) -> list[str]:
         ),
         (
             "SELECT v, (SELECT w FROM s) FROM t",
-            ["CrossJoin[]", "TableScan[table = memory.default.t]", "EnforceSingleRow[]", "TableScan[table = memory.default.s]"],
+            [
+                "CrossJoin[]",
+                "TableScan[table = memory.default.t]",
+                "EnforceSingleRow[]",
+                "TableScan[table = memory.default.s]",
+            ],
         ),
         (
             "SELECT v FROM t WHERE EXISTS (SELECT 1 FROM s WHERE s.id = t.id)",
@@ -152,7 +191,11 @@ def nodes(engine: Engine, sql: str) -> list[str]:
         ),
         (
             "SELECT id FROM t EXCEPT SELECT id FROM s",
-            ["Except[]", "TableScan[table = memory.default.t]", "TableScan[table = memory.default.s]"],
+            [
+                "Except[]",
+                "TableScan[table = memory.default.t]",
+                "TableScan[table = memory.default.s]",
+            ],
         ),
         (
             "SELECT v, sum(id) FROM t GROUP BY ROLLUP (v)",
@@ -206,11 +249,20 @@ def nodes(engine: Engine, sql: str) -> list[str]:
         ("SELECT 1", ["Project[]", "Values[]"]),
         (
             "SELECT 'x' FROM t HAVING true",
-            ["Project[]", "Filter[filterPredicate = boolean 'true']", "Aggregate[]", "TableScan[table = memory.default.t]"],
+            [
+                "Project[]",
+                "Filter[filterPredicate = boolean 'true']",
+                "Aggregate[]",
+                "TableScan[table = memory.default.t]",
+            ],
         ),
         (
             "SELECT n FROM (SELECT id + 1 AS n, x FROM t) WHERE x > 1e0",
-            ["Filter[filterPredicate = (x > double '1e0')]", "Project[]", "TableScan[table = memory.default.t]"],
+            [
+                "Filter[filterPredicate = (x > double '1e0')]",
+                "Project[]",
+                "TableScan[table = memory.default.t]",
+            ],
         ),
     ],
 )
@@ -219,9 +271,15 @@ def test_a_query_is_shown_by_its_nodes(engine: Engine, sql: str, expected: list[
 
 
 def test_columns_are_called_as_in_the_result(engine: Engine) -> None:
-    text = str(engine.explain("SELECT count(*), v AS nm, id + 1 FROM t GROUP BY v, id", kind="LOGICAL"))
+    text = str(
+        engine.explain("SELECT count(*), v AS nm, id + 1 FROM t GROUP BY v, id", kind="LOGICAL")
+    )
     assert text.split("\n", maxsplit=1)[0] == "Output[columnNames = [_col0, nm, _col2]]"
-    assert [line.strip("│ ") for line in text.split("\n")[2:5]] == ["_col0 := count", "nm := v", "_col2 := expr_0"]
+    assert [line.strip("│ ") for line in text.split("\n")[2:5]] == [
+        "_col0 := count",
+        "nm := v",
+        "_col2 := expr_0",
+    ]
 
 
 def test_the_rows_of_values_are_shown_where_they_are_few(engine: Engine) -> None:
@@ -245,7 +303,10 @@ def test_a_windows_frame_and_a_filter_of_an_aggregate_are_shown(engine: Engine) 
 
 def test_a_view_is_shown_by_the_nodes_of_its_query(engine: Engine) -> None:
     engine.run("CREATE OR REPLACE VIEW w AS SELECT v, count(*) AS n FROM t GROUP BY v")
-    assert nodes(engine, "SELECT n FROM w") == ["Aggregate[keys = [v]]", "TableScan[table = memory.default.t]"]
+    assert nodes(engine, "SELECT n FROM w") == [
+        "Aggregate[keys = [v]]",
+        "TableScan[table = memory.default.t]",
+    ]
 
 
 def test_insert_and_create_table_as_show_the_nodes_of_their_query(engine: Engine) -> None:
@@ -287,14 +348,21 @@ def test_each_step_of_a_recursion_reads_the_step_before(engine: Engine) -> None:
         "Filter[filterPredicate = (expr < bigint '3')]",
         "RecursionStep[level = 1]",
     ]
-    assert found[8].startswith("Filter[filterPredicate = fail(NOT_SUPPORTED, varchar 'Recursion depth limit exceeded (2)")
+    assert found[8].startswith(
+        "Filter[filterPredicate = fail(NOT_SUPPORTED, varchar 'Recursion depth limit exceeded (2)"
+    )
     assert found[-1] == "RecursionStep[level = 2]"
 
 
 def test_a_condition_is_computed_where_duckdb_computes_it(engine: Engine) -> None:
     engine.run("CREATE OR REPLACE VIEW w AS SELECT v, count(*) AS n FROM t GROUP BY v")
-    text = [line.strip() for line in lines(engine, "SELECT n FROM w WHERE v = 'a' AND n > 1", "DISTRIBUTED")]
-    shown = [line for line in text if line.startswith(("Filter", "Aggregate", "TableScan", "Constraint"))]
+    text = [
+        line.strip()
+        for line in lines(engine, "SELECT n FROM w WHERE v = 'a' AND n > 1", "DISTRIBUTED")
+    ]
+    shown = [
+        line for line in text if line.startswith(("Filter", "Aggregate", "TableScan", "Constraint"))
+    ]
     assert shown == [
         "Filter[filterPredicate = (count > bigint '1')]",
         "Aggregate[keys = [v]]",
@@ -312,12 +380,19 @@ def test_a_condition_is_computed_where_duckdb_computes_it(engine: Engine) -> Non
             "(SELECT id FROM s GROUP BY id)",
             "Here DuckDB executes the query, on the pages that this process reads, before the tasks begin",
         ),
-        ("(SELECT id FROM s WHERE w > 'a')", "Here tasks execute the query, on the pages of its one table"),
+        (
+            "(SELECT id FROM s WHERE w > 'a')",
+            "Here tasks execute the query, on the pages of its one table",
+        ),
     ],
 )
-def test_the_last_node_of_a_source_names_what_executes_it(engine: Engine, source: str, sentence: str) -> None:
+def test_the_last_node_of_a_source_names_what_executes_it(
+    engine: Engine, source: str, sentence: str
+) -> None:
     merge = f"MERGE INTO t USING {source} q (k) ON t.id = q.k WHEN MATCHED THEN DELETE"
-    assert [line.strip() for line in lines(engine, merge, "DISTRIBUTED") if "the query" in line] == [sentence]
+    assert [
+        line.strip() for line in lines(engine, merge, "DISTRIBUTED") if "the query" in line
+    ] == [sentence]
     assert "the query" not in str(engine.explain(merge, kind="LOGICAL"))
 
 
@@ -346,9 +421,13 @@ def test_a_query_has_the_nodes_that_trino_printed(number: int, ours: list[str]) 
     found = json.loads(str(engine.run(f"EXPLAIN (TYPE LOGICAL, FORMAT JSON) {expected['sql']}")))
     assert names(found["children"][0]) == ours
     # Trino computes constants when it plans, and a Project drops the columns that are not read.
-    assert [name for name in names(expected["plan"]) if name != "Project"] == [name for name in ours if name != "Project"]
+    assert [name for name in names(expected["plan"]) if name != "Project"] == [
+        name for name in ours if name != "Project"
+    ]
     if "filterPredicate" in expected["plan"]["descriptor"]:
-        predicate = expected["plan"]["descriptor"]["filterPredicate"].replace("purchases_1", "purchases")
+        predicate = expected["plan"]["descriptor"]["filterPredicate"].replace(
+            "purchases_1", "purchases"
+        )
         assert found["children"][0]["descriptor"]["filterPredicate"] == predicate
 
 
@@ -363,9 +442,12 @@ EXPRESSIONS = {
 
 def test_expressions_are_printed_as_trino_prints_them() -> None:
     expected = QUERIES["plans"][0]
-    ours = json.loads(str(Engine().run(f"EXPLAIN (TYPE LOGICAL, FORMAT JSON) {expected['sql']}")))["children"][0]
+    ours = json.loads(str(Engine().run(f"EXPLAIN (TYPE LOGICAL, FORMAT JSON) {expected['sql']}")))[
+        "children"
+    ][0]
     recorded = [
-        re.sub(r"\b(expr_\d|field_\d)\b", lambda match: EXPRESSIONS[match[0]], detail) for detail in expected["plan"]["details"]
+        re.sub(r"\b(expr_\d|field_\d)\b", lambda match: EXPRESSIONS[match[0]], detail)
+        for detail in expected["plan"]["details"]
     ]
     assert ours["details"][2] == recorded[2]
     # Trino turns sums of constants round, and counts in bigint: sequence(0, 19) is array(bigint) there and here.
@@ -382,7 +464,11 @@ def fragments(printed: str) -> list[tuple[str, str, list[str]]]:
             for line in rest
             if re.match(r"[│├└─ ]*[A-Za-z ]+\[", line) and "Layout:" not in line
         ]
-        names = [line.split("[")[0] for line in named if " := " not in line and ": " not in line.split("[")[0]]
+        names = [
+            line.split("[")[0]
+            for line in named
+            if " := " not in line and ": " not in line.split("[")[0]
+        ]
         found.append((head.split(" ", 2)[2][1:-1], output.split(": ")[1], split(names)))
     return found
 
@@ -422,17 +508,26 @@ def recorded_fragments(statement: str) -> list[tuple[str, str, list[str]]]:
         "delete-where",
     ],
 )
-def test_a_distributed_plan_has_the_fragments_that_trino_printed(recorded: Engine, statement: str) -> None:
+def test_a_distributed_plan_has_the_fragments_that_trino_printed(
+    recorded: Engine, statement: str
+) -> None:
     assert compared(recorded, statement, ()) == recorded_fragments(statement)
 
 
-@pytest.mark.parametrize("statement", ["merge-update-only", "merge-delete-only", "merge-self", "merge-partitioned-delete-only"])
-def test_a_join_of_two_large_tables_has_the_fragments_that_trino_printed(recorded: Engine, statement: str) -> None:
+@pytest.mark.parametrize(
+    "statement",
+    ["merge-update-only", "merge-delete-only", "merge-self", "merge-partitioned-delete-only"],
+)
+def test_a_join_of_two_large_tables_has_the_fragments_that_trino_printed(
+    recorded: Engine, statement: str
+) -> None:
     off = ("replicate_small_target", "change_in_task", "prune_target")
     assert compared(recorded, statement, off) == recorded_fragments(statement)
 
 
-def compared(recorded: Engine, statement: str, rules_off: tuple[str, ...]) -> list[tuple[str, str, list[str]]]:
+def compared(
+    recorded: Engine, statement: str, rules_off: tuple[str, ...]
+) -> list[tuple[str, str, list[str]]]:
     """Give our fragments, the keys of a join's exchanges under the symbols that Trino has for them."""
     return fragments(str(recorded.explain(STATEMENTS[statement]["sql"], rules_off=rules_off)))
 
@@ -441,12 +536,18 @@ def compared(recorded: Engine, statement: str, rules_off: tuple[str, ...]) -> li
 
 
 def test_a_query_of_duckdb_is_one_fragment(engine: Engine) -> None:
-    found = fragments(str(engine.explain("SELECT v, count(*) FROM t GROUP BY v ORDER BY 2 LIMIT 3")))
-    assert found == [("COORDINATOR_ONLY", "SINGLE []", ["Output", "TopN", "Aggregate", "TableScan"])]
+    found = fragments(
+        str(engine.explain("SELECT v, count(*) FROM t GROUP BY v ORDER BY 2 LIMIT 3"))
+    )
+    assert found == [
+        ("COORDINATOR_ONLY", "SINGLE []", ["Output", "TopN", "Aggregate", "TableScan"])
+    ]
 
 
 def test_a_query_of_spark_is_a_fragment_without_exchanges_of_its_own(engine: Engine) -> None:
-    found = fragments(str(engine.explain("SELECT v, count(*) FROM t JOIN s ON t.id = s.id GROUP BY v")))
+    found = fragments(
+        str(engine.explain("SELECT v, count(*) FROM t JOIN s ON t.id = s.id GROUP BY v"))
+    )
     assert found == [
         ("COORDINATOR_ONLY", "SINGLE []", ["Output", "RemoteSource"]),
         ("SOURCE", "SINGLE []", ["Aggregate", "InnerJoin", "TableScan", "TableScan"]),
@@ -467,8 +568,15 @@ def test_a_query_of_spark_is_a_fragment_without_exchanges_of_its_own(engine: Eng
 def test_the_partitioning_of_a_target_is_named_transform_by_transform(
     engine: Engine, target: str, insert: str, arguments: str
 ) -> None:
-    text = str(engine.explain(f"MERGE INTO {target} t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET region = w"))
-    assert f"LocalExchange[partitioning = MERGE [insert = {insert}], arguments = [{arguments}]]" in text
+    text = str(
+        engine.explain(
+            f"MERGE INTO {target} t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET region = w"
+        )
+    )
+    assert (
+        f"LocalExchange[partitioning = MERGE [insert = {insert}], arguments = [{arguments}]]"
+        in text
+    )
     inserted = str(engine.explain(f"INSERT INTO {target} SELECT * FROM s"))
     assert f"LocalExchange[partitioning = {insert}, arguments" in inserted
     assert "Here rows are stored by the tasks that made them" in inserted
@@ -484,7 +592,11 @@ def test_the_replicated_side_is_the_right_one_and_is_named(engine: Engine) -> No
     text = str(engine.explain("MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN DELETE"))
     assert "LeftJoin[criteria = (t.id = s.id), distribution = REPLICATED]" in text
     assert "Distribution: REPLICATED: every task gets all of the target" in text
-    logical = str(engine.explain("MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN DELETE", kind="LOGICAL"))
+    logical = str(
+        engine.explain(
+            "MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN DELETE", kind="LOGICAL"
+        )
+    )
     assert "RightJoin[criteria = (t.id = s.id)]" in logical
     assert "REPLICATED" not in logical
 
@@ -493,12 +605,16 @@ def test_the_replicated_side_is_the_right_one_and_is_named(engine: Engine) -> No
 
 
 def test_json_has_a_plan_or_the_fragments_by_their_numbers(engine: Engine) -> None:
-    logical = json.loads(str(engine.run("EXPLAIN (TYPE LOGICAL, FORMAT JSON) SELECT count(*) FROM t")))
+    logical = json.loads(
+        str(engine.run("EXPLAIN (TYPE LOGICAL, FORMAT JSON) SELECT count(*) FROM t"))
+    )
     assert (logical["name"], logical["descriptor"]) == ("Output", {"columnNames": "[_col0]"})
     assert logical["children"][0]["children"][0]["descriptor"] == {"table": "memory.default.t"}
     distributed = json.loads(str(engine.run("EXPLAIN (FORMAT JSON) SELECT count(*) FROM t")))
     assert [distributed[number]["name"] for number in distributed] == ["Output"]
-    of_spark = json.loads(str(engine.run("EXPLAIN (FORMAT JSON) SELECT t.id FROM t JOIN s ON t.id = s.id")))
+    of_spark = json.loads(
+        str(engine.run("EXPLAIN (FORMAT JSON) SELECT t.id FROM t JOIN s ON t.id = s.id"))
+    )
     assert [of_spark[number]["name"] for number in of_spark] == ["Output", "InnerJoin"]
 
 
@@ -527,11 +643,17 @@ def test_partitions_of_iceberg_are_named_as_trino_names_them(tmp_path: Path) -> 
     engine = Engine()
     engine.add_catalog("ice", IcebergConnector(tmp_path))
     engine.run("CREATE SCHEMA ice.d")
-    engine.run("CREATE TABLE ice.d.b (id integer, region varchar) WITH (partitioning = ARRAY['region', 'bucket(id, 4)'])")
+    engine.run(
+        "CREATE TABLE ice.d.b (id integer, region varchar) WITH (partitioning = ARRAY['region', 'bucket(id, 4)'])"
+    )
     engine.run("CREATE TABLE ice.d.plain (id integer, region varchar)")
     merge = "MERGE INTO ice.d.{} t USING ice.d.plain s ON t.id = s.id WHEN MATCHED THEN DELETE"
     bucketed = str(engine.explain(merge.format("b")))
-    trino = next(line["args"] for line in STATEMENTS["merge-bucketed"]["distributed"] if "BUCKET" in line.get("args", ""))
+    trino = next(
+        line["args"]
+        for line in STATEMENTS["merge-bucketed"]["distributed"]
+        if "BUCKET" in line.get("args", "")
+    )
     function = re.search(r"IcebergPartitionFunction\[transform=BUCKET.*?\]\]", trino)
     assert function is not None
     assert function[0] in bucketed
@@ -571,10 +693,13 @@ def test_partitions_of_iceberg_are_named_as_trino_names_them(tmp_path: Path) -> 
 )
 def test_a_plan_has_the_nodes_of_its_source_query(engine: Engine, source: str, nodes: Any) -> None:
     result = engine.run(
-        f"MERGE INTO t USING {source} AS u(a, b) ON t.id = u.a WHEN MATCHED THEN UPDATE SET v = u.b", dry_run=True
+        f"MERGE INTO t USING {source} AS u(a, b) ON t.id = u.a WHEN MATCHED THEN UPDATE SET v = u.b",
+        dry_run=True,
     )
     facts = [record.facts for record in result.trace.plan if isinstance(record.facts, QueryFacts)]
-    found = [[(node.name, node.arguments, len(node.sources)) for node in query.nodes] for query in facts]
+    found = [
+        [(node.name, node.arguments, len(node.sources)) for node in query.nodes] for query in facts
+    ]
     assert found == ([] if nodes is None else [nodes])
 
 
@@ -602,6 +727,8 @@ def test_errors_are_placed_in_the_text_that_is_to_be_explained(engine: Engine, s
 
 
 def test_an_empty_text_to_explain_is_wrong_at_its_end(engine: Engine) -> None:
-    with pytest.raises(RowMergeError, match=r"^SYNTAX_ERROR: line 2:3: mismatched input '<EOF>'") as caught:
+    with pytest.raises(
+        RowMergeError, match=r"^SYNTAX_ERROR: line 2:3: mismatched input '<EOF>'"
+    ) as caught:
         engine.explain("\n  ")
     assert caught.value.excerpt()

@@ -18,7 +18,9 @@ MERGE = (
 UNEQUAL = MERGE.replace("t.id = s.id", "t.id < s.id")
 
 
-def planned(sql: str = MERGE, settings: RuleSettings | None = None, **options: Any) -> dict[str, NodeRecord]:
+def planned(
+    sql: str = MERGE, settings: RuleSettings | None = None, **options: Any
+) -> dict[str, NodeRecord]:
     return records(sql, settings, dialect="extended", **options)
 
 
@@ -31,7 +33,10 @@ def branches(plan: dict[str, NodeRecord]) -> tuple[BranchRecord, ...]:
 
 
 def test_the_join_is_a_full_one_only_where_a_clause_is_about_what_the_source_lacks() -> None:
-    assert (one(planned(), "Join").name, facts(planned(), "Join").type) == ("FullJoin", JoinType.FULL)
+    assert (one(planned(), "Join").name, facts(planned(), "Join").type) == (
+        "FullJoin",
+        JoinType.FULL,
+    )
     other = planned("MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN DO NOTHING")
     assert "either side" in one(planned(), "Join").meaning
     assert (one(other, "Join").name, facts(other, "Join").type) == ("RightJoin", JoinType.RIGHT)
@@ -39,7 +44,10 @@ def test_the_join_is_a_full_one_only_where_a_clause_is_about_what_the_source_lac
 
 
 def test_case_numbers_follow_the_text_over_all_kinds_of_clauses() -> None:
-    assert [(b.number, b.operation.name, b.condition, b.present, b.by_source) for b in branches(planned())] == [
+    assert [
+        (b.number, b.operation.name, b.condition, b.present, b.by_source)
+        for b in branches(planned())
+    ] == [
         (0, "UPDATE", "source_present IS NULL AND t.v > 1", "true", True),
         (1, "NONE", "present AND source_present AND s.v = 1", "true", False),
         (2, "DELETE", "present AND source_present", "true", False),
@@ -50,7 +58,9 @@ def test_case_numbers_follow_the_text_over_all_kinds_of_clauses() -> None:
 
 
 @pytest.mark.parametrize("era", ["documents", "current"])
-def test_a_clause_that_does_nothing_makes_a_row_that_keeps_its_place_and_its_number(era: str) -> None:
+def test_a_clause_that_does_nothing_makes_a_row_that_keeps_its_place_and_its_number(
+    era: str,
+) -> None:
     plan = planned(table={"partitioned_by": ["p"]}, era=era)
     assert branches(plan)[1].values == ("NULL", "NULL", "t.p")
     assert "ROW (NULL, NULL, t.p, true, -1, 1)" in str(plan)
@@ -96,7 +106,14 @@ def test_returning_is_computed_above_the_merge_row_and_reads_only_what_it_needs(
     plan = planned(f"{MERGE} RETURNING merge_action(), t.id, old.v, s.v AS sv")
     row = next(record for record in plan.values() if record.arguments.startswith("returning :="))
     assert row.arguments == "returning := row(merge_action(), t.id, old.v, s.v)"
-    assert [name for name, _ in row.layout] == ["unique_id", "row_id", "merge_row", "source_present", "case_number", "returning"]
+    assert [name for name, _ in row.layout] == [
+        "unique_id",
+        "row_id",
+        "merge_row",
+        "source_present",
+        "case_number",
+        "returning",
+    ]
     case = next(record for record in plan.values() if record.branches)
     assert [name for name, _ in case.layout][-4:] == ["source_present", "id", "v", "v_0"]
     assert [name for name, _ in plan["Output"].layout] == ["merge_action", "id", "v", "sv"]
@@ -111,7 +128,10 @@ def test_a_redistribution_column_that_is_returned_is_there_once() -> None:
 
 
 def test_a_subquery_in_returning_keeps_the_exchange_of_mark_distinct() -> None:
-    plain, nested = (planned(f"{MERGE} RETURNING {value}") for value in ("s.v", "(SELECT max(v) FROM s x WHERE x.id < s.id)"))
+    plain, nested = (
+        planned(f"{MERGE} RETURNING {value}")
+        for value in ("s.v", "(SELECT max(v) FROM s x WHERE x.id < s.id)")
+    )
     assert not facts(plain, "MarkDistinct").exchange
     assert facts(nested, "MarkDistinct").exchange
 
@@ -120,6 +140,11 @@ def test_the_commit_says_which_columns_it_adds_and_the_scan_has_them_as_null() -
     sql = "MERGE WITH SCHEMA EVOLUTION INTO t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE * WHEN NOT MATCHED THEN INSERT *"
     plan = planned(sql)
     assert one(plan, "TableFinish").details == ("Adds the columns: [unused:bigint]",)
-    assert [branch.values[1:] for branch in branches(plan)[:2]] == [("s.v", "t.p", "s.unused"), ("s.v", "NULL", "s.unused")]
-    idle = planned("MERGE WITH SCHEMA EVOLUTION INTO t USING s ON t.id = s.id WHEN MATCHED THEN DELETE")
+    assert [branch.values[1:] for branch in branches(plan)[:2]] == [
+        ("s.v", "t.p", "s.unused"),
+        ("s.v", "NULL", "s.unused"),
+    ]
+    idle = planned(
+        "MERGE WITH SCHEMA EVOLUTION INTO t USING s ON t.id = s.id WHEN MATCHED THEN DELETE"
+    )
     assert one(idle, "TableFinish").details == ()

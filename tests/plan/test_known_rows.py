@@ -17,7 +17,9 @@ def engine() -> Engine:
     engine = Engine()
     engine.register("t", pa.table({"id": [1, 2, 3], "v": ["a", "b", "c"]}), not_null=["id"])
     engine.register("s", pa.table({"id": [1, 4], "v": ["x", "y"]}))
-    engine.register("nothing", pa.table({"id": pa.array([], pa.int64()), "v": pa.array([], pa.string())}))
+    engine.register(
+        "nothing", pa.table({"id": pa.array([], pa.int64()), "v": pa.array([], pa.string())})
+    )
     return engine
 
 
@@ -88,9 +90,21 @@ def test_what_is_told_is_what_comes_out(engine: Engine, query: str, spark: Any) 
     ("sql", "kind", "rows"),
     [
         ("MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN DELETE", "Join", "at most 6 rows"),
-        ("MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN DELETE", "MergeProcessor", "at most 6 rows"),
-        ("MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = 'q'", "MergeProcessor", "at most 12 rows"),
-        ("MERGE INTO nothing t USING s ON t.id = s.id WHEN NOT MATCHED THEN INSERT (id) VALUES (s.id)", "Join", "2 rows"),
+        (
+            "MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN DELETE",
+            "MergeProcessor",
+            "at most 6 rows",
+        ),
+        (
+            "MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = 'q'",
+            "MergeProcessor",
+            "at most 12 rows",
+        ),
+        (
+            "MERGE INTO nothing t USING s ON t.id = s.id WHEN NOT MATCHED THEN INSERT (id) VALUES (s.id)",
+            "Join",
+            "2 rows",
+        ),
         ("MERGE INTO t USING nothing s ON t.id = s.id WHEN MATCHED THEN DELETE", "Join", "0 rows"),
         ("DELETE FROM t", "DeleteProject", "3 rows"),
         ("DELETE FROM t WHERE id = 2", "TableScan", "at most 3 rows"),
@@ -105,12 +119,16 @@ def test_rows_of_a_change(engine: Engine, sql: str, kind: str, rows: str) -> Non
 
 def test_of_a_source_that_nobody_has_counted_nothing_is_told(engine: Engine) -> None:
     sql = "MERGE INTO t USING (SELECT x FROM UNNEST(ARRAY[1]) u(x)) s ON t.id = s.x WHEN MATCHED THEN DELETE"
-    assert [would(engine, sql, kind) for kind in ("Source", "Join", "MergeProcessor")] == ["None"] * 3
+    assert [would(engine, sql, kind) for kind in ("Source", "Join", "MergeProcessor")] == [
+        "None"
+    ] * 3
 
 
 def test_the_report_says_would(engine: Engine) -> None:
     shown = mime_bundle(engine.run("INSERT INTO t VALUES (7, 'x'), (8, 'y')", dry_run=True).trace)
-    assert "It would read 2 rows of the query and insert 2 rows." in " ".join(shown["text/plain"].split())
+    assert "It would read 2 rows of the query and insert 2 rows." in " ".join(
+        shown["text/plain"].split()
+    )
     assert "would be 2 rows" in shown["text/plain"]
     sql = "MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN DELETE"
     shown = mime_bundle(engine.run(sql, dry_run=True).trace)
@@ -136,7 +154,9 @@ def test_explain_validate_and_show_create_have_nothing_to_draw(engine: Engine) -
 
 def test_a_saved_trace_has_it(engine: Engine) -> None:
     trace = engine.run("DELETE FROM t", dry_run=True).trace
-    assert [record.would for record in decoded(encoded(trace)).plan] == [record.would for record in trace.plan]
+    assert [record.would for record in decoded(encoded(trace)).plan] == [
+        record.would for record in trace.plan
+    ]
     assert trace.plan[-1].would is not None
 
 

@@ -68,7 +68,10 @@ def test_a_query_stays_with_executors_on_other_machines() -> None:
     with Engine(rule_settings=RuleSettings(remote_executors=True)) as engine:
         engine.register("t", pa.table({"id": [1]}))
         found = executed(engine, "SELECT id FROM t")
-    assert found == f"{BY_SPARK}its executors may run on other machines, and read more at a time than this one"
+    assert (
+        found
+        == f"{BY_SPARK}its executors may run on other machines, and read more at a time than this one"
+    )
 
 
 def test_the_rule_can_be_switched_off(engine: Engine) -> None:
@@ -77,20 +80,33 @@ def test_the_rule_can_be_switched_off(engine: Engine) -> None:
 
 
 def test_a_condition_is_handed_to_the_scan() -> None:
-    source = plan_query(cast("QueryAnalysis", meaning("SELECT i FROM (SELECT * FROM numbers WHERE l > 5) WHERE l < 9"))).source
+    source = plan_query(
+        cast(
+            "QueryAnalysis",
+            meaning("SELECT i FROM (SELECT * FROM numbers WHERE l > 5) WHERE l < 9"),
+        )
+    ).source
     scan = page_query(cast("Source", source)).scan
-    assert [(name, domain.low, domain.high) for name, domain in scan.constraint.domains.items()] == [("l", 6, 8)]
+    assert [
+        (name, domain.low, domain.high) for name, domain in scan.constraint.domains.items()
+    ] == [("l", 6, 8)]
 
 
 def test_deep_and_long_expressions_are_planned(engine: Engine) -> None:
-    assert "DuckDB" in executed(engine, f"SELECT id FROM t WHERE {' OR '.join(f'id = {number}' for number in range(500))}")
+    assert "DuckDB" in executed(
+        engine, f"SELECT id FROM t WHERE {' OR '.join(f'id = {number}' for number in range(500))}"
+    )
     assert "DuckDB" in executed(engine, f"SELECT {'(' * 300}id{' + 1)' * 300} FROM t")
 
 
 def test_the_rows_of_a_union_add_up() -> None:
-    with Engine(rule_settings=RuleSettings(small_rows=0, one_task_bytes=0, packed_bytes=0, source_bytes=0)) as engine:
+    with Engine(
+        rule_settings=RuleSettings(small_rows=0, one_task_bytes=0, packed_bytes=0, source_bytes=0)
+    ) as engine:
         engine.register("t", pa.table({"id": range(50_000)}))
         union = "SELECT id FROM (SELECT id FROM t UNION ALL SELECT id FROM t UNION ALL SELECT id FROM t)"
         merge = f"MERGE INTO t USING ({union}) s ON t.id = s.id WHEN MATCHED THEN DELETE"
-        details = " ".join(detail for node in engine.run(merge, dry_run=True).trace.plan for detail in node.details)
+        details = " ".join(
+            detail for node in engine.run(merge, dry_run=True).trace.plan for detail in node.details
+        )
     assert "the source, about 1 MiB, is not sent to every task" in details

@@ -25,13 +25,24 @@ LARGE = RuleSettings(small_rows=2)
 
 
 def records(
-    sql: str = MERGE, settings: RuleSettings | None = None, table: dict[str, Any] | None = None, **options: Any
+    sql: str = MERGE,
+    settings: RuleSettings | None = None,
+    table: dict[str, Any] | None = None,
+    **options: Any,
 ) -> dict[str, NodeRecord]:
     engine = Engine(rule_settings=settings)
-    engine.register("t", pa.table({"id": [1, 2, 3, 4], "v": [1, 2, 3, 4], "p": list("abcd")}), not_null=["id"], **(table or {}))
+    engine.register(
+        "t",
+        pa.table({"id": [1, 2, 3, 4], "v": [1, 2, 3, 4], "p": list("abcd")}),
+        not_null=["id"],
+        **(table or {}),
+    )
     engine.register("s", pa.table({"id": [1, 2, 3], "v": [1, 2, 3], "unused": [1, 2, 3]}))
     plan = engine.run(sql, dry_run=True, **options).trace.plan
-    return {f"{record.kind}{'' if record.kind not in {'Project', 'TableScan'} else record.id}": record for record in plan}
+    return {
+        f"{record.kind}{'' if record.kind not in {'Project', 'TableScan'} else record.id}": record
+        for record in plan
+    }
 
 
 def one(plan: dict[str, NodeRecord], kind: str) -> NodeRecord:
@@ -86,7 +97,9 @@ def test_a_delete_keeps_the_redistribution_columns_and_in_the_current_era_all() 
         plan = records(table={"partitioned_by": ["p"]}, era=era)
         (case,) = (record for record in plan.values() if record.branches)
         assert case.branches[0].values == kept
-        assert bool(case.branches[-1].values) == (era == "documents"), "a row without a clause is a NULL row today"
+        assert bool(case.branches[-1].values) == (era == "documents"), (
+            "a row without a clause is a NULL row today"
+        )
         processor = one(plan, "MergeProcessor")
         assert [name for name, _ in processor.layout] == [
             "id",
@@ -99,7 +112,9 @@ def test_a_delete_keeps_the_redistribution_columns_and_in_the_current_era_all() 
         ]
 
 
-def test_a_not_null_column_is_checked_inside_the_branch_that_assigns_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_not_null_column_is_checked_inside_the_branch_that_assigns_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     plans: list[PlanNode] = []
 
     def kept(plan: PlanNode, *more: Any) -> tuple[NodeRecord, ...]:
@@ -108,9 +123,13 @@ def test_a_not_null_column_is_checked_inside_the_branch_that_assigns_it(monkeypa
 
     monkeypatch.setattr(statement, "describe", kept)
     records()
-    (case,) = (node.case for node in every_node(plans[0]) if isinstance(node, Project) and node.case)
+    (case,) = (
+        node.case for node in every_node(plans[0]) if isinstance(node, Project) and node.case
+    )
     assert "NOT NULL column: id" in print_spark(case.branches[2].expressions[0])
-    assert "NOT NULL" not in print_spark(case.branches[1].expressions[0]), "an update that leaves the column alone needs no check"
+    assert "NOT NULL" not in print_spark(case.branches[1].expressions[0]), (
+        "an update that leaves the column alone needs no check"
+    )
 
 
 def every_node(plan: PlanNode) -> list[PlanNode]:
@@ -121,11 +140,19 @@ def every_node(plan: PlanNode) -> list[PlanNode]:
     ("table", "text"),
     [
         ({"partitioned_by": ["p"]}, "insert = hash(p)"),
-        ({"bucketed_by": ["id"], "bucket_count": 4}, "insert = bucket(id), update = bucket(row_id)"),
-        ({"partitioned_by": ["p"], "bucketed_by": ["id"], "bucket_count": 4}, "insert = bucket(id, p), update = bucket(row_id)"),
+        (
+            {"bucketed_by": ["id"], "bucket_count": 4},
+            "insert = bucket(id), update = bucket(row_id)",
+        ),
+        (
+            {"partitioned_by": ["p"], "bucketed_by": ["id"], "bucket_count": 4},
+            "insert = bucket(id, p), update = bucket(row_id)",
+        ),
     ],
 )
-def test_a_layout_puts_an_exchange_between_processor_and_writer(table: dict[str, Any], text: str) -> None:
+def test_a_layout_puts_an_exchange_between_processor_and_writer(
+    table: dict[str, Any], text: str
+) -> None:
     plan = records(table=table)
     assert one(plan, "Exchange").arguments == text
     assert not facts_of(one(plan, "MergeWriter")).fused
@@ -141,7 +168,9 @@ def test_without_a_layout_processor_and_writer_are_one_pass() -> None:
 
 def test_small_sides_are_replicated_and_read_in_one_partition() -> None:
     plan = records()
-    assert facts_of(one(plan, "Join")) == JoinFacts("SINGLE", replicate_target=True, type=JoinType.RIGHT)
+    assert facts_of(one(plan, "Join")) == JoinFacts(
+        "SINGLE", replicate_target=True, type=JoinType.RIGHT
+    )
     assert not facts_of(one(plan, "MarkDistinct")).exchange
 
 
@@ -149,7 +178,9 @@ def test_large_sides_are_partitioned_by_their_keys_and_the_target_pruned() -> No
     plan = records(settings=LARGE, rules_off=["change_in_task"])
     assert facts_of(one(plan, "Join")).distribution == "PARTITIONED"
     assert not facts_of(one(plan, "MarkDistinct")).exchange
-    assert one(plan, "AssignUniqueId").sources == (one(plan, "SemiJoin").id,), "rows are numbered after they were pruned"
+    assert one(plan, "AssignUniqueId").sources == (one(plan, "SemiJoin").id,), (
+        "rows are numbered after they were pruned"
+    )
 
 
 def test_a_source_that_every_task_has_is_replicated() -> None:
@@ -171,10 +202,14 @@ def test_without_the_rule_that_co_locates_nothing_drops_the_exchange() -> None:
 
 
 @pytest.mark.parametrize("settings", [RuleSettings(), LARGE], ids=["one task", "many tasks"])
-def test_tasks_that_are_sent_the_answer_of_a_subquery_have_all_matches_of_a_row(settings: RuleSettings) -> None:
+def test_tasks_that_are_sent_the_answer_of_a_subquery_have_all_matches_of_a_row(
+    settings: RuleSettings,
+) -> None:
     statement = MERGE.replace("s.v > 1", "s.v > (SELECT min(v) FROM s)")
     assert not facts_of(one(records(statement, settings=settings), "MarkDistinct")).exchange
-    assert facts_of(one(records(statement, settings=settings, rules_off=["change_in_task"]), "MarkDistinct")).exchange
+    assert facts_of(
+        one(records(statement, settings=settings, rules_off=["change_in_task"]), "MarkDistinct")
+    ).exchange
 
 
 def test_a_source_that_may_differ_when_read_twice_prunes_nothing() -> None:
@@ -194,7 +229,12 @@ def test_only_the_source_columns_that_are_needed_are_read() -> None:
 def test_explain_prints_the_tree_with_the_arguments_of_trino() -> None:
     engine = Engine()
     engine.register("t", pa.table({"id": [1], "v": [1]}))
-    text = str(engine.explain("MERGE INTO t USING t s ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = s.v", kind="LOGICAL"))
+    text = str(
+        engine.explain(
+            "MERGE INTO t USING t s ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = s.v",
+            kind="LOGICAL",
+        )
+    )
     for part in (
         "Output[columnNames = [rows]]",
         "└─ TableCommit[target = t]",
@@ -214,12 +254,18 @@ def test_explain_prints_the_tree_with_the_arguments_of_trino() -> None:
 def test_an_insert_of_values_is_small_whatever_is_known_of_its_target(tmp_path: Path) -> None:
     engine = Engine()
     engine.add_catalog("hive", HiveAcidConnector(tmp_path))
-    engine.run("CREATE TABLE hive.default.t (id bigint, p varchar) WITH (partitioned_by = ARRAY['p'])")
-    few = engine.run("INSERT INTO hive.default.t VALUES (1, 'a'), (2, 'b')", dry_run=True).trace.plan
+    engine.run(
+        "CREATE TABLE hive.default.t (id bigint, p varchar) WITH (partitioned_by = ARRAY['p'])"
+    )
+    few = engine.run(
+        "INSERT INTO hive.default.t VALUES (1, 'a'), (2, 'b')", dry_run=True
+    ).trace.plan
     made = "SELECT n, p FROM hive.default.t CROSS JOIN UNNEST(sequence(1, id)) AS u (n)"
     unknown = engine.run(f"INSERT INTO hive.default.t {made}", dry_run=True).trace.plan
     assert "Exchange" not in [record.kind for record in few]
-    assert "Exchange" in [record.kind for record in unknown], "nothing is known of the rows that it makes"
+    assert "Exchange" in [record.kind for record in unknown], (
+        "nothing is known of the rows that it makes"
+    )
 
 
 @pytest.mark.parametrize(
@@ -233,12 +279,21 @@ def test_an_insert_of_values_is_small_whatever_is_known_of_its_target(tmp_path: 
     ],
 )
 def test_the_last_step_is_told_with_the_call_that_it_makes(sql: str, flow: str, call: str) -> None:
-    assert f"all fragments to {call}, which makes one change" in one(records(sql, flow=flow), "TableFinish").meaning
+    assert (
+        f"all fragments to {call}, which makes one change"
+        in one(records(sql, flow=flow), "TableFinish").meaning
+    )
 
 
 def test_a_name_within_a_text_is_no_column_that_is_read() -> None:
-    plan = records("MERGE INTO t USING s ON t.id = s.id WHEN NOT MATCHED THEN INSERT (id, p) VALUES (s.id, '`unused`')")
-    (scan,) = (record for record in plan.values() if isinstance(record.facts, ScanFacts) and not record.facts.target)
+    plan = records(
+        "MERGE INTO t USING s ON t.id = s.id WHEN NOT MATCHED THEN INSERT (id, p) VALUES (s.id, '`unused`')"
+    )
+    (scan,) = (
+        record
+        for record in plan.values()
+        if isinstance(record.facts, ScanFacts) and not record.facts.target
+    )
     assert [name for name, _ in scan.layout] == ["id_0"]
 
 
@@ -250,7 +305,9 @@ def test_a_name_within_a_text_is_no_column_that_is_read() -> None:
         ("(SELECT id, x AS v FROM s CROSS JOIN UNNEST(sequence(1, v)) u(x)) s", "PARTITIONED"),
     ],
 )
-def test_of_a_query_the_rows_are_bounded_by_what_it_reads_and_not_by_words_in_it(source: str, distribution: str) -> None:
+def test_of_a_query_the_rows_are_bounded_by_what_it_reads_and_not_by_words_in_it(
+    source: str, distribution: str
+) -> None:
     sql = f"MERGE INTO t USING {source} ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = s.v"
     assert facts_of(one(records(sql), "Join")).distribution == distribution
 
@@ -261,9 +318,15 @@ INSERT = "INSERT INTO t (id, v) SELECT id, v FROM s"
 
 @pytest.mark.parametrize(
     ("sql", "above", "below"),
-    [(MERGE, "Project", "Project"), ("UPDATE t SET v = 1", "MergeProcessor", "Project"), (INSERT, "TableWriter", "Source")],
+    [
+        (MERGE, "Project", "Project"),
+        ("UPDATE t SET v = 1", "MergeProcessor", "Project"),
+        (INSERT, "TableWriter", "Source"),
+    ],
 )
-def test_check_constraints_are_a_filter_above_the_new_rows(sql: str, above: str, below: str) -> None:
+def test_check_constraints_are_a_filter_above_the_new_rows(
+    sql: str, above: str, below: str
+) -> None:
     plan = records(sql, table=CHECKED, rules_off=list(RULES))
     order = kinds(plan)
     at = order.index("CheckConstraints")
@@ -278,7 +341,12 @@ def test_check_constraints_are_a_filter_above_the_new_rows(sql: str, above: str,
 
 
 @pytest.mark.parametrize(
-    "sql", ["DELETE FROM t WHERE id = 1", "MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN DELETE", "SELECT * FROM t"]
+    "sql",
+    [
+        "DELETE FROM t WHERE id = 1",
+        "MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN DELETE",
+        "SELECT * FROM t",
+    ],
 )
 def test_what_stores_no_row_asks_no_check_constraint(sql: str) -> None:
     assert "CheckConstraints" not in kinds(records(sql, table=CHECKED))
@@ -286,5 +354,15 @@ def test_what_stores_no_row_asks_no_check_constraint(sql: str) -> None:
 
 def test_the_older_flow_reads_the_columns_of_check_constraints() -> None:
     plan = records("UPDATE t SET v = id", LARGE, table=CHECKED, flow="updatable")
-    assert kinds(plan)[2:] == ["UpdateRows", "CheckConstraints", "Project", "UpdatablePageSourceScan"]
-    assert [name for name, _ in one(plan, "UpdatablePageSourceScan").layout] == ["id", "v", "p", "row_id"]
+    assert kinds(plan)[2:] == [
+        "UpdateRows",
+        "CheckConstraints",
+        "Project",
+        "UpdatablePageSourceScan",
+    ]
+    assert [name for name, _ in one(plan, "UpdatablePageSourceScan").layout] == [
+        "id",
+        "v",
+        "p",
+        "row_id",
+    ]

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from tests.plan.recorded import DIFFERENCES, STATEMENTS, comparable, our_plan, recorded_engine, recorded_plan
+from tests.plan.recorded import (
+    DIFFERENCES,
+    STATEMENTS,
+    comparable,
+    our_plan,
+    recorded_engine,
+    recorded_plan,
+)
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,9 @@ from rowmerge_nb.base.errors import SetupError
 def points(*arguments: str) -> str:
     """Run trials in a process without threads, from which others can be forked."""
     command = [sys.executable, "-m", "proof.trials.points", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[2])
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[2]
+    )
     sys.stdout.write(done.stdout)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr[-3000:]}"
     return done.stdout

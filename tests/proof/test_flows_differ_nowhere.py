@@ -20,15 +20,23 @@ FLOWS = ("updatable", "merge")
 
 @pytest.mark.trial
 @pytest.mark.parametrize(("store", "statements"), [("memory", 6), ("hive", 4), ("sqlite", 4)])
-def test_random_statements_end_alike_by_both_flows(spark: Any, tmp_path: Path, store: str, statements: int) -> None:
+def test_random_statements_end_alike_by_both_flows(
+    spark: Any, tmp_path: Path, store: str, statements: int
+) -> None:
     def made(flow: str) -> EngineUnderTest:
         if store == "memory":
             return EngineUnderTest(Engine(spark=spark), flow)
-        connector: Any = HiveAcidConnector(tmp_path / flow) if store == "hive" else SqliteConnector(tmp_path / flow, create=True)
+        connector: Any = (
+            HiveAcidConnector(tmp_path / flow)
+            if store == "hive"
+            else SqliteConnector(tmp_path / flow, create=True)
+        )
         schema = "default" if store == "hive" else "main"
         engine = Engine(spark=spark, catalog="store", schema=schema)
         engine.add_catalog("store", connector)
-        return StoreUnderTest(engine, "store", connector, schema, keyed=store == "sqlite", flow=flow)
+        return StoreUnderTest(
+            engine, "store", connector, schema, keyed=store == "sqlite", flow=flow
+        )
 
     def make() -> Any:
         engine, reference = map(made, FLOWS)

@@ -38,7 +38,9 @@ def test_a_statement_is_the_same_whatever_is_run_beside_it() -> None:
 def test_all_kinds_of_statement_clause_and_setting_occur() -> None:
     made = [numbered_scenario(1, number) for number in range(300)]
     assert {scenario.kind for scenario in made} == {"MERGE", "UPDATE", "DELETE"}
-    merges = [scenario.statement for scenario in made if isinstance(scenario.statement, MergeStatement)]
+    merges = [
+        scenario.statement for scenario in made if isinstance(scenario.statement, MergeStatement)
+    ]
     assert {type(clause.action).__name__ for merge in merges for clause in merge.clauses} == {
         "UpdateAction",
         "DeleteAction",
@@ -51,7 +53,16 @@ def test_all_kinds_of_statement_clause_and_setting_occur() -> None:
     assert any(scenario.settings.partitioned_by for scenario in made)
     assert any(scenario.settings.bucketed_by for scenario in made)
     types = {column.type.base for scenario in made for column in scenario.target.columns}
-    assert types == {"boolean", "integer", "bigint", "double", "decimal", "varchar", "date", "timestamp"}
+    assert types == {
+        "boolean",
+        "integer",
+        "bigint",
+        "double",
+        "decimal",
+        "varchar",
+        "date",
+        "timestamp",
+    }
 
 
 def test_a_wrong_engine_is_seen_and_its_statement_made_small() -> None:
@@ -67,7 +78,9 @@ def test_a_wrong_engine_is_seen_and_its_statement_made_small() -> None:
     assert f"--first {failure.number} --statements 1" in small.text(1)
 
 
-def test_the_exit_code_tells_whether_something_differs(monkeypatch: pytest.MonkeyPatch, capsys: Any, tmp_path: Any) -> None:
+def test_the_exit_code_tells_whether_something_differs(
+    monkeypatch: pytest.MonkeyPatch, capsys: Any, tmp_path: Any
+) -> None:
     arguments = ["--engine", "oracle", "--against", "duckdb", "--statements", "12", "--seed", "5"]
     assert main(arguments) == 0
     assert capsys.readouterr().out.startswith("12 statements of seed 5")

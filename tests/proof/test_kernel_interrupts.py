@@ -19,9 +19,23 @@ THERE = "USER_CANCELED: The interrupt came when the change was being committed; 
     [
         (Reply("ok"), sys.maxsize),
         (Reply("error", "StatementInterrupted", THERE), 1),
-        (Reply("error", "StatementInterrupted", f"{THERE}. Statements 1 to 2 of this cell ran and stay."), 2),
+        (
+            Reply(
+                "error",
+                "StatementInterrupted",
+                f"{THERE}. Statements 1 to 2 of this cell ran and stay.",
+            ),
+            2,
+        ),
         (Reply("error", "StatementInterrupted", "USER_CANCELED: The statement was interrupted"), 0),
-        (Reply("error", "StatementInterrupted", "USER_CANCELED: The outcome is unknown: the wait was ended"), None),
+        (
+            Reply(
+                "error",
+                "StatementInterrupted",
+                "USER_CANCELED: The outcome is unknown: the wait was ended",
+            ),
+            None,
+        ),
         (Reply("error", "KeyboardInterrupt"), 0),
     ],
 )
@@ -41,7 +55,9 @@ def test_what_a_cell_says_is_read_from_its_error(reply: Reply, named: int | None
         (Reply("none"), 0, False),
     ],
 )
-def test_a_cell_that_says_something_else_than_the_store_holds_is_a_problem(reply: Reply, there: int, is_true: bool) -> None:
+def test_a_cell_that_says_something_else_than_the_store_holds_is_a_problem(
+    reply: Reply, there: int, is_true: bool
+) -> None:
     tally = Tally("memory")
     tally.note("a trial", reply, 1, there)
     assert (tally.problems == []) is is_true

@@ -29,7 +29,9 @@ def test_a_table_survives_a_killed_worker_and_a_killed_driver(store: str) -> Non
     assert len(table_lines(reports)) == 4
 
 
-def test_tasks_of_hive_have_written_only_once_the_folder_of_their_statement_holds_something(tmp_path: Path) -> None:
+def test_tasks_of_hive_have_written_only_once_the_folder_of_their_statement_holds_something(
+    tmp_path: Path,
+) -> None:
     place = StoreLocation("hive", str(tmp_path))
     statement = tmp_path / "warehouse" / "t" / "_tmp_q7_1"
     statement.mkdir(parents=True)
@@ -38,7 +40,9 @@ def test_tasks_of_hive_have_written_only_once_the_folder_of_their_statement_hold
     assert _has_staged(place)
 
 
-def test_trials_strike_at_any_moment_until_well_behind_the_end_of_a_statement_that_nobody_disturbs() -> None:
+def test_trials_strike_at_any_moment_until_well_behind_the_end_of_a_statement_that_nobody_disturbs() -> (
+    None
+):
     trials = Trials(StoreLocation("sqlite", "nowhere"), 10, 5)
     try:
         trials._seconds = 2.0
@@ -68,7 +72,9 @@ def test_what_a_merge_leaves_is_computed_as_by_hand() -> None:
     table = initial_rows(50)
     source = news(table.column("id").to_numpy(), 20, 3)
     merged = {row["id"]: (row["v"], row["name"]) for row in merged_rows(table, source).to_pylist()}
-    expected: dict[int, tuple[int, Any]] = {row["id"]: (row["v"], row["name"]) for row in table.to_pylist()}
+    expected: dict[int, tuple[int, Any]] = {
+        row["id"]: (row["v"], row["name"]) for row in table.to_pylist()
+    }
     for row in source.to_pylist():
         old = expected.get(row["id"])
         if old is None:

@@ -24,13 +24,19 @@ def store(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.mark.trial
-def test_after_a_fault_at_some_points_of_a_merge_the_store_is_as_before_or_after_and_what_is_said_is_true(store: str) -> None:
+def test_after_a_fault_at_some_points_of_a_merge_the_store_is_as_before_or_after_and_what_is_said_is_true(
+    store: str,
+) -> None:
     points("--stores", store, "--statements-of", "MERGE", "--sample", str(SAMPLES[store]))
 
 
 @pytest.mark.trial
-def test_after_a_fault_at_some_points_of_any_statement_the_store_is_as_before_or_after(store: str) -> None:
-    others = ",".join(statement.name for statement in statements_of(store) if statement.name != "MERGE")
+def test_after_a_fault_at_some_points_of_any_statement_the_store_is_as_before_or_after(
+    store: str,
+) -> None:
+    others = ",".join(
+        statement.name for statement in statements_of(store) if statement.name != "MERGE"
+    )
     points("--stores", store, "--statements-of", others, "--sample", str(OTHERS[store]))
 
 
@@ -40,7 +46,9 @@ def test_an_interrupt_at_some_lines_from_the_finish_call_on_is_told_as_what_it_w
 
 
 @pytest.mark.long
-def test_an_interrupt_at_any_line_from_the_finish_call_on_is_told_as_what_it_was(store: str) -> None:
+def test_an_interrupt_at_any_line_from_the_finish_call_on_is_told_as_what_it_was(
+    store: str,
+) -> None:
     points("--stores", store, "--lines", "--sample", "700")
 
 
@@ -64,9 +72,16 @@ def operation(name: str, *, lasts: bool) -> Operation:
 
 @pytest.mark.parametrize(
     ("kind", "code", "later"),
-    [("error", 5, set()), ("lasting", 5, {"os.rename"}), ("read-only", 30, {"os.rename"}), ("descriptors", 24, {"open"})],
+    [
+        ("error", 5, set()),
+        ("lasting", 5, {"os.rename"}),
+        ("read-only", 30, {"os.rename"}),
+        ("descriptors", 24, {"open"}),
+    ],
 )
-def test_a_fault_that_lasts_strikes_at_later_operations_of_its_kind(kind: str, code: int, later: set[str]) -> None:
+def test_a_fault_that_lasts_strikes_at_later_operations_of_its_kind(
+    kind: str, code: int, later: set[str]
+) -> None:
     watch = Watch(Fault(kind, 1))
 
     def raised(name: str, *, lasts: bool) -> int | None:
@@ -79,7 +94,9 @@ def test_a_fault_that_lasts_strikes_at_later_operations_of_its_kind(kind: str, c
     with watch.watching():
         assert raised("os.open", lasts=True) == (28 if kind == "lasting" else code)
         failing = {
-            name for name, lasts in (("os.rename", True), ("os.stat", False), ("open", False)) if raised(name, lasts=lasts)
+            name
+            for name, lasts in (("os.rename", True), ("os.stat", False), ("open", False))
+            if raised(name, lasts=lasts)
         }
     assert failing == later
 
@@ -89,7 +106,9 @@ def test_what_another_process_does_at_a_point_leaves_the_operation_as_it_is(kind
     met: list[int] = []
     watch = Watch(Fault(kind, 2), lambda: met.append(len(watch.points)))
     with watch.watching():
-        answers = [watch.call(operation("os.rename", lasts=True), str.upper, letter) for letter in "abc"]
+        answers = [
+            watch.call(operation("os.rename", lasts=True), str.upper, letter) for letter in "abc"
+        ]
     assert answers == ["A", "B", "C"]
     assert met == [2]
 

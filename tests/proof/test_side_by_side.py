@@ -9,7 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from proof.trials.side_by_side.ledger import KEYS, Effect, State, check_counters, check_rows, states_between
+from proof.trials.side_by_side.ledger import (
+    KEYS,
+    Effect,
+    State,
+    check_counters,
+    check_rows,
+    states_between,
+)
 from proof.trials.side_by_side.statements import Writer
 from proof.trials.side_by_side.trial import STORES
 from tests.proof.points_support import skip_without_server
@@ -19,9 +26,19 @@ SECONDS = 40
 
 
 def begin(store: str, seconds: float) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "proof.trials.side_by_side", "--store", store, "--seconds", str(seconds)]
+    command = [
+        sys.executable,
+        "-m",
+        "proof.trials.side_by_side",
+        "--store",
+        store,
+        "--seconds",
+        str(seconds),
+    ]
     root = Path(__file__).parents[2]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=root)
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=root
+    )
 
 
 def check(trial: subprocess.Popen[str]) -> None:
@@ -50,7 +67,9 @@ def test_nothing_is_lost_doubled_or_unreadable_when_mixed_statements_run_side_by
 
 @pytest.mark.long
 @pytest.mark.parametrize("store", STORES)
-def test_nothing_is_lost_doubled_or_unreadable_in_ten_minutes_of_mixed_statements(store: str) -> None:
+def test_nothing_is_lost_doubled_or_unreadable_in_ten_minutes_of_mixed_statements(
+    store: str,
+) -> None:
     skip_without_server(store)
     check(begin(store, 600))
 
@@ -66,7 +85,9 @@ def test_the_ledger_reports_lost_doubled_and_foreign_rows() -> None:
     assert "more than once" in check_rows("t", [*good, good[-1]], states)[0]
     assert "(1000000, 3, 4)" in check_rows("t", [*shared, (key, 0, 3, "abc"[key % 3])], states)[0]
     assert "never written" in check_rows("t", [*shared, (key, 0, 4, "x")], states)[0]
-    assert list(check_counters([(0, -1, 2, "a"), *shared[1:]], states)) == ["counter 0 is 2, and must be 1 to 1"]
+    assert list(check_counters([(0, -1, 2, "a"), *shared[1:]], states)) == [
+        "counter 0 is 2, and must be 1 to 1"
+    ]
 
 
 def test_a_statement_that_ended_before_a_read_is_visible_and_one_that_runs_may_be() -> None:
@@ -74,7 +95,9 @@ def test_a_statement_that_ended_before_a_read_is_visible_and_one_that_runs_may_b
     second = [{"begin": "DELETE", "effect": Effect("t", {1: None}).to_json()}, {"end": "ok"}]
     failed = [second[0], {"end": "failed"}]
 
-    def rows(before: list[dict[str, object]], after: list[dict[str, object]]) -> list[dict[int, int]]:
+    def rows(
+        before: list[dict[str, object]], after: list[dict[str, object]]
+    ) -> list[dict[int, int]]:
         return [dict(state.rows("t")) for state in states_between(before, after)]
 
     assert rows(first, first) == [{1: 1}]
@@ -97,5 +120,15 @@ def test_every_kind_of_statement_of_a_store_is_drawn() -> None:
         statement = writer.draw()
         writer.succeeded(statement)
         kinds.add(statement.kind)
-    expected = {"INSERT", "UPDATE", "DELETE", "MERGE", "TRUNCATE", "CREATE OR REPLACE", "undo", "optimize", "expire_snapshots"}
+    expected = {
+        "INSERT",
+        "UPDATE",
+        "DELETE",
+        "MERGE",
+        "TRUNCATE",
+        "CREATE OR REPLACE",
+        "undo",
+        "optimize",
+        "expire_snapshots",
+    }
     assert expected <= kinds

@@ -60,7 +60,9 @@ class Handler(BaseHTTPRequestHandler):
             self._answer(503, {})
             return
         self.server.asked.append((sql, self.headers["X-Trino-Schema"]))
-        found = next((pages for begin, pages in self.server.answers.items() if sql.startswith(begin)), [{}])
+        found = next(
+            (pages for begin, pages in self.server.answers.items() if sql.startswith(begin)), [{}]
+        )
         self.server.pages = list(found)
         self._next()
 
@@ -137,29 +139,46 @@ def test_tables_are_made_in_a_schema_that_is_dropped_in_the_end(server: Server) 
 
 def test_an_error_has_the_class_that_its_code_means(server: Server) -> None:
     message = "One MERGE target table row matched more than one source row"
-    server.answers = {"DELETE": [{}, {"error": {"errorName": "MERGE_TARGET_ROW_MULTIPLE_MATCHES", "message": message}}]}
+    server.answers = {
+        "DELETE": [
+            {},
+            {"error": {"errorName": "MERGE_TARGET_ROW_MULTIPLE_MATCHES", "message": message}},
+        ]
+    }
     assert Trino(server.url).run(DELETE).errors == {DUPLICATE}
     with pytest.raises(TrinoError, match="One MERGE target"):
         TrinoClient(server.url).run("DELETE FROM target")
 
 
 def test_what_trino_itself_fails_at_says_nothing(server: Server) -> None:
-    server.answers = {"DELETE": [{"error": {"errorName": "GENERIC_INTERNAL_ERROR", "message": "Invalid node"}}]}
+    server.answers = {
+        "DELETE": [{"error": {"errorName": "GENERIC_INTERNAL_ERROR", "message": "Invalid node"}}]
+    }
     with pytest.raises(InexpressibleError, match="Invalid node"):
         Trino(server.url).run(DELETE)
 
 
-def test_two_versions_of_a_row_are_not_compared_where_single_columns_are_changed(server: Server) -> None:
+def test_two_versions_of_a_row_are_not_compared_where_single_columns_are_changed(
+    server: Server,
+) -> None:
     same = Call("=", (Column("t", "k"), Column("s", "k")))
     update = UpdateAction((Assignment("a", Literal(None, decimal_of(5, 2), bare=True)),))
-    source = ValuesSource("s", (ColumnDefinition("k", INTEGER), ColumnDefinition("b", BOOLEAN)), ((1, True), (1, False)))
-    merge = MergeStatement("target", "t", source, same, (Clause(Column("s", "b"), update), Clause(None, update)))
+    source = ValuesSource(
+        "s",
+        (ColumnDefinition("k", INTEGER), ColumnDefinition("b", BOOLEAN)),
+        ((1, True), (1, False)),
+    )
+    merge = MergeStatement(
+        "target", "t", source, same, (Clause(Column("s", "b"), update), Clause(None, update))
+    )
     settings = Settings(paradigm="CHANGE_ONLY_UPDATED_COLUMNS")
     with pytest.raises(InexpressibleError, match="two versions"):
         Trino(server.url).run(Scenario((TABLE,), merge, settings))
 
 
-@pytest.mark.parametrize("url", ["127.0.0.1:8080", "http://127.0.0.1:8080", "http://127.0.0.1:8080/iceberg/default", ""])
+@pytest.mark.parametrize(
+    "url", ["127.0.0.1:8080", "http://127.0.0.1:8080", "http://127.0.0.1:8080/iceberg/default", ""]
+)
 def test_what_is_no_catalog_of_a_server_is_refused(url: str) -> None:
     with pytest.raises(SetupError, match="Not the URL of a catalog"):
         TrinoClient(url)

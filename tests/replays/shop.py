@@ -9,7 +9,13 @@ from typing import Any
 import pyarrow as pa
 
 from rowmerge_nb import spi
-from rowmerge_nb.spi import ColumnHandle, ColumnMetadata, ConnectorTableMetadata, Operation, parse_type
+from rowmerge_nb.spi import (
+    ColumnHandle,
+    ColumnMetadata,
+    ConnectorTableMetadata,
+    Operation,
+    parse_type,
+)
 
 BUGS = (
     "finish gives no fragments",
@@ -44,7 +50,10 @@ class Shop(spi.Connector):
         self.numbers = itertools.count(100)
         if self.fixed:
             name = spi.SchemaTableName("default", "prices")
-            columns = (ColumnMetadata("id", parse_type("bigint")), ColumnMetadata("price", parse_type("double")))
+            columns = (
+                ColumnMetadata("id", parse_type("bigint")),
+                ColumnMetadata("price", parse_type("double")),
+            )
             self.tables[name] = ConnectorTableMetadata(name, columns)
             self.rows[name] = {1: (1, 9.5), 2: (2, 3.0)}
 
@@ -102,7 +111,10 @@ class Metadata(spi.ConnectorMetadata):
         return spi.RowChangeParadigm.CHANGE_ONLY_UPDATED_COLUMNS
 
     def get_merge_row_id_column_handle(self, session: Any, table: Any) -> Any:
-        return ColumnHandle("$number", parse_type("varchar" if self.shop.bug == "row ids of another type" else "bigint"))
+        return ColumnHandle(
+            "$number",
+            parse_type("varchar" if self.shop.bug == "row ids of another type" else "bigint"),
+        )
 
     def begin_merge(self, session: Any, table: Any, updated_columns: Any = None) -> Any:
         return spi.ConnectorMergeTableHandle(table)
@@ -135,14 +147,23 @@ class Reader(spi.ConnectorPageSourceProvider):
     def __init__(self, bug: str) -> None:
         self.bug = bug
 
-    def create_page_source(self, transaction: Any, session: Any, split: Any, table: Any, columns: Any) -> Any:
+    def create_page_source(
+        self, transaction: Any, session: Any, split: Any, table: Any, columns: Any
+    ) -> Any:
         if self.bug == "cannot be read":
             raise OSError("the split is gone")
         names = [column.name for column in table.metadata.columns]
         values = {name: [row[i] for row in split.values()] for i, name in enumerate(names)}
         known = {column.name: column.type.arrow for column in table.metadata.columns}
-        arrays = [pa.array(values[c.name], known[c.name]) if c.name in values else pa.array(split, pa.int64()) for c in columns]
-        return spi.PagesSource([pa.RecordBatch.from_arrays(arrays, names=[column.name for column in columns])])
+        arrays = [
+            pa.array(values[c.name], known[c.name])
+            if c.name in values
+            else pa.array(split, pa.int64())
+            for c in columns
+        ]
+        return spi.PagesSource(
+            [pa.RecordBatch.from_arrays(arrays, names=[column.name for column in columns])]
+        )
 
 
 class Sinks(spi.ConnectorPageSinkProvider):
@@ -175,14 +196,19 @@ class Sink(spi.ConnectorMergeSink):
     def store_merged_rows(self, page: Any) -> None:
         if self.bug == "typo in store_merged_rows":
             page = page.colum(0)
-        rows = list(zip(*(page.column(index).to_pylist() for index in range(self.count)), strict=True))
+        rows = list(
+            zip(*(page.column(index).to_pylist() for index in range(self.count)), strict=True)
+        )
         if self.bug == "price 7 is refused, and so are pages of one row" and len(rows) == 1:
             raise ValueError("one row is none")
         if self.bug.startswith("price 7 is refused") and any(row[-1] == 7 for row in rows):
             raise ValueError("no price is 7")
         if self.bug == "prices are cut":
             rows = [(*row[:-1], row[-1] and float(int(row[-1]))) for row in rows]
-        operations, numbers = page.column(self.count).to_pylist(), page.column(page.num_columns - 1).to_pylist()
+        operations, numbers = (
+            page.column(self.count).to_pylist(),
+            page.column(page.num_columns - 1).to_pylist(),
+        )
         self.pages.append(list(zip(operations, numbers, rows, strict=True)))
 
     def finish(self) -> Any:

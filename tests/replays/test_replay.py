@@ -70,7 +70,11 @@ def test_rows_that_are_missing_and_rows_that_nobody_asked_for_are_named() -> Non
 def test_an_error_keeps_the_line_of_the_connector_that_raised_it() -> None:
     done = replay(CHANGES, partial(Shop, "price 7 is refused"))
     assert (done.step, done.number, str(done.error)) == ("store_merged_rows", 0, "no price is 7")
-    assert done.traceback.splitlines()[1].strip().startswith(f'File "{Path(__file__).parent / "shop.py"}"')
+    assert (
+        done.traceback.splitlines()[1]
+        .strip()
+        .startswith(f'File "{Path(__file__).parent / "shop.py"}"')
+    )
     assert "rowmerge_nb/engine" not in done.traceback
     assert [call.method for call in done.calls if call.error] == ["store_merged_rows"]
     assert done._repr_html_().startswith("<pre")
@@ -99,14 +103,20 @@ def test_every_store_leaves_the_rows_that_must_be_left(make: Any) -> None:
 def test_a_database_leaves_them_too() -> None:
     # Its tables are told apart by a key, so no two rows are equal.
     record = dataclasses.replace(
-        CHANGES, rows=CHANGES.rows.slice(0, 3), row_count=3, pages=CHANGES.pages[:1], properties={"primary_key": ("id",)}
+        CHANGES,
+        rows=CHANGES.rows.slice(0, 3),
+        row_count=3,
+        pages=CHANGES.pages[:1],
+        properties={"primary_key": ("id",)},
     )
     done = replay(record, sqlite)
     assert done.agrees, done
 
 
 def test_a_record_does_not_say_where_the_data_of_a_table_lie(tmp_path: Path) -> None:
-    record = dataclasses.replace(HALVES, properties={"location": str(tmp_path / "theirs"), "format_version": 2})
+    record = dataclasses.replace(
+        HALVES, properties={"location": str(tmp_path / "theirs"), "format_version": 2}
+    )
     done = replay(record, iceberg)
     assert done.agrees, done
     assert list(tmp_path.iterdir()) == []
@@ -114,8 +124,16 @@ def test_a_record_does_not_say_where_the_data_of_a_table_lie(tmp_path: Path) -> 
 
 def test_one_writer_is_replayed_up_to_its_fragments() -> None:
     done = replay(CHANGES, Shop, writer=1)
-    assert (done.numbers, [writer for writer, _ in done.fragments], done.compared) == ((1,), [1], False)
-    assert [call.method for call in done.calls if call.number == 1] == ["create_merge_sink", "store_merged_rows", "finish"]
+    assert (done.numbers, [writer for writer, _ in done.fragments], done.compared) == (
+        (1,),
+        [1],
+        False,
+    )
+    assert [call.method for call in done.calls if call.number == 1] == [
+        "create_merge_sink",
+        "store_merged_rows",
+        "finish",
+    ]
     assert "finish_merge" not in {call.method for call in done.calls}
 
 
@@ -148,7 +166,9 @@ def test_a_table_that_cannot_be_filled_is_not_left_behind(monkeypatch: pytest.Mo
     assert shop.tables == {}
 
 
-def test_a_replay_that_is_quit_in_the_debugger_leaves_no_table(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_replay_that_is_quit_in_the_debugger_leaves_no_table(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     shop = Shop("breakpoint() in finish")
 
     def quitting() -> None:
@@ -161,15 +181,22 @@ def test_a_replay_that_is_quit_in_the_debugger_leaves_no_table(monkeypatch: pyte
     assert shop.tables == {}
 
 
-def test_a_breakpoint_where_nobody_can_type_says_where_to_replay(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_breakpoint_where_nobody_can_type_says_where_to_replay(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     import io
     import pdb  # noqa: T100 - as Python has it; pytest has a hook of its own
 
     shop = Shop("breakpoint() in finish")
-    monkeypatch.setattr(sys, "breakpointhook", lambda: pdb.Pdb(nosigint=True, readrc=False).set_trace(sys._getframe(1)))
+    monkeypatch.setattr(
+        sys,
+        "breakpointhook",
+        lambda: pdb.Pdb(nosigint=True, readrc=False).set_trace(sys._getframe(1)),
+    )
     monkeypatch.setattr(sys, "stdin", io.StringIO(""))
     with pytest.raises(
-        RowMergeError, match=r"breakpoint\(\) in .*shop\.py, line \d+, cannot stop here: nothing can be typed"
+        RowMergeError,
+        match=r"breakpoint\(\) in .*shop\.py, line \d+, cannot stop here: nothing can be typed",
     ) as failed:
         replay(CHANGES, shop)
     assert failed.value.code == "NOT_SUPPORTED"
@@ -179,7 +206,12 @@ def test_a_breakpoint_where_nobody_can_type_says_where_to_replay(monkeypatch: py
 
 def test_a_table_that_is_there_with_these_rows_is_used_and_rolled_back() -> None:
     shop = FixedShop()
-    record = case(table="default.prices", columns=COLUMNS, rows=[(1, 9.5), (2, 3.0)], pages=[(0, [("DELETE", 0, (None, None))])])
+    record = case(
+        table="default.prices",
+        columns=COLUMNS,
+        rows=[(1, 9.5), (2, 3.0)],
+        pages=[(0, [("DELETE", 0, (None, None))])],
+    )
     done = replay(record, shop)
     assert shop.rows[SchemaTableName("default", "prices")] == {1: (1, 9.5), 2: (2, 3.0)}
     assert not done.compared
@@ -211,13 +243,17 @@ def test_make_table_fills_what_nothing_else_does() -> None:
     make = partial(FixedShop, "operation ignored")
     assert not replay(CHANGES, make).has_rows
     done = replay(CHANGES, make, make_table=make_table)
-    assert (done.has_rows, rows(done.extra)) == (True, [(1, 9.5), (2, 3.0), (3, 4.25), (None, None)])
+    assert (done.has_rows, rows(done.extra)) == (
+        True,
+        [(1, 9.5), (2, 3.0), (3, 4.25), (None, None)],
+    )
 
 
 def test_a_connector_without_such_a_table_that_makes_none_is_refused() -> None:
     record = dataclasses.replace(CHANGES, name=("", "default", "others"))
     with pytest.raises(
-        RowMergeError, match=r"FixedShop has no table default\.others, and none can be made: .*Give make_table"
+        RowMergeError,
+        match=r"FixedShop has no table default\.others, and none can be made: .*Give make_table",
     ) as caught:
         replay(record, FixedShop)
     assert caught.value.code == "NOT_SUPPORTED"
@@ -251,7 +287,10 @@ def test_a_sample_and_a_page_that_is_missing_are_told() -> None:
         ({"writer": -1}, "writer = -1 is not possible"),
         ({"writer": "0"}, "writer = '0' is not possible"),
         ({"writer": 0, "split": 0}, "writer and split do not go together"),
-        ({"call": "finish_merg"}, "call = 'finish_merg' is not possible. Did you mean 'finish_merge'"),
+        (
+            {"call": "finish_merg"},
+            "call = 'finish_merg' is not possible. Did you mean 'finish_merge'",
+        ),
         ({"split": 9}, "The table has no split 9: it has 1 split here"),
         ({"make_table": 3}, "make_table = 3 is not possible"),
     ],
@@ -294,12 +333,17 @@ def test_the_debugger_opens_at_the_line(monkeypatch: pytest.MonkeyPatch) -> None
     frame = opened[0]
     while frame.tb_next is not None:
         frame = frame.tb_next
-    assert (frame.tb_frame.f_code.co_name, frame.tb_frame.f_locals["rows"]) == ("store_merged_rows", [(3, 7.0)])
+    assert (frame.tb_frame.f_code.co_name, frame.tb_frame.f_locals["rows"]) == (
+        "store_merged_rows",
+        [(3, 7.0)],
+    )
 
 
 def test_breakpoint_works_in_a_sink_of_a_replay(monkeypatch: pytest.MonkeyPatch) -> None:
     stopped: list[str] = []
-    monkeypatch.setattr(sys, "breakpointhook", lambda: stopped.append(sys._getframe(1).f_code.co_name))
+    monkeypatch.setattr(
+        sys, "breakpointhook", lambda: stopped.append(sys._getframe(1).f_code.co_name)
+    )
     replay(CHANGES, partial(Shop, "breakpoint() in finish"))
     assert stopped == ["finish", "finish"]
 
@@ -312,6 +356,12 @@ def test_a_saved_record_is_replayed_on_a_machine_without_java(tmp_path: Path) ->
         "assert done.agrees, done\n"
         "print('py4j.java_gateway' in sys.modules)\n"
     )
-    bare = {"PATH": str(tmp_path), "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "HOME": str(tmp_path)}
-    ran = subprocess.run([sys.executable, "-c", code], env=bare, capture_output=True, text=True, check=False)
+    bare = {
+        "PATH": str(tmp_path),
+        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+        "HOME": str(tmp_path),
+    }
+    ran = subprocess.run(
+        [sys.executable, "-c", code], env=bare, capture_output=True, text=True, check=False
+    )
     assert (ran.returncode, ran.stderr) == (0, "")

@@ -24,7 +24,9 @@ def many(seven: int = 7_777) -> Any:
     changes = [("UPDATE", i, (i, f"name {i}", 7.0 if i == seven else i + 0.5)) for i in range(MANY)]
     pages = [(0, changes[at : at + 2_000]) for at in range(0, MANY, 2_000)]
     rows = [(i, "old", 1.5) for i in range(MANY)]
-    return case(columns={"id": "bigint", "name": "varchar", "price": "double"}, rows=rows, pages=pages)
+    return case(
+        columns={"id": "bigint", "name": "varchar", "price": "double"}, rows=rows, pages=pages
+    )
 
 
 def sizes(record: Any) -> tuple[int, int, int, int]:
@@ -33,7 +35,9 @@ def sizes(record: Any) -> tuple[int, int, int, int]:
 
 @given(wanted=st.sets(st.integers(0, 199), max_size=4), count=st.integers(200, 300))
 def test_of_items_the_wanted_ones_are_left_whichever_they_are(wanted: set[int], count: int) -> None:
-    assert set(fewest(np.arange(count), lambda some: wanted <= set(some.tolist())).tolist()) == wanted
+    assert (
+        set(fewest(np.arange(count), lambda some: wanted <= set(some.tolist())).tolist()) == wanted
+    )
 
 
 def test_ten_thousand_rows_of_which_one_raises_become_one_in_seconds() -> None:
@@ -65,7 +69,15 @@ def test_values_that_matter_stay_and_others_become_simple() -> None:
     record = case(
         columns={"id": "bigint", "name": "varchar", "day": "date", "price": "double"},
         rows=[(812, "Müller", None, 1.0)],
-        pages=[(3, [("UPDATE", 0, (812, "Meyer", None, 2.0)), ("INSERT", None, (44_101, "Schmidt", None, 7.25))])],
+        pages=[
+            (
+                3,
+                [
+                    ("UPDATE", 0, (812, "Meyer", None, 2.0)),
+                    ("INSERT", None, (44_101, "Schmidt", None, 7.25)),
+                ],
+            )
+        ],
     )
     small = shrink(record, partial(Shop, "prices are cut"))
     assert sizes(small.record) == (1, 1, 0, 1)
@@ -84,7 +96,9 @@ def test_a_connector_that_makes_no_tables_keeps_its_columns() -> None:
 
 
 def test_a_replay_that_does_not_fail_is_not_shrunk() -> None:
-    with pytest.raises(RowMergeError, match="does not fail, so there is nothing to shrink") as caught:
+    with pytest.raises(
+        RowMergeError, match="does not fail, so there is nothing to shrink"
+    ) as caught:
         shrink(many(), MemoryConnector)
     assert caught.value.code == "NOT_SUPPORTED"
 

@@ -21,7 +21,10 @@ UPDATES = case(
     table="default.prices",
     columns=COLUMNS,
     rows=[(i, 1.5) for i in range(20)],
-    pages=[(0, [("UPDATE", i, (i, 7.0 if i == 13 else 2.5)) for i in range(20)]), (1, [("INSERT", None, (40, 3.0))])],
+    pages=[
+        (0, [("UPDATE", i, (i, 7.0 if i == 13 else 2.5)) for i in range(20)]),
+        (1, [("INSERT", None, (40, 3.0))]),
+    ],
 )
 MENDED = """\
 from tests.replays.shop import Shop
@@ -35,8 +38,21 @@ def make_connector():
 def pytest_on(folder: Path, file: Path) -> subprocess.CompletedProcess[str]:
     path = os.pathsep.join([str(folder), *filter(None, sys.path)])
     environment = {**os.environ, "PYTHONPATH": path, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", os.devnull, f"--rootdir={folder}", str(file)]
-    return subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, check=False)
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-c",
+        os.devnull,
+        f"--rootdir={folder}",
+        str(file),
+    ]
+    return subprocess.run(
+        command, env=environment, cwd=folder, capture_output=True, text=True, check=False
+    )
 
 
 @pytest.mark.parametrize("bug", ["price 7 is refused", "new rows of updates twice"])
@@ -59,7 +75,9 @@ def test_the_test_fails_on_the_broken_connector_and_passes_on_the_mended_one(
     assert "1 passed" in mended.stdout
 
 
-def test_the_file_has_the_rows_in_it_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_file_has_the_rows_in_it_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(shop, "BUG", "price 7 is refused")
     done = replay(UPDATES, shop.broken).shrink()
     text = done.to_test(tmp_path / "test_shop.py").read_text()
@@ -93,7 +111,9 @@ def test_store_merged_rows_takes_these_rows():
     )
 
 
-def test_values_of_all_kinds_are_written_as_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_values_of_all_kinds_are_written_as_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import datetime as dt
     from decimal import Decimal
 
@@ -121,7 +141,11 @@ def test_values_of_all_kinds_are_written_as_they_are(tmp_path: Path, monkeypatch
         True,
         float("inf"),
     )
-    record = case(columns=columns, rows=[values], pages=[(2, [("DELETE", 0, (None,) * 10), ("INSERT", None, values)])])
+    record = case(
+        columns=columns,
+        rows=[values],
+        pages=[(2, [("DELETE", 0, (None,) * 10), ("INSERT", None, values)])],
+    )
     monkeypatch.setattr(shop, "BUG", "typo in store_merged_rows")
     file = replay(record, shop.broken).to_test(tmp_path / "test_values.py")
     scope: dict[str, Any] = {}
@@ -132,8 +156,19 @@ def test_values_of_all_kinds_are_written_as_they_are(tmp_path: Path, monkeypatch
 
 def test_every_kind_of_record_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     records = [
-        case(kind="INSERT", columns=COLUMNS, rows=[(1, 1.0)], pages=[(0, [("INSERT", None, (2, 2.0))])]),
-        case(kind="DELETE", flow="updatable", columns=COLUMNS, rows=[(1, 1.0), (2, 2.0)], pages=[(0, [("DELETE", 1, ())])]),
+        case(
+            kind="INSERT",
+            columns=COLUMNS,
+            rows=[(1, 1.0)],
+            pages=[(0, [("INSERT", None, (2, 2.0))])],
+        ),
+        case(
+            kind="DELETE",
+            flow="updatable",
+            columns=COLUMNS,
+            rows=[(1, 1.0), (2, 2.0)],
+            pages=[(0, [("DELETE", 1, ())])],
+        ),
         case(
             kind="UPDATE",
             flow="updatable",
@@ -182,7 +217,10 @@ def test_of_a_replay_of_one_writer_its_pages_alone_are_written(tmp_path: Path) -
 
 def test_make_table_is_named_too(tmp_path: Path) -> None:
     def make_table(connector: Any, metadata: Any, rows: Any) -> None:
-        connector.tables[metadata.name], connector.rows[metadata.name] = metadata, dict(enumerate(rows))
+        connector.tables[metadata.name], connector.rows[metadata.name] = (
+            metadata,
+            dict(enumerate(rows)),
+        )
 
     done = replay(UPDATES, shop.broken, make_table=make_table, call="finish")
     with pytest.raises(RowMergeError, match="A file cannot import make_table"):
@@ -190,9 +228,12 @@ def test_make_table_is_named_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "message"), [("there.py", "cannot be written as"), ("no/such.py", "cannot be written as"), (3, "path = 3")]
+    ("path", "message"),
+    [("there.py", "cannot be written as"), ("no/such.py", "cannot be written as"), (3, "path = 3")],
 )
-def test_a_file_that_is_there_and_a_path_that_is_none_are_refused(tmp_path: Path, path: Any, message: str) -> None:
+def test_a_file_that_is_there_and_a_path_that_is_none_are_refused(
+    tmp_path: Path, path: Any, message: str
+) -> None:
     (tmp_path / "there.py").write_text("mine")
     done = replay(UPDATES, shop.broken)
     with pytest.raises(RowMergeError, match=message) as caught:

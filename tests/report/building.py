@@ -127,11 +127,25 @@ class Joined:
 ROWS = (
     Joined(("Aaron", 6, "Arches"), 2, ("Aaron", 11, "Arches"), ("Aaron", 5, "Antioch"), 0, (0, 1)),
     Joined(("Bill", 9, "Berkeley"), 0, None, ("Bill", 7, "Buena"), 1, (0,)),
-    Joined(("Carol", 9, "Centreville"), 2, ("Carol", 12, "Centreville"), ("Carol", 3, "Cambridge"), 2, (0, 1)),
+    Joined(
+        ("Carol", 9, "Centreville"),
+        2,
+        ("Carol", 12, "Centreville"),
+        ("Carol", 3, "Cambridge"),
+        2,
+        (0, 1),
+    ),
     Joined(("Ed", 7, "Etherville"), 3, ("Ed", 7, "Etherville"), writers=(1,)),
     Joined(("Fay", None, "Falmouth"), -1),
     Joined(("Gus", 2, "Gilroy"), 3, ("Gus", 2, "Gilroy"), writers=(0,)),
-    Joined(("Joe Shmoe", 4, "Jamestown"), 1, ("Joe Shmoe", 112, "Jamestown"), ("Joe Shmoe", 12, "Jamestown"), 4, (1, 0)),
+    Joined(
+        ("Joe Shmoe", 4, "Jamestown"),
+        1,
+        ("Joe Shmoe", 112, "Jamestown"),
+        ("Joe Shmoe", 12, "Jamestown"),
+        4,
+        (1, 0),
+    ),
 )
 
 
@@ -163,7 +177,10 @@ def merge_trace(setup: Setup | None = None, **changes: Any) -> Trace:
     """Make the trace of a finished MERGE; keyword arguments replace fields of the trace."""
     setup = setup or Setup()
     pages = page_sample(setup)
-    counts = {number: sum(row.case == number for row in setup.rows) for number in range(-1, len(setup.clauses))}
+    counts = {
+        number: sum(row.case == number for row in setup.rows)
+        for number in range(-1, len(setup.clauses))
+    }
     writers = writer_records(setup, pages)
     inserts = sum(row["operation"] in (1, 4) for row in pages.after.to_pylist())
     deletes = sum(row["operation"] in (2, 5) for row in pages.after.to_pylist())
@@ -218,7 +235,9 @@ def page_sample(setup: Setup) -> PageSample:
         total_after=len(after),
         complete=True,
         layout=layout(setup),
-        placement=Placement(setup.writers, tuple(_numbers(after, writers, setup.writers))) if setup.redistribution else None,
+        placement=Placement(setup.writers, tuple(_numbers(after, writers, setup.writers)))
+        if setup.redistribution
+        else None,
     )
 
 
@@ -240,7 +259,12 @@ def before_schema(setup: Setup) -> pa.Schema:
     merge_row = pa.struct([*setup.columns, *(pa.field(name, kind) for name, kind in control)])
     places = [column for column in setup.columns if column.name in setup.redistribution]
     hashed = [pa.field("hash", pa.int64())] if places and setup.era == "documents" else []
-    rest = [("row_id", setup.row_id), ("merge_row", merge_row), ("case_number", pa.int32()), ("is_distinct", pa.int8())]
+    rest = [
+        ("row_id", setup.row_id),
+        ("merge_row", merge_row),
+        ("case_number", pa.int32()),
+        ("is_distinct", pa.int8()),
+    ]
     return pa.schema([*places, *hashed, *(pa.field(name, kind) for name, kind in rest)])
 
 
@@ -252,7 +276,9 @@ def after_schema(setup: Setup) -> pa.Schema:
 
 
 def _places(setup: Setup) -> list[int]:
-    return [index for index, column in enumerate(setup.columns) if column.name in setup.redistribution]
+    return [
+        index for index, column in enumerate(setup.columns) if column.name in setup.redistribution
+    ]
 
 
 def _before_row(setup: Setup, row: Joined) -> list[Any]:
@@ -274,7 +300,10 @@ def _before_row(setup: Setup, row: Joined) -> list[Any]:
 def _halves(setup: Setup, row: Joined, before: list[Any]) -> list[list[Any]]:
     operation = setup.operation(row)
     number = [row.case if setup.paradigm == ONLY_CHANGED else 0] if setup.era == "current" else []
-    kept = [row.target[i] if row.target and i in _places(setup) else None for i in range(len(setup.columns))]
+    kept = [
+        row.target[i] if row.target and i in _places(setup) else None
+        for i in range(len(setup.columns))
+    ]
     new = list(row.new) if row.new is not None else kept
     current = setup.era == "current"
     if operation is Operation.NONE:
@@ -285,11 +314,17 @@ def _halves(setup: Setup, row: Joined, before: list[Any]) -> list[list[Any]]:
         return [[*kept, 2, *number, row.row_id, 0]]
     if setup.paradigm == ONLY_CHANGED:
         return [[*new, 3, *number, row.row_id, 0]]
-    return [[*kept, 5 if current else 2, *number, row.row_id, 0], [*new, 4 if current else 1, *number, None, 1]]
+    return [
+        [*kept, 5 if current else 2, *number, row.row_id, 0],
+        [*new, 4 if current else 1, *number, None, 1],
+    ]
 
 
 def _batch(rows: list[list[Any]], schema: pa.Schema) -> pa.RecordBatch:
-    return pa.record_batch([_array([row[i] for row in rows], column.type) for i, column in enumerate(schema)], schema=schema)
+    return pa.record_batch(
+        [_array([row[i] for row in rows], column.type) for i, column in enumerate(schema)],
+        schema=schema,
+    )
 
 
 def _array(values: list[Any], kind: pa.DataType) -> pa.Array:
@@ -297,13 +332,24 @@ def _array(values: list[Any], kind: pa.DataType) -> pa.Array:
     if not pa.types.is_struct(kind) or any(isinstance(value, dict) for value in values):
         return pa.array(values, kind)
     fields = list(kind)
-    parts = [_array([None if value is None else value[i] for value in values], part.type) for i, part in enumerate(fields)]
-    return pa.StructArray.from_arrays(parts, fields=fields, mask=pa.array([value is None for value in values], pa.bool_()))
+    parts = [
+        _array([None if value is None else value[i] for value in values], part.type)
+        for i, part in enumerate(fields)
+    ]
+    return pa.StructArray.from_arrays(
+        parts, fields=fields, mask=pa.array([value is None for value in values], pa.bool_())
+    )
 
 
 def _witness(setup: Setup, rows: list[list[Any]]) -> pa.RecordBatch:
     sources = list(setup.source_columns or setup.columns)
-    schema = pa.schema([("source", pa.struct(sources)), ("target", pa.struct(list(setup.columns))), ("source_row", pa.int64())])
+    schema = pa.schema(
+        [
+            ("source", pa.struct(sources)),
+            ("target", pa.struct(list(setup.columns))),
+            ("source_row", pa.int64()),
+        ]
+    )
     return _batch(rows, schema)
 
 
@@ -311,7 +357,11 @@ def writer_records(setup: Setup, pages: PageSample) -> tuple[WriterRecord, ...]:
     """Count per writer what the after page says."""
     records = []
     for writer in range(setup.writers):
-        rows = [row for row, place in zip(pages.after.to_pylist(), pages.writers, strict=True) if place == writer]
+        rows = [
+            row
+            for row, place in zip(pages.after.to_pylist(), pages.writers, strict=True)
+            if place == writer
+        ]
         if not rows:
             continue
         counts: dict[int, int] = {}
@@ -357,29 +407,68 @@ def head_of(clause: Clause) -> str:
     return f"{before}{then} {after.split()[0]}"
 
 
-def called(order: int, number: int | None, method: str, *rest: Any, worker: str = "writer", **facts: Any) -> Call:
+def called(
+    order: int, number: int | None, method: str, *rest: Any, worker: str = "writer", **facts: Any
+) -> Call:
     """Make a call of the coordinator, or of the worker with a number."""
-    return Call(order, "coordinator" if number is None else worker, method, *rest, number=number, **facts)
+    return Call(
+        order, "coordinator" if number is None else worker, method, *rest, number=number, **facts
+    )
 
 
 def merge_calls(setup: Setup, writers: Sequence[WriterRecord]) -> tuple[Call, ...]:
     """List the calls of a finished merge in the log's order."""
     calls: list[tuple[int | None, str, str, str, int | None, int | None]] = [
-        (None, "get_merge_row_id_column_handle", "", f"row_id {from_arrow(setup.row_id)}", None, None),
+        (
+            None,
+            "get_merge_row_id_column_handle",
+            "",
+            f"row_id {from_arrow(setup.row_id)}",
+            None,
+            None,
+        ),
         (None, "get_row_change_paradigm", "", setup.paradigm, None, None),
-        (None, "get_insert_layout", "", "partitioned by address" if setup.redistribution else "none", None, None),
+        (
+            None,
+            "get_insert_layout",
+            "",
+            "partitioned by address" if setup.redistribution else "none",
+            None,
+            None,
+        ),
         (None, "get_update_layout", "", "none", None, None),
         (None, "begin_merge", setup.statement_target, "", None, None),
     ]
     calls += [(w.writer, "create_merge_sink", "", "", None, None) for w in writers]
     for w in writers:
-        given = ", ".join(f"{Operation(op).letter} {count}" for op, count in sorted(w.rows.items(), reverse=True))
+        given = ", ".join(
+            f"{Operation(op).letter} {count}" for op, count in sorted(w.rows.items(), reverse=True)
+        )
         calls.append((w.writer, "store_merged_rows", given, "", sum(w.rows.values()), 412))
     calls += [(w.writer, "finish", "", "1 fragment", None, w.fragment_bytes) for w in writers]
-    calls.append((None, "finish_merge", f"{len(writers)} fragments", "", None, sum(w.fragment_bytes for w in writers)))
+    calls.append(
+        (
+            None,
+            "finish_merge",
+            f"{len(writers)} fragments",
+            "",
+            None,
+            sum(w.fragment_bytes for w in writers),
+        )
+    )
     calls.append((None, "commit", "", "", None, None))
     return tuple(
-        called(order, writer, method, given, gave, rows, size, seconds=0.001 * order, started=0.02 * order)
+        called(
+            order,
+            writer,
+            method,
+            given,
+            gave,
+            rows,
+            size,
+            seconds=0.001 * order,
+            started=0.02 * order,
+        )
         for order, (writer, method, given, gave, rows, size) in enumerate(calls, 1)
     )
 
@@ -402,11 +491,22 @@ def plan_records(setup: Setup) -> tuple[NodeRecord, ...]:
     nodes = [
         node("n13", "Output", "Output", "", (("rows", "bigint"),), ("n12",)),
         node("n12", "TableFinish", "TableCommit", target, (("rows", "bigint"),), ("n11",)),
-        node("n11", "MergeWriter", "MergeWriter", target, writes, ("n10",) if setup.redistribution else ("n9",)),
+        node(
+            "n11",
+            "MergeWriter",
+            "MergeWriter",
+            target,
+            writes,
+            ("n10",) if setup.redistribution else ("n9",),
+        ),
     ]
     if setup.redistribution:
-        facts = ExchangeFacts(f"hash({places})", "ROUND_ROBIN" if setup.era == "current" else "", "hash", "")
-        nodes.append(node("n10", "Exchange", "Exchange", f"insert = hash({places})", after, ("n9",), facts))
+        facts = ExchangeFacts(
+            f"hash({places})", "ROUND_ROBIN" if setup.era == "current" else "", "hash", ""
+        )
+        nodes.append(
+            node("n10", "Exchange", "Exchange", f"insert = hash({places})", after, ("n9",), facts)
+        )
     processor = ProcessorFacts(setup.paradigm, tuple(setup.redistribution))
     nodes += [
         node("n9", "MergeProcessor", "MergeProcessor", setup.paradigm, after, ("n8",), processor),
@@ -420,8 +520,19 @@ def plan_records(setup: Setup) -> tuple[NodeRecord, ...]:
             ("n6",),
             MarkDistinctFacts(setup.mark_exchange),
         ),
-        node("n6", "Project", "Project", "case_number := merge_row.case_number", marked[:-1], ("n5",), CASE_NUMBER),
-        replace(node("n5", "Project", "Project", "merge_row := CASE", marked[:-2], ("n4",)), branches=case_branches(setup)),
+        node(
+            "n6",
+            "Project",
+            "Project",
+            "case_number := merge_row.case_number",
+            marked[:-1],
+            ("n5",),
+            CASE_NUMBER,
+        ),
+        replace(
+            node("n5", "Project", "Project", "merge_row := CASE", marked[:-2], ("n4",)),
+            branches=case_branches(setup),
+        ),
         node(
             "n4",
             "Join",
@@ -431,9 +542,32 @@ def plan_records(setup: Setup) -> tuple[NodeRecord, ...]:
             ("n3", "n20"),
             JOIN,
         ),
-        node("n3", "Project", "Project", "present := true", (*columns, row_id, unique, present), ("n2",), PRESENT),
-        node("n2", "AssignUniqueId", "AssignUniqueId", "unique_id", (*columns, row_id, unique), ("n1",)),
-        node("n1", "TableScan", "TableScan", f"{target} t", (*columns, row_id), (), ScanFacts(True, "t")),
+        node(
+            "n3",
+            "Project",
+            "Project",
+            "present := true",
+            (*columns, row_id, unique, present),
+            ("n2",),
+            PRESENT,
+        ),
+        node(
+            "n2",
+            "AssignUniqueId",
+            "AssignUniqueId",
+            "unique_id",
+            (*columns, row_id, unique),
+            ("n1",),
+        ),
+        node(
+            "n1",
+            "TableScan",
+            "TableScan",
+            f"{target} t",
+            (*columns, row_id),
+            (),
+            ScanFacts(True, "t"),
+        ),
         node("n20", "TableScan", "TableScan", f"{source} s", columns, (), ScanFacts(False, "s")),
     ]
     return tuple(nodes)
@@ -469,11 +603,15 @@ def case_branches(setup: Setup) -> tuple[BranchRecord, ...]:
         )
         for n, c in enumerate(setup.clauses)
     ]
-    other = tuple(f"t.{c.name}" if c.name in setup.redistribution else "NULL" for c in setup.columns)
+    other = tuple(
+        f"t.{c.name}" if c.name in setup.redistribution else "NULL" for c in setup.columns
+    )
     return (*branches, BranchRecord(-1, Operation.NONE, None, "ELSE", other, "present IS NOT NULL"))
 
 
-def row_counts(setup: Setup, pages: PageSample) -> dict[str, tuple[tuple[int | None, ...], int | None]]:
+def row_counts(
+    setup: Setup, pages: PageSample
+) -> dict[str, tuple[tuple[int | None, ...], int | None]]:
     """Count rows in and out of every node."""
     target, joined, after = setup.rows_before, pages.total_before, pages.total_after
     counts: dict[str, tuple[tuple[int | None, ...], int | None]] = {

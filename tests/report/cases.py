@@ -9,7 +9,9 @@ CASES = {
     "merge": building.merge_trace,
     "merge_only_changed": lambda: building.merge_trace(Setup(paradigm=ONLY_CHANGED)),
     "merge_current": lambda: building.merge_trace(Setup(era="current")),
-    "merge_current_only_changed": lambda: building.merge_trace(Setup(era="current", paradigm=ONLY_CHANGED)),
+    "merge_current_only_changed": lambda: building.merge_trace(
+        Setup(era="current", paradigm=ONLY_CHANGED)
+    ),
     "merge_mark_exchange": lambda: building.merge_trace(Setup(mark_exchange=True)),
     "merge_not_partitioned": lambda: building.merge_trace(Setup(redistribution=())),
     "merge_without_witness": lambda: building.merge_trace(Setup(witness=False)),

@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+BROWSER = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
 needs_browser = pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed")
 
 DRIVER = """<script type="module">
@@ -56,9 +58,13 @@ def seen(page: str, script: str, folder: Path, *, width: int = 1100) -> Any:
         f"--window-size={width},1200",
     ]
     command += ["--virtual-time-budget=20000", "--dump-dom", file.as_uri()]
-    document = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
+    document = subprocess.run(
+        command, capture_output=True, text=True, timeout=120, check=True
+    ).stdout
     _, found, rest = document.partition('<pre id="seen">')
     assert found, document[-2000:]
-    content = json.loads(rest.partition("</pre>")[0].replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&"))
+    content = json.loads(
+        rest.partition("</pre>")[0].replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+    )
     assert content["errors"] == []
     return content["told"]

@@ -14,16 +14,28 @@ from tests.report.building import Setup, merge_trace
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        (("get_merge_row_id_column_handle", "", "$row_id bigint"), ("the table handle", "$row_id bigint")),
+        (
+            ("get_merge_row_id_column_handle", "", "$row_id bigint"),
+            ("the table handle", "$row_id bigint"),
+        ),
         (("get_update_layout", "", "none"), ("the table handle", "none")),
-        (("begin_merge", "table a.b.c", "Mine"), ("the table handle of lake.default.accounts", "the merge handle, a Mine")),
+        (
+            ("begin_merge", "table a.b.c", "Mine"),
+            ("the table handle of lake.default.accounts", "the merge handle, a Mine"),
+        ),
         (("begin_merge",), ("the table handle of lake.default.accounts", "the merge handle")),
         (("create_merge_sink", "Mine"), ("the merge handle", "the sink")),
         (("store_merged_rows", "D 2, I 4"), ("a page: D 2, I 4", "")),
         (("finish", "", "2 fragments"), ("", "2 fragments")),
-        (("finish_merge", "2 fragments", "1 delta file"), ("the merge handle, 2 fragments", "1 delta file")),
+        (
+            ("finish_merge", "2 fragments", "1 delta file"),
+            ("the merge handle, 2 fragments", "1 delta file"),
+        ),
         (("finish_update", "1 fragment"), ("1 fragment", "")),
-        (("commit", "the transaction of catalog c", "version 5"), ("the transaction of catalog c", "version 5")),
+        (
+            ("commit", "the transaction of catalog c", "version 5"),
+            ("the transaction of catalog c", "version 5"),
+        ),
         (("commit",), ("the transaction", "")),
         (("rollback", "the transaction of catalog c"), ("the transaction of catalog c", "")),
         (("get_next_page", "", "end"), ("", "end")),
@@ -31,12 +43,21 @@ from tests.report.building import Setup, merge_trace
         (("update_rows", "U 2, channels [1]"), ("U 2, channels [1]", "")),
     ],
 )
-def test_what_a_call_was_called_with_stands_apart_from_what_it_gave(call: tuple[str, ...], said: tuple[str, str]) -> None:
-    assert given_and_gave(merge_trace(qualified="lake.default.accounts"), Call(1, "coordinator", *call)) == said
+def test_what_a_call_was_called_with_stands_apart_from_what_it_gave(
+    call: tuple[str, ...], said: tuple[str, str]
+) -> None:
+    assert (
+        given_and_gave(
+            merge_trace(qualified="lake.default.accounts"), Call(1, "coordinator", *call)
+        )
+        == said
+    )
 
 
 def test_todays_trino_tells_what_columns_each_clause_updates() -> None:
-    given, _ = given_and_gave(merge_trace(Setup(era="current")), Call(1, "coordinator", "begin_merge"))
+    given, _ = given_and_gave(
+        merge_trace(Setup(era="current")), Call(1, "coordinator", "begin_merge")
+    )
     assert "and the columns that are updated: " in given
     assert " by clause 1; " in given
 
@@ -44,7 +65,12 @@ def test_todays_trino_tells_what_columns_each_clause_updates() -> None:
 def test_a_fault_that_raised_nothing_is_told_beside_what_the_call_gave() -> None:
     trace = merge_trace()
     struck = replace(
-        trace, calls=tuple(replace(call, injected="finish:1:twice") for call in trace.calls if call.method == "finish")
+        trace,
+        calls=tuple(
+            replace(call, injected="finish:1:twice")
+            for call in trace.calls
+            if call.method == "finish"
+        ),
     )
     told = build_calls(struck)
     assert told is not None

@@ -21,7 +21,13 @@ IDLE = Setup(rows=(*ROWS, DAVE), rows_before=7)
 
 def untouched(*rows: tuple[Any, ...]) -> pa.RecordBatch:
     return pa.RecordBatch.from_pydict(
-        dict(zip(["customer", "purchases", "address"], map(list, zip(*rows, strict=True)), strict=True))
+        dict(
+            zip(
+                ["customer", "purchases", "address"],
+                map(list, zip(*rows, strict=True)),
+                strict=True,
+            )
+        )
     )
 
 
@@ -31,19 +37,31 @@ def diff_of(trace: Trace) -> Diff:
     return diff
 
 
-def test_rows_that_nothing_changed_stand_behind_the_changed_ones_those_first_that_were_matched() -> None:
-    trace = replace(merge_trace(IDLE), untouched=untouched(("Hal ", 3, "Hull"), ("Ida", None, "Hull")))
+def test_rows_that_nothing_changed_stand_behind_the_changed_ones_those_first_that_were_matched() -> (
+    None
+):
+    trace = replace(
+        merge_trace(IDLE), untouched=untouched(("Hal ", 3, "Hull"), ("Ida", None, "Hull"))
+    )
     diff = diff_of(trace)
     assert [([cell.text for cell in row.cells], row.source) for row in diff.same] == [
         (["Dave", "11", "Devon"], "7"),
         (["Hal\N{OPEN BOX}", "3", "Hull"], ""),
         (["Ida", "NULL", "Hull"], ""),
     ]
-    assert diff.summary == "6 rows changed; 3 target rows unchanged: 2 without a partner, 1 for which no clause fired"
-    assert diff.sizes == "7 rows before: 3 unchanged + 3 updated + 1 deleted. 8 rows after: 3 unchanged + 3 updated + 2 inserted."
+    assert (
+        diff.summary
+        == "6 rows changed; 3 target rows unchanged: 2 without a partner, 1 for which no clause fired"
+    )
+    assert (
+        diff.sizes
+        == "7 rows before: 3 unchanged + 3 updated + 1 deleted. 8 rows after: 3 unchanged + 3 updated + 2 inserted."
+    )
     text = render_text(build_report(trace), show="diff,journeys")
     assert "=  Hal\N{OPEN BOX}" in text
-    assert text.endswith("2 target rows untouched, since no row of the source has them for partners.")
+    assert text.endswith(
+        "2 target rows untouched, since no row of the source has them for partners."
+    )
     fewer = replace(trace, untouched=untouched(("Hal ", 3, "Hull")), rows_before=6)
     one = render_text(build_report(fewer), show="journeys")
     assert "1 target row untouched, since no row of the source has it for a partner:" in one
@@ -56,14 +74,21 @@ def test_rows_that_nothing_changed_stand_behind_the_changed_ones_those_first_tha
 
 def test_of_a_small_table_all_rows_are_shown_that_the_statement_has_left() -> None:
     trace = replace(
-        merge_trace(IDLE), untouched=untouched(("Hal", 3, "Hull"), ("Ida", None, "Hull")), version_before=4, version_after=5
+        merge_trace(IDLE),
+        untouched=untouched(("Hal", 3, "Hull"), ("Ida", None, "Hull")),
+        version_before=4,
+        version_after=5,
     )
     left = diff_of(trace).left
     assert [(row.sign, row.cells[0][0].text) for row in left] == [
         *zip("~~++~", ("Aaron", "Carol", "Ed", "Gus", "Joe Shmoe"), strict=True),
         *(("=", name) for name in ("Dave", "Hal", "Ida")),
     ]
-    assert [(value.text, new) for value, new in left[0].cells] == [("Aaron", False), ("11", True), ("Arches", True)]
+    assert [(value.text, new) for value, new in left[0].cells] == [
+        ("Aaron", False),
+        ("11", True),
+        ("Arches", True),
+    ]
     said = "accounts after the commit: 8 rows, version 5; before it was version 4."
     assert diff_of(trace).left_said == said
     assert said in render_html(build_report(trace))
@@ -74,7 +99,11 @@ def test_of_a_small_table_all_rows_are_shown_that_the_statement_has_left() -> No
 @pytest.mark.parametrize(
     ("reads", "name", "said"),
     [
-        ((("source", "customer"), ("target", "customer")), "Ed", " 2 rows have customer Ed now, 1 of them inserted."),
+        (
+            (("source", "customer"), ("target", "customer")),
+            "Ed",
+            " 2 rows have customer Ed now, 1 of them inserted.",
+        ),
         ((("source", "customer"), ("target", "customer")), "Hal", ""),
         ((("target", "customer"), ("target", "address")), "Ed", ""),
         ((("source", "customer"),), "Ed", ""),
@@ -84,45 +113,67 @@ def test_a_row_whose_key_the_table_had_already_is_named_where_it_was_inserted(
     reads: tuple[tuple[str, str], ...], name: str, said: str
 ) -> None:
     on = Term("ON", "AND", (Term("t.customer = s.customer", reads=reads),))
-    trace = replace(merge_trace(IDLE), untouched=untouched((name, 3, "Hull"), ("Hal", None, "Hull")), on=on)
+    trace = replace(
+        merge_trace(IDLE), untouched=untouched((name, 3, "Hull"), ("Hal", None, "Hull")), on=on
+    )
     assert diff_of(trace).left_said == f"accounts after the commit: 8 rows.{said}"
 
 
 def test_where_not_all_rows_are_known_the_table_is_not_shown() -> None:
-    trace = replace(merge_trace(IDLE), untouched=untouched(("Hal", 3, "Hull"), ("Ida", None, "Hull")))
+    trace = replace(
+        merge_trace(IDLE), untouched=untouched(("Hal", 3, "Hull"), ("Ida", None, "Hull"))
+    )
     assert diff_of(trace).left
     assert not diff_of(replace(trace, untouched=None)).left
     assert not diff_of(replace(trace, rows_after=9)).left
     assert not diff_of(replace(trace, rows_before=6)).left
-    many = replace(merge_trace(Setup(rows_before=21)), untouched=untouched(*((f"row {n}", n, "x") for n in range(17))))
+    many = replace(
+        merge_trace(Setup(rows_before=21)),
+        untouched=untouched(*((f"row {n}", n, "x") for n in range(17))),
+    )
     assert not diff_of(many).left
-    nothing = replace(merge_trace(Setup(rows=(DAVE,), rows_before=2)), untouched=untouched(("Hal", 3, "Hull")), rows_after=2)
+    nothing = replace(
+        merge_trace(Setup(rows=(DAVE,), rows_before=2)),
+        untouched=untouched(("Hal", 3, "Hull")),
+        rows_after=2,
+    )
     assert [row.cells[0].text for row in diff_of(nothing).same] == ["Dave", "Hal"]
     assert not diff_of(nothing).left
 
 
 def test_a_target_row_that_another_source_row_changes_is_not_among_them() -> None:
     second = Joined(("Aaron", 0, "Arches"), -1, None, ("Aaron", 5, "Antioch"), 0)
-    trace = replace(merge_trace(Setup(rows=(*ROWS, second))), untouched=untouched(("Dave", 11, "Devon")))
+    trace = replace(
+        merge_trace(Setup(rows=(*ROWS, second))), untouched=untouched(("Dave", 11, "Devon"))
+    )
     assert [row.cells[0].text for row in diff_of(trace).same] == ["Dave"]
     assert diff_of(trace).summary == "6 rows changed; 1 target row unchanged"
 
 
 def test_a_target_row_that_two_clauses_change_is_one_row() -> None:
     aaron = next(row for row in ROWS if row.source is not None and row.source[0] == "Aaron")
-    trace = replace(merge_trace(Setup(rows=(*ROWS, aaron))), untouched=untouched(("Dave", 11, "Devon")), rows_after=7)
+    trace = replace(
+        merge_trace(Setup(rows=(*ROWS, aaron))),
+        untouched=untouched(("Dave", 11, "Devon")),
+        rows_after=7,
+    )
     assert diff_of(trace).summary == "7 rows changed; 1 target row unchanged"
     assert [row.sign for row in diff_of(trace).left] == ["~", "~", "+", "+", "~", "~", "="]
     assert diff_of(trace).sizes == ""
 
 
 def test_of_many_rows_that_nothing_changed_the_first_ones_are_shown() -> None:
-    trace = replace(merge_trace(Setup(rows_before=54)), untouched=untouched(*((f"row {n}", n, "x") for n in range(30))))
+    trace = replace(
+        merge_trace(Setup(rows_before=54)),
+        untouched=untouched(*((f"row {n}", n, "x") for n in range(30))),
+    )
     assert len(diff_of(trace).same) == 30
     assert diff_of(trace).sizes.endswith("Of the unchanged ones the first 30 are shown.")
 
 
-@pytest.mark.parametrize("facts", [{"untouched": None}, {"untouched": untouched(("Dave", 11, "Devon"))}])
+@pytest.mark.parametrize(
+    "facts", [{"untouched": None}, {"untouched": untouched(("Dave", 11, "Devon"))}]
+)
 def test_where_some_are_not_known_none_are_shown(facts: Any) -> None:
     diff = diff_of(replace(merge_trace(Setup(rows_before=9)), **facts))
     assert (diff.same, diff.untouched) == ((), 5)

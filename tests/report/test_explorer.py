@@ -91,7 +91,10 @@ def test_the_state_has_every_joined_row_with_its_reasons(result: Result) -> None
     assert state["untouched"] == 3
     assert [mark[0] for mark in state["rows"][3]["marks"]] == ["f", "?", "f", "–"]
     [_, unknown, false] = state["rows"][3]["verdicts"]
-    assert unknown["condition"]["values"] == [["source", "purchases", "8"], ["target", "purchases", None]]
+    assert unknown["condition"]["values"] == [
+        ["source", "purchases", "8"],
+        ["target", "purchases", None],
+    ]
     assert [part["answer"] for part in false["condition"]["terms"]] == ["false", "false"]
     assert json.loads(json.dumps(state)) == state
     assert len(json.dumps(state)) < 200_000
@@ -102,19 +105,43 @@ def test_pages_and_writers_are_those_of_the_trace(result: Result) -> None:
     assert pages is not None
     assert len(state["before"]["rows"]) == pages.before.num_rows
     assert len(state["after"]["rows"]) == pages.after.num_rows
-    assert [channel["number"] for channel in state["before"]["channels"]][:4] == ["0", "1", "2", "3.0"]
+    assert [channel["number"] for channel in state["before"]["channels"]][:4] == [
+        "0",
+        "1",
+        "2",
+        "3.0",
+    ]
     for half in state["after"]["rows"]:
         assert half["letter"] in state["rows"][half["of"]]["becomes"]
     stored = sum(sum(writer.rows.values()) for writer in result.trace.writers)
-    assert sum(len(writer["page"]) for writer in state["writers"]) == stored == len(state["after"]["rows"])
+    assert (
+        sum(len(writer["page"]) for writer in state["writers"])
+        == stored
+        == len(state["after"]["rows"])
+    )
 
 
 def test_steps_are_those_that_the_statement_has(engine: Engine, result: Result) -> None:
     def steps(statement: str, **options: Any) -> list[str]:
-        return [step["name"] for step in explorer_state(engine.run(statement, rehearse=True, **options).trace)["steps"]]
+        return [
+            step["name"]
+            for step in explorer_state(engine.run(statement, rehearse=True, **options).trace)[
+                "steps"
+            ]
+        ]
 
     names = [step["name"] for step in explorer_state(result.trace)["steps"]]
-    assert names == ["read", "join", "CASE", "distinct", "transform_page", "exchange", "sinks", "finish_merge", "rollback"]
+    assert names == [
+        "read",
+        "join",
+        "CASE",
+        "distinct",
+        "transform_page",
+        "exchange",
+        "sinks",
+        "finish_merge",
+        "rollback",
+    ]
     assert steps("UPDATE accounts SET purchases = 0 WHERE purchases > 5") == ["read", *names[4:]]
     assert steps("DELETE FROM accounts WHERE purchases > 5") == ["read", *names[5:]]
     assert steps(MERGE, era="current") == names
@@ -127,7 +154,9 @@ def test_a_row_has_a_word_at_every_step(engine: Engine, era: str) -> None:
     marked = [channel["name"] for channel in state["before"]["channels"]].index("is_distinct")
     for index, row in enumerate(state["rows"]):
         word, says = row["distinct"]
-        assert word == (f"is_distinct {of_page[index][marked]}" if row["target"] else "does not count")
+        assert word == (
+            f"is_distinct {of_page[index][marked]}" if row["target"] else "does not count"
+        )
         assert ("more than once" in says) == (word == "is_distinct 0")
         assert (row["finish"][0] == "nothing of it") == (not row["becomes"])
         assert all(str(writer) in row["finish"][1] for writer in row["writers"])
@@ -139,10 +168,16 @@ def test_a_row_has_a_word_at_every_step(engine: Engine, era: str) -> None:
         ("SELECT 1", {}, "nothing to show of this SELECT"),
         (MERGE, {"dry_run": True}, "nothing to show of this MERGE"),
         (MERGE, {"trace": "off", "rehearse": True}, "no rows with the values of both sides"),
-        ("DELETE FROM accounts WHERE purchases > 5", {"flow": "updatable", "rehearse": True}, "the flow 'updatable'"),
+        (
+            "DELETE FROM accounts WHERE purchases > 5",
+            {"flow": "updatable", "rehearse": True},
+            "the flow 'updatable'",
+        ),
     ],
 )
-def test_what_cannot_be_explored_says_why(engine: Engine, statement: str, options: dict[str, Any], said: str) -> None:
+def test_what_cannot_be_explored_says_why(
+    engine: Engine, statement: str, options: dict[str, Any], said: str
+) -> None:
     told = engine.run(statement, **options)
     for ask in (told.explore, lambda: told.save_html("never.html")):
         with pytest.raises(RowMergeError, match=said) as raised:
@@ -171,7 +206,12 @@ TWICE = "MERGE INTO accounts t USING (VALUES 1, 1) s (n) ON t.customer = 'Bill' 
             "t.purchases = 5",
             [],
         ),
-        ("UPDATE accounts SET purchases = 1 / (purchases - 7)", ["read"], "target.purchases = 7", []),
+        (
+            "UPDATE accounts SET purchases = 1 / (purchases - 7)",
+            ["read"],
+            "target.purchases = 7",
+            [],
+        ),
     ],
 )
 def test_of_a_failed_statement_the_last_step_is_the_one_that_failed(
@@ -195,11 +235,15 @@ def test_a_failed_finish_call_leaves_rows_pages_and_the_call_to_be_seen(spark: A
     memory = MemoryConnector()
     engine.add_catalog("f", FaultyConnector(memory, Fault("finish_merge")))
     memory.put(
-        ConnectorTableMetadata(SchemaTableName("default", "t"), (ColumnMetadata("id", INTEGER), ColumnMetadata("n", INTEGER))),
+        ConnectorTableMetadata(
+            SchemaTableName("default", "t"),
+            (ColumnMetadata("id", INTEGER), ColumnMetadata("n", INTEGER)),
+        ),
         pa.table({"id": pa.array([1, 2], pa.int32()), "n": pa.array([10, 20], pa.int32())}),
     )
     result = failure(
-        engine, "MERGE INTO f.default.t t USING (VALUES (1, 5)) s (id, n) ON t.id = s.id WHEN MATCHED THEN UPDATE SET n = s.n"
+        engine,
+        "MERGE INTO f.default.t t USING (VALUES (1, 5)) s (id, n) ON t.id = s.id WHEN MATCHED THEN UPDATE SET n = s.n",
     )
     state = explorer_state(result.trace)
     assert state["steps"][-1]["key"] == "finish"
@@ -211,7 +255,9 @@ def test_a_failed_finish_call_leaves_rows_pages_and_the_call_to_be_seen(spark: A
 
 
 @needs_browser
-@pytest.mark.parametrize("statement", [TWICE, MERGE.replace("s.purchases + t", "s.purchases / (t.purchases - 5) + t")])
+@pytest.mark.parametrize(
+    "statement", [TWICE, MERGE.replace("s.purchases + t", "s.purchases / (t.purchases - 5) + t")]
+)
 def test_a_failed_statement_in_the_browser(engine: Engine, tmp_path: Path, statement: str) -> None:
     told = seen(
         explorer_page(failure(engine, statement).trace),
@@ -231,21 +277,44 @@ def test_a_failed_statement_in_the_browser(engine: Engine, tmp_path: Path, state
 
 
 @needs_browser
-def test_what_a_connector_raised_is_shown_with_its_causes_in_the_browser(spark: Any, tmp_path: Path) -> None:
+def test_what_a_connector_raised_is_shown_with_its_causes_in_the_browser(
+    spark: Any, tmp_path: Path
+) -> None:
     engine = Engine(spark=spark)
     engine.run("CREATE TABLE t (id integer, n integer)")
     trace = failure(
         engine,
         "MERGE INTO t USING (VALUES (1, 5)) s (id, n) ON t.id = s.id WHEN NOT MATCHED THEN INSERT VALUES (s.id, 1 / (s.n - 5))",
     ).trace
-    line = CodeFrame("shop.py", 34, "store", ((33, "def store(page):"), (34, "    return <b>page</b>.rows"), (35, "")))
+    line = CodeFrame(
+        "shop.py",
+        34,
+        "store",
+        ((33, "def store(page):"), (34, "    return <b>page</b>.rows"), (35, "")),
+    )
     cause = RaisedFrom("KeyError", "<i>rows</i>", (replace(line, line=33, function="looked_up"),))
     page = pa.RecordBatch.from_pydict({"id": [1, None], "<u>n</u>": ["a", "b"]})
     raised = Raised(
-        "store_merged_rows", "writer", 0, 1, "ValueError", "no such column", (line,), handle="Merge(t)", causes=(cause,)
+        "store_merged_rows",
+        "writer",
+        0,
+        1,
+        "ValueError",
+        "no such column",
+        (line,),
+        handle="Merge(t)",
+        causes=(cause,),
     )
     told = seen(
-        explorer_page(replace(trace, raised=(replace(raised, page=page, rows=2), replace(raised, method="abort", causes=())))),
+        explorer_page(
+            replace(
+                trace,
+                raised=(
+                    replace(raised, page=page, rows=2),
+                    replace(raised, method="abort", causes=()),
+                ),
+            )
+        ),
         """
         told.calls = all('.rx-raised h4').map((one) => one.textContent); told.what = all('.rx-raised .rm-err').map((one) => one.textContent);
         told.code = text('.rx-raised pre'); told.marked = all('.rx-raised pre b').map((one) => one.textContent);
@@ -255,7 +324,13 @@ def test_what_a_connector_raised_is_shown_with_its_causes_in_the_browser(spark: 
     )
     assert told == {
         "calls": ["store_merged_rows, call 1 of writer 0", "abort, call 1 of writer 0"],
-        "what": ["ValueError: no such column", ">", "Raised from KeyError: <i>rows</i>", "ValueError: no such column", ">"],
+        "what": [
+            "ValueError: no such column",
+            ">",
+            "Raised from KeyError: <i>rows</i>",
+            "ValueError: no such column",
+            ">",
+        ],
         "code": "  33  def store(page):\n> 34      return <b>page</b>.rows\n  35  ",
         "marked": [">", "    return <b>page</b>.rows"] * 2,
         "cells": ["1", "a", "NULL", "b"],
@@ -267,7 +342,11 @@ def test_what_a_connector_raised_is_shown_with_its_causes_in_the_browser(spark: 
 def test_of_many_rows_the_first_are_shown_and_it_is_said(spark: Any) -> None:
     engine = Engine(spark=spark, rule_settings=RuleSettings())
     engine.run("CREATE TABLE t AS SELECT n AS id, n AS v FROM UNNEST(sequence(1, 100)) AS u (n)")
-    state = explorer_state(engine.run("MERGE INTO t USING t AS s ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = 0").trace)
+    state = explorer_state(
+        engine.run(
+            "MERGE INTO t USING t AS s ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = 0"
+        ).trace
+    )
     assert len(state["rows"]) == len(state["before"]["rows"]) == MOST_ROWS
     assert state["sample"] == "30 of 100 rows: the first that the trace holds"
 
@@ -311,7 +390,9 @@ def test_where_there_are_no_widgets_the_report_is_shown(result: Result) -> None:
     assert "Row journeys" in data["text/html"]
 
 
-def test_the_file_is_its_owners_and_errors_name_the_next_step(result: Result, tmp_path: Path) -> None:
+def test_the_file_is_its_owners_and_errors_name_the_next_step(
+    result: Result, tmp_path: Path
+) -> None:
     result.save_html(tmp_path / "merge.html")
     assert oct((tmp_path / "merge.html").stat().st_mode & 0o777) == "0o600"
     result.save_html(str(tmp_path / "merge.html"))
@@ -324,7 +405,9 @@ def test_the_file_is_its_owners_and_errors_name_the_next_step(result: Result, tm
 
 def test_the_file_asks_nothing_of_anybody(page: str) -> None:
     assert "default-src 'none'" in page
-    asked = re.findall(r"""(?:src|href|url\(|import\s*\(|fetch\()\s*=?\s*["']?(https?:|//|\.)[^"']*""", page)
+    asked = re.findall(
+        r"""(?:src|href|url\(|import\s*\(|fetch\()\s*=?\s*["']?(https?:|//|\.)[^"']*""", page
+    )
     assert asked == []
 
 
@@ -338,7 +421,10 @@ def test_data_that_looks_like_script_stays_data(engine: Engine, tmp_path: Path) 
     ).trace
     text = explorer_page(trace)
     state = text.partition('id="state">')[2].partition("</script>")[0]
-    assert json.loads(state)["rows"][0]["target"] == ["1", evil[:39] + "…" if len(evil) > 40 else evil]
+    assert json.loads(state)["rows"][0]["target"] == [
+        "1",
+        evil[:39] + "…" if len(evil) > 40 else evil,
+    ]
     assert text.count("<script") == 2
 
 
@@ -523,7 +609,9 @@ def test_the_mark_of_a_clause_is_shown_and_ends_with_its_tab(page: str, tmp_path
 
 @needs_browser
 @pytest.mark.parametrize("width", [620, 1100])
-def test_a_chosen_row_is_in_sight_and_at_full_width_nothing_is_cut(page: str, tmp_path: Path, width: int) -> None:
+def test_a_chosen_row_is_in_sight_and_at_full_width_nothing_is_cut(
+    page: str, tmp_path: Path, width: int
+) -> None:
     told = seen(
         page,
         """
@@ -580,7 +668,9 @@ def test_links_lead_from_calls_and_stations_and_keep_the_focus(page: str, tmp_pa
 
 
 @needs_browser
-def test_the_reasons_of_a_writer_a_null_key_and_a_near_key_are_shown(page: str, tmp_path: Path) -> None:
+def test_the_reasons_of_a_writer_a_null_key_and_a_near_key_are_shown(
+    page: str, tmp_path: Path
+) -> None:
     told = seen(
         page,
         """
@@ -613,25 +703,38 @@ def test_what_is_said_of_places_leads_to_the_writers_under_all_options(engine: E
             assert made.pages.placement is not None
             assert made.pages.placement.chosen == made.pages.writers
             told = [
-                row["placed"].rpartition("writer ")[2] for row in state["after"]["rows"] if row["placed"].startswith("address")
+                row["placed"].rpartition("writer ")[2]
+                for row in state["after"]["rows"]
+                if row["placed"].startswith("address")
             ]
             assert told
             assert set(told) <= {str(writer) for writer in made.pages.writers}
 
 
 def test_a_function_of_the_connector_and_even_spreading_are_named(engine: Engine) -> None:
-    engine.run("CREATE TABLE cut WITH (partitioned_by = ARRAY['truncate(place, 1)']) AS SELECT 1 AS id, VARCHAR 'a' AS place")
+    engine.run(
+        "CREATE TABLE cut WITH (partitioned_by = ARRAY['truncate(place, 1)']) AS SELECT 1 AS id, VARCHAR 'a' AS place"
+    )
     merge = "MERGE INTO cut t USING (VALUES (1), (2)) s (id) ON t.id = s.id WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT VALUES (s.id, 'b')"
 
     def told(era: str) -> tuple[str, list[str]]:
         trace = engine.run(merge, rehearse=True, era=era).trace
         state = explorer_state(trace)
         says = next(step["says"] for step in state["steps"] if step["key"] == "exchange")
-        return says, [re.sub(r" \d+ → mod \d+ = writer \d+$", "", row["placed"]) for row in state["after"]["rows"]]
+        return says, [
+            re.sub(r" \d+ → mod \d+ = writer \d+$", "", row["placed"])
+            for row in state["after"]["rows"]
+        ]
 
     says, placed = told("documents")
-    assert "rows for which its function of place gives the same: one place, one writer. A row goes to writer " in says
-    assert placed == ["place = 'a' → the connector's function", "place = 'b' → the connector's function"]
+    assert (
+        "rows for which its function of place gives the same: one place, one writer. A row goes to writer "
+        in says
+    )
+    assert placed == [
+        "place = 'a' → the connector's function",
+        "place = 'b' → the connector's function",
+    ]
     says, placed = told("current")
     assert says.endswith("a DELETE or UPDATE to the writers in turn, some thousand rows at a time.")
     assert placed == [
@@ -643,9 +746,16 @@ def test_a_function_of_the_connector_and_even_spreading_are_named(engine: Engine
 def test_steps_say_what_the_paradigm_means_and_how_many_rows_come_and_go(engine: Engine) -> None:
     def step(key: str, **options: Any) -> dict[str, Any]:
         state = explorer_state(engine.run(MERGE, rehearse=True, **options).trace)
-        return next({**step, "legend": legend_of(state, key)} for step in state["steps"] if step["key"] == key)
+        return next(
+            {**step, "legend": legend_of(state, key)}
+            for step in state["steps"]
+            if step["key"] == key
+        )
 
-    split, whole = step("transform"), step("transform", paradigm="CHANGE_ONLY_UPDATED_COLUMNS", era="current")
+    split, whole = (
+        step("transform"),
+        step("transform", paradigm="CHANGE_ONLY_UPDATED_COLUMNS", era="current"),
+    )
     assert split["says"].endswith(f"7 rows {MINUS} 2 dropped + 2 split = 7.")
     assert whole["says"].endswith(f"7 rows {MINUS} 2 dropped = 5.")
     assert "an UPDATE is two rows" in split["aside"]
@@ -658,10 +768,16 @@ def test_steps_say_what_the_paradigm_means_and_how_many_rows_come_and_go(engine:
     assert dict(whole["legend"])["case_number"] == "the clause that fired"
     assert "the old values go along" in dict(whole["legend"])["a DELETE"]
     assert "NULL no clause" in dict(step("case", era="current")["legend"])["operation"]
-    assert ("insert_from_update" in dict(split["legend"]), "insert_from_update" in dict(step("sinks")["legend"])) == (True, False)
+    assert (
+        "insert_from_update" in dict(split["legend"]),
+        "insert_from_update" in dict(step("sinks")["legend"]),
+    ) == (True, False)
     assert "42 of NULL" in dict(step("case")["legend"])["hash"]
     assert "hash" not in dict(step("case", era="current")["legend"])
-    assert "The standard's rule decides here, since the option" in step("distinct", duplicates="standard")["aside"]
+    assert (
+        "The standard's rule decides here, since the option"
+        in step("distinct", duplicates="standard")["aside"]
+    )
     assert "Here no target row is matched twice." in step("distinct")["says"]
     evenly = step("exchange", era="current")["says"]
     assert "An INSERT goes to writer hash(address) mod" in evenly
@@ -671,13 +787,18 @@ def test_steps_say_what_the_paradigm_means_and_how_many_rows_come_and_go(engine:
 @pytest.mark.parametrize("width", [620, 1100])
 def test_nothing_is_wider_than_the_window(page: str, tmp_path: Path, width: int) -> None:
     told = seen(
-        page, "told.wide = document.documentElement.scrollWidth - document.documentElement.clientWidth;", tmp_path, width=width
+        page,
+        "told.wide = document.documentElement.scrollWidth - document.documentElement.clientWidth;",
+        tmp_path,
+        width=width,
     )
     assert told["wide"] <= 0
 
 
 @needs_browser
-def test_names_and_values_with_markup_are_text_in_the_browser(engine: Engine, tmp_path: Path) -> None:
+def test_names_and_values_with_markup_are_text_in_the_browser(
+    engine: Engine, tmp_path: Path
+) -> None:
     engine.run(
         """CREATE TABLE marked AS SELECT * FROM (VALUES (1, VARCHAR '<img src=x onerror="document.title=1">')) AS v (id, "<b>n</b>")"""
     )
@@ -707,12 +828,23 @@ def test_a_saved_trace_is_explored_without_an_engine(result: Result) -> None:
 @pytest.mark.parametrize(
     ("statement", "gist"),
     [
-        ("UPDATE accounts SET purchases = 0 WHERE purchases > 5", "WHERE is true: purchases > 5 (target.purchases = 7)."),
-        ("UPDATE accounts SET purchases = purchases + 1", "There is no WHERE, so every row is chosen."),
-        ("DELETE FROM accounts WHERE purchases > 5", "WHERE is true: purchases > 5 (target.purchases = 7)."),
+        (
+            "UPDATE accounts SET purchases = 0 WHERE purchases > 5",
+            "WHERE is true: purchases > 5 (target.purchases = 7).",
+        ),
+        (
+            "UPDATE accounts SET purchases = purchases + 1",
+            "There is no WHERE, so every row is chosen.",
+        ),
+        (
+            "DELETE FROM accounts WHERE purchases > 5",
+            "WHERE is true: purchases > 5 (target.purchases = 7).",
+        ),
     ],
 )
-def test_update_and_delete_in_the_browser(engine: Engine, tmp_path: Path, statement: str, gist: str) -> None:
+def test_update_and_delete_in_the_browser(
+    engine: Engine, tmp_path: Path, statement: str, gist: str
+) -> None:
     told = seen(
         explorer_page(engine.run(statement, rehearse=True).trace),
         """
@@ -734,7 +866,9 @@ def test_update_and_delete_in_the_browser(engine: Engine, tmp_path: Path, statem
 
 
 @needs_browser
-def test_predict_does_not_give_its_answers_away_and_tables_scroll_by_keys(page: str, tmp_path: Path) -> None:
+def test_predict_does_not_give_its_answers_away_and_tables_scroll_by_keys(
+    page: str, tmp_path: Path
+) -> None:
     told = seen(
         page,
         """
@@ -759,7 +893,11 @@ def test_predict_does_not_give_its_answers_away_and_tables_scroll_by_keys(page: 
 
 
 @pytest.mark.parametrize(
-    ("among", "said"), [(2, "2 writers hand 9 rows "), (5, "; a writer without rows makes no sink. They hand 9 rows ")]
+    ("among", "said"),
+    [
+        (2, "2 writers hand 9 rows "),
+        (5, "; a writer without rows makes no sink. They hand 9 rows "),
+    ],
 )
 def test_writers_without_rows_are_said_to_make_no_sink(among: int, said: str) -> None:
     trace = merge_trace()
@@ -778,7 +916,10 @@ def test_cells_of_the_source_are_tried_and_rows_that_change_hands_told(result: R
     explorer.cells = {1: {"address": "Boston"}, 6: {"customer": "Joe"}}
     assert explorer.trouble == ""
     moved = {row["row"]: (row["was"], row["is"]) for row in explorer.state["trial"]["moved"]}
-    assert moved == {1: ("clause 0 DELETE", "clause 1 UPDATE"), 6: ("clause 3 INSERT", "clause 2 UPDATE")}
+    assert moved == {
+        1: ("clause 0 DELETE", "clause 1 UPDATE"),
+        6: ("clause 3 INSERT", "clause 2 UPDATE"),
+    }
     assert explorer.state["cells"]["rows"][1] == [1, ["Bill", "9", "Berkeley"]]
     explorer.cells = {"1": {"purchases": "many"}}
     assert "'many' is no integer" in explorer.trouble
@@ -792,13 +933,20 @@ def test_cells_of_the_source_are_tried_and_rows_that_change_hands_told(result: R
 
 def test_where_cells_cannot_be_edited_the_reason_stands_there(engine: Engine) -> None:
     told = (
-        engine.run(MERGE.replace("(VALUES", "(SELECT * FROM (VALUES").replace(") s (c", ")) s (c"), rehearse=True).explore().state
+        engine.run(
+            MERGE.replace("(VALUES", "(SELECT * FROM (VALUES").replace(") s (c", ")) s (c"),
+            rehearse=True,
+        )
+        .explore()
+        .state
     )
     assert "is a query" in told["cells"]["why"]
 
 
 @needs_browser
-def test_tabs_control_their_panel_and_a_guess_is_not_within_an_option(page: str, tmp_path: Path) -> None:
+def test_tabs_control_their_panel_and_a_guess_is_not_within_an_option(
+    page: str, tmp_path: Path
+) -> None:
     told = seen(
         page,
         """
@@ -812,7 +960,15 @@ def test_tabs_control_their_panel_and_a_guess_is_not_within_an_option(page: str,
         """,
         tmp_path,
     )
-    assert told == {"controls": "tabpanel", "labelled": True, "ids": True, "options": 7, "selects": 7, "within": 0, "items": 7}
+    assert told == {
+        "controls": "tabpanel",
+        "labelled": True,
+        "ids": True,
+        "options": 7,
+        "selects": 7,
+        "within": 0,
+        "items": 7,
+    }
 
 
 def test_of_a_large_statement_the_rows_that_were_asked_for_are_followed(engine: Engine) -> None:
@@ -833,9 +989,14 @@ def test_of_a_large_statement_the_rows_that_were_asked_for_are_followed(engine: 
         explorer_state(replace(trace, asked=replace(chosen, pages=None)))
 
 
-def test_where_the_trace_has_all_rows_those_that_were_asked_for_are_among_them(engine: Engine) -> None:
+def test_where_the_trace_has_all_rows_those_that_were_asked_for_are_among_them(
+    engine: Engine,
+) -> None:
     result = engine.run(MERGE, rehearse=True, why="t.customer = 'Bill'")
-    assert explorer_state(result.trace)["rows"] == explorer_state(replace(result.trace, asked=None))["rows"]
+    assert (
+        explorer_state(result.trace)["rows"]
+        == explorer_state(replace(result.trace, asked=None))["rows"]
+    )
 
 
 def test_a_saved_trace_names_the_rows_that_were_not_joined(engine: Engine, tmp_path: Path) -> None:
@@ -850,7 +1011,9 @@ def test_a_saved_trace_names_the_rows_that_were_not_joined(engine: Engine, tmp_p
 def test_at_the_case_there_is_nothing_yet_of_what_comes_behind_it(engine: Engine, era: str) -> None:
     trace = engine.run(MERGE, rehearse=True, era=era).trace
     state = explorer_state(trace)
-    channels = [channel["number"] for channel in state["before"]["channels"]][: state["before"]["decided"]]
+    channels = [channel["number"] for channel in state["before"]["channels"]][
+        : state["before"]["decided"]
+    ]
     merge_row = trace.pages.layout.before.merge_row if trace.pages is not None else -1
     assert channels[-1] == f"{merge_row}.5"
     assert "is_distinct" not in dict(legend_of(state, "case"))
@@ -858,7 +1021,9 @@ def test_at_the_case_there_is_nothing_yet_of_what_comes_behind_it(engine: Engine
 
 
 @needs_browser
-def test_each_step_shows_what_is_there_and_a_file_says_what_needs_a_kernel(page: str, tmp_path: Path) -> None:
+def test_each_step_shows_what_is_there_and_a_file_says_what_needs_a_kernel(
+    page: str, tmp_path: Path
+) -> None:
     told = seen(
         page,
         """
@@ -875,14 +1040,18 @@ def test_each_step_shows_what_is_there_and_a_file_says_what_needs_a_kernel(page:
     assert "0123becomes" in told["head"]
     assert "(customer, purchases, address)" in told["head"]
     assert "clause 0: " in told["label"]
-    assert told["gus"][1].startswith("It has no partner: ON is true for no row of the target. Near miss: Source row 4 ('gus')")
+    assert told["gus"][1].startswith(
+        "It has no partner: ON is true for no row of the target. Near miss: Source row 4 ('gus')"
+    )
     assert "no clause looks at it" in told["other"]
     assert "Near miss: Target row ('Gus')" in told["other"]
     assert told["whatif"] == "What if (needs a kernel)"
     assert "result.explore()" in told["why"]
     assert "row change paradigm, pages of era, repeated matches by" in told["why"]
     for method, handed in (("begin_merge", "memory.default.kept"), ("commit", "transaction")):
-        assert handed in next(call for call in told["calls"] if method in call.partition("coordinator")[0])
+        assert handed in next(
+            call for call in told["calls"] if method in call.partition("coordinator")[0]
+        )
 
 
 @needs_browser
@@ -935,9 +1104,17 @@ def test_a_file_switches_paradigm_era_and_rule_by_itself(page: str, tmp_path: Pa
         tmp_path,
     )
     assert told["run"] == told["back"]
-    assert told["run"][3] == ["paradigm-DELETE_ROW_AND_INSERT_ROW", "era-documents", "duplicates-trino"]
+    assert told["run"][3] == [
+        "paradigm-DELETE_ROW_AND_INSERT_ROW",
+        "era-documents",
+        "duplicates-trino",
+    ]
     gone, changed, marks, says, first = told["paradigm"]
-    assert (gone, changed, marks) == (4, 12, ["distinct", "transform", "exchange", "sinks", "finish", "commit"])
+    assert (gone, changed, marks) == (
+        4,
+        12,
+        ["distinct", "transform", "exchange", "sinks", "finish", "commit"],
+    )
     assert told["tables"] == ["before: 7 rows", "after: 5 rows"]
     assert says.startswith(
         "not runOther than in the run, and marked \u2260: the pages of transform_page, exchange, sinks, finish_merge and commit, and what stands beside distinct. "
@@ -952,19 +1129,36 @@ def test_a_file_switches_paradigm_era_and_rule_by_itself(page: str, tmp_path: Pa
     assert told["calls"].startswith(
         "not runNo call was made. These would be: those of the run, but that get_row_change_paradigm answers otherwise"
     )
-    assert "get_row_change_paradigm coordinatorwith the table handlegives CHANGE_ONLY_UPDATED_COLUMNS" in told["calls"]
-    assert told["finish"].startswith("Not run. The connector would get fragments that name the rows")
+    assert (
+        "get_row_change_paradigm coordinatorwith the table handlegives CHANGE_ONLY_UPDATED_COLUMNS"
+        in told["calls"]
+    )
+    assert told["finish"].startswith(
+        "Not run. The connector would get fragments that name the rows"
+    )
     assert "The table would have the same rows as after the run" in told["commit"]
     assert "hash" not in told["era"][0]
-    assert told["era"][1] == ["case", "distinct", "transform", "exchange", "sinks", "finish", "commit"]
+    assert told["era"][1] == [
+        "case",
+        "distinct",
+        "transform",
+        "exchange",
+        "sinks",
+        "finish",
+        "commit",
+    ]
     says = "not runOther than in the run, and marked \u2260: what stands beside distinct. Every page is as in the run. Back to the run"
     assert told["rule"] == [["distinct"], says]
     assert (told["asked"], told["loaded"]) == ([], 0)
 
 
 @needs_browser
-def test_where_another_rule_would_end_it_the_statement_ends_there(engine: Engine, tmp_path: Path) -> None:
-    trace = engine.run(MERGE.replace("('Bill', 9", "('Aaron', 1, 'Alma'), ('Bill', 9"), rehearse=True).trace
+def test_where_another_rule_would_end_it_the_statement_ends_there(
+    engine: Engine, tmp_path: Path
+) -> None:
+    trace = engine.run(
+        MERGE.replace("('Bill', 9", "('Aaron', 1, 'Alma'), ('Bill', 9"), rehearse=True
+    ).trace
     told = seen(
         explorer_page(trace, variants=variants_of(trace)),
         """
@@ -981,7 +1175,9 @@ def test_where_another_rule_would_end_it_the_statement_ends_there(engine: Engine
     )
     assert told["steps"] == ["read", "join", "case", "distinct"]
     assert told["at"] == "distinct \u00d7 \u2260"
-    assert told["outcome"].startswith("With these options, not run, it would fail: MERGE_TARGET_ROW_MULTIPLE_MATCHES")
+    assert told["outcome"].startswith(
+        "With these options, not run, it would fail: MERGE_TARGET_ROW_MULTIPLE_MATCHES"
+    )
     assert "is matched by source rows 0 and 1 by clauses 1, 2." in told["says"]
     assert (told["rows"], told["back"]) == (8, [9, True])
 
@@ -990,7 +1186,10 @@ def test_where_another_rule_would_end_it_the_statement_ends_there(engine: Engine
 @pytest.mark.parametrize(
     ("statement", "switches"),
     [
-        ("UPDATE accounts SET purchases = 0 WHERE purchases > 5", ["row change paradigm", "pages of era"]),
+        (
+            "UPDATE accounts SET purchases = 0 WHERE purchases > 5",
+            ["row change paradigm", "pages of era"],
+        ),
         ("DELETE FROM accounts WHERE purchases > 5", ["pages of era"]),
     ],
 )
@@ -1024,7 +1223,10 @@ def test_without_other_options_the_reason_is_told(engine: Engine, tmp_path: Path
 
 def test_thirty_rows_under_all_options_are_a_small_state(engine: Engine) -> None:
     def rows(first: int, last: int, price: float) -> str:
-        return ", ".join(f"({n}, {n * price}, 'a name {n}', 'region {n % 4}', {n % 3})" for n in range(first, last))
+        return ", ".join(
+            f"({n}, {n * price}, 'a name {n}', 'region {n % 4}', {n % 3})"
+            for n in range(first, last)
+        )
 
     engine.run(
         "CREATE TABLE stock WITH (partitioned_by = ARRAY['region', 'kind']) AS "
@@ -1049,11 +1251,15 @@ def test_halves_of_updates_are_counted_with_what_they_are(engine: Engine) -> Non
     state = explorer_state(engine.run(MERGE, rehearse=True, era="current").trace)
     assert any("I" in writer["rows"] for writer in state["writers"])
     for writer in state["writers"]:
-        assert sum(int(part.split()[1]) for part in writer["rows"].split(", ")) == len(writer["page"])
+        assert sum(int(part.split()[1]) for part in writer["rows"].split(", ")) == len(
+            writer["page"]
+        )
 
 
 @pytest.mark.parametrize(("era", "decides"), [("documents", True), ("current", False)])
-def test_the_legend_says_of_a_delete_that_its_place_decides_only_where_it_does(engine: Engine, era: str, decides: bool) -> None:
+def test_the_legend_says_of_a_delete_that_its_place_decides_only_where_it_does(
+    engine: Engine, era: str, decides: bool
+) -> None:
     state = explorer_state(engine.run(MERGE, rehearse=True, era=era).trace)
     assert ("which says where it goes" in dict(legend_of(state, "sinks"))["a DELETE"]) == decides
     assert any("in turn" in half["placed"] for half in state["after"]["rows"]) != decides
@@ -1067,23 +1273,34 @@ def test_of_options_that_were_not_run_the_fragments_of_a_row_are_not_known(engin
     assert told.count("Not run. Fragments of ") >= sum(bool(row["becomes"]) for row in run["rows"])
 
 
-def test_the_calls_that_there_would_be_are_those_of_a_run_with_these_options(engine: Engine) -> None:
+def test_the_calls_that_there_would_be_are_those_of_a_run_with_these_options(
+    engine: Engine,
+) -> None:
     trace = engine.run(MERGE, rehearse=True).trace
-    derived = engine.run(MERGE, rehearse=True, era="current", paradigm="CHANGE_ONLY_UPDATED_COLUMNS").trace
+    derived = engine.run(
+        MERGE, rehearse=True, era="current", paradigm="CHANGE_ONLY_UPDATED_COLUMNS"
+    ).trace
     run = explorer_state(trace)
     states = {"DELETE_ROW_AND_INSERT_ROW|documents|trino": run}
     changes = otherwise(run, variants_of(trace))["changes"]
-    for name in ("CHANGE_ONLY_UPDATED_COLUMNS|documents|trino", "CHANGE_ONLY_UPDATED_COLUMNS|current|trino"):
+    for name in (
+        "CHANGE_ONLY_UPDATED_COLUMNS|documents|trino",
+        "CHANGE_ONLY_UPDATED_COLUMNS|current|trino",
+    ):
         based, change = changes[name]
         states[name] = _applied(states[based or next(iter(states))], change)
     ruled = _applied(
-        states["CHANGE_ONLY_UPDATED_COLUMNS|current|trino"], changes["CHANGE_ONLY_UPDATED_COLUMNS|current|standard"][1]
+        states["CHANGE_ONLY_UPDATED_COLUMNS|current|trino"],
+        changes["CHANGE_ONLY_UPDATED_COLUMNS|current|standard"][1],
     )
     says = {step["key"]: step["says"] for step in ruled["steps"]}
     assert "a target row that two source rows change" in says["distinct"]
     alone = _applied(run, changes["DELETE_ROW_AND_INSERT_ROW|documents|standard"][1])
     assert alone["no_calls"].startswith("No call was made. These would be: those of the run. ")
-    told, really = states["CHANGE_ONLY_UPDATED_COLUMNS|current|trino"]["calls"], explorer_state(derived)["calls"]
+    told, really = (
+        states["CHANGE_ONLY_UPDATED_COLUMNS|current|trino"]["calls"],
+        explorer_state(derived)["calls"],
+    )
     # What is in fragments only a run can tell.
     counted = {"finish", "finish_merge"}
     assert [(one["order"], one["where"], one["method"], one["means"]) for one in told] == [
@@ -1102,8 +1319,14 @@ def _applied(old: Any, change: Any) -> Any:
     if kind == "=":
         return parts
     if kind == "[":
-        return [_applied(old[at] if at < len(old) else None, parts.get(str(at))) for at in range(more)]
-    return {name: _applied(old.get(name), parts.get(name)) for name in {*old, *parts} if name not in more}
+        return [
+            _applied(old[at] if at < len(old) else None, parts.get(str(at))) for at in range(more)
+        ]
+    return {
+        name: _applied(old.get(name), parts.get(name))
+        for name in {*old, *parts}
+        if name not in more
+    }
 
 
 @pytest.fixture(scope="module")
@@ -1125,7 +1348,9 @@ def explored(engine: Engine) -> dict[str, Any]:
 
 
 @needs_browser
-def test_what_was_not_run_is_one_truth_and_both_tables_have_their_names(explored: dict[str, Any], tmp_path: Path) -> None:
+def test_what_was_not_run_is_one_truth_and_both_tables_have_their_names(
+    explored: dict[str, Any], tmp_path: Path
+) -> None:
     state = explored
     assert state["tables"] == {"source": "arrivals a", "target": "visits v"}
     minus = [row["cells"] for row in state["before"]["rows"] if f"{MINUS}1" in row["cells"]]
@@ -1150,7 +1375,11 @@ def test_what_was_not_run_is_one_truth_and_both_tables_have_their_names(explored
         tmp_path,
     )
     assert told["lanes"] == ["visits v", "arrivals a"]
-    assert told["legend"].index("After") > told["legend"].index("present") > told["legend"].index("Before")
+    assert (
+        told["legend"].index("After")
+        > told["legend"].index("present")
+        > told["legend"].index("Before")
+    )
     assert told["doubled"] == 1
     version = re.search(r"gives version (\d+)", told["ran"])
     assert version is not None
@@ -1218,7 +1447,9 @@ def test_nothing_is_without_a_name_and_choices_are_heard_once(page: str, tmp_pat
 
 
 @needs_browser
-def test_in_a_narrow_window_the_page_is_whole_and_the_steps_stay_in_sight(explored: dict[str, Any], tmp_path: Path) -> None:
+def test_in_a_narrow_window_the_page_is_whole_and_the_steps_stay_in_sight(
+    explored: dict[str, Any], tmp_path: Path
+) -> None:
     told = seen(
         explored["page"],
         """
@@ -1236,7 +1467,9 @@ def test_in_a_narrow_window_the_page_is_whole_and_the_steps_stay_in_sight(explor
 
 
 @needs_browser
-def test_a_rehearsal_under_other_options_is_told_once_and_an_empty_tab_says_why(engine: Engine, tmp_path: Path) -> None:
+def test_a_rehearsal_under_other_options_is_told_once_and_an_empty_tab_says_why(
+    engine: Engine, tmp_path: Path
+) -> None:
     rehearsed = engine.run(MERGE, rehearse=True).trace
     told = seen(
         explorer_page(rehearsed, variants=variants_of(rehearsed)),
@@ -1252,14 +1485,21 @@ def test_a_rehearsal_under_other_options_is_told_once_and_an_empty_tab_says_why(
     assert "rolled back" not in head
     assert says == "Not run. As the run was a rehearsal, all of it would be rolled back."
     assert title.endswith("What would be rolled back")
-    idle = engine.run(MERGE.split("WHEN", maxsplit=1)[0] + "WHEN MATCHED AND s.purchases > 100 THEN DELETE", rehearse=True).trace
-    assert seen(explorer_page(idle), "await click('[data-key=tab-writers]'); told.said = text('[role=tabpanel]');", tmp_path) == {
-        "said": "No row is left behind transform_page, so no writer has one."
-    }
+    idle = engine.run(
+        MERGE.split("WHEN", maxsplit=1)[0] + "WHEN MATCHED AND s.purchases > 100 THEN DELETE",
+        rehearse=True,
+    ).trace
+    assert seen(
+        explorer_page(idle),
+        "await click('[data-key=tab-writers]'); told.said = text('[role=tabpanel]');",
+        tmp_path,
+    ) == {"said": "No row is left behind transform_page, so no writer has one."}
 
 
 @needs_browser
-def test_a_target_row_that_was_matched_twice_is_one_row_of_the_table(engine: Engine, tmp_path: Path) -> None:
+def test_a_target_row_that_was_matched_twice_is_one_row_of_the_table(
+    engine: Engine, tmp_path: Path
+) -> None:
     merge = """MERGE INTO accounts t USING (VALUES ('Aaron', 'x'), ('Aaron', 'y'), ('Bill', 'z')) s (customer, what) ON t.customer = s.customer
         WHEN MATCHED AND s.what = 'x' THEN DO NOTHING WHEN MATCHED AND s.what = 'y' THEN UPDATE SET purchases = 1"""
     trace = engine.run(merge, rehearse=True).trace
@@ -1278,7 +1518,9 @@ def test_a_target_row_that_was_matched_twice_is_one_row_of_the_table(engine: Eng
     kept = merge.replace("INTO accounts", "INTO twice")
     engine.run(f"CREATE TABLE twice AS SELECT * FROM ({ROWS}) AS v (customer, purchases, address)")
     new = "await click('[data-key=step-commit]'); told.new = all('.rx-reader tbody tr').map((row) => row.textContent).filter((row) => row.includes('Aaron'));"
-    assert seen(explorer_page(engine.run(kept).trace), new, tmp_path)["new"] == ["~Aaron1Antiochclause 1 UPDATE"]
+    assert seen(explorer_page(engine.run(kept).trace), new, tmp_path)["new"] == [
+        "~Aaron1Antiochclause 1 UPDATE"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -1288,7 +1530,9 @@ def test_a_target_row_that_was_matched_twice_is_one_row_of_the_table(engine: Eng
         ("DELETE FROM accounts", {"operation", "row_id"}),
     ],
 )
-def test_statements_without_clauses_have_legends_of_their_own(engine: Engine, statement: str, names: set[str]) -> None:
+def test_statements_without_clauses_have_legends_of_their_own(
+    engine: Engine, statement: str, names: set[str]
+) -> None:
     state = explorer_state(engine.run(f"{statement} WHERE purchases > 5", rehearse=True).trace)
     told = {name: dict(pairs) for name, pairs in state["legends"].items()}
     assert names <= (told["before"] if "before" in told else told["handed"]).keys()

@@ -33,7 +33,16 @@ def finished(planned: Trace) -> Trace:
     rows = {0: 1, 1: 1, 2: 0, 3: 1, -1: 2}
     clauses = tuple(replace(clause, rows=rows[clause.number]) for clause in planned.clauses)
     return replace(
-        planned, state="finished", clauses=clauses, joined=5, matched=1, unmatched=1, alone=3, source_rows=5, count=2, returned=2
+        planned,
+        state="finished",
+        clauses=clauses,
+        joined=5,
+        matched=1,
+        unmatched=1,
+        alone=3,
+        source_rows=5,
+        count=2,
+        returned=2,
     )
 
 
@@ -50,13 +59,22 @@ def test_the_text_of_a_plan_has_the_full_join_and_both_marks(planned: Trace) -> 
 
 
 def test_the_drawing_has_an_outlet_for_each_kind_of_row(planned: Trace) -> None:
-    drawn = dot_to_svg(plan_dot(build_report(planned)), standalone=True).replace("\N{NO-BREAK SPACE}", " ")
-    for part in ("FULL JOIN", "not matched by target", "not matched by source", "source_present IS NULL"):
+    drawn = dot_to_svg(plan_dot(build_report(planned)), standalone=True).replace(
+        "\N{NO-BREAK SPACE}", " "
+    )
+    for part in (
+        "FULL JOIN",
+        "not matched by target",
+        "not matched by source",
+        "source_present IS NULL",
+    ):
         assert part in drawn
     ordinary = "MERGE INTO t USING t s ON t.id = s.id WHEN MATCHED THEN DELETE"
     engine = Engine()
     engine.register("t", pa.table({"id": [1], "v": [1]}))
-    other = plan_dot(build_report(engine.run(ordinary, dry_run=True).trace)).replace("\N{NO-BREAK SPACE}", " ")
+    other = plan_dot(build_report(engine.run(ordinary, dry_run=True).trace)).replace(
+        "\N{NO-BREAK SPACE}", " "
+    )
     assert "RIGHT JOIN" in other
     assert "by source" not in other
 
@@ -64,7 +82,13 @@ def test_the_drawing_has_an_outlet_for_each_kind_of_row(planned: Trace) -> None:
 def test_all_columns_are_written_by_set_star(planned: Trace) -> None:
     clauses = build_report(planned).clauses
     assert clauses is not None
-    assert [row.writes for row in clauses.rows] == ["row removed", "nothing", "id, v", "id, v", "nothing"]
+    assert [row.writes for row in clauses.rows] == [
+        "row removed",
+        "nothing",
+        "id, v",
+        "id, v",
+        "nothing",
+    ]
 
 
 def test_rows_that_do_nothing_are_told_apart_from_rows_that_no_clause_takes(planned: Trace) -> None:

@@ -61,7 +61,11 @@ def test_every_plan_can_be_drawn(name):
         }
         assert root.find(f"{SVG}title").text == "<t>"
         for element in root.iter():
-            assert all(re.fullmatch(r"[fsa]-\w+|[mbscr]", name) for name in element.get("class", "").split() if name != "rm-svg")
+            assert all(
+                re.fullmatch(r"[fsa]-\w+|[mbscr]", name)
+                for name in element.get("class", "").split()
+                if name != "rm-svg"
+            )
 
 
 @pytest.mark.parametrize("name", ["merge", "wide", "many_clauses", "hostile"])
@@ -73,7 +77,12 @@ def test_text_fits_into_the_drawing(name):
             continue
         runs = [(element.text or "", element), *((span.text or "", span) for span in element)]
         length = sum(
-            text_width(text, 12, mono="m" in (e.get("class") or "").split(), bold="b" in (e.get("class") or "").split())
+            text_width(
+                text,
+                12,
+                mono="m" in (e.get("class") or "").split(),
+                bold="b" in (e.get("class") or "").split(),
+            )
             for text, e in runs
         )
         assert float(element.get("x")) + length <= width
@@ -81,16 +90,25 @@ def test_text_fits_into_the_drawing(name):
 
 def test_bytes_do_not_depend_on_fonts(tmp_path):
     """Another font configuration, another process, another hash seed: the same bytes."""
-    (tmp_path / "fonts.conf").write_text('<?xml version="1.0"?><!DOCTYPE fontconfig SYSTEM "fonts.dtd"><fontconfig></fontconfig>')
+    (tmp_path / "fonts.conf").write_text(
+        '<?xml version="1.0"?><!DOCTYPE fontconfig SYSTEM "fonts.dtd"><fontconfig></fontconfig>'
+    )
     code = (
         "from tests.report.building import merge_trace; from rowmerge_nb.report import mime_bundle; import hashlib;"
         "print(hashlib.sha256(mime_bundle(merge_trace())['text/html'].encode()).hexdigest())"
     )
     hashes = set()
     for seed, fonts in (("1", str(tmp_path / "fonts.conf")), ("2", None)):
-        environment = {"PYTHONHASHSEED": seed, "PATH": ""} | ({"FONTCONFIG_FILE": fonts} if fonts else {})
+        environment = {"PYTHONHASHSEED": seed, "PATH": ""} | (
+            {"FONTCONFIG_FILE": fonts} if fonts else {}
+        )
         done = subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=building.ROOT, env=environment
+            [sys.executable, "-c", code],
+            capture_output=True,
+            text=True,
+            check=True,
+            cwd=building.ROOT,
+            env=environment,
         )
         hashes.add(done.stdout)
     assert len(hashes) == 1
@@ -102,12 +120,17 @@ def test_the_duplicate_check_stands_between_mark_distinct_and_transform_page():
 
 
 def test_the_exchange_of_mark_distinct_is_drawn_where_there_is_one():
-    assert "hash(unique_id)" in plan_dot(build_report(building.merge_trace(Setup(mark_exchange=True))))
+    assert "hash(unique_id)" in plan_dot(
+        build_report(building.merge_trace(Setup(mark_exchange=True)))
+    )
     assert "hash(unique_id)" not in plan_dot(build_report(building.merge_trace()))
 
 
 def test_explain_has_no_numbers_of_rows_and_a_dry_run_has_dashes():
-    explain, dry = (plan_dot(build_report(traces.explain_trace(state=state))) for state in ("explained", "planned"))
+    explain, dry = (
+        plan_dot(build_report(traces.explain_trace(state=state)))
+        for state in ("explained", "planned")
+    )
     assert not re.search(r"\d\u00a0rows?<", explain)
     assert not re.search(r">[DUI·]\u00a0\d", explain)
     assert "dashed" not in explain
@@ -116,7 +139,12 @@ def test_explain_has_no_numbers_of_rows_and_a_dry_run_has_dashes():
 
 
 def test_edges_are_as_thick_as_their_rows_up_to_a_limit():
-    widths = [float(width) for width in re.findall(r"penwidth=([\d.]+)", plan_dot(build_report(traces.many_clauses_trace())))]
+    widths = [
+        float(width)
+        for width in re.findall(
+            r"penwidth=([\d.]+)", plan_dot(build_report(traces.many_clauses_trace()))
+        )
+    ]
     assert max(widths) <= 6.5
     assert min(widths) >= 1
 
@@ -161,7 +189,10 @@ def test_under_change_only_updated_columns_the_redistribution_columns_end_at_tra
         paradigm: pages_dot(build_report(building.merge_trace(Setup(paradigm=paradigm))))
         for paradigm in (building.DELETE_AND_INSERT, building.ONLY_CHANGED)
     }
-    assert dots[building.DELETE_AND_INSERT].count("ends here") == dots[building.ONLY_CHANGED].count("ends here") - 1
+    assert (
+        dots[building.DELETE_AND_INSERT].count("ends here")
+        == dots[building.ONLY_CHANGED].count("ends here") - 1
+    )
     assert "before:p0:s -> after:s2:n" in dots[building.DELETE_AND_INSERT]
     assert "before:p0:s" not in dots[building.ONLY_CHANGED]
 
@@ -174,24 +205,39 @@ def test_where_no_sink_was_created_the_way_to_it_is_dashed():
 
 def test_an_exchange_is_drawn_whatever_a_saved_trace_has_before_it():
     trace = building.merge_trace()
-    plan = tuple(replace(record, kind="Filter") if record.kind == "MergeProcessor" else record for record in trace.plan)
+    plan = tuple(
+        replace(record, kind="Filter") if record.kind == "MergeProcessor" else record
+        for record in trace.plan
+    )
     assert "Exchange" in plan_dot(build_report(replace(trace, plan=plan)))
 
 
-def node(name: str, arguments: str = "", *sources: tuple[NodeRecord, ...]) -> tuple[NodeRecord, ...]:
+def node(
+    name: str, arguments: str = "", *sources: tuple[NodeRecord, ...]
+) -> tuple[NodeRecord, ...]:
     """Return the records of a node and of those below it."""
     below = [record for records in sources for record in records]
     identity = f"{name} {arguments}"
-    root = NodeRecord(identity, name, name, arguments, (), (), tuple(records[0].id for records in sources), "")
+    root = NodeRecord(
+        identity, name, name, arguments, (), (), tuple(records[0].id for records in sources), ""
+    )
     return (root, *below)
 
 
 def with_query(nodes: tuple[NodeRecord, ...]) -> Trace:
     """Give the documents' MERGE with a query as its source."""
     trace = CASES["merge"]()
-    source = next(record for record in trace.plan if isinstance(record.facts, ScanFacts) and not record.facts.target)
-    query = replace(source, kind="Source", name="Source", arguments="SELECT ...", facts=QueryFacts(nodes))
-    return replace(trace, plan=tuple(query if record is source else record for record in trace.plan))
+    source = next(
+        record
+        for record in trace.plan
+        if isinstance(record.facts, ScanFacts) and not record.facts.target
+    )
+    query = replace(
+        source, kind="Source", name="Source", arguments="SELECT ...", facts=QueryFacts(nodes)
+    )
+    return replace(
+        trace, plan=tuple(query if record is source else record for record in trace.plan)
+    )
 
 
 SCAN = node("TableScan", "orders")
@@ -202,7 +248,10 @@ QUERY = node("Aggregate", "[customer], sum := sum(amount)", JOINED)
 
 def test_a_source_query_is_drawn_by_its_nodes_those_that_are_joined_further_to_the_right():
     dot = plan_dot(build_report(with_query(QUERY)))
-    drawn = [(len(re.match("\u00a0*", text)[0]), text.strip("\u00a0")) for text in re.findall(r">([^<>]+)</", dot)]
+    drawn = [
+        (len(re.match("\u00a0*", text)[0]), text.strip("\u00a0"))
+        for text in re.findall(r">([^<>]+)</", dot)
+    ]
     depths = {text: depth for depth, text in drawn}
     order = [text for _, text in drawn]
     names = ["TableScan", "Filter", "TableScan", "InnerJoin", "Aggregate", "Source"]

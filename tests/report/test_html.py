@@ -65,7 +65,8 @@ def test_a_fragment_is_well_formed_and_has_no_script(name):
     assert set(reader.tags) <= ALLOWED
     assert len(reader.ids) == len(set(reader.ids))
     assert not any(
-        attribute.startswith("on") or attribute in {"href", "src", "xlink:href"} for _, attribute, _ in reader.attributes
+        attribute.startswith("on") or attribute in {"href", "src", "xlink:href"}
+        for _, attribute, _ in reader.attributes
     )
     assert "url(" not in shown
     assert "@import" not in shown
@@ -75,7 +76,9 @@ def test_a_fragment_is_well_formed_and_has_no_script(name):
 def test_a_fragment_is_readable_as_text_where_styles_are_stripped(name):
     trace = CASES[name]()
     stripped = re.sub(r"<style>.*?</style>", "", html(trace), flags=re.DOTALL)
-    assert re.match(r'<div class="rm rm-[0-9a-f]{6}" id="rm-[0-9a-f]{8}-0">\s*<pre class="rm-text">', stripped)
+    assert re.match(
+        r'<div class="rm rm-[0-9a-f]{6}" id="rm-[0-9a-f]{8}-0">\s*<pre class="rm-text">', stripped
+    )
     assert '<div class="rm-rich" hidden="hidden">' in stripped, (
         "without a value the attribute is dropped by notebooks' sanitizers"
     )
@@ -148,7 +151,9 @@ def test_show_leaves_out_the_other_parts():
 
 
 def test_times_are_shown_only_when_asked_for():
-    without, with_times = (html(building.merge_trace(), timings=timings) for timings in (False, True))
+    without, with_times = (
+        html(building.merge_trace(), timings=timings) for timings in (False, True)
+    )
     assert "0.31" not in without
     assert "rm-wf" not in without
     assert "0.31 s" in with_times
@@ -172,23 +177,37 @@ def test_a_balance_that_does_not_hold_is_an_alert():
 def test_wide_tables_scroll_in_a_labelled_region():
     reader = Reader(html(traces.wide_trace()))
     regions = [value for _, attribute, value in reader.attributes if attribute == "aria-label"]
-    assert {"Plan graph", "Rows before transform_page", "Rows after transform_page", "Clauses"} <= set(regions)
-    assert sum(value == "rm-scroll" for _, attribute, value in reader.attributes if attribute == "class") == len(regions)
+    assert {
+        "Plan graph",
+        "Rows before transform_page",
+        "Rows after transform_page",
+        "Clauses",
+    } <= set(regions)
+    assert sum(
+        value == "rm-scroll" for _, attribute, value in reader.attributes if attribute == "class"
+    ) == len(regions)
 
 
 def test_full_types_stand_below_a_drawing_that_has_no_room_for_them():
-    assert "row(original_transaction bigint, bucket integer, row bigint)</code>" in html(traces.wide_trace())
+    assert "row(original_transaction bigint, bucket integer, row bigint)</code>" in html(
+        traces.wide_trace()
+    )
 
 
 def test_every_rule_of_the_style_sheet_is_ours():
-    rules = re.sub(r"@media print\{|@supports \(color:light-dark\(#000,#fff\)\)\{", "", style_sheet())
+    rules = re.sub(
+        r"@media print\{|@supports \(color:light-dark\(#000,#fff\)\)\{", "", style_sheet()
+    )
     for selectors in re.findall(r"(?:^|\})\s*([^{}]+)\{", rules):
         for selector in selectors.split(","):
             assert ".rm" in selector
 
 
 def test_a_page_holds_several_statements_with_one_style_sheet():
-    entries = [PageEntry(build_report(building.merge_trace()), "One <merge>", "Look here."), traces.insert_trace()]
+    entries = [
+        PageEntry(build_report(building.merge_trace()), "One <merge>", "Look here."),
+        traces.insert_trace(),
+    ]
     page = render_page([*entries, build_report(building.merge_trace())], "Demo & more")
     assert page.startswith("<!doctype html>")
     reader = Reader(page.removeprefix("<!doctype html>"))
@@ -200,9 +219,13 @@ def test_a_page_holds_several_statements_with_one_style_sheet():
 
 
 def test_an_output_has_the_rules_that_it_asks_for_and_no_others():
-    scope, kept = style_for('<p class="rm-meta">1 row</p><svg class="rm-svg"><text class="f-D">a</text></svg>')
+    scope, kept = style_for(
+        '<p class="rm-meta">1 row</p><svg class="rm-svg"><text class="f-D">a</text></svg>'
+    )
     assert f".rm.rm.rm.{scope} .rm-meta{{" in kept
-    assert f".rm.rm.rm.{scope} .rm-svg .f-D,.rm.rm.rm.{scope} .rm-svg .a-D{{" in kept, "one of the selectors is enough"
+    assert f".rm.rm.rm.{scope} .rm-svg .f-D,.rm.rm.rm.{scope} .rm-svg .a-D{{" in kept, (
+        "one of the selectors is enough"
+    )
     assert f".rm.rm.rm.{scope} .rm-text{{display:none}}" in kept
     for absent in (".f-U", "rm-ledger", "summary{", ".rm.rm.rm.rm "):
         assert absent not in kept
@@ -227,11 +250,22 @@ def test_the_rules_of_one_output_are_about_no_other_unless_they_are_the_same():
 
 @pytest.mark.slow
 @needs_browser
-def test_a_browser_draws_an_output_as_with_the_whole_style_sheet_whatever_stands_behind_it(tmp_path):
+def test_a_browser_draws_an_output_as_with_the_whole_style_sheet_whatever_stands_behind_it(
+    tmp_path,
+):
     fragment = html(building.merge_trace(), show=PARTS)
     scope = re.search(r'class="rm (rm-[0-9a-f]{6})"', fragment)[1]
-    whole = re.sub(r"<style>.*?</style>", lambda _: f"<style>{style_sheet()}</style>", fragment, count=1, flags=re.DOTALL)
-    others = "".join(html(trace()).replace('id="rm-', 'id="other-') for trace in (traces.insert_trace, traces.duplicate_trace))
+    whole = re.sub(
+        r"<style>.*?</style>",
+        lambda _: f"<style>{style_sheet()}</style>",
+        fragment,
+        count=1,
+        flags=re.DOTALL,
+    )
+    others = "".join(
+        html(trace()).replace('id="rm-', 'id="other-')
+        for trace in (traces.insert_trace, traces.duplicate_trace)
+    )
     script = """
     told.styles = all(`#first *`).map((element) => { const found = getComputedStyle(element);
         return Object.fromEntries([["tag", element.tagName], ...Array.from(found).map((name) => [name, found.getPropertyValue(name)])]); });"""
@@ -244,7 +278,12 @@ def test_a_browser_draws_an_output_as_with_the_whole_style_sheet_whatever_stands
         for first, rest in ((fragment, others), (whole.replace(f"rm {scope}", "rm"), ""))
     ]
     assert len(drawn[0]) > 300
-    differ = {(a["tag"], name, a[name], b[name]) for a, b in zip(*drawn, strict=True) for name in a if a[name] != b[name]}
+    differ = {
+        (a["tag"], name, a[name], b[name])
+        for a, b in zip(*drawn, strict=True)
+        for name in a
+        if a[name] != b[name]
+    }
     assert differ == set()
 
 
@@ -253,14 +292,19 @@ def test_the_statement_stands_around_its_clauses_and_stays_bounded() -> None:
     assert "MERGE INTO accounts t USING monthly_accounts_update s" in shown
     assert shown.rindex("ON (t.customer = s.customer)") < shown.rindex("WHEN MATCHED AND s.address")
     values = ",\n".join(f"({number}, 'x')" for number in range(1000))
-    statement = building.STATEMENT.replace("monthly_accounts_update s", f"(VALUES {values}) s (customer, address)")
+    statement = building.STATEMENT.replace(
+        "monthly_accounts_update s", f"(VALUES {values}) s (customer, address)"
+    )
     clauses = tuple(replace(one, line=one.line + 999) for one in building.merge_trace().clauses)
     long = html(building.merge_trace(statement=statement, clauses=clauses), show="clauses")
     assert "more lines …" in long
     assert "ON (t.customer = s.customer)" in long
     assert len(long) < len(shown) + 2_000
     one = html(
-        building.merge_trace(statement=statement.replace(",\n(", ", ("), clauses=building.merge_trace().clauses), show="clauses"
+        building.merge_trace(
+            statement=statement.replace(",\n(", ", ("), clauses=building.merge_trace().clauses
+        ),
+        show="clauses",
     )
     assert "more letters …" in one
     assert len(one) < len(shown) + 2_000
@@ -271,18 +315,23 @@ def test_the_pages_stand_side_by_side_and_say_which_writer_got_a_row_and_why() -
     assert shown.index("Rows before transform_page") < shown.index("Rows after transform_page")
     assert shown.count('class="rm-tall"') == 3, "as high as both rows of an UPDATE"
     assert re.search(
-        r"<td>address = &#39;Arches&#39;</td><td class=\"rm-r\">.?\d+</td><td class=\"rm-r\">1</td><td class=\"rm-w\">0 I", shown
+        r"<td>address = &#39;Arches&#39;</td><td class=\"rm-r\">.?\d+</td><td class=\"rm-r\">1</td><td class=\"rm-w\">0 I",
+        shown,
     )
 
 
 @needs_browser
-def test_a_page_that_is_nothing_but_a_report_has_its_background_and_other_pages_keep_theirs(tmp_path):
+def test_a_page_that_is_nothing_but_a_report_has_its_background_and_other_pages_keep_theirs(
+    tmp_path,
+):
     script = """
     told.page = [document.documentElement, one(".rm")].map((element) => getComputedStyle(element).backgroundColor);
     told.scheme = getComputedStyle(document.documentElement).colorScheme;"""
     fragment = html(building.merge_trace(), show="diff")
     page = "<!doctype html><html><head><meta charset='utf-8'></head><body>{}</body></html>"
-    bare, held = (seen(page.format(body), script, tmp_path) for body in (fragment, f"<div>{fragment}</div>"))
+    bare, held = (
+        seen(page.format(body), script, tmp_path) for body in (fragment, f"<div>{fragment}</div>")
+    )
     assert bare["page"][0] == bare["page"][1]
     assert bare["scheme"] == "light dark"
     assert (held["page"][0], held["scheme"]) == ("rgba(0, 0, 0, 0)", "normal")

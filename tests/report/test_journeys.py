@@ -28,21 +28,30 @@ def test_every_joined_row_has_a_journey_in_the_order_of_the_source() -> None:
     journeys = journeys_of(trace)
     assert journeys is not None
     assert len(journeys) == trace.joined
-    assert [journey.source_row for journey in journeys] == sorted(journey.source_row or 0 for journey in journeys)
+    assert [journey.source_row for journey in journeys] == sorted(
+        journey.source_row or 0 for journey in journeys
+    )
 
 
 def test_clauses_before_the_one_that_fired_and_about_such_rows_were_not_true() -> None:
     trace = merge_trace(Setup())
     kinds = {clause.number: clause.matched for clause in trace.clauses}
     for journey in journeys_of(trace) or ():
-        same = [n for n, matched in kinds.items() if n >= 0 and matched == (journey.join == "matched")]
+        same = [
+            n for n, matched in kinds.items() if n >= 0 and matched == (journey.join == "matched")
+        ]
         fired = [n for n in same if journey.case_number < 0 or n < journey.case_number]
         assert list(journey.passed) == fired
         assert (journey.target is None) == (journey.join == "not matched")
 
 
 def test_a_row_becomes_what_the_processor_makes_of_its_operation() -> None:
-    expected = {Operation.UPDATE: "DI", Operation.INSERT: "I", Operation.DELETE: "D", Operation.NONE: ""}
+    expected = {
+        Operation.UPDATE: "DI",
+        Operation.INSERT: "I",
+        Operation.DELETE: "D",
+        Operation.NONE: "",
+    }
     for journey in journeys_of(merge_trace(Setup())) or ():
         assert journey.becomes == expected[journey.operation]
         assert len(journey.writers) == len(journey.becomes)
@@ -52,15 +61,19 @@ def test_the_report_shows_the_journeys_of_all_rows_and_those_of_some_to_those_wh
     report = build_report(merge_trace(Setup()))
     assert "Row journeys" in render_text(report)
     some = replace(merge_trace(Setup()), joined=1000)
-    assert "Row journeys are not shown of so many rows; `--show journeys` shows the first ones." in render_text(
-        build_report(some)
+    assert (
+        "Row journeys are not shown of so many rows; `--show journeys` shows the first ones."
+        in render_text(build_report(some))
     )
     assert "Row journeys: " not in render_text(build_report(some))
     assert "of 1,000 joined rows" in render_text(build_report(some), show="journeys")
     text = render_text(report, show="journeys")
     assert "Row journeys: " in text
     assert any("matched" in line and "D + I" in line for line in text.splitlines())
-    assert any("no clause fired" in line and "dropped" in line for line in text.splitlines()) or report.clauses is not None
+    assert (
+        any("no clause fired" in line and "dropped" in line for line in text.splitlines())
+        or report.clauses is not None
+    )
     html = render_html(report, show="journeys")
     assert html.count('aria-label="Row journeys"') == 1
 
@@ -69,7 +82,12 @@ def test_the_frame_has_the_columns_in_the_order_of_the_way() -> None:
     frame = Result(merge_trace(Setup())).journeys()
     names = list(frame.columns)
     assert names[0] == "source_row"
-    assert names.index("join") < names.index("case_number") < names.index("becomes") < names.index("writers")
+    assert (
+        names.index("join")
+        < names.index("case_number")
+        < names.index("becomes")
+        < names.index("writers")
+    )
     assert any(name.startswith("target.") for name in names)
 
 
@@ -94,10 +112,15 @@ def test_rows_that_come_from_no_join_have_shorter_journeys() -> None:
 
 
 def test_untouched_target_rows_stand_under_the_journeys_with_their_values() -> None:
-    rows = pa.RecordBatch.from_pydict({"customer": ["Zoe ", None], "purchases": [1, 2], "address": ["<b>", None]})
+    rows = pa.RecordBatch.from_pydict(
+        {"customer": ["Zoe ", None], "purchases": [1, 2], "address": ["<b>", None]}
+    )
     trace = replace(merge_trace(Setup()), untouched=rows, rows_before=5 + 40)
     text = render_text(build_report(trace), show="journeys")
-    assert "target rows untouched, since no row of the source has them for partners, the first 2:" in text
+    assert (
+        "target rows untouched, since no row of the source has them for partners, the first 2:"
+        in text
+    )
     assert "  (Zoe\N{OPEN BOX}, 1, <b>)" in text
     assert "  (NULL, 2, NULL)" in text
     html = render_html(build_report(trace), show="journeys")
@@ -112,22 +135,35 @@ def test_marks_are_explained_where_there_are_such() -> None:
     )
 
 
-EQUAL = Term("t.customer = s.customer", reads=(("source", "customer"), ("target", "customer")), strict=True)
+EQUAL = Term(
+    "t.customer = s.customer", reads=(("source", "customer"), ("target", "customer")), strict=True
+)
 NAMELESS = Joined((None, 2, "Nowhere"), 3, (None, 2, "Nowhere"), writers=(0,))
-BARRED = "t.customer = s.customer is unknown for every row of the target, since source.customer is NULL"
+BARRED = (
+    "t.customer = s.customer is unknown for every row of the target, since source.customer is NULL"
+)
 
 
 @pytest.mark.parametrize(
     ("on", "said"),
     [
         (EQUAL, BARRED),
-        (Term("ON", "AND", (Term("t.purchases > 1", reads=(("target", "purchases"),), strict=True), EQUAL)), BARRED),
+        (
+            Term(
+                "ON",
+                "AND",
+                (Term("t.purchases > 1", reads=(("target", "purchases"),), strict=True), EQUAL),
+            ),
+            BARRED,
+        ),
         (Term("ON", "OR", (EQUAL, Term("t.purchases > 1"))), "ON is true for no row of the target"),
         (replace(EQUAL, strict=False), "ON is true for no row of the target"),
         (None, "ON is true for no row of the target"),
     ],
 )
-def test_a_null_that_keeps_a_source_row_from_having_a_partner_is_named(on: Term | None, said: str) -> None:
+def test_a_null_that_keeps_a_source_row_from_having_a_partner_is_named(
+    on: Term | None, said: str
+) -> None:
     journeys = build_report(merge_trace(Setup(rows=(*ROWS, NAMELESS)), on=on)).journeys
     assert journeys is not None
     row = journeys.rows[-1]
@@ -142,7 +178,10 @@ def test_what_a_row_without_a_partner_is_near_to_stands_among_its_reasons() -> N
     near = NearKeys((NearTerm("t.customer = s.customer"),), NearSide(7, 3, (found,)))
     report = build_report(replace(merge_trace(), near=near))
     assert report.journeys is not None
-    assert report.journeys.rows[3].told[1] == "Source row 3 ('Ed') would match target row 'ed' in the same case."
+    assert (
+        report.journeys.rows[3].told[1]
+        == "Source row 3 ('Ed') would match target row 'ed' in the same case."
+    )
     html = unescape(render_html(report, show="journeys"))
     assert html.count("would match target row") == 1
 
@@ -151,7 +190,9 @@ def test_reasons_stand_in_the_order_of_the_clauses_also_those_that_are_about_oth
     report = build_report(merge_trace())
     assert report.journeys is not None
     for row in report.journeys.rows:
-        numbers = [int(found) for said in row.told for found in re.findall(r"^Clauses? (\d+)", said)]
+        numbers = [
+            int(found) for said in row.told for found in re.findall(r"^Clauses? (\d+)", said)
+        ]
         assert numbers == sorted(numbers)
         assert len(numbers) > 1
 
@@ -164,26 +205,66 @@ def test_the_summary_of_a_row_is_not_said_again_where_it_is_opened() -> None:
 @pytest.mark.parametrize(
     ("change", "parts", "said"),
     [
-        ({"pages": None}, None, "Row journeys are not shown: the trace of a large statement lacks the values of both"),
-        ({"pages": None, "level": "off"}, None, "Row journeys are not shown: the trace has counts only;"),
-        ({"pages": None, "joined": 0}, "journeys", "Row journeys are not shown: there were no rows to do anything about."),
-        ({"near": None, "unmatched": 0}, "near", "The nearest keys are not shown: every source row has a partner."),
+        (
+            {"pages": None},
+            None,
+            "Row journeys are not shown: the trace of a large statement lacks the values of both",
+        ),
+        (
+            {"pages": None, "level": "off"},
+            None,
+            "Row journeys are not shown: the trace has counts only;",
+        ),
+        (
+            {"pages": None, "joined": 0},
+            "journeys",
+            "Row journeys are not shown: there were no rows to do anything about.",
+        ),
+        (
+            {"near": None, "unmatched": 0},
+            "near",
+            "The nearest keys are not shown: every source row has a partner.",
+        ),
         (
             {"near": None, "unmatched": 2},
             "near",
             "The nearest keys are not shown: they were not looked for; `--near` does.",
         ),
-        ({"near": NearKeys(problem="ON has a subquery.")}, "near", "The nearest keys are not shown: ON has a subquery."),
-        ({"kind": "SELECT"}, "near,near,diff", "The nearest keys are not shown: they are about MERGE, UPDATE and DELETE."),
-        ({"kind": "UPDATE", "multiple_matches": None}, "verdicts", "The verdicts of other engines are not shown: a UPDATE has"),
-        ({"pages": None, "state": "planned"}, "diff", "Changed rows are not shown: nothing was run."),
-        ({"pages": None, "state": "failed"}, "diff", "Changed rows are not shown: the statement failed."),
+        (
+            {"near": NearKeys(problem="ON has a subquery.")},
+            "near",
+            "The nearest keys are not shown: ON has a subquery.",
+        ),
+        (
+            {"kind": "SELECT"},
+            "near,near,diff",
+            "The nearest keys are not shown: they are about MERGE, UPDATE and DELETE.",
+        ),
+        (
+            {"kind": "UPDATE", "multiple_matches": None},
+            "verdicts",
+            "The verdicts of other engines are not shown: a UPDATE has",
+        ),
+        (
+            {"pages": None, "state": "planned"},
+            "diff",
+            "Changed rows are not shown: nothing was run.",
+        ),
+        (
+            {"pages": None, "state": "failed"},
+            "diff",
+            "Changed rows are not shown: the statement failed.",
+        ),
     ],
 )
-def test_a_part_that_is_not_there_says_why_and_what_helps(change: dict[str, Any], parts: str | None, said: str) -> None:
+def test_a_part_that_is_not_there_says_why_and_what_helps(
+    change: dict[str, Any], parts: str | None, said: str
+) -> None:
     report = build_report(replace(merge_trace(Setup()), **change))
     assert " ".join(render_text(report, show=parts).split()).count(said) == 1
-    assert said.partition("`")[0] in unescape(render_html(report, show=parts).partition("rm-rich")[2])
+    assert said.partition("`")[0] in unescape(
+        render_html(report, show=parts).partition("rm-rich")[2]
+    )
 
 
 def test_presets_say_nothing_of_what_they_lack() -> None:
@@ -203,7 +284,9 @@ def test_rows_that_were_asked_for_are_shown_with_all_their_reasons() -> None:
     assert save[0].source_row == 0
     nothing = render_text(build_report(replace(trace, asked=AskedRows("t.id = 9"))))
     assert "No row is like this." in nothing
-    assert "It broke." in render_text(build_report(replace(trace, asked=AskedRows("t.id = 9", problem="It broke."))))
+    assert "It broke." in render_text(
+        build_report(replace(trace, asked=AskedRows("t.id = 9", problem="It broke.")))
+    )
 
 
 def test_a_row_that_a_null_keeps_from_its_partner_opens_to_what_was_asked_of_it() -> None:

@@ -16,7 +16,13 @@ from rowmerge_nb.engine.result import Result
 from rowmerge_nb.report.explorer.explorer_state import MOST_ROWS, explorer_state
 from rowmerge_nb.report.model.report import build_report
 from rowmerge_nb.trace.journeys import journeys_of
-from rowmerge_nb.trace.samples import count_row_ids, first_of_each, row_id_codes, rows_of, source_order
+from rowmerge_nb.trace.samples import (
+    count_row_ids,
+    first_of_each,
+    row_id_codes,
+    rows_of,
+    source_order,
+)
 from tests.report.building import ROWS, Setup, merge_trace
 
 if TYPE_CHECKING:
@@ -31,7 +37,11 @@ FEW, MANY = 300, 3_000
 @cache
 def full_trace(copies: int) -> Trace:
     """Return the trace of a MERGE that joined the usual rows so many times, each time with other target rows."""
-    rows = [replace(row, row_id=None if row.row_id is None else row.row_id + 10 * copy) for copy in range(copies) for row in ROWS]
+    rows = [
+        replace(row, row_id=None if row.row_id is None else row.row_id + 10 * copy)
+        for copy in range(copies)
+        for row in ROWS
+    ]
     return merge_trace(Setup(rows=rows, rows_before=copies * 5))
 
 
@@ -66,7 +76,9 @@ def test_ten_times_as_many_rows_are_drawn_by_as_many_calls(form: str, tmp_path: 
     assert calls_of(lambda: draw(many)) < 1.1 * calls_of(lambda: draw(few)) + 200
 
 
-def test_a_row_of_many_is_looked_up_by_a_value_of_one_column_without_journeys_of_the_others() -> None:
+def test_a_row_of_many_is_looked_up_by_a_value_of_one_column_without_journeys_of_the_others() -> (
+    None
+):
     trace = full_trace(FEW)
 
     def look_up() -> None:
@@ -96,7 +108,11 @@ def test_a_report_of_many_rows_says_how_many_it_shows_of_how_many() -> None:
     assert report.diff.summary.startswith("first 30 of 18,000 rows changed")
     assert report.pages.sample.startswith("30 of 21,000 rows")
     assert report.journeys.summary == "30 of 21,000 joined rows"
-    assert [len(report.diff.rows), len(report.pages.rows), len(report.journeys.rows)] == [30, 30, 30]
+    assert [len(report.diff.rows), len(report.pages.rows), len(report.journeys.rows)] == [
+        30,
+        30,
+        30,
+    ]
     state = explorer_state(trace)
     assert len(state["rows"]) == len(state["before"]["rows"]) == MOST_ROWS
     assert state["sample"].startswith("30 of 21,000 rows")
@@ -106,7 +122,11 @@ def test_counts_of_many_rows_are_those_of_all_of_them() -> None:
     trace = full_trace(MANY)
     pages = trace.pages
     assert pages is not None
-    apart = sum(len(set(journey.writers)) == 2 for journey in journeys_of(trace) or () if len(journey.writers) == 2)
+    apart = sum(
+        len(set(journey.writers)) == 2
+        for journey in journeys_of(trace) or ()
+        if len(journey.writers) == 2
+    )
     report = build_report(trace)
     assert report.pages is not None
     assert f"Here {apart:,} of 9,000 UPDATEs sent" in " ".join(report.pages.remarks)
@@ -152,7 +172,9 @@ def test_every_clause_is_among_the_rows_that_are_drawn() -> None:
         pa.array([5, 7, None, 5]),
         pa.array(["a", "", None, "a"]),
         pa.array([{"file": 1, "at": None}, {"file": 1, "at": 0}, None, {"file": 1, "at": None}]),
-        pa.array([{"a": {"b": "x"}, "c": 1}, {"a": {"b": "y"}, "c": 1}, None, {"a": {"b": "x"}, "c": 1}]),
+        pa.array(
+            [{"a": {"b": "x"}, "c": 1}, {"a": {"b": "y"}, "c": 1}, None, {"a": {"b": "x"}, "c": 1}]
+        ),
         pa.array([[1, 2], [1], None, [1, 2]]),
         pa.array([b"\x00", b"", None, b"\x00"], pa.binary()),
     ],

@@ -22,7 +22,10 @@ def test_a_report_is_the_same_every_time(name):
 
 def test_the_outcome_counts_what_clauses_did():
     sentence = phrase_text(build_report(building.merge_trace()).outcome.sentence)
-    assert sentence == "2 rows inserted, 3 updated, 1 deleted; no clause fired for 1 source row. accounts 5 → 6 rows."
+    assert (
+        sentence
+        == "2 rows inserted, 3 updated, 1 deleted; no clause fired for 1 source row. accounts 5 → 6 rows."
+    )
 
 
 def test_an_empty_source_changes_nothing():
@@ -36,7 +39,11 @@ def test_an_empty_source_changes_nothing():
     ("kind", "facts", "sentence"),
     [
         ("INSERT", {"count": 5}, "5 rows inserted into accounts."),
-        ("INSERT", {"count": 1, "rows_before": 0, "rows_after": 1}, "1 row inserted into accounts. accounts 0 → 1 row."),
+        (
+            "INSERT",
+            {"count": 1, "rows_before": 0, "rows_after": 1},
+            "1 row inserted into accounts. accounts 0 → 1 row.",
+        ),
         ("DELETE", {"count": 2}, "2 rows deleted from accounts."),
         ("UPDATE", {"count": 2}, "2 rows updated in accounts."),
         ("CREATE TABLE", {}, "Table accounts created."),
@@ -46,12 +53,18 @@ def test_an_empty_source_changes_nothing():
     ],
 )
 def test_every_kind_of_statement_has_its_sentence(kind, facts, sentence):
-    assert phrase_text(build_report(traces.simple_trace(kind, **facts)).outcome.sentence) == sentence
+    assert (
+        phrase_text(build_report(traces.simple_trace(kind, **facts)).outcome.sentence) == sentence
+    )
 
 
 def test_updates_leave_as_two_rows_or_as_one():
     assert build_report(building.merge_trace()).plan.outputs == {"D": 4, "I": 5}
-    assert build_report(building.merge_trace(Setup(paradigm=ONLY_CHANGED))).plan.outputs == {"D": 1, "U": 3, "I": 2}
+    assert build_report(building.merge_trace(Setup(paradigm=ONLY_CHANGED))).plan.outputs == {
+        "D": 1,
+        "U": 3,
+        "I": 2,
+    }
     assert build_report(traces.explain_trace()).plan.outputs == {"D": None, "I": None}
 
 
@@ -81,14 +94,25 @@ def test_channels_are_numbered_as_the_document_has_them():
 @pytest.mark.parametrize("places", [(), ("address",), ("customer", "address")])
 def test_a_plan_tells_the_same_channels_as_its_pages(era, places):
     setup = Setup(era=era, redistribution=places)
-    assert build_report(traces.explain_trace(setup)).pages.channels == build_report(building.merge_trace(setup)).pages.channels
+    assert (
+        build_report(traces.explain_trace(setup)).pages.channels
+        == build_report(building.merge_trace(setup)).pages.channels
+    )
 
 
 def test_a_table_may_have_columns_called_like_channels():
-    columns = [building.pa.field(name, building.pa.string()) for name in ("hash", "row_id", "operation")]
+    columns = [
+        building.pa.field(name, building.pa.string()) for name in ("hash", "row_id", "operation")
+    ]
     rows = [replace(building.ROWS[3], source=("a", "b", "c"), new=("a", "b", "c"))]
-    report = build_report(building.merge_trace(Setup(columns=columns, redistribution=("row_id",), rows=rows)))
-    assert [channel.name for channel in report.pages.channels.columns] == ["hash", "row_id", "operation"]
+    report = build_report(
+        building.merge_trace(Setup(columns=columns, redistribution=("row_id",), rows=rows))
+    )
+    assert [channel.name for channel in report.pages.channels.columns] == [
+        "hash",
+        "row_id",
+        "operation",
+    ]
     assert [cell.text for cell in report.pages.rows[0].after[0].columns] == ["a", "b", "c"]
 
 
@@ -115,7 +139,11 @@ def test_changed_rows_have_old_and_new_values():
         ("Antioch", "Arches", True),
     ]
     assert (bill.sign, bill.cells[2].old.text) == ("−", "Buena")
-    assert (diff.total, diff.untouched, diff.summary) == (6, 1, "6 rows changed; 1 target row unchanged")
+    assert (diff.total, diff.untouched, diff.summary) == (
+        6,
+        1,
+        "6 rows changed; 1 target row unchanged",
+    )
 
 
 def test_without_a_witness_only_new_values_are_known():
@@ -126,7 +154,9 @@ def test_without_a_witness_only_new_values_are_known():
 
 def test_long_values_that_differ_at_their_end_count_as_changed():
     long = "y" * 60
-    row = building.Joined((long + "a", 1, "x"), 2, (long + "a", 1, "x"), (long + "b", 1, "x"), 0, (0, 0))
+    row = building.Joined(
+        (long + "a", 1, "x"), 2, (long + "a", 1, "x"), (long + "b", 1, "x"), 0, (0, 0)
+    )
     change = build_report(building.merge_trace(Setup(rows=[row]))).diff.rows[0]
     assert [cell.changed for cell in change.cells] == [True, False, False]
 
@@ -199,7 +229,9 @@ def test_a_report_needs_no_spark():
         "import sys; from tests.report.building import merge_trace; from rowmerge_nb.report import mime_bundle;"
         "mime_bundle(merge_trace()); print('pyspark' in sys.modules)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=building.ROOT)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=building.ROOT
+    )
     assert done.stdout.strip() == "False"
 
 
@@ -218,7 +250,10 @@ def test_a_statement_that_had_nothing_to_do_says_so(kind, sentence):
 
 def test_a_dropped_table_without_a_name_was_none():
     trace = traces.simple_trace("DROP TABLE", target="")
-    assert phrase_text(build_report(trace).outcome.sentence) == "There is no such table; nothing was dropped."
+    assert (
+        phrase_text(build_report(trace).outcome.sentence)
+        == "There is no such table; nothing was dropped."
+    )
 
 
 def test_source_rows_that_are_not_recorded_are_counted():
@@ -233,7 +268,16 @@ def test_presets_stand_for_parts():
 
     report = build_report(building.merge_trace())
     assert parts_to_show(report, "short") == ("outcome",)
-    assert parts_to_show(report, "learn,calls") == ("outcome", "diff", "clauses", "journeys", "plan", "pages", "calls", "words")
+    assert parts_to_show(report, "learn,calls") == (
+        "outcome",
+        "diff",
+        "clauses",
+        "journeys",
+        "plan",
+        "pages",
+        "calls",
+        "words",
+    )
     assert all(set(parts) <= set(PARTS) for parts in PRESETS.values())
     with pytest.raises(ValueError, match="short, learn, connector are some of them together"):
         parts_to_show(report, "learm")

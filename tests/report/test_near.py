@@ -12,7 +12,15 @@ from rowmerge_nb.report.bundle import mime_bundle
 from rowmerge_nb.report.near_answer import Near
 from rowmerge_nb.report.words.near_sentences import is_likely_mistake, near_sentence
 from rowmerge_nb.trace.journeys import Answer
-from rowmerge_nb.trace.near import Difference, NearCount, NearKeys, NearRow, NearSide, NearTerm, Separation
+from rowmerge_nb.trace.near import (
+    Difference,
+    NearCount,
+    NearKeys,
+    NearRow,
+    NearSide,
+    NearTerm,
+    Separation,
+)
 from rowmerge_nb.trace.trace import Trace
 
 ONE = (NearTerm("t.k = s.k"),)
@@ -26,7 +34,9 @@ def row(key: Any, nearest: Any, *kinds: Difference, **more: Any) -> NearRow:
 
 def traced(*rows: NearRow, **more: Any) -> Trace:
     near = NearKeys(ONE, NearSide(9, len(rows), rows), NearSide(9, 0), letters=True)
-    return Trace(statement="MERGE ...", kind="MERGE", state=StatementState("finished"), near=near, **more)
+    return Trace(
+        statement="MERGE ...", kind="MERGE", state=StatementState("finished"), near=near, **more
+    )
 
 
 @pytest.mark.parametrize(
@@ -56,7 +66,13 @@ def test_a_report_tells_what_is_likely_a_mistake(found: NearRow, likely: bool) -
     ("found", "said"),
     [
         (
-            row(" a\ufeff", "A", Difference.LEADING_BLANKS, Difference.TRAILING_BLANKS, Difference.CASE),
+            row(
+                " a\ufeff",
+                "A",
+                Difference.LEADING_BLANKS,
+                Difference.TRAILING_BLANKS,
+                Difference.CASE,
+            ),
             (
                 "Source row 3 (' a\\ufeff') would match target row 'A' without leading and trailing blanks (U+FEFF ZERO WIDTH NO-BREAK SPACE)"
                 " and in the same case."
@@ -66,7 +82,10 @@ def test_a_report_tells_what_is_likely_a_mistake(found: NearRow, likely: bool) -
             row("a ", "a", Difference.TRAILING_BLANKS, alike=12),
             "Source row 3 ('a ') would match target row 'a', one of 12, without trailing blanks.",
         ),
-        (row("Karol", "Carol", Difference.LETTER), "Source row 3 ('Karol') differs from target row 'Carol' by one letter."),
+        (
+            row("Karol", "Carol", Difference.LETTER),
+            "Source row 3 ('Karol') differs from target row 'Carol' by one letter.",
+        ),
         (
             NearRow(None, {}, ("x",)),
             "Source row ('x'): no key of the target is near, that is the same but for blanks, case, writing or one letter.",
@@ -99,18 +118,31 @@ def test_a_row_is_told_in_a_sentence(found: NearRow, said: str) -> None:
             (Answer.UNKNOWN,),
             "would match target row ('a', 2) in the same case, in t.k = s.k, but t.r = 'EU' is unknown for it.",
         ),
-        ((), (Answer.FALSE,), ": the key is there, in target row ('a', 2), but t.r = 'EU' is false for it."),
+        (
+            (),
+            (Answer.FALSE,),
+            ": the key is there, in target row ('a', 2), but t.r = 'EU' is false for it.",
+        ),
     ],
 )
 def test_of_several_keys_a_sentence_says_which(separations: Any, answers: Any, said: str) -> None:
     found = NearRow(0, {}, ("A", None), ("a", 2), separations, answers, 1)
-    assert near_sentence(found, TWO, "source") == f"Source row 0 ('A', NULL){'' if said[0] == ':' else ' '}{said}"
+    assert (
+        near_sentence(found, TWO, "source")
+        == f"Source row 0 ('A', NULL){'' if said[0] == ':' else ' '}{said}"
+    )
 
 
 def test_a_table_shows_first_rows_and_says_so() -> None:
     trace = traced(
         *(
-            NearRow(i, {"k": f"a{i} "}, (f"a{i} ",), (f"a{i}",), (Separation(0, (Difference.TRAILING_BLANKS,)),))
+            NearRow(
+                i,
+                {"k": f"a{i} "},
+                (f"a{i} ",),
+                (f"a{i}",),
+                (Separation(0, (Difference.TRAILING_BLANKS,)),),
+            )
             for i in range(70)
         )
     )
@@ -124,9 +156,22 @@ def test_a_table_shows_first_rows_and_says_so() -> None:
 
 def test_markup_in_keys_and_conditions_is_text() -> None:
     terms = (NearTerm('t."<i>" = s.k'), NearTerm("t.x = '<script>'", key=False))
-    found = NearRow(0, {"<i>": "<b> "}, ("<b> ",), ("<b>",), (Separation(0, (Difference.TRAILING_BLANKS,)),), (Answer.FALSE,), 1)
+    found = NearRow(
+        0,
+        {"<i>": "<b> "},
+        ("<b> ",),
+        ("<b>",),
+        (Separation(0, (Difference.TRAILING_BLANKS,)),),
+        (Answer.FALSE,),
+        1,
+    )
     near = NearKeys(terms, NearSide(1, 1, (found,)), NearSide(1, 1))
-    view = Near.of(Trace(statement="MERGE ...", kind="MERGE", state=StatementState("finished"), near=near), None, None, {})
+    view = Near.of(
+        Trace(statement="MERGE ...", kind="MERGE", state=StatementState("finished"), near=near),
+        None,
+        None,
+        {},
+    )
     html = view._repr_mimebundle_()["text/html"]
     assert "<script>" not in html
     assert "<b> " not in html
@@ -139,7 +184,9 @@ def test_counts_are_told_with_grouped_numbers_and_what_was_not_looked_for() -> N
         4_100,
         (),
         (
-            NearCount((Difference.LEADING_BLANKS, Difference.TRAILING_BLANKS, Difference.CASE), 312),
+            NearCount(
+                (Difference.LEADING_BLANKS, Difference.TRAILING_BLANKS, Difference.CASE), 312
+            ),
             NearCount((Difference.LETTER,), 1),
         ),
     )
@@ -159,8 +206,20 @@ def test_a_very_long_key_is_cut() -> None:
 
 def test_a_trace_without_near_keys_says_what_to_do() -> None:
     for trace, hint in (
-        (Trace(statement="DELETE", kind="DELETE", state=StatementState("finished")), "Ask it of a MERGE."),
-        (Trace(statement="MERGE", kind="MERGE", state=StatementState("finished"), unmatched=4, joined=9), "near=True"),
+        (
+            Trace(statement="DELETE", kind="DELETE", state=StatementState("finished")),
+            "Ask it of a MERGE.",
+        ),
+        (
+            Trace(
+                statement="MERGE",
+                kind="MERGE",
+                state=StatementState("finished"),
+                unmatched=4,
+                joined=9,
+            ),
+            "near=True",
+        ),
         (Trace(statement="MERGE", kind="MERGE", state=StatementState("failed")), "near=True"),
     ):
         with pytest.raises(RowMergeError, match="NOT_SUPPORTED") as raised:

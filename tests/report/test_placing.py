@@ -21,7 +21,9 @@ ALL = "operation 3, the row id and all columns, since all rows of a page have th
 
 
 def with_exchange(trace: Trace, facts: ExchangeFacts | None) -> Trace:
-    plan = tuple(replace(node, facts=facts) if node.kind == "Exchange" else node for node in trace.plan)
+    plan = tuple(
+        replace(node, facts=facts) if node.kind == "Exchange" else node for node in trace.plan
+    )
     return replace(trace, plan=plan)
 
 
@@ -32,7 +34,11 @@ def test_the_ledger_shows_of_every_row_the_number_that_gives_its_writer() -> Non
     halves = [half for row in pages.rows for half in row.after]
     assert halves
     assert all(int(half.number) % 2 == half.writer for half in halves)
-    line = next(line for line in render_text(build_report(merge_trace()), show="pages").splitlines() if "Arches" in line)
+    line = next(
+        line
+        for line in render_text(build_report(merge_trace()), show="pages").splitlines()
+        if "Arches" in line
+    )
     assert line.split()[-2:] == [halves[1].number, "1"]
 
 
@@ -115,17 +121,22 @@ def test_halves_that_went_to_two_writers_are_counted() -> None:
         (merge_trace(paradigm=""), ""),
     ],
 )
-def test_the_other_paradigm_is_told_with_the_numbers_of_the_statement(trace: Trace, said: str) -> None:
+def test_the_other_paradigm_is_told_with_the_numbers_of_the_statement(
+    trace: Trace, said: str
+) -> None:
     assert other_paradigm(trace) == said
 
 
 def test_what_two_clauses_change_would_fail_where_rows_are_changed_in_place() -> None:
     twice = (MatchPattern(matches=2, acting=2, updates=2, deletes=0, repeated=False, rows=1),)
-    assert "But the statement would fail, since two clauses change one row in place" in other_paradigm(
-        merge_trace(multiple_matches=twice)
+    assert (
+        "But the statement would fail, since two clauses change one row in place"
+        in other_paradigm(merge_trace(multiple_matches=twice))
     )
     assert "would fail" not in other_paradigm(merge_trace(multiple_matches=()))
-    assert "would fail" not in other_paradigm(merge_trace(multiple_matches=twice, duplicates=RepeatedMatches.NONE))
+    assert "would fail" not in other_paradigm(
+        merge_trace(multiple_matches=twice, duplicates=RepeatedMatches.NONE)
+    )
 
 
 @pytest.mark.parametrize(
@@ -135,5 +146,7 @@ def test_what_two_clauses_change_would_fail_where_rows_are_changed_in_place() ->
         ({"clauses": ()}, (7, 9), "7 rows in, 9 out"),
     ],
 )
-def test_rows_out_of_the_processor_follow_from_those_that_go_in(facts: Any, rows: tuple[int, int], said: str) -> None:
+def test_rows_out_of_the_processor_follow_from_those_that_go_in(
+    facts: Any, rows: tuple[int, int], said: str
+) -> None:
     assert passage(merge_trace(**facts), *rows) == said

@@ -24,13 +24,22 @@ WHEN NOT MATCHED THEN INSERT VALUES (s.name, s.n, 'new')"""
 def result(spark: Any) -> Result:
     engine = Engine(spark=spark)
     rows = "VALUES (VARCHAR 'Aaron', 5, VARCHAR 'a'), ('Bill', 7, 'b'), ('Ed', NULL, 'c')"
-    engine.run(f"CREATE TABLE t WITH (partitioned_by = ARRAY['part']) AS SELECT * FROM ({rows}) AS v (name, n, part)")
+    engine.run(
+        f"CREATE TABLE t WITH (partitioned_by = ARRAY['part']) AS SELECT * FROM ({rows}) AS v (name, n, part)"
+    )
     return engine.run(MERGE)
 
 
 def test_every_topic_is_asked_before_one_comes_again_and_the_seed_decides(result: Result) -> None:
     quiz = result.quiz(n=6, seed=3)
-    assert sorted(question.topic for question in quiz) == ["clause", "condition", "join", "page", "paradigm", "writer"]
+    assert sorted(question.topic for question in quiz) == [
+        "clause",
+        "condition",
+        "join",
+        "page",
+        "paradigm",
+        "writer",
+    ]
     assert list(result.quiz(6, 3)) == list(quiz)
     assert list(result.quiz(6, 4)) != list(quiz)
     whole = result.quiz(n=1000)
@@ -44,11 +53,25 @@ def test_every_answer_is_one_of_the_choices_and_that_of_the_trace(result: Result
         assert question.answer in question.choices
         assert question.because.endswith(".")
     [aaron, bill, ed, gus] = journeys_of(result.trace) or ()
-    for journey, said in ((aaron, "clause 1"), (bill, "clause 0"), (ed, "no clause"), (gus, "clause 2")):
-        [answer] = [told for (topic, text), told in answers.items() if topic == "clause" and str(journey.source["name"]) in text]  # type: ignore[index]
+    for journey, said in (
+        (aaron, "clause 1"),
+        (bill, "clause 0"),
+        (ed, "no clause"),
+        (gus, "clause 2"),
+    ):
+        [answer] = [
+            told
+            for (topic, text), told in answers.items()
+            if topic == "clause" and str(journey.source["name"]) in text
+        ]  # type: ignore[index]
         assert answer.startswith(said)
     truths = {text: answer for (topic, text), answer in answers.items() if topic == "condition"}
-    assert truths["What does `s.n > t.n` come to for the source row `(Ed, 8)` with the target row `(Ed, NULL, c)`?"] == "unknown"
+    assert (
+        truths[
+            "What does `s.n > t.n` come to for the source row `(Ed, 8)` with the target row `(Ed, NULL, c)`?"
+        ]
+        == "unknown"
+    )
     pages = {text: answer for (topic, text), answer in answers.items() if topic == "page"}
     assert sorted(pages.values()) == ["0", "1", "1", "2"]
     assert [answer for (topic, _), answer in answers.items() if topic == "paradigm"] == ["1"]
@@ -91,7 +114,9 @@ def test_each_question_is_understood_alone_and_blanks_are_seen(spark: Any) -> No
         "MERGE INTO t USING (VALUES ('Eve ')) AS s (name) ON t.name = s.name WHEN MATCHED THEN UPDATE SET n = 2"
     ).quiz(99)
     texts = {question.topic: question.text for question in quiz}
-    assert texts["paradigm"].startswith("How many rows would leave transform_page for the source row `(Eve\N{OPEN BOX})`")
+    assert texts["paradigm"].startswith(
+        "How many rows would leave transform_page for the source row `(Eve\N{OPEN BOX})`"
+    )
     assert all("(Eve\N{OPEN BOX}" in text for text in texts.values())
 
 
@@ -99,7 +124,9 @@ def test_names_and_values_with_markup_are_text(spark: Any) -> None:
     engine = Engine(spark=spark)
     engine.run("""CREATE TABLE t AS SELECT * FROM (VALUES (1, VARCHAR '`<b>*x*')) AS v (id, n)""")
     text = (
-        engine.run("MERGE INTO t USING (VALUES 1) AS s (id) ON t.id = s.id WHEN MATCHED AND n <> '<i>' THEN DELETE")
+        engine.run(
+            "MERGE INTO t USING (VALUES 1) AS s (id) ON t.id = s.id WHEN MATCHED AND n <> '<i>' THEN DELETE"
+        )
         .quiz(99)
         .markdown(answers=True)
     )
@@ -125,13 +152,18 @@ def test_without_joined_rows_there_is_nothing_to_ask(result: Result, spark: Any)
 def test_no_question_comes_twice_and_every_choice_has_a_label(spark: Any) -> None:
     engine = Engine(spark=spark)
     engine.run("CREATE TABLE t AS SELECT * FROM (VALUES (1, 1), (2, 2), (3, 3)) AS v (id, n)")
-    quiz = engine.run("MERGE INTO t USING (VALUES 1) AS q (m) ON true WHEN MATCHED AND t.n > 1 THEN DELETE", rehearse=True).quiz(
-        100
-    )
-    assert len({question.text for question in quiz}) == len(quiz)
-    clauses = " ".join(f"WHEN MATCHED AND n = {number} THEN UPDATE SET n = {number}" for number in range(40, 11, -1))
     quiz = engine.run(
-        f"MERGE INTO t USING (VALUES 1) AS q (id) ON t.id = q.id {clauses} WHEN MATCHED THEN DELETE", rehearse=True
+        "MERGE INTO t USING (VALUES 1) AS q (m) ON true WHEN MATCHED AND t.n > 1 THEN DELETE",
+        rehearse=True,
+    ).quiz(100)
+    assert len({question.text for question in quiz}) == len(quiz)
+    clauses = " ".join(
+        f"WHEN MATCHED AND n = {number} THEN UPDATE SET n = {number}"
+        for number in range(40, 11, -1)
+    )
+    quiz = engine.run(
+        f"MERGE INTO t USING (VALUES 1) AS q (id) ON t.id = q.id {clauses} WHEN MATCHED THEN DELETE",
+        rehearse=True,
     ).quiz(100)
     [at] = [number for number, question in enumerate(quiz, 1) if question.topic == "clause"]
     assert quiz.check(at, "30").right

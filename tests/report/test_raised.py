@@ -8,15 +8,23 @@ from rowmerge_nb.engine.tasks.call_frames import raised_by
 from rowmerge_nb.report.model.raised import all_raised, raised_text
 from rowmerge_nb.trace.raised import CodeFrame, Raised, as_text, of_text, remote_traceback
 
-LINE = CodeFrame("shop.py", 34, "finish", ((33, "def finish(self):"), (34, "    return self.fragmnts"), (35, "")))
-FIRST = Raised("finish", "writer", 0, 1, "AttributeError", "no fragmnts", (LINE,), handle="Merge(t)")
+LINE = CodeFrame(
+    "shop.py", 34, "finish", ((33, "def finish(self):"), (34, "    return self.fragmnts"), (35, ""))
+)
+FIRST = Raised(
+    "finish", "writer", 0, 1, "AttributeError", "no fragmnts", (LINE,), handle="Merge(t)"
+)
 
 
 def test_what_several_writers_raise_in_one_line_is_shown_once() -> None:
     others = [replace(FIRST, number=number) for number in (1, 2)]
     elsewhere = replace(FIRST, number=3, frames=(replace(LINE, line=33),))
     shown = all_raised([FIRST, *others, elsewhere, replace(FIRST, text="no fragments")])
-    assert [one.where for one in shown] == ["call 1 of writer 0, and 2 other calls", "call 1 of writer 3", "call 1 of writer 0"]
+    assert [one.where for one in shown] == [
+        "call 1 of writer 0, and 2 other calls",
+        "call 1 of writer 3",
+        "call 1 of writer 0",
+    ]
     # A handle is shown with the first of the errors that have it.
     assert [one.handle for one in shown] == ["Merge(t)", "", ""]
     assert all_raised([FIRST, others[0]])[0].where == "call 1 of writer 0, and 1 other call"

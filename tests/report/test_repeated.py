@@ -29,13 +29,18 @@ ONE_ACTS = MatchPattern(matches=2, acting=1, updates=1, deletes=0, repeated=Fals
         ((NO_CLAUSE, ONE_ACTS), "Here the standard lets it pass, and Trino's rule fails."),
     ],
 )
-def test_what_both_rules_answer_is_told_where_it_is_known(patterns: tuple[MatchPattern, ...] | None, said: str) -> None:
+def test_what_both_rules_answer_is_told_where_it_is_known(
+    patterns: tuple[MatchPattern, ...] | None, said: str
+) -> None:
     assert repeated_matches(merge_trace(multiple_matches=patterns)).endswith(said)
 
 
 def test_the_rule_that_decides_is_named_where_it_is_not_trinos() -> None:
     said = repeated_matches(merge_trace(duplicates=RepeatedMatches.STANDARD))
-    assert 'The standard\'s rule decides here, since the option `duplicates="standard"` asks for it.' in said
+    assert (
+        'The standard\'s rule decides here, since the option `duplicates="standard"` asks for it.'
+        in said
+    )
     # What other options would make of a run is told with the same words.
     assert "this run" not in said
     assert "decide" not in repeated_matches(merge_trace())
@@ -60,7 +65,9 @@ def test_a_statement_without_such_a_check_says_nothing_of_it() -> None:
 
 
 def test_it_stands_beside_the_plan() -> None:
-    assert "<b>Trino and the SQL standard.</b>" in render_html(build_report(merge_trace()), show="plan")
+    assert "<b>Trino and the SQL standard.</b>" in render_html(
+        build_report(merge_trace()), show="plan"
+    )
 
 
 def test_rows_of_the_statement_are_examples_of_what_either_rule_answers() -> None:

@@ -35,7 +35,11 @@ def engine(spark: Any) -> Engine:
 
 def test_the_wanted_rows_are_right_in_any_order_of_rows_and_columns(engine: Engine) -> None:
     rehearsed = engine.run(MERGE, rehearse=True).check_rows(LEFT)
-    assert (rehearsed.same, rehearsed.sentence, rehearsed.rows) == (True, "Right: 2 rows, as wanted.", ())
+    assert (rehearsed.same, rehearsed.sentence, rehearsed.rows) == (
+        True,
+        "Right: 2 rows, as wanted.",
+        (),
+    )
     done = engine.run(MERGE)
     assert done.check_rows(pa.Table.from_pandas(LEFT)).same
     assert engine.run("SELECT * FROM accounts").check_rows(LEFT).same
@@ -93,7 +97,9 @@ def test_rows_are_counted_and_of_many_the_first_are_shown(engine: Engine) -> Non
     check = twice.check_rows(pa.table({"a": [1, 2, 2, 2], "b": [[1], None, None, None]}))
     assert check.missing.to_pydict() == {"a": [2, 2], "b": [None, None]}
     assert check.unexpected.to_pydict() == {"a": [1], "b": [[1]]}
-    many = engine.run("SELECT * FROM TABLE(sequence(1, 12)) AS v (n)").check_rows(pd.DataFrame({"n": []}))
+    many = engine.run("SELECT * FROM TABLE(sequence(1, 12)) AS v (n)").check_rows(
+        pd.DataFrame({"n": []})
+    )
     assert (many.sentence, str(many).count("unexpected  "), str(many).splitlines()[-1]) == (
         "Not yet: 12 rows unexpected.",
         10,
@@ -106,10 +112,14 @@ def test_rows_are_counted_and_of_many_the_first_are_shown(engine: Engine) -> Non
 
 
 def test_update_and_delete_are_checked_as_well(engine: Engine) -> None:
-    check = engine.run("DELETE FROM accounts WHERE purchases < 4", rehearse=True).check_rows(engine.table("accounts"), "customer")
+    check = engine.run("DELETE FROM accounts WHERE purchases < 4", rehearse=True).check_rows(
+        engine.table("accounts"), "customer"
+    )
     assert "(Carol, 3.0): DELETE" in str(check)
     updated = engine.run("UPDATE accounts SET purchases = 1", flow="updatable")
-    assert updated.check_rows(pd.DataFrame({"customer": ["Dave", "Carol", "Aaron"], "purchases": 1})).same
+    assert updated.check_rows(
+        pd.DataFrame({"customer": ["Dave", "Carol", "Aaron"], "purchases": 1})
+    ).same
 
 
 @pytest.mark.parametrize(
@@ -120,17 +130,35 @@ def test_update_and_delete_are_checked_as_well(engine: Engine) -> None:
             None,
             "wanted = 'accounts' is not possible. Give a DataFrame",
         ),
-        (LEFT.rename(columns={"customer": "custmer"}), None, "The rows have no column 'custmer'. Did you mean 'customer'"),
-        (LEFT[["customer"]], None, "The wanted rows have no column 'purchases'. The columns are: customer, purchases."),
-        (LEFT.assign(PURCHASES="much"), None, r"Column 'purchases' of the wanted rows does not fit decimal\(4,1\)"),
-        (LEFT.assign(PURCHASES=12345), None, r"Column 'purchases' of the wanted rows does not fit decimal\(4,1\)"),
+        (
+            LEFT.rename(columns={"customer": "custmer"}),
+            None,
+            "The rows have no column 'custmer'. Did you mean 'customer'",
+        ),
+        (
+            LEFT[["customer"]],
+            None,
+            "The wanted rows have no column 'purchases'. The columns are: customer, purchases.",
+        ),
+        (
+            LEFT.assign(PURCHASES="much"),
+            None,
+            r"Column 'purchases' of the wanted rows does not fit decimal\(4,1\)",
+        ),
+        (
+            LEFT.assign(PURCHASES=12345),
+            None,
+            r"Column 'purchases' of the wanted rows does not fit decimal\(4,1\)",
+        ),
         (LEFT, "name", "The rows have no column 'name'"),
         (LEFT, ["customer", "purchase"], "Did you mean 'purchases'"),
         (LEFT, 5, "by = 5 is"),
         (LEFT, [], "by is of type list, which is not possible. Give one column at least"),
     ],
 )
-def test_what_cannot_be_compared_is_refused(engine: Engine, wanted: Any, by: Any, said: str) -> None:
+def test_what_cannot_be_compared_is_refused(
+    engine: Engine, wanted: Any, by: Any, said: str
+) -> None:
     result = engine.run("SELECT * FROM accounts")
     with pytest.raises(RowMergeError, match=said) as raised:
         result.check_rows(wanted, by)
@@ -164,14 +192,22 @@ def test_rows_that_are_not_known_are_not_compared(engine: Engine, tmp_path: Path
 
 def test_there_is_one_zero_and_one_nan(engine: Engine) -> None:
     wanted = pa.table({"d": [0.0, float("nan"), None]})
-    assert engine.run("SELECT * FROM (VALUES -0e0, nan(), CAST(NULL AS double)) AS v (d)").check_rows(wanted).same
+    assert (
+        engine.run("SELECT * FROM (VALUES -0e0, nan(), CAST(NULL AS double)) AS v (d)")
+        .check_rows(wanted)
+        .same
+    )
 
 
 def test_blanks_that_fill_a_char_up_are_no_difference_and_others_are() -> None:
     trace = Trace(statement="SELECT ...", kind="SELECT", state=StatementState.FINISHED)
     rows = pa.table({"c": ["ab   ", None], "v": ["ab ", "x"]})
-    assert RowCheck.of(trace, rows, pa.table({"c": ["ab", None], "v": ["ab ", "x"]}), padded={"c"}).same
-    assert not RowCheck.of(trace, rows, pa.table({"c": ["ab", None], "v": ["ab", "x"]}), padded={"c"}).same
+    assert RowCheck.of(
+        trace, rows, pa.table({"c": ["ab", None], "v": ["ab ", "x"]}), padded={"c"}
+    ).same
+    assert not RowCheck.of(
+        trace, rows, pa.table({"c": ["ab", None], "v": ["ab", "x"]}), padded={"c"}
+    ).same
     assert not RowCheck.of(trace, rows, pa.table({"c": ["ab", None], "v": ["ab ", "x"]})).same
 
 

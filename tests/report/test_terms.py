@@ -16,7 +16,10 @@ from tests.report.traces import duplicate_trace, explain_trace, simple_trace, up
 def test_the_words_stand_in_a_closed_fold_at_the_end_and_in_text_for_those_who_ask() -> None:
     report = build_report(merge_trace())
     html = render_html(report)
-    assert "<details><summary>Words<small>engine, connector, store, coordinator, task, page, channel, row_id, " in html
+    assert (
+        "<details><summary>Words<small>engine, connector, store, coordinator, task, page, channel, row_id, "
+        in html
+    )
     assert html.index("<summary>Words") > html.index("<summary>Connector calls")
     assert "Words" not in render_text(report)
     assert "  unique_id: The engine's own number" in render_text(report, show="words")
@@ -32,13 +35,18 @@ def test_of_two_eras_the_one_of_the_run_is_named(era: str) -> None:
 
 def test_words_are_those_that_the_statement_meets() -> None:
     versions = [build_terms(merge_trace(version_after=after)) for after in (None, 5)]
-    assert [terms is not None and "version" in dict(terms.rows) for terms in versions] == [False, True]
+    assert [terms is not None and "version" in dict(terms.rows) for terms in versions] == [
+        False,
+        True,
+    ]
     older = build_terms(updatable_trace())
     assert older is not None
     assert "split, page source" in dict(older.rows)
     assert not {"writer, sink", "era", "unique_id"} & dict(older.rows).keys()
 
 
-@pytest.mark.parametrize("trace", [explain_trace(), duplicate_trace(), simple_trace("CREATE TABLE")])
+@pytest.mark.parametrize(
+    "trace", [explain_trace(), duplicate_trace(), simple_trace("CREATE TABLE")]
+)
 def test_what_was_not_run_to_its_end_has_none(trace: Trace) -> None:
     assert build_terms(trace) is None

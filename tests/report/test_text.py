@@ -47,19 +47,24 @@ def test_times_are_shown_only_when_asked_for():
 
 
 def test_show_takes_names_as_a_string_or_as_a_list():
-    assert text(building.merge_trace(), show="clauses, diff") == text(building.merge_trace(), show=["diff", "clauses"])
+    assert text(building.merge_trace(), show="clauses, diff") == text(
+        building.merge_trace(), show=["diff", "clauses"]
+    )
     assert "transform_page: 7 rows in" not in text(building.merge_trace(), show="clauses")
 
 
 def test_an_unknown_part_is_named():
     with pytest.raises(
-        ValueError, match="no part 'diffs'; its parts are outcome, check, diff, clauses, journeys, near, plan, pages"
+        ValueError,
+        match="no part 'diffs'; its parts are outcome, check, diff, clauses, journeys, near, plan, pages",
     ):
         text(building.merge_trace(), show="diffs")
 
 
 def test_the_balance_adds_up_by_paradigm():
-    assert "Balance: 5 rows − 4 stored deletes + 5 stored inserts = 6 rows, the same" in text(building.merge_trace())
+    assert "Balance: 5 rows − 4 stored deletes + 5 stored inserts = 6 rows, the same" in text(
+        building.merge_trace()
+    )
     only_changed = text(building.merge_trace(Setup(paradigm=building.ONLY_CHANGED)))
     assert "Balance: 5 rows + 2 inserted − 1 deleted = 6 rows, the same" in only_changed
 
@@ -75,7 +80,9 @@ def test_a_balance_that_does_not_hold_shouts():
 def test_rows_that_two_clauses_deleted_do_not_shout():
     sources = (MatchedRow(2, {"customer": "Carol"}, 1), MatchedRow(7, {"customer": "Carol"}, 2))
     group = DuplicateGroup(2, {"customer": "Carol"}, sources, None)
-    shown = " ".join(text(replace(building.merge_trace(), rows_after=7, duplicate_groups=(group,))).split())
+    shown = " ".join(
+        text(replace(building.merge_trace(), rows_after=7, duplicate_groups=(group,))).split()
+    )
     assert "NOT HOLD" not in shown
     assert (
         "Balance: 5 rows − 4 stored deletes + 5 stored inserts = 6 rows, and the connector counts 7 rows: 1 row was deleted more "
@@ -87,19 +94,37 @@ def test_rows_that_two_clauses_deleted_do_not_shout():
 def test_a_difference_that_duplicates_do_not_explain_shouts_all_the_same(rows_after):
     sources = (MatchedRow(2, {"customer": "Carol"}, 1), MatchedRow(7, {"customer": "Carol"}, 2))
     group = DuplicateGroup(2, {"customer": "Carol"}, sources, None)
-    assert "NOT HOLD" in text(replace(building.merge_trace(), rows_after=rows_after, duplicate_groups=(group,)))
+    assert "NOT HOLD" in text(
+        replace(building.merge_trace(), rows_after=rows_after, duplicate_groups=(group,))
+    )
 
 
 def test_calls_that_failed_stored_nothing():
-    calls = (building.called(1, 0, "store_merged_rows", rows=3), building.called(2, 0, "store_merged_rows", rows=2, error="no"))
-    assert "2 calls, 1 writer, 3 rows stored" in text(building.merge_trace(calls=calls), show="calls")
+    calls = (
+        building.called(1, 0, "store_merged_rows", rows=3),
+        building.called(2, 0, "store_merged_rows", rows=2, error="no"),
+    )
+    assert "2 calls, 1 writer, 3 rows stored" in text(
+        building.merge_trace(calls=calls), show="calls"
+    )
 
 
 def test_the_sample_in_the_readme_is_what_is_printed():
     clauses = (
-        ClauseRecord(0, Operation.DELETE, True, "WHEN MATCHED AND s.address = 'Berkeley' THEN\n    DELETE", 3, 1),
-        ClauseRecord(1, Operation.UPDATE, True, "WHEN MATCHED THEN\n    UPDATE SET address = s.address", 5, 1),
-        ClauseRecord(2, Operation.INSERT, False, "WHEN NOT MATCHED THEN\n    INSERT VALUES (s.address)", 7, 1),
+        ClauseRecord(
+            0,
+            Operation.DELETE,
+            True,
+            "WHEN MATCHED AND s.address = 'Berkeley' THEN\n    DELETE",
+            3,
+            1,
+        ),
+        ClauseRecord(
+            1, Operation.UPDATE, True, "WHEN MATCHED THEN\n    UPDATE SET address = s.address", 5, 1
+        ),
+        ClauseRecord(
+            2, Operation.INSERT, False, "WHEN NOT MATCHED THEN\n    INSERT VALUES (s.address)", 7, 1
+        ),
         ClauseRecord(-1, Operation.NONE, None, "", 0, 0),
     )
     trace = Trace(
@@ -112,7 +137,9 @@ def test_the_sample_in_the_readme_is_what_is_printed():
 
 
 def test_a_balance_that_nobody_checked_says_so():
-    assert "the connector does not count its rows." in " ".join(text(replace(building.merge_trace(), rows_after=None)).split())
+    assert "the connector does not count its rows." in " ".join(
+        text(replace(building.merge_trace(), rows_after=None)).split()
+    )
 
 
 def test_no_balance_where_rows_are_not_counted():
@@ -139,7 +166,9 @@ def test_a_large_sample_shows_rows_of_every_clause():
 
 
 def test_changed_rows_that_are_not_all_there_say_so():
-    assert "Changed rows: first 30 of 56 rows changed; 8 target rows unchanged" in text(traces.many_clauses_trace())
+    assert "Changed rows: first 30 of 56 rows changed; 8 target rows unchanged" in text(
+        traces.many_clauses_trace()
+    )
 
 
 def test_wide_tables_show_the_columns_that_matter():

@@ -75,7 +75,9 @@ def duplicate_trace() -> Trace:
         MatchedRow(2, {"customer": "Carol", "purchases": 9, "address": "Centreville"}, 2),
         MatchedRow(7, {"customer": "Carol", "purchases": 4, "address": "Concord"}, 2),
     )
-    group = DuplicateGroup(2, {"customer": "Carol", "purchases": 3, "address": "Cambridge"}, sources, 2)
+    group = DuplicateGroup(
+        2, {"customer": "Carol", "purchases": 3, "address": "Cambridge"}, sources, 2
+    )
     error = ErrorRecord(
         code="MERGE_TARGET_ROW_MULTIPLE_MATCHES",
         message="One MERGE target table row matched more than one source row",
@@ -123,29 +125,62 @@ def analysis_trace() -> Trace:
         step="analysis",
     )
     return Trace(
-        statement=statement, kind="MERGE", state="failed", target="accounts", qualified="memory.default.accounts", error=error
+        statement=statement,
+        kind="MERGE",
+        state="failed",
+        target="accounts",
+        qualified="memory.default.accounts",
+        error=error,
     )
 
 
 def wide_trace(columns: int = 24) -> Trace:
     """Make a merge into a table with many columns and a composite row id."""
-    fields = (pa.field("customer", pa.string()), *(pa.field(f"measure_{n:02d}", pa.float64()) for n in range(columns - 2)))
+    fields = (
+        pa.field("customer", pa.string()),
+        *(pa.field(f"measure_{n:02d}", pa.float64()) for n in range(columns - 2)),
+    )
     fields = (*fields, pa.field("region", pa.string()))
-    row_id = pa.struct([("original_transaction", pa.int64()), ("bucket", pa.int32()), ("row", pa.int64())])
+    row_id = pa.struct(
+        [("original_transaction", pa.int64()), ("bucket", pa.int32()), ("row", pa.int64())]
+    )
 
     def values(name: str, base: float, region: str) -> tuple[Any, ...]:
         return (name, *(base + n / 4 for n in range(columns - 2)), region)
 
     rows = (
-        Joined(values("Ann", 1, "east"), 0, values("Ann", 1, "east"), values("Ann", 0, "west"), (1, 536870912, 0), (0, 0)),
+        Joined(
+            values("Ann", 1, "east"),
+            0,
+            values("Ann", 1, "east"),
+            values("Ann", 0, "west"),
+            (1, 536870912, 0),
+            (0, 0),
+        ),
         Joined(values("Bob", 1, "east"), 1, values("Bob", 1, "east"), writers=(0,)),
     )
     clauses = (
-        Clause(Operation.UPDATE, "present", "WHEN MATCHED THEN UPDATE SET region = s.region", 3, assigned=("region",)),
-        Clause(Operation.INSERT, "present IS NULL", "WHEN NOT MATCHED THEN INSERT VALUES (s.customer)", 4),
+        Clause(
+            Operation.UPDATE,
+            "present",
+            "WHEN MATCHED THEN UPDATE SET region = s.region",
+            3,
+            assigned=("region",),
+        ),
+        Clause(
+            Operation.INSERT,
+            "present IS NULL",
+            "WHEN NOT MATCHED THEN INSERT VALUES (s.customer)",
+            4,
+        ),
     )
     setup = Setup(
-        rows=[replace(row, row_id=dict(zip(row_id.names, row.row_id, strict=True)) if row.row_id else None) for row in rows],
+        rows=[
+            replace(
+                row, row_id=dict(zip(row_id.names, row.row_id, strict=True)) if row.row_id else None
+            )
+            for row in rows
+        ],
         clauses=clauses,
         columns=fields,
         redistribution=("region",),
@@ -169,22 +204,39 @@ def many_clauses_trace(count: int = 14, rows: int = 60) -> Trace:
         )
         for n in range(count - 1)
     ]
-    clauses.append(Clause(Operation.INSERT, "present IS NULL", "WHEN NOT MATCHED THEN INSERT VALUES (s.customer, 1, 'x')", 40))
+    clauses.append(
+        Clause(
+            Operation.INSERT,
+            "present IS NULL",
+            "WHEN NOT MATCHED THEN INSERT VALUES (s.customer, 1, 'x')",
+            40,
+        )
+    )
     joined = []
     for n in range(rows):
         name, case = f"customer {n:03d}", n % (count + 1) - 1
         insert = case == count - 1
         old = None if insert else (name, n, f"town {n % 7}")
-        new = (name, n + 1, f"town {n % 5}") if case >= 0 and clauses[case].operation is not Operation.DELETE else None
+        new = (
+            (name, n + 1, f"town {n % 5}")
+            if case >= 0 and clauses[case].operation is not Operation.DELETE
+            else None
+        )
         place = (n % 6, (n + 1) % 6)
-        joined.append(Joined((name, n, f"town {n % 5}"), case, new, old, None if insert else n, place))
-    return merge_trace(Setup(rows=joined, clauses=clauses, writers=6, rows_before=rows, mark_exchange=True))
+        joined.append(
+            Joined((name, n, f"town {n % 5}"), case, new, old, None if insert else n, place)
+        )
+    return merge_trace(
+        Setup(rows=joined, clauses=clauses, writers=6, rows_before=rows, mark_exchange=True)
+    )
 
 
 def warning_trace() -> Trace:
     """Make a merge that let two acting clauses change one row, so that its balance does not hold."""
     trace = merge_trace()
-    notice = NoticeRecord("Two clauses changed one target row: the table now holds two versions of it", 5, 1)
+    notice = NoticeRecord(
+        "Two clauses changed one target row: the table now holds two versions of it", 5, 1
+    )
     return replace(trace, rows_after=7, notices=(notice,))
 
 
@@ -214,7 +266,8 @@ def insert_trace() -> Trace:
     methods = ((None, "begin_insert"), (0, "create_page_sink"), (0, "append_page"))
     methods = (*methods, (0, "finish"), (None, "finish_insert"), (None, "commit"))
     calls = tuple(
-        called(n, writer, method, rows=5 if method == "append_page" else None) for n, (writer, method) in enumerate(methods, 1)
+        called(n, writer, method, rows=5 if method == "append_page" else None)
+        for n, (writer, method) in enumerate(methods, 1)
     )
     writer = WriterRecord(0, {1: 5}, 1, 1, 80, 5)
     statement = "INSERT INTO accounts VALUES ('Aaron', 5, 'Antioch')"
@@ -249,19 +302,40 @@ EVIL = '<script>alert("1")</script>\'&\u202eabc\u200f\x07'
 
 def hostile_trace() -> Trace:
     """Make a merge whose names, values and texts try to break out of every format."""
-    columns = (pa.field("customer", pa.string()), pa.field('"</td>\\n|{}', pa.string()), pa.field("address", pa.string()))
+    columns = (
+        pa.field("customer", pa.string()),
+        pa.field('"</td>\\n|{}', pa.string()),
+        pa.field("address", pa.string()),
+    )
     long = "x" * 100_000
     rows = (
         Joined((EVIL, EVIL, long), 0, (EVIL, EVIL, long), (EVIL, "old", "old"), 0, (0, 0)),
         Joined(("نص", "日本語", "a\nb"), 1, ("نص", "日本語", "a\nb"), writers=(0,)),
     )
     clauses = (
-        Clause(Operation.UPDATE, f"present AND s.x = '{EVIL}'", f"WHEN MATCHED AND s.x = '{EVIL}' THEN UPDATE SET x = ']]>'", 2),
-        Clause(Operation.INSERT, "present IS NULL", "WHEN NOT MATCHED THEN INSERT VALUES ('<b>')", 3),
+        Clause(
+            Operation.UPDATE,
+            f"present AND s.x = '{EVIL}'",
+            f"WHEN MATCHED AND s.x = '{EVIL}' THEN UPDATE SET x = ']]>'",
+            2,
+        ),
+        Clause(
+            Operation.INSERT, "present IS NULL", "WHEN NOT MATCHED THEN INSERT VALUES ('<b>')", 3
+        ),
     )
     names = {"statement_target": '"<img src=x>"', "source": '"</svg><script>"'}
     statement = f'MERGE INTO "<img src=x>" -- {EVIL}\n</pre></div>'
-    return merge_trace(Setup(rows=rows, clauses=clauses, columns=columns, rows_before=1, writers=1, statement=statement, **names))
+    return merge_trace(
+        Setup(
+            rows=rows,
+            clauses=clauses,
+            columns=columns,
+            rows_before=1,
+            writers=1,
+            statement=statement,
+            **names,
+        )
+    )
 
 
 def pruned_trace() -> Trace:
@@ -270,7 +344,14 @@ def pruned_trace() -> Trace:
     records = []
     for record in trace.plan:
         if record.id == "n2":
-            semi = node("n21", "SemiJoin", "SemiJoin", "t.customer = s.customer", record.layout[:-1], ("n1",))
+            semi = node(
+                "n21",
+                "SemiJoin",
+                "SemiJoin",
+                "t.customer = s.customer",
+                record.layout[:-1],
+                ("n1",),
+            )
             records += [replace(record, sources=("n21",)), semi]
         elif record.id == "n20":
             text = "SELECT customer, sum(purchases) AS purchases, max(address) AS address FROM updates GROUP BY customer"
@@ -290,7 +371,13 @@ def update_trace() -> Trace:
         node("n5", "TableFinish", "TableCommit", "accounts", (("rows", "bigint"),), ("n4",)),
         node("n4", "MergeWriter", "MergeWriter", "accounts", (("fragment", "varbinary"),), ("n3",)),
         node(
-            "n3", "Exchange", "Exchange", "insert = hash(address)", after, ("n2",), ExchangeFacts("hash(address)", "", "hash", "")
+            "n3",
+            "Exchange",
+            "Exchange",
+            "insert = hash(address)",
+            after,
+            ("n2",),
+            ExchangeFacts("hash(address)", "", "hash", ""),
         ),
         node(
             "n2",
@@ -305,7 +392,9 @@ def update_trace() -> Trace:
     )
     counts = {"n1": ((), 2), "n2": ((2,), 4), "n3": ((4,), 4), "n4": ((4,), None)}
     writer = WriterRecord(0, {1: 2, 2: 2}, 1, 1, 80, 2)
-    return simple_trace("UPDATE", plan=plan, rows=counts, count=2, paradigm=DELETE_AND_INSERT, writers=(writer,))
+    return simple_trace(
+        "UPDATE", plan=plan, rows=counts, count=2, paradigm=DELETE_AND_INSERT, writers=(writer,)
+    )
 
 
 def by_split(number: int, method: str, *rest: Any) -> Call:
@@ -313,22 +402,38 @@ def by_split(number: int, method: str, *rest: Any) -> Call:
     return called(0, number, method, *rest, worker="split")
 
 
-def updatable_trace(sql: str = "UPDATE accounts SET address = upper(address), purchases = 0 WHERE purchases > 3") -> Trace:
+def updatable_trace(
+    sql: str = "UPDATE accounts SET address = upper(address), purchases = 0 WHERE purchases > 3",
+) -> Trace:
     """Make the trace of a statement in the older flow: two splits, the second one without a row to change."""
     analysis: Any = meaning(sql)
     plan = describe(plan_updatable(analysis, ColumnHandle("$row_id", BIGINT)))
     kind, verb = plan[2].name.upper(), plan[2].name.lower()
     update = kind == "UPDATE"
     old = [("Aaron", 5, "Antioch"), ("Bill", 7, "Buena")]
-    new = [(name, 0, address.upper()) for name, _, address in old] if update else [(None, None, None)] * 2
-    fields = [pa.field("customer", pa.string()), pa.field("purchases", pa.decimal128(38, 0)), pa.field("address", pa.string())]
+    new = (
+        [(name, 0, address.upper()) for name, _, address in old]
+        if update
+        else [(None, None, None)] * 2
+    )
+    fields = [
+        pa.field("customer", pa.string()),
+        pa.field("purchases", pa.decimal128(38, 0)),
+        pa.field("address", pa.string()),
+    ]
     columns = [pa.array([row[i] for row in new], field.type) for i, field in enumerate(fields)]
     operation = Operation.UPDATE if update else Operation.DELETE
-    control = [pa.array([int(operation)] * 2, pa.int8()), pa.array([0, 1]), pa.array([0, 0], pa.int8())]
+    control = [
+        pa.array([int(operation)] * 2, pa.int8()),
+        pa.array([0, 1]),
+        pa.array([0, 0], pa.int8()),
+    ]
     names = [*(field.name for field in fields), "operation", "row_id", "insert_from_update"]
     after = pa.RecordBatch.from_arrays([*columns, *control], names=names)
     target = pa.array([dict(zip(names, row, strict=False)) for row in old], pa.struct(fields))
-    witness = pa.RecordBatch.from_arrays([pa.nulls(2, pa.int64()), target], names=["source_row", "target"])
+    witness = pa.RecordBatch.from_arrays(
+        [pa.nulls(2, pa.int64()), target], names=["source_row", "target"]
+    )
     given = (
         by_split(0, "update_rows", "U 2, channels [2, 1, 0]", "", 2, 96)
         if update
@@ -338,16 +443,36 @@ def updatable_trace(sql: str = "UPDATE accounts SET address = upper(address), pu
         Call(0, "coordinator", f"get_{verb}_row_id_column_handle", gave="$row_id bigint"),
         Call(0, "coordinator", f"begin_{verb}", "purchases, address" if update else ""),
         Call(0, "coordinator", "get_splits", gave="2 splits"),
-        *(by_split(0, *call) for call in (("create_page_source",), ("get_next_page", "", "", 3, 120))),
+        *(
+            by_split(0, *call)
+            for call in (("create_page_source",), ("get_next_page", "", "", 3, 120))
+        ),
         given,
-        *(by_split(0, *call) for call in (("get_next_page", "", "end"), ("finish", "", "1 fragment", None, 300))),
-        *(by_split(1, *call) for call in (("create_page_source",), ("get_next_page", "", "", 1, 40))),
+        *(
+            by_split(0, *call)
+            for call in (("get_next_page", "", "end"), ("finish", "", "1 fragment", None, 300))
+        ),
+        *(
+            by_split(1, *call)
+            for call in (("create_page_source",), ("get_next_page", "", "", 1, 40))
+        ),
         *(by_split(1, *call) for call in (("get_next_page", "", "end"), ("finish",))),
         Call(0, "coordinator", f"finish_{verb}", "1 fragment"),
         Call(0, "coordinator", "commit"),
     ]
-    back = [("row_id", pa.array([0, 1])), *([("address", columns[2]), ("purchases", columns[1])] if update else [])]
-    stored = (StoredSample(0, pa.RecordBatch.from_arrays([array for _, array in back], names=[name for name, _ in back]), 2),)
+    back = [
+        ("row_id", pa.array([0, 1])),
+        *([("address", columns[2]), ("purchases", columns[1])] if update else []),
+    ]
+    stored = (
+        StoredSample(
+            0,
+            pa.RecordBatch.from_arrays(
+                [array for _, array in back], names=[name for name, _ in back]
+            ),
+            2,
+        ),
+    )
     rows: dict[str, Any] = {record.id: ((2,), 2) for record in plan}
     rows |= {record.id: ((4,), 2) for record in plan if record.kind == "Filter"}
     rows |= {record.id: ((), 4) for record in plan if not record.sources}
@@ -363,7 +488,18 @@ def updatable_trace(sql: str = "UPDATE accounts SET address = upper(address), pu
         rows_before=4,
         rows_after=4 if update else 2,
         clauses=(ClauseRecord(0, operation, True, sql, 1, 2),),
-        pages=PageSample(after, after, (1, 1), (0, 0), witness, 2, 2, complete=True, layout=PageLayout(3), transformed=False),
+        pages=PageSample(
+            after,
+            after,
+            (1, 1),
+            (0, 0),
+            witness,
+            2,
+            2,
+            complete=True,
+            layout=PageLayout(3),
+            transformed=False,
+        ),
         stored=stored,
         writers=writers,
         calls=tuple(replace(call, order=number) for number, call in enumerate(calls, 1)),

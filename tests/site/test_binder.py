@@ -18,7 +18,9 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 
 def test_versions_are_those_of_the_constraints_and_stand_nowhere_else():
-    installs = [line for line in (BINDER / "postBuild").read_text().splitlines() if "pip install" in line]
+    installs = [
+        line for line in (BINDER / "postBuild").read_text().splitlines() if "pip install" in line
+    ]
     assert [line for line in installs if " -c constraints.txt " not in line] == []
     assert len(installs) == 1
     texts = {file.name: file.read_text() for file in BINDER.iterdir()}
@@ -28,7 +30,9 @@ def test_versions_are_those_of_the_constraints_and_stand_nowhere_else():
 
 def test_the_extras_are_there_and_are_those_that_the_readme_tells_for_the_notebooks():
     extras = re.search(r'"\.\[([a-z,]+)\]"', (BINDER / "postBuild").read_text())[0]
-    assert f"pip install -c constraints.txt {extras}" in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert f"pip install -c constraints.txt {extras}" in (ROOT / "README.md").read_text(
+        encoding="utf-8"
+    )
     assert set(re.findall("[a-z]+", extras)) <= set(PROJECT["optional-dependencies"])
 
 
@@ -45,7 +49,9 @@ def test_its_scripts_are_executable(script):
 def test_what_it_starts_has_little_memory_and_few_tasks(monkeypatch):
     said = 'printf "%s %s|%s" "$ROWMERGE_DRIVER_MEMORY" "$ROWMERGE_CORES" "$1"'
     command = [BINDER / "start", "bash", "-c", said, "bash", "an argument"]
-    told, _, argument = subprocess.run(command, capture_output=True, text=True, check=True).stdout.partition("|")
+    told, _, argument = subprocess.run(
+        command, capture_output=True, text=True, check=True
+    ).stdout.partition("|")
     memory, cores = told.split()
     monkeypatch.setenv("ROWMERGE_DRIVER_MEMORY", memory)
     monkeypatch.setenv("ROWMERGE_CORES", cores)
@@ -53,5 +59,7 @@ def test_what_it_starts_has_little_memory_and_few_tasks(monkeypatch):
 
 
 def test_the_class_cache_is_made_with_the_settings_that_it_has_to_fit():
-    making = [line for line in (BINDER / "postBuild").read_text().splitlines() if "prepare=True" in line]
+    making = [
+        line for line in (BINDER / "postBuild").read_text().splitlines() if "prepare=True" in line
+    ]
     assert [line.split()[0] for line in making] == ["binder/start"]

@@ -30,14 +30,19 @@ def test_the_front_page_carries_the_navigation_and_no_other_page_does():
     assert other == ["# Stores"]
 
 
-@pytest.mark.parametrize("page", [page for page in sorted([*NAMED, SETTINGS["root_doc"]]) if (ROOT / f"{page}.md").exists()])
+@pytest.mark.parametrize(
+    "page",
+    [page for page in sorted([*NAMED, SETTINGS["root_doc"]]) if (ROOT / f"{page}.md").exists()],
+)
 def test_a_page_is_markdown_as_it_is_read_without_the_site(page):
     text = (ROOT / f"{page}.md").read_text(encoding="utf-8")
     assert re.findall(r"^ *(?:```+\{|:::|\([^)]*\)=$).*", text, re.MULTILINE) == []
 
 
 def test_every_public_name_is_in_the_reference():
-    package, contract = ((ROOT / "site" / f"{page}.rst").read_text(encoding="utf-8") for page in ("api", "spi"))
+    package, contract = (
+        (ROOT / "site" / f"{page}.rst").read_text(encoding="utf-8") for page in ("api", "spi")
+    )
     left_out = re.search(r":exclude-members: (.*)", package)[1].split(", ")
     assert set(left_out) <= {*rowmerge_nb.__all__}
     magics = {"load_ipython_extension", "unload_ipython_extension"}

@@ -31,22 +31,44 @@ def test_the_input_page_has_the_channels_of_the_document_in_its_order() -> None:
 def test_the_merge_row_has_the_columns_then_present_operation_and_case_number() -> None:
     layout = PageLayout(3, (2,))
     fields = list(layout.input_schema(COLUMNS).field(layout.before.merge_row).type)
-    assert [field.name for field in fields] == ["customer", "purchases", "address", "present", "operation", "case_number"]
+    assert [field.name for field in fields] == [
+        "customer",
+        "purchases",
+        "address",
+        "present",
+        "operation",
+        "case_number",
+    ]
     assert [str(field.type) for field in fields][3:] == ["bool", "int8", "int32"]
 
 
 def test_a_table_without_layout_has_neither_redistribution_columns_nor_hash() -> None:
-    assert PageLayout(3).input_schema(COLUMNS).names == ["row_id", "merge_row", "case_number", "is_distinct"]
+    assert PageLayout(3).input_schema(COLUMNS).names == [
+        "row_id",
+        "merge_row",
+        "case_number",
+        "is_distinct",
+    ]
 
 
 @pytest.mark.parametrize("era", Era)
 @pytest.mark.parametrize("redistribution", [(), (2,), (0, 2)])
-def test_every_channel_lies_where_the_schemas_have_its_name(era: Era, redistribution: tuple[int, ...]) -> None:
+def test_every_channel_lies_where_the_schemas_have_its_name(
+    era: Era, redistribution: tuple[int, ...]
+) -> None:
     layout = PageLayout(3, redistribution, era)
     before, after = layout.input_schema(COLUMNS), layout.output_schema(COLUMNS)
     for channels, schema in ((layout.before, before), (layout.after, after)):
         assert channels.count == len(schema)
-        for name in ("hash", "row_id", "merge_row", "case_number", "is_distinct", "operation", "insert_from_update"):
+        for name in (
+            "hash",
+            "row_id",
+            "merge_row",
+            "case_number",
+            "is_distinct",
+            "operation",
+            "insert_from_update",
+        ):
             place = getattr(channels, name, None)
             assert (place is None) == (name not in schema.names), name
             assert place is None or schema.names[place] == name
@@ -76,8 +98,16 @@ def test_the_sink_gets_all_but_insert_from_update_and_its_page_tells_the_era(era
 def test_columns_of_the_table_may_be_called_as_channels_are(name: str) -> None:
     columns = pa.schema([pa.field(name, pa.int64()), pa.field("$row_id", pa.int64())])
     layout = PageLayout(1, era=Era.CURRENT)
-    values = [pa.array([5]), pa.array([2], pa.int8()), pa.array([0], pa.int32()), pa.array([7]), pa.array([0], pa.int8())]
-    page = layout.stored_page(pa.RecordBatch.from_arrays(values, schema=layout.output_schema(columns)))
+    values = [
+        pa.array([5]),
+        pa.array([2], pa.int8()),
+        pa.array([0], pa.int32()),
+        pa.array([7]),
+        pa.array([0], pa.int8()),
+    ]
+    page = layout.stored_page(
+        pa.RecordBatch.from_arrays(values, schema=layout.output_schema(columns))
+    )
     assert operations_of(page, 1).to_pylist() == [2]
     deletions = split_page(page, 1).deletions
     assert deletions is not None
@@ -92,5 +122,7 @@ def test_a_layout_travels_and_is_the_same() -> None:
 
 def test_another_number_of_channels_is_refused_with_both_numbers() -> None:
     page = pa.RecordBatch.from_pydict({"a": [1], "b": [2]})
-    with pytest.raises(ValueError, match="has 1 table columns and 2 or 3 more; this one has 2 channels"):
+    with pytest.raises(
+        ValueError, match="has 1 table columns and 2 or 3 more; this one has 2 channels"
+    ):
         split_page(page, 1)

@@ -17,7 +17,16 @@ INTEGERS = some.builds(
     some.one_of(
         some.integers(0, 300).map(str),
         some.integers(0, 2**64).map(str),
-        some.sampled_from(["2147483647", "2147483648", "9223372036854775807", "9223372036854775808", "007", "1_000"]),
+        some.sampled_from(
+            [
+                "2147483647",
+                "2147483648",
+                "9223372036854775807",
+                "9223372036854775808",
+                "007",
+                "1_000",
+            ]
+        ),
     ),
 )
 DECIMALS = some.builds(
@@ -27,7 +36,9 @@ DECIMALS = some.builds(
     some.text("0123456789", max_size=4),
 )
 DOUBLES = some.builds("{}{}e{}".format, SIGNS, some.integers(0, 10**6), some.integers(-20, 20))
-TEXTS = some.text(some.characters(exclude_categories=["Cs"]), max_size=6).map(lambda text: "'" + text.replace("'", "''") + "'")
+TEXTS = some.text(some.characters(exclude_categories=["Cs"]), max_size=6).map(
+    lambda text: "'" + text.replace("'", "''") + "'"
+)
 WORDS = some.sampled_from(["NULL", "null", "TRUE", "False"])
 TYPED = some.sampled_from(
     [
@@ -81,7 +92,12 @@ def rows(draw: some.DrawFn) -> str:
     columns = [draw(COLUMNS) for _ in range(draw(some.integers(1, 4)))]
     written = []
     for _ in range(draw(some.integers(1, 8))):
-        cells = [draw(column) for column in columns[: len(columns) - (draw(some.integers(0, 30)) == 0)] or columns]
+        cells = [
+            draw(column)
+            for column in columns[: len(columns) - (draw(some.integers(0, 30)) == 0)] or columns
+        ]
         row = f",{draw(BLANKS)}".join(f"{draw(BLANKS)}{cell}" for cell in cells)
-        written.append(row if len(columns) == 1 and draw(some.booleans()) else f"({row}{draw(BLANKS)})")
+        written.append(
+            row if len(columns) == 1 and draw(some.booleans()) else f"({row}{draw(BLANKS)})"
+        )
     return f"{draw(BLANKS)},{draw(BLANKS)}".join(written)

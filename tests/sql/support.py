@@ -13,7 +13,13 @@ from rowmerge_nb.base.errors import RowMergeError
 from rowmerge_nb.spi.metadata import ColumnMetadata
 from rowmerge_nb.spi.operations import Era
 from rowmerge_nb.spi.types import parse_type
-from rowmerge_nb.sql.analyzer.analysis import Analysis, CreateTableAnalysis, InsertAnalysis, QueryAnalysis, TableBinding
+from rowmerge_nb.sql.analyzer.analysis import (
+    Analysis,
+    CreateTableAnalysis,
+    InsertAnalysis,
+    QueryAnalysis,
+    TableBinding,
+)
 from rowmerge_nb.sql.analyzer.statements.statement import analyze
 from rowmerge_nb.sql.parser.statement_reader import parse
 from rowmerge_nb.sql.spark.query_printer import print_query
@@ -22,7 +28,12 @@ from rowmerge_nb.sql.spark.query_printer import print_query
 class FakeTables:
     """Tables of one catalog and schema, and DataFrames of a notebook."""
 
-    def __init__(self, tables: Mapping[str, Sequence[Sequence[str]]], catalog: str = "memory", schema: str = "default") -> None:
+    def __init__(
+        self,
+        tables: Mapping[str, Sequence[Sequence[str]]],
+        catalog: str = "memory",
+        schema: str = "default",
+    ) -> None:
         self.catalog, self.schema = catalog, schema
         self.tables = tables
         self.frames: dict[str, TableBinding] = {}
@@ -31,10 +42,18 @@ class FakeTables:
         name = parts[-1]
         if len(parts) == 1 and name in self.frames:
             return self.frames[name]
-        if name not in self.tables or tuple(parts[:-1]) != (self.catalog, self.schema)[3 - len(parts) :]:
+        if (
+            name not in self.tables
+            or tuple(parts[:-1]) != (self.catalog, self.schema)[3 - len(parts) :]
+        ):
             return None
-        columns = tuple(ColumnMetadata(c[0].lower(), parse_type(c[1]), nullable=len(c) < 3) for c in self.tables[name])
-        return TableBinding(".".join(parts), self.catalog, (self.catalog, self.schema, name), columns, f"v_{name}")
+        columns = tuple(
+            ColumnMetadata(c[0].lower(), parse_type(c[1]), nullable=len(c) < 3)
+            for c in self.tables[name]
+        )
+        return TableBinding(
+            ".".join(parts), self.catalog, (self.catalog, self.schema, name), columns, f"v_{name}"
+        )
 
     def qualify(self, parts: Sequence[str]) -> tuple[str, str, str]:
         catalog, schema, table = (self.catalog, self.schema, "")[: 3 - len(parts)] + tuple(parts)
@@ -80,7 +99,11 @@ class FakeTables:
 ACCOUNTS = FakeTables(
     {
         "accounts": [("customer", "varchar"), ("purchases", "decimal"), ("address", "varchar")],
-        "monthly_accounts_update": [("customer", "varchar"), ("purchases", "decimal"), ("address", "varchar")],
+        "monthly_accounts_update": [
+            ("customer", "varchar"),
+            ("purchases", "decimal"),
+            ("address", "varchar"),
+        ],
         "numbers": [
             ("i", "integer"),
             ("l", "bigint"),
@@ -89,7 +112,12 @@ ACCOUNTS = FakeTables(
             ("s", "varchar"),
             ("b", "boolean"),
         ],
-        "parts": [("id", "integer", "not null"), ("code", "varchar(3)"), ("tags", "array(varchar)"), ("made", "date")],
+        "parts": [
+            ("id", "integer", "not null"),
+            ("code", "varchar(3)"),
+            ("tags", "array(varchar)"),
+            ("made", "date"),
+        ],
     }
 )
 
@@ -99,7 +127,9 @@ def with_rows(spark: Any, analysis: Analysis) -> Analysis:
     for binding in analysis.bindings:
         if binding.rows is not None:
             rows = spark.createDataFrame(binding.rows.table())
-            rows.toDF(*(f"c{place}" for place in range(len(rows.columns)))).createOrReplaceTempView(binding.view)
+            rows.toDF(*(f"c{place}" for place in range(len(rows.columns)))).createOrReplaceTempView(
+                binding.view
+            )
     return analysis
 
 
@@ -115,12 +145,16 @@ def unmarked(text: str) -> str:
     return re.sub(r"/\*\d*\*/|(?<=[A-Z])@\d+(?=\]\])", "", text)
 
 
-def meaning(sql: str, *, tables: FakeTables = ACCOUNTS, era: Era = Era.DOCUMENTS, dialect: str = "trino") -> Analysis:
+def meaning(
+    sql: str, *, tables: FakeTables = ACCOUNTS, era: Era = Era.DOCUMENTS, dialect: str = "trino"
+) -> Analysis:
     """Parse and analyze."""
     return analyze(parse(sql, dialect=dialect), tables, era=era)
 
 
-def refusal(sql: str, *, tables: FakeTables = ACCOUNTS, era: Era = Era.DOCUMENTS, dialect: str = "trino") -> RowMergeError:
+def refusal(
+    sql: str, *, tables: FakeTables = ACCOUNTS, era: Era = Era.DOCUMENTS, dialect: str = "trino"
+) -> RowMergeError:
     """Give the error of a statement that must be refused."""
     try:
         meaning(sql, tables=tables, era=era, dialect=dialect)

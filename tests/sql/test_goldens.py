@@ -26,14 +26,23 @@ RUN_TIME = {
 
 def _cases() -> list[dict[str, Any]]:
     files = sorted(FOLDER.glob("*.json"))
-    found = [case for path in files for case in json.loads(path.read_text(encoding="utf-8")) if isinstance(case, dict)]
+    found = [
+        case
+        for path in files
+        for case in json.loads(path.read_text(encoding="utf-8"))
+        if isinstance(case, dict)
+    ]
     return [case for case in found if "views" not in case]
 
 
 def _error(case: dict[str, Any]) -> dict[str, Any] | None:
     """The error that must come before anything runs; None if the statement runs (and perhaps fails then)."""
     error: dict[str, Any] | None = case["expect"].get("error")
-    if error is None or error["code"] in RUN_TIME or (error["code"] == "NOT_SUPPORTED" and "line" not in error):
+    if (
+        error is None
+        or error["code"] in RUN_TIME
+        or (error["code"] == "NOT_SUPPORTED" and "line" not in error)
+    ):
         return None
     return error
 
@@ -44,8 +53,12 @@ def _tables(case: dict[str, Any]) -> FakeTables:
 
 
 CASES = _cases()
-REFUSED = [case for case in CASES if (error := _error(case)) and error.get("type") != "INTERNAL_ERROR"]
-INTERNAL = [case for case in CASES if (error := _error(case)) and error.get("type") == "INTERNAL_ERROR"]
+REFUSED = [
+    case for case in CASES if (error := _error(case)) and error.get("type") != "INTERNAL_ERROR"
+]
+INTERNAL = [
+    case for case in CASES if (error := _error(case)) and error.get("type") == "INTERNAL_ERROR"
+]
 RUN = [case for case in CASES if _error(case) is None]
 
 
@@ -54,7 +67,11 @@ def test_what_trino_refuses_is_refused_with_its_words_and_place(case):
     expected = _error(case)
     error = refusal(case["sql"], tables=_tables(case), era=Era.CURRENT)
     # Trino gives no place for a name with too many parts; here it has one.
-    assert place(error) == (expected["code"], expected.get("line", error.line), expected.get("column", error.column))
+    assert place(error) == (
+        expected["code"],
+        expected.get("line", error.line),
+        expected.get("column", error.column),
+    )
     assert error.message == expected["message"]
 
 
@@ -62,7 +79,11 @@ def test_what_trino_refuses_is_refused_with_its_words_and_place(case):
 def test_where_trino_fails_inside_a_proper_error_points_at_the_place(case):
     error = refusal(case["sql"], tables=_tables(case), era=Era.CURRENT)
     assert error.line is not None
-    assert error.code in {"DUPLICATE_COLUMN_NAME", "EXPRESSION_NOT_SCALAR", "MISMATCHED_COLUMN_COUNT"}
+    assert error.code in {
+        "DUPLICATE_COLUMN_NAME",
+        "EXPRESSION_NOT_SCALAR",
+        "MISMATCHED_COLUMN_COUNT",
+    }
 
 
 @pytest.mark.parametrize("case", RUN, ids=lambda case: case["id"])

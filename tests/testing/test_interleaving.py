@@ -7,7 +7,14 @@ from typing import Any
 
 import pytest
 
-from rowmerge_nb import HiveAcidConnector, IcebergConnector, MemoryConnector, PostgresConnector, RowMergeError, SqliteConnector
+from rowmerge_nb import (
+    HiveAcidConnector,
+    IcebergConnector,
+    MemoryConnector,
+    PostgresConnector,
+    RowMergeError,
+    SqliteConnector,
+)
 from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.testing.interleaving import Changes, Interleaving, interleave, upsert
 from rowmerge_nb.testing.interleaving.orders import orders, steps
@@ -60,17 +67,24 @@ def test_every_order_in_memory_is_as_good_as_one_after_the_other(pair: str) -> N
 
 
 # Usually one pair runs in its shortest orders, with --long every pair in all.
-EXTENTS = [pytest.param("one row", SHORTEST), *(pytest.param(name, None, marks=pytest.mark.long) for name in PAIRS)]
+EXTENTS = [
+    pytest.param("one row", SHORTEST),
+    *(pytest.param(name, None, marks=pytest.mark.long) for name in PAIRS),
+]
 
 
 @pytest.mark.parametrize(("pair", "most"), EXTENTS)
 @pytest.mark.parametrize("make", [hive, iceberg])
-def test_every_order_on_files_is_as_good_as_one_after_the_other(make: Any, pair: str, most: int | None) -> None:
+def test_every_order_on_files_is_as_good_as_one_after_the_other(
+    make: Any, pair: str, most: int | None
+) -> None:
     right(interleave(make, *PAIRS[pair], most=most), {"TRANSACTION_CONFLICT"})
 
 
 @pytest.mark.parametrize(("pair", "most"), EXTENTS)
-def test_every_order_on_sqlite_is_as_good_as_one_after_the_other(pair: str, most: int | None) -> None:
+def test_every_order_on_sqlite_is_as_good_as_one_after_the_other(
+    pair: str, most: int | None
+) -> None:
     # New keys: a database says that the key is there already.
     told = interleave(sqlite, *PAIRS[pair], properties=KEYED, most=most, patience=0.2)
     right(told, {"TRANSACTION_CONFLICT", "CONSTRAINT_VIOLATION"})
@@ -79,7 +93,9 @@ def test_every_order_on_sqlite_is_as_good_as_one_after_the_other(pair: str, most
 @pytest.mark.trial
 @pytest.mark.slow
 @pytest.mark.parametrize(("pair", "most"), EXTENTS)
-def test_every_order_on_postgresql_is_as_good_as_one_after_the_other(postgresql: str, pair: str, most: int | None) -> None:
+def test_every_order_on_postgresql_is_as_good_as_one_after_the_other(
+    postgresql: str, pair: str, most: int | None
+) -> None:
     connector = PostgresConnector(postgresql)
     try:
         told = interleave(connector, *PAIRS[pair], properties=KEYED, most=most, patience=0.2)
@@ -136,7 +152,11 @@ class Appending(Careless):
                 continue
             before, now = table.versions[read], table.versions[table.current]
             ours = changed.versions[changed.current]
-            new = now.filter(pa.compute.invert(pa.compute.is_in(now.column("id"), before.column("id").combine_chunks())))
+            new = now.filter(
+                pa.compute.invert(
+                    pa.compute.is_in(now.column("id"), before.column("id").combine_chunks())
+                )
+            )
             changed.versions[changed.current] = pa.concat_tables([ours, new])
         super().commit(transaction_handle)
 
@@ -156,7 +176,9 @@ class Halfhearted(Store):
     def commit(self, transaction_handle: Any) -> None:
         transaction = self._transactions[transaction_handle.number]
         late = any(
-            name in self._tables and name in transaction.tables and self._tables[name].current != version
+            name in self._tables
+            and name in transaction.tables
+            and self._tables[name].current != version
             for name, version in transaction.read.items()
         )
         transaction.read.clear()
@@ -177,15 +199,25 @@ def test_of_blind_writes_the_last_one_stays_and_nothing_is_lost() -> None:
 
 def test_only_the_shortest_orders_are_tried_where_no_more_are_wanted() -> None:
     told = interleave(MemoryConnector, sets("x"), sets("y"), most=3)
-    assert str(told).startswith("The 3 shortest of 50 orders of the calls of two statements on MemoryConnector: each leaves")
+    assert str(told).startswith(
+        "The 3 shortest of 50 orders of the calls of two statements on MemoryConnector: each leaves"
+    )
     assert [order.length[0] for order in told.orders][:2] == [1, 1]
 
 
 def test_a_statement_may_depend_on_the_rows_that_it_reads() -> None:
     told = interleave(MemoryConnector, adds("x"), adds("y"))
     assert told.wrong == ()
-    assert {order.rows[0] for order in told.orders} == {(1, "axy"), (1, "ayx"), (1, "ax"), (1, "ay")}
-    assert {serial for order in told.orders for serial in order.serial} >= {("first", "second"), ("second", "first")}
+    assert {order.rows[0] for order in told.orders} == {
+        (1, "axy"),
+        (1, "ayx"),
+        (1, "ax"),
+        (1, "ay"),
+    }
+    assert {serial for order in told.orders for serial in order.serial} >= {
+        ("first", "second"),
+        ("second", "first"),
+    }
 
 
 def test_orders_that_are_one_are_tried_once() -> None:
@@ -202,7 +234,11 @@ def test_orders_that_are_one_are_tried_once() -> None:
     [
         ((7, sets("x"), sets("y")), {}, "connector is of type int"),
         ((MemoryConnector, 7, sets("y")), {}, "first"),
-        ((MemoryConnector, sets("x"), Changes(updated=[(1, {"w": 2})])), {}, "second updates the column 'w'"),
+        (
+            (MemoryConnector, sets("x"), Changes(updated=[(1, {"w": 2})])),
+            {},
+            "second updates the column 'w'",
+        ),
         ((MemoryConnector, lambda rows: rows, sets("y")), {}, "first gave list"),
         ((MemoryConnector, sets("x"), sets("y")), {"rows": [(1,)]}, "rows"),
         ((MemoryConnector, sets("x"), sets("y")), {"rows": [(1, "a"), (1, "b")]}, "rows"),
@@ -212,10 +248,16 @@ def test_orders_that_are_one_are_tried_once() -> None:
         ((MemoryConnector, sets("x"), sets("y")), {"patience": 0}, "patience"),
         ((MemoryConnector, sets("x"), sets("y")), {"most": 0}, "most"),
         ((MemoryConnector, sets("x"), sets("y")), {"table": "t"}, "table"),
-        ((MemoryConnector(), sets("x"), sets("y")), {"table": "a.t"}, "A table that is there already"),
+        (
+            (MemoryConnector(), sets("x"), sets("y")),
+            {"table": "a.t"},
+            "A table that is there already",
+        ),
     ],
 )
-def test_what_it_cannot_be_given_is_an_error(arguments: Any, more: dict[str, Any], message: str) -> None:
+def test_what_it_cannot_be_given_is_an_error(
+    arguments: Any, more: dict[str, Any], message: str
+) -> None:
     with pytest.raises(RowMergeError) as caught:
         interleave(*arguments, **more)
     assert caught.value.code == "INVALID_ARGUMENTS"

@@ -17,24 +17,38 @@ from tests.report.traces import updatable_trace
 @pytest.mark.parametrize("era", Era)
 def test_changed_rows_have_operation_clause_and_both_values(era: Era) -> None:
     changed = changed_rows(merge_trace(Setup(era=str(era))))
-    assert [(row["operation"], row["case_number"]) for row in changed][:3] == [("UPDATE", 2), ("DELETE", 0), ("UPDATE", 2)]
+    assert [(row["operation"], row["case_number"]) for row in changed][:3] == [
+        ("UPDATE", 2),
+        ("DELETE", 0),
+        ("UPDATE", 2),
+    ]
     assert list(changed[0]) == [
         *("operation", "case_number", "source_row"),
-        *(f"{side}.{name}" for name in ("customer", "purchases", "address") for side in ("old", "new")),
+        *(
+            f"{side}.{name}"
+            for name in ("customer", "purchases", "address")
+            for side in ("old", "new")
+        ),
     ]
 
 
 @pytest.mark.parametrize("name", ["merge_row", "operation", "row_id", "case_number"])
-def test_an_older_update_of_a_table_with_a_column_called_like_a_channel_is_told_all_the_same(name: str) -> None:
+def test_an_older_update_of_a_table_with_a_column_called_like_a_channel_is_told_all_the_same(
+    name: str,
+) -> None:
     trace = updatable_trace()
     assert trace.pages is not None
     after = trace.pages.after.rename_columns([name, *trace.pages.after.schema.names[1:]])
     assert trace.pages.witness is not None
     target = trace.pages.witness.column("target")
-    renamed = pa.StructArray.from_arrays(target.flatten(), fields=[target.type.field(0).with_name(name), *list(target.type)[1:]])
+    renamed = pa.StructArray.from_arrays(
+        target.flatten(), fields=[target.type.field(0).with_name(name), *list(target.type)[1:]]
+    )
     witness = trace.pages.witness.set_column(1, "target", renamed)
     trace = replace(trace, pages=replace(trace.pages, before=after, after=after, witness=witness))
-    assert [(row["operation"], row[f"new.{name}"], row["new.address"]) for row in changed_rows(trace)] == [
+    assert [
+        (row["operation"], row[f"new.{name}"], row["new.address"]) for row in changed_rows(trace)
+    ] == [
         ("UPDATE", "Aaron", "ANTIOCH"),
         ("UPDATE", "Bill", "BUENA"),
     ]

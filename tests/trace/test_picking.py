@@ -29,7 +29,9 @@ def test_a_name_that_is_no_word_of_python_is_given_in_a_mapping() -> None:
         (None, 1.5, [], "INVALID_ARGUMENTS"),
     ],
 )
-def test_what_names_no_row_is_refused_with_a_next_step(row: Any, source_row: Any, known: list[str], code: str) -> None:
+def test_what_names_no_row_is_refused_with_a_next_step(
+    row: Any, source_row: Any, known: list[str], code: str
+) -> None:
     with pytest.raises(RowMergeError) as caught:
         picked(row, source_row, {}, known)
     assert caught.value.code == code

@@ -35,8 +35,16 @@ class Situation:
 LETTERS = "TPSDrkMOBF"
 SITUATIONS = [
     Situation("one clause updates for two source rows", UPDATE, "TPSDrkMOBF"),
-    Situation("a clause updates for one of two source rows", "WHEN MATCHED AND s.v = 1 THEN UPDATE SET v = s.v", "S"),
-    Situation("no clause fires for two source rows", "WHEN MATCHED AND s.v = 9 THEN UPDATE SET v = s.v", "TS"),
+    Situation(
+        "a clause updates for one of two source rows",
+        "WHEN MATCHED AND s.v = 1 THEN UPDATE SET v = s.v",
+        "S",
+    ),
+    Situation(
+        "no clause fires for two source rows",
+        "WHEN MATCHED AND s.v = 9 THEN UPDATE SET v = s.v",
+        "TS",
+    ),
     Situation(
         "one clause updates, another deletes",
         "WHEN MATCHED AND s.v = 1 THEN UPDATE SET v = 5 WHEN MATCHED THEN DELETE",
@@ -48,16 +56,33 @@ SITUATIONS = [
         "PSDrkMOBF",
     ),
     Situation("one unconditional DELETE for two source rows", "WHEN MATCHED THEN DELETE", "TPkMOB"),
-    Situation("one conditional DELETE for two source rows", "WHEN MATCHED AND s.v > 0 THEN DELETE", "TPSDrkMOB"),
-    Situation("two clauses delete", "WHEN MATCHED AND s.v = 1 THEN DELETE WHEN MATCHED THEN DELETE", "PSDrkMOB"),
+    Situation(
+        "one conditional DELETE for two source rows",
+        "WHEN MATCHED AND s.v > 0 THEN DELETE",
+        "TPSDrkMOB",
+    ),
+    Situation(
+        "two clauses delete",
+        "WHEN MATCHED AND s.v = 1 THEN DELETE WHEN MATCHED THEN DELETE",
+        "PSDrkMOB",
+    ),
     Situation("insert only, two source rows for a row that exists", INSERT, "T"),
-    Situation("two source rows without a partner", f"{UPDATE} {INSERT}", "", source=((7, 1), (7, 2))),
-    Situation("one source row for two target rows", UPDATE, "", source=((1, 1),), target=((1, 0), (1, 0))),
+    Situation(
+        "two source rows without a partner", f"{UPDATE} {INSERT}", "", source=((7, 1), (7, 2))
+    ),
+    Situation(
+        "one source row for two target rows", UPDATE, "", source=((1, 1),), target=((1, 0), (1, 0))
+    ),
 ]
 
 
 def table(rows: tuple[tuple[int, int], ...]) -> pa.Table:
-    return pa.table({"id": pa.array([r[0] for r in rows], pa.int32()), "v": pa.array([r[1] for r in rows], pa.int32())})
+    return pa.table(
+        {
+            "id": pa.array([r[0] for r in rows], pa.int32()),
+            "v": pa.array([r[1] for r in rows], pa.int32()),
+        }
+    )
 
 
 def statement(situation: Situation) -> str:
@@ -83,18 +108,25 @@ def results(spark: Any) -> dict[str, Result]:
 def test_every_engine_answers_by_its_rule(results: dict[str, Result], situation: Situation) -> None:
     verdicts = results[situation.name].verdicts()
     assert len(verdicts) == len(ENGINES) == len(LETTERS)
-    assert "".join(letter for letter, v in zip(LETTERS, verdicts, strict=True) if v.answer == "fails") == situation.fails
+    assert (
+        "".join(letter for letter, v in zip(LETTERS, verdicts, strict=True) if v.answer == "fails")
+        == situation.fails
+    )
     assert all((v.rows > 0) == (v.answer == "fails") for v in verdicts)
 
 
 @pytest.mark.parametrize("situation", SITUATIONS, ids=lambda s: s.name)
-def test_trinos_verdict_is_what_this_engine_did(results: dict[str, Result], situation: Situation) -> None:
+def test_trinos_verdict_is_what_this_engine_did(
+    results: dict[str, Result], situation: Situation
+) -> None:
     result = results[situation.name]
     assert result.verdicts()[0].answer == ("fails" if result.trace.state == "failed" else "runs")
 
 
 @pytest.mark.parametrize("situation", SITUATIONS, ids=lambda s: s.name)
-def test_duckdb_itself_agrees_with_its_verdict(results: dict[str, Result], situation: Situation) -> None:
+def test_duckdb_itself_agrees_with_its_verdict(
+    results: dict[str, Result], situation: Situation
+) -> None:
     duckdb = pytest.importorskip("duckdb", minversion="1.4")
     connection = duckdb.connect()
     connection.register("given_t", table(situation.target))
@@ -113,22 +145,32 @@ MATCHED = {
     SITUATIONS[0].name: lambda m: m.when_matched_update({"v": "s.v"}),
     SITUATIONS[1].name: lambda m: m.when_matched_update({"v": "s.v"}, predicate="s.v = 1"),
     SITUATIONS[2].name: lambda m: m.when_matched_update({"v": "s.v"}, predicate="s.v = 9"),
-    SITUATIONS[3].name: lambda m: m.when_matched_update({"v": "5"}, predicate="s.v = 1").when_matched_delete(),
-    SITUATIONS[4].name: lambda m: m.when_matched_update({"v": "5"}, predicate="s.v = 1").when_matched_update({"v": "6"}),
+    SITUATIONS[3].name: lambda m: m.when_matched_update(
+        {"v": "5"}, predicate="s.v = 1"
+    ).when_matched_delete(),
+    SITUATIONS[4].name: lambda m: m.when_matched_update(
+        {"v": "5"}, predicate="s.v = 1"
+    ).when_matched_update({"v": "6"}),
     SITUATIONS[5].name: lambda m: m.when_matched_delete(),
     SITUATIONS[6].name: lambda m: m.when_matched_delete(predicate="s.v > 0"),
     SITUATIONS[7].name: lambda m: m.when_matched_delete(predicate="s.v = 1").when_matched_delete(),
     SITUATIONS[8].name: lambda m: m.when_not_matched_insert({"id": "s.id", "v": "s.v"}),
-    SITUATIONS[9].name: lambda m: m.when_matched_update({"v": "s.v"}).when_not_matched_insert({"id": "s.id", "v": "s.v"}),
+    SITUATIONS[9].name: lambda m: m.when_matched_update({"v": "s.v"}).when_not_matched_insert(
+        {"id": "s.id", "v": "s.v"}
+    ),
     SITUATIONS[10].name: lambda m: m.when_matched_update({"v": "s.v"}),
 }
 
 
 @pytest.mark.parametrize("situation", SITUATIONS, ids=lambda s: s.name)
-def test_delta_rs_itself_agrees_with_its_verdict(results: dict[str, Result], situation: Situation, tmp_path: Path) -> None:
+def test_delta_rs_itself_agrees_with_its_verdict(
+    results: dict[str, Result], situation: Situation, tmp_path: Path
+) -> None:
     deltalake = pytest.importorskip("deltalake", minversion="1.6")
     deltalake.write_deltalake(str(tmp_path), table(situation.target))
-    merge = deltalake.DeltaTable(str(tmp_path)).merge(table(situation.source), "t.id = s.id", source_alias="s", target_alias="t")
+    merge = deltalake.DeltaTable(str(tmp_path)).merge(
+        table(situation.source), "t.id = s.id", source_alias="s", target_alias="t"
+    )
     try:
         MATCHED[situation.name](merge).execute()
         answer = "runs"
@@ -140,7 +182,8 @@ def test_delta_rs_itself_agrees_with_its_verdict(results: dict[str, Result], sit
 def test_verdicts_show_themselves_as_text_and_html(results: dict[str, Result]) -> None:
     bundle = results[SITUATIONS[0].name].verdicts()._repr_mimebundle_()
     assert (
-        bundle["text/plain"].splitlines()[2] == "Trino                fails   1 target row is changed by more than one source row"
+        bundle["text/plain"].splitlines()[2]
+        == "Trino                fails   1 target row is changed by more than one source row"
     )
     assert bundle["text/html"].count("<tr>") == len(ENGINES) + 1
     assert bundle["text/plain"] in bundle["text/html"]
@@ -166,7 +209,9 @@ def test_a_statement_without_joined_rows_has_no_verdicts(spark: Any) -> None:
     with Engine(spark=spark) as engine:
         engine.register("t", table(((1, 1),)))
         with pytest.raises(RowMergeError, match="no joined rows"):
-            engine.run("MERGE INTO t USING t s ON t.id = s.id WHEN MATCHED THEN DELETE", dry_run=True).verdicts()
+            engine.run(
+                "MERGE INTO t USING t s ON t.id = s.id WHEN MATCHED THEN DELETE", dry_run=True
+            ).verdicts()
 
 
 @pytest.mark.parametrize(
@@ -193,10 +238,15 @@ def test_the_proposed_source_makes_the_statement_run(spark: Any, source: str) ->
         assert engine.table("t").sort_by("id").to_pydict() == {"id": [1, 2], "v": [1, 0]}
 
 
-def test_the_warning_of_two_acting_clauses_names_the_row_and_proposes_a_source(results: dict[str, Result]) -> None:
+def test_the_warning_of_two_acting_clauses_names_the_row_and_proposes_a_source(
+    results: dict[str, Result],
+) -> None:
     (notice,) = results[SITUATIONS[3].name].trace.notices
     assert "1 target row was changed by more than one clause" in notice.message
-    assert "target row (id = 1, v = 0), changed by source row 0 by clause 0 and source row 1 by clause 1" in notice.message
+    assert (
+        "target row (id = 1, v = 0), changed by source row 0 by clause 0 and source row 1 by clause 1"
+        in notice.message
+    )
     assert "row_number() OVER (PARTITION BY id ORDER BY v)" in notice.message
 
 
@@ -208,7 +258,8 @@ def markdown() -> str:
         answers = ["**fails**" if letter in situation.fails else "runs" for letter in LETTERS]
         lines.append(f"| {situation.name} | {' | '.join(answers)} |")
     rules = [
-        f"- **{engine.name}**: {engine.rule} ([source]({engine.source.split(',')[0].split(' and ')[0]}))" for engine in ENGINES
+        f"- **{engine.name}**: {engine.rule} ([source]({engine.source.split(',')[0].split(' and ')[0]}))"
+        for engine in ENGINES
     ]
     return "\n".join([*lines, "", *rules])
 

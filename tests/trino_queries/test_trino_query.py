@@ -17,7 +17,14 @@ from rowmerge_nb.base.choices import StatementState
 from rowmerge_nb.trace.trace import Trace
 
 HERE = Path(__file__).parent
-NAMES = ("1-merge", "2-merge-partitioned", "3-merge-duplicate", "4-update", "5-delete", "6-merge-large")
+NAMES = (
+    "1-merge",
+    "2-merge-partitioned",
+    "3-merge-duplicate",
+    "4-update",
+    "5-delete",
+    "6-merge-large",
+)
 
 
 def answer(name: str) -> dict[str, Any]:
@@ -26,7 +33,12 @@ def answer(name: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize(
     ("name", "kind", "nodes"),
-    [("1-merge", "MERGE", 21), ("4-update", "UPDATE", 14), ("5-delete", "DELETE", 8), ("6-merge-large", "MERGE", 26)],
+    [
+        ("1-merge", "MERGE", 21),
+        ("4-update", "UPDATE", 14),
+        ("5-delete", "DELETE", 8),
+        ("6-merge-large", "MERGE", 26),
+    ],
 )
 def test_a_query_is_read_with_its_plan_over_all_stages(name: str, kind: str, nodes: int) -> None:
     query = trino_query(answer(name))
@@ -42,7 +54,11 @@ def test_a_file_a_text_and_bytes_are_the_same_query(tmp_path: Path) -> None:
     path.write_text(json.dumps(given), "utf-8")
     wanted = trino_query(given)
     assert (
-        trino_query(path) == trino_query(str(path)) == trino_query(path.read_text()) == trino_query(path.read_bytes()) == wanted
+        trino_query(path)
+        == trino_query(str(path))
+        == trino_query(path.read_text())
+        == trino_query(path.read_bytes())
+        == wanted
     )
 
 
@@ -70,7 +86,9 @@ def results(spark: Any) -> dict[str, Result]:
 
 @pytest.mark.spark
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "3-merge-duplicate"])
-def test_the_recorded_statements_have_the_rows_that_trino_counted(results: dict[str, Result], name: str) -> None:
+def test_the_recorded_statements_have_the_rows_that_trino_counted(
+    results: dict[str, Result], name: str
+) -> None:
     beside = results[name].beside_trino(answer(name))
     assert beside.first is None
     assert "have the same rows in all" in str(beside)
@@ -108,8 +126,14 @@ def test_the_first_place_where_the_rows_part_is_named(results: dict[str, Result]
             operator["inputPositions"] = 10
     beside = results["1-merge"].beside_trino(given)
     assert beside.first is not None
-    assert (beside.first.name, beside.first.our_rows, beside.first.trino_rows) == ("transform_page", 9, 10)
-    assert "parts from this run at transform_page: 9 here, 10 in Trino." in " ".join(str(beside).split())
+    assert (beside.first.name, beside.first.our_rows, beside.first.trino_rows) == (
+        "transform_page",
+        9,
+        10,
+    )
+    assert "parts from this run at transform_page: 9 here, 10 in Trino." in " ".join(
+        str(beside).split()
+    )
     assert str(beside).count("◀") == 1
 
 
@@ -119,7 +143,10 @@ def test_of_statements_that_failed_nothing_is_said_to_part(results: dict[str, Re
     assert beside.failed
     assert beside.first is None
     text = " ".join(str(beside).split())
-    assert "Trino's query ended as FAILED (MERGE_TARGET_ROW_MULTIPLE_MATCHES): its rows are those of that moment" in text
+    assert (
+        "Trino's query ended as FAILED (MERGE_TARGET_ROW_MULTIPLE_MATCHES): its rows are those of that moment"
+        in text
+    )
     assert "failed here with MERGE_TARGET_ROW_MULTIPLE_MATCHES, as Trino's did" in text
 
 
@@ -141,7 +168,9 @@ def test_the_query_of_another_statement_is_refused(results: dict[str, Result]) -
 
 def test_a_result_without_a_plan_is_refused() -> None:
     with pytest.raises(RowMergeError, match="SELECT has no plan") as caught:
-        Result(Trace(statement="SELECT 1", kind="SELECT", state=StatementState.FINISHED)).beside_trino(answer("1-merge"))
+        Result(
+            Trace(statement="SELECT 1", kind="SELECT", state=StatementState.FINISHED)
+        ).beside_trino(answer("1-merge"))
     assert caught.value.code == "INVALID_ARGUMENTS"
 
 
@@ -184,7 +213,15 @@ def with_value(value: Any, *path: str) -> dict[str, Any]:
         (without("outputStage", "stageStats"), "has no 'stageStats'"),
         (without("outputStage", "stageStats", "operatorSummaries"), "has no 'operatorSummaries'"),
         (with_value([7], "outputStage", "stageStats", "operatorSummaries"), "are not operators"),
-        (with_value([{"pipelineId": 0, "operatorId": "0"}], "outputStage", "stageStats", "operatorSummaries"), "'operatorId'"),
+        (
+            with_value(
+                [{"pipelineId": 0, "operatorId": "0"}],
+                "outputStage",
+                "stageStats",
+                "operatorSummaries",
+            ),
+            "'operatorId'",
+        ),
         (with_value([7], "outputStage", "subStages"), "are not stages"),
         ("[" * 100_000 + "]" * 100_000, "nested deeper"),
         ({**answer("5-delete"), "updateType": "INSERT"}, "of the kind INSERT"),
@@ -199,7 +236,12 @@ def test_what_is_no_query_is_one_error_with_a_next_step(given: Any, message: str
 
 def test_a_stage_below_itself_is_refused() -> None:
     given = answer("5-delete")
-    tree = {"id": "1", "name": "RemoteSource", "descriptor": {"sourceFragmentIds": "[0]"}, "children": []}
+    tree = {
+        "id": "1",
+        "name": "RemoteSource",
+        "descriptor": {"sourceFragmentIds": "[0]"},
+        "children": [],
+    }
     given["outputStage"]["plan"]["jsonRepresentation"] = json.dumps(tree)
     with pytest.raises(RowMergeError, match="two places, or to itself"):
         trino_query(given)

@@ -1,4 +1,6 @@
-"""``scripts/kill-trials --every-point``: prints a table of counts; the exit code is 1 after a problem."""
+"""``scripts/kill-trials --every-point``: prints a table of counts; the exit code is 1 after a
+problem.
+"""
 
 from __future__ import annotations
 
@@ -26,15 +28,28 @@ def main(arguments: list[str] | None = None) -> int:
         prog="scripts/kill-trials --every-point",
         description="Faults at every disk or database operation of a statement, without Spark.",
     )
-    parser.add_argument("--stores", default=",".join(STORES), help="of " + ",".join(STORES) + " (%(default)s)")
     parser.add_argument(
-        "--statements-of", default="", metavar="NAMES", help="of " + ", ".join(STATEMENTS) + " (all that a store has)"
+        "--stores", default=",".join(STORES), help="of " + ",".join(STORES) + " (%(default)s)"
     )
-    parser.add_argument("--faults", default=",".join(FAULTS), help="of " + ",".join(FAULTS) + " (%(default)s)")
-    parser.add_argument("--sample", type=int, help="so many faults per store and statement, always the same ones (all)")
+    parser.add_argument(
+        "--statements-of",
+        default="",
+        metavar="NAMES",
+        help="of " + ", ".join(STATEMENTS) + " (all that a store has)",
+    )
+    parser.add_argument(
+        "--faults", default=",".join(FAULTS), help="of " + ",".join(FAULTS) + " (%(default)s)"
+    )
+    parser.add_argument(
+        "--sample",
+        type=int,
+        help="so many faults per store and statement, always the same ones (all)",
+    )
     parser.add_argument("--seed", type=int, default=1, help="decides which (%(default)s)")
     parser.add_argument(
-        "--lines", action="store_true", help="SIGINT at lines of the package from finish_merge on, in place of other faults"
+        "--lines",
+        action="store_true",
+        help="SIGINT at lines of the package from finish_merge on, in place of other faults",
     )
     parser.add_argument("--only", help="one fault, for instance kill:12:after")
     parser.add_argument("--list", action="store_true", help="print the points")
@@ -54,7 +69,9 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _of_store(name: str, options: argparse.Namespace) -> list[PointReport]:
-    statements = [STATEMENTS[word] for word in options.statements_of.split(",") if word] or statements_of(name)
+    statements = [
+        STATEMENTS[word] for word in options.statements_of.split(",") if word
+    ] or statements_of(name)
     reports: list[PointReport] = []
     with store_of(name) as store:
         for statement in [statement for statement in statements if name in statement.stores]:
@@ -63,7 +80,11 @@ def _of_store(name: str, options: argparse.Namespace) -> list[PointReport]:
             trials = Trials(store, statement, lambda line: print(line, file=sys.stderr, flush=True))
             trials.prepare()
             if options.list:
-                print(f"{name}, {statement.name}:", *(f"{p.number} {p.name} {p.about[-150:]}" for p in trials.points), sep="\n")
+                print(
+                    f"{name}, {statement.name}:",
+                    *(f"{p.number} {p.name} {p.about[-150:]}" for p in trials.points),
+                    sep="\n",
+                )
                 continue
             reports += trials.run(_faults(trials, options))
     return reports
@@ -87,7 +108,16 @@ def table_lines(reports: list[PointReport]) -> list[str]:
     lines = [_HEADS, ("---",) * len(_HEADS)]
     for r in reports:
         report_counts = [r.said[word] for word in ("done", "failed", "changed", "unknown")]
-        numbers = (r.points, r.trials, r.before, r.after, *report_counts, r.leftovers, len(r.problems), round(r.seconds))
+        numbers = (
+            r.points,
+            r.trials,
+            r.before,
+            r.after,
+            *report_counts,
+            r.leftovers,
+            len(r.problems),
+            round(r.seconds),
+        )
         lines.append((r.store, r.statement, r.fault, *map(str, numbers)))
     return [f"| {' | '.join(line)} |" for line in lines]
 

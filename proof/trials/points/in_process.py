@@ -14,13 +14,16 @@ if TYPE_CHECKING:
 __all__ = ["MERGE", "InProcessEngine", "after_merge", "without_spark"]
 
 MERGE: Final = (
-    "MERGE INTO t USING news s ON t.id = s.id WHEN MATCHED AND s.v % 10 = 0 THEN DELETE "
-    "WHEN MATCHED THEN UPDATE SET v = t.v + s.v, name = s.name WHEN NOT MATCHED THEN INSERT (id, v, name) VALUES (s.id, s.v, s.name)"
+    "MERGE INTO t USING news s ON t.id = s.id WHEN MATCHED AND s.v % 10 = 0 THEN DELETE WHEN"
+    " MATCHED THEN UPDATE SET v = t.v + s.v, name = s.name WHEN NOT MATCHED THEN INSERT (id, v,"
+    " name) VALUES (s.id, s.v, s.name)"
 )
 """A MERGE of a table of ``id bigint, v bigint, name varchar``."""
 
 
-def after_merge(rows: dict[int, tuple[int, str]], news: dict[int, tuple[int, str]]) -> dict[int, tuple[int, str]]:
+def after_merge(
+    rows: dict[int, tuple[int, str]], news: dict[int, tuple[int, str]]
+) -> dict[int, tuple[int, str]]:
     """Return the rows after `MERGE`, by key.
 
     >>> after_merge({1: (5, "a"), 2: (6, "a")}, {1: (10, "a"), 2: (1, "a"), 3: (4, "b")})

@@ -17,7 +17,16 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.engine import Engine
     from rowmerge_nb.spi.connector import Connector
 
-__all__ = ["STATEMENTS", "Acting", "PointStatement", "Seen", "observe", "rows_of", "statements_of", "version_of"]
+__all__ = [
+    "STATEMENTS",
+    "Acting",
+    "PointStatement",
+    "Seen",
+    "observe",
+    "rows_of",
+    "statements_of",
+    "version_of",
+]
 
 Seen: TypeAlias = dict[str, Any]
 """The content of a store by table: columns, rows and properties; None for a missing table."""
@@ -25,7 +34,10 @@ _TABLES: Final = ("t", "u")
 _ALL: Final = ("memory", "hive", "iceberg", "sqlite", "postgresql")
 _ALTERED: Final = ("memory", "iceberg", "sqlite", "postgresql")
 _VERSIONED: Final = ("memory", "iceberg")
-_PARTITIONED: Final = {"iceberg": " WITH (partitioning = ARRAY['name'])", "hive": " WITH (partitioned_by = ARRAY['name'])"}
+_PARTITIONED: Final = {
+    "iceberg": " WITH (partitioning = ARRAY['name'])",
+    "hive": " WITH (partitioned_by = ARRAY['name'])",
+}
 
 
 @dataclass
@@ -81,7 +93,9 @@ def observe(connector: Connector, schema: str) -> Seen:
         try:
             metadata = connector.get_metadata(transaction)
             handle = metadata.get_table_handle(session, SchemaTableName(schema, name))
-            properties = {} if handle is None else metadata.get_table_metadata(session, handle).properties
+            properties = (
+                {} if handle is None else metadata.get_table_metadata(session, handle).properties
+            )
         finally:
             connector.rollback(transaction)
         if handle is None:
@@ -98,7 +112,9 @@ def observe(connector: Connector, schema: str) -> Seen:
 
 
 def rows_of(seen: Seen) -> list[list[Any]]:
-    """Return the rows of the table ``t`` as independent readers return them: its first three columns."""
+    """Return the rows of the table ``t`` as independent readers return them: its first three
+    columns.
+    """
     return [] if seen["t"] is None else sorted(row[:3] for row in seen["t"]["rows"])
 
 
@@ -110,7 +126,11 @@ def version_of(connector: Connector, schema: str) -> Any:
     try:
         metadata = connector.get_metadata(transaction)
         handle = metadata.get_table_handle(session, SchemaTableName(schema, "t"))
-        version = None if handle is None or not metadata.keeps_versions else metadata.get_table_version(session, handle)
+        version = (
+            None
+            if handle is None or not metadata.keeps_versions
+            else metadata.get_table_version(session, handle)
+        )
         return None if version is None else version.version
     finally:
         connector.rollback(transaction)
@@ -124,8 +144,9 @@ def _evolve(acting: Acting) -> Any:
     source = table_of(NEWS)
     source = source.append_column("z", pa.array(range(source.num_rows), pa.int64()))
     text = (
-        "MERGE WITH SCHEMA EVOLUTION INTO t USING news s ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = t.v + s.v, z = s.z"
-        " WHEN NOT MATCHED THEN INSERT (id, v, name, z) VALUES (s.id, s.v, s.name, s.z)"
+        "MERGE WITH SCHEMA EVOLUTION INTO t USING news s ON t.id = s.id WHEN MATCHED THEN UPDATE"
+        " SET v = t.v + s.v, z = s.z WHEN NOT MATCHED THEN INSERT (id, v, name, z) VALUES (s.id,"
+        " s.v, s.name, s.z)"
     )
     return acting.sql(text, namespace={"news": source})
 
@@ -153,8 +174,12 @@ def _compact(kind: str) -> Callable[[Acting], Any]:
 STATEMENTS: Final[Mapping[str, PointStatement]] = {
     statement.name: statement
     for statement in (
-        PointStatement("MERGE", lambda acting: acting.sql(MERGE, namespace={"news": table_of(NEWS)})),
-        PointStatement("INSERT", _sql("INSERT INTO t (id, v, name) VALUES (40, 4, 'a'), (41, 5, 'b')")),
+        PointStatement(
+            "MERGE", lambda acting: acting.sql(MERGE, namespace={"news": table_of(NEWS)})
+        ),
+        PointStatement(
+            "INSERT", _sql("INSERT INTO t (id, v, name) VALUES (40, 4, 'a'), (41, 5, 'b')")
+        ),
         PointStatement("UPDATE", _sql("UPDATE t SET v = v + 1 WHERE id % 2 = 0")),
         PointStatement("DELETE", _sql("DELETE FROM t WHERE id % 3 = 0")),
         PointStatement("TRUNCATE", _sql("TRUNCATE TABLE t"), _ALTERED),
@@ -163,30 +188,58 @@ STATEMENTS: Final[Mapping[str, PointStatement]] = {
         PointStatement("REPLACE", _created("CREATE OR REPLACE TABLE t"), ("iceberg",)),
         PointStatement("DROP", _sql("DROP TABLE t")),
         PointStatement("ADD-COLUMN", _COLUMN, _ALTERED),
-        PointStatement("RENAME-COLUMN", _sql("ALTER TABLE t RENAME COLUMN x TO y"), _ALTERED, _COLUMN),
+        PointStatement(
+            "RENAME-COLUMN", _sql("ALTER TABLE t RENAME COLUMN x TO y"), _ALTERED, _COLUMN
+        ),
         PointStatement("DROP-COLUMN", _sql("ALTER TABLE t DROP COLUMN x"), _ALTERED, _COLUMN),
         PointStatement("EVOLUTION", _evolve, _ALTERED),
-        PointStatement("PROPERTIES", _sql("ALTER TABLE t SET PROPERTIES isolation_level = 'snapshot'"), ("iceberg",)),
+        PointStatement(
+            "PROPERTIES",
+            _sql("ALTER TABLE t SET PROPERTIES isolation_level = 'snapshot'"),
+            ("iceberg",),
+        ),
         PointStatement("optimize", _sql("ALTER TABLE t EXECUTE optimize"), ("iceberg",)),
         PointStatement(
-            "expire_snapshots", _sql("ALTER TABLE t EXECUTE expire_snapshots(retention_threshold => '0s')"), ("iceberg",)
+            "expire_snapshots",
+            _sql("ALTER TABLE t EXECUTE expire_snapshots(retention_threshold => '0s')"),
+            ("iceberg",),
         ),
         PointStatement(
-            "remove_orphan_files", _sql("ALTER TABLE t EXECUTE remove_orphan_files(retention_threshold => '0s')"), ("iceberg",)
-        ),
-        PointStatement("optimize_manifests", _sql("ALTER TABLE t EXECUTE optimize_manifests"), ("iceberg",)),
-        PointStatement(
-            "rollback", _rollback("ALTER TABLE t EXECUTE rollback_to_snapshot(snapshot_id => {version})"), ("iceberg",), _CHANGE
+            "remove_orphan_files",
+            _sql("ALTER TABLE t EXECUTE remove_orphan_files(retention_threshold => '0s')"),
+            ("iceberg",),
         ),
         PointStatement(
-            "CALL-rollback", _rollback("CALL store.system.rollback_to_snapshot('default', 't', {version})"), ("iceberg",), _CHANGE
+            "optimize_manifests", _sql("ALTER TABLE t EXECUTE optimize_manifests"), ("iceberg",)
         ),
-        PointStatement("undo", lambda acting: acting.engine.undo(acting.table), _VERSIONED, _CHANGE),
-        PointStatement("restore", lambda acting: acting.engine.restore(acting.table, acting.version), _VERSIONED, _CHANGE),
+        PointStatement(
+            "rollback",
+            _rollback("ALTER TABLE t EXECUTE rollback_to_snapshot(snapshot_id => {version})"),
+            ("iceberg",),
+            _CHANGE,
+        ),
+        PointStatement(
+            "CALL-rollback",
+            _rollback("CALL store.system.rollback_to_snapshot('default', 't', {version})"),
+            ("iceberg",),
+            _CHANGE,
+        ),
+        PointStatement(
+            "undo", lambda acting: acting.engine.undo(acting.table), _VERSIONED, _CHANGE
+        ),
+        PointStatement(
+            "restore",
+            lambda acting: acting.engine.restore(acting.table, acting.version),
+            _VERSIONED,
+            _CHANGE,
+        ),
         PointStatement("compact-minor", _compact("minor"), ("hive",)),
         PointStatement("compact-major", _compact("major"), ("hive",)),
         PointStatement(
-            "remove_obsolete", _sql("CALL store.system.remove_obsolete('default', 't')"), ("hive",), _compact("major")
+            "remove_obsolete",
+            _sql("CALL store.system.remove_obsolete('default', 't')"),
+            ("hive",),
+            _compact("major"),
         ),
         PointStatement("remove_orphans", lambda acting: acting.connector.remove_orphans()),
     )

@@ -30,7 +30,14 @@ Rows = Mapping[int, tuple[int, str]]
 """A table's rows by their keys."""
 
 ROWS: Final[Rows] = {key: (7 * key + 1, "ab"[key % 2]) for key in range(12)}
-NEWS: Final[Rows] = {1: (10, "b"), 2: (20, "a"), 4: (3, "a"), 5: (4, "b"), 12: (1, "a"), 13: (2, "b")}
+NEWS: Final[Rows] = {
+    1: (10, "b"),
+    2: (20, "a"),
+    4: (3, "a"),
+    5: (4, "b"),
+    12: (1, "a"),
+    13: (2, "b"),
+}
 """The source of the MERGE: it deletes, updates and inserts one row in each of two partitions."""
 FURTHER: Final[Rows] = {2: (30, "a"), 3: (5, "b"), 6: (6, "a"), 20: (7, "a")}
 """The source of the following MERGE."""
@@ -44,7 +51,13 @@ def table_of(rows: Rows) -> pa.Table:
     [{'id': 1, 'v': 2, 'name': 'a'}]
     """
     values, names = zip(*rows.values(), strict=True)
-    return pa.table({"id": pa.array(rows, pa.int64()), "v": pa.array(values, pa.int64()), "name": pa.array(names, pa.string())})
+    return pa.table(
+        {
+            "id": pa.array(rows, pa.int64()),
+            "v": pa.array(values, pa.int64()),
+            "name": pa.array(names, pa.string()),
+        }
+    )
 
 
 class Store:
@@ -86,7 +99,10 @@ class Store:
 
     def fill(self, engine: InProcessEngine) -> None:
         """Create the table with `ROWS`."""
-        engine.run(f"CREATE TABLE t (id bigint, v bigint, name varchar){self.properties[self._partitioned]}")
+        engine.run(
+            "CREATE TABLE t (id bigint, v bigint, name"
+            f" varchar){self.properties[self._partitioned]}"
+        )
         engine.merge(table_of(ROWS))
 
     @property
@@ -95,10 +111,16 @@ class Store:
         return self._saved.exists()
 
     def foreign_rows(self) -> list[list[Any]] | None:
-        """Return the rows of the table ``t`` as an independent reader sees them, sorted; None if the store has none."""
+        """Return the rows of the table ``t`` as an independent reader sees them, sorted; None if
+        the store has none.
+        """
         reader = READERS.get(self.name)
         try:
-            return None if reader is None else sorted(map(list, reader(str(self.live), "t", ("id", "v", "name"))))
+            return (
+                None
+                if reader is None
+                else sorted(map(list, reader(str(self.live), "t", ("id", "v", "name"))))
+            )
         except MissingTableError:
             return []
 
@@ -162,10 +184,17 @@ class Memory(Store):
         return []
 
     def swept(self) -> list[str]:
-        """Clean up as the next process that starts Spark; return the remaining files. A lock without a mark may be in use."""
+        """Clean up as the next process that starts Spark; return the remaining files.
+
+        A lock without a mark may be in use.
+        """
         tempfile.tempdir = str(self.live)
         sweep()
-        return [str(path.relative_to(self.live)) for path in self.live.rglob("*") if path.is_file() and path.stat().st_size]
+        return [
+            str(path.relative_to(self.live))
+            for path in self.live.rglob("*")
+            if path.is_file() and path.stat().st_size
+        ]
 
     def connector(self) -> Connector:
         """Create the connector and its table."""
@@ -260,7 +289,8 @@ class Postgresql(Store):
         """Restore the table, and drop everything else."""
         self._run(
             # The session of a killed process keeps its locks for a moment.
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = current_database()",
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
+            " AND datname = current_database()",
             "DROP SCHEMA public CASCADE",
             "CREATE SCHEMA public",
             "CREATE TABLE t AS TABLE saved.t",
@@ -269,7 +299,10 @@ class Postgresql(Store):
 
     def things(self) -> list[str]:
         """List the tables."""
-        tables = self._run("SELECT relname::text FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r'")
+        tables = self._run(
+            "SELECT relname::text FROM pg_class WHERE relnamespace = 'public'::regnamespace AND"
+            " relkind = 'r'"
+        )
         return sorted(row[0] for row in tables)
 
     def _run(self, *statements: str) -> list[Any]:
@@ -285,7 +318,9 @@ class Postgresql(Store):
         return rows
 
 
-STORES: Final[Mapping[str, type[Store]]] = {kind.name: kind for kind in (Memory, Hive, Iceberg, Sqlite, Postgresql)}
+STORES: Final[Mapping[str, type[Store]]] = {
+    kind.name: kind for kind in (Memory, Hive, Iceberg, Sqlite, Postgresql)
+}
 
 
 def reopened(name: str, where: str) -> Store:
@@ -309,7 +344,9 @@ def store_of(name: str, *, partitioned: bool = True) -> Iterator[Store]:
     Raises:
         SetupError: the machine lacks a requirement.
     """
-    with tempfile.TemporaryDirectory(prefix=f"rowmerge_nb-points-{name}-", ignore_cleanup_errors=True) as folder:
+    with tempfile.TemporaryDirectory(
+        prefix=f"rowmerge_nb-points-{name}-", ignore_cleanup_errors=True
+    ) as folder:
         if name == "postgresql":
             with private_server() as dsn:
                 yield Postgresql(Path(folder), dsn, partitioned=partitioned)

@@ -18,7 +18,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from proof.trials.neighbour import Neighbour
 from proof.trials.points.in_process import MERGE, after_merge, without_spark
-from proof.trials.points.statements import STATEMENTS, Acting, PointStatement, Seen, observe, rows_of, version_of
+from proof.trials.points.statements import (
+    STATEMENTS,
+    Acting,
+    PointStatement,
+    Seen,
+    observe,
+    rows_of,
+    version_of,
+)
 from proof.trials.points.stores import FURTHER, NEWS, Store, shape, table_of
 from proof.trials.points.watch import BESIDE, ENDING, FAULTS, LASTING, LINE, Fault, Point, Watch
 from proof.trials.points.wrapping import watch_process
@@ -46,8 +54,10 @@ class PointReport:
         points: the number of points of the statement.
         trials: the number of trials.
         before: stores in the old state.
-        after: stores in the new state; a statement without visible changes always leaves the old one.
-        said: the number of reports ``done``, ``failed``, ``changed``, ``unknown``; a killed process has none.
+        after: stores in the new state; a statement without visible changes always leaves the old
+            one.
+        said: the number of reports ``done``, ``failed``, ``changed``, ``unknown``; a killed process
+            has none.
         leftovers: the number of listed and removed leftovers.
         problems: sentences; none on success.
         seconds: the duration.
@@ -76,7 +86,10 @@ class Trials:
     """
 
     def __init__(
-        self, store: Store, statement: PointStatement = STATEMENTS["MERGE"], told: Callable[[str], None] = lambda _: None
+        self,
+        store: Store,
+        statement: PointStatement = STATEMENTS["MERGE"],
+        told: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._store = store
         self._case = statement
@@ -93,13 +106,18 @@ class Trials:
             self._store.save()
         answers = _asked(lambda: self._statement(None))
         if answers.get("said") != "done" or answers.get("problems"):
-            raise RuntimeError(f"{self._case.name} on {self._store.name} that nobody disturbs came to this: {answers}")
+            raise RuntimeError(
+                f"{self._case.name} on {self._store.name} that nobody disturbs came to this:"
+                f" {answers}"
+            )
         self.points = [Point(**point) for point in answers["points"]]
         self._lines = answers["lines"]
         self._things = answers["things"]
         self.states = answers["states"]
 
-    def faults(self, sample: int | None = None, seed: int = 1, kinds: Sequence[str] = FAULTS) -> list[Fault]:
+    def faults(
+        self, sample: int | None = None, seed: int = 1, kinds: Sequence[str] = FAULTS
+    ) -> list[Fault]:
         """Return all faults, or a reproducible sample."""
         every = [
             Fault(kind, point.number, after)
@@ -110,7 +128,10 @@ class Trials:
         ]
         if sample is None or sample >= len(every):
             return every
-        return sorted(random.Random(seed).sample(every, sample), key=lambda f: (f.number, f.kind, f.after))  # noqa: S311 - no secret
+        return sorted(
+            random.Random(seed).sample(every, sample),  # noqa: S311
+            key=lambda f: (f.number, f.kind, f.after),
+        )
 
     def _applies(self, kind: str, point: Point, *, after: bool) -> bool:
         """Return whether a fault makes sense at a point."""
@@ -126,7 +147,11 @@ class Trials:
     def lines(self, sample: int | None = None, seed: int = 1) -> list[Fault]:
         """Return interrupts at lines of the package from ``finish_merge`` on: all, or a sample."""
         every = [Fault(LINE, number) for number in range(1, self._lines + 1)]
-        return every if sample is None or sample >= len(every) else random.Random(seed).sample(every, sample)  # noqa: S311 - no secret
+        return (
+            every
+            if sample is None or sample >= len(every)
+            else random.Random(seed).sample(every, sample)  # noqa: S311
+        )
 
     def run(self, faults: list[Fault]) -> list[PointReport]:
         """Try faults; return a report per kind of fault."""
@@ -158,7 +183,9 @@ class Trials:
             problems += answers.get("problems", ())
         elif self._store.survives and "rows" in answers:
             again = _asked(lambda: self._look_again(answers["further"]))
-            problems += [f"another process sees: {problem}" for problem in again.get("problems", ())]
+            problems += [
+                f"another process sees: {problem}" for problem in again.get("problems", ())
+            ]
         report.said[answers.get("said", "nothing")] += answers.get("said", "nothing") != "nothing"
         report.leftovers += answers.get("leftovers", 0)
         report.before += answers.get("rows") == "before"
@@ -182,13 +209,20 @@ class Trials:
         """Run the statement, and inspect the result."""
         self._store.lay()
         neighbour_answers: list[dict[str, Any]] = []
-        neighbour = Neighbour(self._neighbour) if fault is not None and fault.kind in BESIDE else None
-        watch = Watch(fault, lambda: neighbour_answers.extend(neighbour.ask({"do": watch.fault.kind}, _MEETING)))  # type: ignore[union-attr]
+        neighbour = (
+            Neighbour(self._neighbour) if fault is not None and fault.kind in BESIDE else None
+        )
+        watch = Watch(
+            fault,
+            lambda: neighbour_answers.extend(neighbour.ask({"do": watch.fault.kind}, _MEETING)),  # type: ignore[union-attr]
+        )
         watch_process(watch, self._store.directories)
         with without_spark():
             connector = self._store.connector()
             engine = self._store.engine(connector)
-            acting = Acting(self._store, connector, engine, version_of(connector, self._store.schema))
+            acting = Acting(
+                self._store, connector, engine, version_of(connector, self._store.schema)
+            )
             self._case.prepare(acting)
             before = self._store.things(), observe(connector, self._store.schema)
             report = _said(self._case, acting, watch)
@@ -197,7 +231,10 @@ class Trials:
                 problems.append(_NOT_REACHED)
             if not self._things:
                 report["things"] = {"before": before[0], "after": self._store.things()}
-                report["states"] = {"before": before[1], "after": observe(connector, self._store.schema)}
+                report["states"] = {
+                    "before": before[1],
+                    "after": observe(connector, self._store.schema),
+                }
                 report["lines"] = watch.lines
                 report["points"] = [vars(point) for point in watch.points]
             if neighbour is not None:
@@ -213,7 +250,12 @@ class Trials:
                 and "TRANSACTION_CONFLICT" not in report["words"]
             ):
                 problems.append(f"it failed beside another process: {report['words']}")
-            if fault is not None and fault.kind in {"interrupt", LINE} and watch.struck and report["said"] == "done":
+            if (
+                fault is not None
+                and fault.kind in {"interrupt", LINE}
+                and watch.struck
+                and report["said"] == "done"
+            ):
                 problems.append("the interrupt was lost")
             connector.close()
         problems = [f"{watch.place} {problem}".strip() for problem in problems]
@@ -232,9 +274,15 @@ class Trials:
                     if self._store.name == "iceberg":
                         self._store.engine(connector).run(_REMOVAL, trace="off")
                     return {}
-                return {"seen": observe(connector, self._store.schema), "rows": self._store.foreign_rows()}
+                return {
+                    "seen": observe(connector, self._store.schema),
+                    "rows": self._store.foreign_rows(),
+                }
             except Exception as error:  # noqa: BLE001 - the trial tells
-                conflict = isinstance(error, RowMergeError) and error.code in {"TRANSACTION_CONFLICT", "TABLE_NOT_FOUND"}
+                conflict = isinstance(error, RowMergeError) and error.code in {
+                    "TRANSACTION_CONFLICT",
+                    "TABLE_NOT_FOUND",
+                }
                 return {} if conflict else {"error": f"{order['do']}: {error!r}"}
 
         return answer
@@ -245,7 +293,9 @@ class Trials:
         for answer in answers:
             if "seen" in answer and self.state_of(answer["seen"]) is None:
                 problems.append(f"a reader in between sees {answer['seen']}")
-            if answer.get("rows") is not None and answer["rows"] not in map(rows_of, self.states.values()):
+            if answer.get("rows") is not None and answer["rows"] not in map(
+                rows_of, self.states.values()
+            ):
                 problems.append(f"an independent reader in between sees {answer['rows']}")
         return problems
 
@@ -274,7 +324,11 @@ class Trials:
             content = json.loads(json.dumps(observe(connector, self._store.schema)))
             state = self.state_of(content) if self.states else "after"
             if state is None:
-                return {"rows": "neither", "problems": [f"the store holds {content}"], "further": None}
+                return {
+                    "rows": "neither",
+                    "problems": [f"the store holds {content}"],
+                    "further": None,
+                }
             problems += self._foreign(rows_of(content), "an independent reader sees")
             listed = self._removed(connector, state, said, problems)
             if content != json.loads(json.dumps(observe(connector, self._store.schema))):
@@ -309,13 +363,19 @@ class Trials:
         further = sorted([key, *values] for key, values in after_merge(rows, dict(FURTHER)).items())
         try:
             if seen["t"] is None:
-                engine.run("CREATE TABLE t (id bigint, v bigint, name varchar)" + self._store.properties[1], trace="off")
+                engine.run(
+                    "CREATE TABLE t (id bigint, v bigint, name varchar)"
+                    + self._store.properties[1],
+                    trace="off",
+                )
             engine.merge(table_of(FURTHER))
         except Exception as error:  # noqa: BLE001 - it is told
             problems.append(f"a further statement fails: {error!r}")
         present_rows = rows_of(observe(connector, self._store.schema))
         if present_rows != further:
-            problems.append(f"after a further statement the table holds {present_rows}, and not {further}")
+            problems.append(
+                f"after a further statement the table holds {present_rows}, and not {further}"
+            )
         return further
 
     def _removed(self, connector: Connector, state: str, said: str, problems: list[str]) -> int:
@@ -333,7 +393,9 @@ class Trials:
         orphans = connector.orphans()
         end = time.monotonic() + 20
         # A server notices with a delay that its client is gone.
-        while self._store.name == "postgresql" and strays() and not orphans and time.monotonic() < end:
+        while (
+            self._store.name == "postgresql" and strays() and not orphans and time.monotonic() < end
+        ):
             time.sleep(0.02)
             orphans = connector.orphans()
         if (rest := strays()) and not orphans:
@@ -341,7 +403,9 @@ class Trials:
         removed = connector.remove_orphans()
         if rest := strays():
             problems.append(f"{rest} are left, {len(removed)} leftovers were removed")
-        if missing := min((_more(shapes, shape(self._store.things())) for shapes in expected), key=len):
+        if missing := min(
+            (_more(shapes, shape(self._store.things())) for shapes in expected), key=len
+        ):
             problems.append(f"{missing} are missing")
         return len(removed)
 
@@ -350,7 +414,11 @@ class Trials:
         if not self.states or self.states["before"] == self.states["after"]:
             return []
         expected_state = {"done": "after", "changed": "after", "failed": "before"}.get(said)
-        return [f"it said '{said}', and the store is as {rows}"] if expected_state not in {None, rows} else []
+        return (
+            [f"it said '{said}', and the store is as {rows}"]
+            if expected_state not in {None, rows}
+            else []
+        )
 
 
 def _distinct(points: list[Point]) -> list[Point]:
@@ -375,7 +443,12 @@ def _said(statement: PointStatement, acting: Acting, watch: Watch) -> dict[str, 
             if step == "finish_merge":
                 watch.trace_lines()
 
-        statement = replace(statement, run=lambda acting: acting.sql(MERGE, namespace={"news": table_of(NEWS)}, progress=begin))
+        statement = replace(
+            statement,
+            run=lambda acting: acting.sql(
+                MERGE, namespace={"news": table_of(NEWS)}, progress=begin
+            ),
+        )
     with watch.watching():
         try:
             result = statement.run(acting)
@@ -388,7 +461,9 @@ def _said(statement: PointStatement, acting: Acting, watch: Watch) -> dict[str, 
             if isinstance(error, KeyboardInterrupt) and statement.name == "remove_orphans":
                 # A Python method, not a statement: it is not shielded, and makes no report.
                 return {"said": report, "words": words, "problems": []}
-            problems.append(f"it raised {error!r}: {''.join(traceback.format_exception(error)[-4:])}")
+            problems.append(
+                f"it raised {error!r}: {''.join(traceback.format_exception(error)[-4:])}"
+            )
         else:
             # Later interrupts come after the statement.
             watch.end()
@@ -404,8 +479,21 @@ def _state(error: RowMergeError) -> str:
 def _names_cause(error: RowMergeError) -> bool:
     text = str(error)
     words = (
-        *("No space left", "Input/output error", "is full", "disk I/O error", "closed the connection", "ENOSPC"),
-        *("Too many open files", "unable to open database file", "Read-only file system", "readonly database", "is read-only"),
+        *(
+            "No space left",
+            "Input/output error",
+            "is full",
+            "disk I/O error",
+            "closed the connection",
+            "ENOSPC",
+        ),
+        *(
+            "Too many open files",
+            "unable to open database file",
+            "Read-only file system",
+            "readonly database",
+            "is read-only",
+        ),
     )
     return any(word in text for word in words)
 
@@ -415,7 +503,9 @@ def _asked(ask: Callable[[], dict[str, Any]]) -> dict[str, Any]:
 
 
 def asked_together(asks: Sequence[Callable[[], dict[str, Any]]]) -> list[dict[str, Any]]:
-    """Run functions concurrently in child processes; return their results, ``died`` for a process killed by a signal."""
+    """Run functions concurrently in child processes; return their results, ``died`` for a process
+    killed by a signal.
+    """
     # Freeze the parent's objects, so that children do not collect them.
     gc.freeze()
     return [_answered(*process) for process in [_begun(ask) for ask in asks]]
@@ -441,7 +531,10 @@ def _answered(pid: int, reading: int) -> dict[str, Any]:
     if not timely:
         return {"problems": [f"it did not end within {_PATIENCE:.0f} s"]}
     if os.WIFSIGNALED(status):
-        return {"died": True, "problems": [] if os.WTERMSIG(status) in ENDING.values() else [f"it died of {status}"]}
+        return {
+            "died": True,
+            "problems": [] if os.WTERMSIG(status) in ENDING.values() else [f"it died of {status}"],
+        }
     if not content:
         return {"problems": [f"its process ended with status {status}"]}
     answer: dict[str, Any] = json.loads(content)
@@ -454,7 +547,9 @@ def _answer(ask: Callable[[], dict[str, Any]], writing: int) -> None:
     try:
         answer = ask()
     except BaseException as error:  # noqa: BLE001 - the parent tells
-        answer = {"problems": [f"it raised {error!r}: {''.join(traceback.format_exception(error)[-6:])}"]}
+        answer = {
+            "problems": [f"it raised {error!r}: {''.join(traceback.format_exception(error)[-6:])}"]
+        }
     try:
         with os.fdopen(writing, "wb") as file:
             file.write(json.dumps(answer).encode())

@@ -25,12 +25,27 @@ LINE: Final = "line"
 ENDING: Final = {"kill": signal.SIGKILL, "terminate": signal.SIGTERM}
 """The faults that end the process, and their signals."""
 LASTING: Final = {"lasting": errno.ENOSPC, "read-only": errno.EROFS, "descriptors": errno.EMFILE}
-"""Faults that also affect later operations of their kind, with their errors: no space, a read-only disk, no descriptors."""
+"""Faults that also affect later operations of their kind, with their errors: no space, a read-only
+disk, no descriptors.
+"""
 BESIDE: Final = ("reader", "remover")
 """Actions of another process at the point: it reads, or removes leftovers."""
 FAULTS: Final = (*ENDING, "interrupt", "error", *LASTING, *BESIDE)
-"""Faults at a point. ``error`` is an error that the operation itself may raise; after the point, it is a lost answer."""
-_OPENING: Final = ("open", "connect", "OSFile", "memory_map", "listdir", "scandir", "create_dir", "ORCFile", "__init__")
+"""Faults at a point.
+
+``error`` is an error that the operation itself may raise; after the point, it is a lost answer.
+"""
+_OPENING: Final = (
+    "open",
+    "connect",
+    "OSFile",
+    "memory_map",
+    "listdir",
+    "scandir",
+    "create_dir",
+    "ORCFile",
+    "__init__",
+)
 _NOT_OPENING: Final = (".write", ".close", ".flush")
 _DATABASE_WORDS: Final = {
     "lasting": "database or disk is full",
@@ -48,7 +63,8 @@ class Operation:
         about: its object: a path, a statement.
         error: returns the error of a failure.
         lasts: it also fails after an earlier permanent failure: a full disk, a lost database.
-        on_failure: the store's own reaction to a permanent failure, called before the error is raised.
+        on_failure: the store's own reaction to a permanent failure, called before the error is
+            raised.
     """
 
     name: str
@@ -125,7 +141,9 @@ class Watch:
     2
     """
 
-    def __init__(self, fault: Fault | None = None, meet: Callable[[], object] = lambda: None) -> None:
+    def __init__(
+        self, fault: Fault | None = None, meet: Callable[[], object] = lambda: None
+    ) -> None:
         self.fault = fault
         self._meet = meet
         self.points: list[Point] = []
@@ -144,7 +162,9 @@ class Watch:
 
     @contextmanager
     def watching(self) -> Iterator[None]:
-        """Count while the context lasts; an interrupt raises KeyboardInterrupt in the main thread, as in a notebook."""
+        """Count while the context lasts; an interrupt raises KeyboardInterrupt in the main thread,
+        as in a notebook.
+        """
 
         def interrupted(*_: object) -> None:
             self._taken.set()
@@ -164,13 +184,19 @@ class Watch:
         self._active = False
 
     def trace_lines(self) -> None:
-        """Count the package's lines in this thread from here on; an interrupt may come at one of them."""
+        """Count the package's lines in this thread from here on; an interrupt may come at one of
+        them.
+        """
         entered: set[tuple[int, int]] = set()
 
         def line(frame: FrameType, event: str, _: object) -> Any:
             if event == "line" and self._active and not _is_between(frame, entered):
                 self.lines += 1
-                if self.fault is not None and self.fault.kind == LINE and self.lines == self.fault.number:
+                if (
+                    self.fault is not None
+                    and self.fault.kind == LINE
+                    and self.lines == self.fault.number
+                ):
                     self.struck = True
                     self.place = f"{frame.f_code.co_filename}:{frame.f_lineno}"
                     signal.raise_signal(signal.SIGINT)
@@ -186,7 +212,9 @@ class Watch:
             running = running.f_back
         sys.settrace(called)
 
-    def call(self, operation: Operation, function: Callable[..., T], *arguments: Any, **more: Any) -> T:
+    def call(
+        self, operation: Operation, function: Callable[..., T], *arguments: Any, **more: Any
+    ) -> T:
         """Run an operation, or fail; nested operations are not counted."""
         if not self._active or getattr(self._within, "inside", False):
             return function(*arguments, **more)
@@ -196,7 +224,9 @@ class Watch:
         fault = self.fault
         if fault is None or fault.kind == LINE:
             return self._done(function, *arguments, **more)
-        if (fault.number == number and not fault.after) or (self.struck and self._lasts(fault, operation)):
+        if (fault.number == number and not fault.after) or (
+            self.struck and self._lasts(fault, operation)
+        ):
             self._strike(fault, operation)
         try:
             result = self._done(function, *arguments, **more)
@@ -233,7 +263,11 @@ class Watch:
                 self._done(operation.on_failure)
             error = operation.error()
             code = LASTING.get(fault.kind)
-            raise OSError(code, os.strerror(code), error.filename) if code and isinstance(error, OSError) else error
+            raise (
+                OSError(code, os.strerror(code), error.filename)
+                if code and isinstance(error, OSError)
+                else error
+            )
 
     @staticmethod
     def _lasts(fault: Fault, operation: Operation) -> bool:
@@ -243,7 +277,10 @@ class Watch:
         return fault.kind in LASTING and operation.lasts
 
     def _interrupt(self) -> None:
-        """Send SIGINT to this process. The main thread receives it; operations of other threads wait for it."""
+        """Send SIGINT to this process.
+
+        The main thread receives it; operations of other threads wait for it.
+        """
         if threading.current_thread() is threading.main_thread():
             signal.raise_signal(signal.SIGINT)
         else:
@@ -252,9 +289,11 @@ class Watch:
 
 
 def _is_between(frame: FrameType, entered: set[tuple[int, int]]) -> bool:
-    """Return whether Python takes no signal at a line: at the exit of a ``with``, and in calls of the garbage collector.
+    """Return whether Python takes no signal at a line: at the exit of a ``with``, and in calls of
+    the garbage collector.
 
-    A trace function can raise there nevertheless; the context would never be left, or the interrupt would be lost.
+    A trace function can raise there nevertheless; the context would never be left, or the interrupt
+    would be lost.
     """
     if frame.f_back is not None and frame.f_back.f_code.co_filename.endswith(f"{os.sep}weakref.py"):
         return True
@@ -268,7 +307,8 @@ def _is_between(frame: FrameType, entered: set[tuple[int, int]]) -> bool:
 
 def _is_ours(frame: FrameType) -> bool:
     return (
-        f"{os.sep}rowmerge_nb{os.sep}" in frame.f_code.co_filename and f"{os.sep}testing{os.sep}" not in frame.f_code.co_filename
+        f"{os.sep}rowmerge_nb{os.sep}" in frame.f_code.co_filename
+        and f"{os.sep}testing{os.sep}" not in frame.f_code.co_filename
     )
 
 

@@ -1,11 +1,14 @@
-"""The watched operations: those of Python's ``os`` and ``open``, of files of Arrow and pyiceberg, of sqlite3 and of ADBC.
+"""The watched operations: those of Python's ``os`` and ``open``, of files of Arrow and pyiceberg,
+of sqlite3 and of ADBC.
 
-Operations count on paths below the watched directories, and on all databases. SQLAlchemy is observed at its border to sqlite3: every
+Operations count on paths below the watched directories, and on all databases. SQLAlchemy is
+    observed at its border to sqlite3: every
 ``execute`` and every ``commit``.
 
-Operations without a Python call are invisible: writes of SQLite and the PostgreSQL server within one statement or COMMIT; single writes
-of Arrow's ORC writer, whose ``write`` and ``close`` are points; reads of an open file, whose opening is a point; reads through a
-memory map; and the steps of ``os.scandir`` after the first.
+Operations without a Python call are invisible: writes of SQLite and the PostgreSQL server within
+    one statement or COMMIT; single writes
+of Arrow's ORC writer, whose ``write`` and ``close`` are points; reads of an open file, whose
+opening is a point; reads through a memory map; and the steps of ``os.scandir`` after the first.
 """
 
 from __future__ import annotations
@@ -32,7 +35,18 @@ if TYPE_CHECKING:
 __all__ = ["NO_ROOM", "watch_process"]
 
 NO_ROOM: Final = "No space left on device"
-_WRITING: Final = ("open", "rename", "replace", "mkdir", "link", "symlink", "write", "fsync", "truncate", "ftruncate")
+_WRITING: Final = (
+    "open",
+    "rename",
+    "replace",
+    "mkdir",
+    "link",
+    "symlink",
+    "write",
+    "fsync",
+    "truncate",
+    "ftruncate",
+)
 _TAKING: Final = ("unlink", "remove", "rmdir", "utime", "chmod")
 _READING: Final = ("listdir", "scandir", "stat", "lstat")
 _TWO_PATHS: Final = ("rename", "replace", "link", "symlink")
@@ -95,19 +109,29 @@ def _disk(name: str, path: str, *, writes: bool) -> Operation:
 
 def _wrap_os(watch: Watch, scope: _Scope) -> None:
     for name in (*_WRITING, *_TAKING, *_READING):
-        setattr(os, name, _wrapped(watch, scope, f"os.{name}", getattr(os, name), writes=name in _WRITING))
+        setattr(
+            os,
+            name,
+            _wrapped(watch, scope, f"os.{name}", getattr(os, name), writes=name in _WRITING),
+        )
     fcntl.flock = _wrapped(watch, scope, "fcntl.flock", fcntl.flock, writes=False)
 
 
-def _wrapped(watch: Watch, scope: _Scope, name: str, function: Callable[..., Any], *, writes: bool) -> Callable[..., Any]:
+def _wrapped(
+    watch: Watch, scope: _Scope, name: str, function: Callable[..., Any], *, writes: bool
+) -> Callable[..., Any]:
     two = name.partition(".")[2] in _TWO_PATHS
 
     def call(place: Any = ".", *arguments: Any, **more: Any) -> Any:
         folder = more.get("dir_fd", more.get("src_dir_fd"))
-        path = scope.path(place, folder) or (scope.path(arguments[0]) if two and arguments else None)
+        path = scope.path(place, folder) or (
+            scope.path(arguments[0]) if two and arguments else None
+        )
         if path is None:
             return function(place, *arguments, **more)
-        only_reads = name == "os.open" and not (arguments and arguments[0] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT))
+        only_reads = name == "os.open" and not (
+            arguments and arguments[0] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)
+        )
         operation = _disk(name, path, writes=writes and not only_reads)
         return watch.call(operation, function, place, *arguments, **more)
 
@@ -152,7 +176,9 @@ def _wrap_files(watch: Watch, scope: _Scope) -> None:
         if path is None:
             return real(file, mode, *arguments, **more)
         writes = bool(set(mode) & set("wxa+"))
-        file_object = watch.call(_disk("open", path, writes=writes), real, file, mode, *arguments, **more)
+        file_object = watch.call(
+            _disk("open", path, writes=writes), real, file, mode, *arguments, **more
+        )
         return _File(file_object, watch, path, "file") if writes else file_object
 
     io.open = opened
@@ -169,10 +195,14 @@ def _wrap_arrow(watch: Watch, scope: _Scope) -> None:
 
     def os_file(path: Any, mode: str = "r", *arguments: Any, **more: Any) -> Any:
         writes = "w" in mode or "a" in mode
-        return _opened(watch, scope, "arrow.OSFile", path, writes, real_file, path, mode, *arguments, **more)
+        return _opened(
+            watch, scope, "arrow.OSFile", path, writes, real_file, path, mode, *arguments, **more
+        )
 
     def memory_map(path: Any, *arguments: Any, **more: Any) -> Any:
-        return _opened(watch, scope, "arrow.memory_map", path, False, real_map, path, *arguments, **more)
+        return _opened(
+            watch, scope, "arrow.memory_map", path, False, real_map, path, *arguments, **more
+        )
 
     pa.OSFile, pa.memory_map = os_file, memory_map
 
@@ -181,10 +211,22 @@ def _wrap_arrow(watch: Watch, scope: _Scope) -> None:
 
         def open_output_stream(self, path: str, *arguments: Any, **more: Any) -> Any:
             given = super().open_output_stream
-            return _opened(watch, scope, "arrow.open_output_stream", path, True, given, path, *arguments, **more)
+            return _opened(
+                watch,
+                scope,
+                "arrow.open_output_stream",
+                path,
+                True,
+                given,
+                path,
+                *arguments,
+                **more,
+            )
 
         def open_input_file(self, path: str) -> Any:
-            return _opened(watch, scope, "arrow.open_input_file", path, False, super().open_input_file, path)
+            return _opened(
+                watch, scope, "arrow.open_input_file", path, False, super().open_input_file, path
+            )
 
         def create_dir(self, path: str, *, recursive: bool = True) -> None:
             self._told("create_dir", path, super().create_dir, path, recursive=recursive)
@@ -196,11 +238,18 @@ def _wrap_arrow(watch: Watch, scope: _Scope) -> None:
             path = wanted.base_dir if isinstance(wanted, fs.FileSelector) else wanted
             return self._told("get_file_info", path, super().get_file_info, wanted)
 
-        def _told(self, name: str, about: Any, function: Callable[..., Any], *arguments: Any, **more: Any) -> Any:
+        def _told(
+            self, name: str, about: Any, function: Callable[..., Any], *arguments: Any, **more: Any
+        ) -> Any:
             path = scope.path(about) if isinstance(about, str) else None
             if path is None:
                 return function(*arguments, **more)
-            return watch.call(_disk(f"arrow.{name}", path, writes=name == "create_dir"), function, *arguments, **more)
+            return watch.call(
+                _disk(f"arrow.{name}", path, writes=name == "create_dir"),
+                function,
+                *arguments,
+                **more,
+            )
 
     fs.LocalFileSystem = Disk
     for method, writes in (("__init__", True), ("write", True), ("close", True)):
@@ -209,7 +258,14 @@ def _wrap_arrow(watch: Watch, scope: _Scope) -> None:
 
 
 def _opened(
-    watch: Watch, scope: _Scope, name: str, place: Any, writes: bool, function: Callable[..., Any], *arguments: Any, **more: Any
+    watch: Watch,
+    scope: _Scope,
+    name: str,
+    place: Any,
+    writes: bool,
+    function: Callable[..., Any],
+    *arguments: Any,
+    **more: Any,
 ) -> Any:
     path = scope.path(place)
     if path is None:
@@ -226,7 +282,11 @@ def _wrap_method(watch: Watch, kind: type, method: str, name: str, *, writes: bo
         if method == "close" and not getattr(self, "is_open", True):
             # Nothing is done.
             return real(self)
-        about = str(arguments[0]) if arguments and method in {"__init__", "delete"} else getattr(self, "_location", "")
+        about = (
+            str(arguments[0])
+            if arguments and method in {"__init__", "delete"}
+            else getattr(self, "_location", "")
+        )
         return watch.call(_disk(name, str(about), writes=writes), real, self, *arguments, **more)
 
     setattr(kind, method, call)
@@ -241,7 +301,9 @@ def _wrap_iceberg(watch: Watch, scope: _Scope) -> None:
     create, opened = PyArrowFile.create, PyArrowFile.open
 
     def created(self: Any, overwrite: bool = False) -> Any:
-        return _opened(watch, scope, "pyiceberg.create", self.location, True, create, self, overwrite)
+        return _opened(
+            watch, scope, "pyiceberg.create", self.location, True, create, self, overwrite
+        )
 
     def read(self: Any, seekable: bool = True) -> Any:
         return _opened(watch, scope, "pyiceberg.open", self.location, False, opened, self, seekable)
@@ -257,20 +319,31 @@ def _wrap_iceberg(watch: Watch, scope: _Scope) -> None:
 def _wrap_sqlite(watch: Watch) -> None:
     def operation(connection: sqlite3.Connection, name: str, sql: str = "") -> Operation:
         # Reads need no disk space.
-        lasts = not sql.lstrip().upper().startswith(("SELECT", "PRAGMA", "ROLLBACK")) and name != "rollback"
+        lasts = (
+            not sql.lstrip().upper().startswith(("SELECT", "PRAGMA", "ROLLBACK"))
+            and name != "rollback"
+        )
         words = watch.database_words
         return Operation(
-            f"sqlite3 {name}", " ".join(sql.split()), lambda: sqlite3.OperationalError(words), lasts, lambda: _undone(connection)
+            f"sqlite3 {name}",
+            " ".join(sql.split()),
+            lambda: sqlite3.OperationalError(words),
+            lasts,
+            lambda: _undone(connection),
         )
 
     class Cursor(sqlite3.Cursor):
         """A cursor, watched."""
 
         def execute(self, sql: str, *arguments: Any) -> Any:
-            return watch.call(operation(self.connection, "execute", sql), super().execute, sql, *arguments)
+            return watch.call(
+                operation(self.connection, "execute", sql), super().execute, sql, *arguments
+            )
 
         def executemany(self, sql: str, *arguments: Any) -> Any:
-            return watch.call(operation(self.connection, "executemany", sql), super().executemany, sql, *arguments)
+            return watch.call(
+                operation(self.connection, "executemany", sql), super().executemany, sql, *arguments
+            )
 
     class Connection(sqlite3.Connection):
         """A connection, watched."""
@@ -282,7 +355,9 @@ def _wrap_sqlite(watch: Watch) -> None:
             return watch.call(operation(self, "execute", sql), super().execute, sql, *arguments)
 
         def executemany(self, sql: str, *arguments: Any) -> Any:
-            return watch.call(operation(self, "executemany", sql), super().executemany, sql, *arguments)
+            return watch.call(
+                operation(self, "executemany", sql), super().executemany, sql, *arguments
+            )
 
         def commit(self) -> None:
             if self.in_transaction:
@@ -296,7 +371,10 @@ def _wrap_sqlite(watch: Watch) -> None:
 
     def connect(*arguments: Any, **more: Any) -> sqlite3.Connection:
         operation_of_connect = Operation(
-            "sqlite3.connect", str(arguments[:1]), lambda: sqlite3.OperationalError(watch.database_words), lasts=False
+            "sqlite3.connect",
+            str(arguments[:1]),
+            lambda: sqlite3.OperationalError(watch.database_words),
+            lasts=False,
         )
         return watch.call(operation_of_connect, real, *arguments, **{"factory": Connection, **more})
 
@@ -326,7 +404,9 @@ def _wrap_adbc(watch: Watch) -> None:
         if is_file:
             words = watch.database_words
         # With a full disk, SQLite can still read and roll back; a lost server can do nothing.
-        reads = sql.lstrip().upper().startswith(("SELECT", "PRAGMA", "ROLLBACK")) or name.startswith("fetch")
+        reads = sql.lstrip().upper().startswith(
+            ("SELECT", "PRAGMA", "ROLLBACK")
+        ) or name.startswith("fetch")
         return Operation(
             f"adbc {name}",
             " ".join(sql.split()),
@@ -335,7 +415,13 @@ def _wrap_adbc(watch: Watch) -> None:
             on_failure=lambda: _gone(connection, is_file=is_file),
         )
 
-    for method in ("execute", "executemany", "adbc_ingest", "fetch_arrow_table", "fetch_record_batch"):
+    for method in (
+        "execute",
+        "executemany",
+        "adbc_ingest",
+        "fetch_arrow_table",
+        "fetch_record_batch",
+    ):
         _wrap_cursor(watch, Cursor, method, operation)
     close = Connection.close
 
@@ -347,7 +433,9 @@ def _wrap_adbc(watch: Watch) -> None:
         _wrap_connect(watch, module, kind, operation)
 
 
-def _wrap_cursor(watch: Watch, kind: type, method: str, operation: Callable[..., Operation]) -> None:
+def _wrap_cursor(
+    watch: Watch, kind: type, method: str, operation: Callable[..., Operation]
+) -> None:
     real = getattr(kind, method)
 
     def call(self: Any, *arguments: Any, **more: Any) -> Any:
@@ -357,7 +445,9 @@ def _wrap_cursor(watch: Watch, kind: type, method: str, operation: Callable[...,
     setattr(kind, method, call)
 
 
-def _wrap_connect(watch: Watch, module: ModuleType, kind: str, operation: Callable[..., Operation]) -> None:
+def _wrap_connect(
+    watch: Watch, module: ModuleType, kind: str, operation: Callable[..., Operation]
+) -> None:
     real = module.connect
 
     def connect(*arguments: Any, **more: Any) -> Any:
@@ -369,7 +459,9 @@ def _wrap_connect(watch: Watch, module: ModuleType, kind: str, operation: Callab
 
 
 def _gone(connection: Any, *, is_file: bool) -> None:
-    """React like the database: SQLite rolls back when the disk is full; the connection of a lost server is lost."""
+    """React like the database: SQLite rolls back when the disk is full; the connection of a lost
+    server is lost.
+    """
     with suppress(Exception):
         if is_file:
             with connection.cursor() as cursor:

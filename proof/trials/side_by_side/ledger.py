@@ -1,7 +1,8 @@
-"""The ledger: the statements that every writer has begun and finished, and the rows that a reader may find at any moment.
+"""The ledger: the statements that every writer has begun and finished, and the rows that a reader
+may find at any moment.
 
-Every row has one owner, the only writer that changes it, so that its value is known exactly. Shared rows have counters that every writer
-increments: their sums reveal lost and doubled updates.
+Every row has one owner, the only writer that changes it, so that its value is known exactly. Shared
+rows have counters that every writer increments: their sums reveal lost and doubled updates.
 """
 
 from __future__ import annotations
@@ -66,12 +67,26 @@ class Effect:
     def inverse(self, before: Mapping[int, int]) -> Effect:
         """Return the effect that undoes this one; ``before`` has the writer's own rows before it."""
         if self.clears:
-            return Effect(self.table, dict(before), {key: -count for key, count in self.shared.items()}, clears=True)
-        return Effect(self.table, {key: before.get(key) for key in self.own}, {key: -count for key, count in self.shared.items()})
+            return Effect(
+                self.table,
+                dict(before),
+                {key: -count for key, count in self.shared.items()},
+                clears=True,
+            )
+        return Effect(
+            self.table,
+            {key: before.get(key) for key in self.own},
+            {key: -count for key, count in self.shared.items()},
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Return the effect as JSON."""
-        return {"table": self.table, "own": list(self.own.items()), "shared": list(self.shared.items()), "clears": self.clears}
+        return {
+            "table": self.table,
+            "own": list(self.own.items()),
+            "shared": list(self.shared.items()),
+            "clears": self.clears,
+        }
 
     @staticmethod
     def from_json(value: Mapping[str, Any]) -> Effect:
@@ -215,7 +230,10 @@ def check_rows(table: str, rows: list[Row], states: Mapping[int, list[State]]) -
     for writer, possible in states.items():
         actual = by_owner.get(writer, {})
         if all(dict(state.rows(table)) != actual for state in possible):
-            problems.append(f"table '{table}', writer {writer}: {_difference(actual, dict(possible[-1].rows(table)))}")
+            problems.append(
+                f"table '{table}', writer {writer}:"
+                f" {_difference(actual, dict(possible[-1].rows(table)))}"
+            )
     return problems
 
 
@@ -232,5 +250,12 @@ def check_counters(rows: list[Row], states: Mapping[int, list[State]]) -> Iterat
 def _difference(actual: Mapping[int, int], expected: Mapping[int, int]) -> str:
     missing = sorted(expected.keys() - actual.keys())
     more = sorted(actual.keys() - expected.keys())
-    other = [(key, actual[key], expected[key]) for key in sorted(actual.keys() & expected.keys()) if actual[key] != expected[key]]
-    return f"lost {missing[:5]} ({len(missing)}), not expected {more[:5]} ({len(more)}), other values (key, seen, expected) {other[:5]} ({len(other)})"
+    other = [
+        (key, actual[key], expected[key])
+        for key in sorted(actual.keys() & expected.keys())
+        if actual[key] != expected[key]
+    ]
+    return (
+        f"lost {missing[:5]} ({len(missing)}), not expected {more[:5]} ({len(more)}), other values"
+        f" (key, seen, expected) {other[:5]} ({len(other)})"
+    )

@@ -52,7 +52,9 @@ class Pauses:
         pauses = self._random.random() < _SHARE
         self._at = self._random.randint(1, self._operations.get(kind, _USUAL)) if pauses else 0
 
-    def call(self, operation: Operation, function: Callable[..., T], *arguments: Any, **more: Any) -> T:
+    def call(
+        self, operation: Operation, function: Callable[..., T], *arguments: Any, **more: Any
+    ) -> T:
         """Run an operation, after a pause if selected; nested operations are part of it."""
         if getattr(self._inside, "yes", False):
             return function(*arguments, **more)

@@ -40,7 +40,8 @@ class Statement:
         effect: its effect if it succeeds.
         news: the source of a MERGE.
         codes: Trino's codes that it may fail with, apart from TRANSACTION_CONFLICT.
-        argument: the version to restore, or the change of a column: the verb, its name, its new name.
+        argument: the version to restore, or the change of a column: the verb, its name, its new
+            name.
     """
 
     kind: str
@@ -72,7 +73,10 @@ class Writer:
         self._next = 1
         self._columns: list[str] = []
         factor = _MAINTAINER if number == writers - 1 else 1
-        self._kinds = {kind: weight * (factor if kind in _MAINTENANCE else 1) for kind, weight in _KINDS[store].items()}
+        self._kinds = {
+            kind: weight * (factor if kind in _MAINTENANCE else 1)
+            for kind, weight in _KINDS[store].items()
+        }
 
     def draw(self) -> Statement:
         """Draw the next statement."""
@@ -117,9 +121,17 @@ class Writer:
         table = self._table()
         if len(self.state.rows(table)) > _MOST_ROWS:
             return None
-        rows = {self._new_key(): self.random.randrange(10) for _ in range(self.random.randint(1, 3))}
-        values = ", ".join(f"({key}, {self._number}, {n}, '{name_of(key)}')" for key, n in rows.items())
-        return Statement("INSERT", f"INSERT INTO {table} (id, owner, n, name) VALUES {values}", Effect(table, rows))
+        rows = {
+            self._new_key(): self.random.randrange(10) for _ in range(self.random.randint(1, 3))
+        }
+        values = ", ".join(
+            f"({key}, {self._number}, {n}, '{name_of(key)}')" for key, n in rows.items()
+        )
+        return Statement(
+            "INSERT",
+            f"INSERT INTO {table} (id, owner, n, name) VALUES {values}",
+            Effect(table, rows),
+        )
 
     def _update(self) -> Statement | None:
         table = self._table()
@@ -141,7 +153,9 @@ class Writer:
 
     def _increment(self) -> Statement:
         key = self.random.randrange(SHARED)
-        return Statement("UPDATE", f"UPDATE t SET n = n + 1 WHERE id = {key}", Effect("t", {}, {key: 1}))
+        return Statement(
+            "UPDATE", f"UPDATE t SET n = n + 1 WHERE id = {key}", Effect("t", {}, {key: 1})
+        )
 
     def _merge(self) -> Statement:
         table = self._table()
@@ -190,7 +204,9 @@ class Writer:
             return None
         version, rows = self.random.choice(self.versions)
         effect = Effect(own_table(self._number), dict(rows), {}, clears=True)
-        return Statement("restore", own_table(self._number), effect, codes=_NOT_KEPT, argument=version)
+        return Statement(
+            "restore", own_table(self._number), effect, codes=_NOT_KEPT, argument=version
+        )
 
     def _rollback(self) -> Statement | None:
         restored = self._restore()
@@ -201,13 +217,21 @@ class Writer:
             f"ALTER TABLE {table} EXECUTE rollback_to_snapshot(snapshot_id => {restored.argument})",
             f"CALL store.system.rollback_to_snapshot('default', '{table}', {restored.argument})",
         )
-        return Statement("rollback_to_snapshot", self.random.choice(texts), restored.effect, codes=_NOT_KEPT)
+        return Statement(
+            "rollback_to_snapshot", self.random.choice(texts), restored.effect, codes=_NOT_KEPT
+        )
 
     def _undo(self) -> Statement | None:
         if self.last is None:
             return None
         table, inverse, column = self.last
-        return Statement("undo", table, inverse, codes=_NOT_KEPT, argument=("drop", column, "") if column else None)
+        return Statement(
+            "undo",
+            table,
+            inverse,
+            codes=_NOT_KEPT,
+            argument=("drop", column, "") if column else None,
+        )
 
     # -- the table of all ---------------------------------------------------------------------------------------------
 
@@ -217,18 +241,25 @@ class Writer:
         name = f"c{self._number}_{self.random.randrange(1000)}"
         if name in self._columns:
             return None
-        return Statement("ADD COLUMN", f"ALTER TABLE t ADD COLUMN {name} bigint", argument=("add", name, ""))
+        return Statement(
+            "ADD COLUMN", f"ALTER TABLE t ADD COLUMN {name} bigint", argument=("add", name, "")
+        )
 
     def _drop_column(self) -> Statement | None:
         if not self._columns:
             return None
         name = self.random.choice(self._columns)
-        return Statement("DROP COLUMN", f"ALTER TABLE t DROP COLUMN {name}", argument=("drop", name, ""))
+        return Statement(
+            "DROP COLUMN", f"ALTER TABLE t DROP COLUMN {name}", argument=("drop", name, "")
+        )
 
     def _rename_column(self) -> Statement | None:
         if not self._columns:
             return None
-        name, new = self.random.choice(self._columns), f"d{self._number}_{self.random.randrange(1000)}"
+        name, new = (
+            self.random.choice(self._columns),
+            f"d{self._number}_{self.random.randrange(1000)}",
+        )
         text = f"ALTER TABLE t RENAME COLUMN {name} TO {new}"
         return Statement("RENAME COLUMN", text, argument=("rename", name, new))
 
@@ -246,14 +277,27 @@ class Writer:
         own, shared, news = self._news("t")
         news = news.append_column(name, pa.array([1] * news.num_rows, pa.int64()))
         text = (
-            f"MERGE WITH SCHEMA EVOLUTION INTO t USING news s ON t.id = s.id WHEN MATCHED AND s.gone = 1 THEN DELETE"
-            f" WHEN MATCHED THEN UPDATE SET n = t.n + s.n, {name} = s.{name}"
-            f" WHEN NOT MATCHED THEN INSERT (id, owner, n, name, {name}) VALUES (s.id, s.owner, s.n, s.name, s.{name})"
+            "MERGE WITH SCHEMA EVOLUTION INTO t USING news s ON t.id = s.id WHEN MATCHED AND"
+            f" s.gone = 1 THEN DELETE WHEN MATCHED THEN UPDATE SET n = t.n + s.n, {name} = s.{name}"
+            f" WHEN NOT MATCHED THEN INSERT (id, owner, n, name, {name}) VALUES (s.id, s.owner,"
+            f" s.n, s.name, s.{name})"
         )
-        return Statement("MERGE WITH SCHEMA EVOLUTION", text, Effect("t", own, shared), news, argument=("add", name, ""))
+        return Statement(
+            "MERGE WITH SCHEMA EVOLUTION",
+            text,
+            Effect("t", own, shared),
+            news,
+            argument=("add", name, ""),
+        )
 
     def _properties(self) -> Statement:
-        value = self.random.choice(("isolation_level = 'snapshot'", "isolation_level = 'serializable'", "max_commit_retry = 4"))
+        value = self.random.choice(
+            (
+                "isolation_level = 'snapshot'",
+                "isolation_level = 'serializable'",
+                "max_commit_retry = 4",
+            )
+        )
         table = self.random.choice(("t", own_table(self._number)))
         return Statement("SET PROPERTIES", f"ALTER TABLE {table} SET PROPERTIES {value}")
 
@@ -263,7 +307,9 @@ class Writer:
         return self.random.choice(("t", own_table(self.random.randrange(self._writers))))
 
     def _execute(self, procedure: str) -> Statement:
-        return Statement(procedure.partition("(")[0], f"ALTER TABLE {self._any_table()} EXECUTE {procedure}")
+        return Statement(
+            procedure.partition("(")[0], f"ALTER TABLE {self._any_table()} EXECUTE {procedure}"
+        )
 
     def _optimize(self) -> Statement:
         return self._execute("optimize")
@@ -282,10 +328,14 @@ class Writer:
         return Statement("remove_orphans", "remove_orphans")
 
     def _minor(self) -> Statement:
-        return Statement("compact minor", f"CALL store.system.compact('default', '{self._any_table()}', 'minor')")
+        return Statement(
+            "compact minor", f"CALL store.system.compact('default', '{self._any_table()}', 'minor')"
+        )
 
     def _major(self) -> Statement:
-        return Statement("compact major", f"CALL store.system.compact('default', '{self._any_table()}', 'major')")
+        return Statement(
+            "compact major", f"CALL store.system.compact('default', '{self._any_table()}', 'major')"
+        )
 
 
 def _source(rows: list[tuple[int, int, int, int]]) -> pa.Table:
@@ -304,12 +354,28 @@ def _source(rows: list[tuple[int, int, int, int]]) -> pa.Table:
 _ROWS: Final = {"insert": 6, "update": 4, "delete": 3, "increment": 4, "merge": 6}
 _COLUMNS: Final = {"add_column": 1, "drop_column": 1, "rename_column": 1}
 _MAINTENANCE: Final = frozenset(
-    {"optimize", "optimize_manifests", "expire", "remove_orphan_files", "remove_orphans", "minor", "major"}
+    {
+        "optimize",
+        "optimize_manifests",
+        "expire",
+        "remove_orphan_files",
+        "remove_orphans",
+        "minor",
+        "major",
+    }
 )
 _MAINTAINER: Final = 8
 """The factor by which the last writer draws maintenance statements more often."""
 _KINDS: Final[Mapping[str, Mapping[str, int]]] = {
-    "memory": {**_ROWS, **_COLUMNS, "truncate": 1, "undo": 2, "restore": 1, "remove_orphans": 1, "evolve": 1},
+    "memory": {
+        **_ROWS,
+        **_COLUMNS,
+        "truncate": 1,
+        "undo": 2,
+        "restore": 1,
+        "remove_orphans": 1,
+        "evolve": 1,
+    },
     "hive": {**_ROWS, "minor": 5, "major": 4, "remove_orphans": 2},
     "iceberg": {
         **_ROWS,

@@ -19,7 +19,16 @@ from proof.engines.postgresql import private_server
 from proof.trials.local_spark import LocalEngine, without_spark
 from proof.trials.neighbour import Neighbour
 from proof.trials.readers import READERS, unreadable_snapshots
-from proof.trials.side_by_side.ledger import SHARED, Journal, Row, State, check_counters, check_rows, name_of, states_between
+from proof.trials.side_by_side.ledger import (
+    SHARED,
+    Journal,
+    Row,
+    State,
+    check_counters,
+    check_rows,
+    name_of,
+    states_between,
+)
 from proof.trials.side_by_side.pauses import Pauses
 from proof.trials.side_by_side.statements import Statement, Writer, own_table
 from proof.trials.side_by_side.writing import (
@@ -44,9 +53,13 @@ _PAUSE: Final = 0.5
 """Seconds between two reads of the independent reader."""
 _PATIENCE: Final = 120
 _SHORTEST_LIFE, _LONGEST_LIFE = 1.0, 12.0
-"""Seconds after which a writer's process ends: others must not take its last statement's files for those of a dead one."""
+"""Seconds after which a writer's process ends: others must not take its last statement's files for
+those of a dead one.
+"""
 _MEETING: Final = 2.0
-"""The maximum seconds that a statement waits for an action in its middle, which may wait for a lock of the statement."""
+"""The maximum seconds that a statement waits for an action in its middle, which may wait for a lock
+of the statement.
+"""
 _PROPERTIES: Final = {
     "iceberg": " WITH (partitioning = ARRAY['name'])",
     "hive": " WITH (partitioned_by = ARRAY['name'])",
@@ -78,13 +91,23 @@ class Summary:
         >>> Summary("hive", Counter({("INSERT", "ok"): 2, ("INSERT", "TRANSACTION_CONFLICT"): 1})).lines()
         ['hive: 3 statements, 2 ok, 0 reads beside them, 0 violations', '  INSERT: 2 ok, 1 TRANSACTION_CONFLICT']
         """
-        total, successes = sum(self.counts.values()), sum(n for (_, outcome), n in self.counts.items() if outcome == "ok")
+        total, successes = (
+            sum(self.counts.values()),
+            sum(n for (_, outcome), n in self.counts.items() if outcome == "ok"),
+        )
         lines = [
-            f"{self.store}: {total} statements, {successes} ok, {self.reads} reads beside them, {len(self.violations)} violations"
+            (
+                f"{self.store}: {total} statements, {successes} ok, {self.reads} reads beside them,"
+                f" {len(self.violations)} violations"
+            )
         ]
         for kind in sorted({kind for kind, _ in self.counts}):
-            outcomes = sorted(((n, o) for (k, o), n in self.counts.items() if k == kind), reverse=True)
-            lines.append(f"  {kind}: {', '.join(f'{number} {outcome}' for number, outcome in outcomes)}")
+            outcomes = sorted(
+                ((n, o) for (k, o), n in self.counts.items() if k == kind), reverse=True
+            )
+            lines.append(
+                f"  {kind}: {', '.join(f'{number} {outcome}' for number, outcome in outcomes)}"
+            )
         return lines
 
 
@@ -94,7 +117,8 @@ def run_trial(store: str, seconds: float, writers: int, seed: int) -> Summary:
     Args:
         store: one of `STORES`.
         seconds: the duration.
-        writers: the number of writers. On SQLite and PostgreSQL, one is ours and the others are other programs.
+        writers: the number of writers. On SQLite and PostgreSQL, one is ours and the others are
+            other programs.
         seed: determines the statements.
 
     Raises:
@@ -112,7 +136,9 @@ def run_trial(store: str, seconds: float, writers: int, seed: int) -> Summary:
         return summary
 
 
-def _write_and_look(summary: Summary, where: str, tables: list[str], journals: list[Path], seconds: float, seed: int) -> None:
+def _write_and_look(
+    summary: Summary, where: str, tables: list[str], journals: list[Path], seconds: float, seed: int
+) -> None:
     """Run writers, each followed by a new process at its end, and read a table repeatedly."""
     store, end = summary.store, time.monotonic() + seconds
 
@@ -121,7 +147,9 @@ def _write_and_look(summary: Summary, where: str, tables: list[str], journals: l
 
     alive = {begin(number): number for number in range(len(journals))}
     while alive and time.monotonic() < end + _PATIENCE:
-        ended_processes = [(pid, number) for pid, number in alive.items() if os.waitpid(pid, os.WNOHANG)[0]]
+        ended_processes = [
+            (pid, number) for pid, number in alive.items() if os.waitpid(pid, os.WNOHANG)[0]
+        ]
         for pid, number in ended_processes:
             del alive[pid]
             if time.monotonic() < end:
@@ -137,7 +165,9 @@ def _write_and_look(summary: Summary, where: str, tables: list[str], journals: l
 @contextmanager
 def _place(store: str) -> Iterator[tuple[str, Path]]:
     """Create an empty store, and a folder for journals."""
-    with tempfile.TemporaryDirectory(prefix=f"rowmerge_nb-side-{store}-", ignore_cleanup_errors=True) as folder:
+    with tempfile.TemporaryDirectory(
+        prefix=f"rowmerge_nb-side-{store}-", ignore_cleanup_errors=True
+    ) as folder:
         (Path(folder) / "store").mkdir()
         if store == "postgresql":
             with private_server() as dsn:
@@ -152,12 +182,20 @@ def _create(store: str, connector: Connector, tables: list[str]) -> None:
     engine.add_catalog("store", connector)
     values = ", ".join(f"({key}, -1, 0, '{name_of(key)}')" for key in range(SHARED))
     for table in tables:
-        engine.run(f"CREATE TABLE {table} (id bigint, owner bigint, n bigint, name varchar){_PROPERTIES[store]}", trace="off")
+        engine.run(
+            f"CREATE TABLE {table} (id bigint, owner bigint, n bigint, name"
+            f" varchar){_PROPERTIES[store]}",
+            trace="off",
+        )
     engine.run(f"INSERT INTO t VALUES {values}", trace="off")
 
 
-def _writing(store: str, where: str, number: int, journals: list[Path], end: float, seed: int) -> Callable[[], None]:
-    """Return the task of a writer's process: it writes for a while, and passes the writer's state to the next process."""
+def _writing(
+    store: str, where: str, number: int, journals: list[Path], end: float, seed: int
+) -> Callable[[], None]:
+    """Return the task of a writer's process: it writes for a while, and passes the writer's state
+    to the next process.
+    """
     is_outside = number > 0 and store in {"sqlite", "postgresql"}
 
     def task() -> None:
@@ -166,7 +204,9 @@ def _writing(store: str, where: str, number: int, journals: list[Path], end: flo
         if saved_writer.exists():
             writer = pickle.loads(saved_writer.read_bytes())  # noqa: S301 - the former process of this trial wrote it
             writer.last = None  # what can be undone is in the engine that has ended
-        seconds = min(writer.random.uniform(_SHORTEST_LIFE, _LONGEST_LIFE), max(end - time.monotonic(), 0.0))
+        seconds = min(
+            writer.random.uniform(_SHORTEST_LIFE, _LONGEST_LIFE), max(end - time.monotonic(), 0.0)
+        )
         try:
             write_as(writer, journal, seconds)
         finally:
@@ -180,11 +220,20 @@ def _writing(store: str, where: str, number: int, journals: list[Path], end: flo
 
         def meet() -> None:
             maintenance = writer.draw_maintenance()
-            for answer in neighbour.ask({"kind": maintenance.kind, "text": maintenance.text}, _MEETING):
+            for answer in neighbour.ask(
+                {"kind": maintenance.kind, "text": maintenance.text}, _MEETING
+            ):
                 _note(journal, answer)
 
         pauses = Pauses(where, str(writer.random.random()), meet)
-        write(OurWriter(store, open_store(store, where)), writer, number, journal, seconds, pauses.begin)
+        write(
+            OurWriter(store, open_store(store, where)),
+            writer,
+            number,
+            journal,
+            seconds,
+            pauses.begin,
+        )
         for answer in neighbour.answers(_PATIENCE):
             _note(journal, answer)
         neighbour.close()
@@ -197,7 +246,9 @@ def _maintainer(store: str, where: str) -> Callable[[dict[str, Any]], dict[str, 
     runner = OurWriter(store, open_store(store, where))
 
     def answer(order: dict[str, Any]) -> dict[str, Any]:
-        outcome, detail, problem = run_statement(runner, Statement(order["kind"], order["text"]), "off")
+        outcome, detail, problem = run_statement(
+            runner, Statement(order["kind"], order["text"]), "off"
+        )
         return {**order, "outcome": detail or outcome, "problem": problem}
 
     return answer
@@ -209,7 +260,10 @@ def _note(journal: Journal, answer: dict[str, Any]) -> None:
         return
     journal.beside(answer["kind"], answer["outcome"])
     if answer["problem"]:
-        journal.violation(f"in the middle of the statement: {answer['kind']} ({answer['text']}): {answer['problem']}")
+        journal.violation(
+            f"in the middle of the statement: {answer['kind']} ({answer['text']}):"
+            f" {answer['problem']}"
+        )
 
 
 # -- processes and threads --------------------------------------------------------------------------------------------
@@ -246,9 +300,18 @@ def _in_threads(journals: list[Path], seconds: float, seed: int) -> Summary:
 
         def task(number: int) -> None:
             runner = OurWriter("memory", connector)
-            write(runner, Writer("memory", number, len(journals), seed), number, Journal(journals[number]), seconds)
+            write(
+                runner,
+                Writer("memory", number, len(journals), seed),
+                number,
+                Journal(journals[number]),
+                seconds,
+            )
 
-        threads = [threading.Thread(target=task, args=(number,), daemon=True) for number in range(len(journals))]
+        threads = [
+            threading.Thread(target=task, args=(number,), daemon=True)
+            for number in range(len(journals))
+        ]
         for thread in threads:
             thread.start()
 
@@ -261,7 +324,9 @@ def _in_threads(journals: list[Path], seconds: float, seed: int) -> Summary:
             time.sleep(_PAUSE)
         if any(thread.is_alive() for thread in threads):
             summary.violations.append("a writer did not end in time")
-        summary.violations += [p for t in tables for p in _look(summary, "memory", "", [t], journals, reader)]
+        summary.violations += [
+            p for t in tables for p in _look(summary, "memory", "", [t], journals, reader)
+        ]
         _count(summary, journals)
     return summary
 
@@ -269,7 +334,14 @@ def _in_threads(journals: list[Path], seconds: float, seed: int) -> Summary:
 # -- looks ------------------------------------------------------------------------------------------------------------
 
 
-def _look(summary: Summary, store: str, where: str, tables: list[str], journals: list[Path], reader: Any = None) -> list[str]:
+def _look(
+    summary: Summary,
+    store: str,
+    where: str,
+    tables: list[str],
+    journals: list[Path],
+    reader: Any = None,
+) -> list[str]:
     """Read a table with the independent reader while others write; return problems."""
     table = tables[summary.reads % len(tables)]
     summary.reads += 1
@@ -285,8 +357,12 @@ def _look(summary: Summary, store: str, where: str, tables: list[str], journals:
     return [f"the independent reader: {problem}" for problem in problems]
 
 
-def _last_look(summary: Summary, store: str, where: str, tables: list[str], journals: list[Path]) -> None:
-    """Compare both readers with the ledger after all writers have ended, before and after the removal of leftovers."""
+def _last_look(
+    summary: Summary, store: str, where: str, tables: list[str], journals: list[Path]
+) -> None:
+    """Compare both readers with the ledger after all writers have ended, before and after the
+    removal of leftovers.
+    """
     lines = [Journal.lines(path) for path in journals]
     states = {number: states_between(journal, journal) for number, journal in enumerate(lines)}
 
@@ -301,9 +377,13 @@ def _last_look(summary: Summary, store: str, where: str, tables: list[str], jour
                 ("ours", ours),
                 ("the independent reader", READERS[store]),
             ):
-                summary.violations += [f"{moment}, {name}: {p}" for p in _compared(reader, where, table, states)]
+                summary.violations += [
+                    f"{moment}, {name}: {p}" for p in _compared(reader, where, table, states)
+                ]
             if store == "iceberg":
-                summary.violations += [f"{moment}: {problem}" for problem in unreadable_snapshots(where, table)]
+                summary.violations += [
+                    f"{moment}: {problem}" for problem in unreadable_snapshots(where, table)
+                ]
         connector.close()
 
     with without_spark():
@@ -331,7 +411,10 @@ def _compared(reader: Any, where: str, table: str, states: dict[int, list[State]
         rows = reader(where, table)
     except Exception as error:  # noqa: BLE001 - whatever it is, the table cannot be read
         return [f"table '{table}' cannot be read: {last_lines(error)}"]
-    return [*check_rows(table, rows, states), *(check_counters(rows, states) if table == "t" else ())]
+    return [
+        *check_rows(table, rows, states),
+        *(check_counters(rows, states) if table == "t" else ()),
+    ]
 
 
 def _count(summary: Summary, journals: list[Path]) -> None:

@@ -19,7 +19,16 @@ from rowmerge_nb.base.errors import RowMergeError
 if TYPE_CHECKING:
     from rowmerge_nb.spi.connector import Connector
 
-__all__ = ["OurWriter", "OutsideWriter", "last_lines", "open_store", "read_rows", "run_statement", "schema_of", "write"]
+__all__ = [
+    "OurWriter",
+    "OutsideWriter",
+    "last_lines",
+    "open_store",
+    "read_rows",
+    "run_statement",
+    "schema_of",
+    "write",
+]
 
 _MOST_VERSIONS: Final = 5
 _MOST_VIOLATIONS: Final = 20
@@ -98,7 +107,11 @@ class OurWriter:
         try:
             metadata = self._connector.get_metadata(transaction)
             handle = metadata.get_table_handle(session, SchemaTableName(self._schema, table))
-            version = None if handle is None or not metadata.keeps_versions else metadata.get_table_version(session, handle)
+            version = (
+                None
+                if handle is None or not metadata.keeps_versions
+                else metadata.get_table_version(session, handle)
+            )
             return None if version is None else version.version
         finally:
             self._connector.rollback(transaction)
@@ -114,14 +127,18 @@ class OutsideWriter:
 
     def __init__(self, store: str, where: str) -> None:
         if store == "sqlite":
-            self._connection: Any = sqlite3.connect(f"{where}/shop.db", timeout=_BUSY_SECONDS, isolation_level=None)
+            self._connection: Any = sqlite3.connect(
+                f"{where}/shop.db", timeout=_BUSY_SECONDS, isolation_level=None
+            )
         else:
             from adbc_driver_postgresql import dbapi
 
             self._connection = dbapi.connect(where, autocommit=True)
 
     def run(self, statement: Statement, trace: str) -> None:
-        """Run a statement after a pause: plain SQL is so fast that no other statement would succeed."""
+        """Run a statement after a pause: plain SQL is so fast that no other statement would
+        succeed.
+        """
         time.sleep(_OUTSIDE_PAUSE)
         cursor = self._connection.cursor()
         cursor.execute(statement.text)
@@ -173,7 +190,9 @@ def write(
         statement = writer.draw()
         journal.begin(statement.kind, statement.text, statement.effect)
         begin(statement.kind)
-        outcome, detail, problem = run_statement(runner, statement, "auto" if writer.random.random() < _TRACED else "off")
+        outcome, detail, problem = run_statement(
+            runner, statement, "auto" if writer.random.random() < _TRACED else "off"
+        )
         if outcome == UNKNOWN:
             outcome = _resolved(runner, statement, writer, number)
         if outcome == OK:
@@ -186,11 +205,19 @@ def write(
             journal.violation(f"{statement.kind} ({statement.text[:300]}): {text}")
         violations += len(problems)
         table = own_table(number)
-        if outcome == OK and statement.effect.table == table and (version := runner.version(table)) is not None:
-            writer.versions = [*writer.versions, (version, writer.state.rows(table))][-_MOST_VERSIONS:]
+        if (
+            outcome == OK
+            and statement.effect.table == table
+            and (version := runner.version(table)) is not None
+        ):
+            writer.versions = [*writer.versions, (version, writer.state.rows(table))][
+                -_MOST_VERSIONS:
+            ]
 
 
-def run_statement(runner: OurWriter | OutsideWriter, statement: Statement, trace: str) -> tuple[str, str, str]:
+def run_statement(
+    runner: OurWriter | OutsideWriter, statement: Statement, trace: str
+) -> tuple[str, str, str]:
     """Run a statement; return its outcome, a word for the summary, and problems."""
     try:
         runner.run(statement, trace)
@@ -204,7 +231,9 @@ def run_statement(runner: OurWriter | OutsideWriter, statement: Statement, trace
     return OK, "", ""
 
 
-def _resolved(runner: OurWriter | OutsideWriter, statement: Statement, writer: Writer, number: int) -> str:
+def _resolved(
+    runner: OurWriter | OutsideWriter, statement: Statement, writer: Writer, number: int
+) -> str:
     """Read the table to determine the outcome of a statement."""
     table = statement.effect.table
     if not table:
@@ -218,7 +247,9 @@ def _resolved(runner: OurWriter | OutsideWriter, statement: Statement, writer: W
     return UNKNOWN
 
 
-def _checked(runner: OurWriter | OutsideWriter, statement: Statement, writer: Writer, number: int) -> list[str]:
+def _checked(
+    runner: OurWriter | OutsideWriter, statement: Statement, writer: Writer, number: int
+) -> list[str]:
     """Read the statement's table: it must have exactly the writer's own rows."""
     table = statement.effect.table or writer.random.choice(("t", own_table(number)))
     try:

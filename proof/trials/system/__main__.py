@@ -20,14 +20,27 @@ def main(arguments: list[str] | None = None) -> int:
         prog="python -m proof.trials.system",
         description="Faults of the machine at random moments of statements of the real engine.",
     )
-    parser.add_argument("--stores", default=",".join(_STORES), help="of " + ",".join(_STORES) + " (%(default)s)")
     parser.add_argument(
-        "--statements", default="", metavar="NAMES", help="of " + ", ".join(STATEMENTS) + " (all that a store has)"
+        "--stores", default=",".join(_STORES), help="of " + ",".join(_STORES) + " (%(default)s)"
     )
-    parser.add_argument("--faults", default=",".join(FAULTS), help="of " + ",".join(FAULTS) + " (%(default)s)")
-    parser.add_argument("--trials", type=int, default=3, help="trials per store, statement and fault (%(default)s)")
-    parser.add_argument("--stopped", type=float, default=60, help="seconds that Java is stopped (%(default)s)")
-    parser.add_argument("--seed", type=int, default=1, help="decides about the moments (%(default)s)")
+    parser.add_argument(
+        "--statements",
+        default="",
+        metavar="NAMES",
+        help="of " + ", ".join(STATEMENTS) + " (all that a store has)",
+    )
+    parser.add_argument(
+        "--faults", default=",".join(FAULTS), help="of " + ",".join(FAULTS) + " (%(default)s)"
+    )
+    parser.add_argument(
+        "--trials", type=int, default=3, help="trials per store, statement and fault (%(default)s)"
+    )
+    parser.add_argument(
+        "--stopped", type=float, default=60, help="seconds that Java is stopped (%(default)s)"
+    )
+    parser.add_argument(
+        "--seed", type=int, default=1, help="decides about the moments (%(default)s)"
+    )
     options = parser.parse_args(arguments)
     warm()
     reports: list[SystemReport] = []
@@ -43,7 +56,9 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _of_store(name: str, options: argparse.Namespace) -> list[SystemReport]:
-    statements = [STATEMENTS[word] for word in options.statements.split(",") if word] or statements_of(name)
+    statements = [
+        STATEMENTS[word] for word in options.statements.split(",") if word
+    ] or statements_of(name)
     with store_of(name) as store:
         trials = SystemTrials(store, options.seed, options.stopped)
         try:

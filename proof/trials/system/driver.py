@@ -48,7 +48,9 @@ class SystemDriver:
         connector = self._store.connector()
         engine = rm.Engine(catalog="store", schema=self._store.schema, cores=2)
         engine.add_catalog("store", connector)
-        self._acting = Acting(self._store, connector, engine, version_of(connector, self._store.schema))
+        self._acting = Acting(
+            self._store, connector, engine, version_of(connector, self._store.schema)
+        )
         self._statement = statement
         STATEMENTS[statement].prepare(self._acting)
         return {}
@@ -71,7 +73,9 @@ class SystemDriver:
 
     def look(self) -> dict[str, Any]:
         """Return the content of the store."""
-        content: dict[str, Any] = json.loads(json.dumps(observe(self._acting.connector, self._store.schema)))
+        content: dict[str, Any] = json.loads(
+            json.dumps(observe(self._acting.connector, self._store.schema))
+        )
         return content
 
     def clock(self, seconds: float) -> dict[str, Any]:
@@ -85,7 +89,7 @@ class SystemDriver:
             run()
         except RowMergeError as error:
             return {
-                "said": ({False: "failed", True: "changed", None: "unknown"}[error.changed]),
+                "said": {False: "failed", True: "changed", None: "unknown"}[error.changed],
                 "words": str(error),
                 "code": error.code,
             }

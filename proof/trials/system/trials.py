@@ -1,4 +1,6 @@
-"""Trials: a statement of the real engine in its own process, and a fault of the machine at a random moment."""
+"""Trials: a statement of the real engine in its own process, and a fault of the machine at a random
+moment.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ from proof.trials.points.trials import Trials
 __all__ = ["FAULTS", "SystemReport", "SystemTrials", "table_lines"]
 
 FAULTS: Final = ("terminate", "stopped-java", "temporary-folder", "clock-back")
-"""SIGTERM for the driver; SIGSTOP for its Java for some time; its temporary folder is emptied; its clock is a day late."""
+"""SIGTERM for the driver; SIGSTOP for its Java for some time; its temporary folder is emptied; its
+clock is a day late.
+"""
 _DAY: Final = 86400.0
 _PATIENCE: Final = 180.0
 _HEADS: Final = (
@@ -97,7 +101,10 @@ class SystemTrials:
         for _ in range(trials):
             delay = self._random.uniform(0, usual * 1.2)
             problems = self._trial(statement, fault, delay, points, report)
-            report.problems += [f"{report.store}, {report.statement}, {fault} after {delay:.2f} s: {p}" for p in problems]
+            report.problems += [
+                f"{report.store}, {report.statement}, {fault} after {delay:.2f} s: {p}"
+                for p in problems
+            ]
         report.seconds = time.monotonic() - began
         return report
 
@@ -108,7 +115,14 @@ class SystemTrials:
         child.ask("run")
         return time.monotonic() - began
 
-    def _trial(self, statement: PointStatement, fault: str, delay: float, points: Trials, report: SystemReport) -> list[str]:
+    def _trial(
+        self,
+        statement: PointStatement,
+        fault: str,
+        delay: float,
+        points: Trials,
+        report: SystemReport,
+    ) -> list[str]:
         report.trials += 1
         child = self._living(statement)
         if fault == "clock-back":
@@ -137,7 +151,9 @@ class SystemTrials:
             child.ask("clock", seconds=0.0)
         return problems
 
-    def _judged(self, answer: dict[str, Any], seen: Any, points: Trials, report: SystemReport) -> list[str]:
+    def _judged(
+        self, answer: dict[str, Any], seen: Any, points: Trials, report: SystemReport
+    ) -> list[str]:
         state = points.state_of(seen)
         report.states[state or "neither"] += 1
         if state is None:
@@ -147,7 +163,9 @@ class SystemTrials:
             problems.append(f"it raised {answer['words']}")
         return problems
 
-    def _terminated(self, child: Child, points: Trials, report: SystemReport, *, answered: bool) -> list[str]:
+    def _terminated(
+        self, child: Child, points: Trials, report: SystemReport, *, answered: bool
+    ) -> list[str]:
         """Send SIGTERM, and inspect the store when the process is gone."""
         child.terminate()
         end = time.monotonic() + _PATIENCE
@@ -177,7 +195,9 @@ class SystemTrials:
         """Reset the store; return the live driver, or a new one, prepared for a statement."""
         self._store.lay()
         if self._child is None:
-            where = self._store.dsn if isinstance(self._store, Postgresql) else str(self._store.live)
+            where = (
+                self._store.dsn if isinstance(self._store, Postgresql) else str(self._store.live)
+            )
             module, variables = "proof.trials.system.driver", {"TMPDIR": str(self._folder)}
             self._child = Child(StoreLocation(self._store.name, where), module, variables)
             self._child.ask("start")
@@ -200,6 +220,13 @@ def table_lines(reports: list[SystemReport]) -> list[str]:
     lines: list[tuple[str, ...]] = [_HEADS, ("---",) * len(_HEADS)]
     for r in reports:
         report_counts = [r.said[word] for word in ("done", "failed", "changed", "unknown")]
-        numbers = (r.trials, r.states["before"], r.states["after"], *report_counts, len(r.problems), round(r.seconds))
+        numbers = (
+            r.trials,
+            r.states["before"],
+            r.states["after"],
+            *report_counts,
+            len(r.problems),
+            round(r.seconds),
+        )
         lines.append((r.store, r.statement, r.fault, *map(str, numbers)))
     return [f"| {' | '.join(line)} |" for line in lines]

@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 
 _SEED: Final = 104729
 _LARGEST: Final = np.uint32(0x7FFFFFFF)
-_PLAIN: Final = frozenset({"boolean", "tinyint", "smallint", "integer", "bigint", "real", "double", "varchar", "date"})
+_PLAIN: Final = frozenset(
+    {"boolean", "tinyint", "smallint", "integer", "bigint", "real", "double", "varchar", "date"}
+)
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,9 @@ def check_bucket_type(name: str, sql_type: Type) -> None:
     )
 
 
-def buckets_of(columns: Sequence[pa.Array], types: Sequence[Type], count: int, version: int) -> npt.NDArray[np.int32]:
+def buckets_of(
+    columns: Sequence[pa.Array], types: Sequence[Type], count: int, version: int
+) -> npt.NDArray[np.int32]:
     """Return the bucket of every row; version 1 hashes ``varchar(n)`` and ``varchar`` differently.
 
     >>> from rowmerge_nb.spi.types import BIGINT
@@ -86,14 +90,19 @@ def _hash(column: pa.Array, sql_type: Type, version: int) -> npt.NDArray[np.uint
 
 def _hash_number(column: pa.Array, sql_type: Type, version: int) -> npt.NDArray[np.uint32]:
     if sql_type.base == "boolean":
-        truths: npt.NDArray[np.uint32] = pc.fill_null(column.cast(pa.int32()), 0).to_numpy(zero_copy_only=False).view(np.uint32)
+        truths: npt.NDArray[np.uint32] = (
+            pc.fill_null(column.cast(pa.int32()), 0).to_numpy(zero_copy_only=False).view(np.uint32)
+        )
         return truths
     if sql_type.base in {"real", "double"}:
         floats = pc.fill_null(column, 0.0).to_numpy(zero_copy_only=False)
         # Java hashes every NaN as one bit pattern.
-        numbers = np.where(np.isnan(floats), np.array(np.nan, floats.dtype), floats).view(f"i{floats.dtype.itemsize}")
+        numbers = np.where(np.isnan(floats), np.array(np.nan, floats.dtype), floats).view(
+            f"i{floats.dtype.itemsize}"
+        )
         if version == 2:
-            # Hive converts the bits, read as a number, to floating point and hashes the bits of the result.
+            # Hive converts the bits, read as a number, to floating point and hashes the bits of the
+            # result.
             numbers = numbers.astype(floats.dtype).view(numbers.dtype)
     else:
         if sql_type.base == "date":
@@ -115,7 +124,9 @@ def _hash_text(column: pa.Array, sql_type: Type, version: int) -> npt.NDArray[np
     powers[1:] = np.cumprod(np.full(len(powers) - 1, 31, np.uint32), dtype=np.uint32)
     starts = np.cumsum(lengths) - lengths
     distance = np.repeat(starts + lengths, lengths) - 1 - np.arange(len(data))
-    sums = _sums(data.view(np.int8).astype(np.int32).view(np.uint32) * powers[distance], starts, lengths)
+    sums = _sums(
+        data.view(np.int8).astype(np.int32).view(np.uint32) * powers[distance], starts, lengths
+    )
     return sums + powers[lengths] if sql_type.parameters else sums
 
 
@@ -126,15 +137,22 @@ def _murmur(data: npt.NDArray[np.uint8], lengths: npt.NDArray[np.int64]) -> npt.
 def _hash_nested(column: pa.Array, sql_type: Type, version: int) -> npt.NDArray[np.uint32]:
     if sql_type.base == "map":
         entries = pa.ListArray.from_arrays(
-            column.offsets, pa.StructArray.from_arrays([column.keys, column.items], names=["key", "value"])
+            column.offsets,
+            pa.StructArray.from_arrays([column.keys, column.items], names=["key", "value"]),
         )
         lengths = np.diff(column.offsets.to_numpy())
         flat = entries.flatten()
         keys, values = flat.field(0), flat.field(1)
         # Hive hashes the values of a map by version 1, even in version 2.
-        hashes = _hash(keys, sql_type.parameters[0], version) ^ _hash(values, sql_type.parameters[1], 1)
+        hashes = _hash(keys, sql_type.parameters[0], version) ^ _hash(
+            values, sql_type.parameters[1], 1
+        )
         return _sums(hashes, np.cumsum(lengths) - lengths, lengths)
-    lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy(zero_copy_only=False).astype(np.int64)
+    lengths = (
+        pc.fill_null(pc.list_value_length(column), 0)
+        .to_numpy(zero_copy_only=False)
+        .astype(np.int64)
+    )
     hashes = _hash(column.flatten(), sql_type.parameters[0], version)
     powers = np.ones(int(lengths.max(initial=0)) + 1, np.uint32)
     powers[1:] = np.cumprod(np.full(len(powers) - 1, 31, np.uint32), dtype=np.uint32)
@@ -143,7 +161,9 @@ def _hash_nested(column: pa.Array, sql_type: Type, version: int) -> npt.NDArray[
     return _sums(hashes * powers[distance], starts, lengths)
 
 
-def _sums(terms: npt.NDArray[np.uint32], starts: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.uint32]:
+def _sums(
+    terms: npt.NDArray[np.uint32], starts: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64]
+) -> npt.NDArray[np.uint32]:
     sums = np.zeros(len(lengths), np.uint32)
     nonempty = lengths > 0
     if nonempty.any():
@@ -165,7 +185,9 @@ class HiveBucketFunction(BucketFunction):
     def get_buckets(self, page: Page) -> pa.Array:
         """Return the buckets."""
         columns = [page.column(argument) for argument in self.handle.arguments]
-        return pa.array(buckets_of(columns, self.handle.types, self.handle.bucket_count, self.handle.version))
+        return pa.array(
+            buckets_of(columns, self.handle.types, self.handle.bucket_count, self.handle.version)
+        )
 
 
 @dataclass(frozen=True)
@@ -205,4 +227,6 @@ class HivePartitioningProvider(ConnectorNodePartitioningProvider):
             return HiveBucketFunction(partitioning_handle)
         if isinstance(partitioning_handle, HiveUpdateHandle):
             return HiveUpdateBucketFunction(partitioning_handle.bucket_count)
-        return super().get_bucket_function(transaction_handle, session, partitioning_handle, partition_channel_types)
+        return super().get_bucket_function(
+            transaction_handle, session, partitioning_handle, partition_channel_types
+        )

@@ -1,8 +1,9 @@
 """Compaction: many deltas become one directory with the same rows under the same row ids.
 
-A minor compaction joins deltas, and delete deltas likewise; a major one writes a base without deleted rows. Directories are written into
-a hidden folder and moved when all are finished. With Hive 3's suffix (``_vN``) they become visible when transaction N commits. Without it
-each is visible as soon as it is moved, so each must be correct by itself.
+A minor compaction joins deltas, and delete deltas likewise; a major one writes a base without
+deleted rows. Directories are written into a hidden folder and moved when all are finished. With
+Hive 3's suffix (``_vN``) they become visible when transaction N commits. Without it each is visible
+as soon as it is moved, so each must be correct by itself.
 """
 
 from __future__ import annotations
@@ -25,11 +26,21 @@ from rowmerge_nb.connectors.hive_acid.layout_names import (
     delta_directory,
     parse_directory,
 )
-from rowmerge_nb.connectors.hive_acid.orc.orc_reading import DeletedRows, RowKeys, read_deletes, read_rows
+from rowmerge_nb.connectors.hive_acid.orc.orc_reading import (
+    DeletedRows,
+    RowKeys,
+    read_deletes,
+    read_rows,
+)
 from rowmerge_nb.connectors.hive_acid.orc.writing import write_deletes, write_rows
 from rowmerge_nb.connectors.hive_acid.placing import is_within
 from rowmerge_nb.connectors.hive_acid.reader import living_rows, partition_splits
-from rowmerge_nb.connectors.hive_acid.visible_deltas import ValidWriteIds, acid_state, data_files, visible
+from rowmerge_nb.connectors.hive_acid.visible_deltas import (
+    ValidWriteIds,
+    acid_state,
+    data_files,
+    visible,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -43,7 +54,9 @@ if TYPE_CHECKING:
 def write_compaction(
     table: HiveTable, snapshot: Snapshot, folder: Path, suffix: str, codec: OrcCodec, *, major: bool
 ) -> list[tuple[Path, Path]]:
-    """Compact a table up to the first open write id; return the finished directories with their final paths."""
+    """Compact a table up to the first open write id; return the finished directories with their
+    final paths.
+    """
     ids = snapshot.write_ids
     last = min(ids.open, default=ids.high_watermark + 1) - 1
     last = min(last, ids.high_watermark)
@@ -57,17 +70,26 @@ def write_compaction(
         if major:
             directories = _major(table, name, state, settled, folder, codec)
         else:
-            directories = _minor(table, name, state, _join_all(state) if suffix else _runs(state), folder, codec)
+            directories = _minor(
+                table, name, state, _join_all(state) if suffix else _runs(state), folder, codec
+            )
         for directory in directories:
             (directory / VERSION_FILE).write_text("2", encoding="utf-8")
             if not suffix and directory.name.startswith("base"):
-                (directory / COMPACTED_FILE).write_text('{"thisFileVersion":"0","dataFormat":"compacted"}', encoding="utf-8")
+                (directory / COMPACTED_FILE).write_text(
+                    '{"thisFileVersion":"0","dataFormat":"compacted"}', encoding="utf-8"
+                )
             pairs.append((directory, root / f"{directory.name}{suffix}"))
     return pairs
 
 
 def _major(
-    table: HiveTable, name: str, state: AcidState, settled: ValidWriteIds, folder: Path, codec: OrcCodec
+    table: HiveTable,
+    name: str,
+    state: AcidState,
+    settled: ValidWriteIds,
+    folder: Path,
+    codec: OrcCodec,
 ) -> Iterator[Path]:
     if not (state.deltas or state.delete_deltas):
         return
@@ -75,7 +97,11 @@ def _major(
     directory.mkdir(parents=True)
     by_bucket = defaultdict(list)
     for split in partition_splits(table, name, state):
-        bucket = bucket_of_original(split.path.name) if split.original else bucket_of_delta_file(split.path.name)
+        bucket = (
+            bucket_of_original(split.path.name)
+            if split.original
+            else bucket_of_delta_file(split.path.name)
+        )
         by_bucket[bucket or 0].append(split)
     # Splits of a bucket share delete files.
     deleted = cache(DeletedRows)
@@ -83,7 +109,9 @@ def _major(
         parts = [
             part
             for split in splits
-            for part in _rows(table, split.path, split.original, deleted(tuple(split.deletes)), split.elsewhere)
+            for part in _rows(
+                table, split.path, split.original, deleted(tuple(split.deletes)), split.elsewhere
+            )
         ]
         _write(directory / bucket_file(bucket), table, parts, codec)
     yield directory
@@ -117,7 +145,12 @@ def _range(directories: Sequence[AcidDirectory]) -> tuple[int, int]:
 
 
 def _minor(
-    table: HiveTable, name: str, state: AcidState, groups: Sequence[Sequence[AcidDirectory]], folder: Path, codec: OrcCodec
+    table: HiveTable,
+    name: str,
+    state: AcidState,
+    groups: Sequence[Sequence[AcidDirectory]],
+    folder: Path,
+    codec: OrcCodec,
 ) -> Iterator[Path]:
     for group in groups:
         lowest, highest = _range(group)
@@ -145,27 +178,42 @@ def _files_by_bucket(
 
 
 def _join_rows(
-    table: HiveTable, name: str, state: AcidState, directories: Sequence[AcidDirectory], target: Path, codec: OrcCodec
+    table: HiveTable,
+    name: str,
+    state: AcidState,
+    directories: Sequence[AcidDirectory],
+    target: Path,
+    codec: OrcCodec,
 ) -> None:
     for bucket, files in _files_by_bucket(table, name, directories).items():
         parts = [
             part
             for source, file in files
-            for part in _rows(table, file, None, DeletedRows(()), state.overlaps.get(source.name, 0))
+            for part in _rows(
+                table, file, None, DeletedRows(()), state.overlaps.get(source.name, 0)
+            )
         ]
         _write(target / bucket, table, parts, codec)
 
 
-def _join_deletes(table: HiveTable, name: str, directories: Sequence[AcidDirectory], target: Path, codec: OrcCodec) -> None:
+def _join_deletes(
+    table: HiveTable, name: str, directories: Sequence[AcidDirectory], target: Path, codec: OrcCodec
+) -> None:
     for bucket, files in _files_by_bucket(table, name, directories).items():
         keys, current = read_deletes([file for _, file in files])
         write_deletes(target / bucket, table.data_columns, current, keys, codec)
 
 
 def _rows(
-    table: HiveTable, path: Path, original: tuple[int, int] | None, deleted: DeletedRows, elsewhere: int
+    table: HiveTable,
+    path: Path,
+    original: tuple[int, int] | None,
+    deleted: DeletedRows,
+    elsewhere: int,
 ) -> Iterator[tuple[RowKeys, pa.Table]]:
-    for _, keys, arrays in read_rows(path, list(enumerate(table.data_columns)), original, keys=True):
+    for _, keys, arrays in read_rows(
+        path, list(enumerate(table.data_columns)), original, keys=True
+    ):
         if keys is None:
             continue
         living = living_rows(keys, deleted, elsewhere)
@@ -173,10 +221,14 @@ def _rows(
         yield keys.take(np.flatnonzero(living)), data.filter(pa.array(living))
 
 
-def _write(path: Path, table: HiveTable, parts: Sequence[tuple[RowKeys, pa.Table]], codec: OrcCodec) -> None:
+def _write(
+    path: Path, table: HiveTable, parts: Sequence[tuple[RowKeys, pa.Table]], codec: OrcCodec
+) -> None:
     keys = RowKeys.concat([keys for keys, _ in parts])
     if keys.numbers.size:
-        write_rows(path, table.data_columns, keys, pa.concat_tables([data for _, data in parts]), codec)
+        write_rows(
+            path, table.data_columns, keys, pa.concat_tables([data for _, data in parts]), codec
+        )
 
 
 def obsolete(table: HiveTable, snapshot: Snapshot) -> Iterator[Path]:
@@ -186,17 +238,25 @@ def obsolete(table: HiveTable, snapshot: Snapshot) -> Iterator[Path]:
         root = Path(table.location) / name
         if not is_within(root, Path(table.location)):
             continue
-        # Listed before the state is read: entries moved here meanwhile are not known to be obsolete.
+        # Listed before the state is read: entries moved here meanwhile are not known to be
+        # obsolete.
         entries = [entry for entry in visible(root) if not entry.is_symlink()]
-        # A base that even the oldest open transaction sees hides older directories from every reader.
+        # A base that even the oldest open transaction sees hides older directories from every
+        # reader.
         state = acid_state(root, replace(ids, aborted=frozenset()))
-        current = {d.name for d in (state.base, *state.deltas, *state.delete_deltas) if d is not None}
+        current = {
+            d.name for d in (state.base, *state.deltas, *state.delete_deltas) if d is not None
+        }
         limit = min(ids.open, default=ids.high_watermark + 1)
         for entry in entries:
             if entry.is_file():
                 superfluous = state.base is not None
             else:
                 directory = parse_directory(entry.name)
-                superfluous = directory is not None and directory.highest < limit and ids.is_visible(directory)
+                superfluous = (
+                    directory is not None
+                    and directory.highest < limit
+                    and ids.is_visible(directory)
+                )
             if superfluous and entry.name not in current:
                 yield entry

@@ -10,7 +10,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rowmerge_nb.base.errors import ConnectorError, SetupError, StatementInterrupted, checked, checked_path
+from rowmerge_nb.base.errors import (
+    ConnectorError,
+    SetupError,
+    StatementInterrupted,
+    checked,
+    checked_path,
+)
 from rowmerge_nb.connectors.hive_acid.buckets import HivePartitioningProvider
 from rowmerge_nb.connectors.hive_acid.compaction import obsolete, write_compaction
 from rowmerge_nb.connectors.hive_acid.delta_writer import HivePageSinkProvider
@@ -31,12 +37,24 @@ from rowmerge_nb.connectors.hive_acid.housekeeping import (
 from rowmerge_nb.connectors.hive_acid.layout_names import highest_visibility
 from rowmerge_nb.connectors.hive_acid.metadata import HiveAcidMetadata, HiveTransaction
 from rowmerge_nb.connectors.hive_acid.metastore.embedded import EmbeddedMetastore, other_owner
-from rowmerge_nb.connectors.hive_acid.metastore.metastore import Changes, is_abandoned, new_compaction
+from rowmerge_nb.connectors.hive_acid.metastore.metastore import (
+    Changes,
+    is_abandoned,
+    new_compaction,
+)
 from rowmerge_nb.connectors.hive_acid.orc.codecs import orc_codec
 from rowmerge_nb.connectors.hive_acid.placing import place, remove_aside, remove_placed
 from rowmerge_nb.connectors.hive_acid.reader import HivePageSourceProvider, HiveSplitManager
-from rowmerge_nb.connectors.hive_acid.table_definition import TABLE_PROPERTIES, defined_table, described_columns
-from rowmerge_nb.connectors.hive_acid.visible_deltas import ValidTransactions, folder_errors, stated_write_ids
+from rowmerge_nb.connectors.hive_acid.table_definition import (
+    TABLE_PROPERTIES,
+    defined_table,
+    described_columns,
+)
+from rowmerge_nb.connectors.hive_acid.visible_deltas import (
+    ValidTransactions,
+    folder_errors,
+    stated_write_ids,
+)
 from rowmerge_nb.connectors.shared.arguments import checked_table_name, is_names, is_number
 from rowmerge_nb.connectors.shared.disk import refused, writing
 from rowmerge_nb.connectors.shared.orphans import orphaned_path, this_process
@@ -46,7 +64,11 @@ from rowmerge_nb.spi.transactions import NumberedTransactionHandle, Transactions
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from rowmerge_nb.connectors.hive_acid.metastore.metastore import HiveTable, Metastore, OpenTransaction
+    from rowmerge_nb.connectors.hive_acid.metastore.metastore import (
+        HiveTable,
+        Metastore,
+        OpenTransaction,
+    )
     from rowmerge_nb.connectors.hive_acid.placing import PlacedFolder
     from rowmerge_nb.spi.handles import ConnectorTransactionHandle
     from rowmerge_nb.spi.procedures import Procedure
@@ -57,9 +79,12 @@ class HiveAcidConnector(Connector):
     """Hive's transactional tables.
 
     Args:
-        directory: the folder of ``metastore.sqlite`` and ``warehouse``. With a Hive Metastore: the folder for new schemas, or None.
-        metastore: the address ``thrift://host:port`` of a Hive Metastore; None for the embedded one.
-        compression_codec: for new files, as Trino's ``hive.compression-codec``: ``"GZIP"``, ``"ZSTD"``, ``"SNAPPY"`` or ``"NONE"``.
+        directory: the folder of ``metastore.sqlite`` and ``warehouse``. With a Hive Metastore: the
+            folder for new schemas, or None.
+        metastore: the address ``thrift://host:port`` of a Hive Metastore; None for the embedded
+            one.
+        compression_codec: for new files, as Trino's ``hive.compression-codec``: ``"GZIP"``,
+            ``"ZSTD"``, ``"SNAPPY"`` or ``"NONE"``.
 
     Raises:
         ConnectorError: INVALID_ARGUMENTS, or HIVE_METASTORE_ERROR if the metastore does not answer.
@@ -92,17 +117,26 @@ class HiveAcidConnector(Connector):
         self.metastore: Metastore
         if directory is not None:
             checked_path(directory, "directory")
-        form = "the address of a Hive Metastore, 'thrift://host:port', or None for one of the directory's own"
+        form = (
+            "the address of a Hive Metastore, 'thrift://host:port', or None for one of the"
+            " directory's own"
+        )
         checked(
             metastore,
             "metastore",
-            lambda value: value is None or isinstance(value, str) or hasattr(value, "schema_location"),
+            lambda value: (
+                value is None or isinstance(value, str) or hasattr(value, "schema_location")
+            ),
             form,
         )
         if isinstance(metastore, str):
-            self.metastore = _thrift_metastore(metastore, None if directory is None else Path(directory).absolute())
+            self.metastore = _thrift_metastore(
+                metastore, None if directory is None else Path(directory).absolute()
+            )
         elif directory is not None:
-            self.metastore = metastore or EmbeddedMetastore(_make_folder(Path(directory).absolute()) / "metastore.sqlite")
+            self.metastore = metastore or EmbeddedMetastore(
+                _make_folder(Path(directory).absolute()) / "metastore.sqlite"
+            )
         else:
             raise ConnectorError(
                 "HiveAcidConnector needs a directory, or metastore='thrift://host:port'",
@@ -129,11 +163,13 @@ class HiveAcidConnector(Connector):
         """Make all changes visible, or none.
 
         Raises:
-            ConnectorError: TRANSACTION_CONFLICT if the same table or partition changed since it was read.
+            ConnectorError: TRANSACTION_CONFLICT if the same table or partition changed since it was
+                read.
         """
         number = self._transactions.number(transaction_handle)
         transaction = self._transactions[number]
-        # Checked before the commit: after it, a metastore that does not answer must not turn success into failure.
+        # Checked before the commit: after it, a metastore that does not answer must not turn
+        # success into failure.
         dropped = [table for table in transaction.removed if self._has_own_folder(table)]
         if transaction.number is not None or transaction.changes:
             for table in dropped:
@@ -169,12 +205,22 @@ class HiveAcidConnector(Connector):
 
     def _find_open_number(self, query_id: str) -> int | None:
         process = this_process()
-        own = (transaction for transaction in self.metastore.open_transactions() if transaction.process == process)
-        return next((transaction.number for transaction in own if transaction.query_id == query_id), None)
+        own = (
+            transaction
+            for transaction in self.metastore.open_transactions()
+            if transaction.process == process
+        )
+        return next(
+            (transaction.number for transaction in own if transaction.query_id == query_id), None
+        )
 
     def _has_own_folder(self, table: HiveTable) -> bool:
         folder = Path(table.location)
-        return table.managed and ".." not in folder.parts and self.metastore.schema_location(table.name.schema) in folder.parents
+        return (
+            table.managed
+            and ".." not in folder.parts
+            and self.metastore.schema_location(table.name.schema) in folder.parents
+        )
 
     def _is_undone(self, transaction: HiveTransaction) -> bool:
         if transaction.number is not None and transaction.attempt_folders:
@@ -185,7 +231,9 @@ class HiveAcidConnector(Connector):
                 self.metastore.commit(transaction.number, Changes())
             except ConnectorError:
                 self._unended.add(transaction.number)
-        created = [(table.id, self.metastore.get_table(table.name)) for table in transaction.changes.tables]
+        created = [
+            (table.id, self.metastore.get_table(table.name)) for table in transaction.changes.tables
+        ]
         return not any(table is not None and table.id == identity for identity, table in created)
 
     def _abort(self, number: int, transaction: HiveTransaction) -> bool:
@@ -212,11 +260,17 @@ class HiveAcidConnector(Connector):
 
     def refused_in_transaction(self, catalog: str, kind: str) -> ConnectorError:
         """Return Trino's error for changing rows, otherwise the default."""
-        verb = {"INSERT": "Inserting", "MERGE": "Merging", "UPDATE": "Merging", "DELETE": "Merging"}.get(kind)
+        verb = {
+            "INSERT": "Inserting",
+            "MERGE": "Merging",
+            "UPDATE": "Merging",
+            "DELETE": "Merging",
+        }.get(kind)
         if verb is None:
             return super().refused_in_transaction(catalog, kind)
         return ConnectorError(
-            f"{verb} into Hive transactional tables is not supported in explicit transactions (use autocommit mode)",
+            f"{verb} into Hive transactional tables is not supported in explicit transactions (use"
+            " autocommit mode)",
             code="NOT_SUPPORTED",
         )
 
@@ -238,12 +292,14 @@ class HiveAcidConnector(Connector):
     ) -> None:
         """Adopt a directory that another engine wrote. DROP TABLE does not remove its files.
 
-        Partition columns must be the last ones of ``columns``. ``write_ids`` are those of the previous metastore, as
-        ``{"highWatermark": 6, "open": [5], "aborted": [2]}``; by default, all in names of directories are committed.
+        Partition columns must be the last ones of ``columns``. ``write_ids`` are those of the
+        previous metastore, as ``{"highWatermark": 6, "open": [5], "aborted": [2]}``; by default,
+        all in names of directories are committed.
 
         Raises:
-            ConnectorError: HIVE_FILE_NOT_FOUND, TABLE_ALREADY_EXISTS, SCHEMA_NOT_FOUND, HIVE_INVALID_PARTITION_VALUE, or
-                HIVE_PATH_ALREADY_EXISTS if another table shares files.
+            ConnectorError: HIVE_FILE_NOT_FOUND, TABLE_ALREADY_EXISTS, SCHEMA_NOT_FOUND,
+                HIVE_INVALID_PARTITION_VALUE, or HIVE_PATH_ALREADY_EXISTS if another table shares
+                files.
             AnalysisError: columns and properties contradict each other.
             RowMergeError: INVALID_ARGUMENTS.
         """
@@ -255,7 +311,8 @@ class HiveAcidConnector(Connector):
             exists = folder.is_dir()
         if not exists:
             raise ConnectorError(
-                f"Directory '{folder}' does not exist, so it cannot be registered as table '{full_name}'",
+                f"Directory '{folder}' does not exist, so it cannot be registered as table"
+                f" '{full_name}'",
                 code="HIVE_FILE_NOT_FOUND",
                 hint="Name the directory that holds the table's files.",
             )
@@ -263,9 +320,13 @@ class HiveAcidConnector(Connector):
             owner = other_owner(getattr(self.metastore, "file", None), folder)
         if owner is not None:
             raise ConnectorError(
-                f"Directory '{folder}' has files of table '{owner[1]}' of the metastore '{owner[0]}'",
+                f"Directory '{folder}' has files of table '{owner[1]}' of the metastore"
+                f" '{owner[0]}'",
                 code="HIVE_PATH_ALREADY_EXISTS",
-                hint="A table is in one metastore only. unregister_table takes it out there, and leaves its files, or copy the directory.",
+                hint=(
+                    "A table is in one metastore only. unregister_table takes it out there, and"
+                    " leaves its files, or copy the directory."
+                ),
             )
         names = "a list of names of columns"
         properties = {
@@ -275,7 +336,9 @@ class HiveAcidConnector(Connector):
             "bucketing_version": bucketing_version,
             "transactional": transactional,
         }
-        table = defined_table(uuid.uuid4().hex, full_name, metadata, properties, str(folder), managed=False)
+        table = defined_table(
+            uuid.uuid4().hex, full_name, metadata, properties, str(folder), managed=False
+        )
         partitions = adopted_partitions(table)
         adopted = adopted_write_ids(table, partitions) if valid is None else valid
         # Compactions belong to transactions of another metastore, and all of them count.
@@ -296,20 +359,25 @@ class HiveAcidConnector(Connector):
     def compact(self, schema: str, name: str, *, major: bool = True) -> list[Path]:
         """Compact a table: join its deltas (minor), or write bases of its current rows (major).
 
-        Row ids and running statements are not affected. Return the new directories; `remove_obsolete` removes the old ones.
+        Row ids and running statements are not affected. Return the new directories;
+        `remove_obsolete` removes the old ones.
 
         Raises:
-            ConnectorError: TABLE_NOT_FOUND, NOT_SUPPORTED for a table that is not transactional, or TRANSACTION_CONFLICT.
+            ConnectorError: TABLE_NOT_FOUND, NOT_SUPPORTED for a table that is not transactional, or
+                TRANSACTION_CONFLICT.
             StatementInterrupted: an interrupt came.
         """
         table = self._table(schema, name, transactional=True)
         subject = f"The compaction of table '{table.name}'"
         try:
             with new_compaction() as query_id, writing(subject, "HIVE_FILESYSTEM_ERROR"):
-                return self._compact(table, self.metastore.open_compaction(query_id, table), major=major)
+                return self._compact(
+                    table, self.metastore.open_compaction(query_id, table), major=major
+                )
         except KeyboardInterrupt as interrupt:
             raise StatementInterrupted(
-                f"{subject} was interrupted. The table has the same rows, whether the compaction is finished or not",
+                f"{subject} was interrupted. The table has the same rows, whether the compaction is"
+                " finished or not",
                 step="compact",
                 changed=None,
                 hint="Call compact again.",
@@ -318,11 +386,16 @@ class HiveAcidConnector(Connector):
     def _compact(self, table: HiveTable, number: int, *, major: bool) -> list[Path]:
         folder = Path(table.location) / f"_tmp_compaction_{number}_{uuid.uuid4().hex[:12]}"
         record: list[PlacedFolder] = []
-        # Hive 3 and Trino do not read the suffix, so a directory in a shared metastore has none and counts by itself.
+        # Hive 3 and Trino do not read the suffix, so a directory in a shared metastore has none and
+        # counts by itself.
         suffix = "" if self.metastore.shared else f"_v{number:07d}"
         try:
-            directories = write_compaction(table, self.metastore.snapshot(table), folder, suffix, self._codec, major=major)
-            self.metastore.while_open(number, table, lambda: _place_all(directories, record), is_new=False)
+            directories = write_compaction(
+                table, self.metastore.snapshot(table), folder, suffix, self._codec, major=major
+            )
+            self.metastore.while_open(
+                number, table, lambda: _place_all(directories, record), is_new=False
+            )
             self.metastore.commit(number, Changes(sequences={table.id: 0}))
         except BaseException as error:
             if getattr(error, "changed", False) is not None and self._is_hidden(number) and suffix:
@@ -338,9 +411,12 @@ class HiveAcidConnector(Connector):
         try:
             return self.metastore.abort(number)
         except ConnectorError:
-            # Added first, because the metastore may not answer. Aborting an ended transaction does nothing.
+            # Added first, because the metastore may not answer. Aborting an ended transaction does
+            # nothing.
             self._unended.add(number)
-            if all(transaction.number != number for transaction in self.metastore.open_transactions()):
+            if all(
+                transaction.number != number for transaction in self.metastore.open_transactions()
+            ):
                 self._unended.discard(number)
                 raise
         return True
@@ -376,20 +452,30 @@ class HiveAcidConnector(Connector):
     def abort_transaction(self, number: int) -> None:
         """Abort a transaction whose process is gone."""
         self.metastore.abort(
-            checked(number, "number", is_number, "the number of a transaction, as open_transactions() lists them")
+            checked(
+                number,
+                "number",
+                is_number,
+                "the number of a transaction, as open_transactions() lists them",
+            )
         )
 
     def orphans(self) -> list[Orphan]:
-        """List directories that no reader will ever see, after aborting transactions of dead local processes.
+        """List directories that no reader will ever see, after aborting transactions of dead local
+        processes.
 
-        - Directories of aborted transactions, and of tasks whose statement has ended. `abort_transaction` ends one that died elsewhere.
-        - If no statement is writing: notes of a killed CREATE TABLE or DROP TABLE, and with the embedded metastore folders of tables that were
-          never committed.
+        - Directories of aborted transactions, and of tasks whose statement has ended.
+          `abort_transaction` ends one that died elsewhere.
+        - If no statement is writing: notes of a killed CREATE TABLE or DROP TABLE, and with the
+          embedded metastore folders of tables that were never committed.
         """
         self._end_late()
-        # Folders are listed before the metastore is asked, so that a folder created meanwhile is not an orphan.
+        # Folders are listed before the metastore is asked, so that a folder created meanwhile is
+        # not an orphan.
         schemas = [] if self.metastore.shared else [self.warehouse]
-        schemas += [folder for schema in schemas for folder in folders_in(schema) if folder.suffix == ".db"]
+        schemas += [
+            folder for schema in schemas for folder in folders_in(schema) if folder.suffix == ".db"
+        ]
         siblings = [entry for schema in schemas for entry in folders_in(schema)]
         tables = self._tables()
         candidates = {table: orphan_candidates(table) for table in tables if table.transactional}
@@ -397,7 +483,11 @@ class HiveAcidConnector(Connector):
         processes = self._aborted_dead()
         running = {transaction.number for transaction in self.metastore.open_transactions()}
         owned_folders = {Path(table.location) for table in self._tables()}
-        owned_folders |= {folder.path for transaction in tuple(self._transactions.values()) for folder in transaction.folders}
+        owned_folders |= {
+            folder.path
+            for transaction in tuple(self._transactions.values())
+            for folder in transaction.folders
+        }
         orphans = [
             path
             for table, paths in candidates.items()
@@ -406,10 +496,17 @@ class HiveAcidConnector(Connector):
             if is_orphan(path, write_ids, running)
         ]
         if not running:
-            orphans += [path for path in siblings if path not in owned_folders and path not in schemas and is_uncommitted(path)]
+            orphans += [
+                path
+                for path in siblings
+                if path not in owned_folders and path not in schemas and is_uncommitted(path)
+            ]
             orphans += [note for note in notes if note.parent in owned_folders]
         owners = {path: statement_of(path) for path in orphans}
-        return [orphaned_path(path, owners[path][0], processes.get(owners[path][1], "")) for path in sorted(orphans)]
+        return [
+            orphaned_path(path, owners[path][0], processes.get(owners[path][1], ""))
+            for path in sorted(orphans)
+        ]
 
     def _aborted_dead(self) -> dict[int, str]:
         processes = {}

@@ -15,7 +15,11 @@ import pyarrow as pa
 
 from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.connectors.hive_acid.buckets import buckets_of
-from rowmerge_nb.connectors.hive_acid.handles import HiveInsertTableHandle, HiveMergeTableHandle, hive_table
+from rowmerge_nb.connectors.hive_acid.handles import (
+    HiveInsertTableHandle,
+    HiveMergeTableHandle,
+    hive_table,
+)
 from rowmerge_nb.connectors.hive_acid.layout_names import (
     STATEMENT_LIMIT,
     VERSION_FILE,
@@ -64,7 +68,9 @@ class StagedFile:
 
 
 class HivePageSink(ConnectorPageSink):
-    """Writes rows into one file per partition and bucket; ``statement`` distinguishes row ids of its writers."""
+    """Writes rows into one file per partition and bucket; ``statement`` distinguishes row ids of
+    its writers.
+    """
 
     def __init__(self, table: HiveTable, write: HiveWrite, statement: int) -> None:
         self._table = table
@@ -87,7 +93,9 @@ class HivePageSink(ConnectorPageSink):
             if writer is None:
                 path = self.folder / partition / "delta" / bucket_file(bucket)
                 columns, root = self._table.data_columns, self.folder.parent
-                writer = AcidFileWriter(path, columns, self._write_id, bucket, self._statement, self._codec, root)
+                writer = AcidFileWriter(
+                    path, columns, self._write_id, bucket, self._statement, self._codec, root
+                )
                 self._writers[partition, bucket] = writer
             writer.append(data if rows is None else data.take(pa.array(rows)))
 
@@ -97,7 +105,9 @@ class HivePageSink(ConnectorPageSink):
         for (partition, bucket), writer in self._writers.items():
             writer.close()
             path = str(writer.path.relative_to(self._table.location))
-            staged.append(StagedFile("delta", partition, bucket, self._statement, path, writer.rows))
+            staged.append(
+                StagedFile("delta", partition, bucket, self._statement, path, writer.rows)
+            )
         return _fragments(staged)
 
     def abort(self) -> None:
@@ -114,17 +124,22 @@ class HivePageSink(ConnectorPageSink):
         indexes = [names.index(name) for name in table.bucketed_by]
         types = [table.columns[index].type for index in indexes]
         columns = [page.column(index) for index in indexes]
-        return buckets_of(columns, types, table.bucket_count, table.bucketing_version).astype(np.int64)
+        return buckets_of(columns, types, table.bucket_count, table.bucketing_version).astype(
+            np.int64
+        )
 
 
 class HiveMergeSink(ConnectorMergeSink):
-    """Writes insertions through a page sink, and collects deletions because delete events must be sorted.
+    """Writes insertions through a page sink, and collects deletions because delete events must be
+    sorted.
 
     Args:
         is_placed: whether all rows of a bucket go to one writer, so that its index does not matter.
     """
 
-    def __init__(self, table: HiveTable, write: HiveWrite, writer: int, *, is_placed: bool | None = None) -> None:
+    def __init__(
+        self, table: HiveTable, write: HiveWrite, writer: int, *, is_placed: bool | None = None
+    ) -> None:
         self._table = table
         self._write_id, self._codec = write.write_id, write.codec
         if is_placed is None:
@@ -137,9 +152,13 @@ class HiveMergeSink(ConnectorMergeSink):
         parts = split_page(page, len(self._table.columns))
         if parts.deletions is not None:
             ids = row_ids_of(parts.deletions)
-            write_ids, buckets, numbers = (ids.field(i).to_numpy(zero_copy_only=False) for i in range(3))
+            write_ids, buckets, numbers = (
+                ids.field(i).to_numpy(zero_copy_only=False) for i in range(3)
+            )
             keys = RowKeys(write_ids, normalized_buckets(buckets), numbers)
-            for partition, bucket, rows in _destinations(self._table, parts.deletions, buckets_in(buckets)):
+            for partition, bucket, rows in _destinations(
+                self._table, parts.deletions, buckets_in(buckets)
+            ):
                 self._deletes[partition, bucket].append(keys if rows is None else keys.take(rows))
         if parts.insertions is not None:
             self._inserts.append_page(parts.insertions)
@@ -151,7 +170,9 @@ class HiveMergeSink(ConnectorMergeSink):
             keys = RowKeys.concat(batches)
             path = self._inserts.folder / partition / "delete_delta" / bucket_file(bucket)
             root = self._inserts.folder.parent
-            rows = write_deletes(path, self._table.data_columns, self._write_id, keys, self._codec, root)
+            rows = write_deletes(
+                path, self._table.data_columns, self._write_id, keys, self._codec, root
+            )
             name = str(path.relative_to(self._table.location))
             staged.append(StagedFile("delete_delta", partition, bucket, 0, name, rows))
         return [*_fragments(staged), *self._inserts.finish()]
@@ -173,7 +194,9 @@ class HivePageSinkProvider(ConnectorPageSinkProvider):
     ) -> HivePageSink:
         """Create a sink."""
         insert_handle = own(insert_handle, HiveInsertTableHandle)
-        return HivePageSink(insert_handle.table_handle.table, insert_handle.write, session.writer or 0)
+        return HivePageSink(
+            insert_handle.table_handle.table, insert_handle.write, session.writer or 0
+        )
 
     def create_merge_sink(
         self,
@@ -183,7 +206,11 @@ class HivePageSinkProvider(ConnectorPageSinkProvider):
     ) -> HiveMergeSink:
         """Create a sink."""
         merge_handle = own(merge_handle, HiveMergeTableHandle)
-        return HiveMergeSink(hive_table(merge_handle.get_table_handle()).table, merge_handle.write, session.writer or 0)
+        return HiveMergeSink(
+            hive_table(merge_handle.get_table_handle()).table,
+            merge_handle.write,
+            session.writer or 0,
+        )
 
 
 def _destinations(
@@ -220,12 +247,17 @@ def staged_files(fragments: Collection[bytes]) -> list[StagedFile]:
 
 
 def publish(
-    handle: HiveTableHandle, write: HiveWrite, files: Sequence[StagedFile], record: list[PlacedFolder], partitions: list[Path]
+    handle: HiveTableHandle,
+    write: HiveWrite,
+    files: Sequence[StagedFile],
+    record: list[PlacedFolder],
+    partitions: list[Path],
 ) -> list[Written]:
     """Move files to where readers look, under a write id that is not visible yet.
 
     Raises:
-        ConnectorError: a file is missing, statement numbers run out, or a directory of this write id exists.
+        ConnectorError: a file is missing, statement numbers run out, or a directory of this write
+            id exists.
     """
     root, table = Path(handle.table.location), handle.table
     sources: dict[Path, list[tuple[Path, StagedFile]]] = defaultdict(list)
@@ -239,11 +271,17 @@ def publish(
             raise ConnectorError(
                 f"File '{source}', which a task has written for table '{table.name}', is gone",
                 code="HIVE_FILE_NOT_FOUND",
-                hint="Workers and notebook must see the same warehouse directory; then run it again.",
+                hint=(
+                    "Workers and notebook must see the same warehouse directory; then run it again."
+                ),
             )
         if file.kind == "delta" and statement != file.statement:
             source = _renumbered(source, table, write, file.bucket, statement)
-        directory = root / file.partition / delta_directory(file.kind, write.write_id, write.write_id, statement)
+        directory = (
+            root
+            / file.partition
+            / delta_directory(file.kind, write.write_id, write.write_id, statement)
+        )
         sources[directory].append((source, file))
     outputs = []
     for directory, staged in sources.items():
@@ -262,21 +300,31 @@ def publish(
 
 
 def _make_partition(folder: Path, root: Path, partitions: list[Path]) -> None:
-    new_folders = [path for path in (folder, *folder.parents) if path.is_relative_to(root) and not path.exists()]
+    new_folders = [
+        path
+        for path in (folder, *folder.parents)
+        if path.is_relative_to(root) and not path.exists()
+    ]
     partitions += reversed(new_folders)
     folder.mkdir(parents=True, exist_ok=True)
 
 
-def _place(whole: Path, directory: Path, table: HiveTable, write_id: int, record: list[PlacedFolder]) -> None:
+def _place(
+    whole: Path, directory: Path, table: HiveTable, write_id: int, record: list[PlacedFolder]
+) -> None:
     """Move a directory to its final name. An existing one has rows of another metastore."""
     try:
         place(whole, directory, record)
     except FileExistsError as error:
         raise ConnectorError(
-            f"'{directory}' exists: another metastore has given out write id {write_id} of table '{table.name}'",
+            f"'{directory}' exists: another metastore has given out write id {write_id} of table"
+            f" '{table.name}'",
             code="HIVE_PATH_ALREADY_EXISTS",
-            hint="A folder is kept by one metastore under one name. Take the table out by unregister_table wherever it is known,"
-            " and register the folder once: its write ids are counted anew.",
+            hint=(
+                "A folder is kept by one metastore under one name. Take the table out by"
+                " unregister_table wherever it is known, and register the folder once: its write"
+                " ids are counted anew."
+            ),
         ) from error
     except FileNotFoundError:
         # Another statement made the partition's folder and removed it when it was rolled back.
@@ -290,9 +338,13 @@ def _free_number(used_numbers: set[int], file: StagedFile, table: HiveTable) -> 
     if len(used_numbers) >= STATEMENT_LIMIT:
         where = f"partition '{file.partition}'" if file.partition else "the table"
         raise ConnectorError(
-            f"The statement has written more than {STATEMENT_LIMIT} files for bucket {file.bucket} of {where}, "
-            f"and the row ids of Hive table '{table.name}' can tell no more of them apart",
-            hint="Let fewer tasks write: leave the option flow out, or have the table compacted before.",
+            f"The statement has written more than {STATEMENT_LIMIT} files for bucket {file.bucket}"
+            f" of {where}, and the row ids of Hive table '{table.name}' can tell no more of them"
+            " apart",
+            hint=(
+                "Let fewer tasks write: leave the option flow out, or have the table compacted"
+                " before."
+            ),
         )
     number = len(used_numbers)
     while number in used_numbers:
@@ -300,10 +352,16 @@ def _free_number(used_numbers: set[int], file: StagedFile, table: HiveTable) -> 
     return number
 
 
-def _renumbered(source: Path, table: HiveTable, write: HiveWrite, bucket: int, statement: int) -> Path:
+def _renumbered(
+    source: Path, table: HiveTable, write: HiveWrite, bucket: int, statement: int
+) -> Path:
     target = source.with_name(f"{source.name}_{statement}")
-    writer = AcidFileWriter(target, table.data_columns, write.write_id, bucket, statement, write.codec)
+    writer = AcidFileWriter(
+        target, table.data_columns, write.write_id, bucket, statement, write.codec
+    )
     for _, _, arrays in read_rows(source, list(enumerate(table.data_columns)), None, keys=False):
-        writer.append(pa.RecordBatch.from_arrays(arrays, names=[column.name for column in table.data_columns]))
+        writer.append(
+            pa.RecordBatch.from_arrays(arrays, names=[column.name for column in table.data_columns])
+        )
     writer.close()
     return target

@@ -44,7 +44,8 @@ class HiveWrite:
     """The part of a transaction that sinks need.
 
     Args:
-        folder: the hidden folder below the table's in which tasks write. The driver creates and removes it.
+        folder: the hidden folder below the table's in which tasks write. The driver creates and
+            removes it.
     """
 
     write_id: int
@@ -112,6 +113,9 @@ def changeable_table(handle: ConnectorTableHandle) -> HiveTableHandle:
     if not table_handle.table.transactional:
         raise ConnectorError(
             "Modifying Hive table rows is only supported for transactional tables",
-            hint=f"'{table_handle.table.name}' is not transactional: CREATE TABLE ... WITH (transactional = true) AS SELECT * FROM it.",
+            hint=(
+                f"'{table_handle.table.name}' is not transactional: CREATE TABLE ... WITH"
+                " (transactional = true) AS SELECT * FROM it."
+            ),
         )
     return table_handle

@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.handles import ConnectorSession
     from rowmerge_nb.spi.types import Type
 
-_TABLE: Final = (ProcedureArgument("schema_name", VARCHAR), ProcedureArgument("table_name", VARCHAR))
+_TABLE: Final = (
+    ProcedureArgument("schema_name", VARCHAR),
+    ProcedureArgument("table_name", VARCHAR),
+)
 _NAMES: Final = array_of(VARCHAR)
 _INVALID: Final = "INVALID_PROCEDURE_ARGUMENT"
 
@@ -39,11 +42,18 @@ def procedures_of(connector: HiveAcidConnector) -> Sequence[Procedure]:
         _optional("bucketing_version", BIGINT),
     )
     return (
-        Procedure("system", "compact", (*_TABLE, _optional("type", VARCHAR, "major")), bodies.compact),
+        Procedure(
+            "system", "compact", (*_TABLE, _optional("type", VARCHAR, "major")), bodies.compact
+        ),
         Procedure("system", "remove_obsolete", _TABLE, bodies.remove_obsolete),
         Procedure("system", "register_table", registered, bodies.register_table),
         Procedure("system", "unregister_table", _TABLE, bodies.unregister_table),
-        Procedure("system", "abort_transaction", (ProcedureArgument("transaction_id", BIGINT),), bodies.abort_transaction),
+        Procedure(
+            "system",
+            "abort_transaction",
+            (ProcedureArgument("transaction_id", BIGINT),),
+            bodies.abort_transaction,
+        ),
         Procedure("system", "remove_orphans", (), bodies.remove_orphans),
     )
 
@@ -52,7 +62,13 @@ class _Procedures:
     def __init__(self, connector: HiveAcidConnector) -> None:
         self._connector = connector
 
-    def compact(self, session: ConnectorSession, schema_name: str, table_name: str, type: str) -> None:  # noqa: A002 - Hive's word
+    def compact(
+        self,
+        session: ConnectorSession,
+        schema_name: str,
+        table_name: str,
+        type: str,  # noqa: A002
+    ) -> None:
         _require(schema_name=schema_name, table_name=table_name, type=type)
         if type.lower() not in {"major", "minor"}:
             raise ConnectorError(
@@ -67,9 +83,20 @@ class _Procedures:
         self._connector.remove_obsolete(schema_name, table_name)
 
     def register_table(
-        self, session: ConnectorSession, schema_name: str, table_name: str, table_location: str, columns: list[str], **more: Any
+        self,
+        session: ConnectorSession,
+        schema_name: str,
+        table_name: str,
+        table_location: str,
+        columns: list[str],
+        **more: Any,
     ) -> None:
-        _require(schema_name=schema_name, table_name=table_name, table_location=table_location, columns=columns)
+        _require(
+            schema_name=schema_name,
+            table_name=table_name,
+            table_location=table_location,
+            columns=columns,
+        )
         self._connector.register_table(
             schema_name,
             table_name,
@@ -81,15 +108,21 @@ class _Procedures:
             bucketing_version=more["bucketing_version"] or 1,
         )
 
-    def unregister_table(self, session: ConnectorSession, schema_name: str, table_name: str) -> None:
+    def unregister_table(
+        self, session: ConnectorSession, schema_name: str, table_name: str
+    ) -> None:
         _require(schema_name=schema_name, table_name=table_name)
         self._connector.unregister_table(schema_name, table_name)
 
     def abort_transaction(self, session: ConnectorSession, transaction_id: int) -> None:
         _require(transaction_id=transaction_id)
-        if transaction_id not in {transaction.number for transaction in self._connector.open_transactions()}:
+        if transaction_id not in {
+            transaction.number for transaction in self._connector.open_transactions()
+        }:
             raise ConnectorError(
-                f"No such open transaction: {transaction_id}", code=_INVALID, hint="connector.open_transactions() lists them."
+                f"No such open transaction: {transaction_id}",
+                code=_INVALID,
+                hint="connector.open_transactions() lists them.",
             )
         self._connector.abort_transaction(transaction_id)
 
@@ -119,5 +152,7 @@ def _column(text: str | None) -> tuple[str, Type]:
         return name, parse_type(type_text)
     except ValueError as error:
         raise ConnectorError(
-            f"'{text}' is not a column: {error}", code=_INVALID, hint="Write name and type: ARRAY['id bigint', 'name varchar']."
+            f"'{text}' is not a column: {error}",
+            code=_INVALID,
+            hint="Write name and type: ARRAY['id bigint', 'name varchar'].",
         ) from None

@@ -22,8 +22,13 @@ if TYPE_CHECKING:
 _IN_THE_MAKING: Final = "_in_the_making"
 """The file that marks a folder as that of a table being created or dropped."""
 _DROPPED: Final = re.compile(r"_dropped_([0-9a-f]{32}|[0-9a-f]{12})")
-_ATTEMPT: Final = re.compile(r"_tmp_(?P<old_query>.+)_(?P<old_number>\d+)_[0-9a-f]{12}|_tmp_(?P<query>.+)_(?P<number>\d{1,11})")
-"""Folders of statements, while they run and while they are removed. The latter form was once that of single attempts."""
+_ATTEMPT: Final = re.compile(
+    r"_tmp_(?P<old_query>.+)_(?P<old_number>\d+)_[0-9a-f]{12}|_tmp_(?P<query>.+)_(?P<number>\d{1,11})"
+)
+"""Folders of statements, while they run and while they are removed.
+
+The latter form was once that of single attempts.
+"""
 
 
 def note_creation(folder: Path) -> None:
@@ -82,7 +87,8 @@ def _partitions(folder: Path, columns: Sequence[str], above: str = "") -> Iterat
         column, equals, _ = entry.name.partition("=")
         if not entry.is_dir() or not equals or column.lower() != columns[0].lower():
             raise ConnectorError(
-                f"'{entry}' should be the folder of a partition by {columns[0]}, named '{columns[0]}=...'",
+                f"'{entry}' should be the folder of a partition by {columns[0]}, named"
+                f" '{columns[0]}=...'",
                 code="HIVE_INVALID_PARTITION_VALUE",
                 hint="Name the partition columns in the order of the folders.",
             )
@@ -91,15 +97,25 @@ def _partitions(folder: Path, columns: Sequence[str], above: str = "") -> Iterat
 
 def adopted_write_ids(table: HiveTable, partitions: Sequence[str]) -> ValidWriteIds:
     """Return write ids up to the largest in the directories' names, all committed."""
-    directories = [parse_directory(entry.name) for name in partitions for entry in visible(Path(table.location) / name)]
-    return ValidWriteIds(max((directory.highest for directory in directories if directory is not None), default=0))
+    directories = [
+        parse_directory(entry.name)
+        for name in partitions
+        for entry in visible(Path(table.location) / name)
+    ]
+    return ValidWriteIds(
+        max((directory.highest for directory in directories if directory is not None), default=0)
+    )
 
 
 def orphan_candidates(table: HiveTable) -> list[Path]:
     """Return a table's directories of single transactions."""
     root = Path(table.location)
     attempts = [entry for entry in folders_in(root) if _ATTEMPT.fullmatch(entry.name)]
-    deltas = [entry for folder in _partition_folders(root, len(table.partitioned_by)) for entry in folders_in(folder)]
+    deltas = [
+        entry
+        for folder in _partition_folders(root, len(table.partitioned_by))
+        for entry in folders_in(folder)
+    ]
     return [*attempts, *(entry for entry in deltas if parse_directory(entry.name) is not None)]
 
 
@@ -139,7 +155,8 @@ def folders_in(folder: Path) -> list[Path]:
 
 
 def statement_of(attempt: Path) -> tuple[str, int]:
-    """Return query id and transaction from the name of an attempt's folder; ``("", 0)`` for other names.
+    """Return query id and transaction from the name of an attempt's folder; ``("", 0)`` for other
+    names.
 
     >>> statement_of(Path("t/_tmp_q7_12")), statement_of(Path("t/_tmp_q7_12_0123456789ab")), statement_of(Path("t/delta_1_1"))
     (('q7', 12), ('q7', 12), ('', 0))

@@ -23,7 +23,8 @@ BUCKET_LIMIT: Final = 1 << 12
 STATEMENT_LIMIT: Final = 1 << 12
 
 _DIRECTORY: Final = re.compile(
-    r"(?:(base)_(\d{1,18})|(delta|delete_delta)_(\d{1,18})_(\d{1,18})(?:_(\d{1,18}))?)(?:_v(\d{1,18}))?", re.ASCII
+    r"(?:(base)_(\d{1,18})|(delta|delete_delta)_(\d{1,18})_(\d{1,18})(?:_(\d{1,18}))?)(?:_v(\d{1,18}))?",
+    re.ASCII,
 )
 """At most 18 digits, so that numbers fit into Hive's 64 bits."""
 _DELTA_FILE: Final = re.compile(r"bucket_(\d+)(_\d+)?")
@@ -70,7 +71,12 @@ def parse_directory(name: str) -> AcidDirectory | None:
     if base:
         return AcidDirectory(name, "base", 0, int(number), None, visibility)
     return AcidDirectory(
-        name, directory_kind, int(lowest), int(highest), int(statement) if statement is not None else None, visibility
+        name,
+        directory_kind,
+        int(lowest),
+        int(highest),
+        int(statement) if statement is not None else None,
+        visibility,
     )
 
 
@@ -84,7 +90,9 @@ def highest_visibility(folder: Path) -> int:
     12
     """
     parsed = (parse_directory(name) for _, names, _ in os.walk(folder) for name in names)
-    return max((directory.visibility or 0 for directory in parsed if directory is not None), default=0)
+    return max(
+        (directory.visibility or 0 for directory in parsed if directory is not None), default=0
+    )
 
 
 def delta_directory(directory_kind: str, lowest: int, highest: int, statement: int | None) -> str:
@@ -93,7 +101,9 @@ def delta_directory(directory_kind: str, lowest: int, highest: int, statement: i
     >>> delta_directory("delete_delta", 3, 3, 0)
     'delete_delta_0000003_0000003_0000'
     """
-    return f"{directory_kind}_{lowest:07d}_{highest:07d}" + ("" if statement is None else f"_{statement:04d}")
+    return f"{directory_kind}_{lowest:07d}_{highest:07d}" + (
+        "" if statement is None else f"_{statement:04d}"
+    )
 
 
 def bucket_file(bucket: int) -> str:

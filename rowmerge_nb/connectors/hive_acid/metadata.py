@@ -90,7 +90,9 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
 
     # -- tables ---------------------------------------------------------------------------------------------------
 
-    def get_table_handle(self, session: ConnectorSession, name: SchemaTableName) -> HiveTableHandle | None:
+    def get_table_handle(
+        self, session: ConnectorSession, name: SchemaTableName
+    ) -> HiveTableHandle | None:
         """Return a table and its snapshot."""
         handles = self._transaction.tables
         if name not in handles:
@@ -98,17 +100,25 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
             handles[name] = (
                 None
                 if table is None
-                else HiveTableHandle(table, self._metastore.snapshot(table, lambda: self._ensure_begun(session)))
+                else HiveTableHandle(
+                    table, self._metastore.snapshot(table, lambda: self._ensure_begun(session))
+                )
             )
         return handles[name]
 
-    def get_table_version(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableVersion | None:
+    def get_table_version(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle
+    ) -> ConnectorTableVersion | None:
         """Return the last visible write id; None while earlier ones are open."""
         write_ids = hive_table(table_handle).snapshot.write_ids
         if write_ids.open:
             return None
         return ConnectorTableVersion(
-            next(number for number in range(write_ids.high_watermark, -1, -1) if number not in write_ids.aborted)
+            next(
+                number
+                for number in range(write_ids.high_watermark, -1, -1)
+                if number not in write_ids.aborted
+            )
         )
 
     def get_former_table_handle(
@@ -120,28 +130,41 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
             return None
         write_ids, write_id = handle.snapshot.write_ids, version.version
         if not isinstance(write_id, int) or version.pointer_type is not PointerType.TARGET_ID:
-            raise unsupported_version(type(write_id).__name__, "A former state of a Hive table is named by a write id.")
+            raise unsupported_version(
+                type(write_id).__name__, "A former state of a Hive table is named by a write id."
+            )
         if not 0 <= write_id <= write_ids.high_watermark:
             raise ConnectorError(
-                f"Write id {write_id} of table '{name}' was not given out; the last one is {write_ids.high_watermark}",
+                f"Write id {write_id} of table '{name}' was not given out; the last one is"
+                f" {write_ids.high_watermark}",
                 code="INVALID_ARGUMENTS",
                 hint="The names of the table's delta folders have the write ids.",
             )
         if write_id in write_ids.open or write_id in write_ids.aborted:
             state = "open" if write_id in write_ids.open else "aborted"
             raise ConnectorError(
-                f"The transaction of write id {write_id} of table '{name}' is {state}: it has committed nothing",
+                f"The transaction of write id {write_id} of table '{name}' is {state}: it has"
+                " committed nothing",
                 code="INVALID_ARGUMENTS",
                 hint="Name the write id of a transaction that was committed.",
             )
-        return replace(handle, snapshot=replace(handle.snapshot, write_ids=replace(write_ids, high_watermark=write_id)))
+        return replace(
+            handle,
+            snapshot=replace(
+                handle.snapshot, write_ids=replace(write_ids, high_watermark=write_id)
+            ),
+        )
 
-    def get_table_metadata(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableMetadata:
+    def get_table_metadata(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle
+    ) -> ConnectorTableMetadata:
         """Return the definition."""
         table = hive_table(table_handle).table
         return ConnectorTableMetadata(table.name, table.columns, table.properties, table.comment)
 
-    def get_table_statistics(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> TableStatistics:
+    def get_table_statistics(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle
+    ) -> TableStatistics:
         """Return the rows in the files, including deleted ones, and bytes."""
         return table_size(hive_table(table_handle))
 
@@ -152,23 +175,35 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
     def create_table(self, session: ConnectorSession, metadata: ConnectorTableMetadata) -> None:
         """Create a table."""
         name = metadata.name
-        # Folders of schemas lie beside the default schema's tables and are recognized by their suffix.
-        location = self._metastore.schema_location(name.schema) / re.sub(r"\.db$", "%2Edb", folder_name(name.table))
+        # Folders of schemas lie beside the default schema's tables and are recognized by their
+        # suffix.
+        location = self._metastore.schema_location(name.schema) / re.sub(
+            r"\.db$", "%2Edb", folder_name(name.table)
+        )
         definition = (metadata.columns, metadata.properties, str(location))
-        table = defined_table(uuid.uuid4().hex, name, *definition, managed=True, comment=metadata.comment)
+        table = defined_table(
+            uuid.uuid4().hex, name, *definition, managed=True, comment=metadata.comment
+        )
         try:
             self._make_table_folder(session, location, dropped_folder(location, table.id))
         except FileExistsError:
             raise ConnectorError(
                 f"Target directory for table '{name}' already exists: {location}",
                 code="HIVE_PATH_ALREADY_EXISTS",
-                hint="engine.orphans() lists it if a statement that died has left it; else move it away, or register_table makes a table of it.",
+                hint=(
+                    "engine.orphans() lists it if a statement that died has left it; else move it"
+                    " away, or register_table makes a table of it."
+                ),
             ) from None
         except OSError as error:
-            raise refused(error, f"Directory '{location}' of table '{name}'", "HIVE_FILESYSTEM_ERROR") from error
+            raise refused(
+                error, f"Directory '{location}' of table '{name}'", "HIVE_FILESYSTEM_ERROR"
+            ) from error
         self._transaction.changes.tables.append(table)
         partitions = () if table.partitioned_by else ("",)
-        self._transaction.tables[name] = HiveTableHandle(table, Snapshot(ValidWriteIds(0), 0, partitions))
+        self._transaction.tables[name] = HiveTableHandle(
+            table, Snapshot(ValidWriteIds(0), 0, partitions)
+        )
 
     def _make_table_folder(self, session: ConnectorSession, location: Path, aside: Path) -> None:
         if os.path.lexists(location):
@@ -192,7 +227,9 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
 
     stores_comments = True
 
-    def alter_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle, alteration: Alteration) -> None:
+    def alter_table(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle, alteration: Alteration
+    ) -> None:
         """Set or remove a comment; NOT_SUPPORTED for other alterations."""
         handle = hive_table(table_handle)
         if not isinstance(alteration, SetTableComment | SetColumnComment):
@@ -208,7 +245,9 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
 
     def schema_exists(self, session: ConnectorSession, schema: str) -> bool:
         """Return whether the schema exists."""
-        return self._transaction.changes.schemas.get(schema, schema in self._metastore.list_schemas())
+        return self._transaction.changes.schemas.get(
+            schema, schema in self._metastore.list_schemas()
+        )
 
     def list_schemas(self, session: ConnectorSession) -> Sequence[str]:
         """Return all schemas."""
@@ -225,36 +264,51 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
     # -- INSERT ---------------------------------------------------------------------------------------------------
 
     def begin_insert(
-        self, session: ConnectorSession, table_handle: ConnectorTableHandle, columns: Sequence[ColumnHandle]
+        self,
+        session: ConnectorSession,
+        table_handle: ConnectorTableHandle,
+        columns: Sequence[ColumnHandle],
     ) -> HiveInsertTableHandle:
         """Allocate a write id."""
         handle = hive_table(table_handle)
         if not handle.table.transactional:
             raise ConnectorError(
-                f"Table '{handle.table.name}' is not transactional, and only transactional tables are written",
+                f"Table '{handle.table.name}' is not transactional, and only transactional tables"
+                " are written",
                 hint="CREATE TABLE ... WITH (transactional = true) AS SELECT * FROM it.",
             )
         return HiveInsertTableHandle(handle, self._begin_write(session, handle, updates=False))
 
     def finish_insert(
-        self, session: ConnectorSession, insert_handle: ConnectorInsertTableHandle, fragments: Collection[bytes]
+        self,
+        session: ConnectorSession,
+        insert_handle: ConnectorInsertTableHandle,
+        fragments: Collection[bytes],
     ) -> ConnectorOutputMetadata:
         """Publish the files."""
         insert_handle = own(insert_handle, HiveInsertTableHandle)
-        return self._publish(insert_handle.table_handle, insert_handle.write, fragments, updates=False)
+        return self._publish(
+            insert_handle.table_handle, insert_handle.write, fragments, updates=False
+        )
 
     # -- MERGE ----------------------------------------------------------------------------------------------------
 
-    def get_row_change_paradigm(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> RowChangeParadigm:
+    def get_row_change_paradigm(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle
+    ) -> RowChangeParadigm:
         """Return DELETE_ROW_AND_INSERT_ROW."""
         return RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW
 
-    def get_merge_row_id_column_handle(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> HiveRowIdColumn:
+    def get_merge_row_id_column_handle(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle
+    ) -> HiveRowIdColumn:
         """Return the row id: original write id, bucket and row number."""
         changeable_table(table_handle)
         return HiveRowIdColumn("$row_id", ROW_ID_TYPE)
 
-    def get_insert_layout(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableLayout | None:
+    def get_insert_layout(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle
+    ) -> ConnectorTableLayout | None:
         """Return bucket and partition columns in table order, with Hive's bucket function."""
         table = hive_table(table_handle).table
         placing = {*table.bucketed_by, *table.partitioned_by}
@@ -266,9 +320,14 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
             return ConnectorTableLayout(names)
         arguments = tuple(names.index(name) for name in table.bucketed_by)
         types = tuple(columns[index].type for index in arguments)
-        return ConnectorTableLayout(names, HivePartitioningHandle(table.bucket_count, table.bucketing_version, types, arguments))
+        return ConnectorTableLayout(
+            names,
+            HivePartitioningHandle(table.bucket_count, table.bucketing_version, types, arguments),
+        )
 
-    def get_update_layout(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableLayout | None:
+    def get_update_layout(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle
+    ) -> ConnectorTableLayout | None:
         """Return the row id's bucket for bucketed tables."""
         count = hive_table(table_handle).table.bucket_count
         return None if count is None else ConnectorTableLayout((), HiveUpdateHandle(count))
@@ -284,11 +343,16 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
         return HiveMergeTableHandle(handle, self._begin_write(session, handle, updates=True))
 
     def finish_merge(
-        self, session: ConnectorSession, merge_handle: ConnectorMergeTableHandle, fragments: Collection[bytes]
+        self,
+        session: ConnectorSession,
+        merge_handle: ConnectorMergeTableHandle,
+        fragments: Collection[bytes],
     ) -> ConnectorOutputMetadata:
         """Publish the files; the commit makes them visible."""
         merge_handle = own(merge_handle, HiveMergeTableHandle)
-        return self._publish(hive_table(merge_handle.get_table_handle()), merge_handle.write, fragments, updates=True)
+        return self._publish(
+            hive_table(merge_handle.get_table_handle()), merge_handle.write, fragments, updates=True
+        )
 
     def _ensure_begun(self, session: ConnectorSession) -> int:
         transaction = self._transaction
@@ -297,7 +361,9 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
             transaction.number = self._metastore.open_transaction(session.user, session.query_id)
         return transaction.number
 
-    def _begin_write(self, session: ConnectorSession, handle: HiveTableHandle, *, updates: bool = True) -> HiveWrite:
+    def _begin_write(
+        self, session: ConnectorSession, handle: HiveTableHandle, *, updates: bool = True
+    ) -> HiveWrite:
         transaction, number = self._transaction, self._ensure_begun(session)
         write = HiveWrite(
             self._metastore.allocate_write_id(number, handle.table, updates=updates),
@@ -311,11 +377,20 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
         except OSError as error:
             if isinstance(error, FileNotFoundError):
                 visible(location)
-            raise refused(error, f"Directory '{location}' of table '{handle.table.name}'", "HIVE_FILESYSTEM_ERROR") from error
+            raise refused(
+                error,
+                f"Directory '{location}' of table '{handle.table.name}'",
+                "HIVE_FILESYSTEM_ERROR",
+            ) from error
         return write
 
     def _publish(
-        self, handle: HiveTableHandle, write: HiveWrite, fragments: Collection[bytes], *, updates: bool
+        self,
+        handle: HiveTableHandle,
+        write: HiveWrite,
+        fragments: Collection[bytes],
+        *,
+        updates: bool,
     ) -> ConnectorOutputMetadata:
         transaction, table = self._transaction, handle.table
         files = staged_files(fragments)
@@ -335,7 +410,9 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
         self._metastore.while_open(
             transaction.number,
             table,
-            lambda: outputs.extend(publish(handle, write, files, transaction.placed_folders, transaction.partitions)),
+            lambda: outputs.extend(
+                publish(handle, write, files, transaction.placed_folders, transaction.partitions)
+            ),
             is_new=is_new,
         )
         return ConnectorOutputMetadata(tuple(outputs))
@@ -344,5 +421,8 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
 def _commented(table: HiveTable, alteration: SetTableComment | SetColumnComment) -> HiveTable:
     if isinstance(alteration, SetTableComment):
         return replace(table, comment=alteration.comment)
-    columns = (replace(c, comment=alteration.comment) if c.name == alteration.column else c for c in table.columns)
+    columns = (
+        replace(c, comment=alteration.comment) if c.name == alteration.column else c
+        for c in table.columns
+    )
     return replace(table, columns=tuple(columns))

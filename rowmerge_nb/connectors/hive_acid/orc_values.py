@@ -21,7 +21,20 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.metadata import ColumnMetadata
 
 _PLAIN: Final = frozenset(
-    {"boolean", "tinyint", "smallint", "integer", "bigint", "real", "double", "decimal", "varchar", "char", "varbinary", "date"}
+    {
+        "boolean",
+        "tinyint",
+        "smallint",
+        "integer",
+        "bigint",
+        "real",
+        "double",
+        "decimal",
+        "varchar",
+        "char",
+        "varbinary",
+        "date",
+    }
 )
 _PARTITION: Final = _PLAIN - {"real", "double", "varbinary"}
 _LONGEST: Final = {"varchar": 65535, "char": 255}
@@ -30,7 +43,9 @@ _SECOND: Final = 1_000_000
 _MILLISECOND: Final = 1_000
 _FOUR_DIGITS: Final = re.compile(r"\d{4}-")
 _NANOSECONDS_END: Final = (1 << 63) // 1000
-"""The largest timestamp in microseconds that fits into 64-bit nanoseconds, which the ORC reader uses."""
+"""The largest timestamp in microseconds that fits into 64-bit nanoseconds, which the ORC reader
+uses.
+"""
 
 
 def check_column_type(name: str, sql_type: Type) -> None:
@@ -50,18 +65,23 @@ def check_column_type(name: str, sql_type: Type) -> None:
         name_of = sql_type.base.upper()
         more = f", {name_of}" if sql_type.base == "varchar" else ""
         raise AnalysisError(
-            f"Unsupported Hive type: {sql_type}. Supported {name_of} types: {name_of}(<={longest}){more}. (column '{name}')",
+            f"Unsupported Hive type: {sql_type}. Supported {name_of} types:"
+            f" {name_of}(<={longest}){more}. (column '{name}')",
             code="NOT_SUPPORTED",
             hint="Take varchar without a length.",
         )
     if sql_type.base in _PLAIN or (
-        sql_type.base == "timestamp" and (not sql_type.parameters or sql_type.parameters[0] <= _MOST_PRECISION)
+        sql_type.base == "timestamp"
+        and (not sql_type.parameters or sql_type.parameters[0] <= _MOST_PRECISION)
     ):
         return
     raise AnalysisError(
         f"Unsupported Hive type: {sql_type} (column '{name}')",
         code="NOT_SUPPORTED",
-        hint="CAST it to a type of Hive: numbers, varchar, char, varbinary, date, timestamp(6) at most.",
+        hint=(
+            "CAST it to a type of Hive: numbers, varchar, char, varbinary, date, timestamp(6) at"
+            " most."
+        ),
     )
 
 
@@ -79,7 +99,8 @@ def check_partition_type(name: str, sql_type: Type) -> None:
 
 
 def from_file(array: pa.Array, sql_type: Type) -> pa.Array:
-    """Convert a file's array to the column's type: fields by position, char padded, timestamps in microseconds.
+    """Convert a file's array to the column's type: fields by position, char padded, timestamps in
+    microseconds.
 
     Raises:
         ValueError: the file has another type.
@@ -154,7 +175,10 @@ def _leaf_from_file(values: pa.Array, sql_type: Type, target: pa.DataType) -> pa
 
 
 def _rebuilt(
-    array: pa.Array, sql_type: Type, target: pa.DataType, leaf: Callable[[pa.Array, Type, pa.DataType], pa.Array]
+    array: pa.Array,
+    sql_type: Type,
+    target: pa.DataType,
+    leaf: Callable[[pa.Array, Type, pa.DataType], pa.Array],
 ) -> pa.Array:
     if sql_type.base not in {"array", "map", "row"}:
         return leaf(array, sql_type, target)
@@ -165,17 +189,23 @@ def _rebuilt(
         # Fields must be NULL if their row is: otherwise Arrow's ORC writer mixes rows up.
         inside = array.flatten()
         fields = [
-            _rebuilt(inside[i], inner, target.field(i).type, leaf)
-            if i < array.type.num_fields
-            else pa.nulls(len(array), target.field(i).type)
+            (
+                _rebuilt(inside[i], inner, target.field(i).type, leaf)
+                if i < array.type.num_fields
+                else pa.nulls(len(array), target.field(i).type)
+            )
             for i, inner in enumerate(sql_type.parameters)
         ]
         return pa.StructArray.from_arrays(fields, fields=list(target), mask=missing)
-    if not (pa.types.is_map(array.type) if sql_type.base == "map" else pa.types.is_list(array.type)):
+    if not (
+        pa.types.is_map(array.type) if sql_type.base == "map" else pa.types.is_list(array.type)
+    ):
         raise ValueError(f"{array.type} is not {sql_type}")
     ends = array.offsets.to_numpy()
     there = pc.invert(missing).to_numpy(zero_copy_only=False)
-    offsets = pa.array(np.concatenate([[0], np.cumsum(np.where(there, np.diff(ends), 0))]), pa.int32())
+    offsets = pa.array(
+        np.concatenate([[0], np.cumsum(np.where(there, np.diff(ends), 0))]), pa.int32()
+    )
     elements = pa.array(np.repeat(there, np.diff(ends)))
     columns = [array.keys, array.items] if sql_type.base == "map" else [array.values]
     inside = [column.slice(ends[0], ends[-1] - ends[0]).filter(elements) for column in columns]
@@ -190,14 +220,20 @@ def _rebuilt(
 def lowered(sql_type: Type) -> Type:
     """Return a type with lower-case field names, as in files."""
     inner = tuple(lowered(part) if isinstance(part, Type) else part for part in sql_type.parameters)
-    return Type(sql_type.base, inner, tuple(name.lower() if name else name for name in sql_type.fields))
+    return Type(
+        sql_type.base, inner, tuple(name.lower() if name else name for name in sql_type.fields)
+    )
 
 
 def with_numbers(array: pa.Array, sql_type: Type) -> pa.Array:
     """Convert timestamps to microseconds since 1970."""
 
     def leaf(values: pa.Array, of: Type, target: pa.DataType) -> pa.Array:
-        return values.cast(pa.timestamp("us"), safe=False).cast(pa.int64()) if of.base == "timestamp" else values.cast(target)
+        return (
+            values.cast(pa.timestamp("us"), safe=False).cast(pa.int64())
+            if of.base == "timestamp"
+            else values.cast(target)
+        )
 
     return _rebuilt(array, sql_type, _numbered(sql_type.arrow), leaf)
 
@@ -232,30 +268,42 @@ def has_early_fractions(array: pa.Array) -> bool:
 
 
 def _micros(values: pa.Array) -> npt.NDArray[np.int64]:
-    micros: npt.NDArray[np.int64] = pc.drop_null(values).cast(pa.timestamp("us")).cast(pa.int64()).to_numpy(zero_copy_only=False)
+    micros: npt.NDArray[np.int64] = (
+        pc.drop_null(values)
+        .cast(pa.timestamp("us"))
+        .cast(pa.int64())
+        .to_numpy(zero_copy_only=False)
+    )
     return micros
 
 
 def _check_timestamps(values: pa.Array, name: str) -> None:
     micros = _micros(values)
-    # Before 1970, writers and readers disagree on the last second and on fractions below a millisecond.
+    # Before 1970, writers and readers disagree on the last second and on fractions below a
+    # millisecond.
     rest = micros % _SECOND
     early = (micros < 0) & ((micros > -_SECOND) | ((rest > 0) & (rest < _MILLISECOND)))
     bad = micros[early | (micros >= _NANOSECONDS_END) | (micros < -_NANOSECONDS_END)]
     if bad.size:
         display_value = np.datetime64(int(bad[0]), "us").item()
         raise ExecutionError(
-            f"Timestamp {display_value} of column '{name}' cannot be written to an ORC file so that every engine reads it back",
+            f"Timestamp {display_value} of column '{name}' cannot be written to an ORC file so that"
+            " every engine reads it back",
             code="NOT_SUPPORTED",
             step="append_page",
-            hint="Timestamps lie between 1677-09-21 and 2262-04-11; before 1970 with no fraction below a millisecond, nor within the last second.",
+            hint=(
+                "Timestamps lie between 1677-09-21 and 2262-04-11; before 1970 with no fraction"
+                " below a millisecond, nor within the last second."
+            ),
         )
 
 
 # -- partitions -----------------------------------------------------------------------------------------------------
 
 
-def group_by_partition(columns: Sequence[pa.Array], rows: int) -> tuple[list[tuple[str | None, ...]], npt.NDArray[np.int64]]:
+def group_by_partition(
+    columns: Sequence[pa.Array], rows: int
+) -> tuple[list[tuple[str | None, ...]], npt.NDArray[np.int64]]:
     """Return a page's distinct partition values as texts, and each row's index among them.
 
     >>> group_by_partition([pa.array(["x", None, "x"]), pa.array([1, 1, 1])], 3)
@@ -266,7 +314,9 @@ def group_by_partition(columns: Sequence[pa.Array], rows: int) -> tuple[list[tup
     for column in columns:
         encoded = _texts(column).dictionary_encode(null_encoding="encode")
         values = encoded.dictionary.to_pylist()
-        codes = codes * len(values) + encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+        codes = codes * len(values) + encoded.indices.to_numpy(zero_copy_only=False).astype(
+            np.int64
+        )
         texts.append(values)
     distinct, inverse = np.unique(codes, return_inverse=True)
     partitions: list[tuple[str | None, ...]] = []
@@ -289,7 +339,12 @@ def _check_texts(sql_type: pa.DataType, texts: Sequence[str | None]) -> None:
             msg = f"Hive does not read the partition value {text!r}: its year has not four digits"
         else:
             continue
-        raise ExecutionError(msg, code="HIVE_INVALID_PARTITION_VALUE", step="append_page", hint="Write NULL, or another value.")
+        raise ExecutionError(
+            msg,
+            code="HIVE_INVALID_PARTITION_VALUE",
+            step="append_page",
+            hint="Write NULL, or another value.",
+        )
 
 
 def _texts(column: pa.Array) -> pa.Array:
@@ -309,8 +364,11 @@ def partition_value(text: str | None, column: ColumnMetadata, table: Any) -> pa.
     except (pa.ArrowInvalid, UnicodeEncodeError):
         # UnicodeEncodeError: the folder's name is not valid text.
         raise ConnectorError(
-            f"Invalid partition value {text!r} for {column.type} partition key: {column.name} (table '{table}')",
+            f"Invalid partition value {text!r} for {column.type} partition key: {column.name}"
+            f" (table '{table}')",
             code="HIVE_INVALID_PARTITION_VALUE",
             hint="Correct the folder's name, or the column's type in register_table.",
         ) from None
-    return (pc.utf8_rpad(value, column.type.parameters[0]) if column.type.base == "char" else value)[0]
+    return (
+        pc.utf8_rpad(value, column.type.parameters[0]) if column.type.base == "char" else value
+    )[0]

@@ -1,6 +1,7 @@
 """Moves of finished directories to where readers look, and their removal on rollback.
 
-Device and inode are recorded before a move, so that a rollback finds the directory at any time and removes no other one.
+Device and inode are recorded before a move, so that a rollback finds the directory at any time and
+removes no other one.
 """
 
 from __future__ import annotations

@@ -24,8 +24,13 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.page_source import ColumnDomain, Constraint
 
 _MOST_COMBINATIONS: Final = 10_000
-_HASHED_AS_EQUAL: Final = frozenset({"boolean", "tinyint", "smallint", "integer", "bigint", "varchar", "date"})
-"""Types whose equal values have equal bits. Floating point is not among them: zero has two forms."""
+_HASHED_AS_EQUAL: Final = frozenset(
+    {"boolean", "tinyint", "smallint", "integer", "bigint", "varchar", "date"}
+)
+"""Types whose equal values have equal bits.
+
+Floating point is not among them: zero has two forms.
+"""
 
 
 def partition_matters(name: str, table: HiveTable, constraint: Constraint | None) -> bool:
@@ -57,10 +62,17 @@ def wanted_buckets(table: HiveTable, constraint: Constraint | None) -> frozenset
     """
     if constraint is None or table.bucket_count is None:
         return None
-    columns = [next(column for column in table.columns if column.name == name) for name in table.bucketed_by]
+    columns = [
+        next(column for column in table.columns if column.name == name)
+        for name in table.bucketed_by
+    ]
     domains = [constraint.domains.get(column.name) for column in columns]
-    lists = [domain.values for domain in domains if domain is not None and domain.values is not None]
-    if len(lists) < len(columns) or any(column.type.base not in _HASHED_AS_EQUAL for column in columns):
+    lists = [
+        domain.values for domain in domains if domain is not None and domain.values is not None
+    ]
+    if len(lists) < len(columns) or any(
+        column.type.base not in _HASHED_AS_EQUAL for column in columns
+    ):
         return None
     if math.prod(map(len, lists)) > _MOST_COMBINATIONS:
         return None
@@ -68,18 +80,29 @@ def wanted_buckets(table: HiveTable, constraint: Constraint | None) -> frozenset
     if not rows:
         return frozenset()
     try:
-        arrays = [pa.array(values, column.type.arrow) for values, column in zip(zip(*rows, strict=True), columns, strict=True)]
+        arrays = [
+            pa.array(values, column.type.arrow)
+            for values, column in zip(zip(*rows, strict=True), columns, strict=True)
+        ]
     except (pa.ArrowException, OverflowError):
         # Values outside the column's type: leave the comparison to the engine.
         return None
-    buckets = buckets_of(arrays, [column.type for column in columns], table.bucket_count, table.bucketing_version)
+    buckets = buckets_of(
+        arrays, [column.type for column in columns], table.bucket_count, table.bucketing_version
+    )
     return frozenset(buckets.tolist())
 
 
-def data_domains(table: HiveTable, constraint: Constraint | None) -> tuple[tuple[int, ColumnDomain], ...]:
+def data_domains(
+    table: HiveTable, constraint: Constraint | None
+) -> tuple[tuple[int, ColumnDomain], ...]:
     """Return the domains of data columns, by the columns' indexes."""
     domains = constraint.domains if constraint is not None else {}
-    return tuple((index, domains[column.name]) for index, column in enumerate(table.data_columns) if column.name in domains)
+    return tuple(
+        (index, domains[column.name])
+        for index, column in enumerate(table.data_columns)
+        if column.name in domains
+    )
 
 
 def stripes_that_matter(
@@ -89,12 +112,17 @@ def stripes_that_matter(
 
     ``flat``: the file has the table's columns at top level, not in a row.
     """
-    columns = [((tail.column(index) if flat else tail.column(5, index)), table.data_columns[index].type) for index, _ in domains]
+    columns = [
+        ((tail.column(index) if flat else tail.column(5, index)), table.data_columns[index].type)
+        for index, _ in domains
+    ]
     stripes = []
     for stripe in tail.stripes:
         for (column, sql_type), (_, domain) in zip(columns, domains, strict=True):
             value_range = tail.range(stripe.number, column, sql_type)
-            if value_range is not None and (value_range.count == 0 or not _meets(domain, value_range.low, value_range.high)):
+            if value_range is not None and (
+                value_range.count == 0 or not _meets(domain, value_range.low, value_range.high)
+            ):
                 break
         else:
             stripes.append(stripe)

@@ -12,7 +12,11 @@ import pyarrow as pa
 from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.connectors.hive_acid.buckets import buckets_of
 from rowmerge_nb.connectors.hive_acid.handles import HiveRowIdColumn, HiveSplit, hive_table
-from rowmerge_nb.connectors.hive_acid.layout_names import bucket_file, bucket_of_delta_file, bucket_of_original
+from rowmerge_nb.connectors.hive_acid.layout_names import (
+    bucket_file,
+    bucket_of_delta_file,
+    bucket_of_original,
+)
 from rowmerge_nb.connectors.hive_acid.metastore.metastore import partition_texts
 from rowmerge_nb.connectors.hive_acid.orc.orc_reading import (
     DeletedRows,
@@ -25,12 +29,30 @@ from rowmerge_nb.connectors.hive_acid.orc.orc_reading import (
 )
 from rowmerge_nb.connectors.hive_acid.orc.tail import Stripe, read_tail
 from rowmerge_nb.connectors.hive_acid.orc_values import partition_value
-from rowmerge_nb.connectors.hive_acid.pruning import data_domains, partition_matters, stripes_that_matter, wanted_buckets
-from rowmerge_nb.connectors.hive_acid.updatable_source import HiveUpdatablePageSource, HiveUpdatableTableHandle
-from rowmerge_nb.connectors.hive_acid.visible_deltas import AcidState, acid_state, data_files, declared_version, folder_errors
+from rowmerge_nb.connectors.hive_acid.pruning import (
+    data_domains,
+    partition_matters,
+    stripes_that_matter,
+    wanted_buckets,
+)
+from rowmerge_nb.connectors.hive_acid.updatable_source import (
+    HiveUpdatablePageSource,
+    HiveUpdatableTableHandle,
+)
+from rowmerge_nb.connectors.hive_acid.visible_deltas import (
+    AcidState,
+    acid_state,
+    data_files,
+    declared_version,
+    folder_errors,
+)
 from rowmerge_nb.connectors.shared.late import has_match, is_selective
 from rowmerge_nb.spi.handles import own
-from rowmerge_nb.spi.page_source import ConnectorPageSourceProvider, ConnectorSplitManager, PagesSource
+from rowmerge_nb.spi.page_source import (
+    ConnectorPageSourceProvider,
+    ConnectorSplitManager,
+    PagesSource,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -88,7 +110,9 @@ def _splits(handle: HiveTableHandle, constraint: Constraint | None) -> list[Hive
         part
         for name in handle.snapshot.partitions
         if partition_matters(name, table, constraint)
-        for split in partition_splits(table, name, acid_state(Path(table.location) / name, handle.snapshot.write_ids))
+        for split in partition_splits(
+            table, name, acid_state(Path(table.location) / name, handle.snapshot.write_ids)
+        )
         if buckets is None or split.bucket in buckets
         for part in _parts_of(replace(split, domains=domains), table)
     ]
@@ -120,8 +144,15 @@ def partition_splits(table: HiveTable, name: str, state: AcidState) -> Iterator[
     """Yield the splits of one partition."""
     folder = Path(table.location) / name
     directories = [directory for directory in (state.base, *state.deltas) if directory is not None]
-    deleting = [{file.name: file for file in data_files(folder / directory.name)} for directory in state.delete_deltas]
-    declared = (declared_version(folder / d.name) for d in (state.base, *state.deltas, *state.delete_deltas) if d is not None)
+    deleting = [
+        {file.name: file for file in data_files(folder / directory.name)}
+        for directory in state.delete_deltas
+    ]
+    declared = (
+        declared_version(folder / d.name)
+        for d in (state.base, *state.deltas, *state.delete_deltas)
+        if d is not None
+    )
     current = (next(declared, None) or 0) >= _OLDEST_VERSION
     for directory in directories:
         for file in data_files(folder / directory.name):
@@ -132,14 +163,31 @@ def partition_splits(table: HiveTable, name: str, state: AcidState) -> Iterator[
             event_file = file.name if bucket is None else bucket_file(bucket)
             deletes = tuple(files[event_file] for files in deleting if event_file in files)
             required_bucket = bucket if table.bucket_count is not None else None
-            yield HiveSplit(file, name, deletes, None, required_bucket, elsewhere=state.overlaps.get(directory.name, 0))
+            yield HiveSplit(
+                file,
+                name,
+                deletes,
+                None,
+                required_bucket,
+                elsewhere=state.overlaps.get(directory.name, 0),
+            )
     first: dict[int, int] = {}
-    is_single_file = len(state.originals) == len({bucket_of_original(file.name) for file in state.originals})
+    is_single_file = len(state.originals) == len(
+        {bucket_of_original(file.name) for file in state.originals}
+    )
     for file in state.originals:
         bucket = bucket_of_original(file.name) or 0
         _check_bucket(file, bucket, table)
-        deletes = tuple(files[bucket_file(bucket)] for files in deleting if bucket_file(bucket) in files)
-        yield HiveSplit(file, name, deletes, (bucket, first.get(bucket, 0)), bucket if table.bucket_count is not None else None)
+        deletes = tuple(
+            files[bucket_file(bucket)] for files in deleting if bucket_file(bucket) in files
+        )
+        yield HiveSplit(
+            file,
+            name,
+            deletes,
+            (bucket, first.get(bucket, 0)),
+            bucket if table.bucket_count is not None else None,
+        )
         if not is_single_file:
             first[bucket] = first.get(bucket, 0) + row_count(file)
 
@@ -147,7 +195,8 @@ def partition_splits(table: HiveTable, name: str, state: AcidState) -> Iterator[
 def _check_bucket(file: Path, bucket: int | None, table: HiveTable) -> None:
     if table.bucket_count is not None and (bucket is None or bucket >= table.bucket_count):
         raise ConnectorError(
-            f"Hive table '{table.name}' is corrupt: file '{file}' is of no bucket; the table has {table.bucket_count}",
+            f"Hive table '{table.name}' is corrupt: file '{file}' is of no bucket; the table has"
+            f" {table.bucket_count}",
             code="HIVE_INVALID_BUCKET_FILES",
             hint="Register the table with the bucket count that it was written with.",
         )
@@ -158,8 +207,8 @@ def _check_version(file: Path, table: HiveTable) -> None:
         version = dict(orc_file.schema.metadata or {}).get(b"hive.acid.version", b"0")
     if not version.isdigit() or int(version) < _OLDEST_VERSION:
         raise ConnectorError(
-            f"Hive transactional tables are supported since Hive 3.0, and file '{file}' of table '{table.name}' does not say that it is"
-            " of that format",
+            f"Hive transactional tables are supported since Hive 3.0, and file '{file}' of table"
+            f" '{table.name}' does not say that it is of that format",
             code="NOT_SUPPORTED",
             hint="Run a major compaction with Hive 3, then read the table again.",
         )
@@ -184,16 +233,24 @@ class HivePageSourceProvider(ConnectorPageSourceProvider):
             def open_source(requested: Sequence[ColumnHandle]) -> PagesSource:
                 return PagesSource(read_split(split, table, requested))
 
-            return HiveUpdatablePageSource(open_source, table_handle, split, columns, session.writer or 0)
+            return HiveUpdatablePageSource(
+                open_source, table_handle, split, columns, session.writer or 0
+            )
         return PagesSource(read_split(split, table, columns))
 
 
-def read_split(split: HiveSplit, table: HiveTable, columns: Sequence[ColumnHandle]) -> Iterator[Page]:
+def read_split(
+    split: HiveSplit, table: HiveTable, columns: Sequence[ColumnHandle]
+) -> Iterator[Page]:
     """Read a split's columns and row ids, without deleted rows."""
     indexes = {column.name: index for index, column in enumerate(table.data_columns)}
-    column_names = [c.name for c in columns if not isinstance(c, HiveRowIdColumn) and c.name in indexes]
+    column_names = [
+        c.name for c in columns if not isinstance(c, HiveRowIdColumn) and c.name in indexes
+    ]
     partition = dict(zip(table.partitioned_by, partition_texts(split.partition), strict=True))
-    values = {c.name: partition_value(partition[c.name], c, table.name) for c in table.partition_columns}
+    values = {
+        c.name: partition_value(partition[c.name], c, table.name) for c in table.partition_columns
+    }
     stripes, bounds = _stripes_of(split, table)
     deleted = DeletedRows(split.deletes, bounds)
     with_ids = any(isinstance(column, HiveRowIdColumn) for column in columns)
@@ -221,7 +278,11 @@ def read_split(split: HiveSplit, table: HiveTable, columns: Sequence[ColumnHandl
             else:
                 channels.append(pa.repeat(values[column.name], rows))
         # A page without channels still has a number of rows.
-        page = pa.RecordBatch.from_struct_array(pa.StructArray.from_arrays(channels, names=names)) if channels else _empty(rows)
+        page = (
+            pa.RecordBatch.from_struct_array(pa.StructArray.from_arrays(channels, names=names))
+            if channels
+            else _empty(rows)
+        )
         if keys is not None and (deleted or split.elsewhere):
             page = page.filter(pa.array(living_rows(keys, deleted, split.elsewhere)))
         for start in range(0, page.num_rows, PAGE_ROWS):
@@ -230,7 +291,9 @@ def read_split(split: HiveSplit, table: HiveTable, columns: Sequence[ColumnHandl
 
 def living_rows(keys: RowKeys, deleted: DeletedRows, elsewhere: int) -> npt.NDArray[np.bool_]:
     """Return a mask of rows that are neither deleted nor read elsewhere."""
-    living: npt.NDArray[np.bool_] = keys.write_ids > elsewhere if elsewhere else np.ones(keys.numbers.size, bool)
+    living: npt.NDArray[np.bool_] = (
+        keys.write_ids > elsewhere if elsewhere else np.ones(keys.numbers.size, bool)
+    )
     return living & ~deleted.contains(keys) if deleted else living
 
 
@@ -240,7 +303,8 @@ def _stripes_of(split: HiveSplit, table: HiveTable) -> tuple[list[Stripe] | None
     tail = read_tail(split.path)
     if tail is None and split.stripes is not None:
         raise ConnectorError(
-            f"The end of file '{split.path}' of table '{table.name}' could be read when the statement began, and now it cannot",
+            f"The end of file '{split.path}' of table '{table.name}' could be read when the"
+            " statement began, and now it cannot",
             code="HIVE_BAD_DATA",
             hint="Run the statement again; if it stays so, bring the file back.",
         )
@@ -248,7 +312,9 @@ def _stripes_of(split: HiveSplit, table: HiveTable) -> tuple[list[Stripe] | None
         return None, None
     selected = stripes_that_matter(table, tail, split.domains, flat=split.original is not None)
     if split.stripes is not None:
-        selected = [stripe for stripe in selected if split.stripes[0] <= stripe.number < split.stripes[1]]
+        selected = [
+            stripe for stripe in selected if split.stripes[0] <= stripe.number < split.stripes[1]
+        ]
     if split.original is None:
         return selected, KeyBounds.of(tail, selected)
     numbers = [stripe.first + split.original[1] for stripe in selected]
@@ -257,9 +323,15 @@ def _stripes_of(split: HiveSplit, table: HiveTable) -> tuple[list[Stripe] | None
 
 
 def _deciding(split: HiveSplit, table: HiveTable) -> KeysFirst:
-    few = [(index, domain) for index, domain in split.domains if is_selective(domain, table.data_columns[index].type)]
+    few = [
+        (index, domain)
+        for index, domain in split.domains
+        if is_selective(domain, table.data_columns[index].type)
+    ]
     columns = [(index, table.data_columns[index]) for index, _ in few]
-    return KeysFirst(columns, lambda arrays: has_match(zip(arrays, (domain for _, domain in few), strict=True)))
+    return KeysFirst(
+        columns, lambda arrays: has_match(zip(arrays, (domain for _, domain in few), strict=True))
+    )
 
 
 def _check_rows(split: HiveSplit, table: HiveTable, columns: list[pa.Array]) -> None:
@@ -270,9 +342,13 @@ def _check_rows(split: HiveSplit, table: HiveTable, columns: list[pa.Array]) -> 
     wrong = buckets[buckets != split.bucket]
     if wrong.size:
         raise ConnectorError(
-            f"Hive table is corrupt. File '{split.path}' is for bucket {split.bucket}, but contains a row for bucket {wrong[0]}.",
+            f"Hive table is corrupt. File '{split.path}' is for bucket {split.bucket}, but contains"
+            f" a row for bucket {wrong[0]}.",
             code="HIVE_INVALID_BUCKET_FILES",
-            hint=f"Table '{table.name}' may have been written with another bucketing_version than {table.bucketing_version}.",
+            hint=(
+                f"Table '{table.name}' may have been written with another bucketing_version than"
+                f" {table.bucketing_version}."
+            ),
         )
 
 

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from rowmerge_nb.connectors.hive_acid.handles import HiveTableHandle
 
 MOST_FILES: Final = 1000
-"""The limit of files and of partitions beyond which no statistics are reported: reading them would cost more than they gain."""
+"""The limit of files and of partitions beyond which no statistics are reported: reading them would
+cost more than they gain.
+"""
 
 
 def table_size(handle: HiveTableHandle) -> TableStatistics:

@@ -69,7 +69,8 @@ def defined_table(
     transactional = properties.get("transactional")
     if transactional not in (None, True, False):
         raise AnalysisError(
-            f"Invalid value for table property 'transactional': Cannot convert [{transactional}] to boolean",
+            f"Invalid value for table property 'transactional': Cannot convert [{transactional}] to"
+            " boolean",
             code=_INVALID,
             properties=("transactional",),
             hint="It is true or false.",
@@ -105,16 +106,31 @@ def described_columns(columns: Any) -> list[ColumnMetadata]:
     pairs = list(columns.items()) if isinstance(columns, Mapping) else columns
     if isinstance(pairs, Iterable) and not isinstance(pairs, str | bytes):
         pairs = list(pairs)
-    checked(pairs, "columns", lambda value: isinstance(value, list) and bool(value) and all(map(_is_column, value)), form)
+    checked(
+        pairs,
+        "columns",
+        lambda value: isinstance(value, list) and bool(value) and all(map(_is_column, value)),
+        form,
+    )
     described = []
     for name, column_type in pairs:
         try:
-            described.append(ColumnMetadata(name, parse_type(column_type) if isinstance(column_type, str) else column_type))
+            described.append(
+                ColumnMetadata(
+                    name, parse_type(column_type) if isinstance(column_type, str) else column_type
+                )
+            )
         except ValueError as error:
             raise RowMergeError(
-                f"Column '{name}' cannot have the type '{column_type}': {error}", code="INVALID_ARGUMENTS", hint=f"Give {form}."
+                f"Column '{name}' cannot have the type '{column_type}': {error}",
+                code="INVALID_ARGUMENTS",
+                hint=f"Give {form}.",
             ) from error
-    repeated = [name for name, count in Counter(column.name.lower() for column in described).items() if count > 1]
+    repeated = [
+        name
+        for name, count in Counter(column.name.lower() for column in described).items()
+        if count > 1
+    ]
     if repeated:
         raise RowMergeError(
             f"Column '{repeated[0]}' is there twice",
@@ -142,7 +158,9 @@ def _check_columns(columns: Sequence[ColumnMetadata]) -> None:
             )
 
 
-def _partition_columns(columns: Sequence[ColumnMetadata], properties: Mapping[str, Any]) -> tuple[str, ...]:
+def _partition_columns(
+    columns: Sequence[ColumnMetadata], properties: Mapping[str, Any]
+) -> tuple[str, ...]:
     listed = _names(columns, properties, "partitioned_by", "Partition")
     if not listed:
         return ()
@@ -155,10 +173,15 @@ def _partition_columns(columns: Sequence[ColumnMetadata], properties: Mapping[st
         )
     last = tuple(column.name for column in columns[len(columns) - len(listed) :])
     if last != listed:
-        msg = f"Partition keys must be the last columns in the table and in the same order as the table properties: [{', '.join(listed)}]"
+        msg = (
+            "Partition keys must be the last columns in the table and in the same order as the"
+            f" table properties: [{', '.join(listed)}]"
+        )
         ordered = [*(c.name for c in columns if c.name not in listed), *listed]
         raise AnalysisError(
-            msg, code="HIVE_COLUMN_ORDER_MISMATCH", hint=f"Write the columns of partitioned_by last: {', '.join(ordered)}."
+            msg,
+            code="HIVE_COLUMN_ORDER_MISMATCH",
+            hint=f"Write the columns of partitioned_by last: {', '.join(ordered)}.",
         )
     for column in columns[-len(listed) :]:
         check_partition_type(column.name, column.type)
@@ -177,7 +200,9 @@ def _buckets(
             properties=("bucketing_version",),
             hint="It is 2 for tables that Hive 3 has made, and 1 for older ones.",
         )
-    if (not listed) != (not count) or (count and (type(count) is not int or not 1 <= count <= BUCKET_LIMIT)):
+    if (not listed) != (not count) or (
+        count and (type(count) is not int or not 1 <= count <= BUCKET_LIMIT)
+    ):
         raise AnalysisError(
             f"bucketed_by = {list(listed)} and bucket_count = {count} do not go together",
             code=_INVALID,
@@ -196,7 +221,9 @@ def _buckets(
     return listed, count or None, int(version)
 
 
-def _names(columns: Sequence[ColumnMetadata], properties: Mapping[str, Any], name: str, what: str) -> tuple[str, ...]:
+def _names(
+    columns: Sequence[ColumnMetadata], properties: Mapping[str, Any], name: str, what: str
+) -> tuple[str, ...]:
     requested_names = listed_names(properties, name)
     spellings = {column.name.lower(): column.name for column in columns}
     missing = [column for column in requested_names if column.lower() not in spellings]

@@ -1,6 +1,7 @@
 """The older flow of UPDATE and DELETE on Hive tables.
 
-Hive updates a row by a delete event and a new row, so the row id for UPDATE carries the values that are not updated.
+Hive updates a row by a delete event and a new row, so the row id for UPDATE carries the values that
+are not updated.
 """
 
 from __future__ import annotations
@@ -69,7 +70,11 @@ class HiveUpdatablePageSource(UpdatablePageSource):
         self._columns = list(columns)
         self._unchanged = unchanged_columns(table, self._updated)
         self._partition = _partition_columns(table)
-        plain = [column for column in columns if not isinstance(column, HiveUpdateRowIdColumn | HiveRowIdColumn)]
+        plain = [
+            column
+            for column in columns
+            if not isinstance(column, HiveUpdateRowIdColumn | HiveRowIdColumn)
+        ]
         plain_names = {column.name for column in plain}
         more = [*(self._unchanged if handle.updated is not None else ()), *self._partition]
         self._read = [
@@ -78,7 +83,8 @@ class HiveUpdatablePageSource(UpdatablePageSource):
             HiveRowIdColumn("$row_id", ROW_ID_TYPE),
         ]
         super().__init__(open_source(self._read))
-        # Splits of one bucket are written in parallel: the split's number distinguishes the row ids of their insertions.
+        # Splits of one bucket are written in parallel: the split's number distinguishes the row ids
+        # of their insertions.
         self._sink = HiveMergeSink(table, handle.write, writer, is_placed=False)
         self._values: dict[str, Any] = {}
 
@@ -90,20 +96,30 @@ class HiveUpdatablePageSource(UpdatablePageSource):
         indexes = {column.name: index for index, column in enumerate(self._read[:-1])}
         ids = row_ids_of(page)
         # All rows of a file are in one partition.
-        self._values = {c.name: page.column(indexes[c.name])[0] for c in self._partition} if page.num_rows else {}
+        self._values = (
+            {c.name: page.column(indexes[c.name])[0] for c in self._partition}
+            if page.num_rows
+            else {}
+        )
         channels = []
         for column in self._columns:
             if isinstance(column, HiveRowIdColumn):
                 channels.append(ids)
             elif isinstance(column, HiveUpdateRowIdColumn):
                 channels.append(
-                    self._row_ids(ids, [page.column(indexes[unchanged.name]) for unchanged in self._unchanged], column)
+                    self._row_ids(
+                        ids,
+                        [page.column(indexes[unchanged.name]) for unchanged in self._unchanged],
+                        column,
+                    )
                 )
             else:
                 channels.append(page.column(indexes[column.name]))
         return pa.RecordBatch.from_arrays(channels, names=[column.name for column in self._columns])
 
-    def _row_ids(self, ids: pa.StructArray, unchanged_arrays: list[pa.Array], column: ColumnHandle) -> pa.StructArray:
+    def _row_ids(
+        self, ids: pa.StructArray, unchanged_arrays: list[pa.Array], column: ColumnHandle
+    ) -> pa.StructArray:
         row_type = column.type.arrow
         parts = [ids.field(index).cast(row_type.field(index).type) for index in range(3)]
         if unchanged_arrays:
@@ -118,7 +134,9 @@ class HiveUpdatablePageSource(UpdatablePageSource):
     def update_rows(self, page: Page, column_value_and_row_id_channels: Sequence[int]) -> None:
         """Store delete events and new rows."""
         values, row_ids = values_and_row_ids(page, column_value_and_row_id_channels)
-        ids = pa.StructArray.from_arrays([row_ids.field(i) for i in range(3)], fields=list(ROW_ID_TYPE.arrow))
+        ids = pa.StructArray.from_arrays(
+            [row_ids.field(i) for i in range(3)], fields=list(ROW_ID_TYPE.arrow)
+        )
         data = dict(zip(self._updated, values, strict=True))
         if self._unchanged:
             row = row_ids.field(3)
@@ -126,7 +144,9 @@ class HiveUpdatablePageSource(UpdatablePageSource):
         self._sink.store_merged_rows(self._merge_page({}, Operation.DELETE, ids))
         self._sink.store_merged_rows(self._merge_page(data, Operation.INSERT, ids))
 
-    def _merge_page(self, data: dict[str, pa.Array], operation: Operation, row_ids: pa.Array) -> Page:
+    def _merge_page(
+        self, data: dict[str, pa.Array], operation: Operation, row_ids: pa.Array
+    ) -> Page:
         rows = len(row_ids)
         arrays = []
         for column in self._table.columns:
@@ -135,7 +155,9 @@ class HiveUpdatablePageSource(UpdatablePageSource):
             else:
                 arrays.append(data.get(column.name, pa.nulls(rows, column.type.arrow)))
         arrays += [pa.array(np.full(rows, operation, np.int8)), row_ids]
-        return pa.RecordBatch.from_arrays(arrays, names=[*(column.name for column in self._table.columns), OPERATION, ROW_ID])
+        return pa.RecordBatch.from_arrays(
+            arrays, names=[*(column.name for column in self._table.columns), OPERATION, ROW_ID]
+        )
 
     def finish(self) -> list[bytes]:
         """Write the delete events and return fragments."""
@@ -148,7 +170,11 @@ class HiveUpdatablePageSource(UpdatablePageSource):
 
 def unchanged_columns(table: HiveTable, updated: Collection[str]) -> tuple[ColumnHandle, ...]:
     """Return the data columns that are not updated."""
-    return tuple(ColumnHandle(column.name, column.type) for column in table.data_columns if column.name not in updated)
+    return tuple(
+        ColumnHandle(column.name, column.type)
+        for column in table.data_columns
+        if column.name not in updated
+    )
 
 
 def _partition_columns(table: HiveTable) -> tuple[ColumnHandle, ...]:
@@ -164,55 +190,93 @@ class UpdatableHiveMetadata(ConnectorMetadata):
 
     @abstractmethod
     def _publish(
-        self, handle: HiveTableHandle, write: HiveWrite, fragments: Collection[bytes], *, updates: bool
+        self,
+        handle: HiveTableHandle,
+        write: HiveWrite,
+        fragments: Collection[bytes],
+        *,
+        updates: bool,
     ) -> ConnectorOutputMetadata:
         """Move files to where readers look for them."""
 
-    def get_delete_row_id_column_handle(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ColumnHandle:
+    def get_delete_row_id_column_handle(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle
+    ) -> ColumnHandle:
         """Return the row id of a MERGE."""
         return self.get_merge_row_id_column_handle(session, table_handle)
 
-    def begin_delete(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> HiveUpdatableTableHandle:
+    def begin_delete(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle
+    ) -> HiveUpdatableTableHandle:
         """Allocate a write id."""
         handle = changeable_table(table_handle)
-        return HiveUpdatableTableHandle(handle.table, handle.snapshot, self._begin_write(session, handle))
+        return HiveUpdatableTableHandle(
+            handle.table, handle.snapshot, self._begin_write(session, handle)
+        )
 
     def finish_delete(
-        self, session: ConnectorSession, table_handle: ConnectorTableHandle, fragments: Collection[bytes]
+        self,
+        session: ConnectorSession,
+        table_handle: ConnectorTableHandle,
+        fragments: Collection[bytes],
     ) -> ConnectorOutputMetadata:
         """Publish the files."""
         handle = _updatable(table_handle)
         return self._publish(handle, handle.write, fragments, updates=True)
 
     def get_update_row_id_column_handle(
-        self, session: ConnectorSession, table_handle: ConnectorTableHandle, updated_columns: Sequence[ColumnHandle]
+        self,
+        session: ConnectorSession,
+        table_handle: ConnectorTableHandle,
+        updated_columns: Sequence[ColumnHandle],
     ) -> ColumnHandle:
         """Return the row id, with the data columns that are not updated."""
-        unchanged = unchanged_columns(changeable_table(table_handle).table, {column.name for column in updated_columns})
+        unchanged = unchanged_columns(
+            changeable_table(table_handle).table, {column.name for column in updated_columns}
+        )
         identity = [("originalTransaction", BIGINT), ("bucket", INTEGER), ("rowId", BIGINT)]
-        row = [("row", row_of((column.name, column.type) for column in unchanged))] if unchanged else []
+        row = (
+            [("row", row_of((column.name, column.type) for column in unchanged))]
+            if unchanged
+            else []
+        )
         return HiveUpdateRowIdColumn("$row_id", row_of([*identity, *row]))
 
     def begin_update(
-        self, session: ConnectorSession, table_handle: ConnectorTableHandle, updated_columns: Sequence[ColumnHandle]
+        self,
+        session: ConnectorSession,
+        table_handle: ConnectorTableHandle,
+        updated_columns: Sequence[ColumnHandle],
     ) -> HiveUpdatableTableHandle:
         """Allocate a write id.
 
         Raises:
-            ConnectorError: NOT_SUPPORTED if a partition or bucket column is updated, which would move the row to another split.
+            ConnectorError: NOT_SUPPORTED if a partition or bucket column is updated, which would
+                move the row to another split.
         """
         handle = changeable_table(table_handle)
         names = tuple(column.name for column in updated_columns)
-        for role, placing in (("partition", handle.table.partitioned_by), ("bucket", handle.table.bucketed_by)):
+        for role, placing in (
+            ("partition", handle.table.partitioned_by),
+            ("bucket", handle.table.bucketed_by),
+        ):
             if moved := [name for name in names if name in placing]:
                 raise ConnectorError(
                     f"Updating Hive table {role} columns is not supported",
-                    hint=f"'{moved[0]}' decides where a row is stored. Leave the option flow out: the machinery of MERGE moves rows.",
+                    hint=(
+                        f"'{moved[0]}' decides where a row is stored. Leave the option flow out:"
+                        " the machinery of MERGE moves rows."
+                    ),
                 )
-        return HiveUpdatableTableHandle(handle.table, handle.snapshot, self._begin_write(session, handle), names)
+        return HiveUpdatableTableHandle(
+            handle.table, handle.snapshot, self._begin_write(session, handle), names
+        )
 
     def finish_update(
-        self, session: ConnectorSession, table_handle: ConnectorTableHandle, fragments: Collection[bytes]
+        self,
+        session: ConnectorSession,
+        table_handle: ConnectorTableHandle,
+        fragments: Collection[bytes],
     ) -> ConnectorOutputMetadata:
         """Publish the files."""
         handle = _updatable(table_handle)

@@ -66,21 +66,38 @@ class ValidWriteIds:
 
     def is_visible(self, directory: AcidDirectory) -> bool:
         """Return whether a directory is of no compaction, or a committed one."""
-        return directory.visibility is None or self.transactions is None or self.transactions.is_valid(directory.visibility)
+        return (
+            directory.visibility is None
+            or self.transactions is None
+            or self.transactions.is_valid(directory.visibility)
+        )
 
     def is_valid(self, write_id: int) -> bool:
         """Return whether an id is visible."""
-        return write_id <= self.high_watermark and write_id not in self.open and write_id not in self.aborted
+        return (
+            write_id <= self.high_watermark
+            and write_id not in self.open
+            and write_id not in self.aborted
+        )
 
     def any_valid(self, lowest: int, highest: int) -> bool:
         """Return whether any id of the inclusive range is visible."""
-        hidden_count = sum(1 for number in self.open | self.aborted if lowest <= number <= min(highest, self.high_watermark))
+        hidden_count = sum(
+            1
+            for number in self.open | self.aborted
+            if lowest <= number <= min(highest, self.high_watermark)
+        )
         return min(highest, self.high_watermark) - lowest + 1 > hidden_count
 
     def is_valid_base(self, directory: AcidDirectory, *, compacted: bool) -> bool:
-        """Return whether a base is visible. A compacted base may span aborted ids, but no open ones."""
+        """Return whether a base is visible.
+
+        A compacted base may span aborted ids, but no open ones.
+        """
         if compacted:
-            return directory.highest <= self.high_watermark and directory.highest < min(self.open, default=directory.highest + 1)
+            return directory.highest <= self.high_watermark and directory.highest < min(
+                self.open, default=directory.highest + 1
+            )
         return self.is_valid(directory.highest)
 
 
@@ -93,26 +110,41 @@ def stated_write_ids(value: Any) -> ValidWriteIds:
     >>> stated_write_ids({"highWatermark": 6, "open": [5], "aborted": [2]})
     ValidWriteIds(high_watermark=6, open=frozenset({5}), aborted=frozenset({2}))
     """
-    form = 'write ids as their metastore tells them: {"highWatermark": 6, "open": [5], "aborted": [2]}, open and aborted only if there are any'
+    form = (
+        'write ids as their metastore tells them: {"highWatermark": 6, "open": [5], "aborted":'
+        " [2]}, open and aborted only if there are any"
+    )
     checked(value, "write_ids", Mapping, form)
     unknown = sorted(map(repr, value.keys() - {"highWatermark", "open", "aborted"}))
     if unknown or "highWatermark" not in value:
         raise RowMergeError(
-            f"write_ids has {unknown[0]}, which means nothing" if unknown else "write_ids has no highWatermark",
+            (
+                f"write_ids has {unknown[0]}, which means nothing"
+                if unknown
+                else "write_ids has no highWatermark"
+            ),
             code="INVALID_ARGUMENTS",
             hint=f"Give {form}.",
         )
     highest = checked(
-        value["highWatermark"], "write_ids['highWatermark']", _is_write_id, "the largest write id, a number from 0 on"
+        value["highWatermark"],
+        "write_ids['highWatermark']",
+        _is_write_id,
+        "the largest write id, a number from 0 on",
     )
     states = []
     for state in ("open", "aborted"):
         numbers = value.get(state) or ()
         checked(
-            numbers, f"write_ids['{state}']", lambda ids: isinstance(ids, list | tuple | set | frozenset), "a list of write ids"
+            numbers,
+            f"write_ids['{state}']",
+            lambda ids: isinstance(ids, list | tuple | set | frozenset),
+            "a list of write ids",
         )
         for number in numbers:
-            checked(number, f"a write id in write_ids['{state}']", _is_write_id, "a number from 1 on")
+            checked(
+                number, f"a write id in write_ids['{state}']", _is_write_id, "a number from 1 on"
+            )
         states.append(frozenset(numbers))
     still_open, aborted = states
     return ValidWriteIds(highest, still_open, aborted)
@@ -142,8 +174,9 @@ def acid_state(folder: Path, valid: ValidWriteIds) -> AcidState:
     """Read the state of a table's or partition's folder.
 
     Raises:
-        ConnectorError: HIVE_FILE_NOT_FOUND; HIVE_INVALID_BUCKET_FILES for a file that is not a bucket; HIVE_BAD_DATA if no base is
-            visible although some exist, or only a part of a delta is.
+        ConnectorError: HIVE_FILE_NOT_FOUND; HIVE_INVALID_BUCKET_FILES for a file that is not a
+            bucket; HIVE_BAD_DATA if no base is visible although some exist, or only a part of a
+            delta is.
     """
     directories: list[AcidDirectory] = []
     originals: list[Path] = []
@@ -164,7 +197,9 @@ def acid_state(folder: Path, valid: ValidWriteIds) -> AcidState:
     directories = list(filter(valid.is_visible, directories))
     base = _base(folder, [d for d in directories if d.kind == "base"], valid)
     above = base.highest if base is not None else 0
-    deltas = _whole(folder, [d for d in directories if d.kind != "base" and d.highest > above], valid)
+    deltas = _whole(
+        folder, [d for d in directories if d.kind != "base" and d.highest > above], valid
+    )
     inserts = visible_deltas([d for d in deltas if d.kind == "delta"], valid, above)
     deletes = visible_deltas([d for d in deltas if d.kind == "delete_delta"], valid, above)
     return AcidState(
@@ -176,8 +211,12 @@ def acid_state(folder: Path, valid: ValidWriteIds) -> AcidState:
     )
 
 
-def _require_known(folder: Path, directories: Sequence[AcidDirectory], valid: ValidWriteIds, *, has_originals: bool) -> None:
-    """Raise if a compaction is newer than the metastore and what it replaced is gone: the metastore is an older copy."""
+def _require_known(
+    folder: Path, directories: Sequence[AcidDirectory], valid: ValidWriteIds, *, has_originals: bool
+) -> None:
+    """Raise if a compaction is newer than the metastore and what it replaced is gone: the metastore
+    is an older copy.
+    """
     newest = valid.transactions.high_watermark if valid.transactions is not None else None
     for directory in directories:
         if newest is None or directory.visibility is None or directory.visibility <= newest:
@@ -189,9 +228,13 @@ def _require_known(folder: Path, directories: Sequence[AcidDirectory], valid: Va
             directory.lowest <= d.highest <= directory.highest for d in others
         ):
             raise ConnectorError(
-                f"'{folder / directory.name}' was written by transaction {directory.visibility}, which the metastore does not know",
+                f"'{folder / directory.name}' was written by transaction {directory.visibility},"
+                " which the metastore does not know",
                 code="HIVE_BAD_DATA",
-                hint="Bring back the metastore's newest copy, or register the folder in another one by register_table.",
+                hint=(
+                    "Bring back the metastore's newest copy, or register the folder in another one"
+                    " by register_table."
+                ),
             )
 
 
@@ -202,7 +245,10 @@ def visible(folder: Path) -> list[Path]:
 
 def _entries(folder: Path) -> list[os.DirEntry[str]]:
     with folder_errors(folder), os.scandir(folder) as entries:
-        return sorted((entry for entry in entries if not entry.name.startswith(("_", "."))), key=lambda entry: entry.name)
+        return sorted(
+            (entry for entry in entries if not entry.name.startswith(("_", "."))),
+            key=lambda entry: entry.name,
+        )
 
 
 def _size(entry: os.DirEntry[str]) -> int:
@@ -213,7 +259,8 @@ def _size(entry: os.DirEntry[str]) -> int:
 
 @contextmanager
 def folder_errors(folder: Path) -> Iterator[None]:
-    """Raise HIVE_FILE_NOT_FOUND or HIVE_FILESYSTEM_ERROR for errors of the disk in a table's folder.
+    """Raise HIVE_FILE_NOT_FOUND or HIVE_FILESYSTEM_ERROR for errors of the disk in a table's
+    folder.
 
     >>> with folder_errors(Path("w/t")):
     ...     raise PermissionError(13, "Permission denied")
@@ -231,7 +278,8 @@ def folder_errors(folder: Path) -> Iterator[None]:
     except (OSError, RuntimeError) as error:
         # Before Python 3.13, a link to itself raises RuntimeError.
         raise ConnectorError(
-            f"'{getattr(error, 'filename', None) or folder}' of a Hive table cannot be read: {getattr(error, 'strerror', None) or error}",
+            f"'{getattr(error, 'filename', None) or folder}' of a Hive table cannot be read:"
+            f" {getattr(error, 'strerror', None) or error}",
             code="HIVE_FILESYSTEM_ERROR",
             hint="Check that driver and workers reach the directory and may read it.",
         ) from error
@@ -241,13 +289,20 @@ def data_files(folder: Path) -> list[Path]:
     """Return the visible files directly in a base or delta.
 
     Raises:
-        ConnectorError: HIVE_BAD_DATA for a folder named like a bucket, or an empty file that is not being streamed.
+        ConnectorError: HIVE_BAD_DATA for a folder named like a bucket, or an empty file that is not
+            being streamed.
     """
     entries = _entries(folder)
-    lengths = {entry.name.removesuffix(STREAM_LENGTH) for entry in entries if entry.name.endswith(STREAM_LENGTH)}
+    lengths = {
+        entry.name.removesuffix(STREAM_LENGTH)
+        for entry in entries
+        if entry.name.endswith(STREAM_LENGTH)
+    }
     files = []
     for entry in entries:
-        if entry.name.endswith(STREAM_LENGTH) or (entry.is_dir() and bucket_of_delta_file(entry.name) is None):
+        if entry.name.endswith(STREAM_LENGTH) or (
+            entry.is_dir() and bucket_of_delta_file(entry.name) is None
+        ):
             continue
         if not entry.is_file():
             _refuse(entry, "is no file")
@@ -266,24 +321,31 @@ def _refuse(entry: os.DirEntry[str], wrong: str) -> NoReturn:
     )
 
 
-def _whole(folder: Path, deltas: Sequence[AcidDirectory], valid: ValidWriteIds) -> list[AcidDirectory]:
+def _whole(
+    folder: Path, deltas: Sequence[AcidDirectory], valid: ValidWriteIds
+) -> list[AcidDirectory]:
     """Drop compacted deltas with rows after the snapshot, if what they replaced can be read."""
 
     def is_later(delta: AcidDirectory) -> bool:
         return delta.lowest <= valid.high_watermark < delta.highest
 
     def is_mixed(delta: AcidDirectory) -> bool:
-        return delta.lowest < delta.highest and any(delta.lowest <= number <= delta.highest for number in valid.open)
+        return delta.lowest < delta.highest and any(
+            delta.lowest <= number <= delta.highest for number in valid.open
+        )
 
     whole = [delta for delta in deltas if not is_later(delta) and not is_mixed(delta)]
     streams = []
     for delta in deltas:
         end = min(valid.high_watermark, delta.highest)
-        if delta in whole or any(other.kind == delta.kind and delta.lowest <= other.highest <= end for other in whole):
+        if delta in whole or any(
+            other.kind == delta.kind and delta.lowest <= other.highest <= end for other in whole
+        ):
             continue
         if is_later(delta):
             raise ConnectorError(
-                f"Not enough history available in '{folder}': {delta.name} has what was written after write id {valid.high_watermark} as well",
+                f"Not enough history available in '{folder}': {delta.name} has what was written"
+                f" after write id {valid.high_watermark} as well",
                 code="HIVE_BAD_DATA",
                 hint="A compaction has put it together; read the table as it is now.",
             )
@@ -291,26 +353,34 @@ def _whole(folder: Path, deltas: Sequence[AcidDirectory], valid: ValidWriteIds) 
     return [*whole, *streams]
 
 
-def _base(folder: Path, bases: Sequence[AcidDirectory], valid: ValidWriteIds) -> AcidDirectory | None:
+def _base(
+    folder: Path, bases: Sequence[AcidDirectory], valid: ValidWriteIds
+) -> AcidDirectory | None:
     usable = [
         base
         for base in bases
-        if valid.is_valid_base(base, compacted=base.compacted or (folder / base.name / COMPACTED_FILE).exists())
+        if valid.is_valid_base(
+            base, compacted=base.compacted or (folder / base.name / COMPACTED_FILE).exists()
+        )
     ]
     if bases and not usable:
         names = ", ".join(base.name for base in bases)
         raise ConnectorError(
-            f"Not enough history available in '{folder}': none of {names} may be read up to write id {valid.high_watermark}",
+            f"Not enough history available in '{folder}': none of {names} may be read up to write"
+            f" id {valid.high_watermark}",
             code="HIVE_BAD_DATA",
             hint="Run the statement again when the open transactions have ended.",
         )
     return max(usable, key=lambda base: base.highest, default=None)
 
 
-def visible_deltas(directories: Iterable[AcidDirectory], valid: ValidWriteIds, above: int = 0) -> list[tuple[AcidDirectory, int]]:
+def visible_deltas(
+    directories: Iterable[AcidDirectory], valid: ValidWriteIds, above: int = 0
+) -> list[tuple[AcidDirectory, int]]:
     """Select deltas of one kind so that each event is read once.
 
-    Of overlapping directories the widest is read, and others for the write ids that it lacks. Kinds must be selected separately: events of
+    Of overlapping directories the widest is read, and others for the write ids that it lacks. Kinds
+        must be selected separately: events of
     one never replace those of the other.
 
     Returns:
@@ -344,7 +414,13 @@ def visible_deltas(directories: Iterable[AcidDirectory], valid: ValidWriteIds, a
 def _width(directory: AcidDirectory) -> tuple[int, int, int, int, str]:
     """Return the sort key: lowest write id, widest directory, latest compaction."""
     statement = -1 if directory.statement is None else directory.statement
-    return directory.lowest, -directory.highest, statement, -(directory.visibility or 0), directory.name
+    return (
+        directory.lowest,
+        -directory.highest,
+        statement,
+        -(directory.visibility or 0),
+        directory.name,
+    )
 
 
 def _is_next_statement(last: AcidDirectory, directory: AcidDirectory) -> bool:
@@ -364,7 +440,9 @@ def declared_version(folder: Path) -> int | None:
         return None
     except (OSError, UnicodeDecodeError) as error:
         raise ConnectorError(
-            f"'{file}' cannot be read: {error}", code="HIVE_BAD_DATA", hint="It holds the one digit 2; restore it."
+            f"'{file}' cannot be read: {error}",
+            code="HIVE_BAD_DATA",
+            hint="It holds the one digit 2; restore it.",
         ) from error
     if not text.isdigit():
         raise ConnectorError(

@@ -1,4 +1,7 @@
-"""ALTER TABLE and COMMENT. Only metadata changes: readers match fields by id, and each file knows its own partitioning."""
+"""ALTER TABLE and COMMENT.
+
+Only metadata changes: readers match fields by id, and each file knows its own partitioning.
+"""
 
 from __future__ import annotations
 
@@ -47,10 +50,15 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.alterations import Alteration
     from rowmerge_nb.spi.types import Type
 
-_WIDER: Final = "Types can become wider (integer to bigint, real to double, more digits of a decimal), and nothing else."
+_WIDER: Final = (
+    "Types can become wider (integer to bigint, real to double, more digits of a decimal), and"
+    " nothing else."
+)
 
 
-def stage_alteration(handle: IcebergTableHandle, alteration: Alteration, transaction: Transaction) -> None:
+def stage_alteration(
+    handle: IcebergTableHandle, alteration: Alteration, transaction: Transaction
+) -> None:
     """Add a change of a table's columns, properties or comments to a pyiceberg transaction.
 
     Raises:
@@ -85,7 +93,9 @@ def stage_alteration(handle: IcebergTableHandle, alteration: Alteration, transac
             match alteration:
                 case AddColumn(column=column, position=position, after=after):
                     field = schema_of([column]).fields[0]
-                    update.add_column((column.name,), field.field_type, doc=field.doc, required=field.required)
+                    update.add_column(
+                        (column.name,), field.field_type, doc=field.doc, required=field.required
+                    )
                     if position is ColumnPosition.FIRST:
                         update.move_first((column.name,))
                     elif position is ColumnPosition.AFTER:
@@ -106,7 +116,11 @@ def stage_alteration(handle: IcebergTableHandle, alteration: Alteration, transac
                 case RenameField(path=path, name=new):
                     update.rename_column(path, new)
                 case SetFieldType(path=path, type=sql_type):
-                    if not transaction.table_metadata.schema().find_type(".".join(path)).is_primitive:
+                    if (
+                        not transaction.table_metadata.schema()
+                        .find_type(".".join(path))
+                        .is_primitive
+                    ):
                         raise ConnectorError(
                             "Iceberg doesn't support changing field type from non-primitive types",
                             code="NOT_SUPPORTED",
@@ -121,9 +135,13 @@ def stage_alteration(handle: IcebergTableHandle, alteration: Alteration, transac
     except (ValidationError, ValueError) as error:
         if isinstance(alteration, SetColumnType | SetFieldType):
             what = "column" if isinstance(alteration, SetColumnType) else "field"
-            raise ConnectorError(f"Failed to set {what} type: {error}", code="ICEBERG_COMMIT_ERROR", hint=_WIDER) from error
+            raise ConnectorError(
+                f"Failed to set {what} type: {error}", code="ICEBERG_COMMIT_ERROR", hint=_WIDER
+            ) from error
         raise ConnectorError(
-            f"Iceberg does not allow that of table '{handle.name}': {error_text(error)}", code="NOT_SUPPORTED", hint=_WIDER
+            f"Iceberg does not allow that of table '{handle.name}': {error_text(error)}",
+            code="NOT_SUPPORTED",
+            hint=_WIDER,
         ) from error
 
 
@@ -131,13 +149,20 @@ def _iceberg_type(sql_type: Type) -> IcebergType:
     return schema_of([ColumnMetadata("x", sql_type)]).fields[0].field_type
 
 
-def _change_type(update: UpdateSchema, transaction: Transaction, path: tuple[str, ...], new_type: IcebergType) -> None:
-    """Change a column's type; fields of a row type are matched by name. Raise ValueError if the type is not wider."""
+def _change_type(
+    update: UpdateSchema, transaction: Transaction, path: tuple[str, ...], new_type: IcebergType
+) -> None:
+    """Change a column's type; fields of a row type are matched by name.
+
+    Raise ValueError if the type is not wider.
+    """
     from pyiceberg.types import StructType
 
     old_type = transaction.table_metadata.schema().find_type(".".join(path))
     if not (isinstance(old_type, StructType) and isinstance(new_type, StructType)):
-        if old_type.is_primitive != new_type.is_primitive or (not old_type.is_primitive and str(old_type) != str(new_type)):
+        if old_type.is_primitive != new_type.is_primitive or (
+            not old_type.is_primitive and str(old_type) != str(new_type)
+        ):
             raise ValueError(f"Cannot change type from {old_type} to {new_type}")
         if old_type.is_primitive:
             update.update_column(path, new_type)
@@ -162,7 +187,9 @@ def stage_columns(columns: Sequence[ColumnMetadata], transaction: Transaction) -
     """Add new last columns to a pyiceberg transaction, or raise NOT_SUPPORTED."""
     with names_apart(), transaction.update_schema() as update:
         for field in schema_of(columns).fields:
-            update.add_column((field.name,), field.field_type, doc=field.doc, required=field.required)
+            update.add_column(
+                (field.name,), field.field_type, doc=field.doc, required=field.required
+            )
 
 
 def stage_drops(handle: IcebergTableHandle, names: Sequence[str], transaction: Transaction) -> None:
@@ -173,7 +200,9 @@ def stage_drops(handle: IcebergTableHandle, names: Sequence[str], transaction: T
             update.delete_column((name,))
 
 
-def _set_properties(handle: IcebergTableHandle, properties: Mapping[str, Any], transaction: Transaction) -> None:
+def _set_properties(
+    handle: IcebergTableHandle, properties: Mapping[str, Any], transaction: Transaction
+) -> None:
     if "format_version" in properties:
         version: Any = properties["format_version"] or FORMAT_VERSION
         if version != transaction.table_metadata.format_version:
@@ -183,7 +212,9 @@ def _set_properties(handle: IcebergTableHandle, properties: Mapping[str, Any], t
         if level is not None:
             transaction.set_properties(dict.fromkeys(ISOLATION, str(level).lower()))
         else:
-            transaction.remove_properties(*(name for name in ISOLATION if name in transaction.table_metadata.properties))
+            transaction.remove_properties(
+                *(name for name in ISOLATION if name in transaction.table_metadata.properties)
+            )
     for name in PROPERTIES.keys() & properties.keys():
         own, value = PROPERTIES[name], properties[name]
         value = RETRIES if value is None and name == "max_commit_retry" else value
@@ -192,24 +223,33 @@ def _set_properties(handle: IcebergTableHandle, properties: Mapping[str, Any], t
         elif own in transaction.table_metadata.properties:
             transaction.remove_properties(own)
     if "sorted_by" in properties:
-        order = order_of(parse_keys(listed_names(properties, "sorted_by")), transaction.table_metadata.schema())
+        order = order_of(
+            parse_keys(listed_names(properties, "sorted_by")), transaction.table_metadata.schema()
+        )
         transaction._apply(tuple(order_updates(transaction.table_metadata, order.fields)), ())  # noqa: SLF001
     if "partitioning" in properties:
         _set_partitioning(handle, properties, transaction)
 
 
-def _set_partitioning(handle: IcebergTableHandle, properties: Mapping[str, Any], transaction: Transaction) -> None:
+def _set_partitioning(
+    handle: IcebergTableHandle, properties: Mapping[str, Any], transaction: Transaction
+) -> None:
     from pyiceberg.transforms import VoidTransform, parse_transform
 
     metadata = transaction.table_metadata
     columns = [ColumnMetadata(field.name, field.type) for field in handle.fields]
     new_fields = {
-        (metadata.schema().find_field(transform.column).field_id, written_transform(transform)): transform.column
+        (
+            metadata.schema().find_field(transform.column).field_id,
+            written_transform(transform),
+        ): transform.column
         for transform in transforms_of(properties, columns)
     }
     # Tables of format 1 keep a void field for each dropped one.
     current = (
-        field for field in metadata.spec().fields if metadata.format_version > 1 or not isinstance(field.transform, VoidTransform)
+        field
+        for field in metadata.spec().fields
+        if metadata.format_version > 1 or not isinstance(field.transform, VoidTransform)
     )
     old_fields = {(field.source_id, str(field.transform)): field.name for field in current}
     with transaction.update_spec() as update:
@@ -227,7 +267,10 @@ def _refuse_sorted(name: str, transaction: Transaction) -> None:
     number = metadata.schema().find_field(name).field_id
     for part in sort_fields(metadata):
         if part.source_id == number:
-            way = f"{part.transform}({number}) {part.direction.name} {part.null_order.name.replace('_', ' ')}"
+            way = (
+                f"{part.transform}({number}) {part.direction.name}"
+                f" {part.null_order.name.replace('_', ' ')}"
+            )
             raise ConnectorError(
                 f"Failed to drop column: Cannot find source column for sort field: {way}",
                 code="ICEBERG_COMMIT_ERROR",
@@ -239,9 +282,14 @@ def _refuse_partitioned(handle: IcebergTableHandle, name: str, transaction: Tran
     """Refuse to drop a column of any partitioning, since older files would become unreadable."""
     metadata = transaction.table_metadata
     field = metadata.schema().find_field(name)
-    if any(part.source_id == field.field_id for spec in metadata.partition_specs for part in spec.fields):
+    if any(
+        part.source_id == field.field_id
+        for spec in metadata.partition_specs
+        for part in spec.fields
+    ):
         raise ConnectorError(
-            f"Column '{name}' of table '{handle.name}' cannot be dropped: its partitions are made of it",
+            f"Column '{name}' of table '{handle.name}' cannot be dropped: its partitions are made"
+            " of it",
             code="NOT_SUPPORTED",
             hint="CREATE TABLE AS makes a table with other partitions.",
         )

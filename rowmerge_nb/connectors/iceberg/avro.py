@@ -1,7 +1,8 @@
-"""Bounds checks for Avro manifests: pyiceberg's decoder reads past the end of damaged files and crashes the process.
+"""Bounds checks for Avro manifests: pyiceberg's decoder reads past the end of damaged files and
+crashes the process.
 
-The frame of a file (header, blocks, sync marks) is checked to the last byte first. pyiceberg accepts a file that is cut off between blocks or
-ends in zeros, and rows would be missing.
+The frame of a file (header, blocks, sync marks) is checked to the last byte first. pyiceberg
+accepts a file that is cut off between blocks or ends in zeros, and rows would be missing.
 """
 
 from __future__ import annotations
@@ -60,7 +61,8 @@ def _bounded_class() -> Any:
 
     class Bounded(BinaryDecoder):
         def __init__(self, data: bytes) -> None:
-            # A varint at the end may be unterminated. Each padding zero terminates one, and there are enough for any valid request.
+            # A varint at the end may be unterminated. Each padding zero terminates one, and there
+            # are enough for any valid request.
             self._fast = CythonBinaryDecoder(data + bytes(len(data) + 1))
             self._size = len(data)
 
@@ -88,6 +90,8 @@ def _bounded_class() -> Any:
 
         def _require(self, count: int) -> None:
             if not 0 <= count <= self._size - self._fast.tell():
-                raise ValueError(f"{count} bytes are asked for at byte {self._fast.tell()} of {self._size}")
+                raise ValueError(
+                    f"{count} bytes are asked for at byte {self._fast.tell()} of {self._size}"
+                )
 
     return Bounded

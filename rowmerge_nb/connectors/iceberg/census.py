@@ -39,10 +39,13 @@ class Census:
     def sentences(self) -> list[str]:
         """The skipped tables, each with the reason."""
         return [
-            f"Table '{name}' and its files were left out: {_text(error)}" for name, error in sorted(self.errors.items(), key=str)
+            f"Table '{name}' and its files were left out: {_text(error)}"
+            for name, error in sorted(self.errors.items(), key=str)
         ]
 
-    def add(self, name: SchemaTableName, table: Table, list_files: Callable[[Table], set[str]]) -> None:
+    def add(
+        self, name: SchemaTableName, table: Table, list_files: Callable[[Table], set[str]]
+    ) -> None:
         """Add a table, or skip it if its files cannot be listed."""
         try:
             self.known_paths |= list_files(table)
@@ -58,7 +61,13 @@ class Census:
         if name not in self.errors:
             self.skip(name, error, [table.metadata_location], table)
 
-    def skip(self, name: SchemaTableName, error: Exception, metadata_files: Iterable[str], table: Table | None = None) -> None:
+    def skip(
+        self,
+        name: SchemaTableName,
+        error: Exception,
+        metadata_files: Iterable[str],
+        table: Table | None = None,
+    ) -> None:
         """Skip a table.
 
         Args:
@@ -72,10 +81,15 @@ class Census:
         if table is None:
             return
         self.known_paths |= known_files(table, strict=False)
-        locations = (table.location(), *(table.properties.get(f"write.{folder}.path", "") for folder in ("data", "metadata")))
+        locations = (
+            table.location(),
+            *(table.properties.get(f"write.{folder}.path", "") for folder in ("data", "metadata")),
+        )
         paths = places_of(f"{location.rstrip('/')}/x" for location in locations if location)
         self._named_folders |= {path.removesuffix("/x") for path in paths}
-        self._named_folders |= {_folder_of(entry.metadata_file) for entry in table.metadata.metadata_log}
+        self._named_folders |= {
+            _folder_of(entry.metadata_file) for entry in table.metadata.metadata_log
+        }
 
     def ownership(self, table: Table) -> Ownership:
         """Return which files may be removed for a table."""

@@ -1,6 +1,7 @@
 """The snapshot of a statement, which is checked against concurrent commits.
 
-pyiceberg 0.12 has no public commit of row deltas. Only this file uses its internals: the producer of appends, and the hook that checks a
+pyiceberg 0.12 has no public commit of row deltas. Only this file uses its internals: the producer
+    of appends, and the hook that checks a
 commit before a retry.
 """
 
@@ -27,7 +28,12 @@ from pyiceberg.manifest import (
     data_file_with_partition,
     manifest_entry_schema_with_data_file,
 )
-from pyiceberg.table.snapshots import Operation, SnapshotSummaryCollector, Summary, update_snapshot_summaries
+from pyiceberg.table.snapshots import (
+    Operation,
+    SnapshotSummaryCollector,
+    Summary,
+    update_snapshot_summaries,
+)
 from pyiceberg.table.update import AssertRefSnapshotId
 from pyiceberg.table.update.snapshot import (
     ExpireSnapshots,
@@ -122,7 +128,12 @@ class _OptionalPartitions(ManifestWriter):
 
     def _with_partition(self, format_version: TableVersion) -> Schema:
         fields = self._spec.partition_type(self._schema).fields
-        optional = StructType(*(NestedField(field.field_id, field.name, field.field_type, required=False) for field in fields))
+        optional = StructType(
+            *(
+                NestedField(field.field_id, field.name, field.field_type, required=False)
+                for field in fields
+            )
+        )
         file = data_file_with_partition(partition_type=optional, format_version=format_version)
         return manifest_entry_schema_with_data_file(format_version=format_version, data_file=file)
 
@@ -158,19 +169,31 @@ class _AnySchema(_SnapshotProducer[Any]):
         return self
 
     def new_manifest_writer(self, spec: PartitionSpec) -> ManifestWriter:
-        writer = _ManifestWriterV1 if self._transaction.table_metadata.format_version == 1 else _ManifestWriterV2
+        writer = (
+            _ManifestWriterV1
+            if self._transaction.table_metadata.format_version == 1
+            else _ManifestWriterV2
+        )
         output, schema = self.new_manifest_output(), self._schema_of(spec.spec_id)
         return writer(spec, schema, output, self.snapshot_id, self._compression)
 
     def delete_manifest_writer(self, spec_id: int) -> ManifestWriter:
         return _DeleteManifestWriter(
-            self.spec(spec_id), self._schema_of(spec_id), self.new_manifest_output(), self.snapshot_id, self._compression
+            self.spec(spec_id),
+            self._schema_of(spec_id),
+            self.new_manifest_output(),
+            self.snapshot_id,
+            self._compression,
         )
 
     def writer_like(self, manifest: ManifestFile) -> ManifestWriter:
         number = manifest.partition_spec_id
         deletes = manifest.content == ManifestContent.DELETES
-        return self.delete_manifest_writer(number) if deletes else self.new_manifest_writer(self.spec(number))
+        return (
+            self.delete_manifest_writer(number)
+            if deletes
+            else self.new_manifest_writer(self.spec(number))
+        )
 
     def _schema_of(self, spec_id: int) -> Schema:
         return self._schemas[spec_id]
@@ -182,26 +205,40 @@ class _AnySchema(_SnapshotProducer[Any]):
         schemas = {}
         for number, spec in metadata.specs().items():
             sources = {part.source_id for part in spec.fields}
-            schemas[number] = next((candidate for candidate in candidates if sources <= set(candidate.field_ids)), candidates[0])
+            schemas[number] = next(
+                (candidate for candidate in candidates if sources <= set(candidate.field_ids)),
+                candidates[0],
+            )
         return schemas
 
 
-def _summary_with_totals(operation: Operation, entries: Mapping[str, str], parent: Snapshot | None) -> Summary:
-    """Return a summary with totals; pyiceberg has none for REPLACE, which is counted like OVERWRITE."""
+def _summary_with_totals(
+    operation: Operation, entries: Mapping[str, str], parent: Snapshot | None
+) -> Summary:
+    """Return a summary with totals; pyiceberg has none for REPLACE, which is counted like
+    OVERWRITE.
+    """
     counted_as = Operation.OVERWRITE if operation is Operation.REPLACE else operation
     previous = parent.summary if parent is not None else None
     summary = update_snapshot_summaries(Summary(operation=counted_as, **entries), previous)
-    return summary if counted_as is operation else summary.model_copy(update={"operation": operation})
+    return (
+        summary if counted_as is operation else summary.model_copy(update={"operation": operation})
+    )
 
 
 class _Collector(SnapshotSummaryCollector):
     """Names partitions by their numbers if they exceed Python's years."""
 
-    def update_partition_metrics(self, partition_spec: PartitionSpec, file: DataFile, is_add_file: bool, schema: Schema) -> None:
+    def update_partition_metrics(
+        self, partition_spec: PartitionSpec, file: DataFile, is_add_file: bool, schema: Schema
+    ) -> None:
         try:
             super().update_partition_metrics(partition_spec, file, is_add_file, schema)
         except OverflowError:
-            values = (f"{field.name}={file.partition[at]}" for at, field in enumerate(partition_spec.fields))
+            values = (
+                f"{field.name}={file.partition[at]}"
+                for at, field in enumerate(partition_spec.fields)
+            )
             metrics = self.partition_metrics["/".join(values)]
             (metrics.add_file if is_add_file else metrics.remove_file)(file)
 
@@ -209,10 +246,14 @@ class _Collector(SnapshotSummaryCollector):
 class RowDelta(_AnySchema, _MergeAppendFiles):
     """Adds and removes data files and delete files in one snapshot."""
 
-    def __init__(self, change: Change, transaction: Transaction, properties: Mapping[str, str]) -> None:
+    def __init__(
+        self, change: Change, transaction: Transaction, properties: Mapping[str, str]
+    ) -> None:
         table = transaction._table  # noqa: SLF001
         self._change = change
-        super().__init__(change.operation, transaction, table.io, snapshot_properties=dict(properties))
+        super().__init__(
+            change.operation, transaction, table.io, snapshot_properties=dict(properties)
+        )
         for file in change.data:
             self.append_data_file(file)
 
@@ -226,7 +267,10 @@ class RowDelta(_AnySchema, _MergeAppendFiles):
                 for file in files:
                     writer.add(
                         ManifestEntry.from_args(
-                            status=ManifestEntryStatus.ADDED, snapshot_id=self.snapshot_id, sequence_number=None, data_file=file
+                            status=ManifestEntryStatus.ADDED,
+                            snapshot_id=self.snapshot_id,
+                            sequence_number=None,
+                            data_file=file,
                         )
                     )
             manifests.append(writer.to_manifest_file())
@@ -234,7 +278,9 @@ class RowDelta(_AnySchema, _MergeAppendFiles):
 
     def _existing_manifests(self) -> list[ManifestFile]:
         manifests, removed = super()._existing_manifests(), self._change.removed.paths
-        return [self._without(manifest, removed) for manifest in manifests] if removed else manifests
+        return (
+            [self._without(manifest, removed) for manifest in manifests] if removed else manifests
+        )
 
     def _without(self, manifest: ManifestFile, removed: Collection[str]) -> ManifestFile:
         entries = manifest.fetch_manifest_entry(self._io, discard_deleted=True)
@@ -242,7 +288,11 @@ class RowDelta(_AnySchema, _MergeAppendFiles):
             return manifest
         with self.writer_like(manifest) as writer:
             for entry in entries:
-                writer.add_entry(_carried_entry(entry, self.snapshot_id if entry.data_file.file_path in removed else None))
+                writer.add_entry(
+                    _carried_entry(
+                        entry, self.snapshot_id if entry.data_file.file_path in removed else None
+                    )
+                )
         return writer.to_manifest_file()
 
     def _summary(self, snapshot_properties: Mapping[str, str] | None = None) -> Summary:
@@ -251,12 +301,24 @@ class RowDelta(_AnySchema, _MergeAppendFiles):
         limit = int(metadata.properties.get("write.summary.partition-limit", "0"))
         collector = _Collector(partition_summary_limit=limit)
         for file in (*self._change.data, *self._change.deletes):
-            collector.add_file(file, schema=self._schema_of(file.spec_id), partition_spec=specs[file.spec_id])
+            collector.add_file(
+                file, schema=self._schema_of(file.spec_id), partition_spec=specs[file.spec_id]
+            )
         for entry in (*self._change.removed.data, *self._change.removed.deletes):
             file = entry.data_file
-            collector.remove_file(file, schema=self._schema_of(file.spec_id), partition_spec=specs[file.spec_id])
-        parent = metadata.snapshot_by_id(self._parent_snapshot_id) if self._parent_snapshot_id is not None else None
-        entries = {"changed-partition-count": "0", **collector.build(), **(snapshot_properties or {})}
+            collector.remove_file(
+                file, schema=self._schema_of(file.spec_id), partition_spec=specs[file.spec_id]
+            )
+        parent = (
+            metadata.snapshot_by_id(self._parent_snapshot_id)
+            if self._parent_snapshot_id is not None
+            else None
+        )
+        entries = {
+            "changed-partition-count": "0",
+            **collector.build(),
+            **(snapshot_properties or {}),
+        }
         return _summary_with_totals(self._operation, entries, parent)
 
     def _validate_concurrency(self) -> None:
@@ -293,9 +355,17 @@ class Truncation(_AnySchema, _FastAppendFiles):
         collector, specs = _Collector(), metadata.specs()
         for entry in (*live.data, *live.deletes):
             file = entry.data_file
-            collector.remove_file(file, schema=self._schema_of(file.spec_id), partition_spec=specs[file.spec_id])
-        parent = metadata.snapshot_by_id(self._parent_snapshot_id) if self._parent_snapshot_id is not None else None
-        return _summary_with_totals(self._operation, {**collector.build(), **(snapshot_properties or {})}, parent)
+            collector.remove_file(
+                file, schema=self._schema_of(file.spec_id), partition_spec=specs[file.spec_id]
+            )
+        parent = (
+            metadata.snapshot_by_id(self._parent_snapshot_id)
+            if self._parent_snapshot_id is not None
+            else None
+        )
+        return _summary_with_totals(
+            self._operation, {**collector.build(), **(snapshot_properties or {})}, parent
+        )
 
 
 class Emptying(Truncation):
@@ -322,28 +392,42 @@ class ManifestRewrite(_AnySchema, _FastAppendFiles):
         for manifest in manifests:
             if manifest.content == ManifestContent.DATA:
                 groups[manifest.partition_spec_id].append(manifest)
-        merged, delete_manifests, processed = [], [one for one in manifests if one.content == ManifestContent.DELETES], 0
+        merged, delete_manifests, processed = (
+            [],
+            [one for one in manifests if one.content == ManifestContent.DELETES],
+            0,
+        )
         for group in groups.values():
             with self.writer_like(group[0]) as writer:
-                for entry in chain.from_iterable(one.fetch_manifest_entry(self._io) for one in group):
+                for entry in chain.from_iterable(
+                    one.fetch_manifest_entry(self._io) for one in group
+                ):
                     writer.add_entry(_carried_entry(entry))
                     processed += 1
             merged.append(writer.to_manifest_file())
-        counts = {"created": len(merged), "kept": len(delete_manifests), "replaced": len(manifests) - len(delete_manifests)}
+        counts = {
+            "created": len(merged),
+            "kept": len(delete_manifests),
+            "replaced": len(manifests) - len(delete_manifests),
+        }
         self._counts = {f"manifests-{word}": str(number) for word, number in counts.items()}
         self._counts["entries-processed"] = str(processed)
         return [*merged, *delete_manifests]
 
     def _summary(self, snapshot_properties: Mapping[str, str] | None = None) -> Summary:
         parent = self._transaction.table_metadata.snapshot_by_id(self._parent_snapshot_id or 0)
-        return _summary_with_totals(self._operation, {**self._counts, **(snapshot_properties or {})}, parent)
+        return _summary_with_totals(
+            self._operation, {**self._counts, **(snapshot_properties or {})}, parent
+        )
 
 
 # -- other commits ----------------------------------------------------------------------------------------------------
 
 
 def check(change: Change, table: Table) -> None:
-    """Raise TRANSACTION_CONFLICT if commits since the statement began are incompatible with a change."""
+    """Raise TRANSACTION_CONFLICT if commits since the statement began are incompatible with a
+    change.
+    """
     handle, metadata = change.handle, table.metadata
     if str(metadata.table_uuid) != handle.identity:
         conflict(handle.name, "it was dropped, and another one has its name")
@@ -360,24 +444,41 @@ def check(change: Change, table: Table) -> None:
     live = {entry.data_file.file_path for entry in now.data}
     missing = sorted(change.deleted_from - live)
     if missing:
-        conflict(handle.name, f"data file '{missing[0]}', rows of which were to be deleted, was removed by another commit")
-    new_deletes = [entry for entry in now.deletes if entry.data_file.file_path not in change.read.paths]
-    partitions = {_partition_key(e.data_file) for e in now.data if e.data_file.file_path in change.deleted_from}
+        conflict(
+            handle.name,
+            f"data file '{missing[0]}', rows of which were to be deleted, was removed by another"
+            " commit",
+        )
+    new_deletes = [
+        entry for entry in now.deletes if entry.data_file.file_path not in change.read.paths
+    ]
+    partitions = {
+        _partition_key(e.data_file)
+        for e in now.data
+        if e.data_file.file_path in change.deleted_from
+    }
     for entry in new_deletes:
         path = _collision(entry, change, partitions)
         if path is not None:
             conflict(handle.name, f"another commit deleted rows of data file '{path}' too")
     if change.serializable:
-        _check_serializable(change, table, live, {entry.data_file.file_path for entry in new_deletes})
+        _check_serializable(
+            change, table, live, {entry.data_file.file_path for entry in new_deletes}
+        )
 
 
 def _check_head(handle: IcebergTableHandle, table: Table) -> None:
     if table.metadata.current_snapshot_id != handle.snapshot:
-        conflict(handle.name, f"snapshot {handle.snapshot} was current, and {table.metadata.current_snapshot_id} is now")
+        conflict(
+            handle.name,
+            f"snapshot {handle.snapshot} was current, and {table.metadata.current_snapshot_id}"
+            " is now",
+        )
 
 
 def _was_put_back(handle: IcebergTableHandle, table: Table) -> bool:
-    """Return whether the statement's snapshot is no longer an ancestor of the current one, so that deleted rows may be back.
+    """Return whether the statement's snapshot is no longer an ancestor of the current one, so that
+    deleted rows may be back.
 
     False if an ancestor has expired.
     """
@@ -391,14 +492,21 @@ def _was_put_back(handle: IcebergTableHandle, table: Table) -> bool:
 
 
 def _partition_key(data_file: DataFile) -> Any:
-    return (data_file.spec_id, tuple(data_file.partition[i] for i in range(len(data_file.partition))))
+    return (
+        data_file.spec_id,
+        tuple(data_file.partition[i] for i in range(len(data_file.partition))),
+    )
 
 
 def _collision(entry: ManifestEntry, change: Change, partitions: set[Any]) -> str | None:
     file = entry.data_file
     if file.content == DataFileContent.EQUALITY_DELETES:
         everywhere = not len(file.partition)
-        return min(change.deleted_from, default=None) if everywhere or _partition_key(file) in partitions else None
+        return (
+            min(change.deleted_from, default=None)
+            if everywhere or _partition_key(file) in partitions
+            else None
+        )
     if _partition_key(file) not in partitions:
         return None
     return next((path for path in sorted(change.deleted_from) if may_delete_from(file, path)), None)
@@ -414,14 +522,20 @@ def _check_serializable(change: Change, table: Table, live: set[str], deletes: s
         current = content_of(table, table.metadata.current_snapshot_id, scan)
         for entry in current.data:
             if entry.data_file.file_path not in before and not _is_rewrite(entry, table):
-                conflict(handle.name, "another commit added rows that the statement would have looked at")
+                conflict(
+                    handle.name, "another commit added rows that the statement would have looked at"
+                )
         for entry in current.deletes:
             if entry.data_file.file_path in deletes and not _is_rewrite(entry, table):
                 conflict(handle.name, "another commit deleted rows that the statement looked at")
         # The files of an expired snapshot cannot be filtered: all of them count.
-        is_retained = table.metadata.snapshot_by_id(started) is not None if started is not None else False
+        is_retained = (
+            table.metadata.snapshot_by_id(started) is not None if started is not None else False
+        )
         files_read = (
-            content_of(table, started, scan).data if is_retained else (change.read.data if change.read is not None else [])
+            content_of(table, started, scan).data
+            if is_retained
+            else (change.read.data if change.read is not None else [])
         )
         if any(entry.data_file.file_path in removed for entry in files_read):
             conflict(handle.name, "another commit removed data files that the statement looked at")
@@ -429,15 +543,24 @@ def _check_serializable(change: Change, table: Table, live: set[str], deletes: s
 
 def _is_rewrite(entry: ManifestEntry, table: Table) -> bool:
     """Return whether the commit of a file changes no rows, as compaction."""
-    snapshot = table.metadata.snapshot_by_id(entry.snapshot_id) if entry.snapshot_id is not None else None
-    return snapshot is not None and snapshot.summary is not None and snapshot.summary.operation == Operation.REPLACE
+    snapshot = (
+        table.metadata.snapshot_by_id(entry.snapshot_id) if entry.snapshot_id is not None else None
+    )
+    return (
+        snapshot is not None
+        and snapshot.summary is not None
+        and snapshot.summary.operation == Operation.REPLACE
+    )
 
 
 def _only_rewrites(change: Change, table: Table) -> bool:
     """Return whether no later commit removed rows; False for an incomplete history."""
     snapshot = table.metadata.current_snapshot()
     while snapshot is not None and snapshot.snapshot_id != change.handle.snapshot:
-        if snapshot.summary is None or snapshot.summary.operation not in {Operation.REPLACE, Operation.APPEND}:
+        if snapshot.summary is None or snapshot.summary.operation not in {
+            Operation.REPLACE,
+            Operation.APPEND,
+        }:
             return False
         parent = snapshot.parent_snapshot_id
         snapshot = table.metadata.snapshot_by_id(parent) if parent is not None else None
@@ -455,10 +578,13 @@ def commit(
     *,
     is_new: bool = False,
 ) -> ConnectorTableVersion | None:
-    """Commit a change; pyiceberg retries on top of compatible commits. Return the new snapshot, if any.
+    """Commit a change; pyiceberg retries on top of compatible commits.
+
+    Return the new snapshot, if any.
 
     Raises:
-        ConnectorError: TRANSACTION_CONFLICT, ICEBERG_CATALOG_ERROR or ICEBERG_COMMIT_ERROR; ``changed=None`` if the outcome is unknown.
+        ConnectorError: TRANSACTION_CONFLICT, ICEBERG_CATALOG_ERROR or ICEBERG_COMMIT_ERROR;
+            ``changed=None`` if the outcome is unknown.
     """
     producer, landed = None, _holds(None)
     if not is_new:
@@ -480,8 +606,12 @@ def _version_of(producer: _AnySchema) -> ConnectorTableVersion:
     return ConnectorTableVersion(producer.snapshot_id, made_from=below)
 
 
-def _add_columns(handle: IcebergTableHandle, transaction: Transaction) -> Callable[[TableMetadata], bool]:
-    """Add the handle's new columns, or raise TRANSACTION_CONFLICT if their ids differ from the new files'; return a predicate for tables with them."""
+def _add_columns(
+    handle: IcebergTableHandle, transaction: Transaction
+) -> Callable[[TableMetadata], bool]:
+    """Add the handle's new columns, or raise TRANSACTION_CONFLICT if their ids differ from the new
+    files'; return a predicate for tables with them.
+    """
     stage_columns(handle.added, transaction)
     schema = transaction.table_metadata.schema()
     if fields_of(schema, handle.name) != handle.fields:
@@ -509,35 +639,56 @@ def replace(
     return _version_of(producer)
 
 
-def alter(handle: IcebergTableHandle, alteration: Alteration, transaction: Transaction, writer: Writer) -> None:
+def alter(
+    handle: IcebergTableHandle, alteration: Alteration, transaction: Transaction, writer: Writer
+) -> None:
     """Commit a change of a table's columns, properties or comments."""
     old_schema_id = transaction.table_metadata.current_schema_id
-    if tuple(field.field_id for field in transaction.table_metadata.schema().fields) != tuple(f.id for f in handle.fields):
+    if tuple(field.field_id for field in transaction.table_metadata.schema().fields) != tuple(
+        f.id for f in handle.fields
+    ):
         conflict(handle.name, "its columns were altered")
     stage_alteration(handle, alteration, transaction)
     staged = transaction.table_metadata
 
     def landed(now: TableMetadata) -> bool:
-        altered = now.current_schema_id != old_schema_id or staged.current_schema_id == old_schema_id
+        altered = (
+            now.current_schema_id != old_schema_id or staged.current_schema_id == old_schema_id
+        )
         return altered and _altered_parts(now) == _altered_parts(staged)
 
     _commit(handle, transaction, None, writer, landed)
 
 
 def _altered_parts(metadata: TableMetadata) -> tuple[Any, ...]:
-    set_here = [metadata.properties.get(name) for name in (COMMENT, *ISOLATION, *PROPERTIES.values())]
-    return metadata.schema(), metadata.spec().fields, metadata.format_version, sort_fields(metadata), set_here
+    set_here = [
+        metadata.properties.get(name) for name in (COMMENT, *ISOLATION, *PROPERTIES.values())
+    ]
+    return (
+        metadata.schema(),
+        metadata.spec().fields,
+        metadata.format_version,
+        sort_fields(metadata),
+        set_here,
+    )
 
 
-def truncate(handle: IcebergTableHandle, transaction: Transaction, writer: Writer) -> ConnectorTableVersion:
+def truncate(
+    handle: IcebergTableHandle, transaction: Transaction, writer: Writer
+) -> ConnectorTableVersion:
     """Commit the removal of all rows, including concurrent inserts; errors as of `commit`."""
     return _commit_empty(handle, Truncation(transaction), transaction, writer)
 
 
 def restore(
-    handle: IcebergTableHandle, snapshot: int | None, dropped: Sequence[str], transaction: Transaction, writer: Writer
+    handle: IcebergTableHandle,
+    snapshot: int | None,
+    dropped: Sequence[str],
+    transaction: Transaction,
+    writer: Writer,
 ) -> ConnectorTableVersion | None:
-    """Make an earlier snapshot the current one, as ``rollback_to_snapshot`` does; any concurrent commit is a conflict.
+    """Make an earlier snapshot the current one, as ``rollback_to_snapshot`` does; any concurrent
+    commit is a conflict.
 
     None commits a snapshot without files. All snapshots and the log are retained.
     """
@@ -569,7 +720,9 @@ def restore(
     return ConnectorTableVersion(snapshot)
 
 
-def gather_manifests(handle: IcebergTableHandle, transaction: Transaction, writer: Writer) -> ConnectorTableVersion:
+def gather_manifests(
+    handle: IcebergTableHandle, transaction: Transaction, writer: Writer
+) -> ConnectorTableVersion:
     """Commit a snapshot of the same files in fewer manifests."""
     producer = ManifestRewrite(transaction).of_statement(handle, writer)
     _stage(producer)
@@ -577,17 +730,28 @@ def gather_manifests(handle: IcebergTableHandle, transaction: Transaction, write
     return _version_of(producer)
 
 
-def expire(handle: IcebergTableHandle, expired: Sequence[int], transaction: Transaction, writer: Writer) -> None:
+def expire(
+    handle: IcebergTableHandle, expired: Sequence[int], transaction: Transaction, writer: Writer
+) -> None:
     """Commit the removal of snapshots, if branches and tags have not moved."""
     expired_ids = set(expired)
     refs = transaction.table_metadata.refs.items()
-    same = tuple(AssertRefSnapshotId.model_validate({"ref": name, "snapshot-id": ref.snapshot_id}) for name, ref in refs)
+    same = tuple(
+        AssertRefSnapshotId.model_validate({"ref": name, "snapshot-id": ref.snapshot_id})
+        for name, ref in refs
+    )
     transaction._apply((), same)  # noqa: SLF001
     try:
         ExpireSnapshots(transaction).by_ids(list(expired)).commit()
     except ValueError as error:
         conflict(handle.name, error_text(error))
-    _commit(handle, transaction, None, writer, lambda now: expired_ids.isdisjoint(one.snapshot_id for one in now.snapshots))
+    _commit(
+        handle,
+        transaction,
+        None,
+        writer,
+        lambda now: expired_ids.isdisjoint(one.snapshot_id for one in now.snapshots),
+    )
 
 
 def drop_statistics(handle: IcebergTableHandle, transaction: Transaction, writer: Writer) -> None:
@@ -625,9 +789,13 @@ def _stage(producer: _AnySchema) -> None:
         if isinstance(error, OSError) and error.errno and not isinstance(error, FileNotFoundError):
             raise _metadata_error(error, handle) from error
         raise ConnectorError(
-            f"The snapshot of Iceberg table '{handle.name}' cannot be written: {type(error).__name__}: {error_text(error)}",
+            f"The snapshot of Iceberg table '{handle.name}' cannot be written:"
+            f" {type(error).__name__}: {error_text(error)}",
             code="ICEBERG_COMMIT_ERROR",
-            hint="Check that the table's folder can be reached and that its manifests are intact; otherwise roll the table back to an earlier snapshot.",
+            hint=(
+                "Check that the table's folder can be reached and that its manifests are intact;"
+                " otherwise roll the table back to an earlier snapshot."
+            ),
         ) from error
 
 
@@ -661,7 +829,11 @@ def _commit(
             producer._clean_all_uncommitted()  # noqa: SLF001
         if isinstance(error, ConnectorError):
             raise
-        what = "another table of this name was made" if is_new else "other commits were faster, time and again"
+        what = (
+            "another table of this name was made"
+            if is_new
+            else "other commits were faster, time and again"
+        )
         conflict(handle.name, what)
     except ValidationException as error:
         conflict(handle.name, str(error))
@@ -671,9 +843,13 @@ def _commit(
             return
         if outcome is None:
             raise ConnectorError(
-                f"The outcome is unknown: Iceberg's catalog did not say whether table '{handle.name}' was changed: {sqlite_message(error)}",
+                "The outcome is unknown: Iceberg's catalog did not say whether table"
+                f" '{handle.name}' was changed: {sqlite_message(error)}",
                 code="ICEBERG_COMMIT_ERROR",
-                hint="Look at the table before you run the statement again; its files are left where they are.",
+                hint=(
+                    "Look at the table before you run the statement again; its files are left where"
+                    " they are."
+                ),
                 changed=None,
             ) from error
         if producer is not None:
@@ -682,7 +858,9 @@ def _commit(
             embedded.discard(transaction._table.io)  # noqa: SLF001
         if isinstance(error, OSError) and error.errno:
             raise _metadata_error(error, handle) from error
-        msg = f"Iceberg's catalog could not commit to table '{handle.name}': {sqlite_message(error)}"
+        msg = (
+            f"Iceberg's catalog could not commit to table '{handle.name}': {sqlite_message(error)}"
+        )
         if is_full(error):
             raise ConnectorError(
                 msg,
@@ -703,7 +881,11 @@ def _embedded(table: Table) -> EmbeddedCatalog | None:
 
 
 def _has_landed(
-    handle: IcebergTableHandle, transaction: Transaction, landed: Callable[[TableMetadata], bool], *, is_new: bool
+    handle: IcebergTableHandle,
+    transaction: Transaction,
+    landed: Callable[[TableMetadata], bool],
+    *,
+    is_new: bool,
 ) -> bool | None:
     """Return whether a commit succeeded whose response was lost, or None if that is unknown."""
     table = transaction._table  # noqa: SLF001

@@ -1,4 +1,6 @@
-"""The Iceberg connector: tables of any pyiceberg catalog, by default one in the warehouse directory."""
+"""The Iceberg connector: tables of any pyiceberg catalog, by default one in the warehouse
+directory.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,13 @@ from rowmerge_nb.connectors.iceberg.housekeeping import (
     remove_attempts,
     remove_folder,
 )
-from rowmerge_nb.connectors.iceberg.iceberg_catalog import Tables, embedded_catalog, is_in_memory, named_catalog, other_owner
+from rowmerge_nb.connectors.iceberg.iceberg_catalog import (
+    Tables,
+    embedded_catalog,
+    is_in_memory,
+    named_catalog,
+    other_owner,
+)
 from rowmerge_nb.connectors.iceberg.metadata import IcebergMetadata, IcebergTransaction, Upkeep
 from rowmerge_nb.connectors.iceberg.notes import SUFFIX
 from rowmerge_nb.connectors.iceberg.partitions import IcebergPartitioningProvider
@@ -32,7 +40,11 @@ from rowmerge_nb.connectors.iceberg.pruning import expression_of
 from rowmerge_nb.connectors.iceberg.reader import IcebergPageSourceProvider
 from rowmerge_nb.connectors.iceberg.servers import local_path
 from rowmerge_nb.connectors.iceberg.table_definition import TABLE_PROPERTIES
-from rowmerge_nb.connectors.iceberg.table_procedures import TABLE_PROCEDURES, Retention, procedures_of
+from rowmerge_nb.connectors.iceberg.table_procedures import (
+    TABLE_PROCEDURES,
+    Retention,
+    procedures_of,
+)
 from rowmerge_nb.connectors.iceberg.writer import IcebergPageSinkProvider
 from rowmerge_nb.connectors.shared.arguments import checked_table_name
 from rowmerge_nb.spi.connector import Connector, Orphan, always
@@ -49,11 +61,17 @@ if TYPE_CHECKING:
     from rowmerge_nb.connectors.iceberg.census import Census
     from rowmerge_nb.connectors.iceberg.handles import IcebergSplit, IcebergTableHandle
     from rowmerge_nb.connectors.iceberg.housekeeping import Listing
-    from rowmerge_nb.spi.handles import ConnectorSession, ConnectorTableHandle, ConnectorTransactionHandle
+    from rowmerge_nb.spi.handles import (
+        ConnectorSession,
+        ConnectorTableHandle,
+        ConnectorTransactionHandle,
+    )
     from rowmerge_nb.spi.procedures import Procedure
 
 _MAX_ENDED: Final = 1_000
-"""The number of ended statements whose files are recognized by prefix; leftovers of older statements are recognized by age."""
+"""The number of ended statements whose files are recognized by prefix; leftovers of older
+statements are recognized by age.
+"""
 
 
 _LATE_SECONDS: Final = 5.0
@@ -65,10 +83,13 @@ class IcebergConnector(Connector):
 
     Args:
         warehouse: the directory of the tables and of the catalog's file ``catalog.sqlite``.
-        catalog: another catalog instead: an object of pyiceberg, or a name in its configuration (``.pyiceberg.yaml``).
-        properties: pyiceberg's properties of a catalog by name, such as ``{"type": "rest", "uri": "https://..."}``; with a warehouse,
-            connections to other storage, such as ``{"s3.endpoint": "https://..."}``.
-        min_retention: the minimum age of what ``expire_snapshots`` and ``remove_orphan_files`` remove; running statements may need newer files.
+        catalog: another catalog instead: an object of pyiceberg, or a name in its configuration
+            (``.pyiceberg.yaml``).
+        properties: pyiceberg's properties of a catalog by name, such as ``{"type": "rest", "uri":
+            "https://..."}``; with a warehouse, connections to other storage, such as
+            ``{"s3.endpoint": "https://..."}``.
+        min_retention: the minimum age of what ``expire_snapshots`` and ``remove_orphan_files``
+            remove; running statements may need newer files.
 
     Raises:
         SetupError: pyiceberg is not installed.
@@ -105,9 +126,21 @@ class IcebergConnector(Connector):
                 code="INVALID_ARGUMENTS",
                 hint="Write IcebergConnector('warehouse/') or IcebergConnector(catalog='name').",
             )
-        checked(min_retention, "min_retention", _is_retention, "a datetime.timedelta that is not negative")
-        checked({} if properties is None else properties, "properties", _are_properties, "a mapping of names to values")
-        directory = Path(checked_path(warehouse, "warehouse")).absolute() if warehouse is not None else None
+        checked(
+            min_retention,
+            "min_retention",
+            _is_retention,
+            "a datetime.timedelta that is not negative",
+        )
+        checked(
+            {} if properties is None else properties,
+            "properties",
+            _are_properties,
+            "a mapping of names to values",
+        )
+        directory = (
+            Path(checked_path(warehouse, "warehouse")).absolute() if warehouse is not None else None
+        )
         self.catalog: Catalog
         if directory is not None:
             self.catalog = embedded_catalog(directory, properties)
@@ -115,14 +148,18 @@ class IcebergConnector(Connector):
             from rowmerge_nb.connectors.iceberg.trust import guard
 
             configured = (
-                catalog if catalog is not None and not isinstance(catalog, str) else named_catalog(str(catalog), properties or {})
+                catalog
+                if catalog is not None and not isinstance(catalog, str)
+                else named_catalog(str(catalog), properties or {})
             )
             self.catalog = guard(configured)
         guard_decoder()
         # A catalog in memory has a separate database for each thread.
         self.commits_in_thread = not is_in_memory(self.catalog)
         self._directory = directory
-        self._upkeep = Upkeep(Retention(min_retention / timedelta(days=1), "d"), self._remove_orphans_of)
+        self._upkeep = Upkeep(
+            Retention(min_retention / timedelta(days=1), "d"), self._remove_orphans_of
+        )
         self._tables = Tables(self.catalog, directory)
         self._lock = threading.Lock()
         self._transactions = Transactions[IcebergTransaction](self.name)
@@ -144,7 +181,9 @@ class IcebergConnector(Connector):
         with self._lock:
             return self._transactions.begin(lambda _: IcebergTransaction())
 
-    def commit(self, transaction_handle: ConnectorTransactionHandle) -> ConnectorTableVersion | None:
+    def commit(
+        self, transaction_handle: ConnectorTransactionHandle
+    ) -> ConnectorTableVersion | None:
         """Commit the transaction: each table gets at most one snapshot."""
         transaction, version = self._transactions.of(transaction_handle), None
         try:
@@ -156,13 +195,16 @@ class IcebergConnector(Connector):
                 self._forget(transaction_handle)
             raise
         self._end(transaction_handle)
-        # Remove the files of a task's other attempts. The change is committed, so errors are ignored.
+        # Remove the files of a task's other attempts. The change is committed, so errors are
+        # ignored.
         transaction.forget()
         with suppress(Exception):
             folders = {path.rsplit("/", 1)[0] for path in transaction.committed_files}
             for table in transaction.written_tables[:1]:
                 io = file_io(table.io, table.location)
-                remove_attempts(io, folders, {transaction.prefix}, transaction.committed_files, deep=False)
+                remove_attempts(
+                    io, folders, {transaction.prefix}, transaction.committed_files, deep=False
+                )
         return version
 
     def rollback(self, transaction_handle: ConnectorTransactionHandle) -> None:
@@ -185,11 +227,15 @@ class IcebergConnector(Connector):
                 remove_folder(loaded.folder)
 
     def _sweep(self, age: float) -> None:
-        """Remove what tasks have written after the rollback of their statement, `age` seconds after it."""
+        """Remove what tasks have written after the rollback of their statement, `age` seconds after
+        it.
+        """
         now = time.monotonic()
         with self._lock:
             ready = [transaction for since, transaction in self._late if now - since >= age]
-            self._late = [(since, transaction) for since, transaction in self._late if now - since < age]
+            self._late = [
+                (since, transaction) for since, transaction in self._late if now - since < age
+            ]
         for transaction in ready:
             # Files that cannot be removed are listed among the orphans.
             with suppress(Exception):
@@ -198,13 +244,17 @@ class IcebergConnector(Connector):
     def _remove_written(self, transaction: IcebergTransaction) -> None:
         for table in transaction.written_tables:
             io = file_io(table.io, table.location)
-            metadata = table.properties.get("write.metadata.path", f"{table.location}/metadata").rstrip("/")
+            metadata = table.properties.get(
+                "write.metadata.path", f"{table.location}/metadata"
+            ).rstrip("/")
             folders = {table.data_location, f"{table.location}/data", metadata}
             remove_attempts(io, folders, {transaction.prefix}, (), deep=True)
 
     def get_metadata(self, transaction_handle: ConnectorTransactionHandle) -> IcebergMetadata:
         """Return the metadata of a transaction."""
-        return IcebergMetadata(self._tables, self._transactions.of(transaction_handle), self._upkeep)
+        return IcebergMetadata(
+            self._tables, self._transactions.of(transaction_handle), self._upkeep
+        )
 
     def get_split_manager(self) -> IcebergSplitManager:
         """Return the split manager."""
@@ -234,45 +284,67 @@ class IcebergConnector(Connector):
             loaded.scans.append(filtered)
         content = content_of(loaded.table, handle.snapshot, filtered)
         # Row ids number all files of the snapshot, whether or not they are read.
-        whole = loaded.read or (content_of(loaded.table, handle.snapshot) if constraint.domains else content)
+        whole = loaded.read or (
+            content_of(loaded.table, handle.snapshot) if constraint.domains else content
+        )
         numbers = {entry.data_file.file_path: number for number, entry in enumerate(whole.data)}
-        paths = constraint.domains["$path"].values if "$path" in constraint.domains and loaded.shows_places else None
+        paths = (
+            constraint.domains["$path"].values
+            if "$path" in constraint.domains and loaded.shows_places
+            else None
+        )
         for selected_paths in (handle.only, paths):
             if selected_paths is not None:
-                content.data = [entry for entry in content.data if entry.data_file.file_path in selected_paths]
-        return splits_of(loaded.table, handle, content, constraint, numbers, places=loaded.shows_places)
+                content.data = [
+                    entry for entry in content.data if entry.data_file.file_path in selected_paths
+                ]
+        return splits_of(
+            loaded.table, handle, content, constraint, numbers, places=loaded.shows_places
+        )
 
     # -- beyond the contract --------------------------------------------------------------------------------------
 
     def register_table(self, schema: str, name: str, metadata_location: str | Path) -> None:
-        """Register a table by the location of its newest metadata file, ``.../metadata/00003-....metadata.json``.
+        """Register a table by the location of its newest metadata file,
+        ``.../metadata/00003-....metadata.json``.
 
         Raises:
-            ConnectorError: TABLE_ALREADY_EXISTS (in another warehouse too), SCHEMA_NOT_FOUND or ICEBERG_INVALID_METADATA.
+            ConnectorError: TABLE_ALREADY_EXISTS (in another warehouse too), SCHEMA_NOT_FOUND or
+                ICEBERG_INVALID_METADATA.
         """
         table = checked_table_name(schema, name)
-        form = "the location of a metadata file: a text such as '.../metadata/00003-....metadata.json'"
+        form = (
+            "the location of a metadata file: a text such as '.../metadata/00003-....metadata.json'"
+        )
         location = checked_path(
-            checked(metadata_location, "metadata_location", lambda path: path != "", form), "metadata_location"
+            checked(metadata_location, "metadata_location", lambda path: path != "", form),
+            "metadata_location",
         )
         owner = other_owner(self._directory, location)
         if owner is not None:
             raise ConnectorError(
                 f"'{location}' is a file of table '{owner[1]}' in the warehouse '{owner[0]}'",
                 code="TABLE_ALREADY_EXISTS",
-                hint=f"A table is in one catalog only. IcebergConnector('{owner[0]}').catalog.drop_table('{owner[1]}') takes it out there, and leaves its files.",
+                hint=(
+                    "A table is in one catalog only."
+                    f" IcebergConnector('{owner[0]}').catalog.drop_table('{owner[1]}') takes it out"
+                    " there, and leaves its files."
+                ),
             )
         self._tables.register(table, location)
 
     def orphans(self, age: timedelta = timedelta(days=1)) -> list[Orphan]:
-        """List files that no snapshot references: leftovers of failed statements and commits, of this and other engines.
+        """List files that no snapshot references: leftovers of failed statements and commits, of
+        this and other engines.
 
-        In a warehouse that includes folders of tables that were never committed. Outside of the warehouse, and of a table's own folder, only
-        leftovers of this connector's statements and of dead processes are listed. Unreadable tables are skipped with all files that they name;
+        In a warehouse that includes folders of tables that were never committed. Outside of the
+        warehouse, and of a table's own folder, only leftovers of this connector's statements and of
+        dead processes are listed. Unreadable tables are skipped with all files that they name;
         while there is one, so are folders without a table. See `orphan_problems`.
 
         Args:
-            age: the minimum age of files of unknown origin. Leftovers of ended statements and of dead processes on this machine have none.
+            age: the minimum age of files of unknown origin. Leftovers of ended statements and of
+                dead processes on this machine have none.
         """
         return [orphan for orphan, _ in self._orphans(age)]
 
@@ -291,22 +363,40 @@ class IcebergConnector(Connector):
         removal.problems += census.sentences
         search = self._search(listing, census, running, ended_prefixes, age)
         for orphan in search.orphans():
-            if orphan.modified is not None and listing.at.timestamp() - orphan.modified > age.total_seconds():
+            if (
+                orphan.modified is not None
+                and listing.at.timestamp() - orphan.modified > age.total_seconds()
+            ):
                 removal.remove(orphan.name)
         removal.reasons.update(search.reasons)
         return removal
 
     def _search(
-        self, listing: Listing, census: Census, running: Collection[str], ended_prefixes: Collection[str], age: timedelta
+        self,
+        listing: Listing,
+        census: Census,
+        running: Collection[str],
+        ended_prefixes: Collection[str],
+        age: timedelta,
     ) -> Search:
         table = listing.table
         owns = census.ownership(table).has
         return Search(
-            listing, census.known_paths, running, ended_prefixes, age, owns, lambda folder: self._is_shared(table, folder)
+            listing,
+            census.known_paths,
+            running,
+            ended_prefixes,
+            age,
+            owns,
+            lambda folder: self._is_shared(table, folder),
         )
 
     def _rollback_to_snapshot(
-        self, session: ConnectorSession, schema: str | None, table: str | None, snapshot_id: int | None
+        self,
+        session: ConnectorSession,
+        schema: str | None,
+        table: str | None,
+        snapshot_id: int | None,
     ) -> None:
         for word, value in (("schema", schema), ("table", table), ("snapshot_id", snapshot_id)):
             if value is None:
@@ -321,7 +411,11 @@ class IcebergConnector(Connector):
             metadata = self.get_metadata(transaction)
             handle = metadata.get_table_handle(session, name)
             if handle is None:
-                raise ConnectorError(f"Table '{name}' not found", code="NOT_FOUND", hint="SHOW TABLES lists what there is.")
+                raise ConnectorError(
+                    f"Table '{name}' not found",
+                    code="NOT_FOUND",
+                    hint="SHOW TABLES lists what there is.",
+                )
             execute = metadata.get_table_handle_for_execute(
                 session, handle, "ROLLBACK_TO_SNAPSHOT", {"snapshot_id": snapshot_id}, Constraint()
             )
@@ -332,12 +426,19 @@ class IcebergConnector(Connector):
 
     def _prefixes(self) -> tuple[set[str], set[str]]:
         with self._lock:
-            return {transaction.prefix for transaction in self._transactions.values()} - {""}, set(self._ended_prefixes)
+            return {transaction.prefix for transaction in self._transactions.values()} - {""}, set(
+                self._ended_prefixes
+            )
 
     def _orphans(self, age: timedelta) -> list[tuple[Orphan, Table | None]]:
         """Return orphans with their tables; None for the folder of an uncommitted or dropped table."""
-        # Folders first, then running statements, then tables: a table created meanwhile is not mistaken for an orphan.
-        folders = {path for path in self._directory.glob("*/*") if path.is_dir()} if self._directory is not None else set()
+        # Folders first, then running statements, then tables: a table created meanwhile is not
+        # mistaken for an orphan.
+        folders = (
+            {path for path in self._directory.glob("*/*") if path.is_dir()}
+            if self._directory is not None
+            else set()
+        )
         running, ended_prefixes = self._prefixes()
         listings, unlisted = self._listings()
         census = self._tables.census()
@@ -348,14 +449,26 @@ class IcebergConnector(Connector):
         for listing in listings:
             table = listing.table
             if table.name() in readable:
-                leftovers += [(orphan, table) for orphan in self._search(listing, census, running, ended_prefixes, age).orphans()]
+                leftovers += [
+                    (orphan, table)
+                    for orphan in self._search(
+                        listing, census, running, ended_prefixes, age
+                    ).orphans()
+                ]
         # The folders of an unreadable table are unknown.
         if not census.errors:
             uncommitted = list(folders_without_table(_unused(folders, census.tables), running, age))
-            # The process of a folder's note may have committed the table after the tables were read.
-            unused = _unused({Path(orphan.name) for orphan in uncommitted}, self._tables.all()) if uncommitted else set()
+            # The process of a folder's note may have committed the table after the tables were
+            # read.
+            unused = (
+                _unused({Path(orphan.name) for orphan in uncommitted}, self._tables.all())
+                if uncommitted
+                else set()
+            )
             leftovers += [(orphan, None) for orphan in uncommitted if Path(orphan.name) in unused]
-            leftovers += [(orphan, None) for orphan in self._tables.dropped_folders(census.known_paths, age)]
+            leftovers += [
+                (orphan, None) for orphan in self._tables.dropped_folders(census.known_paths, age)
+            ]
         self._problems.problems = census.sentences
         return sorted(leftovers, key=lambda pair: pair[0].name)
 
@@ -430,7 +543,9 @@ class IcebergSplitManager(ConnectorSplitManager):
 def _unused(folders: Collection[Path], tables: Sequence[Table]) -> set[Path]:
     kinds = ("data", "metadata")
     locations = [
-        one for table in tables for one in (table.location(), *(table.properties.get(f"write.{k}.path", "") for k in kinds))
+        one
+        for table in tables
+        for one in (table.location(), *(table.properties.get(f"write.{k}.path", "") for k in kinds))
     ]
     used = [Path(path) for path in map(local_path, locations) if path]
     return {folder for folder in folders if not any(path.is_relative_to(folder) for path in used)}
@@ -441,9 +556,13 @@ def _listing(table: Table) -> Listing:
         return listing_of(table)
     except (OSError, ValueError, ImportError) as error:
         raise ConnectorError(
-            f"The folders of Iceberg table '{'.'.join(table.name())}' cannot be looked at: {error_text(error)}",
+            f"The folders of Iceberg table '{'.'.join(table.name())}' cannot be looked at:"
+            f" {error_text(error)}",
             code="ICEBERG_FILESYSTEM_ERROR",
-            hint="Correct the table's properties write.data.path and write.metadata.path, or check that its folders can be read from here.",
+            hint=(
+                "Correct the table's properties write.data.path and write.metadata.path, or check"
+                " that its folders can be read from here."
+            ),
         ) from error
 
 

@@ -21,7 +21,12 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from rowmerge_nb.connectors.iceberg.handles import DeleteFile, Field, IcebergSplit, IcebergTableHandle
+    from rowmerge_nb.connectors.iceberg.handles import (
+        DeleteFile,
+        Field,
+        IcebergSplit,
+        IcebergTableHandle,
+    )
 
     Positions = npt.NDArray[np.int64]
 
@@ -49,13 +54,21 @@ def _positions(file: object, delete: DeleteFile, path: str, rows: int) -> Iterat
     names = ["pos"] if delete.whole else ["file_path", "pos"]
     batches = pq.ParquetFile(file, read_dictionary=names[:-1]).iter_batches(_BATCH, columns=names)
     for batch in batches:
-        matching = batch if delete.whole else batch.filter(pc.equal(batch.column("file_path").cast(pa.string()), path))
-        positions: Positions = np.unique(matching.column("pos").to_numpy(zero_copy_only=False).astype(np.int64))
+        matching = (
+            batch
+            if delete.whole
+            else batch.filter(pc.equal(batch.column("file_path").cast(pa.string()), path))
+        )
+        positions: Positions = np.unique(
+            matching.column("pos").to_numpy(zero_copy_only=False).astype(np.int64)
+        )
         yield positions[positions < rows]
 
 
 def vector_positions(puffin: bytes, path: str, location: str, rows: int = 1 << 62) -> Positions:
-    """Return a data file's deletion vector in a Puffin file, or raise ICEBERG_BAD_DATA or NOT_SUPPORTED."""
+    """Return a data file's deletion vector in a Puffin file, or raise ICEBERG_BAD_DATA or
+    NOT_SUPPORTED.
+    """
     from pyroaring import BitMap64
 
     if puffin[:4] != _PUFFIN or puffin[-4:] != _PUFFIN:
@@ -72,7 +85,10 @@ def vector_positions(puffin: bytes, path: str, location: str, rows: int = 1 << 6
     size = int.from_bytes(puffin[-12:-8], "little")
     parts = [np.zeros(0, np.int64)]
     for blob in json.loads(puffin[-12 - size : -12])["blobs"]:
-        if blob["type"] != "deletion-vector-v1" or blob["properties"].get("referenced-data-file") != path:
+        if (
+            blob["type"] != "deletion-vector-v1"
+            or blob["properties"].get("referenced-data-file") != path
+        ):
             continue
         # Length, magic, the bitmap in Roaring's portable form, checksum.
         start, end = blob["offset"], blob["offset"] + blob["length"]
@@ -104,7 +120,9 @@ class EqualityDeletes:
             # Both sides are numbered together, so that equal numbers mean equal values.
             encoded = pa.concat_arrays([deleted, values]).dictionary_encode(null_encoding="encode")
             numbers = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-            _, codes = np.unique(codes * (len(encoded.dictionary) + 1) + numbers, return_inverse=True)
+            _, codes = np.unique(
+                codes * (len(encoded.dictionary) + 1) + numbers, return_inverse=True
+            )
         return pa.array(~np.isin(codes[count:], codes[:count]))
 
 
@@ -116,9 +134,19 @@ def equality_deletes(split: IcebergSplit, table: IcebergTableHandle) -> list[Equ
 def _equality(delete: DeleteFile, table: IcebergTableHandle) -> EqualityDeletes:
     with reading(table.name, delete.path), open_file(table.io, delete.path) as source:
         file = pq.ParquetFile(source)
-        fields = find_fields(delete.fields, file.schema_arrow, table.properties.get("schema.name-mapping.default"), delete.path)
+        fields = find_fields(
+            delete.fields,
+            file.schema_arrow,
+            table.properties.get("schema.name-mapping.default"),
+            delete.path,
+        )
         rows = file.read(columns=[f.name for f in fields if f.name is not None])
-        arrays = [f.values(_whole(rows.column(f.name)) if f.name is not None else None, file.metadata.num_rows) for f in fields]
+        arrays = [
+            f.values(
+                _whole(rows.column(f.name)) if f.name is not None else None, file.metadata.num_rows
+            )
+            for f in fields
+        ]
     return EqualityDeletes(delete.fields, arrays)
 
 

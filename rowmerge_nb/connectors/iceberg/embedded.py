@@ -37,7 +37,9 @@ _DROPPED: Final = SqlTable(
     Column("folder", String(1000), primary_key=True),
     Column("process", String(300), nullable=False),
 )
-"""The folders of dropped tables that are still to be removed, each with the process that removes it, or ``""`` if it gave up."""
+"""The folders of dropped tables that are still to be removed, each with the process that removes
+it, or ``""`` if it gave up.
+"""
 
 _LEAVING: Final[set[str]] = set()
 """The folders that threads of this process are removing."""
@@ -54,7 +56,10 @@ class EmbeddedCatalog(GuardedCatalog, SqlCatalog):
         super().__init__(name, **properties)
 
     def commit_table(
-        self, table: Table, requirements: tuple[TableRequirement, ...], updates: tuple[TableUpdate, ...]
+        self,
+        table: Table,
+        requirements: tuple[TableRequirement, ...],
+        updates: tuple[TableUpdate, ...],
     ) -> CommitTableResponse:
         """Commit updates to a table, with pyiceberg's errors."""
         self._local.path = None
@@ -67,7 +72,8 @@ class EmbeddedCatalog(GuardedCatalog, SqlCatalog):
 
     @contextmanager
     def leaving(self, folder: str | None) -> Iterator[None]:
-        """Make this thread's `drop_table` record in the same transaction that the folder is being removed; the record lasts as long as the context.
+        """Make this thread's `drop_table` record in the same transaction that the folder is being
+        removed; the record lasts as long as the context.
 
         The folder of a table that others drop stays.
         """
@@ -101,10 +107,16 @@ class EmbeddedCatalog(GuardedCatalog, SqlCatalog):
             session.execute(_DROPPED.insert().values(folder=folder, process=this_process()))
             session.commit()
 
-    def register_table(self, identifier: str | Identifier, metadata_location: str, *arguments: Any, **options: Any) -> Table:
-        """Register a table by its metadata file; its folder is retained even if it is a dropped table's."""
+    def register_table(
+        self, identifier: str | Identifier, metadata_location: str, *arguments: Any, **options: Any
+    ) -> Table:
+        """Register a table by its metadata file; its folder is retained even if it is a dropped
+        table's.
+        """
         path = Path(local_path(metadata_location) or "")
-        self.forget_folders([folder for folder in self.dropped_folders() if path.is_relative_to(folder)])
+        self.forget_folders(
+            [folder for folder in self.dropped_folders() if path.is_relative_to(folder)]
+        )
         return super().register_table(identifier, metadata_location, *arguments, **options)
 
     def dropped_folders(self) -> dict[str, str]:
@@ -115,7 +127,10 @@ class EmbeddedCatalog(GuardedCatalog, SqlCatalog):
             recorded = session.execute(select(_DROPPED.c.folder, _DROPPED.c.process)).all()
         # If the disk failed, this process may have been unable to record that it gave up.
         here = this_process()
-        return {folder: "" if process == here and folder not in _LEAVING else process for folder, process in recorded}
+        return {
+            folder: "" if process == here and folder not in _LEAVING else process
+            for folder, process in recorded
+        }
 
     def release_folder(self, folder: str) -> None:
         """Record that this process no longer removes a dropped table's folder."""
@@ -154,7 +169,9 @@ class EmbeddedCatalog(GuardedCatalog, SqlCatalog):
 
     def metadata_files(self) -> list[str]:
         """Return all tables' current metadata files."""
-        files = select(IcebergTables.metadata_location).where(IcebergTables.catalog_name == self.name)
+        files = select(IcebergTables.metadata_location).where(
+            IcebergTables.catalog_name == self.name
+        )
         with Session(self.engine) as session:
             return [file for file in session.scalars(files) if file is not None]
 

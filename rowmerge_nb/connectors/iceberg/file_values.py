@@ -26,7 +26,12 @@ def file_schema(fields: Sequence[Field]) -> pa.Schema:
 
 
 def _arrow_field(field: Field, name: str | None = None) -> pa.Field:
-    return pa.field(name or field.name, _arrow_type(field), nullable=not field.required, metadata={_ID: str(field.id)})
+    return pa.field(
+        name or field.name,
+        _arrow_type(field),
+        nullable=not field.required,
+        metadata={_ID: str(field.id)},
+    )
 
 
 def _arrow_type(field: Field) -> pa.DataType:
@@ -47,30 +52,48 @@ def for_file(page: Page, schema: pa.Schema, fields: Sequence[Field]) -> pa.Table
     """Convert a page to the schema of data files.
 
     Raises:
-        ConnectorError: CONSTRAINT_VIOLATION for a required field that is NULL, or a fixed value of another length.
+        ConnectorError: CONSTRAINT_VIOLATION for a required field that is NULL, or a fixed value of
+            another length.
     """
-    arrays = [_stored(page.column(i), field, schema.field(i).type, field.name) for i, field in enumerate(fields)]
+    arrays = [
+        _stored(page.column(i), field, schema.field(i).type, field.name)
+        for i, field in enumerate(fields)
+    ]
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
-def _stored(values: pa.Array, field: Field, file_type: pa.DataType, path: str, outside: pa.Array | None = None) -> pa.Array:
+def _stored(
+    values: pa.Array,
+    field: Field,
+    file_type: pa.DataType,
+    path: str,
+    outside: pa.Array | None = None,
+) -> pa.Array:
     """Convert values; `outside` masks those whose parent row is NULL."""
     if field.required:
         _require_values(values, outside, path, "column" if path == field.name else "field")
-    # A required field has no NULLs in a file, not even within a NULL row: placeholders take their positions.
+    # A required field has no NULLs in a file, not even within a NULL row: placeholders take their
+    # positions.
     nulls = None if field.required else nulls_of(values)
     if field.type_name == "struct":
         inner, absent = values.flatten(), nulls_of(values)
         if not inner:
             return values
         parts = zip(inner, field.fields, file_type, strict=True)
-        arrays = [_stored(part, f, part_type.type, f"{path}.{f.name}", absent) for part, f, part_type in parts]
+        arrays = [
+            _stored(part, f, part_type.type, f"{path}.{f.name}", absent)
+            for part, f, part_type in parts
+        ]
         return pa.StructArray.from_arrays(arrays, fields=list(file_type), mask=nulls)
     if field.type_name == "list":
-        elements = _stored(values.flatten(), field.fields[0], file_type.value_type, f"{path}.element")
+        elements = _stored(
+            values.flatten(), field.fields[0], file_type.value_type, f"{path}.element"
+        )
         return pa.ListArray.from_arrays(offsets_of(values), elements, type=file_type, mask=nulls)
     if field.type_name == "map":
-        pairs = values.cast(pa.list_(pa.struct([("key", values.type.key_type), ("value", values.type.item_type)])))
+        pairs = values.cast(
+            pa.list_(pa.struct([("key", values.type.key_type), ("value", values.type.item_type)]))
+        )
         keys, items = pairs.flatten().flatten()
         keys = _stored(keys, field.fields[0], file_type.key_type, f"{path}.key")
         items = _stored(items, field.fields[1], file_type.item_type, f"{path}.value")
@@ -89,7 +112,9 @@ def _plain(values: pa.Array, field: Field, file_type: pa.DataType, path: str) ->
             values = values.cast(file_type)
     if field.required and values.null_count:
         values = pc.fill_null(values, _placeholder(storage_type))
-    return pa.ExtensionArray.from_storage(file_type, values) if field.type_name == "uuid" else values
+    return (
+        pa.ExtensionArray.from_storage(file_type, values) if field.type_name == "uuid" else values
+    )
 
 
 def _placeholder(arrow_type: pa.DataType) -> pa.Scalar:
@@ -114,9 +139,11 @@ def _require_values(values: pa.Array, outside: pa.Array | None, path: str, what:
         raise ConnectorError(
             f"NULL value not allowed for NOT NULL {what}: {path}",
             code="CONSTRAINT_VIOLATION",
-            hint="Name a value for it, or make the row, array or map around it NULL."
-            if what == "field"
-            else "Name a value for it.",
+            hint=(
+                "Name a value for it, or make the row, array or map around it NULL."
+                if what == "field"
+                else "Name a value for it."
+            ),
         )
 
 
@@ -126,12 +153,20 @@ def _require_length(values: pa.Array, field: Field, path: str) -> None:
     if index >= 0:
         value = values[index].as_py()
         raise ConnectorError(
-            f"Column '{path}' is of type fixed({field.length}) in Iceberg, and X'{value[:40].hex().upper()}' has {len(value)} bytes",
+            f"Column '{path}' is of type fixed({field.length}) in Iceberg, and"
+            f" X'{value[:40].hex().upper()}' has {len(value)} bytes",
             code="CONSTRAINT_VIOLATION",
-            hint=f"Write values of {field.length} bytes, for instance by lpad(value, {field.length}, X'00').",
+            hint=(
+                f"Write values of {field.length} bytes, for instance by lpad(value, {field.length},"
+                " X'00')."
+            ),
         )
 
 
 def _fixed_uuids(values: pa.Array) -> pa.Array:
     uuids = uuid_bytes(values).cast(pa.binary(16))
-    return pc.if_else(pc.is_null(values), pa.scalar(None, pa.binary(16)), uuids) if values.null_count else uuids
+    return (
+        pc.if_else(pc.is_null(values), pa.scalar(None, pa.binary(16)), uuids)
+        if values.null_count
+        else uuids
+    )

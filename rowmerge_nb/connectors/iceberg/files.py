@@ -47,11 +47,15 @@ def modified(properties: Mapping[str, str], location: str) -> dt.datetime:
         scheme, netloc, path = lister.parse_location(location, lister.properties)
         system = lister.fs_by_scheme(scheme, netloc)
     nanoseconds = system.get_file_info(path).mtime_ns or 0
-    return dt.datetime.fromtimestamp(0, dt.UTC) + dt.timedelta(milliseconds=nanoseconds // 1_000_000)
+    return dt.datetime.fromtimestamp(0, dt.UTC) + dt.timedelta(
+        milliseconds=nanoseconds // 1_000_000
+    )
 
 
 def file_io(properties: Mapping[str, str], location: str) -> Any:
-    """Return pyiceberg's file access, or raise PERMISSION_DENIED for a server that the catalog's configuration does not name."""
+    """Return pyiceberg's file access, or raise PERMISSION_DENIED for a server that the catalog's
+    configuration does not name.
+    """
     from rowmerge_nb.connectors.iceberg.trust import checked_files
 
     return checked_files(properties, location)
@@ -102,7 +106,10 @@ def reading(table: object, location: str) -> Iterator[None]:
         raise ConnectorError(
             f"File '{location}' of Iceberg table '{table}' does not exist",
             code="ICEBERG_MISSING_DATA",
-            hint="Run the statement again if files were being removed; else roll the table back to a snapshot whose files exist.",
+            hint=(
+                "Run the statement again if files were being removed; else roll the table back to a"
+                " snapshot whose files exist."
+            ),
         ) from error
     except RowMergeError:
         raise
@@ -117,5 +124,7 @@ def reading(table: object, location: str) -> Iterator[None]:
                 hint="Check that driver and workers can reach and read the table's files.",
             ) from error
         raise ConnectorError(
-            msg, code="ICEBERG_BAD_DATA", hint="Restore the file, or roll the table back to a snapshot without it."
+            msg,
+            code="ICEBERG_BAD_DATA",
+            hint="Restore the file, or roll the table back to a snapshot without it.",
         ) from error

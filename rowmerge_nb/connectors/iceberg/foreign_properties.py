@@ -30,11 +30,29 @@ _BOOLEANS: Final = (
     "write.object-storage.partitioned-paths",
 )
 _WORDS: Final = {
-    "write.parquet.compression-codec": ("brotli", "gzip", "lz4", "none", "snappy", "uncompressed", "zstd"),
-    "write.avro.compression-codec": ("bzip2", "deflate", "gzip", "null", "snappy", "zstandard", "zstd"),
+    "write.parquet.compression-codec": (
+        "brotli",
+        "gzip",
+        "lz4",
+        "none",
+        "snappy",
+        "uncompressed",
+        "zstd",
+    ),
+    "write.avro.compression-codec": (
+        "bzip2",
+        "deflate",
+        "gzip",
+        "null",
+        "snappy",
+        "zstandard",
+        "zstd",
+    ),
 }
 _METRICS: Final = "write.metadata.metrics."
-_TRUE_OR_FALSE: Final = frozenset({"y", "yes", "t", "true", "on", "1", "n", "no", "f", "false", "off", "0"})
+_TRUE_OR_FALSE: Final = frozenset(
+    {"y", "yes", "t", "true", "on", "1", "n", "no", "f", "false", "off", "0"}
+)
 _MODE: Final = re.compile(r"none|counts|full|truncate\([1-9]\d{0,8}\)")
 _MOST_DIGITS: Final = 18
 
@@ -45,7 +63,8 @@ def check_properties(handle: IcebergTableHandle) -> None:
         problem = _problem(name, value)
         if problem:
             raise ConnectorError(
-                f"Property {name} of Iceberg table '{handle.name}' is '{value}', and should be {problem}",
+                f"Property {name} of Iceberg table '{handle.name}' is '{value}', and should be"
+                f" {problem}",
                 code="ICEBERG_INVALID_METADATA",
                 hint="Correct or remove the property with the engine that has set it.",
             )
@@ -54,7 +73,11 @@ def check_properties(handle: IcebergTableHandle) -> None:
 def _problem(name: str, value: str) -> str:
     if name in _INTEGERS:
         digits = value.strip().removeprefix("-")
-        return "" if digits.isascii() and digits.isdigit() and len(digits) <= _MOST_DIGITS else "an integer"
+        return (
+            ""
+            if digits.isascii() and digits.isdigit() and len(digits) <= _MOST_DIGITS
+            else "an integer"
+        )
     if name in _BOOLEANS:
         return "" if value.lower() in _TRUE_OR_FALSE or not value else "true or false"
     if name in _WORDS:

@@ -31,9 +31,16 @@ def data_file(fragment: Mapping[str, Any], table: Table, schema: Schema) -> Data
 
     spec = table.spec()
     types = [field.field_type for field in spec.partition_type(schema).fields]
-    partition = Record(*(_value(value, iceberg_type) for value, iceberg_type in zip(fragment["partition"], types, strict=True)))
+    partition = Record(
+        *(
+            _value(value, iceberg_type)
+            for value, iceberg_type in zip(fragment["partition"], types, strict=True)
+        )
+    )
     order = table.metadata.default_sort_order_id if shown_keys(table) else UNSORTED_SORT_ORDER_ID
-    return _entry(fragment, DataFileContent.DATA, partition, spec.spec_id, schema, table.properties, order)
+    return _entry(
+        fragment, DataFileContent.DATA, partition, spec.spec_id, schema, table.properties, order
+    )
 
 
 def delete_file(fragment: Mapping[str, Any], target: DataFile) -> DataFile:
@@ -44,7 +51,8 @@ def delete_file(fragment: Mapping[str, Any], target: DataFile) -> DataFile:
 
     # pyiceberg's own schema has 32-bit positions.
     schema = Schema(
-        NestedField(PATH_ID, "file_path", StringType(), required=True), NestedField(POSITION_ID, "pos", LongType(), required=True)
+        NestedField(PATH_ID, "file_path", StringType(), required=True),
+        NestedField(POSITION_ID, "pos", LongType(), required=True),
     )
     # Full paths: equal bounds mean that the file refers to this data file only.
     content = DataFileContent.POSITION_DELETES
@@ -73,7 +81,9 @@ def _entry(
     try:
         statistics = data_file_statistics_from_parquet_metadata(footer, columns, mapping)
     except OverflowError:
-        statistics = data_file_statistics_from_parquet_metadata(footer, _without_far_bounds(columns), mapping)
+        statistics = data_file_statistics_from_parquet_metadata(
+            footer, _without_far_bounds(columns), mapping
+        )
     entry = DataFile.from_args(
         content=content,
         file_path=fragment["path"],
@@ -97,7 +107,11 @@ def _without_far_bounds(columns: Mapping[int, Any]) -> dict[int, Any]:
     time_types = t.DateType | t.TimestampType | t.TimestamptzType
     counts_only = MetricsMode(MetricModeTypes.COUNTS)
     return {
-        number: replace(column, mode=counts_only) if isinstance(column.iceberg_type, time_types) else column
+        number: (
+            replace(column, mode=counts_only)
+            if isinstance(column.iceberg_type, time_types)
+            else column
+        )
         for number, column in columns.items()
     }
 

@@ -23,7 +23,9 @@ from rowmerge_nb.spi.page_source import ColumnDomain, Constraint
 from rowmerge_nb.spi.types import BIGINT, INTEGER, VARCHAR, Type, parse_type, row_of
 
 ROW_ID_TYPE = row_of([("file", INTEGER), ("position", BIGINT)])
-"""A row's file, as its index in the merge handle (a tenth of a path's size), and the position in it."""
+"""A row's file, as its index in the merge handle (a tenth of a path's size), and the position in
+it.
+"""
 
 PATH_ID, POSITION_ID = 2_147_483_546, 2_147_483_545
 """The field ids of the two columns of position delete files."""
@@ -76,7 +78,9 @@ HIDDEN = (
     IcebergHiddenColumn("$partition", VARCHAR),
     IcebergHiddenColumn("$file_modified_time", parse_type("timestamp(3) with time zone")),
 )
-"""The columns that ``*`` omits: a row's file, its partition as a path, and when the file was written."""
+"""The columns that ``*`` omits: a row's file, its partition as a path, and when the file was
+written.
+"""
 
 
 @dataclass(frozen=True)
@@ -110,8 +114,10 @@ class IcebergTableHandle(ConnectorTableHandle):
         data_location: the folder of new data files.
         spec_id: the id of the partitioning of new files.
         sql_properties: the properties of CREATE TABLE.
-        pinned: whether the snapshot was requested; it is read with its own columns, and never written.
-        added: the last columns of ``fields``, which a MERGE adds; ``schema_id`` does not include them.
+        pinned: whether the snapshot was requested; it is read with its own columns, and never
+            written.
+        added: the last columns of ``fields``, which a MERGE adds; ``schema_id`` does not include
+            them.
         only: the data files to read; None for all.
         sorted_by: the sort order: column indexes with descending and NULLS FIRST flags.
     """
@@ -170,7 +176,8 @@ class IcebergPartitioningHandle(ConnectorPartitioningHandle):
     """Partitioning by values, or by the file of the row id.
 
     Args:
-        partitioning: the fields, where ``column`` is an index in the layout's columns; None for the row id's file.
+        partitioning: the fields, where ``column`` is an index in the layout's columns; None for the
+            row id's file.
     """
 
     partitioning: tuple[PartitionField, ...] | None = None
@@ -185,7 +192,8 @@ class IcebergPartitioningHandle(ConnectorPartitioningHandle):
             return "HASH"
         paths = [", ".join(map(str, (part.column, *part.path))) for part in self.partitioning]
         functions = ", ".join(
-            f"IcebergPartitionFunction[transform={transform.name.upper()}, dataPath=[{path}], type={transform.base}"
+            f"IcebergPartitionFunction[transform={transform.name.upper()}, dataPath=[{path}],"
+            f" type={transform.base}"
             f"{'' if transform.width is None else f', size=OptionalInt[{transform.width}]'}]"
             for path, transform in zip(paths, transforms, strict=True)
         )

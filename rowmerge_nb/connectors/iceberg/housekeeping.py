@@ -32,7 +32,9 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.spi.procedures import ProcedureOutcome
 
-_PREFIX: Final = re.compile(r"(.+)-[0-9a-f]{8}-([0-9a-f]{32}.*\.parquet|writer|[0-9a-f-]{36}(-m\d+)?\.avro)")
+_PREFIX: Final = re.compile(
+    r"(.+)-[0-9a-f]{8}-([0-9a-f]{32}.*\.parquet|writer|[0-9a-f-]{36}(-m\d+)?\.avro)"
+)
 """The name of a statement's file; the first group is the statement."""
 _FOLDER: Final = re.compile(r".+-[0-9a-f]{32}")
 """The name of a new table's folder in a warehouse."""
@@ -79,13 +81,17 @@ def _listed(io: Any, location: str, *, recursive: bool = True) -> Iterator[File]
     scheme, netloc, path = lister.parse_location(location, lister.properties)
     system = lister.fs_by_scheme(scheme, netloc)
     prefix = location[: len(location) - len(path)]
-    for info in system.get_file_info(fs.FileSelector(path, recursive=recursive, allow_not_found=True)):
+    for info in system.get_file_info(
+        fs.FileSelector(path, recursive=recursive, allow_not_found=True)
+    ):
         if info.type == fs.FileType.File:
             yield File(f"{prefix}{info.path}", info.size, info.mtime)
 
 
 def _on_disk(path: str, prefix: str, *, recursive: bool) -> Iterator[File]:
-    for folder, folders, names in os.walk(path) if recursive else itertools.islice(os.walk(path), 1):
+    for folder, folders, names in (
+        os.walk(path) if recursive else itertools.islice(os.walk(path), 1)
+    ):
         for name in (*names, *(name for name in folders if Path(folder, name).is_symlink())):
             # Files may disappear meanwhile.
             with suppress(OSError):
@@ -124,10 +130,16 @@ class Removal:
         outcome.metrics["deleted_files_count"] = len(self.removed)
         outcome.metrics["left_files_count"] = len(self.reasons)
         if self.removed:
-            outcome.notices.append(f"{_were(len(self.removed))} removed: {_shortened(self.removed)}")
-        for reason, one in itertools.groupby(sorted(self.reasons.items(), key=lambda pair: pair[1]), key=lambda pair: pair[1]):
+            outcome.notices.append(
+                f"{_were(len(self.removed))} removed: {_shortened(self.removed)}"
+            )
+        for reason, one in itertools.groupby(
+            sorted(self.reasons.items(), key=lambda pair: pair[1]), key=lambda pair: pair[1]
+        ):
             locations = [location for location, _ in one]
-            outcome.notices.append(f"{_were(len(locations))} left ({reason}): {_shortened(locations)}")
+            outcome.notices.append(
+                f"{_were(len(locations))} left ({reason}): {_shortened(locations)}"
+            )
         outcome.notices.extend(self.problems)
 
 
@@ -160,11 +172,18 @@ def has_files(io: Any, location: str, *, deep: bool = True) -> bool:
     with suppress(FileNotFoundError):
         os.lstat(path)
     walk = os.walk(path) if deep else itertools.islice(os.walk(path), 1)
-    return Path(path).is_file() or any(names or any(Path(at, one).is_symlink() for one in folders) for at, folders, names in walk)
+    return Path(path).is_file() or any(
+        names or any(Path(at, one).is_symlink() for one in folders) for at, folders, names in walk
+    )
 
 
 def remove_attempts(
-    io: Any, folders: Collection[str], prefixes: Collection[str], committed: Collection[str], *, deep: bool
+    io: Any,
+    folders: Collection[str],
+    prefixes: Collection[str],
+    committed: Collection[str],
+    *,
+    deep: bool,
 ) -> None:
     """Remove files of ended statements that were not committed; raise the first OSError at the end."""
     failures: list[OSError] = []
@@ -193,10 +212,12 @@ def remove_location(io: Any, location: str) -> None:
 
 @dataclass(frozen=True)
 class Note:
-    """The note of a statement, and the state of its process at the same moment; the process may commit and end later.
+    """The note of a statement, and the state of its process at the same moment; the process may
+    commit and end later.
 
     Args:
-        process: the process in the note; ``""`` for an empty note, None for a note that disappeared.
+        process: the process in the note; ``""`` for an empty note, None for a note that
+            disappeared.
         since: the time since the last heartbeat.
         is_alive: None for a process on another machine.
     """
@@ -208,7 +229,8 @@ class Note:
     def may_run(self, age: timedelta) -> bool:
         """Return whether the statement may still have been running.
 
-        The heartbeat of a process on another machine expires after a day or `age`, whichever is longer.
+        The heartbeat of a process on another machine expires after a day or `age`, whichever is
+        longer.
         """
         if self.process is None:
             return True
@@ -219,7 +241,9 @@ class Note:
     @property
     def is_abandoned(self) -> bool:
         """Whether the process was certainly gone."""
-        return self.process is not None and (self.is_alive is False or (self.process == "" and self.since > _COMMITTING))
+        return self.process is not None and (
+            self.is_alive is False or (self.process == "" and self.since > _COMMITTING)
+        )
 
 
 def _note_of(process: str | None, since: timedelta) -> Note:
@@ -247,17 +271,34 @@ class Listing:
 def listing_of(table: Table) -> Listing:
     """List a table's files, then its notes, then check which of their processes live.
 
-    Read the tables after that: every listed file has its note unless its statement has ended, and an ended process commits nothing later.
+    Read the tables after that: every listed file has its note unless its statement has ended, and
+        an ended process commits nothing later.
     """
     io: Any = table.io
     location = table.location().rstrip("/")
     folders = {f"{location}/{folder}" for folder in ("data", "metadata")}
-    folders |= {path.rstrip("/") for folder in ("data", "metadata") if (path := table.properties.get(f"write.{folder}.path"))}
-    roots = [folder for folder in sorted(folders) if not any(folder.startswith(f"{other}/") for other in folders)]
+    folders |= {
+        path.rstrip("/")
+        for folder in ("data", "metadata")
+        if (path := table.properties.get(f"write.{folder}.path"))
+    }
+    roots = [
+        folder
+        for folder in sorted(folders)
+        if not any(folder.startswith(f"{other}/") for other in folders)
+    ]
     files = {folder: list(_listed(io, folder)) for folder in roots}
     now = datetime.now(UTC)
-    notes = [file for folder in roots for file in _listed(io, folder) if file.name.endswith(SUFFIX) and not file.is_link]
-    read = {file.name.removesuffix(SUFFIX): _note_of(_read(io, file.location), _since(file, now)) for file in notes}
+    notes = [
+        file
+        for folder in roots
+        for file in _listed(io, folder)
+        if file.name.endswith(SUFFIX) and not file.is_link
+    ]
+    read = {
+        file.name.removesuffix(SUFFIX): _note_of(_read(io, file.location), _since(file, now))
+        for file in notes
+    }
     return Listing(table, files, read, now)
 
 
@@ -292,7 +333,9 @@ class Search:
     def _orphans_in(self, folder: str) -> Iterator[Orphan]:
         listing, running = self.listing, set(self.running)
         ended_prefixes = {*listing.abandoned(), *self.ended_prefixes} - running
-        protected = tuple(f"{prefix}-" for prefix in {*listing.protected(self.age), *running} - ended_prefixes)
+        protected = tuple(
+            f"{prefix}-" for prefix in {*listing.protected(self.age), *running} - ended_prefixes
+        )
         removable = tuple(f"{prefix}-" for prefix in ended_prefixes)
         age, files = None if self.is_shared(folder) else self.age, listing.files[folder]
         for file, path in zip(files, places_of(file.location for file in files), strict=True):
@@ -307,8 +350,11 @@ class Search:
             elif age is None or (by is not None and by.startswith(protected)):
                 continue
             elif file.name.endswith(".metadata.json"):
-                # The catalog chooses its name, so a running statement may be committing it. An incomplete file is useless.
-                if not protected and since > (_COMMITTING if by is None and ended_prefixes else max(age, _COMMITTING)):
+                # The catalog chooses its name, so a running statement may be committing it. An
+                # incomplete file is useless.
+                if not protected and since > (
+                    _COMMITTING if by is None and ended_prefixes else max(age, _COMMITTING)
+                ):
                     yield self._orphan(file, "")
             elif since > age:
                 yield self._orphan(file, by or "")
@@ -317,10 +363,16 @@ class Search:
     def _metadata_files(self) -> Mapping[str, str]:
         """The prefixes of known statements, by the ids in the names of their metadata files."""
         prefixes = {*self.listing.notes, *self.ended_prefixes, *self.running}
-        return {str(metadata_id(prefix, attempt)): prefix for prefix in prefixes for attempt in range(_ATTEMPTS)}
+        return {
+            str(metadata_id(prefix, attempt)): prefix
+            for prefix in prefixes
+            for attempt in range(_ATTEMPTS)
+        }
 
     def _writer_of(self, file: File) -> str | None:
-        """Return a name with the statement's prefix, ``""`` if unknown, None for an incomplete metadata file."""
+        """Return a name with the statement's prefix, ``""`` if unknown, None for an incomplete
+        metadata file.
+        """
         if not file.name.endswith(".metadata.json"):
             return _SNAPSHOT.sub("", file.name, count=1)
         prefix = self._metadata_files.get("-".join(file.name.split(".")[0].split("-")[1:]))
@@ -330,22 +382,39 @@ class Search:
         if _since(file, self.listing.at) >= _DAY:
             return ""
         manifest_list = _manifest_list(self.listing.table.io, file.location)
-        # A referenced list was committed by another metadata file; this file belongs to a later change.
+        # A referenced list was committed by another metadata file; this file belongs to a later
+        # change.
         if not manifest_list or not set(places_of([manifest_list])).isdisjoint(self.known_paths):
             return manifest_list and ""
         return _SNAPSHOT.sub("", manifest_list.rsplit("/", 1)[-1], count=1)
 
     def _orphan(self, file: File, by: str) -> Orphan:
         statement = _PREFIX.fullmatch(by)
-        process = next((note.process for prefix, note in self.listing.notes.items() if by.startswith(f"{prefix}-")), "")
-        return Orphan(file.location, file.size, _modified(file), statement[1] if statement is not None else "", process or "")
+        process = next(
+            (
+                note.process
+                for prefix, note in self.listing.notes.items()
+                if by.startswith(f"{prefix}-")
+            ),
+            "",
+        )
+        return Orphan(
+            file.location,
+            file.size,
+            _modified(file),
+            statement[1] if statement is not None else "",
+            process or "",
+        )
 
 
-def folders_without_table(folders: Collection[Path], running: Collection[str], age: timedelta) -> Iterator[Orphan]:
+def folders_without_table(
+    folders: Collection[Path], running: Collection[str], age: timedelta
+) -> Iterator[Orphan]:
     """Yield the folders in a warehouse whose tables were never committed.
 
     Args:
-        folders: folders without a table. One with a metadata file is skipped, unless a statement left its note and that first file.
+        folders: folders without a table. One with a metadata file is skipped, unless a statement
+            left its note and that first file.
         running: the prefixes of this connector's running statements.
         age: the minimum age of a folder without a note.
     """
@@ -356,17 +425,28 @@ def folders_without_table(folders: Collection[Path], running: Collection[str], a
         now = datetime.now(UTC)
         with suppress(OSError):
             for note in folder.glob(f"data/*{SUFFIX}"):
-                statement, process = note.name.removesuffix(SUFFIX), note.read_text(errors="replace")
+                statement, process = (
+                    note.name.removesuffix(SUFFIX),
+                    note.read_text(errors="replace"),
+                )
                 since = now - datetime.fromtimestamp(note.stat().st_mtime, UTC)
-        if statement in running or (process and _note_of(process, since).may_run(age)) or not _is_unmade(folder, statement):
+        if (
+            statement in running
+            or (process and _note_of(process, since).may_run(age))
+            or not _is_unmade(folder, statement)
+        ):
             continue
-        old = orphan.modified is not None and now.timestamp() - orphan.modified > age.total_seconds()
+        old = (
+            orphan.modified is not None and now.timestamp() - orphan.modified > age.total_seconds()
+        )
         if process or old:
             yield orphaned_path(folder, statement.rsplit("-", 1)[0], process)
 
 
 def dropped_folder(folder: Path, process: str, age: timedelta) -> Orphan | None:
-    """Return a dropped table's folder as an orphan; None if it is gone or `process` is still removing it."""
+    """Return a dropped table's folder as an orphan; None if it is gone or `process` is still
+    removing it.
+    """
     orphan = orphaned_path(folder, process=process)
     if orphan.modified is None:
         return None
@@ -376,9 +456,13 @@ def dropped_folder(folder: Path, process: str, age: timedelta) -> Orphan | None:
 
 def _is_unmade(folder: Path, statement: str) -> bool:
     """Return whether no table was committed in a folder."""
-    files = [file.name for file in folder.glob("metadata/*") if not file.name.endswith(".metadata.json")]
+    files = [
+        file.name for file in folder.glob("metadata/*") if not file.name.endswith(".metadata.json")
+    ]
     metadata = [file.name for file in folder.glob("metadata/*.metadata.json")]
-    own = bool(statement) and all(_SNAPSHOT.sub("", name, count=1).startswith(f"{statement}-") for name in files)
+    own = bool(statement) and all(
+        _SNAPSHOT.sub("", name, count=1).startswith(f"{statement}-") for name in files
+    )
     return not metadata or (own and len(metadata) == 1 and metadata[0].startswith("00000-"))
 
 
@@ -420,7 +504,10 @@ def known_files(table: Table, *, strict: bool = True) -> set[str]:
     errors = () if strict else (Exception,)
     metadata = table.metadata
     locations = {table.metadata_location, *(entry.metadata_file for entry in metadata.metadata_log)}
-    locations |= {statistics.statistics_path for statistics in (*metadata.statistics, *metadata.partition_statistics)}
+    locations |= {
+        statistics.statistics_path
+        for statistics in (*metadata.statistics, *metadata.partition_statistics)
+    }
     manifests = set()
     for snapshot in metadata.snapshots:
         locations.add(snapshot.manifest_list)
@@ -442,7 +529,9 @@ def _files_of(table: Table, snapshots: Collection[int]) -> set[str]:
             manifests.update({one.manifest_path: one for one in snapshot.manifests(table.io)})
     for path, manifest in manifests.items():
         locations.add(path)
-        locations.update(entry.data_file.file_path for entry in manifest.fetch_manifest_entry(table.io))
+        locations.update(
+            entry.data_file.file_path for entry in manifest.fetch_manifest_entry(table.io)
+        )
     return locations
 
 

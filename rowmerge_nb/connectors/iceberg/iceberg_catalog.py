@@ -10,7 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 from urllib.parse import quote as percent
 
-from rowmerge_nb.base.errors import AnalysisError, ConnectorError, RowMergeError, SetupError, error_text
+from rowmerge_nb.base.errors import (
+    AnalysisError,
+    ConnectorError,
+    RowMergeError,
+    SetupError,
+    error_text,
+)
 from rowmerge_nb.connectors.iceberg.files import places_of
 from rowmerge_nb.connectors.iceberg.housekeeping import (
     NOT_OWN,
@@ -76,7 +82,10 @@ def embedded_catalog(directory: Path, properties: Mapping[str, str] | None = Non
     # SQLAlchemy escapes special characters of the path.
     address = URL.create("sqlite", database=str(file), query={"timeout": "30"}).render_as_string()
     with _catalog_errors(f"catalog '{file}'"):
-        catalog = EmbeddedCatalog("rowmerge", **{**(properties or {}), "uri": address, "warehouse": location_of(directory)})
+        catalog = EmbeddedCatalog(
+            "rowmerge",
+            **{**(properties or {}), "uri": address, "warehouse": location_of(directory)},
+        )
         catalog.create_namespace_if_not_exists("default")
     return catalog
 
@@ -88,10 +97,15 @@ def _require_catalog_of_tables(directory: Path) -> None:
     # Checked after the tables: another process may be creating both.
     if newest is not None and not (file.is_file() and file.stat().st_size):
         raise ConnectorError(
-            f"The catalog '{file}' is missing, and there are tables in the directory, such as '{newest.parent.parent}'",
+            f"The catalog '{file}' is missing, and there are tables in the directory, such as"
+            f" '{newest.parent.parent}'",
             code="ICEBERG_CATALOG_ERROR",
-            hint="Bring the file back. If it is lost, make a connector of a new directory, and register each table there by its newest"
-            " metadata file: IcebergConnector('new/').register_table(schema, name, '.../metadata/....metadata.json').",
+            hint=(
+                "Bring the file back. If it is lost, make a connector of a new directory, and"
+                " register each table there by its newest metadata file:"
+                " IcebergConnector('new/').register_table(schema, name,"
+                " '.../metadata/....metadata.json')."
+            ),
         )
 
 
@@ -105,9 +119,15 @@ def other_owner(directory: Path | None, metadata_location: str) -> tuple[Path, s
         file = warehouse / "catalog.sqlite"
         if not file.is_file() or (directory is not None and warehouse == directory.resolve()):
             continue
-        query = "SELECT table_namespace, table_name, metadata_location FROM iceberg_tables WHERE metadata_location IS NOT NULL"
+        query = (
+            "SELECT table_namespace, table_name, metadata_location FROM iceberg_tables WHERE"
+            " metadata_location IS NOT NULL"
+        )
         # An unreadable catalog has no tables.
-        with suppress(sqlite3.Error), closing(sqlite3.connect(f"file:{percent(str(file))}?mode=ro", uri=True)) as connection:
+        with (
+            suppress(sqlite3.Error),
+            closing(sqlite3.connect(f"file:{percent(str(file))}?mode=ro", uri=True)) as connection,
+        ):
             for schema, name, location in connection.execute(query):
                 if Path(local_path(location) or "").resolve().parent == folder:
                     return warehouse, f"{schema}.{name}"
@@ -115,7 +135,8 @@ def other_owner(directory: Path | None, metadata_location: str) -> tuple[Path, s
 
 
 def location_of(path: Path) -> str:
-    """Return a local path as a location; paths with characters that a URI would interpret stay plain.
+    """Return a local path as a location; paths with characters that a URI would interpret stay
+    plain.
 
     >>> location_of(Path("/w/lake")), location_of(Path("/w/a#b"))
     ('file:///w/lake', '/w/a#b')
@@ -160,7 +181,9 @@ def is_settled(catalog: Catalog) -> bool:
 
 
 def writes_metadata(catalog: Catalog) -> bool:
-    """Return whether the catalog's service writes metadata files, since this process may not have the right."""
+    """Return whether the catalog's service writes metadata files, since this process may not have
+    the right.
+    """
     # By name, since its module is slow to load.
     return any(base.__name__ == "RestCatalog" for base in type(catalog).__mro__)
 
@@ -190,7 +213,9 @@ def _close_cursors(catalog: Catalog) -> None:
 
 
 def _missing() -> SetupError:
-    return SetupError("pyiceberg, which reads and writes Iceberg's metadata, is not installed", hint=_INSTALL)
+    return SetupError(
+        "pyiceberg, which reads and writes Iceberg's metadata, is not installed", hint=_INSTALL
+    )
 
 
 @contextmanager
@@ -210,7 +235,10 @@ def _catalog_errors(what: str) -> Iterator[None]:
             raise ConnectorError(
                 f"Iceberg {what} cannot be written: its file or directory is read-only",
                 code="PERMISSION_DENIED",
-                hint="Give yourself write permission to the warehouse directory and the file catalog.sqlite in it.",
+                hint=(
+                    "Give yourself write permission to the warehouse directory and the file"
+                    " catalog.sqlite in it."
+                ),
             ) from error
         raise ConnectorError(
             f"Iceberg {what} does not answer: {error_text(error)}",
@@ -230,17 +258,33 @@ def _unreadable(name: object, error: Exception) -> ConnectorError:
 def _is_refusal(error: BaseException | None) -> bool:
     from pyiceberg import exceptions as e
 
-    refusals = e.NoSuchTableError | e.NoSuchNamespaceError | e.TableAlreadyExistsError | e.NamespaceAlreadyExistsError
-    return isinstance(error, refusals | e.NamespaceNotEmptyError | e.BadRequestError | e.UnauthorizedError | e.ForbiddenError)
+    refusals = (
+        e.NoSuchTableError
+        | e.NoSuchNamespaceError
+        | e.TableAlreadyExistsError
+        | e.NamespaceAlreadyExistsError
+    )
+    return isinstance(
+        error,
+        refusals
+        | e.NamespaceNotEmptyError
+        | e.BadRequestError
+        | e.UnauthorizedError
+        | e.ForbiddenError,
+    )
 
 
 def _is_about_metadata(error: Exception) -> bool:
-    """Return whether an error came from a metadata file, rather than the catalog's service or database."""
+    """Return whether an error came from a metadata file, rather than the catalog's service or
+    database.
+    """
     if isinstance(error, OSError):
         return not error.errno
     if type(error).__name__ == "ValidationError":
         return True
-    return not type(error).__module__.startswith(("sqlalchemy", "requests", "pyiceberg.exceptions", "thrift", "botocore"))
+    return not type(error).__module__.startswith(
+        ("sqlalchemy", "requests", "pyiceberg.exceptions", "thrift", "botocore")
+    )
 
 
 class Tables:
@@ -255,10 +299,12 @@ class Tables:
     def _asking(self, what: str, landed: Callable[[], bool] | None = None) -> Iterator[None]:
         """Convert errors of a call to the catalog; roll back after a failure.
 
-        If the response was lost, ``landed`` checks over a new connection whether the change is visible.
+        If the response was lost, ``landed`` checks over a new connection whether the change is
+        visible.
 
         Raises:
-            ConnectorError: the catalog's errors; ICEBERG_COMMIT_ERROR with ``changed=None`` if the outcome is unknown.
+            ConnectorError: the catalog's errors; ICEBERG_COMMIT_ERROR with ``changed=None`` if the
+                outcome is unknown.
         """
         try:
             with _catalog_errors(what):
@@ -275,7 +321,8 @@ class Tables:
             if settled:
                 raise
             raise ConnectorError(
-                f"The outcome is unknown: Iceberg's catalog did not say whether it has changed {what}: {error_text(error)}",
+                "The outcome is unknown: Iceberg's catalog did not say whether it has changed"
+                f" {what}: {error_text(error)}",
                 code="ICEBERG_COMMIT_ERROR",
                 hint="Look at the catalog before you run the statement again.",
                 changed=None,
@@ -313,10 +360,16 @@ class Tables:
                 raise ConnectorError(
                     f"The metadata file of Iceberg table '{name}' does not exist: {error}",
                     code="ICEBERG_MISSING_METADATA",
-                    hint=f"The directory was moved, and its files know each other by their full paths: make '{old_directory}' a symbolic link to it."
-                    if old_directory is not None
-                    else f"Restore it; or take the table out by connector.catalog.drop_table('{'.'.join(identifier)}'), which leaves its files,"
-                    " and register it with a metadata file that is there.",
+                    hint=(
+                        "The directory was moved, and its files know each other by their full"
+                        f" paths: make '{old_directory}' a symbolic link to it."
+                        if old_directory is not None
+                        else (
+                            "Restore it; or take the table out by"
+                            f" connector.catalog.drop_table('{'.'.join(identifier)}'), which leaves"
+                            " its files, and register it with a metadata file that is there."
+                        )
+                    ),
                 ) from error
             except Exception as error:
                 if not _is_about_metadata(error):
@@ -325,24 +378,44 @@ class Tables:
                 where = "" if file is None else f" in '{file}'"
                 words = " ".join(str(error).split())[:300]
                 raise ConnectorError(
-                    f"The metadata of Iceberg table '{name}'{where} cannot be understood: {type(error).__name__}: {words}",
+                    f"The metadata of Iceberg table '{name}'{where} cannot be understood:"
+                    f" {type(error).__name__}: {words}",
                     code="ICEBERG_INVALID_METADATA",
-                    hint="Check that its format version is 1, 2 or 3, and that the metadata file is intact.",
+                    hint=(
+                        "Check that its format version is 1, 2 or 3, and that the metadata file is"
+                        " intact."
+                    ),
                 ) from error
 
     def _metadata_files_of(self, name: SchemaTableName) -> list[str]:
         if self._warehouse is None:
             return []
-        query = "SELECT table_namespace, table_name, metadata_location FROM iceberg_tables WHERE metadata_location IS NOT NULL"
-        with self._asking("catalog"), closing(sqlite3.connect(self._warehouse / "catalog.sqlite")) as connection:
+        query = (
+            "SELECT table_namespace, table_name, metadata_location FROM iceberg_tables WHERE"
+            " metadata_location IS NOT NULL"
+        )
+        with (
+            self._asking("catalog"),
+            closing(sqlite3.connect(self._warehouse / "catalog.sqlite")) as connection,
+        ):
             entries = connection.execute(query).fetchall()
-        return [str(file) for schema, table, file in entries if (schema.lower(), table.lower()) == (name.schema, name.table)]
+        return [
+            str(file)
+            for schema, table, file in entries
+            if (schema.lower(), table.lower()) == (name.schema, name.table)
+        ]
 
     def _metadata_file(self, identifier: tuple[str, str]) -> str | None:
         if self._warehouse is None:
             return None
-        query = "SELECT metadata_location FROM iceberg_tables WHERE table_namespace = ? AND table_name = ?"
-        with suppress(sqlite3.Error), closing(sqlite3.connect(self._warehouse / "catalog.sqlite")) as connection:
+        query = (
+            "SELECT metadata_location FROM iceberg_tables WHERE table_namespace = ? AND"
+            " table_name = ?"
+        )
+        with (
+            suppress(sqlite3.Error),
+            closing(sqlite3.connect(self._warehouse / "catalog.sqlite")) as connection,
+        ):
             row = connection.execute(query, identifier).fetchone()
             return None if row is None else str(row[0])
         return None
@@ -351,7 +424,11 @@ class Tables:
         """Return the directory that the warehouse was moved from, if the metadata file is here."""
         file = Path(local_path(self._metadata_file(identifier) or "") or "")
         below = file.parts[-4:]  # schema, table, "metadata", file
-        is_here = self._warehouse is not None and len(below) == 4 and self._warehouse.joinpath(*below).is_file()
+        is_here = (
+            self._warehouse is not None
+            and len(below) == 4
+            and self._warehouse.joinpath(*below).is_file()
+        )
         return file.parents[3] if is_here else None
 
     def _spelling(self, name: SchemaTableName) -> tuple[str, str] | None:
@@ -359,10 +436,15 @@ class Tables:
             schema = self._namespaces().get(name.schema)
             if schema is None:
                 return None
-            spellings = [str(entry[-1]) for entry in self.catalog.list_tables(schema) if entry[-1].lower() == name.table]
+            spellings = [
+                str(entry[-1])
+                for entry in self.catalog.list_tables(schema)
+                if entry[-1].lower() == name.table
+            ]
         if len(spellings) > 1:
             raise ConnectorError(
-                f"Iceberg tables {', '.join(sorted(spellings))} of schema '{schema}' differ in case only, so that '{name}' may mean any",
+                f"Iceberg tables {', '.join(sorted(spellings))} of schema '{schema}' differ in case"
+                f" only, so that '{name}' may mean any",
                 code="AMBIGUOUS_NAME",
                 hint="Rename one of them with another engine.",
             )
@@ -370,7 +452,11 @@ class Tables:
 
     def _namespaces(self) -> dict[str, str]:
         with self._asking("catalog"):
-            return {str(entry[0]).lower(): str(entry[0]) for entry in self.catalog.list_namespaces() if len(entry) == 1}
+            return {
+                str(entry[0]).lower(): str(entry[0])
+                for entry in self.catalog.list_namespaces()
+                if len(entry) == 1
+            }
 
     def schemas(self) -> list[str]:
         """Return the sorted names of all schemas; nested namespaces are omitted."""
@@ -403,11 +489,16 @@ class Tables:
                 self.catalog.drop_namespace(self._namespaces().get(schema, schema))
             except NamespaceNotEmptyError as error:
                 raise ConnectorError(
-                    f"Cannot drop non-empty schema '{schema}'", code="SCHEMA_NOT_EMPTY", hint="Drop its tables one by one."
+                    f"Cannot drop non-empty schema '{schema}'",
+                    code="SCHEMA_NOT_EMPTY",
+                    hint="Drop its tables one by one.",
                 ) from error
 
-    def create(self, name: SchemaTableName, definition: Definition) -> tuple[CreateTableTransaction, Path | None]:
-        """Begin to create a table; return the transaction, and the new folder in the warehouse, if any.
+    def create(
+        self, name: SchemaTableName, definition: Definition
+    ) -> tuple[CreateTableTransaction, Path | None]:
+        """Begin to create a table; return the transaction, and the new folder in the warehouse, if
+        any.
 
         Raises:
             AnalysisError: ICEBERG_FILESYSTEM_ERROR if the user's location contains files.
@@ -418,10 +509,17 @@ class Tables:
                 f"Cannot create a table on a non-empty location: {location}",
                 code="ICEBERG_FILESYSTEM_ERROR",
                 properties=("location",),
-                hint="Every table has a folder of its own: name an empty one, or leave out location, which INCLUDING PROPERTIES brings along.",
+                hint=(
+                    "Every table has a folder of its own: name an empty one, or leave out location,"
+                    " which INCLUDING PROPERTIES brings along."
+                ),
             )
         if location is None and self._warehouse is not None:
-            folder = self._warehouse / folder_name(name.schema) / f"{folder_name(name.table)}-{uuid.uuid4().hex}"
+            folder = (
+                self._warehouse
+                / folder_name(name.schema)
+                / f"{folder_name(name.table)}-{uuid.uuid4().hex}"
+            )
             location = location_of(folder)
         schema = self._namespaces().get(name.schema, name.schema)
         with self._asking(f"table '{name}'"):
@@ -449,7 +547,8 @@ class Tables:
             FromInputFile.table_metadata(io.new_input(metadata_location))
         except Exception as error:
             raise ConnectorError(
-                f"'{metadata_location}' is no metadata file of an Iceberg table: {' '.join(error_text(error).split())[:300]}",
+                f"'{metadata_location}' is no metadata file of an Iceberg table:"
+                f" {' '.join(error_text(error).split())[:300]}",
                 code="ICEBERG_INVALID_METADATA",
                 hint="Name the newest of the files metadata/*.metadata.json of the table's folder.",
             ) from error
@@ -463,22 +562,37 @@ class Tables:
             raise exists
         with self._asking(f"table '{name}'"):
             try:
-                self.catalog.register_table((self._namespaces().get(name.schema, name.schema), name.table), metadata_location)
+                self.catalog.register_table(
+                    (self._namespaces().get(name.schema, name.schema), name.table),
+                    metadata_location,
+                )
             except TableAlreadyExistsError as error:
                 raise exists from error
             except NoSuchNamespaceError as error:
                 raise ConnectorError(
-                    f"Schema '{name.schema}' does not exist", code="SCHEMA_NOT_FOUND", hint="CREATE SCHEMA makes one."
+                    f"Schema '{name.schema}' does not exist",
+                    code="SCHEMA_NOT_FOUND",
+                    hint="CREATE SCHEMA makes one.",
                 ) from error
 
     def require_own(self, name: SchemaTableName, table: Table) -> None:
-        """Raise NOT_SUPPORTED for a table of another warehouse, such as a copied one: each would remove the other's files as orphans."""
-        owner = other_owner(self._warehouse, table.metadata_location) if self._warehouse is not None else None
+        """Raise NOT_SUPPORTED for a table of another warehouse, such as a copied one: each would
+        remove the other's files as orphans.
+        """
+        owner = (
+            other_owner(self._warehouse, table.metadata_location)
+            if self._warehouse is not None
+            else None
+        )
         if owner is not None:
             raise ConnectorError(
-                f"Iceberg table '{name}' cannot be changed here: its files are those of table '{owner[1]}' in the warehouse '{owner[0]}'",
-                hint=f"Change it there, by IcebergConnector('{owner[0]}'); or, in a copy of that directory, make a table of its own:"
-                f" CREATE TABLE ... AS SELECT * FROM {name}.",
+                f"Iceberg table '{name}' cannot be changed here: its files are those of table"
+                f" '{owner[1]}' in the warehouse '{owner[0]}'",
+                hint=(
+                    f"Change it there, by IcebergConnector('{owner[0]}'); or, in a copy of that"
+                    " directory, make a table of its own: CREATE TABLE ... AS SELECT * FROM"
+                    f" {name}."
+                ),
             )
 
     def require_reachable(self, location: str | None) -> None:
@@ -492,10 +606,14 @@ class Tables:
         except (OSError, ValueError, ImportError, ConnectorError) as error:
             what = name.replace("_", " ").capitalize()
             raise AnalysisError(
-                f"{what} '{location}' cannot be looked at: {' '.join(error_text(error).split())[:300]}",
+                f"{what} '{location}' cannot be looked at:"
+                f" {' '.join(error_text(error).split())[:300]}",
                 code="ICEBERG_FILESYSTEM_ERROR",
                 properties=(name,),
-                hint=f"Check that it is spelled right and can be reached from here, or omit the property {name}.",
+                hint=(
+                    "Check that it is spelled right and can be reached from here, or omit the"
+                    f" property {name}."
+                ),
             ) from error
 
     def commit(
@@ -506,7 +624,9 @@ class Tables:
 
         if loaded.replacement is not None and loaded.original is not None:
             now = self._changed(loaded.original.handle)
-            return replace(change, loaded.original.handle, now, loaded.replacement, properties, writer)
+            return replace(
+                change, loaded.original.handle, now, loaded.replacement, properties, writer
+            )
         transaction: Any = loaded.creation
         if transaction is None:
             table = self.load(change.handle.name)
@@ -529,9 +649,15 @@ class Tables:
         from rowmerge_nb.connectors.iceberg.commits import truncate
 
         table = self._changed(handle)
-        return None if table.current_snapshot() is None else truncate(handle, table.transaction(), writer)
+        return (
+            None
+            if table.current_snapshot() is None
+            else truncate(handle, table.transaction(), writer)
+        )
 
-    def gather_manifests(self, handle: IcebergTableHandle, writer: Writer) -> ConnectorTableVersion | None:
+    def gather_manifests(
+        self, handle: IcebergTableHandle, writer: Writer
+    ) -> ConnectorTableVersion | None:
         """Rewrite manifests to one per partitioning; return the new snapshot, if any."""
         from rowmerge_nb.connectors.iceberg.commits import gather_manifests
 
@@ -544,7 +670,9 @@ class Tables:
         return gather_manifests(handle, table.transaction(), writer) if len(manifests) > 1 else None
 
     def expire(self, handle: IcebergTableHandle, before: dt.datetime, writer: Writer) -> Removal:
-        """Expire old, unused snapshots, and remove files in the table's own folders that nothing else references."""
+        """Expire old, unused snapshots, and remove files in the table's own folders that nothing
+        else references.
+        """
         from rowmerge_nb.connectors.iceberg.commits import conflict, expire
         from rowmerge_nb.connectors.iceberg.table_procedures import expired_snapshots
 
@@ -562,10 +690,13 @@ class Tables:
         if latest.metadata.refs != table.metadata.refs:
             conflict(handle.name, "its branches or tags were changed")
         # Another process may have expired some of them.
-        remaining_ids = [snapshot for snapshot in expired if latest.metadata.snapshot_by_id(snapshot) is not None]
+        remaining_ids = [
+            snapshot for snapshot in expired if latest.metadata.snapshot_by_id(snapshot) is not None
+        ]
         if remaining_ids:
             expire(handle, remaining_ids, latest.transaction(), writer)
-        # The snapshots are expired, so errors are ignored: remaining files are listed among the orphans.
+        # The snapshots are expired, so errors are ignored: remaining files are listed among the
+        # orphans.
         with suppress(Exception):
             census = self.census(without=table)
             removal.problems += census.sentences
@@ -579,7 +710,9 @@ class Tables:
                     removal.reasons[file] = NOT_OWN
         return removal
 
-    def _refuse_unreadable(self, handle: IcebergTableHandle, table: Table, error: Exception) -> NoReturn:
+    def _refuse_unreadable(
+        self, handle: IcebergTableHandle, table: Table, error: Exception
+    ) -> NoReturn:
         """Raise the error, or a conflict if another commit has changed the table."""
         from rowmerge_nb.connectors.iceberg.commits import conflict
 
@@ -609,7 +742,9 @@ class Tables:
 
         return [table for _, table in self._loaded(Census())]
 
-    def _loaded(self, census: Census, excluded: SchemaTableName | None = None) -> Iterator[tuple[SchemaTableName, Table]]:
+    def _loaded(
+        self, census: Census, excluded: SchemaTableName | None = None
+    ) -> Iterator[tuple[SchemaTableName, Table]]:
         for name in self.names():
             if name == excluded:
                 continue
@@ -655,25 +790,37 @@ class Tables:
             return
         self._rename(handle, table, alteration.name, writer)
 
-    def _rename(self, handle: IcebergTableHandle, table: Table, name: SchemaTableName, writer: Writer) -> None:
+    def _rename(
+        self, handle: IcebergTableHandle, table: Table, name: SchemaTableName, writer: Writer
+    ) -> None:
         from pyiceberg.exceptions import NoSuchNamespaceError, TableAlreadyExistsError
 
         schema = self._namespaces().get(name.schema, name.schema)
         writer.ask()
-        with self._asking(f"table '{handle.name}'", lambda: self._has_identity(name, handle.identity)):
+        with self._asking(
+            f"table '{handle.name}'", lambda: self._has_identity(name, handle.identity)
+        ):
             try:
                 self.catalog.rename_table(table.name(), (schema, name.table))
             except TableAlreadyExistsError as error:
                 raise ConnectorError(
-                    f"Table '{name}' already exists", code="TABLE_ALREADY_EXISTS", hint="Choose another name."
+                    f"Table '{name}' already exists",
+                    code="TABLE_ALREADY_EXISTS",
+                    hint="Choose another name.",
                 ) from error
             except NoSuchNamespaceError as error:
                 raise ConnectorError(
-                    f"Schema '{name.schema}' does not exist", code="SCHEMA_NOT_FOUND", hint="CREATE SCHEMA makes one."
+                    f"Schema '{name.schema}' does not exist",
+                    code="SCHEMA_NOT_FOUND",
+                    hint="CREATE SCHEMA makes one.",
                 ) from error
 
     def restore(
-        self, handle: IcebergTableHandle, snapshot: int | None, dropped: Sequence[str], writer: Writer
+        self,
+        handle: IcebergTableHandle,
+        snapshot: int | None,
+        dropped: Sequence[str],
+        writer: Writer,
     ) -> ConnectorTableVersion | None:
         """Make an earlier snapshot the current one; return the new current snapshot."""
         from rowmerge_nb.connectors.iceberg.commits import restore
@@ -688,7 +835,10 @@ class Tables:
             return
         folder, embedded = self._folder_to_remove(handle, table), self._embedded
         with embedded.leaving(folder) if embedded is not None else nullcontext():
-            with self._asking(f"table '{handle.name}'", lambda: not self._has_identity(handle.name, handle.identity)):
+            with self._asking(
+                f"table '{handle.name}'",
+                lambda: not self._has_identity(handle.name, handle.identity),
+            ):
                 self.catalog.drop_table(table.name())
             if embedded is not None and folder is not None:
                 self._remove_dropped(embedded, table, folder)
@@ -696,12 +846,19 @@ class Tables:
     def _folder_to_remove(self, handle: IcebergTableHandle, table: Table) -> str | None:
         path = local_path(handle.location)
         # A location that does not match the catalog's metadata file may be another table's folder.
-        if path is None or own_folder(table) is None or handle.properties.get("gc.enabled", "true").lower() == "false":
+        if (
+            path is None
+            or own_folder(table) is None
+            or handle.properties.get("gc.enabled", "true").lower() == "false"
+        ):
             return None
         return path if self._is_within(path) else None
 
     def _is_within(self, path: str) -> bool:
-        return self._warehouse is not None and self._warehouse.resolve() in Path(path).resolve().parents
+        return (
+            self._warehouse is not None
+            and self._warehouse.resolve() in Path(path).resolve().parents
+        )
 
     def _remove_dropped(self, embedded: EmbeddedCatalog, table: Table, folder: str) -> None:
         try:
@@ -743,17 +900,25 @@ class Tables:
     def _embedded(self) -> EmbeddedCatalog | None:
         from rowmerge_nb.connectors.iceberg.embedded import EmbeddedCatalog
 
-        return self.catalog if isinstance(self.catalog, EmbeddedCatalog) and self._warehouse is not None else None
+        return (
+            self.catalog
+            if isinstance(self.catalog, EmbeddedCatalog) and self._warehouse is not None
+            else None
+        )
 
     def _has_identity(self, name: SchemaTableName, identity: str) -> bool:
         now = self.load(name)
         return now is not None and str(now.metadata.table_uuid) == identity
 
     def _is_shared(self, table: Table, folder: Path) -> bool | None:
-        """Return whether another table has files in a dropped table's folder; None if that is unknown."""
+        """Return whether another table has files in a dropped table's folder; None if that is
+        unknown.
+        """
         # The table is dropped by now: nothing may fail any more.
         with suppress(Exception):
-            if any(Path(other).resolve().is_relative_to(folder) for other in self._metadata_paths()):
+            if any(
+                Path(other).resolve().is_relative_to(folder) for other in self._metadata_paths()
+            ):
                 return True
             unknown = files_below(folder) - known_files(table)
             # Other tables are read only if the folder has files that this table does not reference.
@@ -764,4 +929,8 @@ class Tables:
     def _metadata_paths(self) -> list[str]:
         assert self._embedded is not None
         with self._asking("catalog"):
-            return [path for path in map(local_path, self._embedded.metadata_files()) if path is not None]
+            return [
+                path
+                for path in map(local_path, self._embedded.metadata_files())
+                if path is not None
+            ]

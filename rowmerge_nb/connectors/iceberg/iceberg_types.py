@@ -86,13 +86,24 @@ def field_of(field: NestedField, path: str, table: object) -> Field:
         word, sql = str(iceberg_type), _READ[str(iceberg_type)]
     else:
         raise ConnectorError(
-            f"Column '{path}' of Iceberg table '{table}' is of type {iceberg_type}, which is not supported",
+            f"Column '{path}' of Iceberg table '{table}' is of type {iceberg_type}, which is not"
+            " supported",
             hint="Read the table through a view of another engine that casts the column.",
         )
     default = field.initial_default
     if default is not None and isinstance(iceberg_type, t.PrimitiveType):
         default = from_json(iceberg_type, default)
-    return Field(field.field_id, field.name, sql, word, field.required, default, parts, field.doc or None, length)
+    return Field(
+        field.field_id,
+        field.name,
+        sql,
+        word,
+        field.required,
+        default,
+        parts,
+        field.doc or None,
+        length,
+    )
 
 
 @contextmanager
@@ -127,12 +138,17 @@ def schema_of(columns: Sequence[ColumnMetadata]) -> Schema:
     for number, column in enumerate(columns, 1):
         if column.default is not None:
             raise AnalysisError(
-                f"Column '{column.name}' has a default value, which Iceberg tables of format version 2 do not have",
+                f"Column '{column.name}' has a default value, which Iceberg tables of format"
+                " version 2 do not have",
                 code="NOT_SUPPORTED",
                 hint="Leave DEFAULT out, and name the value in INSERT.",
             )
         iceberg_type = _to_iceberg(column.type, column.name)
-        fields.append(NestedField(number, column.name, iceberg_type, required=not column.nullable, doc=column.comment))
+        fields.append(
+            NestedField(
+                number, column.name, iceberg_type, required=not column.nullable, doc=column.comment
+            )
+        )
     with names_apart():
         return assign_fresh_schema_ids(Schema(*fields))
 
@@ -163,12 +179,19 @@ def _to_iceberg(sql_type: Type, path: str) -> IcebergType:
     if sql_type.base == "decimal":
         return t.DecimalType(*sql_type.parameters)
     if sql_type.base == "array":
-        return t.ListType(element_id=-1, element=_to_iceberg(sql_type.parameters[0], f"{path}.element"), element_required=False)
+        return t.ListType(
+            element_id=-1,
+            element=_to_iceberg(sql_type.parameters[0], f"{path}.element"),
+            element_required=False,
+        )
     if sql_type.base == "map":
         key, value = (
-            _to_iceberg(part, f"{path}.{name}") for part, name in zip(sql_type.parameters, ("key", "value"), strict=True)
+            _to_iceberg(part, f"{path}.{name}")
+            for part, name in zip(sql_type.parameters, ("key", "value"), strict=True)
         )
-        return t.MapType(key_id=-1, key_type=key, value_id=-1, value_type=value, value_required=False)
+        return t.MapType(
+            key_id=-1, key_type=key, value_id=-1, value_type=value, value_required=False
+        )
     if sql_type.base == "row":
         if any(name is None for name in sql_type.fields):
             raise AnalysisError(
@@ -178,7 +201,8 @@ def _to_iceberg(sql_type: Type, path: str) -> IcebergType:
             )
         parts = list(zip(sql_type.fields, sql_type.parameters, strict=True))
         fields = [
-            t.NestedField(-1 - i, str(n), _to_iceberg(part, f"{path}.{n}"), required=False) for i, (n, part) in enumerate(parts)
+            t.NestedField(-1 - i, str(n), _to_iceberg(part, f"{path}.{n}"), required=False)
+            for i, (n, part) in enumerate(parts)
         ]
         return t.StructType(*fields)
     raise AnalysisError(

@@ -25,7 +25,14 @@ from rowmerge_nb.connectors.iceberg.handles import (
 from rowmerge_nb.connectors.iceberg.iceberg_types import fields_of
 from rowmerge_nb.connectors.iceberg.notes import Writer
 from rowmerge_nb.connectors.iceberg.partitions import layout_of, partitioning_of
-from rowmerge_nb.connectors.iceberg.planning import Content, content_of, live_files, rewritable, rows_of, size_of
+from rowmerge_nb.connectors.iceberg.planning import (
+    Content,
+    content_of,
+    live_files,
+    rewritable,
+    rows_of,
+    size_of,
+)
 from rowmerge_nb.connectors.iceberg.pruning import expression_of
 from rowmerge_nb.connectors.iceberg.snapshots_by_version import as_of, check_restorable, snapshot_of
 from rowmerge_nb.connectors.iceberg.sorting import keys_of, shown_keys
@@ -139,8 +146,16 @@ class IcebergTransaction(Writer):
 
     def loaded(self, handle: IcebergTableHandle) -> Loaded:
         """Return the table of a handle."""
-        match = self.versioned.get((handle.name, handle.snapshot)) if handle.pinned else self.tables.get(handle.name)
-        if match is not None and match.original is not None and handle.schema_id != match.handle.schema_id:
+        match = (
+            self.versioned.get((handle.name, handle.snapshot))
+            if handle.pinned
+            else self.tables.get(handle.name)
+        )
+        if (
+            match is not None
+            and match.original is not None
+            and handle.schema_id != match.handle.schema_id
+        ):
             # The statement that replaces a table may read it.
             match = match.original
         if match is None:
@@ -157,10 +172,13 @@ class Upkeep:
 
 
 def handle_of(name: SchemaTableName, table: Table, *, pinned: bool = False) -> IcebergTableHandle:
-    """Return the handle of a table, or raise NOT_SUPPORTED; a `pinned` past version has no partitioning."""
+    """Return the handle of a table, or raise NOT_SUPPORTED; a `pinned` past version has no
+    partitioning.
+    """
     if table.format_version not in _VERSIONS:
         raise ConnectorError(
-            f"Iceberg table '{name}' is of format version {table.format_version}; versions 1, 2 and 3 are read",
+            f"Iceberg table '{name}' is of format version {table.format_version}; versions 1, 2 and"
+            " 3 are read",
             hint="Read it with another engine.",
         )
     fields = fields_of(table.schema(), name)
@@ -203,7 +221,9 @@ class IcebergMetadata(ConnectorMetadata):
     alters_fields = True
     replaces_tables = True
 
-    def get_table_handle(self, session: ConnectorSession, name: SchemaTableName) -> IcebergTableHandle | None:
+    def get_table_handle(
+        self, session: ConnectorSession, name: SchemaTableName
+    ) -> IcebergTableHandle | None:
         """Return a table at the snapshot that the transaction reads."""
         tables = self._transaction.tables
         if name not in tables:
@@ -224,7 +244,9 @@ class IcebergMetadata(ConnectorMetadata):
         self._transaction.versioned[name, handle.snapshot] = Loaded(then, handle)
         return handle
 
-    def get_system_table(self, session: ConnectorSession, name: SchemaTableName) -> SystemTable | None:
+    def get_system_table(
+        self, session: ConnectorSession, name: SchemaTableName
+    ) -> SystemTable | None:
         """Return a metadata table such as ``"t$snapshots"``."""
         from rowmerge_nb.connectors.iceberg.metadata_tables import METADATA_TABLES, metadata_table
 
@@ -240,22 +262,36 @@ class IcebergMetadata(ConnectorMetadata):
             raise
         except Exception as error:
             raise ConnectorError(
-                f"The metadata of Iceberg table '{handle.name}' cannot be read: {type(error).__name__}: {error_text(error)}",
+                f"The metadata of Iceberg table '{handle.name}' cannot be read:"
+                f" {type(error).__name__}: {error_text(error)}",
                 code="ICEBERG_INVALID_METADATA",
-                hint="Run the statement again if snapshots were expiring; else restore that file, or roll the table back.",
+                hint=(
+                    "Run the statement again if snapshots were expiring; else restore that file, or"
+                    " roll the table back."
+                ),
             ) from error
 
-    def get_table_version(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableVersion | None:
+    def get_table_version(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle
+    ) -> ConnectorTableVersion | None:
         """Return the snapshot, if any."""
         snapshot = iceberg_table(table_handle).snapshot
         return None if snapshot is None else ConnectorTableVersion(snapshot)
 
-    def get_version_time(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> dt.datetime | None:
+    def get_version_time(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle
+    ) -> dt.datetime | None:
         """Return when the snapshot was committed."""
         handle = iceberg_table(table_handle)
         table = self._transaction.loaded(handle).table
-        snapshot = None if handle.snapshot is None else table.metadata.snapshot_by_id(handle.snapshot)
-        return None if snapshot is None else dt.datetime.fromtimestamp(snapshot.timestamp_ms / 1000, dt.UTC)
+        snapshot = (
+            None if handle.snapshot is None else table.metadata.snapshot_by_id(handle.snapshot)
+        )
+        return (
+            None
+            if snapshot is None
+            else dt.datetime.fromtimestamp(snapshot.timestamp_ms / 1000, dt.UTC)
+        )
 
     def restore_table(
         self,
@@ -274,15 +310,25 @@ class IcebergMetadata(ConnectorMetadata):
             check_restorable(table, handle.name, target)
             snapshot = target.snapshot_id
         writer = self._writer(session)
-        self._transaction.actions.append(lambda: self._tables.restore(handle, snapshot, dropped, writer))
+        self._transaction.actions.append(
+            lambda: self._tables.restore(handle, snapshot, dropped, writer)
+        )
 
-    def get_table_metadata(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableMetadata:
+    def get_table_metadata(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle
+    ) -> ConnectorTableMetadata:
         """Return a table's columns and properties."""
         handle = iceberg_table(table_handle)
-        columns = tuple(ColumnMetadata(f.name, f.type, not f.required, comment=f.comment) for f in handle.fields)
-        return ConnectorTableMetadata(handle.name, columns, handle.sql_properties, handle.properties.get(COMMENT))
+        columns = tuple(
+            ColumnMetadata(f.name, f.type, not f.required, comment=f.comment) for f in handle.fields
+        )
+        return ConnectorTableMetadata(
+            handle.name, columns, handle.sql_properties, handle.properties.get(COMMENT)
+        )
 
-    def get_column_handles(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> tuple[ColumnHandle, ...]:
+    def get_column_handles(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle
+    ) -> tuple[ColumnHandle, ...]:
         """Return the columns with their fields."""
         return tuple(IcebergColumn(f.name, f.type, f) for f in iceberg_table(table_handle).fields)
 
@@ -297,13 +343,17 @@ class IcebergMetadata(ConnectorMetadata):
         """Return the names of all tables."""
         return self._tables.names()
 
-    def row_count(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> int | None:
+    def row_count(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle
+    ) -> int | None:
         """Return the number of rows, or None if there are deletes."""
         handle = iceberg_table(table_handle)
         rows, exact = rows_of(self._transaction.loaded(handle).table, handle.snapshot)
         return rows if exact else None
 
-    def get_table_statistics(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> TableStatistics:
+    def get_table_statistics(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle
+    ) -> TableStatistics:
         """Return the rows in the data files, including deleted ones, and the files' size."""
         handle = iceberg_table(table_handle)
         table = self._transaction.loaded(handle).table
@@ -317,10 +367,15 @@ class IcebergMetadata(ConnectorMetadata):
         loaded = Loaded(creation._table, handle_of(name, creation._table), creation, folder)  # noqa: SLF001
         transaction, writer = self._transaction, self._writer(session)
         transaction.tables[name] = loaded
-        transaction.actions.append(lambda: self._tables.commit(self._change(loaded.handle), loaded, {}, writer))
+        transaction.actions.append(
+            lambda: self._tables.commit(self._change(loaded.handle), loaded, {}, writer)
+        )
 
     def replace_table(
-        self, session: ConnectorSession, table_handle: ConnectorTableHandle, metadata: ConnectorTableMetadata
+        self,
+        session: ConnectorSession,
+        table_handle: ConnectorTableHandle,
+        metadata: ConnectorTableMetadata,
     ) -> None:
         """Replace a table at commit; its earlier snapshots are retained."""
         from pyiceberg.table import Table
@@ -335,11 +390,21 @@ class IcebergMetadata(ConnectorMetadata):
         definition = defined_table(metadata)
         self._tables.require_reachable(definition.properties.get(PROPERTIES["data_location"]))
         replacement = begin_replacement(table, definition)
-        new_table = Table(table.name(), replacement.table_metadata, table.metadata_location, table.io, table.catalog)
-        loaded = Loaded(new_table, handle_of(handle.name, new_table), replacement=replacement, original=original)
+        new_table = Table(
+            table.name(),
+            replacement.table_metadata,
+            table.metadata_location,
+            table.io,
+            table.catalog,
+        )
+        loaded = Loaded(
+            new_table, handle_of(handle.name, new_table), replacement=replacement, original=original
+        )
         writer = self._writer(session)
         transaction.tables[handle.name] = loaded
-        transaction.actions.append(lambda: self._tables.commit(self._change(loaded.handle), loaded, {}, writer))
+        transaction.actions.append(
+            lambda: self._tables.commit(self._change(loaded.handle), loaded, {}, writer)
+        )
 
     def drop_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> None:
         """Drop a table at commit."""
@@ -352,7 +417,9 @@ class IcebergMetadata(ConnectorMetadata):
         handle, writer = iceberg_table(table_handle), self._writer(session)
         self._transaction.actions.append(lambda: self._tables.truncate(handle, writer))
 
-    def alter_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle, alteration: Alteration) -> None:
+    def alter_table(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle, alteration: Alteration
+    ) -> None:
         """Alter a table at commit; earlier snapshots retain their columns."""
         handle = iceberg_table(table_handle)
         if isinstance(alteration, SetProperties):
@@ -362,7 +429,10 @@ class IcebergMetadata(ConnectorMetadata):
         self._transaction.actions.append(lambda: self._tables.alter(handle, alteration, writer))
 
     def get_evolved_table_handle(
-        self, session: ConnectorSession, table_handle: ConnectorTableHandle, columns: Sequence[ColumnMetadata]
+        self,
+        session: ConnectorSession,
+        table_handle: ConnectorTableHandle,
+        columns: Sequence[ColumnMetadata],
     ) -> IcebergTableHandle:
         """Return a handle with additional columns and their future ids, or raise NOT_SUPPORTED."""
         from rowmerge_nb.connectors.iceberg.alter_table import stage_columns
@@ -413,7 +483,8 @@ class IcebergMetadata(ConnectorMetadata):
             check_retention(procedure, arguments["retention_threshold"], self._upkeep.least)
             if handle.properties.get("gc.enabled", "true").lower() == "false":
                 raise ConnectorError(
-                    f"Files of Iceberg table '{handle.name}' may be another table's: its property gc.enabled is false",
+                    f"Files of Iceberg table '{handle.name}' may be another table's: its property"
+                    " gc.enabled is false",
                     hint="Set that property to true, if no other table needs them.",
                 )
         if procedure == "ROLLBACK_TO_SNAPSHOT":
@@ -457,28 +528,48 @@ class IcebergMetadata(ConnectorMetadata):
         content = content_of(loaded.table, handle.snapshot)
         domains, paths = execute.constraint.domains, content.paths
         if domains:
-            paths = content_of(loaded.table, handle.snapshot, expression_of(execute.constraint, loaded.table.schema())).paths
+            paths = content_of(
+                loaded.table,
+                handle.snapshot,
+                expression_of(execute.constraint, loaded.table.schema()),
+            ).paths
         if "$path" in domains and domains["$path"].values is not None:
             paths = paths.intersection(domains["$path"].values)
-        removed = rewritable(loaded.table, handle, content, paths, execute.arguments["file_size_threshold"])
+        removed = rewritable(
+            loaded.table, handle, content, paths, execute.arguments["file_size_threshold"]
+        )
         if not removed.data:
             return None
         _, prefix = self._begin_write(session, handle)
         loaded.read, loaded.removed = content, removed
-        source = replace(handle, only=frozenset(entry.data_file.file_path for entry in removed.data))
+        source = replace(
+            handle, only=frozenset(entry.data_file.file_path for entry in removed.data)
+        )
         size = sum(entry.data_file.file_size_in_bytes for entry in removed.data)
-        return TableExecution(IcebergInsertTableHandle(handle, prefix), source, -(-size // target_bytes(handle.properties)))
+        return TableExecution(
+            IcebergInsertTableHandle(handle, prefix),
+            source,
+            -(-size // target_bytes(handle.properties)),
+        )
 
     def finish_table_execute(
-        self, session: ConnectorSession, execute_handle: ConnectorTableExecuteHandle, fragments: Collection[bytes]
+        self,
+        session: ConnectorSession,
+        execute_handle: ConnectorTableExecuteHandle,
+        fragments: Collection[bytes],
     ) -> ConnectorOutputMetadata:
         """Collect the new files for the commit."""
-        return self._finish(session, own(execute_handle, IcebergTableExecuteHandle).table_handle, (), fragments)
+        return self._finish(
+            session, own(execute_handle, IcebergTableExecuteHandle).table_handle, (), fragments
+        )
 
     # -- INSERT ---------------------------------------------------------------------------------------------------
 
     def begin_insert(
-        self, session: ConnectorSession, table_handle: ConnectorTableHandle, columns: Sequence[ColumnHandle]
+        self,
+        session: ConnectorSession,
+        table_handle: ConnectorTableHandle,
+        columns: Sequence[ColumnHandle],
     ) -> IcebergInsertTableHandle:
         """Begin an INSERT; NOT_SUPPORTED for a table that cannot be written."""
         handle = iceberg_table(table_handle)
@@ -486,7 +577,10 @@ class IcebergMetadata(ConnectorMetadata):
         return IcebergInsertTableHandle(handle, prefix)
 
     def finish_insert(
-        self, session: ConnectorSession, insert_handle: ConnectorInsertTableHandle, fragments: Collection[bytes]
+        self,
+        session: ConnectorSession,
+        insert_handle: ConnectorInsertTableHandle,
+        fragments: Collection[bytes],
     ) -> ConnectorOutputMetadata:
         """Collect the new files for the commit."""
         insert_handle = own(insert_handle, IcebergInsertTableHandle)
@@ -494,34 +588,47 @@ class IcebergMetadata(ConnectorMetadata):
 
     # -- MERGE ----------------------------------------------------------------------------------------------------
 
-    def get_row_change_paradigm(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> RowChangeParadigm:
+    def get_row_change_paradigm(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle
+    ) -> RowChangeParadigm:
         """Return DELETE_ROW_AND_INSERT_ROW."""
         return RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW
 
-    def get_merge_row_id_column_handle(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> IcebergRowIdColumn:
+    def get_merge_row_id_column_handle(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle
+    ) -> IcebergRowIdColumn:
         """Return the row id: file index and position; NOT_SUPPORTED for a read-only table."""
         handle = iceberg_table(table_handle)
         if handle.format_version < 2:
             raise ConnectorError(
-                f"Iceberg table updates require at least format version 2; table '{handle.name}' is of version 1",
+                f"Iceberg table updates require at least format version 2; table '{handle.name}' is"
+                " of version 1",
                 hint="CREATE TABLE ... WITH (format_version = 2) AS SELECT * FROM it.",
             )
         _check_writable(handle)
         return IcebergRowIdColumn("$row_id", ROW_ID_TYPE)
 
-    def get_insert_layout(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableLayout | None:
+    def get_insert_layout(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle
+    ) -> ConnectorTableLayout | None:
         """Return the layout that sends each partition to one writer, or None."""
         handle = iceberg_table(table_handle)
         if not handle.partitioning:
             return None
         columns, partitioning = layout_of(handle.partitioning)
         return ConnectorTableLayout(
-            tuple(handle.fields[index].name for index in columns), partitioning, multiple_writers_per_partition_supported=True
+            tuple(handle.fields[index].name for index in columns),
+            partitioning,
+            multiple_writers_per_partition_supported=True,
         )
 
-    def get_update_layout(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableLayout | None:
+    def get_update_layout(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle
+    ) -> ConnectorTableLayout | None:
         """Return the layout by the row id's file, which minimizes delete files."""
-        return ConnectorTableLayout((), IcebergPartitioningHandle(), multiple_writers_per_partition_supported=True)
+        return ConnectorTableLayout(
+            (), IcebergPartitioningHandle(), multiple_writers_per_partition_supported=True
+        )
 
     def begin_merge(
         self,
@@ -536,16 +643,23 @@ class IcebergMetadata(ConnectorMetadata):
         return IcebergMergeTableHandle(handle, live_files(loaded.read), prefix)
 
     def finish_merge(
-        self, session: ConnectorSession, merge_handle: ConnectorMergeTableHandle, fragments: Collection[bytes]
+        self,
+        session: ConnectorSession,
+        merge_handle: ConnectorMergeTableHandle,
+        fragments: Collection[bytes],
     ) -> ConnectorOutputMetadata:
         """Collect the new files for the commit."""
         merge_handle = own(merge_handle, IcebergMergeTableHandle)
         handle = iceberg_table(merge_handle.get_table_handle())
-        return self._finish(session, handle, tuple(file.path for file in merge_handle.files), fragments)
+        return self._finish(
+            session, handle, tuple(file.path for file in merge_handle.files), fragments
+        )
 
     # -- both -----------------------------------------------------------------------------------------------------
 
-    def _begin_write(self, session: ConnectorSession, handle: IcebergTableHandle) -> tuple[Loaded, str]:
+    def _begin_write(
+        self, session: ConnectorSession, handle: IcebergTableHandle
+    ) -> tuple[Loaded, str]:
         _check_writable(handle)
         loaded = self._transaction.loaded(handle)
         if loaded.creation is None:
@@ -563,7 +677,10 @@ class IcebergMetadata(ConnectorMetadata):
         from rowmerge_nb.connectors.iceberg.commits import Change
 
         loaded = self._transaction.loaded(handle)
-        level = next((handle.properties[name] for name in ISOLATION if name in handle.properties), "serializable")
+        level = next(
+            (handle.properties[name] for name in ISOLATION if name in handle.properties),
+            "serializable",
+        )
         # Compaction changes no rows, so concurrent inserts are no conflict.
         serializable = level.lower() == "serializable" and not loaded.removed.data
         return Change(
@@ -576,18 +693,28 @@ class IcebergMetadata(ConnectorMetadata):
         )
 
     def _finish(
-        self, session: ConnectorSession, handle: IcebergTableHandle, files: Sequence[str], fragments: Collection[bytes]
+        self,
+        session: ConnectorSession,
+        handle: IcebergTableHandle,
+        files: Sequence[str],
+        fragments: Collection[bytes],
     ) -> ConnectorOutputMetadata:
         loaded, transaction = self._transaction.loaded(handle), self._transaction
         change = self._change(handle)
-        entries = {entry.data_file.file_path: entry.data_file for entry in loaded.read.data} if loaded.read is not None else {}
+        entries = (
+            {entry.data_file.file_path: entry.data_file for entry in loaded.read.data}
+            if loaded.read is not None
+            else {}
+        )
         summaries = []
         for fragment in fragments:
             fragment_data = json.loads(fragment)
             transaction.committed_files.add(fragment_data["path"])
             description = "data file" if fragment_data["kind"] == "data" else "position delete file"
             name = fragment_data["path"].removeprefix(f"{handle.location.rstrip('/')}/")
-            summaries.append(Written(description, name, fragment_data["rows"], fragment_data["bytes"]))
+            summaries.append(
+                Written(description, name, fragment_data["rows"], fragment_data["bytes"])
+            )
             if fragment_data["kind"] == "data":
                 change.data.append(data_file(fragment_data, loaded.table, loaded.schema))
             else:
@@ -596,22 +723,27 @@ class IcebergMetadata(ConnectorMetadata):
                 change.deletes.append(delete_file(fragment_data, entries[target]))
         properties = {"engine-name": "rowmerge-nb", "rowmerge-nb-query-id": session.query_id}
         if loaded.is_made:
-            # The table and its first rows are one commit, which replaces the action of create_table.
+            # The table and its first rows are one commit, which replaces the action of
+            # create_table.
             transaction.actions.pop()
         if change.data or change.deletes or change.removed.data or handle.added or loaded.is_made:
-            transaction.actions.append(lambda: self._tables.commit(change, loaded, properties, transaction))
+            transaction.actions.append(
+                lambda: self._tables.commit(change, loaded, properties, transaction)
+            )
         return ConnectorOutputMetadata(tuple(summaries))
 
 
 def _check_writable(handle: IcebergTableHandle) -> None:
     if handle.format_version > 2:
         raise ConnectorError(
-            f"Iceberg table '{handle.name}' is of format version {handle.format_version}, which pyiceberg cannot write",
+            f"Iceberg table '{handle.name}' is of format version {handle.format_version}, which"
+            " pyiceberg cannot write",
             hint="CREATE TABLE ... AS SELECT * FROM it makes a table of version 2.",
         )
     if handle.properties.get("write.format.default", "parquet").lower() != "parquet":
         raise ConnectorError(
-            f"Iceberg table '{handle.name}' is to be written in format {handle.properties['write.format.default']}, which is not supported",
+            f"Iceberg table '{handle.name}' is to be written in format"
+            f" {handle.properties['write.format.default']}, which is not supported",
             hint="Set its property write.format.default to parquet.",
         )
     check_properties(handle)
@@ -619,6 +751,7 @@ def _check_writable(handle: IcebergTableHandle) -> None:
         if ":" in location and set("#?") & set(location):
             # All data would go into one file.
             raise ConnectorError(
-                f"Iceberg table '{handle.name}' cannot be written: '#' and '?' end the path of its address '{location}'",
+                f"Iceberg table '{handle.name}' cannot be written: '#' and '?' end the path of its"
+                f" address '{location}'",
                 hint="CREATE TABLE ... AS SELECT * FROM it makes a table in another folder.",
             )

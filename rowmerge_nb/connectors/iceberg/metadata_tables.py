@@ -35,30 +35,47 @@ Row = tuple[Any, ...]
 
 _EPOCH: Final = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - a timestamp without a zone
 _MOMENT: Final = "timestamp(3) with time zone"
-_HISTORY: Final = f"made_current_at {_MOMENT}, snapshot_id bigint, parent_id bigint, is_current_ancestor boolean"
-_SNAPSHOTS: Final = f"committed_at {_MOMENT}, snapshot_id bigint, parent_id bigint, operation varchar, manifest_list varchar, summary map(varchar,varchar)"
-_REFS: Final = "name varchar, type varchar, snapshot_id bigint, max_reference_age_in_ms bigint, min_snapshots_to_keep integer, max_snapshot_age_in_ms bigint"
-_LOG: Final = (
-    f"timestamp {_MOMENT}, file varchar, latest_snapshot_id bigint, latest_schema_id integer, latest_sequence_number bigint"
+_HISTORY: Final = (
+    f"made_current_at {_MOMENT}, snapshot_id bigint, parent_id bigint, is_current_ancestor boolean"
 )
-_MANIFEST: Final = "path varchar, length bigint, partition_spec_id integer, added_snapshot_id bigint"
+_SNAPSHOTS: Final = (
+    f"committed_at {_MOMENT}, snapshot_id bigint, parent_id bigint, operation varchar,"
+    " manifest_list varchar, summary map(varchar,varchar)"
+)
+_REFS: Final = (
+    "name varchar, type varchar, snapshot_id bigint, max_reference_age_in_ms bigint,"
+    " min_snapshots_to_keep integer, max_snapshot_age_in_ms bigint"
+)
+_LOG: Final = (
+    f"timestamp {_MOMENT}, file varchar, latest_snapshot_id bigint, latest_schema_id integer,"
+    " latest_sequence_number bigint"
+)
+_MANIFEST: Final = (
+    "path varchar, length bigint, partition_spec_id integer, added_snapshot_id bigint"
+)
 _MANIFEST_COUNTS: Final = (
-    "added_data_files_count integer, added_rows_count bigint, existing_data_files_count integer, existing_rows_count bigint, "
-    "deleted_data_files_count integer, deleted_rows_count bigint"
+    "added_data_files_count integer, added_rows_count bigint, existing_data_files_count integer,"
+    " existing_rows_count bigint, deleted_data_files_count integer, deleted_rows_count bigint"
 )
 _ALL_COUNTS: Final = ", ".join(
-    f"{what}_{content}_files_count integer" for content in ("data", "delete") for what in ("added", "existing", "deleted")
+    f"{what}_{content}_files_count integer"
+    for content in ("data", "delete")
+    for what in ("added", "existing", "deleted")
 )
 _SUMMARIES: Final = (
-    "partition_summaries array(row(contains_null boolean, contains_nan boolean, lower_bound varchar, upper_bound varchar))"
+    "partition_summaries array(row(contains_null boolean, contains_nan boolean, lower_bound"
+    " varchar, upper_bound varchar))"
 )
-_ENTRY: Final = "status integer, snapshot_id bigint, sequence_number bigint, file_sequence_number bigint"
+_ENTRY: Final = (
+    "status integer, snapshot_id bigint, sequence_number bigint, file_sequence_number bigint"
+)
 _FILE: Final = "content integer, file_path varchar, file_format varchar, spec_id integer"
 _FILE_METRICS: Final = (
-    "record_count bigint, file_size_in_bytes bigint, column_sizes map(integer,bigint), value_counts map(integer,bigint), "
-    "null_value_counts map(integer,bigint), nan_value_counts map(integer,bigint), lower_bounds map(integer,varchar), "
-    "upper_bounds map(integer,varchar), key_metadata varbinary, split_offsets array(bigint), equality_ids array(integer), "
-    "sort_order_id integer"
+    "record_count bigint, file_size_in_bytes bigint, column_sizes map(integer,bigint), value_counts"
+    " map(integer,bigint), null_value_counts map(integer,bigint), nan_value_counts"
+    " map(integer,bigint), lower_bounds map(integer,varchar), upper_bounds map(integer,varchar),"
+    " key_metadata varbinary, split_offsets array(bigint), equality_ids array(integer),"
+    " sort_order_id integer"
 )
 _METRICS: Final = ColumnMetadata("readable_metrics", parse_type("json"))
 
@@ -67,13 +84,21 @@ def metadata_table(table: Table, suffix: str) -> SystemTable:
     """Return a metadata table."""
     columns, rows = METADATA_TABLES[suffix](table)
     records = list(rows)
-    arrays = [pa.array([row[index] for row in records], column.type.arrow) for index, column in enumerate(columns)]
-    return SystemTable(tuple(columns), pa.Table.from_arrays(arrays, names=[column.name for column in columns]))
+    arrays = [
+        pa.array([row[index] for row in records], column.type.arrow)
+        for index, column in enumerate(columns)
+    ]
+    return SystemTable(
+        tuple(columns), pa.Table.from_arrays(arrays, names=[column.name for column in columns])
+    )
 
 
 def _columns(text: str) -> list[ColumnMetadata]:
     row = parse_type(f"row({text})")
-    return [ColumnMetadata(name or "", sql_type) for name, sql_type in zip(row.fields, row.parameters, strict=True)]
+    return [
+        ColumnMetadata(name or "", sql_type)
+        for name, sql_type in zip(row.fields, row.parameters, strict=True)
+    ]
 
 
 def _moment(millis: int) -> int:
@@ -89,7 +114,14 @@ def _snapshots(table: Table) -> tuple[list[ColumnMetadata], Iterator[Row]]:
             summary = one.summary
             properties = None if summary is None else sorted(summary.additional_properties.items())
             operation = None if summary is None else summary.operation.value
-            yield _moment(one.timestamp_ms), one.snapshot_id, one.parent_snapshot_id, operation, one.manifest_list, properties
+            yield (
+                _moment(one.timestamp_ms),
+                one.snapshot_id,
+                one.parent_snapshot_id,
+                operation,
+                one.manifest_list,
+                properties,
+            )
 
     return _columns(_SNAPSHOTS), rows()
 
@@ -103,7 +135,12 @@ def _history(table: Table) -> tuple[list[ColumnMetadata], Iterator[Row]]:
         for entry in table.metadata.snapshot_log:
             snapshot = table.metadata.snapshot_by_id(entry.snapshot_id)
             parent = None if snapshot is None else snapshot.parent_snapshot_id
-            yield _moment(entry.timestamp_ms), entry.snapshot_id, parent, entry.snapshot_id in ancestors
+            yield (
+                _moment(entry.timestamp_ms),
+                entry.snapshot_id,
+                parent,
+                entry.snapshot_id in ancestors,
+            )
 
     return _columns(_HISTORY), rows()
 
@@ -112,7 +149,14 @@ def _refs(table: Table) -> tuple[list[ColumnMetadata], Iterator[Row]]:
     def rows() -> Iterator[Row]:
         for name, ref in table.metadata.refs.items():
             ref_type = ref.snapshot_ref_type.value.upper()
-            yield name, ref_type, ref.snapshot_id, ref.max_ref_age_ms, ref.min_snapshots_to_keep, ref.max_snapshot_age_ms
+            yield (
+                name,
+                ref_type,
+                ref.snapshot_id,
+                ref.max_ref_age_ms,
+                ref.min_snapshots_to_keep,
+                ref.max_snapshot_age_ms,
+            )
 
     return _columns(_REFS), rows()
 
@@ -125,7 +169,9 @@ def _metadata_log(table: Table) -> tuple[list[ColumnMetadata], Iterator[Row]]:
         for millis, file in (*entries, (metadata.last_updated_ms, table.metadata_location)):
             latest = table.snapshot_as_of_timestamp(millis)
             latest_numbers = (
-                (None, None, None) if latest is None else (latest.snapshot_id, latest.schema_id, latest.sequence_number)
+                (None, None, None)
+                if latest is None
+                else (latest.snapshot_id, latest.schema_id, latest.sequence_number)
             )
             yield _moment(millis), file, *latest_numbers
 
@@ -155,7 +201,12 @@ def _manifests(table: Table) -> tuple[list[ColumnMetadata], Iterator[Row]]:
         snapshot = table.current_snapshot()
         for one in () if snapshot is None else snapshot.manifests(table.io):
             counts = (
-                *(one.added_files_count, one.added_rows_count, one.existing_files_count, one.existing_rows_count),
+                *(
+                    one.added_files_count,
+                    one.added_rows_count,
+                    one.existing_files_count,
+                    one.existing_rows_count,
+                ),
                 *(one.deleted_files_count, one.deleted_rows_count),
             )
             yield *_manifest(one), *counts, _summaries(table, one)
@@ -169,12 +220,22 @@ def _all_manifests(table: Table) -> tuple[list[ColumnMetadata], Iterator[Row]]:
     def rows() -> Iterator[Row]:
         for snapshot in table.metadata.snapshots:
             for one in snapshot.manifests(table.io):
-                counts, none = (one.added_files_count, one.existing_files_count, one.deleted_files_count), (0, 0, 0)
+                counts, none = (
+                    (
+                        one.added_files_count,
+                        one.existing_files_count,
+                        one.deleted_files_count,
+                    ),
+                    (0, 0, 0),
+                )
                 of_data = one.content == ManifestContent.DATA
                 both = (*counts, *none) if of_data else (*none, *counts)
                 yield *_manifest(one), *both, _summaries(table, one), snapshot.snapshot_id
 
-    return _columns(f"{_MANIFEST}, {_ALL_COUNTS}, {_SUMMARIES}, reference_snapshot_id bigint"), rows()
+    return (
+        _columns(f"{_MANIFEST}, {_ALL_COUNTS}, {_SUMMARIES}, reference_snapshot_id bigint"),
+        rows(),
+    )
 
 
 def _manifest(one: ManifestFile) -> Row:
@@ -185,29 +246,49 @@ def _summaries(table: Table, manifest: ManifestFile) -> list[dict[str, Any]]:
     from pyiceberg.conversions import from_bytes
 
     schemas, summaries = (table.schema(), *reversed(table.metadata.schemas)), []
-    for field, summary in zip(table.metadata.specs()[manifest.partition_spec_id].fields, manifest.partitions or (), strict=False):
-        schema = next((schema for schema in schemas if field.source_id in schema.field_ids), schemas[0])
+    for field, summary in zip(
+        table.metadata.specs()[manifest.partition_spec_id].fields,
+        manifest.partitions or (),
+        strict=False,
+    ):
+        schema = next(
+            (schema for schema in schemas if field.source_id in schema.field_ids), schemas[0]
+        )
         source = schema.find_type(field.source_id)
         result: Any = field.transform.result_type(source)
         lower, upper = (
-            None if bound is None else field.transform.to_human_string(source, from_bytes(result, bound))
+            (
+                None
+                if bound is None
+                else field.transform.to_human_string(source, from_bytes(result, bound))
+            )
             for bound in (summary.lower_bound, summary.upper_bound)
         )
         nulls, nans = summary.contains_null, bool(summary.contains_nan)
-        summaries.append({"contains_null": nulls, "contains_nan": nans, "lower_bound": lower, "upper_bound": upper})
+        summaries.append(
+            {
+                "contains_null": nulls,
+                "contains_nan": nans,
+                "lower_bound": lower,
+                "upper_bound": upper,
+            }
+        )
     return summaries
 
 
 def _live(table: Table) -> tuple[list[DataFile], list[DataFile]]:
     snapshot = table.current_snapshot()
     content = content_of(table, None if snapshot is None else snapshot.snapshot_id)
-    return [entry.data_file for entry in content.data], [entry.data_file for entry in content.deletes]
+    return [entry.data_file for entry in content.data], [
+        entry.data_file for entry in content.deletes
+    ]
 
 
 class _Partition:
     """All of a table's partition fields as one row type.
 
-    Fields of the same column and transform are merged, since some writers do not reuse ids; different fields of one name get their id as a suffix.
+    Fields of the same column and transform are merged, since some writers do not reuse ids;
+    different fields of one name get their id as a suffix.
     """
 
     def __init__(self, table: Table) -> None:
@@ -218,12 +299,19 @@ class _Partition:
         first: dict[tuple[int, str], int] = {}
         for field in itertools.chain.from_iterable(spec.fields for spec in self._specs.values()):
             number = (
-                field.field_id if _is_void(field) else first.setdefault((field.source_id, str(field.transform)), field.field_id)
+                field.field_id
+                if _is_void(field)
+                else first.setdefault((field.source_id, str(field.transform)), field.field_id)
             )
             number = self._same.setdefault(field.field_id, number)
-            schema = next((schema for schema in schemas if field.source_id in schema.field_ids), None)
+            schema = next(
+                (schema for schema in schemas if field.source_id in schema.field_ids), None
+            )
             if schema is not None and not (_is_void(field) and number in self._fields):
-                self._fields[number] = field.name, _partition_type(field.transform, schema, field.source_id)
+                self._fields[number] = (
+                    field.name,
+                    _partition_type(field.transform, schema, field.source_id),
+                )
         self._name(table)
 
     def _name(self, table: Table) -> None:
@@ -244,9 +332,15 @@ class _Partition:
     def of(self, file: DataFile) -> tuple[dict[str, Any], ...]:
         if not self._fields:
             return ()
-        indexes = {self._same[field.field_id]: index for index, field in enumerate(self._specs[file.spec_id].fields)}
+        indexes = {
+            self._same[field.field_id]: index
+            for index, field in enumerate(self._specs[file.spec_id].fields)
+        }
         return (
-            {name: file.partition[indexes[number]] if number in indexes else None for number, (name, _) in self._fields.items()},
+            {
+                name: file.partition[indexes[number]] if number in indexes else None
+                for number, (name, _) in self._fields.items()
+            },
         )
 
 
@@ -260,7 +354,9 @@ def _partition_type(transform: Any, schema: Schema, source: int) -> Type:
     if str(transform) == "day":
         return DATE
     result = transform.result_type(schema.find_type(source))
-    return field_of(NestedField(field_id=0, name="", field_type=result, required=False), "", "").type
+    return field_of(
+        NestedField(field_id=0, name="", field_type=result, required=False), "", ""
+    ).type
 
 
 def _files(table: Table) -> tuple[list[ColumnMetadata], Iterator[Row]]:
@@ -280,33 +376,54 @@ class _Files:
         self.columns = [*_columns(_FILE), *self._partition.columns, *_columns(_FILE_METRICS)]
 
     def of(self, file: DataFile) -> Row:
-        both_bounds = (_bounds(bounds, self._schema) for bounds in (file.lower_bounds, file.upper_bounds))
-        lower, upper = ({number: _format_bound(value) for number, value in bounds.items()} for bounds in both_bounds)
+        both_bounds = (
+            _bounds(bounds, self._schema) for bounds in (file.lower_bounds, file.upper_bounds)
+        )
+        lower, upper = (
+            {number: _format_bound(value) for number, value in bounds.items()}
+            for bounds in both_bounds
+        )
         return (
             *(int(file.content), file.file_path, file.file_format.value, file.spec_id),
             *self._partition.of(file),
             *(file.record_count, file.file_size_in_bytes),
             *(
                 sorted((bounds or {}).items())
-                for bounds in (file.column_sizes, file.value_counts, file.null_value_counts, file.nan_value_counts)
+                for bounds in (
+                    file.column_sizes,
+                    file.value_counts,
+                    file.null_value_counts,
+                    file.nan_value_counts,
+                )
             ),
             *(list(lower.items()), list(upper.items()), file.key_metadata, file.split_offsets),
             *(list(file.equality_ids or ()) or None, file.sort_order_id),
         )
 
 
-def _entries_of(table: Table, snapshots: Iterable[Snapshot]) -> tuple[list[ColumnMetadata], Iterator[Row]]:
+def _entries_of(
+    table: Table, snapshots: Iterable[Snapshot]
+) -> tuple[list[ColumnMetadata], Iterator[Row]]:
     builder = _Files(table)
     names = [column.name for column in builder.columns]
-    file_column = ColumnMetadata("data_file", row_of((column.name, column.type) for column in builder.columns))
+    file_column = ColumnMetadata(
+        "data_file", row_of((column.name, column.type) for column in builder.columns)
+    )
 
     def rows() -> Iterator[Row]:
-        manifests = {one.manifest_path: one for snapshot in snapshots for one in snapshot.manifests(table.io)}
+        manifests = {
+            one.manifest_path: one for snapshot in snapshots for one in snapshot.manifests(table.io)
+        }
         for manifest in manifests.values():
             for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=False):
                 record = dict(zip(names, builder.of(entry.data_file), strict=True))
                 numbers = entry.snapshot_id, entry.sequence_number, entry.file_sequence_number
-                yield entry.status.value, *numbers, record, _metrics(entry.data_file, table.schema())
+                yield (
+                    entry.status.value,
+                    *numbers,
+                    record,
+                    _metrics(entry.data_file, table.schema()),
+                )
 
     return [*_columns(_ENTRY), file_column, _METRICS], rows()
 
@@ -344,7 +461,11 @@ def _value(iceberg_type: IcebergType, number: Any) -> Any:
                 return (_EPOCH + dt.timedelta(microseconds=number)).time()
     except OverflowError:
         return number
-    return uuid.UUID(bytes=number) if str(iceberg_type) == "uuid" and isinstance(number, bytes) else number
+    return (
+        uuid.UUID(bytes=number)
+        if str(iceberg_type) == "uuid" and isinstance(number, bytes)
+        else number
+    )
 
 
 def _format_bound(value: Any) -> str:
@@ -372,7 +493,9 @@ def _json_bound(value: Any) -> Any:
 
 def _metrics(file: DataFile, schema: Schema) -> str:
     both_bounds = (_bounds(metrics, schema) for metrics in (file.lower_bounds, file.upper_bounds))
-    lower, upper = ({number: _json_bound(value) for number, value in metrics.items()} for metrics in both_bounds)
+    lower, upper = (
+        {number: _json_bound(value) for number, value in metrics.items()} for metrics in both_bounds
+    )
     measures = (
         ("column_size", file.column_sizes),
         ("value_count", file.value_counts),
@@ -381,8 +504,15 @@ def _metrics(file: DataFile, schema: Schema) -> str:
         ("lower_bound", lower),
         ("upper_bound", upper),
     )
-    names = {schema.find_column_name(number) or "": number for number in schema.field_ids if _is_primitive(schema, number)}
-    metrics = {name: {word: (counts or {}).get(names[name]) for word, counts in measures} for name in sorted(names)}
+    names = {
+        schema.find_column_name(number) or "": number
+        for number in schema.field_ids
+        if _is_primitive(schema, number)
+    }
+    metrics = {
+        name: {word: (counts or {}).get(names[name]) for word, counts in measures}
+        for name in sorted(names)
+    }
     return json.dumps(metrics, separators=(",", ":"), ensure_ascii=False)
 
 
@@ -395,16 +525,22 @@ def _is_primitive(schema: Schema, number: int) -> bool:
 
 def _partitions(table: Table) -> tuple[list[ColumnMetadata], Iterator[Row]]:
     partition, schema = _Partition(table), table.schema()
-    by_value = {field.source_id for field in table.spec().fields if str(field.transform) == "identity"}
+    by_value = {
+        field.source_id for field in table.spec().fields if str(field.transform) == "identity"
+    }
     summarized = [
         (field, sql_field.type)
         for field, sql_field in zip(schema.fields, fields_of(schema, table.name()), strict=True)
         if field.field_type.is_primitive and field.field_id not in by_value
     ]
-    columns = [*partition.columns, *_columns("record_count bigint, file_count bigint, total_size bigint")]
+    columns = [
+        *partition.columns,
+        *_columns("record_count bigint, file_count bigint, total_size bigint"),
+    ]
     if summarized:
         summaries = (
-            (field.name, row_of(zip(_OF_COLUMN, (sql_type, sql_type, *_COUNTS), strict=True))) for field, sql_type in summarized
+            (field.name, row_of(zip(_OF_COLUMN, (sql_type, sql_type, *_COUNTS), strict=True)))
+            for field, sql_type in summarized
         )
         columns.append(ColumnMetadata("data", row_of(summaries)))
 
@@ -413,8 +549,15 @@ def _partitions(table: Table) -> tuple[list[ColumnMetadata], Iterator[Row]]:
         for file in _live(table)[0]:
             groups[str(partition.of(file))].append(file)
         for files in groups.values():
-            data = {field.name: dict(zip(_OF_COLUMN, _of_column(files, field), strict=True)) for field, _ in summarized}
-            sizes = sum(file.record_count for file in files), len(files), sum(file.file_size_in_bytes for file in files)
+            data = {
+                field.name: dict(zip(_OF_COLUMN, _of_column(files, field), strict=True))
+                for field, _ in summarized
+            }
+            sizes = (
+                sum(file.record_count for file in files),
+                len(files),
+                sum(file.file_size_in_bytes for file in files),
+            )
             yield *partition.of(files[0]), *sizes, *([data] if summarized else [])
 
     return columns, rows()
@@ -428,7 +571,9 @@ def _of_column(files: Sequence[DataFile], field: NestedField) -> Row:
     """Return minimum, maximum, NULL count and NaN count; None if a file lacks it."""
     iceberg_type: Any = field.field_type
     lower, upper = (
-        _extreme([(getattr(file, name), file) for file in files], field.field_id, iceberg_type, choose)
+        _extreme(
+            [(getattr(file, name), file) for file in files], field.field_id, iceberg_type, choose
+        )
         for name, choose in (("lower_bounds", min), ("upper_bounds", max))
     )
     nulls, nans = (
@@ -456,7 +601,13 @@ def _extreme(
     extreme = choose(values) if values else None
     if isinstance(extreme, bytes) and str(iceberg_type) == "uuid":
         extreme = uuid.UUID(bytes=extreme)
-    return str(extreme) if isinstance(extreme, uuid.UUID) else Decimal(extreme) if isinstance(extreme, Decimal) else extreme
+    return (
+        str(extreme)
+        if isinstance(extreme, uuid.UUID)
+        else Decimal(extreme)
+        if isinstance(extreme, Decimal)
+        else extreme
+    )
 
 
 def _total(counts: Sequence[int | None]) -> int | None:
@@ -464,7 +615,9 @@ def _total(counts: Sequence[int | None]) -> int | None:
     return sum(numbers) if len(numbers) == len(counts) else None
 
 
-METADATA_TABLES: Final[Mapping[str, Callable[[Table], tuple[list[ColumnMetadata], Iterator[Row]]]]] = {
+METADATA_TABLES: Final[
+    Mapping[str, Callable[[Table], tuple[list[ColumnMetadata], Iterator[Row]]]]
+] = {
     "snapshots": _snapshots,
     "history": _history,
     "files": _files,

@@ -1,7 +1,8 @@
-"""Notes: small files that record which process writes to a table, so that any process can attribute its files.
+"""Notes: small files that record which process writes to a table, so that any process can attribute
+its files.
 
-A statement leaves its note before its first file, and removes it at the end. The heartbeat is for processes on other machines, which cannot be
-checked.
+A statement leaves its note before its first file, and removes it at the end. The heartbeat is for
+processes on other machines, which cannot be checked.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ _RENEWAL: Final = 600.0
 """Seconds between two renewals of a note."""
 _METADATA_FILES: Final = uuid.UUID("6f1d2a0e-5f43-4a53-9f0b-0f6a3c1d9b27")
 _LOOK_AGAIN: Final = 1.0
-"""The minimum number of seconds between a task's checks for its statement's note in an object store."""
+"""The minimum number of seconds between a task's checks for its statement's note in an object
+store.
+"""
 
 
 def _note_location(table: IcebergTableHandle, prefix: str) -> str:
@@ -46,11 +49,18 @@ def metadata_id(prefix: str, attempt: int) -> uuid.UUID:
 
 
 def _locations(table: IcebergTableHandle, prefix: str, *, data: bool) -> list[str]:
-    """Return the locations of a statement's notes: one in the table's folder, and one in each other folder that it writes to."""
+    """Return the locations of a statement's notes: one in the table's folder, and one in each other
+    folder that it writes to.
+    """
     metadata = table.properties.get("write.metadata.path", "").rstrip("/")
     folders = [metadata, table.data_location if data else ""]
-    outside = {folder for folder in folders if folder and not f"{folder}/".startswith(f"{table.location}/")}
-    return [_note_location(table, prefix), *(f"{folder}/{prefix}{SUFFIX}" for folder in sorted(outside))]
+    outside = {
+        folder for folder in folders if folder and not f"{folder}/".startswith(f"{table.location}/")
+    }
+    return [
+        _note_location(table, prefix),
+        *(f"{folder}/{prefix}{SUFFIX}" for folder in sorted(outside)),
+    ]
 
 
 @dataclass
@@ -59,7 +69,8 @@ class Writer:
 
     Args:
         prefix: the unique prefix of its files' names; ``""`` before it has a name.
-        is_submitted: whether the catalog may have been asked to commit, so that files may belong to a table.
+        is_submitted: whether the catalog may have been asked to commit, so that files may belong to
+            a table.
     """
 
     prefix: str = ""
@@ -73,7 +84,9 @@ class Writer:
         self.prefix = self.prefix or f"{query_id}-{uuid.uuid4().hex[:8]}"
 
     def note(self, table: IcebergTableHandle, *, data: bool = False) -> None:
-        """Write a table's missing notes before the first file; ConnectorError if that fails, or for a relative folder."""
+        """Write a table's missing notes before the first file; ConnectorError if that fails, or for
+        a relative folder.
+        """
         self.name("commit")
         for location in _locations(table, self.prefix, data=data):
             if location in self.notes:
@@ -90,11 +103,14 @@ class Writer:
             self._renew_later()
 
     def require_notes(self, table: IcebergTableHandle) -> None:
-        """Raise TRANSACTION_CONFLICT if another process has presumed this statement dead and removed its notes."""
+        """Raise TRANSACTION_CONFLICT if another process has presumed this statement dead and
+        removed its notes.
+        """
         for location, properties in self.notes.items():
             if not _exists(table, properties, location):
                 raise ConnectorError(
-                    f"The note '{location}' of this statement on Iceberg table '{table.name}' was removed, and its files may be too",
+                    f"The note '{location}' of this statement on Iceberg table '{table.name}' was"
+                    " removed, and its files may be too",
                     code="TRANSACTION_CONFLICT",
                     hint="Nothing was changed by this statement. Run it again.",
                 )
@@ -142,7 +158,8 @@ class Presence:
         self._seen = float("-inf")
 
     def require(self, *, now: bool = False) -> None:
-        """Raise TRANSACTION_CONFLICT if the statement has ended, since later files are never removed.
+        """Raise TRANSACTION_CONFLICT if the statement has ended, since later files are never
+        removed.
 
         Unless `now`, a note in an object store is checked at most once per second.
         """
@@ -151,7 +168,8 @@ class Presence:
             return
         if not _exists(self._table, self._table.io, self._note):
             raise ConnectorError(
-                f"Statement '{self._prefix}' on Iceberg table '{self._table.name}' has ended, so its tasks write no more files",
+                f"Statement '{self._prefix}' on Iceberg table '{self._table.name}' has ended, so"
+                " its tasks write no more files",
                 code="TRANSACTION_CONFLICT",
                 hint="Nothing was changed by this statement. Run it again.",
             )
@@ -174,12 +192,20 @@ def renew(properties: Mapping[str, str], location: str) -> None:
 def _exists(table: IcebergTableHandle, properties: Mapping[str, str], location: str) -> bool:
     path = local_path(location)
     try:
-        return Path(path).exists() if path is not None else bool(file_io(properties, location).new_input(location).exists())
+        return (
+            Path(path).exists()
+            if path is not None
+            else bool(file_io(properties, location).new_input(location).exists())
+        )
     except OSError as error:
         raise ConnectorError(
-            f"File '{location}' of Iceberg table '{table.name}' cannot be looked at: {error_text(error)}",
+            f"File '{location}' of Iceberg table '{table.name}' cannot be looked at:"
+            f" {error_text(error)}",
             code="ICEBERG_FILESYSTEM_ERROR",
-            hint="Check that driver and workers can reach the table's folder, and run the statement again.",
+            hint=(
+                "Check that driver and workers can reach the table's folder, and run the statement"
+                " again."
+            ),
         ) from error
 
 
@@ -188,9 +214,13 @@ def _require_absolute(folder: str, table: object) -> None:
     path = local_path(folder)
     if path is not None and not path.startswith("/"):
         raise ConnectorError(
-            f"Directory '{folder}' of Iceberg table '{table}' has neither a scheme nor a leading slash",
+            f"Directory '{folder}' of Iceberg table '{table}' has neither a scheme nor a leading"
+            " slash",
             code="ICEBERG_INVALID_METADATA",
-            hint="Correct the property write.data.path or write.metadata.path with the engine that has set it.",
+            hint=(
+                "Correct the property write.data.path or write.metadata.path with the engine that"
+                " has set it."
+            ),
         )
 
 
@@ -201,5 +231,8 @@ def _write_error(error: Exception, folder: str, table: object) -> ConnectorError
     return ConnectorError(
         f"{what} cannot be written: {' '.join(error_text(error).split())[:300]}",
         code="ICEBERG_FILESYSTEM_ERROR",
-        hint="ALTER TABLE ... SET PROPERTIES data_location = DEFAULT, or name a directory that can be reached from here.",
+        hint=(
+            "ALTER TABLE ... SET PROPERTIES data_location = DEFAULT, or name a directory that can"
+            " be reached from here."
+        ),
     )

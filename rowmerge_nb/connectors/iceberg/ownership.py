@@ -15,47 +15,74 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table
 
 _METADATA: Final = "metadata"
-_NAME: Final = re.compile(r"[0-9a-f]{32}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|-[0-9a-f]{8}-writer$")
+_NAME: Final = re.compile(
+    r"[0-9a-f]{32}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|-[0-9a-f]{8}-writer$"
+)
 """The unique part that Iceberg writers put in every file's name."""
 
 
 def own_folder(table: Table) -> str | None:
-    """Return a table's own folder: its location, if all of its metadata files in the catalog and the log are there."""
-    files = [table.metadata_location, *(entry.metadata_file for entry in table.metadata.metadata_log)]
-    folders = {path.rpartition("/")[0] for path in places_of([f"{table.location().rstrip('/')}/{_METADATA}/x", *files])}
+    """Return a table's own folder: its location, if all of its metadata files in the catalog and
+    the log are there.
+    """
+    files = [
+        table.metadata_location,
+        *(entry.metadata_file for entry in table.metadata.metadata_log),
+    ]
+    folders = {
+        path.rpartition("/")[0]
+        for path in places_of([f"{table.location().rstrip('/')}/{_METADATA}/x", *files])
+    }
     return folders.pop().removesuffix(f"/{_METADATA}") if len(folders) == 1 else None
 
 
 class Ownership:
     """The files that may be removed for a table.
 
-    In its own folder, these are all files outside of folders of other or unreadable tables. Elsewhere, in folders that the table's properties name,
-    they are files with names of Iceberg writers, outside of any other table's folder.
+    In its own folder, these are all files outside of folders of other or unreadable tables.
+    Elsewhere, in folders that the table's properties name, they are files with names of Iceberg
+    writers, outside of any other table's folder.
     """
 
     def __init__(self, table: Table, others: Iterable[Table], fences: Iterable[str] = ()) -> None:
         self._own = own_folder(table)
         self._fences = [fence for fence in fences if fence == self._own or self._is_nearer(fence)]
-        self._others = {folder for folder in map(own_folder, others) if folder is not None and folder != self._own}
+        self._others = {
+            folder
+            for folder in map(own_folder, others)
+            if folder is not None and folder != self._own
+        }
         locations = (
             table.location(),
-            *(table.properties.get(f"write.{folder_kind}.path", "") for folder_kind in ("data", "metadata")),
+            *(
+                table.properties.get(f"write.{folder_kind}.path", "")
+                for folder_kind in ("data", "metadata")
+            ),
         )
         [self._metadata, *paths] = places_of(
-            [table.metadata_location, *(f"{folder.rstrip('/')}/x" for folder in locations if folder)]
+            [
+                table.metadata_location,
+                *(f"{folder.rstrip('/')}/x" for folder in locations if folder),
+            ]
         )
         self._named_folders = [path.removesuffix("/x") for path in paths]
         self._foreign: dict[Path, bool] = {}
 
     def has(self, path: str) -> bool:
-        """Return whether a file is the table's own, by its path from `places_of`, where links are resolved."""
-        if {"..", "."} & set(path.split("/")) or any(_is_below(path, fence) for fence in self._fences):
+        """Return whether a file is the table's own, by its path from `places_of`, where links are
+        resolved.
+        """
+        if {"..", "."} & set(path.split("/")) or any(
+            _is_below(path, fence) for fence in self._fences
+        ):
             return False
         if any(_is_below(path, other) for other in self._others if self._is_nearer(other)):
             return False
         if self._own is not None and _is_below(path, self._own):
             return True
-        if not any(_is_below(path, folder) for folder in self._named_folders) or not _NAME.search(path.rpartition("/")[2]):
+        if not any(_is_below(path, folder) for folder in self._named_folders) or not _NAME.search(
+            path.rpartition("/")[2]
+        ):
             return False
         return local_path(path) is None or not self._is_of_another(Path(path).parent)
 
@@ -68,7 +95,9 @@ class Ownership:
                 str(file) != self._metadata and str(file.parent) != str(Path(self._metadata).parent)
                 for file in (folder / _METADATA).glob("*.metadata.json")
             )
-            self._foreign[folder] = is_foreign or (folder != folder.parent and self._is_of_another(folder.parent))
+            self._foreign[folder] = is_foreign or (
+                folder != folder.parent and self._is_of_another(folder.parent)
+            )
         return self._foreign[folder]
 
 

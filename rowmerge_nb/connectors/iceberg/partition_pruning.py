@@ -1,4 +1,6 @@
-"""Pruning by partitions: pyiceberg's planner, without partition fields whose values are not in the order of their column."""
+"""Pruning by partitions: pyiceberg's planner, without partition fields whose values are not in the
+order of their column.
+"""
 
 from __future__ import annotations
 
@@ -20,13 +22,16 @@ if TYPE_CHECKING:
 class PartitionPlanner(ManifestGroupPlanner):
     """Plans the manifest entries that a filter needs.
 
-    Engines wrap the truncation of a type's smallest values around, so a partition field whose filter can match them is ignored. UUIDs are ignored
-    too: pyiceberg compares them with their bytes. File bounds still apply.
+    Engines wrap the truncation of a type's smallest values around, so a partition field whose
+    filter can match them is ignored. UUIDs are ignored too: pyiceberg compares them with their
+    bytes. File bounds still apply.
     """
 
     def _build_partition_projection(self, spec_id: int) -> BooleanExpression:
         spec, schema = self.table_metadata.specs()[spec_id], self.table_metadata.schema()
-        ordered = PartitionSpec(*(field for field in spec.fields if self._is_ordered(field)), spec_id=spec.spec_id)
+        ordered = PartitionSpec(
+            *(field for field in spec.fields if self._is_ordered(field)), spec_id=spec.spec_id
+        )
         return inclusive_projection(schema, ordered, self.case_sensitive)(self.row_filter)
 
     def _is_ordered(self, field: PartitionField) -> bool:
@@ -35,9 +40,14 @@ class PartitionPlanner(ManifestGroupPlanner):
             return True
         if isinstance(field.transform, IdentityTransform):
             return not isinstance(source.field_type, UUIDType)
-        if not isinstance(field.transform, TruncateTransform) or not isinstance(source.field_type, IntegerType | LongType):
+        if not isinstance(field.transform, TruncateTransform) or not isinstance(
+            source.field_type, IntegerType | LongType
+        ):
             return True
-        return not any(self._may_match(source.field_id, low, high) for low, high in _wrapping(source.field_type, field.transform))
+        return not any(
+            self._may_match(source.field_id, low, high)
+            for low, high in _wrapping(source.field_type, field.transform)
+        )
 
     def _may_match(self, field_id: int, low: int, high: int) -> bool:
         schema = self.table_metadata.schema()
@@ -50,10 +60,14 @@ class PartitionPlanner(ManifestGroupPlanner):
             lower_bounds={field_id: to_bytes(column_type, low)},
             upper_bounds={field_id: to_bytes(column_type, high)},
         )
-        return bool(_InclusiveMetricsEvaluator(schema, self.row_filter, self.case_sensitive).eval(file))
+        return bool(
+            _InclusiveMetricsEvaluator(schema, self.row_filter, self.case_sensitive).eval(file)
+        )
 
 
-def _wrapping(column_type: IntegerType | LongType, transform: TruncateTransform[int]) -> Iterator[tuple[int, int]]:
+def _wrapping(
+    column_type: IntegerType | LongType, transform: TruncateTransform[int]
+) -> Iterator[tuple[int, int]]:
     """Yield the ranges that truncation wraps around; a bigint column may have been an integer."""
     for bits in (32, 64) if isinstance(column_type, LongType) else (32,):
         least = -(2 ** (bits - 1))

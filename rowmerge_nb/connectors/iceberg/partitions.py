@@ -14,7 +14,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowmerge_nb.base.errors import ConnectorError
-from rowmerge_nb.connectors.iceberg.handles import BUCKETS, IcebergPartitioningHandle, PartitionField
+from rowmerge_nb.connectors.iceberg.handles import (
+    BUCKETS,
+    IcebergPartitioningHandle,
+    PartitionField,
+)
 from rowmerge_nb.connectors.shared.hashing import hash_columns
 from rowmerge_nb.connectors.shared.runs import runs_of
 from rowmerge_nb.connectors.shared.transforms import Transform
@@ -26,7 +30,11 @@ if TYPE_CHECKING:
     from pyiceberg.partitioning import PartitionSpec
 
     from rowmerge_nb.connectors.iceberg.handles import Field
-    from rowmerge_nb.spi.handles import ConnectorPartitioningHandle, ConnectorSession, ConnectorTransactionHandle
+    from rowmerge_nb.spi.handles import (
+        ConnectorPartitioningHandle,
+        ConnectorSession,
+        ConnectorTransactionHandle,
+    )
     from rowmerge_nb.spi.page import Page
     from rowmerge_nb.spi.types import Type
 
@@ -35,7 +43,9 @@ _MOST: Final = 2**31 - 1
 _PERIODS: Final = {"year", "month", "day", "hour"}
 
 
-def partitioning_of(spec: PartitionSpec, fields: Sequence[Field], table: object) -> tuple[PartitionField, ...]:
+def partitioning_of(
+    spec: PartitionSpec, fields: Sequence[Field], table: object
+) -> tuple[PartitionField, ...]:
     """Return the fields of a partitioning, or raise NOT_SUPPORTED."""
     return tuple(_partition_field(part, fields, table) for part in spec.fields)
 
@@ -43,9 +53,12 @@ def partitioning_of(spec: PartitionSpec, fields: Sequence[Field], table: object)
 def _partition_field(part: Any, fields: Sequence[Field], table: object) -> PartitionField:
     name, _, rest = str(part.transform).partition("[")
     path = _path_to(part.source_id, fields)
-    if name not in {"identity", "bucket", "truncate", "void", *_PERIODS} or (path is None and name != "void"):
+    if name not in {"identity", "bucket", "truncate", "void", *_PERIODS} or (
+        path is None and name != "void"
+    ):
         raise ConnectorError(
-            f"Iceberg table '{table}' is partitioned by {part.name}: {part.transform}, which is not supported",
+            f"Iceberg table '{table}' is partitioned by {part.name}: {part.transform}, which is not"
+            " supported",
             hint="Partition the table by another transform.",
         )
     width = int(rest.rstrip("]")) if rest else None
@@ -55,7 +68,9 @@ def _partition_field(part: Any, fields: Sequence[Field], table: object) -> Parti
     field = fields[path[0]]
     for step in path[1:]:
         field = field.fields[step]
-    return PartitionField(part.name, path[0], path[1:], Transform(name, field.name, width, field.type.base))
+    return PartitionField(
+        part.name, path[0], path[1:], Transform(name, field.name, width, field.type.base)
+    )
 
 
 def _path_to(field_id: int, fields: Sequence[Field]) -> tuple[int, ...] | None:
@@ -80,7 +95,11 @@ def _values(partitioning: Sequence[PartitionField], page: Page) -> list[pa.Array
 
 def _within_range(transform: Transform, column: pa.Array, values: pa.Array) -> pa.Array:
     """Cast partition values to Iceberg's 32 bits, or raise NUMERIC_VALUE_OUT_OF_RANGE."""
-    if transform.name in {"identity", "bucket", "void"} or transform.base == "bigint" or not pa.types.is_int64(values.type):
+    if (
+        transform.name in {"identity", "bucket", "void"}
+        or transform.base == "bigint"
+        or not pa.types.is_int64(values.type)
+    ):
         return values
     far = pc.or_(pc.less(values, -_MOST - 1), pc.greater(values, _MOST))
     index = pc.index(far, value=True).as_py()
@@ -88,17 +107,21 @@ def _within_range(transform: Transform, column: pa.Array, values: pa.Array) -> p
         number = column[index].cast(pa.int64()).as_py()
         display_value = np.datetime64(number, "us") if pa.types.is_temporal(column.type) else number
         raise ConnectorError(
-            f"Value {display_value} of column '{transform.column}' has no partition: {transform} is {values[index].as_py()}, out of range for integer",
+            f"Value {display_value} of column '{transform.column}' has no partition: {transform} is"
+            f" {values[index].as_py()}, out of range for integer",
             code="NUMERIC_VALUE_OUT_OF_RANGE",
             hint="Write another value, or partition the table by another transform.",
         )
     return values.cast(pa.int32())
 
 
-def groups(partitioning: Sequence[PartitionField], page: Page) -> Iterator[tuple[tuple[Any, ...], Page]]:
+def groups(
+    partitioning: Sequence[PartitionField], page: Page
+) -> Iterator[tuple[tuple[Any, ...], Page]]:
     """Split a page by partition; yield each partition's values and rows.
 
-    Values are JSON values: numbers for dates and times, strings for decimals and UUIDs, hexadecimal digits for bytes.
+    Values are JSON values: numbers for dates and times, strings for decimals and UUIDs, hexadecimal
+        digits for bytes.
     """
     if not partitioning:
         yield (), page
@@ -111,7 +134,9 @@ def groups(partitioning: Sequence[PartitionField], page: Page) -> Iterator[tuple
         yield values[0], page
         return
     sorted_page = page.take(pa.array(order))
-    for value, start, end in zip(values, starts.tolist(), [*starts[1:].tolist(), page.num_rows], strict=True):
+    for value, start, end in zip(
+        values, starts.tolist(), [*starts[1:].tolist(), page.num_rows], strict=True
+    ):
         yield value, sorted_page.slice(start, end - start)
 
 
@@ -134,7 +159,8 @@ def folder_of(partitioning: Sequence[PartitionField], values: Sequence[Any]) -> 
     """
     pairs = zip(partitioning, values, strict=True)
     return "/".join(
-        f"{quote_plus(part.name, safe='')}={quote_plus(_format_value(part, value), safe='')}" for part, value in pairs
+        f"{quote_plus(part.name, safe='')}={quote_plus(_format_value(part, value), safe='')}"
+        for part, value in pairs
     )
 
 
@@ -152,7 +178,9 @@ def _format_value(part: PartitionField, value: Any) -> str:
         return str(np.datetime64(int(value), "h")).replace("T", "-")
     if name == "identity" and base.startswith("timestamp"):
         # NumPy supports all years.
-        return str(np.datetime64(int(value), "us")).removesuffix(".000000") + ("+00:00" if base.endswith("zone") else "")
+        return str(np.datetime64(int(value), "us")).removesuffix(".000000") + (
+            "+00:00" if base.endswith("zone") else ""
+        )
     if base == "varbinary" and name != "bucket":
         return base64.b64encode(bytes.fromhex(value)).decode("ascii")
     if name == "identity" and base == "time":
@@ -163,7 +191,9 @@ def _format_value(part: PartitionField, value: Any) -> str:
 # -- layouts ----------------------------------------------------------------------------------------------------------
 
 
-def layout_of(partitioning: Sequence[PartitionField]) -> tuple[tuple[int, ...], IcebergPartitioningHandle]:
+def layout_of(
+    partitioning: Sequence[PartitionField],
+) -> tuple[tuple[int, ...], IcebergPartitioningHandle]:
     """Return the columns that decide a row's partition, and the partitioning handle."""
     columns = tuple(sorted({part.column for part in partitioning}))
     renumbered = tuple(replace(part, column=columns.index(part.column)) for part in partitioning)
@@ -222,7 +252,9 @@ class IcebergPartitioningProvider(ConnectorNodePartitioningProvider):
     ) -> BucketFunction:
         """Return the function of the partition values, or of the row id's file."""
         if not isinstance(partitioning_handle, IcebergPartitioningHandle):
-            return super().get_bucket_function(transaction_handle, session, partitioning_handle, partition_channel_types)
+            return super().get_bucket_function(
+                transaction_handle, session, partitioning_handle, partition_channel_types
+            )
         if partitioning_handle.partitioning is None:
             return FileBucketFunction()
         return PartitionBucketFunction(partitioning_handle.partitioning)

@@ -30,15 +30,20 @@ _PLAIN: Final[Mapping[str, str]] = {
 _FIXED: Final = "FIXED_LEN_BYTE_ARRAY"
 
 
-def require_physical_types(footer: pq.FileMetaData, schema: Schema, ids: Mapping[str, int], location: str) -> None:
+def require_physical_types(
+    footer: pq.FileMetaData, schema: Schema, ids: Mapping[str, int], location: str
+) -> None:
     """Raise ICEBERG_WRITER_DATA_ERROR if other readers could not read a file, by its footer."""
     for index in range(footer.num_columns):
         column = footer.schema.column(index)
         physical = _described(column.physical_type, column.length)
-        expected = _expected(schema.find_type(ids[column.path])) if column.path in ids else "no column"
+        expected = (
+            _expected(schema.find_type(ids[column.path])) if column.path in ids else "no column"
+        )
         if physical != expected:
             raise ConnectorError(
-                f"Column '{column.path}' of file '{location}' was written as {physical}, and Iceberg has {expected} for it",
+                f"Column '{column.path}' of file '{location}' was written as {physical}, and"
+                f" Iceberg has {expected} for it",
                 code="ICEBERG_WRITER_DATA_ERROR",
                 hint="The table is as it was. Report this as a bug.",
             )

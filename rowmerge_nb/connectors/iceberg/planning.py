@@ -47,8 +47,12 @@ class Content:
         return frozenset(entry.data_file.file_path for entry in (*self.data, *self.deletes))
 
 
-def content_of(table: Table, snapshot_id: int | None, filtered: BooleanExpression | None = None) -> Content:
-    """Return the live files of a snapshot that may satisfy a filter, or raise ICEBERG_INVALID_METADATA."""
+def content_of(
+    table: Table, snapshot_id: int | None, filtered: BooleanExpression | None = None
+) -> Content:
+    """Return the live files of a snapshot that may satisfy a filter, or raise
+    ICEBERG_INVALID_METADATA.
+    """
     from pyiceberg.expressions import AlwaysTrue
     from pyiceberg.manifest import DataFileContent
 
@@ -59,12 +63,20 @@ def content_of(table: Table, snapshot_id: int | None, filtered: BooleanExpressio
     if snapshot is None:
         return content
     try:
-        planner = PartitionPlanner(table.metadata, table.io, filtered if filtered is not None else AlwaysTrue())
-        entries = list(itertools.chain.from_iterable(planner.plan_manifest_entries(snapshot.manifests(table.io))))
+        planner = PartitionPlanner(
+            table.metadata, table.io, filtered if filtered is not None else AlwaysTrue()
+        )
+        entries = list(
+            itertools.chain.from_iterable(
+                planner.plan_manifest_entries(snapshot.manifests(table.io))
+            )
+        )
     except Exception as error:
         raise _unreadable(table, snapshot, error) from error
     for entry in entries:
-        (content.data if entry.data_file.content == DataFileContent.DATA else content.deletes).append(entry)
+        (
+            content.data if entry.data_file.content == DataFileContent.DATA else content.deletes
+        ).append(entry)
     content.data.sort(key=lambda entry: entry.data_file.file_path)
     return content
 
@@ -76,8 +88,9 @@ def _unreadable(table: Table, snapshot: Snapshot, error: Exception) -> RowMergeE
     twice = _named_twice(table)
     if isinstance(error, TypeError) and twice:
         return ConnectorError(
-            f"Iceberg table '{'.'.join(table.name())}' is partitioned by {' and '.join(twice)}, of one type, which manifests of"
-            " other engines describe once and then by name: pyiceberg does not read that",
+            f"Iceberg table '{'.'.join(table.name())}' is partitioned by {' and '.join(twice)}, of"
+            " one type, which manifests of other engines describe once and then by name: pyiceberg"
+            " does not read that",
             code="NOT_SUPPORTED",
             hint="Partition it by one of them, or read it with the engine that has written it.",
         )
@@ -89,8 +102,8 @@ def _unreadable(table: Table, snapshot: Snapshot, error: Exception) -> RowMergeE
         location = "one of its manifests"
     name, words = ".".join(table.name()), " ".join(str(error).split())[:300]
     return ConnectorError(
-        f"The manifests of snapshot {snapshot.snapshot_id} of Iceberg table '{name}' cannot be read, for '{location}':"
-        f" {type(error).__name__}: {words}",
+        f"The manifests of snapshot {snapshot.snapshot_id} of Iceberg table '{name}' cannot be"
+        f" read, for '{location}': {type(error).__name__}: {words}",
         code="ICEBERG_INVALID_METADATA",
         hint="Restore that file, or roll the table back to a snapshot whose manifests are intact.",
     )
@@ -116,7 +129,9 @@ def _named_twice(table: Table) -> list[str]:
 
 def live_files(content: Content) -> tuple[DataFileRef, ...]:
     """Return the data files in the order of row ids."""
-    return tuple(DataFileRef(entry.data_file.file_path, entry.data_file.spec_id) for entry in content.data)
+    return tuple(
+        DataFileRef(entry.data_file.file_path, entry.data_file.spec_id) for entry in content.data
+    )
 
 
 def rows_of(table: Table, snapshot_id: int | None) -> tuple[int | None, bool]:
@@ -148,7 +163,11 @@ def rows_of(table: Table, snapshot_id: int | None) -> tuple[int | None, bool]:
 def size_of(table: Table, snapshot_id: int | None) -> int | None:
     """Return the size of the data files in bytes, if known."""
     snapshot = None if snapshot_id is None else table.metadata.snapshot_by_id(snapshot_id)
-    size = None if snapshot is None or snapshot.summary is None else snapshot.summary.get("total-files-size")
+    size = (
+        None
+        if snapshot is None or snapshot.summary is None
+        else snapshot.summary.get("total-files-size")
+    )
     return int(size) if size is not None and size.isdigit() else None
 
 
@@ -158,7 +177,9 @@ def size_of(table: Table, snapshot_id: int | None) -> int | None:
 class DeleteIndex:
     """Finds the delete files of a data file, by path or partition."""
 
-    def __init__(self, table: Table, handle: IcebergTableHandle, entries: Iterable[ManifestEntry]) -> None:
+    def __init__(
+        self, table: Table, handle: IcebergTableHandle, entries: Iterable[ManifestEntry]
+    ) -> None:
         self._schemas = table.metadata.schemas
         self._handle = handle
         self._by_path: dict[str, list[ManifestEntry]] = defaultdict(list)
@@ -178,16 +199,23 @@ class DeleteIndex:
     def of(self, entry: ManifestEntry) -> tuple[DeleteFile, ...]:
         """Return the delete files that apply to a data file."""
         file = entry.data_file
-        candidates = [*self._by_path[file.file_path], *self._by_partition[_partition_of(file)], *self._everywhere]
+        candidates = [
+            *self._by_path[file.file_path],
+            *self._by_partition[_partition_of(file)],
+            *self._everywhere,
+        ]
         return tuple(self._described(delete) for delete in candidates if _applies(delete, entry))
 
     def _described(self, entry: ManifestEntry) -> DeleteFile:
         file = entry.data_file
         if _is_equality(entry):
-            fields = tuple(self._field(number, file.file_path) for number in file.equality_ids or ())
+            fields = tuple(
+                self._field(number, file.file_path) for number in file.equality_ids or ()
+            )
             if not fields:
                 raise ConnectorError(
-                    f"Equality delete file '{file.file_path}' of Iceberg table '{self._handle.name}' names no columns",
+                    f"Equality delete file '{file.file_path}' of Iceberg table"
+                    f" '{self._handle.name}' names no columns",
                     code="ICEBERG_BAD_DATA",
                     hint=_HINT,
                 )
@@ -206,7 +234,8 @@ class DeleteIndex:
             if dropped is not None:
                 return field_of(dropped, dropped.name, self._handle.name)
         raise ConnectorError(
-            f"Equality delete file '{path}' of Iceberg table '{self._handle.name}' compares column {number}, which is no top-level column",
+            f"Equality delete file '{path}' of Iceberg table '{self._handle.name}' compares column"
+            f" {number}, which is no top-level column",
             hint=_HINT,
         )
 
@@ -227,14 +256,18 @@ def _applies(delete: ManifestEntry, data: ManifestEntry) -> bool:
 
 def may_delete_from(delete: DataFile, path: str) -> bool:
     """Return whether a position delete file may refer to a data file, by its bounds."""
-    lower, upper = ((bounds or {}).get(PATH_ID) for bounds in (delete.lower_bounds, delete.upper_bounds))
+    lower, upper = (
+        (bounds or {}).get(PATH_ID) for bounds in (delete.lower_bounds, delete.upper_bounds)
+    )
     text = path.encode()
     return not ((lower is not None and text < lower) or (upper is not None and text > upper))
 
 
 def _only_path(delete: DataFile) -> str | None:
     """Return the only data file of a delete file, by equal bounds; a damaged bound is ignored."""
-    lower, upper = ((bounds or {}).get(PATH_ID) for bounds in (delete.lower_bounds, delete.upper_bounds))
+    lower, upper = (
+        (bounds or {}).get(PATH_ID) for bounds in (delete.lower_bounds, delete.upper_bounds)
+    )
     try:
         return lower.decode() if lower is not None and lower == upper else None
     except UnicodeDecodeError:
@@ -253,29 +286,40 @@ def _format(file: DataFile) -> str:
 def _check_format(file: DataFile, handle: IcebergTableHandle, formats: Sequence[str]) -> None:
     if _format(file) not in formats:
         raise ConnectorError(
-            f"File '{file.file_path}' of Iceberg table '{handle.name}' is of format {_format(file)}, which is not supported",
+            f"File '{file.file_path}' of Iceberg table '{handle.name}' is of format"
+            f" {_format(file)}, which is not supported",
             hint=_HINT,
         )
 
 
 def rewritable(
-    table: Table, handle: IcebergTableHandle, content: Content, requested_paths: Collection[str], most_bytes: int
+    table: Table,
+    handle: IcebergTableHandle,
+    content: Content,
+    requested_paths: Collection[str],
+    most_bytes: int,
 ) -> Content:
     """Return the files that are worth compacting, and the delete files that become useless.
 
-    Per partition these are small files, if there are several, and files with deleted rows. If any candidate has another partitioning, all
-    candidates are compacted.
+    Per partition these are small files, if there are several, and files with deleted rows. If any
+    candidate has another partitioning, all candidates are compacted.
     """
     index = DeleteIndex(table, handle, content.deletes)
-    deleting = {entry.data_file.file_path: {one.path for one in index.of(entry)} for entry in content.data}
+    deleting = {
+        entry.data_file.file_path: {one.path for one in index.of(entry)} for entry in content.data
+    }
     groups: dict[Any, list[ManifestEntry]] = defaultdict(list)
     for entry in content.data:
         file = entry.data_file
-        if file.file_path in requested_paths and (deleting[file.file_path] or file.file_size_in_bytes <= most_bytes):
+        if file.file_path in requested_paths and (
+            deleting[file.file_path] or file.file_size_in_bytes <= most_bytes
+        ):
             _check_format(file, handle, ("PARQUET",))
             groups[_partition_of(file)].append(entry)
     # Rows of a file with another partitioning may go to any partition.
-    all_of_them = any(entry.data_file.spec_id != handle.spec_id for group in groups.values() for entry in group)
+    all_of_them = any(
+        entry.data_file.spec_id != handle.spec_id for group in groups.values() for entry in group
+    )
     data = [
         entry
         for group in groups.values()
@@ -285,7 +329,9 @@ def rewritable(
     removed = {entry.data_file.file_path for entry in data}
     useless = set[str]().union(*(deleting[path] for path in removed))
     useless -= set[str]().union(*(paths for path, paths in deleting.items() if path not in removed))
-    return Content(data, [entry for entry in content.deletes if entry.data_file.file_path in useless])
+    return Content(
+        data, [entry for entry in content.deletes if entry.data_file.file_path in useless]
+    )
 
 
 # -- splits -----------------------------------------------------------------------------------------------------------
@@ -303,19 +349,35 @@ def splits_of(
     """Return the splits of files."""
     index = DeleteIndex(table, handle, content.deletes)
     domains = domains_by_id(constraint, handle.fields)
-    specs = {number: _constants(spec, handle.fields) for number, spec in table.metadata.specs().items()}
+    specs = {
+        number: _constants(spec, handle.fields) for number, spec in table.metadata.specs().items()
+    }
     files = [entry.data_file for entry in (*content.data, *content.deletes)]
     small = sum(file.file_size_in_bytes for file in files) <= SMALL_BYTES
     splits = []
     for entry in content.data:
         file = entry.data_file
         _check_format(file, handle, ("PARQUET",))
-        constants = {field_id: file.partition[index] for field_id, index in specs[file.spec_id].items()}
+        constants = {
+            field_id: file.partition[index] for field_id, index in specs[file.spec_id].items()
+        }
         deletes = index.of(entry)
         number = numbers[file.file_path]
         partition = _partition_path(table, file) if places else ""
         for start, end in _ranges(file):
-            splits.append(IcebergSplit(file.file_path, number, start, end, deletes, constants, domains, small, partition))
+            splits.append(
+                IcebergSplit(
+                    file.file_path,
+                    number,
+                    start,
+                    end,
+                    deletes,
+                    constants,
+                    domains,
+                    small,
+                    partition,
+                )
+            )
     return splits
 
 

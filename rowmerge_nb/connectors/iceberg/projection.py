@@ -1,4 +1,6 @@
-"""Conversion of file columns to the table's schema: matched by field id, widened, and filled in if missing."""
+"""Conversion of file columns to the table's schema: matched by field id, widened, and filled in if
+missing.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ _ID: Final = b"PARQUET:field_id"
 
 @dataclass(frozen=True)
 class FileField:
-    """A field's counterpart in a file; `name` is None if the file lacks it, `index` is that in the parent row."""
+    """A field's counterpart in a file; `name` is None if the file lacks it, `index` is that in the
+    parent row.
+    """
 
     field: Field
     name: str | None
@@ -43,7 +47,10 @@ class FileField:
 
 def _struct(match: FileField, column: pa.Array) -> pa.Array:
     inner = column.flatten()
-    arrays = [part.values(inner[part.index] if part.name is not None else None, len(column)) for part in match.parts]
+    arrays = [
+        part.values(inner[part.index] if part.name is not None else None, len(column))
+        for part in match.parts
+    ]
     arrow_type = match.field.type.arrow
     if not arrays:
         return pa.array([{}] * len(column), arrow_type)
@@ -53,19 +60,32 @@ def _struct(match: FileField, column: pa.Array) -> pa.Array:
 def _list(match: FileField, column: pa.Array) -> pa.Array:
     values = column.flatten()
     return pa.ListArray.from_arrays(
-        offsets_of(column), match.parts[0].values(values, len(values)), type=match.field.type.arrow, mask=nulls_of(column)
+        offsets_of(column),
+        match.parts[0].values(values, len(values)),
+        type=match.field.type.arrow,
+        mask=nulls_of(column),
     )
 
 
 def _map(match: FileField, column: pa.Array) -> pa.Array:
     # Flattening the map as a list of pairs drops the pairs of NULL maps and other slices.
-    pairs = column.cast(pa.list_(pa.struct([("key", column.type.key_type), ("value", column.type.item_type)])))
+    pairs = column.cast(
+        pa.list_(pa.struct([("key", column.type.key_type), ("value", column.type.item_type)]))
+    )
     inner = pairs.flatten().flatten()
-    keys, items = (part.values(array, len(array)) for part, array in zip(match.parts, inner, strict=True))
-    return pa.MapArray.from_arrays(offsets_of(pairs), keys, items, type=match.field.type.arrow, mask=nulls_of(column))
+    keys, items = (
+        part.values(array, len(array)) for part, array in zip(match.parts, inner, strict=True)
+    )
+    return pa.MapArray.from_arrays(
+        offsets_of(pairs), keys, items, type=match.field.type.arrow, mask=nulls_of(column)
+    )
 
 
-_NESTED: Final[Mapping[str, Callable[[FileField, pa.Array], pa.Array]]] = {"struct": _struct, "list": _list, "map": _map}
+_NESTED: Final[Mapping[str, Callable[[FileField, pa.Array], pa.Array]]] = {
+    "struct": _struct,
+    "list": _list,
+    "map": _map,
+}
 
 
 def offsets_of(column: pa.Array) -> pa.Array:
@@ -89,7 +109,11 @@ def _primitive(field: Field, column: pa.Array) -> pa.Array:
         source_type = column.type
     if field.type_name == "uuid" and pa.types.is_fixed_size_binary(source_type):
         return uuid_texts(column)
-    if pa.types.is_timestamp(source_type) and pa.types.is_timestamp(arrow_type) and source_type.tz != arrow_type.tz:
+    if (
+        pa.types.is_timestamp(source_type)
+        and pa.types.is_timestamp(arrow_type)
+        and source_type.tz != arrow_type.tz
+    ):
         # A writer's zone does not change the instant; values without a zone are UTC.
         column = (
             column.cast(pa.timestamp(source_type.unit))
@@ -109,11 +133,18 @@ def constant(field: Field, value: Any, rows: int) -> pa.Array:
     if field.type_name == "uuid":
         value = str(value)
     if isinstance(value, int) and pa.types.is_temporal(arrow_type):
-        return pa.repeat(pa.scalar(value, pa.int32() if arrow_type.bit_width == 32 else pa.int64()).cast(arrow_type), rows)
+        return pa.repeat(
+            pa.scalar(value, pa.int32() if arrow_type.bit_width == 32 else pa.int64()).cast(
+                arrow_type
+            ),
+            rows,
+        )
     return pa.repeat(pa.scalar(value, arrow_type), rows)
 
 
-def find_fields(fields: Sequence[Field], schema: pa.Schema, mapping: str | None, location: str) -> tuple[FileField, ...]:
+def find_fields(
+    fields: Sequence[Field], schema: pa.Schema, mapping: str | None, location: str
+) -> tuple[FileField, ...]:
     """Match fields to a file's columns.
 
     Raises:
@@ -127,7 +158,9 @@ def find_fields(fields: Sequence[Field], schema: pa.Schema, mapping: str | None,
         raise ConnectorError(
             f"File '{location}' has no field ids, so that its columns cannot be told",
             code="ICEBERG_BAD_DATA",
-            hint="Set the table property schema.name-mapping.default, which maps names to field ids.",
+            hint=(
+                "Set the table property schema.name-mapping.default, which maps names to field ids."
+            ),
         )
     return tuple(_by_name(field, list(schema), json.loads(mapping)) for field in fields)
 
@@ -147,7 +180,9 @@ def _parts(arrow_type: pa.DataType) -> list[pa.Field]:
     return []
 
 
-def _match(field: Field, candidates: list[pa.Field], id_of: Callable[[pa.Field], int | None]) -> FileField:
+def _match(
+    field: Field, candidates: list[pa.Field], id_of: Callable[[pa.Field], int | None]
+) -> FileField:
     for index, candidate in enumerate(candidates):
         if id_of(candidate) == field.id:
             parts = _parts(candidate.type)
@@ -162,7 +197,9 @@ def _match(field: Field, candidates: list[pa.Field], id_of: Callable[[pa.Field],
     return FileField(field, None)
 
 
-def _inside(field: Field, column: pa.Field, id_of: Callable[[pa.Field], int | None]) -> tuple[FileField, ...]:
+def _inside(
+    field: Field, column: pa.Field, id_of: Callable[[pa.Field], int | None]
+) -> tuple[FileField, ...]:
     """Match the parts of an element, key or value, which is matched by position."""
     parts = _parts(column.type)
     if field.type_name == "struct":
@@ -173,21 +210,33 @@ def _inside(field: Field, column: pa.Field, id_of: Callable[[pa.Field], int | No
     )
 
 
-def _by_name(field: Field, candidates: list[pa.Field], mapping: list[Mapping[str, Any]]) -> FileField:
+def _by_name(
+    field: Field, candidates: list[pa.Field], mapping: list[Mapping[str, Any]]
+) -> FileField:
     """Match a field by the table's name mapping."""
     entry = next((entry for entry in mapping if entry.get("field-id") == field.id), None)
     names = entry["names"] if entry is not None else ()
     for index, candidate in enumerate(candidates):
         if entry is not None and candidate.name in names:
-            return FileField(field, candidate.name, index, _parts_by_name(field, candidate, entry.get("fields", [])))
+            return FileField(
+                field,
+                candidate.name,
+                index,
+                _parts_by_name(field, candidate, entry.get("fields", [])),
+            )
     return FileField(field, None)
 
 
-def _parts_by_name(field: Field, parent: pa.Field, mapping: list[Mapping[str, Any]]) -> tuple[FileField, ...]:
+def _parts_by_name(
+    field: Field, parent: pa.Field, mapping: list[Mapping[str, Any]]
+) -> tuple[FileField, ...]:
     parts = _parts(parent.type)
     if field.type_name == "struct":
         return tuple(_by_name(part, parts, mapping) for part in field.fields)
-    inner = [next((entry for entry in mapping if entry.get("field-id") == part.id), {}) for part in field.fields]
+    inner = [
+        next((entry for entry in mapping if entry.get("field-id") == part.id), {})
+        for part in field.fields
+    ]
     return tuple(
         FileField(part, column.name, i, _parts_by_name(part, column, entry.get("fields", [])))
         for i, (part, column, entry) in enumerate(zip(field.fields, parts, inner, strict=False))

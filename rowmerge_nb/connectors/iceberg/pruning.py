@@ -1,4 +1,6 @@
-"""Predicate pushdown: constraints as pyiceberg expressions for files, and against statistics of row groups."""
+"""Predicate pushdown: constraints as pyiceberg expressions for files, and against statistics of row
+groups.
+"""
 
 from __future__ import annotations
 
@@ -22,16 +24,24 @@ if TYPE_CHECKING:
 
 _MOST_REAL: Final = float(np.finfo(np.float32).max)
 _LISTED: Final = 200
-"""The maximum number of values that are compared one by one, as in pyiceberg; beyond it, only the minimum and maximum are used."""
+"""The maximum number of values that are compared one by one, as in pyiceberg; beyond it, only the
+minimum and maximum are used.
+"""
 
 
 def domains_by_id(constraint: Constraint, fields: tuple[Field, ...]) -> dict[int, ColumnDomain]:
     """Return the domains of a constraint by field id."""
-    return {field.id: constraint.domains[field.name] for field in fields if field.name in constraint.domains}
+    return {
+        field.id: constraint.domains[field.name]
+        for field in fields
+        if field.name in constraint.domains
+    }
 
 
 def expression_of(constraint: Constraint, schema: Schema) -> BooleanExpression:
-    """Return the predicate that a file must be able to satisfy, without parts that pyiceberg cannot compare."""
+    """Return the predicate that a file must be able to satisfy, without parts that pyiceberg cannot
+    compare.
+    """
     from pyiceberg.expressions import AlwaysTrue, And
     from pyiceberg.expressions.visitors import bind
 
@@ -43,7 +53,8 @@ def expression_of(constraint: Constraint, schema: Schema) -> BooleanExpression:
             with suppress(Exception):
                 bind(schema, part, case_sensitive=True)
                 parts.append(part)
-    # And() of all parts at once builds a balanced tree; nested pairs would exceed the recursion limit.
+    # And() of all parts at once builds a balanced tree; nested pairs would exceed the recursion
+    # limit.
     return And(AlwaysTrue(), AlwaysTrue(), *parts)
 
 
@@ -81,14 +92,18 @@ def _parts(name: str, domain: ColumnDomain) -> list[BooleanExpression]:
     return parts
 
 
-def may_matter(group: Any, file_fields: Mapping[int, FileField], domains: Mapping[int, ColumnDomain]) -> bool:
+def may_matter(
+    group: Any, file_fields: Mapping[int, FileField], domains: Mapping[int, ColumnDomain]
+) -> bool:
     """Return whether a row group may have rows that satisfy a constraint."""
     if not domains:
         return True
     statistics = {group.column(i).path_in_schema: group.column(i) for i in range(group.num_columns)}
     for field_id, domain in domains.items():
         field = file_fields.get(field_id)
-        column = statistics.get(field.name) if field is not None and field.name is not None else None
+        column = (
+            statistics.get(field.name) if field is not None and field.name is not None else None
+        )
         if column is None or not column.is_stats_set:
             continue
         column_statistics = column.statistics
@@ -96,7 +111,9 @@ def may_matter(group: Any, file_fields: Mapping[int, FileField], domains: Mappin
             return False
         # Bounds that Python cannot represent, such as dates after year 9999, are ignored.
         with suppress(pa.ArrowNotImplementedError, OverflowError, ValueError):
-            if column_statistics.has_min_max and not _overlaps(domain, column_statistics.min, column_statistics.max):
+            if column_statistics.has_min_max and not _overlaps(
+                domain, column_statistics.min, column_statistics.max
+            ):
                 return False
     return True
 

@@ -60,7 +60,9 @@ class IcebergPageSourceProvider(ConnectorPageSourceProvider):
         return PagesSource(read_split(split, iceberg_table(table_handle), columns))
 
 
-def read_split(split: IcebergSplit, table: IcebergTableHandle, columns: Sequence[ColumnHandle]) -> Iterator[Page]:
+def read_split(
+    split: IcebergSplit, table: IcebergTableHandle, columns: Sequence[ColumnHandle]
+) -> Iterator[Page]:
     """Yield the pages of a split."""
     equality = equality_deletes(split, table)
     compared = {field.id: field for deletes in equality for field in deletes.fields}
@@ -72,16 +74,25 @@ def read_split(split: IcebergSplit, table: IcebergTableHandle, columns: Sequence
         fields += [field for field in compared.values() if field.id not in {f.id for f in fields}]
         decisive = [field for field in table.fields if field.id in split.domains]
         mapping = table.properties.get("schema.name-mapping.default")
-        file_fields = {f.field.id: f for f in find_fields(fields, file.schema_arrow, mapping, split.path)}
-        deciding = {f.field.id: f for f in find_fields(decisive, file.schema_arrow, mapping, split.path)}
+        file_fields = {
+            f.field.id: f for f in find_fields(fields, file.schema_arrow, mapping, split.path)
+        }
+        deciding = {
+            f.field.id: f for f in find_fields(decisive, file.schema_arrow, mapping, split.path)
+        }
         channels = [_channel(column, file_fields, split, table) for column in columns]
         names = [column.name for column in columns]
-        for first, rows, batch in _batches(file, split, file_fields, deciding, deleted_all=_is_all(deleted, file)):
+        for first, rows, batch in _batches(
+            file, split, file_fields, deciding, deleted_all=_is_all(deleted, file)
+        ):
             arrays = [channel(batch, first, rows) for channel in channels]
             page = pa.RecordBatch.from_arrays(arrays, names=names) if arrays else _empty(rows)
             alive = _alive_mask(deleted, first, rows)
             for deletes in equality:
-                values = [_values(file_fields[field.id], split)(batch, first, rows) for field in deletes.fields]
+                values = [
+                    _values(file_fields[field.id], split)(batch, first, rows)
+                    for field in deletes.fields
+                ]
                 mask = deletes.mask(values)
                 alive = mask if alive is None else pc.and_(alive, mask)
             page = page if alive is None else page.filter(alive)
@@ -97,7 +108,8 @@ def _batches(
     *,
     deleted_all: bool,
 ) -> Iterator[tuple[int, int, Any]]:
-    """Yield batches of the split's row groups: position of the first row, number of rows, and the columns.
+    """Yield batches of the split's row groups: position of the first row, number of rows, and the
+    columns.
 
     The row groups depend on the constraint only, not on the requested columns.
     """
@@ -108,7 +120,9 @@ def _batches(
     for number in range(file.metadata.num_row_groups):
         group = file.metadata.row_group(number)
         here, first = first, first + group.num_rows
-        if not split.start <= _middle(group) < split.end or not may_matter(group, deciding, split.domains):
+        if not split.start <= _middle(group) < split.end or not may_matter(
+            group, deciding, split.domains
+        ):
             continue
         if not _has_rows(file, number, deciding, split):
             continue
@@ -121,13 +135,24 @@ def _batches(
             here += batch.num_rows
 
 
-def _has_rows(file: pq.ParquetFile, group: int, deciding: dict[int, FileField], split: IcebergSplit) -> bool:
-    few = [f for f in deciding.values() if f.name is not None and is_selective(split.domains[f.field.id], f.field.type)]
+def _has_rows(
+    file: pq.ParquetFile, group: int, deciding: dict[int, FileField], split: IcebergSplit
+) -> bool:
+    few = [
+        f
+        for f in deciding.values()
+        if f.name is not None and is_selective(split.domains[f.field.id], f.field.type)
+    ]
     if not few:
         return True
     channels = [(_values(field, split), split.domains[field.field.id]) for field in few]
-    batches = file.iter_batches(PAGE_ROWS, row_groups=[group], columns=[field.name for field in few])
-    return any(has_match((values(batch, 0, batch.num_rows), domain) for values, domain in channels) for batch in batches)
+    batches = file.iter_batches(
+        PAGE_ROWS, row_groups=[group], columns=[field.name for field in few]
+    )
+    return any(
+        has_match((values(batch, 0, batch.num_rows), domain) for values, domain in channels)
+        for batch in batches
+    )
 
 
 def _middle(group: Any) -> int:
@@ -166,7 +191,10 @@ def _hidden_value(column: str, split: IcebergSplit, table: IcebergTableHandle) -
 
 
 def _channel(
-    column: ColumnHandle, file_fields: dict[int, FileField], split: IcebergSplit, table: IcebergTableHandle
+    column: ColumnHandle,
+    file_fields: dict[int, FileField],
+    split: IcebergSplit,
+    table: IcebergTableHandle,
 ) -> Callable[[Any, int, int], pa.Array]:
     if isinstance(column, IcebergRowIdColumn):
         return lambda _batch, first, rows: _row_ids(split.file, first, rows)

@@ -1,4 +1,7 @@
-"""CREATE OR REPLACE TABLE in one commit. As in Trino, the table keeps its identity, folder and earlier snapshots."""
+"""CREATE OR REPLACE TABLE in one commit.
+
+As in Trino, the table keeps its identity, folder and earlier snapshots.
+"""
 
 from __future__ import annotations
 
@@ -31,9 +34,12 @@ def begin_replacement(table: Table, definition: Definition) -> Transaction:
 
     u = _updates()
     metadata, transaction = table.metadata, table.transaction()
-    if definition.location is not None and definition.location.rstrip("/") != table.location().rstrip("/"):
+    if definition.location is not None and definition.location.rstrip(
+        "/"
+    ) != table.location().rstrip("/"):
         raise AnalysisError(
-            f"The provided location '{definition.location}' does not match the existing table location '{table.location()}'",
+            f"The provided location '{definition.location}' does not match the existing table"
+            f" location '{table.location()}'",
             code="INVALID_TABLE_PROPERTY",
             properties=("location",),
             hint="Omit the property location.",
@@ -73,25 +79,34 @@ def _upgrade(transaction: Transaction, version: int) -> None:
     has = transaction.table_metadata.format_version
     if version < has:
         raise ConnectorError(
-            f"Cannot downgrade v{has} table to v{version}", code="NOT_SUPPORTED", hint="Leave the property format_version out."
+            f"Cannot downgrade v{has} table to v{version}",
+            code="NOT_SUPPORTED",
+            hint="Leave the property format_version out.",
         )
     if version > has:
         transaction.upgrade_table_version(version)  # type: ignore[arg-type]
 
 
 def _schema(schema: Schema, metadata: TableMetadata) -> Schema:
-    """Return a schema that reuses the ids of columns of the same name and primitive type, as in Trino.
+    """Return a schema that reuses the ids of columns of the same name and primitive type, as in
+    Trino.
 
     Other columns get fresh ids, so that old values are never read as theirs.
     """
     from pyiceberg.schema import Schema, assign_fresh_schema_ids
 
-    old_fields = {field.name: field for field in metadata.schema().fields if field.field_type.is_primitive}
-    fresh = assign_fresh_schema_ids(schema, next_id=itertools.count(metadata.last_column_id + 1).__next__)
+    old_fields = {
+        field.name: field for field in metadata.schema().fields if field.field_type.is_primitive
+    }
+    fresh = assign_fresh_schema_ids(
+        schema, next_id=itertools.count(metadata.last_column_id + 1).__next__
+    )
     fields = (
-        field.model_copy(update={"field_id": old_fields[field.name].field_id})
-        if field.name in old_fields and old_fields[field.name].field_type == field.field_type
-        else field
+        (
+            field.model_copy(update={"field_id": old_fields[field.name].field_id})
+            if field.name in old_fields and old_fields[field.name].field_type == field.field_type
+            else field
+        )
         for field in fresh.fields
     )
     return Schema(*fields, schema_id=max(existing.schema_id for existing in metadata.schemas) + 1)
@@ -100,14 +115,21 @@ def _schema(schema: Schema, metadata: TableMetadata) -> Schema:
 def _spec(definition: Definition, schema: Schema, metadata: TableMetadata) -> PartitionSpec:
     from pyiceberg.partitioning import PartitionSpec
 
-    names = (definition.schema.find_column_name(field.source_id) or "" for field in definition.spec.fields)
+    names = (
+        definition.schema.find_column_name(field.source_id) or ""
+        for field in definition.spec.fields
+    )
     requested = [
         field.model_copy(update={"source_id": schema.find_field(name).field_id})
         for name, field in zip(names, definition.spec.fields, strict=True)
     ]
     # pyiceberg cannot read a void field of a dropped column.
-    carries = metadata.format_version == 1 and schema.field_ids.issuperset(field.source_id for field in metadata.spec().fields)
-    fields = _with_void_fields(requested, metadata) if carries else _with_old_ids(requested, metadata)
+    carries = metadata.format_version == 1 and schema.field_ids.issuperset(
+        field.source_id for field in metadata.spec().fields
+    )
+    fields = (
+        _with_void_fields(requested, metadata) if carries else _with_old_ids(requested, metadata)
+    )
     specs = metadata.specs()
     existing = next((spec for spec in specs.values() if spec.fields == tuple(fields)), None)
     return PartitionSpec(*fields, spec_id=max(specs) + 1) if existing is None else existing
@@ -123,14 +145,23 @@ def _key(field: PartitionField) -> tuple[int, str]:
     return field.source_id, str(field.transform)
 
 
-def _with_old_ids(requested: Sequence[PartitionField], metadata: TableMetadata) -> list[PartitionField]:
+def _with_old_ids(
+    requested: Sequence[PartitionField], metadata: TableMetadata
+) -> list[PartitionField]:
     """Reuse the ids of past equal fields, as the specification requires from version 2 on."""
-    old_ids = {_key(field): field.field_id for spec in metadata.specs().values() for field in spec.fields}
+    old_ids = {
+        _key(field): field.field_id for spec in metadata.specs().values() for field in spec.fields
+    }
     ids = _new_field_ids(metadata)
-    return [field.model_copy(update={"field_id": old_ids.get(_key(field)) or next(ids)}) for field in requested]
+    return [
+        field.model_copy(update={"field_id": old_ids.get(_key(field)) or next(ids)})
+        for field in requested
+    ]
 
 
-def _with_void_fields(requested: Sequence[PartitionField], metadata: TableMetadata) -> list[PartitionField]:
+def _with_void_fields(
+    requested: Sequence[PartitionField], metadata: TableMetadata
+) -> list[PartitionField]:
     """Return the current fields and the new ones; in version 1, a removed field becomes void."""
     from pyiceberg.transforms import VoidTransform
 
@@ -148,11 +179,15 @@ def _with_void_fields(requested: Sequence[PartitionField], metadata: TableMetada
 def _order_updates(definition: Definition, schema: Schema, metadata: TableMetadata) -> list[Any]:
     from pyiceberg.table.sorting import SortField
 
-    names = [definition.schema.find_column_name(part.source_id) or "" for part in definition.order.fields]
+    names = [
+        definition.schema.find_column_name(part.source_id) or "" for part in definition.order.fields
+    ]
     return order_updates(
         metadata,
         [
-            SortField(schema.find_field(name).field_id, part.transform, part.direction, part.null_order)
+            SortField(
+                schema.find_field(name).field_id, part.transform, part.direction, part.null_order
+            )
             for name, part in zip(names, definition.order.fields, strict=True)
         ],
     )
@@ -163,7 +198,14 @@ def order_updates(metadata: TableMetadata, fields: Sequence[SortField]) -> list[
     from pyiceberg.table.sorting import UNSORTED_SORT_ORDER, SortOrder
 
     u = _updates()
-    existing = next((existing_order for existing_order in metadata.sort_orders if existing_order.fields == list(fields)), None)
+    existing = next(
+        (
+            existing_order
+            for existing_order in metadata.sort_orders
+            if existing_order.fields == list(fields)
+        ),
+        None,
+    )
     last = max(existing_order.order_id for existing_order in metadata.sort_orders)
     order = existing or (SortOrder(*fields, order_id=last + 1) if fields else UNSORTED_SORT_ORDER)
     if order.order_id == metadata.default_sort_order_id:

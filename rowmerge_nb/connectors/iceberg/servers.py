@@ -15,7 +15,15 @@ if TYPE_CHECKING:
 SERVERS: Final = "rowmerge-nb.servers"
 """The connection property that lists the allowed servers."""
 
-_STORES: Final = {"s3": "s3", "s3a": "s3", "s3n": "s3", "oss": "s3", "gs": "gs", "gcs": "gs", "hf": "hf"}
+_STORES: Final = {
+    "s3": "s3",
+    "s3a": "s3",
+    "s3n": "s3",
+    "oss": "s3",
+    "gs": "gs",
+    "gcs": "gs",
+    "hf": "hf",
+}
 """Schemes whose locations name a bucket; the configuration decides the server."""
 _FAMILIES: Final = {"viewfs": "hdfs", "abfss": "abfs", "wasb": "abfs", "wasbs": "abfs"}
 _CONNECTIONS: Final = {"s3.": "s3", "client.": "s3", "gcs.": "gs", "hf.": "hf"}
@@ -69,13 +77,23 @@ def named_servers(properties: Mapping[str, Any], locations: Iterable[str] = ()) 
     ['gs', 's3']
     """
     warehouse = str(properties.get("warehouse") or "")
-    servers = {server_of(location) for location in (warehouse if "://" in warehouse else "", *locations) if location}
-    servers |= {store for start, store in _CONNECTIONS.items() if any(name.startswith(start) for name in properties)}
+    servers = {
+        server_of(location)
+        for location in (warehouse if "://" in warehouse else "", *locations)
+        if location
+    }
+    servers |= {
+        store
+        for start, store in _CONNECTIONS.items()
+        if any(name.startswith(start) for name in properties)
+    }
     if host := properties.get("hdfs.host"):
         port = properties.get("hdfs.port")
         servers |= {f"hdfs://{host}".lower(), f"hdfs://{host}:{port}".lower(), "hdfs://"}
     if account := properties.get("adls.account-name"):
-        servers |= {f"abfs://{account}.{service}.core.windows.net".lower() for service in ("dfs", "blob")}
+        servers |= {
+            f"abfs://{account}.{service}.core.windows.net".lower() for service in ("dfs", "blob")
+        }
     if host := properties.get("adls.account-host"):
         servers.add(f"abfs://{host}".lower())
     return frozenset(server for server in servers if server is not None)
@@ -102,10 +120,14 @@ def require_reachable(properties: Mapping[str, Any], location: str) -> None:
     if server is None or server in _servers(properties):
         return
     raise ConnectorError(
-        f"File '{location}' is not opened: the configuration of the catalog names no connection to '{server}'",
+        f"File '{location}' is not opened: the configuration of the catalog names no connection to"
+        f" '{server}'",
         code="PERMISSION_DENIED",
-        hint="A table's metadata does not decide which servers are asked. If you trust this one, configure it for the catalog:"
-        " pass its connection as properties, such as s3.endpoint, gcs.project-id, hdfs.host or adls.account-name.",
+        hint=(
+            "A table's metadata does not decide which servers are asked. If you trust this one,"
+            " configure it for the catalog: pass its connection as properties, such as s3.endpoint,"
+            " gcs.project-id, hdfs.host or adls.account-name."
+        ),
     )
 
 

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.handles import ConnectorTableVersion, SchemaTableName
 
 
-def snapshot_of(table: Table, name: SchemaTableName, version: ConnectorTableVersion, time_zone: str) -> Snapshot:
+def snapshot_of(
+    table: Table, name: SchemaTableName, version: ConnectorTableVersion, time_zone: str
+) -> Snapshot:
     """Find the snapshot of a version by Trino's rules: by id, tag, branch, or time.
 
     Raises:
@@ -38,7 +40,11 @@ def snapshot_of(table: Table, name: SchemaTableName, version: ConnectorTableVers
         raise ConnectorError(
             msg,
             code="INVALID_ARGUMENTS",
-            hint=f"The newest snapshots of '{name}' are: {ids}." if ids else f"Table '{name}' has no snapshots yet.",
+            hint=(
+                f"The newest snapshots of '{name}' are: {ids}."
+                if ids
+                else f"Table '{name}' has no snapshots yet."
+            ),
         )
     return snapshot
 
@@ -53,13 +59,17 @@ def _by_reference(table: Table, version: ConnectorTableVersion) -> int:
                 f"Cannot find snapshot with reference name: {pointer}",
                 code="INVALID_ARGUMENTS",
                 hint=did_you_mean(pointer, refs)
-                or (f"There are: {', '.join(refs)}." if refs else "It has no tags and branches yet."),
+                or (
+                    f"There are: {', '.join(refs)}." if refs else "It has no tags and branches yet."
+                ),
             )
         return int(reference.snapshot_id)
     if not isinstance(pointer, int) or version.version_type not in {None, BIGINT}:
         type_name = version.version_type or type(pointer).__name__
         raise unsupported_version(
-            type_name, "Write the id of a snapshot, which is a bigint, or the name of a tag or a branch in quotes."
+            type_name,
+            "Write the id of a snapshot, which is a bigint, or the name of a tag or a branch in"
+            " quotes.",
         )
     return pointer
 
@@ -72,10 +82,18 @@ def _at(table: Table, name: SchemaTableName, instant: dt.datetime) -> int:
         first = min((entry.timestamp_ms for entry in log), default=None)
         at = None if first is None else dt.datetime.fromtimestamp(first / 1000, dt.UTC)
         raise no_history(
-            name, instant, "It has no snapshots yet." if at is None else f"Its history begins at {at:%Y-%m-%d %H:%M:%S.%f} UTC."
+            name,
+            instant,
+            (
+                "It has no snapshots yet."
+                if at is None
+                else f"Its history begins at {at:%Y-%m-%d %H:%M:%S.%f} UTC."
+            ),
         )
     # The last entry of the same time wins.
-    return int(max(enumerate(before), key=lambda entry: (entry[1].timestamp_ms, entry[0]))[1].snapshot_id)
+    return int(
+        max(enumerate(before), key=lambda entry: (entry[1].timestamp_ms, entry[0]))[1].snapshot_id
+    )
 
 
 def as_of(table: Table, snapshot: Snapshot) -> Table:
@@ -85,15 +103,30 @@ def as_of(table: Table, snapshot: Snapshot) -> Table:
     metadata = table.metadata
     schema_ids = {schema.schema_id for schema in metadata.schemas}
     schema = snapshot.schema_id if snapshot.schema_id in schema_ids else metadata.current_schema_id
-    then = metadata.model_copy(update={"current_snapshot_id": snapshot.snapshot_id, "current_schema_id": schema})
+    then = metadata.model_copy(
+        update={"current_snapshot_id": snapshot.snapshot_id, "current_schema_id": schema}
+    )
     return Table(table.name(), then, table.metadata_location, table.io, table.catalog)
 
 
 def check_restorable(table: Table, name: SchemaTableName, snapshot: Snapshot) -> None:
-    """Raise NOT_SUPPORTED for a snapshot that shares no column with the table, since all values would be NULL."""
-    schema = next((schema for schema in table.metadata.schemas if schema.schema_id == snapshot.schema_id), None)
+    """Raise NOT_SUPPORTED for a snapshot that shares no column with the table, since all values
+    would be NULL.
+    """
+    schema = next(
+        (schema for schema in table.metadata.schemas if schema.schema_id == snapshot.schema_id),
+        None,
+    )
     if schema is None or table.schema().field_ids & schema.field_ids:
         return
-    msg = f"Snapshot {snapshot.snapshot_id} of table '{name}' has other columns: CREATE OR REPLACE TABLE has made the table anew since"
-    statement = f"CREATE OR REPLACE TABLE {name} AS SELECT * FROM {name} FOR VERSION AS OF {snapshot.snapshot_id}"
-    raise ConnectorError(msg, code="NOT_SUPPORTED", hint=f"This makes it what it was then: {statement}")
+    msg = (
+        f"Snapshot {snapshot.snapshot_id} of table '{name}' has other columns: CREATE OR REPLACE"
+        " TABLE has made the table anew since"
+    )
+    statement = (
+        f"CREATE OR REPLACE TABLE {name} AS SELECT * FROM {name} FOR VERSION AS OF"
+        f" {snapshot.snapshot_id}"
+    )
+    raise ConnectorError(
+        msg, code="NOT_SUPPORTED", hint=f"This makes it what it was then: {statement}"
+    )

@@ -1,4 +1,6 @@
-"""The order of rows within data files: the property ``sorted_by``, Iceberg's sort orders, and sorting."""
+"""The order of rows within data files: the property ``sorted_by``, Iceberg's sort orders, and
+sorting.
+"""
 
 from __future__ import annotations
 
@@ -38,8 +40,15 @@ class SortKey:
     nulls_first: bool = True
 
     def __str__(self) -> str:
-        name = self.name if _PLAIN.fullmatch(self.name) else '"{}"'.format(self.name.replace('"', '""'))
-        return f"{name} {'DESC' if self.descending else 'ASC'} NULLS {'FIRST' if self.nulls_first else 'LAST'}"
+        name = (
+            self.name
+            if _PLAIN.fullmatch(self.name)
+            else '"{}"'.format(self.name.replace('"', '""'))
+        )
+        return (
+            f"{name} {'DESC' if self.descending else 'ASC'} NULLS"
+            f" {'FIRST' if self.nulls_first else 'LAST'}"
+        )
 
 
 def parse_keys(texts: Sequence[str]) -> tuple[SortKey, ...]:
@@ -55,11 +64,18 @@ def parse_keys(texts: Sequence[str]) -> tuple[SortKey, ...]:
     for text in texts:
         match = _KEY.fullmatch(text)
         if match is None:
-            msg, hint = f"Unable to parse sort field: [{text}]", "Write ARRAY['column', 'other DESC NULLS FIRST']."
-            raise AnalysisError(msg, code="INVALID_TABLE_PROPERTY", properties=("sorted_by",), hint=hint)
+            msg, hint = (
+                f"Unable to parse sort field: [{text}]",
+                "Write ARRAY['column', 'other DESC NULLS FIRST'].",
+            )
+            raise AnalysisError(
+                msg, code="INVALID_TABLE_PROPERTY", properties=("sorted_by",), hint=hint
+            )
         name = match["plain"] if match["quoted"] is None else match["quoted"].replace('""', '"')
         descending = (match["order"] or "").upper() == "DESC"
-        nulls_first = not descending if match["nulls"] is None else match["nulls"].upper() == "FIRST"
+        nulls_first = (
+            not descending if match["nulls"] is None else match["nulls"].upper() == "FIRST"
+        )
         keys.append(SortKey(name.lower(), descending, nulls_first))
     return tuple(keys)
 
@@ -68,9 +84,16 @@ def order_of(keys: Sequence[SortKey], schema: Schema, order_id: int = 1) -> Sort
     """Return Iceberg's sort order for keys.
 
     Raises:
-        AnalysisError: COLUMN_NOT_FOUND, or INVALID_TABLE_PROPERTY for a column whose values have no order.
+        AnalysisError: COLUMN_NOT_FOUND, or INVALID_TABLE_PROPERTY for a column whose values have no
+            order.
     """
-    from pyiceberg.table.sorting import UNSORTED_SORT_ORDER, NullOrder, SortDirection, SortField, SortOrder
+    from pyiceberg.table.sorting import (
+        UNSORTED_SORT_ORDER,
+        NullOrder,
+        SortDirection,
+        SortField,
+        SortOrder,
+    )
     from pyiceberg.transforms import IdentityTransform
 
     fields = []
@@ -81,14 +104,18 @@ def order_of(keys: Sequence[SortKey], schema: Schema, order_id: int = 1) -> Sort
                 f"Column not found: {key.name}",
                 code="COLUMN_NOT_FOUND",
                 properties=("sorted_by",),
-                hint=f"The table has the columns {', '.join(field.name for field in schema.fields)}.",
+                hint=(
+                    f"The table has the columns {', '.join(field.name for field in schema.fields)}."
+                ),
             )
         if not source.field_type.is_primitive:
             msg, hint = (
                 "Invalid sorted_by definition",
                 f"Values of column '{source.name}', of type {source.field_type}, have no order.",
             )
-            raise AnalysisError(msg, code="INVALID_TABLE_PROPERTY", properties=("sorted_by",), hint=hint)
+            raise AnalysisError(
+                msg, code="INVALID_TABLE_PROPERTY", properties=("sorted_by",), hint=hint
+            )
         direction = SortDirection.DESC if key.descending else SortDirection.ASC
         nulls = NullOrder.NULLS_FIRST if key.nulls_first else NullOrder.NULLS_LAST
         fields.append(SortField(source.field_id, IdentityTransform(), direction, nulls))
@@ -97,7 +124,14 @@ def order_of(keys: Sequence[SortKey], schema: Schema, order_id: int = 1) -> Sort
 
 def sort_fields(metadata: TableMetadata) -> Sequence[SortField]:
     """Return the fields of a table's current sort order."""
-    return next((order.fields for order in metadata.sort_orders if order.order_id == metadata.default_sort_order_id), ())
+    return next(
+        (
+            order.fields
+            for order in metadata.sort_orders
+            if order.order_id == metadata.default_sort_order_id
+        ),
+        (),
+    )
 
 
 def shown_keys(table: Table) -> tuple[SortKey, ...]:
@@ -106,10 +140,16 @@ def shown_keys(table: Table) -> tuple[SortKey, ...]:
 
     schema, keys = table.schema(), []
     for part in sort_fields(table.metadata):
-        name = next((field.name for field in schema.fields if field.field_id == part.source_id), None)
+        name = next(
+            (field.name for field in schema.fields if field.field_id == part.source_id), None
+        )
         if name is None or str(part.transform) != "identity":
             return ()
-        keys.append(SortKey(name, part.direction == SortDirection.DESC, part.null_order == NullOrder.NULLS_FIRST))
+        keys.append(
+            SortKey(
+                name, part.direction == SortDirection.DESC, part.null_order == NullOrder.NULLS_FIRST
+            )
+        )
     return tuple(keys)
 
 

@@ -24,21 +24,37 @@ if TYPE_CHECKING:
 
 TABLE_PROPERTIES: Final = {
     "format": "'PARQUET', the only one",
-    "format_version": "version of the table's format: 2 (default), or 1, whose rows cannot be changed",
+    "format_version": (
+        "version of the table's format: 2 (default), or 1, whose rows cannot be changed"
+    ),
     "location": "the folder of the table's files; by default a folder of the warehouse",
-    "partitioning": "columns and transforms of columns whose values make the partitions, ARRAY['region', 'bucket(id, 4)', 'month(day)']",
-    "sorted_by": "columns by which the rows of every data file are sorted, ARRAY['id', 'v DESC NULLS FIRST']",
+    "partitioning": (
+        "columns and transforms of columns whose values make the partitions, ARRAY['region',"
+        " 'bucket(id, 4)', 'month(day)']"
+    ),
+    "sorted_by": (
+        "columns by which the rows of every data file are sorted, ARRAY['id', 'v DESC NULLS FIRST']"
+    ),
     "max_commit_retry": "how often a commit is retried after a concurrent one, 4 by default",
-    "object_store_layout_enabled": "whether data files are in folders with hashed names, which suits object stores; false by default",
+    "object_store_layout_enabled": (
+        "whether data files are in folders with hashed names, which suits object stores; false by"
+        " default"
+    ),
     "data_location": "the folder of data files with that layout",
-    "isolation_level": "what MERGE, UPDATE and DELETE guard against: 'serializable' (default) or 'snapshot'",
+    "isolation_level": (
+        "what MERGE, UPDATE and DELETE guard against: 'serializable' (default) or 'snapshot'"
+    ),
 }
 """The table properties that CREATE TABLE accepts."""
 
 FORMAT_VERSION: Final = 2
 """The default format version."""
 
-ISOLATION: Final = ("write.merge.isolation-level", "write.update.isolation-level", "write.delete.isolation-level")
+ISOLATION: Final = (
+    "write.merge.isolation-level",
+    "write.update.isolation-level",
+    "write.delete.isolation-level",
+)
 """Iceberg's properties of the isolation level; the first one that is set applies."""
 
 _INVALID: Final = "INVALID_TABLE_PROPERTY"
@@ -69,7 +85,9 @@ _DEFAULTS: Final = {"commit.retry.num-retries": str(RETRIES), "write.format.defa
 """The properties that Trino sets on every new table."""
 
 _REFUSED: Final = {
-    "parquet_bloom_filter_columns": "Bloom filters are not written: not every Arrow that this works with has them",
+    "parquet_bloom_filter_columns": (
+        "Bloom filters are not written: not every Arrow that this works with has them"
+    ),
     "orc_bloom_filter_columns": "ORC is not written",
     "orc_bloom_filter_fpp": "ORC is not written",
 }
@@ -104,28 +122,48 @@ def defined_table(metadata: ConnectorTableMetadata) -> Definition:
             hint="Add object_store_layout_enabled = true.",
         )
     version = settings.get("format_version", FORMAT_VERSION)
-    properties = {"format-version": str(version), "write.parquet.compression-codec": "zstd", **_DEFAULTS}
+    properties = {
+        "format-version": str(version),
+        "write.parquet.compression-codec": "zstd",
+        **_DEFAULTS,
+    }
     if "isolation_level" in settings:
         properties.update(dict.fromkeys(ISOLATION, str(settings["isolation_level"]).lower()))
     if metadata.comment is not None:
         properties[COMMENT] = metadata.comment
-    properties.update({PROPERTIES[name]: property_text(settings[name]) for name in PROPERTIES if name in settings})
+    properties.update(
+        {PROPERTIES[name]: property_text(settings[name]) for name in PROPERTIES if name in settings}
+    )
     schema = schema_of(metadata.columns)
     order = order_of(parse_keys(listed_names(settings, "sorted_by")), schema)
     location = _checked_location(str(settings["location"])) if "location" in settings else None
-    return Definition(schema, _spec_of(transforms_of(settings, metadata.columns), schema), order, location, properties)
+    return Definition(
+        schema,
+        _spec_of(transforms_of(settings, metadata.columns), schema),
+        order,
+        location,
+        properties,
+    )
 
 
 def _checked_location(location: str, name: str = "location") -> str:
     """Normalize a location, or raise INVALID_TABLE_PROPERTY."""
     path, normalized = local_path(location), location.rstrip("/")
     has_host = location.startswith("file://") and not location.startswith("file:///")
-    if has_host or "\0" in location or (path is not None and not (path.startswith("/") and path.strip("/"))):
+    if (
+        has_host
+        or "\0" in location
+        or (path is not None and not (path.startswith("/") and path.strip("/")))
+    ):
         raise AnalysisError(
-            f"{name} must be the absolute path of a folder, or an address without a host of the local disk, not '{location}'",
+            f"{name} must be the absolute path of a folder, or an address without a host of the"
+            f" local disk, not '{location}'",
             code=_INVALID,
             properties=(name,),
-            hint=f"Write '/folder/of/the/table' or 's3://bucket/folder', or leave the property {name} out.",
+            hint=(
+                "Write '/folder/of/the/table' or 's3://bucket/folder', or leave the property"
+                f" {name} out."
+            ),
         )
     if not set("#?") & set(normalized):
         return normalized
@@ -163,10 +201,14 @@ def check_changes(properties: Mapping[str, Any], metadata: ConnectorTableMetadat
     order_of(parse_keys(listed_names(settings, "sorted_by")), schema)
 
 
-def transforms_of(properties: Mapping[str, Any], columns: Sequence[ColumnMetadata]) -> tuple[Transform, ...]:
+def transforms_of(
+    properties: Mapping[str, Any], columns: Sequence[ColumnMetadata]
+) -> tuple[Transform, ...]:
     """Parse the property ``partitioning``; INVALID_TABLE_PROPERTY if it does not match the columns."""
     columns_by_name = {column.name.lower(): (column.name, column.type) for column in columns}
-    return parse_transforms(listed_names(properties, "partitioning"), columns_by_name, "partitioning")
+    return parse_transforms(
+        listed_names(properties, "partitioning"), columns_by_name, "partitioning"
+    )
 
 
 def _checked(properties: Mapping[str, Any]) -> dict[str, Any]:
@@ -199,13 +241,18 @@ def _checked(properties: Mapping[str, Any]) -> dict[str, Any]:
     version = settings.get("format_version", FORMAT_VERSION)
     if version not in {1, 2}:
         raise AnalysisError(
-            f"format_version must be 1 or 2, not {version!r}: pyiceberg cannot write tables of other versions",
+            f"format_version must be 1 or 2, not {version!r}: pyiceberg cannot write tables of"
+            " other versions",
             code=_INVALID,
             properties=("format_version",),
             hint="Leave the property format_version out.",
         )
     if "isolation_level" in settings:
-        _check_one_of("isolation_level", str(settings["isolation_level"]).lower(), ("serializable", "snapshot"))
+        _check_one_of(
+            "isolation_level",
+            str(settings["isolation_level"]).lower(),
+            ("serializable", "snapshot"),
+        )
     _check_types(settings)
     if "data_location" in settings:
         settings["data_location"] = _checked_location(settings["data_location"], "data_location")
@@ -222,7 +269,8 @@ def _check_types(settings: Mapping[str, Any]) -> None:
         if value is not None and type(value) is not python_type:
             display_value = f"'{value}'" if isinstance(value, str) else value
             raise AnalysisError(
-                f"Invalid value for catalog 'iceberg' table property '{name}': Cannot convert [{display_value}] to {word}",
+                f"Invalid value for catalog 'iceberg' table property '{name}': Cannot convert"
+                f" [{display_value}] to {word}",
                 code=_INVALID,
                 properties=(name,),
                 hint=f"It is of type {word}.",
@@ -230,7 +278,8 @@ def _check_types(settings: Mapping[str, Any]) -> None:
     retries = settings.get("max_commit_retry", 0)
     if retries < 0:
         raise AnalysisError(
-            f"Unable to set catalog 'iceberg' table property 'max_commit_retry' to [{retries}]: max_commit_retry must be greater than or equal to 0",
+            f"Unable to set catalog 'iceberg' table property 'max_commit_retry' to [{retries}]:"
+            " max_commit_retry must be greater than or equal to 0",
             code=_INVALID,
             properties=("max_commit_retry",),
             hint="0 tries once.",
@@ -255,10 +304,15 @@ def _spec_of(transforms: tuple[Transform, ...], schema: Schema) -> PartitionSpec
     fields: list[PartitionField] = []
     for number, transform in enumerate(transforms):
         source = schema.find_field(transform.column)
-        name = transform.column if transform.name == "identity" else f"{transform.column}_{_word(transform.name)}"
+        name = (
+            transform.column
+            if transform.name == "identity"
+            else f"{transform.column}_{_word(transform.name)}"
+        )
         if transform.name != "identity" and name in names:
             raise AnalysisError(
-                f"Table property 'partitioning': {transform} makes a partition field '{name}', and there is a column of that name",
+                f"Table property 'partitioning': {transform} makes a partition field '{name}', and"
+                " there is a column of that name",
                 code=_INVALID,
                 properties=("partitioning",),
                 hint="Give the column another name.",
@@ -308,7 +362,9 @@ def shown_properties(table: Table) -> dict[str, Any]:
         "format_version": table.format_version,
         "location": table.location(),
         "max_commit_retry": int(retries) if retries is not None and retries.isdecimal() else None,
-        "object_store_layout_enabled": properties.get(PROPERTIES["object_store_layout_enabled"], "").lower() == "true" or None,
+        "object_store_layout_enabled": (
+            properties.get(PROPERTIES["object_store_layout_enabled"], "").lower() == "true" or None
+        ),
         "partitioning": tuple(parts),
         "sorted_by": tuple(map(str, shown_keys(table))),
         "isolation_level": level,

@@ -8,7 +8,12 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.base.errors import ConnectorError
-from rowmerge_nb.spi.procedures import Procedure, ProcedureArgument, TableProcedure, TableProcedureArgument
+from rowmerge_nb.spi.procedures import (
+    Procedure,
+    ProcedureArgument,
+    TableProcedure,
+    TableProcedureArgument,
+)
 from rowmerge_nb.spi.types import BIGINT, VARCHAR, parse_type
 
 if TYPE_CHECKING:
@@ -21,7 +26,9 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.page_source import Constraint
 
 _NUMBER: Final = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]+)\s*")
-_SIZES: Final = {unit: 1 << 10 * power for power, unit in enumerate(("B", "kB", "MB", "GB", "TB", "PB"))}
+_SIZES: Final = {
+    unit: 1 << 10 * power for power, unit in enumerate(("B", "kB", "MB", "GB", "TB", "PB"))
+}
 _TIMES: Final = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _TEMPORAL: Final = {"year", "month", "day", "hour"}
 
@@ -94,14 +101,22 @@ WEEK: Final = Retention(7, "d")
 _RETAINED: Final = (TableProcedureArgument("retention_threshold", VARCHAR, WEEK, _retention),)
 _FILES_OF: Final = parse_type("map(varchar, varchar)")
 TABLE_PROCEDURES: Final = (
-    TableProcedure("OPTIMIZE", (TableProcedureArgument("file_size_threshold", VARCHAR, 100 << 20, _size),), rewrites=True),
+    TableProcedure(
+        "OPTIMIZE",
+        (TableProcedureArgument("file_size_threshold", VARCHAR, 100 << 20, _size),),
+        rewrites=True,
+    ),
     TableProcedure("OPTIMIZE_MANIFESTS"),
     TableProcedure("DROP_EXTENDED_STATS"),
     TableProcedure("ROLLBACK_TO_SNAPSHOT", (TableProcedureArgument("snapshot_id", BIGINT),)),
     TableProcedure("EXPIRE_SNAPSHOTS", _RETAINED),
     TableProcedure("REMOVE_ORPHAN_FILES", _RETAINED),
     TableProcedure(
-        "ADD_FILES", tuple(TableProcedureArgument(name, VARCHAR) for name in ("location", "format", "recursive_directory"))
+        "ADD_FILES",
+        tuple(
+            TableProcedureArgument(name, VARCHAR)
+            for name in ("location", "format", "recursive_directory")
+        ),
     ),
     TableProcedure(
         "ADD_FILES_FROM_TABLE",
@@ -118,7 +133,9 @@ _DISABLED: Final = ("ADD_FILES", "ADD_FILES_FROM_TABLE")
 
 
 def procedures_of(rollback: Callable[..., None]) -> tuple[Procedure, ...]:
-    """Return the procedures of ``CALL catalog.system.name(...)``; ``rollback`` is called with session, schema, table and snapshot."""
+    """Return the procedures of ``CALL catalog.system.name(...)``; ``rollback`` is called with
+    session, schema, table and snapshot.
+    """
     arguments = (
         ProcedureArgument("schema", VARCHAR),
         ProcedureArgument("table", VARCHAR),
@@ -138,20 +155,29 @@ def moment_before(retention: Retention) -> datetime:
 def refuse_disabled(procedure: str) -> None:
     """Raise PERMISSION_DENIED for procedures that Trino disables by default."""
     if procedure in _DISABLED:
-        msg, hint = f"{procedure.lower()} procedure is disabled", "INSERT INTO ... SELECT copies the rows of another table."
+        msg, hint = (
+            f"{procedure.lower()} procedure is disabled",
+            "INSERT INTO ... SELECT copies the rows of another table.",
+        )
         raise ConnectorError(msg, code="PERMISSION_DENIED", hint=hint)
 
 
 def check_retention(procedure: str, requested: Retention, least: Retention) -> None:
-    """Raise INVALID_PROCEDURE_ARGUMENT below the minimum retention, since concurrent statements need files for a while."""
+    """Raise INVALID_PROCEDURE_ARGUMENT below the minimum retention, since concurrent statements
+    need files for a while.
+    """
     if requested < least:
         name = procedure.lower()
         raise ConnectorError(
-            f"Retention specified ({requested}) is shorter than the minimum retention configured in the system ({least})."
-            f" Minimum retention can be changed with iceberg.{name.replace('_', '-')}.min-retention configuration property"
-            f" or iceberg.{name}_min_retention session property",
+            f"Retention specified ({requested}) is shorter than the minimum retention configured in"
+            f" the system ({least}). Minimum retention can be changed with"
+            f" iceberg.{name.replace('_', '-')}.min-retention configuration property or"
+            f" iceberg.{name}_min_retention session property",
             code="INVALID_PROCEDURE_ARGUMENT",
-            hint="Here it is the argument min_retention of IcebergConnector: no statement of anybody may need what is younger.",
+            hint=(
+                "Here it is the argument min_retention of IcebergConnector: no statement of anybody"
+                " may need what is younger."
+            ),
         )
 
 
@@ -165,14 +191,20 @@ def check_partitions(handle: IcebergTableHandle, constraint: Constraint, table: 
             transforms = {str(part.transform) for part in spec.fields if part.source_id == number}
             if not transforms & {"identity", *_TEMPORAL}:
                 raise ConnectorError(
-                    f"WHERE of procedure OPTIMIZE can only name partitions, and table '{handle.name}' has none by column '{name}'",
+                    "WHERE of procedure OPTIMIZE can only name partitions, and table"
+                    f" '{handle.name}' has none by column '{name}'",
                     code="NOT_SUPPORTED",
-                    hint="Remove that column from WHERE: the whole table can be optimized, or whole partitions.",
+                    hint=(
+                        "Remove that column from WHERE: the whole table can be optimized, or whole"
+                        " partitions."
+                    ),
                 )
 
 
 def check_rollback(table: Table, handle: IcebergTableHandle, snapshot: int | None) -> int:
-    """Return the snapshot to roll back to, or raise INVALID_PROCEDURE_ARGUMENT if it is not an ancestor."""
+    """Return the snapshot to roll back to, or raise INVALID_PROCEDURE_ARGUMENT if it is not an
+    ancestor.
+    """
     from pyiceberg.table.snapshots import ancestors_of
 
     newest_ids = ", ".join(str(one.snapshot_id) for one in table.metadata.snapshots[-3:])
@@ -185,7 +217,10 @@ def check_rollback(table: Table, handle: IcebergTableHandle, snapshot: int | Non
         msg = "Required procedure argument 'SNAPSHOT_ID' is missing"
     elif table.metadata.snapshot_by_id(snapshot) is None:
         msg = f"Cannot roll back to unknown snapshot id: {snapshot}"
-    elif all(one.snapshot_id != snapshot for one in ancestors_of(table.current_snapshot(), table.metadata)):
+    elif all(
+        one.snapshot_id != snapshot
+        for one in ancestors_of(table.current_snapshot(), table.metadata)
+    ):
         msg = f"Cannot roll back to snapshot, not an ancestor of the current state: {snapshot}"
     else:
         return snapshot
@@ -195,7 +230,8 @@ def check_rollback(table: Table, handle: IcebergTableHandle, snapshot: int | Non
 def expired_snapshots(metadata: TableMetadata, before: datetime) -> list[int]:
     """Return the snapshots that expire by Iceberg's rules.
 
-    Snapshots of tags and branches are retained, as are newer ancestors of branches, and as many as the properties or the branch require.
+    Snapshots of tags and branches are retained, as are newer ancestors of branches, and as many as
+    the properties or the branch require.
     """
     oldest = before.timestamp() * 1000
     fewest = int(metadata.properties.get("history.expire.min-snapshots-to-keep", 1))
@@ -212,5 +248,9 @@ def expired_snapshots(metadata: TableMetadata, before: datetime) -> list[int]:
             if count < least or one.timestamp_ms >= since:
                 retained.add(at)
             at, count = one.parent_snapshot_id, count + 1
-    retained |= {one.snapshot_id for one in metadata.snapshots if one.snapshot_id not in past and one.timestamp_ms >= oldest}
+    retained |= {
+        one.snapshot_id
+        for one in metadata.snapshots
+        if one.snapshot_id not in past and one.timestamp_ms >= oldest
+    }
     return [one.snapshot_id for one in metadata.snapshots if one.snapshot_id not in retained]

@@ -1,4 +1,6 @@
-"""What a table's own metadata must not decide: imported classes, connections, and the removal of others' files."""
+"""What a table's own metadata must not decide: imported classes, connections, and the removal of
+others' files.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,8 @@ _PROVIDER: Final = "write.py-location-provider.impl"
 
 
 class CheckedFiles(FileIO):
-    """File access through the catalog's connections, restricted to the servers that its configuration names.
+    """File access through the catalog's connections, restricted to the servers that its
+    configuration names.
 
     Args:
         folder: the folder of the table's metadata file in the catalog.
@@ -63,7 +66,9 @@ class CheckedFiles(FileIO):
 
     def delete(self, location: str | InputFile | OutputFile) -> None:
         """Remove a file, or raise PERMISSION_DENIED."""
-        require_reachable(self.properties, location if isinstance(location, str) else location.location)
+        require_reachable(
+            self.properties, location if isinstance(location, str) else location.location
+        )
         self._files.delete(location)
 
 
@@ -73,9 +78,13 @@ def checked_files(properties: Mapping[str, Any], location: str) -> CheckedFiles:
     return CheckedFiles(load_file_io(dict(properties), location), properties)
 
 
-def provider_of(location: str, properties: Mapping[str, str], configured: Mapping[str, Any]) -> LocationProvider:
+def provider_of(
+    location: str, properties: Mapping[str, str], configured: Mapping[str, Any]
+) -> LocationProvider:
     """Return the location provider: a class of the catalog's configuration, or one of pyiceberg's."""
-    return load_location_provider(location, {**_without_provider(properties), **_provider(configured)})
+    return load_location_provider(
+        location, {**_without_provider(properties), **_provider(configured)}
+    )
 
 
 def _provider(properties: Mapping[str, Any]) -> dict[str, Any]:
@@ -90,7 +99,9 @@ class _GuardedTable(Table):
     """A table that takes its location provider from the catalog's configuration."""
 
     def location_provider(self) -> LocationProvider:
-        return provider_of(self.metadata.location, self.metadata.properties, self.catalog.properties)
+        return provider_of(
+            self.metadata.location, self.metadata.properties, self.catalog.properties
+        )
 
 
 class GuardedCatalog(Catalog):
@@ -99,14 +110,25 @@ class GuardedCatalog(Catalog):
     trusts_entries = True
     """Whether the catalog is a separate service, whose metadata locations are trusted."""
     vends_connections = False
-    """Whether the catalog itself supplies connection properties, separate from the table's metadata."""
+    """Whether the catalog itself supplies connection properties, separate from the table's
+    metadata.
+    """
 
     def load_table(self, identifier: str | Identifier) -> Table:
         """Load a table, with pyiceberg's errors."""
         table = super().load_table(identifier)  # type: ignore[safe-super]
-        return _GuardedTable(table.name(), table.metadata, table.metadata_location, table.io, table.catalog, table.config)
+        return _GuardedTable(
+            table.name(),
+            table.metadata,
+            table.metadata_location,
+            table.io,
+            table.catalog,
+            table.config,
+        )
 
-    def _load_file_io(self, properties: Mapping[str, Any] = EMPTY_DICT, location: str | None = None) -> FileIO:
+    def _load_file_io(
+        self, properties: Mapping[str, Any] = EMPTY_DICT, location: str | None = None
+    ) -> FileIO:
         vended = dict(properties) if self.vends_connections else {}
         trusted_locations = (location,) if location and self.trusts_entries else ()
         servers = named_servers({**self.properties, **vended}, trusted_locations)
@@ -123,7 +145,9 @@ class GuardedCatalog(Catalog):
         table.metadata = table_response.metadata
         return table
 
-    def _response_to_staged_table(self, identifier_tuple: tuple[str, ...], table_response: Any) -> StagedTable:
+    def _response_to_staged_table(
+        self, identifier_tuple: tuple[str, ...], table_response: Any
+    ) -> StagedTable:
         bare = _without_properties(table_response)
         table: StagedTable = super()._response_to_staged_table(identifier_tuple, bare)  # type: ignore[misc]
         table.metadata = table_response.metadata
@@ -136,7 +160,9 @@ class GuardedCatalog(Catalog):
         requirements: tuple[TableRequirement, ...],
         updates: tuple[TableUpdate, ...],
     ) -> StagedTable:
-        """Stage a commit without the table's location provider, which pyiceberg would import; then add it back."""
+        """Stage a commit without the table's location provider, which pyiceberg would import; then
+        add it back.
+        """
         provider = _provider(current_table.metadata.properties) if current_table is not None else {}
         for update in updates:
             if isinstance(update, SetPropertiesUpdate):
@@ -147,15 +173,22 @@ class GuardedCatalog(Catalog):
             current_table = None if current_table is None else _without_class(current_table)
             updates = tuple(map(_update_without_class, updates))
         commit: Any = super()
-        staged: StagedTable = commit._update_and_stage_table(current_table, table_identifier, requirements, updates)  # noqa: SLF001
+        staged: StagedTable = commit._update_and_stage_table(  # noqa: SLF001
+            current_table, table_identifier, requirements, updates
+        )
         if provider:
-            staged.metadata = _with_properties(staged.metadata, {**staged.metadata.properties, **provider})
+            staged.metadata = _with_properties(
+                staged.metadata, {**staged.metadata.properties, **provider}
+            )
         if current_table is not None:
-            # The table's properties choose the new metadata file's location, which must not make its server trusted.
+            # The table's properties choose the new metadata file's location, which must not make
+            # its server trusted.
             staged.io = current_table.io
         return staged
 
-    def _delete_old_metadata(self, io: FileIO, base: TableMetadata, metadata: TableMetadata) -> None:  # type: ignore[override]
+    def _delete_old_metadata(  # type: ignore[override]
+        self, io: FileIO, base: TableMetadata, metadata: TableMetadata
+    ) -> None:
         """Remove old metadata files, but only those beside the current one."""
         folder = io.folder if isinstance(io, CheckedFiles) else ""
         files = places_of([f"{folder}/.", *(entry.metadata_file for entry in base.metadata_log)])
@@ -164,15 +197,23 @@ class GuardedCatalog(Catalog):
             for entry, file in zip(base.metadata_log, files[1:], strict=True)
             if file.rpartition("/")[0] == files[0].rpartition("/")[0] and ".metadata.json" in file
         ]
-        super()._delete_old_metadata(io, base.model_copy(update={"metadata_log": removable}), metadata)
+        super()._delete_old_metadata(
+            io, base.model_copy(update={"metadata_log": removable}), metadata
+        )
 
 
 def guard(catalog: Catalog) -> Catalog:
-    """Make a catalog use its own configuration only, and return it; INVALID_ARGUMENTS if it is not a catalog."""
+    """Make a catalog use its own configuration only, and return it; INVALID_ARGUMENTS if it is not
+    a catalog.
+    """
     of = type(checked(catalog, "catalog", Catalog, "a catalog of pyiceberg's, or the name of one"))
     if not issubclass(of, GuardedCatalog):
         vends = hasattr(of, "_response_to_table")
-        catalog.__class__ = type(of.__name__, (GuardedCatalog, of), {"__module__": of.__module__, "vends_connections": vends})
+        catalog.__class__ = type(
+            of.__name__,
+            (GuardedCatalog, of),
+            {"__module__": of.__module__, "vends_connections": vends},
+        )
     return catalog
 
 
@@ -193,5 +234,7 @@ def _update_without_class(update: TableUpdate) -> TableUpdate:
     if isinstance(update, SetPropertiesUpdate):
         return update.model_copy(update={"updates": _without_provider(update.updates)})
     if isinstance(update, RemovePropertiesUpdate):
-        return update.model_copy(update={"removals": [name for name in update.removals if name != _PROVIDER]})
+        return update.model_copy(
+            update={"removals": [name for name in update.removals if name != _PROVIDER]}
+        )
     return update

@@ -1,4 +1,6 @@
-"""Sinks: data files and position delete files under unique names, which only the commit makes visible."""
+"""Sinks: data files and position delete files under unique names, which only the commit makes
+visible.
+"""
 
 from __future__ import annotations
 
@@ -55,14 +57,20 @@ GROUP_ROWS: Final = 262_144
 GROUP_BYTES: Final = 64 * 1024 * 1024
 OPEN_FILES: Final = 100
 GATHERED_BYTES: Final = 128 * 1024 * 1024
-"""The size of the buffer for rows of a partitioned table, since a page may have rows of many partitions."""
+"""The size of the buffer for rows of a partitioned table, since a page may have rows of many
+partitions.
+"""
 SORTED_BYTES: Final = 256 * 1024 * 1024
 _SAMPLE: Final = 1 << 14
 _FILE_BYTES: Final = "536870912"
 _DELETES: Final = pa.schema(
     [
-        pa.field("file_path", pa.string(), nullable=False, metadata={"PARQUET:field_id": str(PATH_ID)}),
-        pa.field("pos", pa.int64(), nullable=False, metadata={"PARQUET:field_id": str(POSITION_ID)}),
+        pa.field(
+            "file_path", pa.string(), nullable=False, metadata={"PARQUET:field_id": str(PATH_ID)}
+        ),
+        pa.field(
+            "pos", pa.int64(), nullable=False, metadata={"PARQUET:field_id": str(POSITION_ID)}
+        ),
     ]
 )
 
@@ -95,7 +103,9 @@ def _repeating(rows: pa.Table) -> list[str] | bool:
     >>> _repeating(pa.table({"id": range(9000), "region": ["north", "south", "west"] * 3000}))
     ['region']
     """
-    if rows.num_rows < _SAMPLE // 4 or any(pa.types.is_nested(arrow_type) for arrow_type in rows.schema.types):
+    if rows.num_rows < _SAMPLE // 4 or any(
+        pa.types.is_nested(arrow_type) for arrow_type in rows.schema.types
+    ):
         return True
     sample = rows.slice(0, _SAMPLE)
     return [
@@ -109,7 +119,11 @@ class FileWriter:
     """A Parquet file that is being written."""
 
     def __init__(
-        self, table: IcebergTableHandle, location: str, schema: pa.Schema, keys: Sequence[tuple[int, bool, bool]] = ()
+        self,
+        table: IcebergTableHandle,
+        location: str,
+        schema: pa.Schema,
+        keys: Sequence[tuple[int, bool, bool]] = (),
     ) -> None:
         self.location = location
         self._keys = keys
@@ -145,7 +159,9 @@ class FileWriter:
 
     @contextmanager
     def _aborting(self) -> Iterator[None]:
-        """Remove the file on any error, so that the library's writer does not retry in its destructor."""
+        """Remove the file on any error, so that the library's writer does not retry in its
+        destructor.
+        """
         try:
             yield
         except BaseException:
@@ -186,7 +202,9 @@ class FileWriter:
         footer = base64.b64encode(zlib.compress(buffer.getvalue())).decode("ascii")
         return {"path": self.location, "rows": self.rows, "bytes": size, "footer": footer}
 
-    def _write_errors(self, code: str = "ICEBERG_WRITER_DATA_ERROR") -> AbstractContextManager[None]:
+    def _write_errors(
+        self, code: str = "ICEBERG_WRITER_DATA_ERROR"
+    ) -> AbstractContextManager[None]:
         return writing(f"File '{self.location}' of Iceberg table '{self._table.name}'", code)
 
     def abort(self) -> None:
@@ -208,7 +226,10 @@ def footer_of(fragment: Mapping[str, Any]) -> pq.FileMetaData:
 def _location(table: IcebergTableHandle, prefix: str, folder: str, suffix: str = "") -> str:
     name = f"{prefix}-{uuid.uuid4().hex}{suffix}.parquet"
     configured = "write.py-location-provider.impl" in table.io
-    if not configured and table.properties.get("write.object-storage.enabled", "false").lower() != "true":
+    if (
+        not configured
+        and table.properties.get("write.object-storage.enabled", "false").lower() != "true"
+    ):
         return "/".join(filter(None, [table.data_location, folder, name]))
     from rowmerge_nb.connectors.iceberg.trust import provider_of
 
@@ -219,7 +240,9 @@ def _location(table: IcebergTableHandle, prefix: str, folder: str, suffix: str =
 class IcebergPageSink(ConnectorPageSink):
     """Writes rows to data files, one open file per partition."""
 
-    def __init__(self, table: IcebergTableHandle, prefix: str, presence: Presence | None = None) -> None:
+    def __init__(
+        self, table: IcebergTableHandle, prefix: str, presence: Presence | None = None
+    ) -> None:
         self._table = table
         self._prefix = prefix
         self._presence = presence
@@ -265,14 +288,19 @@ class IcebergPageSink(ConnectorPageSink):
             if self._presence is not None:
                 self._presence.require()
             folder = folder_of(table.partitioning, values)
-            writer = FileWriter(table, _location(table, self._prefix, folder), self._schema, table.sorted_by)
+            writer = FileWriter(
+                table, _location(table, self._prefix, folder), self._schema, table.sorted_by
+            )
         self._writers[values] = writer
         writer.append(for_file(rows, self._schema, table.fields))
         if writer.size >= self._target:
             self._close(values)
 
     def _bound_sorted(self) -> None:
-        if self._table.sorted_by and sum(writer.size for writer in self._writers.values()) >= SORTED_BYTES:
+        if (
+            self._table.sorted_by
+            and sum(writer.size for writer in self._writers.values()) >= SORTED_BYTES
+        ):
             # Rows that are to be sorted are in memory.
             for values in list(self._writers):
                 self._close(values)
@@ -315,7 +343,11 @@ class IcebergMergeSink(ConnectorMergeSink):
     """Writes inserted rows through a page sink, and one sorted delete file per data file."""
 
     def __init__(
-        self, table: IcebergTableHandle, files: tuple[DataFileRef, ...], prefix: str, presence: Presence | None = None
+        self,
+        table: IcebergTableHandle,
+        files: tuple[DataFileRef, ...],
+        prefix: str,
+        presence: Presence | None = None,
     ) -> None:
         self._table = table
         self._files = files
@@ -330,14 +362,21 @@ class IcebergMergeSink(ConnectorMergeSink):
         parts = split_page(page, len(self._table.fields))
         if parts.deletions is not None:
             ids = row_ids_of(parts.deletions)
-            numbers, positions = (pc.struct_field(ids, [i]).to_numpy(zero_copy_only=False) for i in range(2))
+            numbers, positions = (
+                pc.struct_field(ids, [i]).to_numpy(zero_copy_only=False) for i in range(2)
+            )
             order = np.argsort(numbers, kind="stable")
             file_numbers, starts = np.unique(numbers[order], return_index=True)
-            if len(file_numbers) and not 0 <= file_numbers[0] <= file_numbers[-1] < len(self._files):
+            if len(file_numbers) and not 0 <= file_numbers[0] <= file_numbers[-1] < len(
+                self._files
+            ):
                 raise ValueError(
-                    f"Row ids name files {file_numbers[0]} to {file_numbers[-1]} of {len(self._files)}: they were not read for this merge"
+                    f"Row ids name files {file_numbers[0]} to {file_numbers[-1]} of"
+                    f" {len(self._files)}: they were not read for this merge"
                 )
-            for number, rows in zip(file_numbers.tolist(), np.split(positions[order], starts[1:]), strict=True):
+            for number, rows in zip(
+                file_numbers.tolist(), np.split(positions[order], starts[1:]), strict=True
+            ):
                 self._deletes[number].append(rows)
         if parts.insertions is not None:
             self._inserts.append_page(parts.insertions)
@@ -395,4 +434,6 @@ class IcebergPageSinkProvider(ConnectorPageSinkProvider):
         """Create a sink for a MERGE."""
         merge_handle = own(merge_handle, IcebergMergeTableHandle)
         table = iceberg_table(merge_handle.get_table_handle())
-        return IcebergMergeSink(table, merge_handle.files, merge_handle.prefix, Presence(table, merge_handle.prefix))
+        return IcebergMergeSink(
+            table, merge_handle.files, merge_handle.prefix, Presence(table, merge_handle.prefix)
+        )

@@ -32,9 +32,14 @@ _ANOTHER: Final = "Add a column, UPDATE it by a CAST, drop the old one and renam
 
 
 def alteration_sql(
-    store: Store, handle: JdbcTableHandle, alteration: Alteration, declared: Callable[[str, Type], str]
+    store: Store,
+    handle: JdbcTableHandle,
+    alteration: Alteration,
+    declared: Callable[[str, Type], str],
 ) -> list[str]:
-    """Build the statements that alter a table or comment on it; NOT_SUPPORTED if the database has none."""
+    """Build the statements that alter a table or comment on it; NOT_SUPPORTED if the database has
+    none.
+    """
     table = store.table(handle)
     match alteration:
         case SetTableComment(comment=comment):
@@ -49,9 +54,16 @@ def alteration_sql(
             )
         case AddColumn(column=column, position=position):
             if position is not ColumnPosition.LAST:
-                _refuse(store, f"a column {position.value}", "Leave the position out: it becomes the last one.")
+                _refuse(
+                    store,
+                    f"a column {position.value}",
+                    "Leave the position out: it becomes the last one.",
+                )
             required = "" if column.nullable else " NOT NULL"
-            action = f"ADD COLUMN {quoted(store.column_name(column.name))} {declared(column.name, column.type)}{required}"
+            action = (
+                f"ADD COLUMN {quoted(store.column_name(column.name))}"
+                f" {declared(column.name, column.type)}{required}"
+            )
         case DropColumn(column=name):
             action = f"DROP COLUMN {quoted(name)}"
         case RenameColumn(column=name, name=new):
@@ -85,4 +97,6 @@ def comment_sql(target: str, comment: str | None) -> str:
 
 
 def _refuse(store: Store, feature: str, hint: str) -> NoReturn:
-    raise ConnectorError(f"{store.name} does not have {feature} in ALTER TABLE", code="NOT_SUPPORTED", hint=hint)
+    raise ConnectorError(
+        f"{store.name} does not have {feature} in ALTER TABLE", code="NOT_SUPPORTED", hint=hint
+    )

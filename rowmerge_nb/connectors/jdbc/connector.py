@@ -52,7 +52,9 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.types import Type
 
 PRIMARY_KEY = "primary_key"
-TABLE_PROPERTIES = {PRIMARY_KEY: "columns that identify a row; MERGE, UPDATE and DELETE need them, ARRAY['...']"}
+TABLE_PROPERTIES = {
+    PRIMARY_KEY: "columns that identify a row; MERGE, UPDATE and DELETE need them, ARRAY['...']"
+}
 
 
 class JdbcTransaction(ABC):
@@ -90,7 +92,9 @@ class JdbcTransaction(ABC):
         """Return the number of rows; None if counting takes long."""
 
     @abstractmethod
-    def splits(self, handle: JdbcTableHandle, domains: Mapping[str, ColumnDomain]) -> Sequence[JdbcSplit]:
+    def splits(
+        self, handle: JdbcTableHandle, domains: Mapping[str, ColumnDomain]
+    ) -> Sequence[JdbcSplit]:
         """Split a table into ranges, filtered by domains."""
 
     @abstractmethod
@@ -203,7 +207,9 @@ class JdbcSplitManager(ConnectorSplitManager):
         constraint: Constraint,
     ) -> Sequence[JdbcSplit]:
         """Return at least one split."""
-        return self._transactions.of(transaction_handle).splits(table_handle_of(table_handle), constraint.domains)
+        return self._transactions.of(transaction_handle).splits(
+            table_handle_of(table_handle), constraint.domains
+        )
 
 
 class JdbcMetadata(UpdatableJdbcMetadata):
@@ -228,12 +234,16 @@ class JdbcMetadata(UpdatableJdbcMetadata):
         """Whether the database keeps the sign of zero."""
         return self._store.keeps_negative_zero
 
-    def get_table_handle(self, session: ConnectorSession, name: SchemaTableName) -> JdbcTableHandle | None:
+    def get_table_handle(
+        self, session: ConnectorSession, name: SchemaTableName
+    ) -> JdbcTableHandle | None:
         """Return a table or view."""
         # A zero byte would end the query's text, and no name has one.
         return None if "\0" in str(name) else self._transaction.find(name)
 
-    def get_table_metadata(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableMetadata:
+    def get_table_metadata(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle
+    ) -> ConnectorTableMetadata:
         """Return columns and primary key."""
         return table_handle_of(table_handle).metadata
 
@@ -241,7 +251,9 @@ class JdbcMetadata(UpdatableJdbcMetadata):
         """Return all tables and views."""
         return self._transaction.names()
 
-    def row_count(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> int | None:
+    def row_count(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle
+    ) -> int | None:
         """Return the number of rows; None if counting takes long."""
         return self._transaction.row_count(table_handle_of(table_handle))
 
@@ -257,13 +269,19 @@ class JdbcMetadata(UpdatableJdbcMetadata):
                 )
         if not metadata.columns:
             raise AnalysisError(
-                f"Table '{metadata.name}' has no columns", code="NOT_SUPPORTED", hint="Give it one column at least."
+                f"Table '{metadata.name}' has no columns",
+                code="NOT_SUPPORTED",
+                hint="Give it one column at least.",
             )
         key = listed_names(metadata.properties, PRIMARY_KEY)
         spellings = {column.name.lower(): column.name for column in metadata.columns}
         missing = [name for name in key if name.lower() not in spellings]
         if missing or len({name.lower() for name in key}) != len(key):
-            wrong = f"names column '{missing[0]}', which the table does not have" if missing else "names a column twice"
+            wrong = (
+                f"names column '{missing[0]}', which the table does not have"
+                if missing
+                else "names a column twice"
+            )
             raise AnalysisError(
                 f"Table property '{PRIMARY_KEY}' {wrong}",
                 code="INVALID_TABLE_PROPERTY",
@@ -304,17 +322,24 @@ class JdbcMetadata(UpdatableJdbcMetadata):
         self._transaction.release()
         writer = self._transaction.writer()
         self._check_unbound(writer, handle, "truncated")
-        self._store.changed(writer, f"{self._store.truncating} {self._store.table(handle)}", f"Truncating table '{handle.name}'")
+        self._store.changed(
+            writer,
+            f"{self._store.truncating} {self._store.table(handle)}",
+            f"Truncating table '{handle.name}'",
+        )
 
     def _check_unbound(self, writer: Session, handle: JdbcTableHandle, verb: str) -> None:
         if other_tables := self._store.bound_tables(writer, handle):
             raise ConnectorError(
-                f"{self._store.name} table '{handle.name}' cannot be {verb}: rows of table '{other_tables[0]}' would go or change with its rows",
+                f"{self._store.name} table '{handle.name}' cannot be {verb}: rows of table"
+                f" '{other_tables[0]}' would go or change with its rows",
                 code="NOT_SUPPORTED",
                 hint="Drop that table before, or write DELETE, which its foreign key follows.",
             )
 
-    def alter_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle, alteration: Alteration) -> None:
+    def alter_table(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle, alteration: Alteration
+    ) -> None:
         """Alter a table."""
         handle = self._own_rows(table_handle, "altered")
         if isinstance(alteration, AddColumn):
@@ -323,22 +348,36 @@ class JdbcMetadata(UpdatableJdbcMetadata):
             self._check_names("column", alteration.name)
         elif isinstance(alteration, RenameTable):
             self._check_names("table", alteration.name.table)
-        statements = alteration_sql(self._store, handle, alteration, partial(self._transaction.declared, handle.name))
+        statements = alteration_sql(
+            self._store, handle, alteration, partial(self._transaction.declared, handle.name)
+        )
         self._transaction.release()
         for sql in statements:
             self._transaction.writer().execute(sql, f"Altering table '{handle.name}'")
 
     def get_evolved_table_handle(
-        self, session: ConnectorSession, table_handle: ConnectorTableHandle, columns: Sequence[ColumnMetadata]
+        self,
+        session: ConnectorSession,
+        table_handle: ConnectorTableHandle,
+        columns: Sequence[ColumnMetadata],
     ) -> JdbcTableHandle:
         """Return a handle with columns that `finish_merge` adds."""
         handle = self._own_rows(table_handle, "altered")
         self._check_names("column", *(column.name for column in columns))
-        return replace(handle, columns=(*handle.columns, *(self._new_column(handle, column) for column in columns)))
+        return replace(
+            handle,
+            columns=(*handle.columns, *(self._new_column(handle, column) for column in columns)),
+        )
 
     def _new_column(self, handle: JdbcTableHandle, column: ColumnMetadata) -> Column:
         declared = self._transaction.declared(handle.name, column.name, column.type)
-        return Column(self._store.column_name(column.name), column.type, declared, cast=self._store.cast_of(declared), added=True)
+        return Column(
+            self._store.column_name(column.name),
+            column.type,
+            declared,
+            cast=self._store.cast_of(declared),
+            added=True,
+        )
 
     def _add_columns(self, handle: JdbcTableHandle) -> None:
         new = [column for column in handle.columns if column.added]
@@ -347,16 +386,21 @@ class JdbcMetadata(UpdatableJdbcMetadata):
         self._transaction.release()
         self._transaction.hold(handle)
         now = self._transaction.find(handle.name)
-        if now is None or now.columns != tuple(column for column in handle.columns if not column.added):
+        if now is None or now.columns != tuple(
+            column for column in handle.columns if not column.added
+        ):
             raise ExecutionError(
-                f"The columns of {self._store.name} table '{handle.name}' have been altered by another session since they were read",
+                f"The columns of {self._store.name} table '{handle.name}' have been altered by"
+                " another session since they were read",
                 code="TRANSACTION_CONFLICT",
                 step="finish_merge",
                 hint="Run the statement again.",
             )
         for column in new:
             adding = AddColumn(ColumnMetadata(column.name, column.type))
-            for sql in alteration_sql(self._store, handle, adding, partial(self._transaction.declared, handle.name)):
+            for sql in alteration_sql(
+                self._store, handle, adding, partial(self._transaction.declared, handle.name)
+            ):
                 self._transaction.writer().execute(sql, f"Adding a column to table '{handle.name}'")
 
     def schema_exists(self, session: ConnectorSession, schema: str) -> bool:
@@ -372,20 +416,29 @@ class JdbcMetadata(UpdatableJdbcMetadata):
         if not self._store.has_schemas:
             self._refuse("creating schemas", "create_schema")
         self._check_names("schema", schema)
-        self._transaction.writer().execute(f"CREATE SCHEMA {quoted(schema)}", f"Creating schema '{schema}'")
+        self._transaction.writer().execute(
+            f"CREATE SCHEMA {quoted(schema)}", f"Creating schema '{schema}'"
+        )
 
     def drop_schema(self, session: ConnectorSession, schema: str) -> None:
         """Drop a schema."""
         if not self._store.has_schemas:
             self._refuse("dropping schemas", "drop_schema")
         self._transaction.release()
-        spelled = next((name for name in self._transaction.schemas() if name.lower() == schema), schema)
-        self._transaction.writer().execute(f"DROP SCHEMA {quoted(spelled)}", f"Dropping schema '{schema}'")
+        spelled = next(
+            (name for name in self._transaction.schemas() if name.lower() == schema), schema
+        )
+        self._transaction.writer().execute(
+            f"DROP SCHEMA {quoted(spelled)}", f"Dropping schema '{schema}'"
+        )
 
     # -- INSERT ---------------------------------------------------------------------------------------------------
 
     def begin_insert(
-        self, session: ConnectorSession, table_handle: ConnectorTableHandle, columns: Sequence[ColumnHandle]
+        self,
+        session: ConnectorSession,
+        table_handle: ConnectorTableHandle,
+        columns: Sequence[ColumnHandle],
     ) -> JdbcInsertTableHandle:
         """Begin an INSERT."""
         handle = self._own_rows(table_handle, "inserted into")
@@ -394,7 +447,10 @@ class JdbcMetadata(UpdatableJdbcMetadata):
         return JdbcInsertTableHandle(handle, self._transaction.begin_stage(session, handle), names)
 
     def finish_insert(
-        self, session: ConnectorSession, insert_handle: ConnectorInsertTableHandle, fragments: Collection[bytes]
+        self,
+        session: ConnectorSession,
+        insert_handle: ConnectorInsertTableHandle,
+        fragments: Collection[bytes],
     ) -> ConnectorOutputMetadata:
         """Insert the staged rows."""
         insert_handle = own(insert_handle, JdbcInsertTableHandle)
@@ -403,22 +459,32 @@ class JdbcMetadata(UpdatableJdbcMetadata):
             return ConnectorOutputMetadata()
         writer = self._transaction.writer()
         stage = self._transaction.collect(handle, insert_handle.stage, attempts)
-        return Changes(self._store, writer, handle, stage, step="finish_insert", filled=insert_handle.filled).apply()
+        return Changes(
+            self._store, writer, handle, stage, step="finish_insert", filled=insert_handle.filled
+        ).apply()
 
     # -- MERGE ----------------------------------------------------------------------------------------------------
 
-    def get_row_change_paradigm(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> RowChangeParadigm:
+    def get_row_change_paradigm(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle
+    ) -> RowChangeParadigm:
         """Return CHANGE_ONLY_UPDATED_COLUMNS: databases update rows in place."""
         return RowChangeParadigm.CHANGE_ONLY_UPDATED_COLUMNS
 
-    def get_merge_row_id_column_handle(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> RowIdColumn:
+    def get_merge_row_id_column_handle(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle
+    ) -> RowIdColumn:
         """Return the primary key, or raise NOT_SUPPORTED."""
         handle = self._own_rows(table_handle, "changed")
         if not handle.key:
             raise ConnectorError(
-                f"{self._store.name} table '{handle.name}' has no primary key, so that its rows cannot be told apart and changed",
+                f"{self._store.name} table '{handle.name}' has no primary key, so that its rows"
+                " cannot be told apart and changed",
                 code="NOT_SUPPORTED",
-                hint="Add one to the table, or make it anew WITH (primary_key = ARRAY['...']); reading and INSERT work without.",
+                hint=(
+                    "Add one to the table, or make it anew WITH (primary_key = ARRAY['...']);"
+                    " reading and INSERT work without."
+                ),
             )
         return RowIdColumn("$row_id", self._store.row_id_type(handle))
 
@@ -433,7 +499,10 @@ class JdbcMetadata(UpdatableJdbcMetadata):
         self._store.check_room(handle.name, len(handle.columns), len(handle.key))
         updated: dict[int, tuple[str, ...]] | None = None
         if updated_columns is not None:
-            updated = {case: tuple(column.name for column in columns) for case, columns in updated_columns.items()}
+            updated = {
+                case: tuple(column.name for column in columns)
+                for case, columns in updated_columns.items()
+            }
         elif "updated_columns" in session.properties:
             # In the era of the documents, rows do not have their clause's number.
             updated = {NO_CASE: tuple(session.properties["updated_columns"])}
@@ -445,7 +514,10 @@ class JdbcMetadata(UpdatableJdbcMetadata):
         return JdbcMergeTableHandle(handle, self._transaction.begin_stage(session, handle), updated)
 
     def finish_merge(
-        self, session: ConnectorSession, merge_handle: ConnectorMergeTableHandle, fragments: Collection[bytes]
+        self,
+        session: ConnectorSession,
+        merge_handle: ConnectorMergeTableHandle,
+        fragments: Collection[bytes],
     ) -> ConnectorOutputMetadata:
         """Apply the staged changes."""
         merge_handle = own(merge_handle, JdbcMergeTableHandle)
@@ -464,7 +536,8 @@ class JdbcMetadata(UpdatableJdbcMetadata):
         handle = table_handle_of(table_handle)
         if handle.kind != "table":
             raise ConnectorError(
-                f"'{handle.name}' is a {self._store.name} {handle.kind}; it can be read, and not be {what}",
+                f"'{handle.name}' is a {self._store.name} {handle.kind}; it can be read, and not be"
+                f" {what}",
                 code="NOT_SUPPORTED",
                 hint="Name the table behind it.",
             )

@@ -58,7 +58,9 @@ class Reading:
         """Return the reading with NULL for misfits."""
         if not self.misfit:
             return self
-        return replace(self, select=f"CASE WHEN {self.misfit} THEN NULL ELSE {self.select} END", misfit="")
+        return replace(
+            self, select=f"CASE WHEN {self.misfit} THEN NULL ELSE {self.select} END", misfit=""
+        )
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,11 @@ class Follower:
     @classmethod
     def table(cls, name: str, column: str | None = None) -> Follower:
         """Return the follower by a foreign key, on deletion or on a column's update."""
-        return cls(f"table '{name}' would {'follow' if column is None else 'not follow'}: its foreign key says so", column)
+        return cls(
+            f"table '{name}' would {'follow' if column is None else 'not follow'}: its foreign key"
+            " says so",
+            column,
+        )
 
     @classmethod
     def trigger(cls, name: str) -> Follower:
@@ -203,7 +209,9 @@ class Store(ABC):
     def address(self, handle: JdbcTableHandle) -> str:
         """Build the expression of a row's address, or ``""``."""
 
-    def address_of_text(self, session: Session, handle: JdbcTableHandle, column: Column, value: bytes) -> str:
+    def address_of_text(
+        self, session: Session, handle: JdbcTableHandle, column: Column, value: bytes
+    ) -> str:
         """Describe the row that has a text, or ``""``."""
         return ""
 
@@ -263,7 +271,8 @@ class Store(ABC):
         room = self.most_columns - self.staged_beside - keys
         if columns > room:
             raise ConnectorError(
-                f"Table '{name}' has {columns} columns; {self.name} has room for {room} of a table that is written to here",
+                f"Table '{name}' has {columns} columns; {self.name} has room for {room} of a table"
+                " that is written to here",
                 code="NOT_SUPPORTED",
                 hint="Divide it into several tables, or keep it in a store of files.",
             )
@@ -322,7 +331,9 @@ class Session:
         (value,) = row.values()
         return value
 
-    def stream(self, sql: str, batch_option: tuple[str, str] | None, doing: str) -> Iterator[pa.RecordBatch]:
+    def stream(
+        self, sql: str, batch_option: tuple[str, str] | None, doing: str
+    ) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a query batch by batch."""
         with self._cursor(doing) as cursor:
             if batch_option is not None:
@@ -348,8 +359,12 @@ class Session:
             self._connection.close()
 
 
-def unsupported(store: Store, table: str, column: str, declared: str, why: str, hint: str) -> ConnectorError:
+def unsupported(
+    store: Store, table: str, column: str, declared: str, why: str, hint: str
+) -> ConnectorError:
     """Return the error for an unsupported type."""
     return ConnectorError(
-        f"Column '{column}' of {store.name} table '{table}' is of type {declared}, {why}", code="NOT_SUPPORTED", hint=hint
+        f"Column '{column}' of {store.name} table '{table}' is of type {declared}, {why}",
+        code="NOT_SUPPORTED",
+        hint=hint,
     )

@@ -28,7 +28,9 @@ def shown(dsn: str) -> str:
     ('host=db port=5433 dbname=shop', 'host=db', 'its default place')
     """
     values = parameters(dsn)
-    return " ".join(f"{key}={values[key]}" for key in _SHOWN if values.get(key)) or "its default place"
+    return (
+        " ".join(f"{key}={values[key]}" for key in _SHOWN if values.get(key)) or "its default place"
+    )
 
 
 def redacted(text: str, dsn: str) -> str:

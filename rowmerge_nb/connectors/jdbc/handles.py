@@ -87,8 +87,13 @@ class JdbcTableHandle(ConnectorTableHandle):
     @property
     def metadata(self) -> ConnectorTableMetadata:
         """The table's metadata for the engine."""
-        columns = tuple(ColumnMetadata(c.name, c.type, c.nullable, comment=c.comment, filled=c.filled) for c in self.columns)
-        return ConnectorTableMetadata(self.name, columns, {"primary_key": self.key} if self.key else {}, self.comment)
+        columns = tuple(
+            ColumnMetadata(c.name, c.type, c.nullable, comment=c.comment, filled=c.filled)
+            for c in self.columns
+        )
+        return ConnectorTableMetadata(
+            self.name, columns, {"primary_key": self.key} if self.key else {}, self.comment
+        )
 
 
 @dataclass(frozen=True)

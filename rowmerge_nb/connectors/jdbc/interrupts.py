@@ -1,7 +1,7 @@
 """Driver calls that a keyboard interrupt can stop.
 
-In the main thread, ADBC turns SIGINT into a cancellation, which SQLite's driver does not support. So calls run in a thread, and the main
-thread waits.
+In the main thread, ADBC turns SIGINT into a cancellation, which SQLite's driver does not support.
+So calls run in a thread, and the main thread waits.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ def interruptible(call: Callable[[], T], cancel: Callable[[], object]) -> T:
     """Run a call and return its result; ``cancel`` asks the driver to end it, from another thread.
 
     Raises:
-        KeyboardInterrupt: an interrupt came, and the call has ended. A second interrupt does not wait for that.
+        KeyboardInterrupt: an interrupt came, and the call has ended. A second interrupt does not
+            wait for that.
 
     >>> interruptible(lambda: 7, lambda: None)
     7

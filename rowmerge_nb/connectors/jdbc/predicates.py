@@ -45,7 +45,9 @@ class Terms:
 
 
 def predicate_of(
-    handle: JdbcTableHandle, domains: Mapping[str, ColumnDomain], terms: Callable[[Column], Terms | None]
+    handle: JdbcTableHandle,
+    domains: Mapping[str, ColumnDomain],
+    terms: Callable[[Column], Terms | None],
 ) -> tuple[str, bool]:
     """Return the condition of relevant rows, and whether the primary key finds them."""
     parts: list[str] = []
@@ -77,14 +79,22 @@ def condition(terms: Terms, domain: ColumnDomain) -> str:
     """
     listed = ""
     if domain.values is not None:
-        literals = [terms.literal(value) for value in domain.values] if len(domain.values) <= MOST_VALUES else [None]
+        literals = (
+            [terms.literal(value) for value in domain.values]
+            if len(domain.values) <= MOST_VALUES
+            else [None]
+        )
         if terms.equal and None not in literals:
             listed = f"{terms.equal} IN ({', '.join(sorted(filter(None, literals)))})"
             if terms.low is None:
                 return listed
         # The range may use an index where the list cannot.
         domain = ColumnDomain(low=min(domain.values), high=max(domain.values))
-    parts = [_bound(terms, ">=", domain.low, terms.low), _bound(terms, "<=", domain.high, terms.high), listed]
+    parts = [
+        _bound(terms, ">=", domain.low, terms.low),
+        _bound(terms, "<=", domain.high, terms.high),
+        listed,
+    ]
     return " AND ".join(part for part in parts if part)
 
 
@@ -103,7 +113,11 @@ def _narrowed(domain: ColumnDomain) -> ColumnDomain:
     if domain.values is None or any(map(_is_nan, domain.values)):
         return ColumnDomain(low=low, high=high)
     values = {value for value in domain.values if value is not None}
-    values = {value for value in values if (low is None or value >= low) and (high is None or value <= high)}
+    values = {
+        value
+        for value in values
+        if (low is None or value >= low) and (high is None or value <= high)
+    }
     return ColumnDomain(values=tuple(values))
 
 

@@ -11,8 +11,16 @@ import pyarrow.compute as pc
 
 from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.connectors.jdbc.database import SHOWN, Reading, Session, Store, literal
-from rowmerge_nb.connectors.jdbc.handles import JdbcSplit, JdbcTableHandle, RowIdColumn, table_handle_of
-from rowmerge_nb.connectors.jdbc.updatable_source import JdbcUpdatablePageSource, JdbcUpdatableTableHandle
+from rowmerge_nb.connectors.jdbc.handles import (
+    JdbcSplit,
+    JdbcTableHandle,
+    RowIdColumn,
+    table_handle_of,
+)
+from rowmerge_nb.connectors.jdbc.updatable_source import (
+    JdbcUpdatablePageSource,
+    JdbcUpdatableTableHandle,
+)
 from rowmerge_nb.spi.handles import own
 from rowmerge_nb.spi.page_source import ConnectorPageSource, ConnectorPageSourceProvider
 
@@ -20,7 +28,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
 
     from rowmerge_nb.connectors.jdbc.handles import Column
-    from rowmerge_nb.spi.handles import ColumnHandle, ConnectorSession, ConnectorSplit, ConnectorTableHandle
+    from rowmerge_nb.spi.handles import (
+        ColumnHandle,
+        ConnectorSession,
+        ConnectorSplit,
+        ConnectorTableHandle,
+    )
     from rowmerge_nb.spi.handles import ConnectorTransactionHandle as TransactionHandle
     from rowmerge_nb.spi.page import Page
 
@@ -43,13 +56,23 @@ class JdbcPageSourceProvider(ConnectorPageSourceProvider):
         split = own(split, JdbcSplit)
         handle = table_handle_of(table_handle)
         source = JdbcPageSource(self.store, handle, split, columns)
-        return JdbcUpdatablePageSource(source, self.store, handle) if isinstance(handle, JdbcUpdatableTableHandle) else source
+        return (
+            JdbcUpdatablePageSource(source, self.store, handle)
+            if isinstance(handle, JdbcUpdatableTableHandle)
+            else source
+        )
 
 
 class JdbcPageSource(ConnectorPageSource):
     """Reads one split."""
 
-    def __init__(self, store: Store, handle: JdbcTableHandle, split: JdbcSplit, columns: Sequence[ColumnHandle]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        handle: JdbcTableHandle,
+        split: JdbcSplit,
+        columns: Sequence[ColumnHandle],
+    ) -> None:
         self._store = store
         self._handle = handle
         self._split = split
@@ -74,24 +97,32 @@ class JdbcPageSource(ConnectorPageSource):
                 parts.append(("the primary key", self._store.row_id_readings(self._handle)))
             elif not self._handle.column(column.name).added:
                 reading = self._store.reading(self._handle.column(column.name), key=False)
-                parts.append((column.name, [reading.without_misfits() if column.carried else reading]))
+                parts.append(
+                    (column.name, [reading.without_misfits() if column.carried else reading])
+                )
         return parts
 
     def _read(self) -> Generator[Page, None, None]:
         parts = self._parts()
         readings = [reading for _, group in parts for reading in group]
         misfits = [reading.misfit for reading in readings]
-        cases = " ".join(f"WHEN {misfit} THEN {number}" for number, misfit in enumerate(misfits, 1) if misfit)
+        cases = " ".join(
+            f"WHEN {misfit} THEN {number}" for number, misfit in enumerate(misfits, 1) if misfit
+        )
         check = Reading(f"CASE {cases} ELSE 0 END" if cases else "0", pa.int64())
         source = self._store.table(self._handle)
-        conditions = [part for part in (self._store.range_of(self._split), self._split.predicate) if part]
+        conditions = [
+            part for part in (self._store.range_of(self._split), self._split.predicate) if part
+        ]
         filtered = f"{source} WHERE {' AND '.join(conditions)}" if conditions else source
         names = [f"v{number}" for number in range(len(readings))]
         sql = self._store.select([*readings, check], [*names, "misfit"], filtered)
         self._session = self._store.connect()
         self._store.begin_reading(self._session, self._split)
         leading = self._store.leading_rows
-        for rows in self._session.stream(sql, self._store.batch_option, f"Reading table '{self._handle.name}'"):
+        for rows in self._session.stream(
+            sql, self._store.batch_option, f"Reading table '{self._handle.name}'"
+        ):
             batch = rows.slice(leading)
             leading = max(leading - rows.num_rows, 0)
             if not batch.num_rows:
@@ -106,10 +137,19 @@ class JdbcPageSource(ConnectorPageSource):
         for column in self._columns:
             if isinstance(column, RowIdColumn):
                 arrow_type = column.type.arrow
-                part_types = [field.type for field in arrow_type] if pa.types.is_struct(arrow_type) else [arrow_type]
-                values = [_plain(batch.column(first + number)).cast(part_type) for number, part_type in enumerate(part_types)]
+                part_types = (
+                    [field.type for field in arrow_type]
+                    if pa.types.is_struct(arrow_type)
+                    else [arrow_type]
+                )
+                values = [
+                    _plain(batch.column(first + number)).cast(part_type)
+                    for number, part_type in enumerate(part_types)
+                ]
                 arrays.append(
-                    pa.StructArray.from_arrays(values, fields=list(arrow_type)) if pa.types.is_struct(arrow_type) else values[0]
+                    pa.StructArray.from_arrays(values, fields=list(arrow_type))
+                    if pa.types.is_struct(arrow_type)
+                    else values[0]
                 )
                 first += len(part_types)
                 continue
@@ -117,7 +157,9 @@ class JdbcPageSource(ConnectorPageSource):
             if table_column.added:
                 arrays.append(pa.nulls(batch.num_rows, table_column.type.arrow))
                 continue
-            arrays.append(self._converted(table_column, _plain(batch.column(first)), carried=column.carried))
+            arrays.append(
+                self._converted(table_column, _plain(batch.column(first)), carried=column.carried)
+            )
             first += 1
         return pa.RecordBatch.from_arrays(arrays, names=[column.name for column in self._columns])
 
@@ -157,16 +199,24 @@ class JdbcPageSource(ConnectorPageSource):
 
     def _misfit_error(self, name: str, value: str, address: str) -> ConnectorError:
         declared = next((column for column in self._handle.columns if column.name == name), None)
-        declaration = f"is declared {declared.declared} and" if declared is not None else "of this kind"
+        declaration = (
+            f"is declared {declared.declared} and" if declared is not None else "of this kind"
+        )
         return ConnectorError(
-            f"Column '{name}' of {self._store.name} table '{self._handle.name}' {declaration} holds {value}, "
-            f"which is no {declared.type if declared is not None else 'usable value'}{address}",
+            f"Column '{name}' of {self._store.name} table '{self._handle.name}' {declaration} holds"
+            f" {value}, which is no"
+            f" {declared.type if declared is not None else 'usable value'}{address}",
             code="JDBC_ERROR",
             hint="Correct the value, or declare the column otherwise.",
         )
 
     def _refuse(
-        self, parts: list[tuple[str, list[Reading]]], readings: list[Reading], index: int, source: str, conditions: list[str]
+        self,
+        parts: list[tuple[str, list[Reading]]],
+        readings: list[Reading],
+        index: int,
+        source: str,
+        conditions: list[str],
     ) -> None:
         names = [name for name, group in parts for _ in group]
         misfit, display_value = readings[index].misfit, self._store.shown_value(readings[index])
@@ -176,11 +226,14 @@ class JdbcPageSource(ConnectorPageSource):
         try:
             self._store.begin_reading(session, self._split)
             (row,) = session.query(
-                f"SELECT {display_value} AS v, {address or literal('')} AS a FROM {source} WHERE {where} LIMIT 1"
+                f"SELECT {display_value} AS v, {address or literal('')} AS a FROM {source} WHERE"
+                f" {where} LIMIT 1"
             )
         finally:
             session.close()
-        raise self._misfit_error(names[index], row["v"], f", in the row with {row['a']}" if address else "")
+        raise self._misfit_error(
+            names[index], row["v"], f", in the row with {row['a']}" if address else ""
+        )
 
 
 def _misfits(convert: Callable[[pa.Array], pa.Array], array: pa.Array) -> list[int]:

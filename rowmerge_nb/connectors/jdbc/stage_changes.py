@@ -1,7 +1,7 @@
 """Applies a stage to its table by a few set-based statements, in the caller's transaction.
 
-Deletes come first, then updates, then inserts, so that a freed key can be used again. A statement that touches fewer rows than were
-staged for it fails: another session changed or removed one.
+Deletes come first, then updates, then inserts, so that a freed key can be used again. A statement
+that touches fewer rows than were staged for it fails: another session changed or removed one.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 NO_CASE: Final = -1
 SAVEPOINT: Final = "rowmerge_nb_updates"
 LOOKED_AT: Final = 10_000
-"""The limit of updated rows up to which reports show each, and values that cannot be shown are named."""
+"""The limit of updated rows up to which reports show each, and values that cannot be shown are
+named.
+"""
 NAMED: Final = 5
 """The limit of triggers named in a notice."""
 
@@ -58,22 +60,45 @@ class Changes:
         """
         outputs: list[Written] = []
         notices: list[str] = []
-        count_rows = self.session.query(f"SELECT o, n, count(*) AS rows FROM {self.stage} GROUP BY o, n ORDER BY o, n")
-        counts = {(row["o"], NO_CASE if row["n"] is None else row["n"]): row["rows"] for row in count_rows}
-        deletes = sum(rows for (operation, _), rows in counts.items() if operation == Operation.DELETE)
-        inserts = sum(rows for (operation, _), rows in counts.items() if operation == Operation.INSERT)
-        updates = {case: rows for (operation, case), rows in counts.items() if operation == Operation.UPDATE}
+        count_rows = self.session.query(
+            f"SELECT o, n, count(*) AS rows FROM {self.stage} GROUP BY o, n ORDER BY o, n"
+        )
+        counts = {
+            (row["o"], NO_CASE if row["n"] is None else row["n"]): row["rows"] for row in count_rows
+        }
+        deletes = sum(
+            rows for (operation, _), rows in counts.items() if operation == Operation.DELETE
+        )
+        inserts = sum(
+            rows for (operation, _), rows in counts.items() if operation == Operation.INSERT
+        )
+        updates = {
+            case: rows
+            for (operation, case), rows in counts.items()
+            if operation == Operation.UPDATE
+        }
         if deletes:
             condition = self.store.staged_rows(self.handle, self.stage, Operation.DELETE)
-            outputs.append(self._change(f"DELETE FROM {self._target} AS t {condition}", deletes, Operation.DELETE, "deleted"))
+            outputs.append(
+                self._change(
+                    f"DELETE FROM {self._target} AS t {condition}",
+                    deletes,
+                    Operation.DELETE,
+                    "deleted",
+                )
+            )
         if updates:
             if sum(updates.values()) <= LOOKED_AT:
                 notices += self._odd_values(updates)
             outputs += self._update(updates)
         if inserts:
-            self._refuse_computed([c for c in self.handle.columns if c.generated and self._is_given(c)])
+            self._refuse_computed(
+                [c for c in self.handle.columns if c.generated and self._is_given(c)]
+            )
             self.store.fill(self.session, self.handle, self.stage, Operation.INSERT)
-            outputs.append(self._change(self._insert(Operation.INSERT), inserts, Operation.INSERT, "inserted"))
+            outputs.append(
+                self._change(self._insert(Operation.INSERT), inserts, Operation.INSERT, "inserted")
+            )
         return ConnectorOutputMetadata(tuple(outputs), (*notices, *self._notices()))
 
     def _notices(self) -> tuple[str, ...]:
@@ -82,40 +107,68 @@ class Changes:
             return ()
         name_list = ", ".join(f"'{name}'" for name in names[:NAMED])
         more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-        subject = f"{self.store.name} table '{self.handle.name}' has {plural(len(names), 'trigger or rule', 'triggers or rules')}"
-        limitation = (
-            "What the database makes of the rows by them, and of others, is not in this report, which says what was written."
+        subject = (
+            f"{self.store.name} table '{self.handle.name}' has"
+            f" {plural(len(names), 'trigger or rule', 'triggers or rules')}"
         )
-        return (f"{subject}: {name_list}{more}. {limitation} check=True, or --check, reads the rows back.",)
+        limitation = (
+            "What the database makes of the rows by them, and of others, is not in this report,"
+            " which says what was written."
+        )
+        return (
+            (
+                f"{subject}: {name_list}{more}. {limitation} check=True, or --check, reads the rows"
+                " back."
+            ),
+        )
 
     def _odd_values(self, updates: Mapping[int, int]) -> tuple[str, ...]:
         names = list(dict.fromkeys(column.name for column in self._odd_columns(updates)))
         if not names:
             return ()
-        name_list = ", ".join(f"'{name}'" for name in names[:NAMED]) + (" and others" if len(names) > NAMED else "")
+        name_list = ", ".join(f"'{name}'" for name in names[:NAMED]) + (
+            " and others" if len(names) > NAMED else ""
+        )
         rows, columns = (
             f"Updated rows of {self.store.name} table '{self.handle.name}'",
             "column" if len(names) == 1 else "columns",
         )
-        explanation = "that the declared type does not have. They stay as they are. Reports show NULL in their place."
+        explanation = (
+            "that the declared type does not have. They stay as they are. Reports show NULL in"
+            " their place."
+        )
         return (f"{rows} hold values in {columns} {name_list} {explanation}",)
 
     def _odd_columns(self, updates: Mapping[int, int]) -> Iterator[Column]:
         if not self.whole_rows:
             return
         for case in updates:
-            unchanged_columns = [c for c in self.handle.columns if c.name not in self._written(case) and not c.added]
-            rows = f"s.o = {int(Operation.UPDATE)}" + (f" AND s.n = {case}" if case != NO_CASE else "")
+            unchanged_columns = [
+                c for c in self.handle.columns if c.name not in self._written(case) and not c.added
+            ]
+            rows = f"s.o = {int(Operation.UPDATE)}" + (
+                f" AND s.n = {case}" if case != NO_CASE else ""
+            )
             for column in self._with_nulls(unchanged_columns, rows):
-                has_misfit = f"{rows} AND {self._staged(column)} IS NULL AND t.{quoted(column.name)} IS NOT NULL"
-                if self._any(f"{self.stage} AS s, {self._target} AS t", f"{has_misfit} AND {self._same_row}"):
+                has_misfit = (
+                    f"{rows} AND {self._staged(column)} IS NULL AND t.{quoted(column.name)} IS NOT"
+                    " NULL"
+                )
+                if self._any(
+                    f"{self.stage} AS s, {self._target} AS t", f"{has_misfit} AND {self._same_row}"
+                ):
                     yield column
 
     def _with_nulls(self, columns: Sequence[Column], rows: str) -> list[Column]:
         if not columns:
             return []
-        nulls = (f"max(CASE WHEN {self._staged(c)} IS NULL THEN 1 ELSE 0 END) AS n{i}" for i, c in enumerate(columns))
-        (row,) = self.session.query(f"SELECT {', '.join(nulls)} FROM {self.stage} AS s WHERE {rows}")
+        nulls = (
+            f"max(CASE WHEN {self._staged(c)} IS NULL THEN 1 ELSE 0 END) AS n{i}"
+            for i, c in enumerate(columns)
+        )
+        (row,) = self.session.query(
+            f"SELECT {', '.join(nulls)} FROM {self.stage} AS s WHERE {rows}"
+        )
         return [column for column, value in zip(columns, row.values(), strict=True) if value]
 
     @property
@@ -127,13 +180,22 @@ class Changes:
         if touched == expected:
             return Written(f"{sql.split(maxsplit=1)[0]} statement", sql, touched)
         subject = (
-            f"{expected - touched} of {expected} rows of {self.store.name} table '{self.handle.name}' that were to be {verb}"
+            f"{expected - touched} of {expected} rows of {self.store.name} table"
+            f" '{self.handle.name}' that were to be {verb}"
         )
-        if operation == Operation.INSERT or self.store.keeps_others_out or self._are_there(operation):
+        if (
+            operation == Operation.INSERT
+            or self.store.keeps_others_out
+            or self._are_there(operation)
+        ):
             raise ConnectorError(
-                f"{subject} were skipped by the database itself, because of a trigger, a rule, a policy or a foreign key of the table",
+                f"{subject} were skipped by the database itself, because of a trigger, a rule, a"
+                " policy or a foreign key of the table",
                 code="JDBC_ERROR",
-                hint="Change the statement, or the trigger, rule, policy or foreign key; the table is as it was.",
+                hint=(
+                    "Change the statement, or the trigger, rule, policy or foreign key; the table"
+                    " is as it was."
+                ),
             )
         raise ExecutionError(
             f"{subject} have been changed or removed by another session since they were read",
@@ -143,7 +205,10 @@ class Changes:
         )
 
     def _are_there(self, operation: Operation) -> bool:
-        return self._any(f"{self.stage} AS s, {self._target} AS t", f"s.o = {int(operation)} AND {self._same_row}")
+        return self._any(
+            f"{self.stage} AS s, {self._target} AS t",
+            f"s.o = {int(operation)} AND {self._same_row}",
+        )
 
     @property
     def _same_row(self) -> str:
@@ -157,18 +222,26 @@ class Changes:
         A database checks a unique key row by row, so exchanging two keys fails in place.
         """
         if self.updated is None:
-            self._refuse_computed([c for c in self.handle.columns if (c.generated or c.always) and self._is_changed(c)])
+            self._refuse_computed(
+                [
+                    c
+                    for c in self.handle.columns
+                    if (c.generated or c.always) and self._is_changed(c)
+                ]
+            )
         self.session.execute(f"SAVEPOINT {SAVEPOINT}")
         try:
             outputs = [
-                self._change(self._update_in_place(case), rows, Operation.UPDATE, "updated") for case, rows in updates.items()
+                self._change(self._update_in_place(case), rows, Operation.UPDATE, "updated")
+                for case, rows in updates.items()
             ]
         except ExecutionError as error:
             if error.code != "CONSTRAINT_VIOLATION" or not self.store.is_repeated_key(error):
                 raise
             if not self.whole_rows:
                 error.hint = (
-                    "Where unique values pass from row to row, leave the option flow out: MERGE's machinery can move them."
+                    "Where unique values pass from row to row, leave the option flow out: MERGE's"
+                    " machinery can move them."
                 )
                 raise
             self.session.execute(f"ROLLBACK TO SAVEPOINT {SAVEPOINT}")
@@ -184,35 +257,51 @@ class Changes:
             if column.name in column_names
         )
         equals = self.store.equals
-        own = [f"s.o {equals} {int(Operation.UPDATE)}", *([f"s.n {equals} {case}"] if case != NO_CASE else [])]
+        own = [
+            f"s.o {equals} {int(Operation.UPDATE)}",
+            *([f"s.n {equals} {case}"] if case != NO_CASE else []),
+        ]
         conditions = [*self.store.row_id_conditions(self.handle), *own]
-        return f"UPDATE {self.handle.refusing}{self._target} AS t SET {values} FROM {self.stage} AS s WHERE {' AND '.join(conditions)}"
+        return (
+            f"UPDATE {self.handle.refusing}{self._target} AS t SET {values} FROM {self.stage} AS s"
+            f" WHERE {' AND '.join(conditions)}"
+        )
 
     def _written(self, case: int) -> set[str]:
         if self.updated is not None and case in self.updated:
             return set(self.updated[case])
-        return {column.name for column in self.handle.columns if not column.generated and not column.always}
+        return {
+            column.name
+            for column in self.handle.columns
+            if not column.generated and not column.always
+        }
 
     def _reinsert(self, updates: Mapping[int, int], error: ExecutionError) -> list[Written]:
         rows = sum(updates.values())
         misfit_column = next(self._odd_columns(updates), None)
         if misfit_column is not None:
             raise ConnectorError(
-                f"Unique values of {self.store.name} table '{self.handle.name}' pass from row to row, for which its rows must be "
-                f"taken out and put in again; column '{misfit_column.name}' holds a value in one of them that its type does not have",
+                f"Unique values of {self.store.name} table '{self.handle.name}' pass from row to"
+                " row, for which its rows must be taken out and put in again; column"
+                f" '{misfit_column.name}' holds a value in one of them that its type does not have",
                 code="NOT_SUPPORTED",
                 hint="Correct the value, or move the values in two statements.",
             ) from error
         for follower in self.store.followers(self.session, self.handle):
-            if follower.column is None or any(self._is_changed(c) for c in self.handle.columns if c.name == follower.column):
+            if follower.column is None or any(
+                self._is_changed(c) for c in self.handle.columns if c.name == follower.column
+            ):
                 raise ConnectorError(
-                    f"Unique values of {self.store.name} table '{self.handle.name}' pass from row to row, for which its rows must be "
-                    f"taken out and put in again; {follower.what}",
+                    f"Unique values of {self.store.name} table '{self.handle.name}' pass from row"
+                    " to row, for which its rows must be taken out and put in again;"
+                    f" {follower.what}",
                     code="NOT_SUPPORTED",
                     hint="Move the values in two statements.",
                 ) from error
         self.store.fill(self.session, self.handle, self.stage, Operation.UPDATE)
-        statements = self.store.reinserting(self.handle, self.stage, self._insert(Operation.UPDATE), rows)
+        statements = self.store.reinserting(
+            self.handle, self.stage, self._insert(Operation.UPDATE), rows
+        )
         return [
             self._change(sql, rows, Operation.UPDATE, "updated" if number else "taken out")
             for number, sql in enumerate(statements)
@@ -227,9 +316,14 @@ class Changes:
             if not column.generated and (self.filled is None or column.name in self.filled)
         ]
         names = ", ".join(quoted(column.name) for _, column in columns)
-        values = ", ".join(self.store.inserted(column, f"s.c{index}{column.cast}") for index, column in columns)
+        values = ", ".join(
+            self.store.inserted(column, f"s.c{index}{column.cast}") for index, column in columns
+        )
         special = " OVERRIDING SYSTEM VALUE" if any(column.always for _, column in columns) else ""
-        return f"INSERT {self.handle.refusing}INTO {self._target} ({names}){special} SELECT {values} FROM {self.stage} AS s WHERE s.o {self.store.equals} {int(operation)}"
+        return (
+            f"INSERT {self.handle.refusing}INTO {self._target} ({names}){special} SELECT {values}"
+            f" FROM {self.stage} AS s WHERE s.o {self.store.equals} {int(operation)}"
+        )
 
     def _refuse_computed(self, assigned: Sequence[Column]) -> None:
         if assigned:
@@ -240,7 +334,9 @@ class Changes:
 
     def _is_changed(self, column: Column) -> bool:
         differs = f"s.o = 3 AND {self._staged(column)} IS DISTINCT FROM t.{quoted(column.name)}"
-        return self._any(f"{self.stage} AS s, {self._target} AS t", f"{differs} AND {self._same_row}")
+        return self._any(
+            f"{self.stage} AS s, {self._target} AS t", f"{differs} AND {self._same_row}"
+        )
 
     def _staged(self, column: Column) -> str:
         return f"s.c{self.handle.columns.index(column)}{column.cast}"
@@ -252,7 +348,8 @@ class Changes:
 def computed_error(store: Store, handle: JdbcTableHandle, column: Column) -> ConnectorError:
     """Return the error for assigning a computed column."""
     return ConnectorError(
-        f"Column '{column.name}' of {store.name} table '{handle.name}' is computed by the database and cannot be assigned",
+        f"Column '{column.name}' of {store.name} table '{handle.name}' is computed by the database"
+        " and cannot be assigned",
         code="NOT_SUPPORTED",
         hint="Leave it out.",
     )

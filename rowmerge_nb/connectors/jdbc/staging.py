@@ -1,6 +1,8 @@
-"""Writing in tasks: attempts stage their rows where only the driver looks, and report them in a fragment.
+"""Writing in tasks: attempts stage their rows where only the driver looks, and report them in a
+fragment.
 
-A staged row has the attempt (``a``), operation (``o``), case number (``n``), row id (``k0``, ``k1``, ...) and columns (``c0``, ``c1``,
+A staged row has the attempt (``a``), operation (``o``), case number (``n``), row id (``k0``,
+``k1``, ...) and columns (``c0``, ``c1``,
 ...). Attempts whose fragments do not reach the driver are never applied.
 """
 
@@ -18,7 +20,12 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
-from rowmerge_nb.connectors.jdbc.handles import JdbcInsertTableHandle, JdbcMergeTableHandle, JdbcTableHandle, Stage
+from rowmerge_nb.connectors.jdbc.handles import (
+    JdbcInsertTableHandle,
+    JdbcMergeTableHandle,
+    JdbcTableHandle,
+    Stage,
+)
 from rowmerge_nb.connectors.shared.disk import refused
 from rowmerge_nb.spi.handles import own
 from rowmerge_nb.spi.merge_sink import ConnectorMergeSink
@@ -56,7 +63,9 @@ class StageWriter(ABC):
 
     def finish(self) -> list[bytes]:
         """Return a fragment with attempt and number of rows."""
-        return [json.dumps({"attempt": self.attempt, "rows": self.rows}).encode()] if self.rows else []
+        return (
+            [json.dumps({"attempt": self.attempt, "rows": self.rows}).encode()] if self.rows else []
+        )
 
     def abort(self) -> None:
         """Discard staged rows."""
@@ -110,7 +119,9 @@ class FileWriter(StageWriter):
             yield
         except OSError as error:
             raise refused(
-                error, f"File '{self._path}', in which rows for the SQLite database beside it are staged,", "JDBC_ERROR"
+                error,
+                f"File '{self._path}', in which rows for the SQLite database beside it are staged,",
+                "JDBC_ERROR",
             ) from error
 
 
@@ -129,7 +140,10 @@ class CopyWriter(StageWriter):
         self._waiting.append(rows)
         self.rows += rows.num_rows
         waiting = self._waiting
-        if sum(b.num_rows for b in waiting) >= COPIED_ROWS or sum(b.nbytes for b in waiting) >= COPIED_BYTES:
+        if (
+            sum(b.num_rows for b in waiting) >= COPIED_ROWS
+            or sum(b.nbytes for b in waiting) >= COPIED_BYTES
+        ):
             self._send()
 
     def finish(self) -> list[bytes]:
@@ -152,7 +166,12 @@ class CopyWriter(StageWriter):
             return
         if self._session is None:
             self._session = self._store.connect(writing=True)
-        self._session.ingest(self._stage.schema, self._stage.area, pa.Table.from_batches(self._waiting), "Staging rows")
+        self._session.ingest(
+            self._stage.schema,
+            self._stage.area,
+            pa.Table.from_batches(self._waiting),
+            "Staging rows",
+        )
         self._waiting.clear()
 
 
@@ -170,14 +189,26 @@ class JdbcPageSink(ConnectorPageSink):
         """Stage a page of new rows."""
         self.stage(page, pa.array(np.full(page.num_rows, Operation.INSERT, np.int16)), None, None)
 
-    def stage(self, page: Page, operations: pa.Array, cases: pa.Array | None, row_ids: pa.Array | None) -> None:
+    def stage(
+        self, page: Page, operations: pa.Array, cases: pa.Array | None, row_ids: pa.Array | None
+    ) -> None:
         """Stage rows with an operation and perhaps a case number each; new rows have no row ids."""
         count, columns = page.num_rows, self._handle.columns
-        data = [self._store.transported(column, page.column(index)) for index, column in enumerate(columns)]
+        data = [
+            self._store.transported(column, page.column(index))
+            for index, column in enumerate(columns)
+        ]
         parts = len(self._names) - 3 - len(columns)
         keys = self._keys(row_ids) if row_ids is not None else [pa.nulls(count)] * parts
-        control = [pa.array(np.full(count, self._writer.attempt)), operations, cases if cases is not None else pa.nulls(count)]
-        arrays = [array.cast(arrow_type) for array, arrow_type in zip([*control, *keys, *data], self._arrow_types, strict=True)]
+        control = [
+            pa.array(np.full(count, self._writer.attempt)),
+            operations,
+            cases if cases is not None else pa.nulls(count),
+        ]
+        arrays = [
+            array.cast(arrow_type)
+            for array, arrow_type in zip([*control, *keys, *data], self._arrow_types, strict=True)
+        ]
         self._writer.write(pa.RecordBatch.from_arrays(arrays, names=self._names))
 
     def _keys(self, row_ids: pa.Array) -> list[pa.Array]:
@@ -209,7 +240,10 @@ class JdbcMergeSink(ConnectorMergeSink):
             return
         changed = rows_with(page, self._column_count, [Operation.DELETE, Operation.UPDATE])
         if inserted.num_rows + changed.num_rows != page.num_rows:
-            raise ValueError("A sink that changes only updated columns gets the operations 1, 2 and 3; this page has others")
+            raise ValueError(
+                "A sink that changes only updated columns gets the operations 1, 2 and 3; this page"
+                " has others"
+            )
         channels = PageLayout.of_stored(page, self._column_count).after
         cases = changed.column(channels.case_number) if channels.case_number is not None else None
         operations = changed.column(channels.operation).cast(pa.int16())
@@ -239,7 +273,9 @@ class JdbcPageSinkProvider(ConnectorPageSinkProvider):
     ) -> JdbcPageSink:
         """Create a sink."""
         insert_handle = own(insert_handle, JdbcInsertTableHandle)
-        return JdbcPageSink(self.store, insert_handle.table_handle, self.store.stage_writer(insert_handle.stage))
+        return JdbcPageSink(
+            self.store, insert_handle.table_handle, self.store.stage_writer(insert_handle.stage)
+        )
 
     def create_merge_sink(
         self,
@@ -250,7 +286,10 @@ class JdbcPageSinkProvider(ConnectorPageSinkProvider):
         """Create a sink."""
         merge_handle = own(merge_handle, JdbcMergeTableHandle)
         handle = merge_handle.table_handle
-        return JdbcMergeSink(JdbcPageSink(self.store, handle, self.store.stage_writer(merge_handle.stage)), len(handle.columns))
+        return JdbcMergeSink(
+            JdbcPageSink(self.store, handle, self.store.stage_writer(merge_handle.stage)),
+            len(handle.columns),
+        )
 
 
 def file_of(directory: str, attempt: int) -> Path:

@@ -41,7 +41,9 @@ class JdbcUpdatableTableHandle(JdbcTableHandle):
 class JdbcUpdatablePageSource(UpdatablePageSource):
     """Stages keys of changed rows, and new values of updated ones."""
 
-    def __init__(self, source: ConnectorPageSource, store: Store, handle: JdbcUpdatableTableHandle) -> None:
+    def __init__(
+        self, source: ConnectorPageSource, store: Store, handle: JdbcUpdatableTableHandle
+    ) -> None:
         super().__init__(source)
         self._handle = handle
         self._sink = JdbcPageSink(store, handle, store.stage_writer(handle.stage))
@@ -53,7 +55,9 @@ class JdbcUpdatablePageSource(UpdatablePageSource):
     def update_rows(self, page: Page, column_value_and_row_id_channels: Sequence[int]) -> None:
         """Stage values and keys."""
         values, row_ids = values_and_row_ids(page, column_value_and_row_id_channels)
-        self._stage(dict(zip(self._handle.updated or (), values, strict=True)), Operation.UPDATE, row_ids)
+        self._stage(
+            dict(zip(self._handle.updated or (), values, strict=True)), Operation.UPDATE, row_ids
+        )
 
     def _stage(self, values: dict[str, pa.Array], operation: Operation, row_ids: pa.Array) -> None:
         rows, columns = len(row_ids), self._handle.columns
@@ -77,28 +81,41 @@ class UpdatableJdbcMetadata(ConnectorMetadata):
     _store: Store
     _transaction: JdbcTransaction
 
-    def get_delete_row_id_column_handle(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ColumnHandle:
+    def get_delete_row_id_column_handle(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle
+    ) -> ColumnHandle:
         """Return the primary key."""
         return self.get_merge_row_id_column_handle(session, table_handle)
 
-    def begin_delete(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> JdbcUpdatableTableHandle:
+    def begin_delete(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle
+    ) -> JdbcUpdatableTableHandle:
         """Create a stage."""
         return self._updatable(session, table_handle, None)
 
     def finish_delete(
-        self, session: ConnectorSession, table_handle: ConnectorTableHandle, fragments: Collection[bytes]
+        self,
+        session: ConnectorSession,
+        table_handle: ConnectorTableHandle,
+        fragments: Collection[bytes],
     ) -> ConnectorOutputMetadata:
         """Delete the rows with staged keys."""
         return self._finish(table_handle, fragments, "finish_delete")
 
     def get_update_row_id_column_handle(
-        self, session: ConnectorSession, table_handle: ConnectorTableHandle, updated_columns: Sequence[ColumnHandle]
+        self,
+        session: ConnectorSession,
+        table_handle: ConnectorTableHandle,
+        updated_columns: Sequence[ColumnHandle],
     ) -> ColumnHandle:
         """Return the primary key."""
         return self.get_merge_row_id_column_handle(session, table_handle)
 
     def begin_update(
-        self, session: ConnectorSession, table_handle: ConnectorTableHandle, updated_columns: Sequence[ColumnHandle]
+        self,
+        session: ConnectorSession,
+        table_handle: ConnectorTableHandle,
+        updated_columns: Sequence[ColumnHandle],
     ) -> JdbcUpdatableTableHandle:
         """Create a stage; NOT_SUPPORTED for a computed column."""
         handle = table_handle_of(table_handle)
@@ -109,21 +126,31 @@ class UpdatableJdbcMetadata(ConnectorMetadata):
         return self._updatable(session, table_handle, names)
 
     def finish_update(
-        self, session: ConnectorSession, table_handle: ConnectorTableHandle, fragments: Collection[bytes]
+        self,
+        session: ConnectorSession,
+        table_handle: ConnectorTableHandle,
+        fragments: Collection[bytes],
     ) -> ConnectorOutputMetadata:
         """Update the rows with staged keys."""
         return self._finish(table_handle, fragments, "finish_update")
 
     def _updatable(
-        self, session: ConnectorSession, table_handle: ConnectorTableHandle, updated: tuple[str, ...] | None
+        self,
+        session: ConnectorSession,
+        table_handle: ConnectorTableHandle,
+        updated: tuple[str, ...] | None,
     ) -> JdbcUpdatableTableHandle:
         self.get_merge_row_id_column_handle(session, table_handle)
         handle = table_handle_of(table_handle)
         self._store.check_room(handle.name, len(handle.columns), len(handle.key))
         parts = {name: getattr(handle, name) for name in handle.__dataclass_fields__}
-        return JdbcUpdatableTableHandle(**parts, stage=self._transaction.begin_stage(session, handle), updated=updated)
+        return JdbcUpdatableTableHandle(
+            **parts, stage=self._transaction.begin_stage(session, handle), updated=updated
+        )
 
-    def _finish(self, table_handle: ConnectorTableHandle, fragments: Collection[bytes], step: str) -> ConnectorOutputMetadata:
+    def _finish(
+        self, table_handle: ConnectorTableHandle, fragments: Collection[bytes], step: str
+    ) -> ConnectorOutputMetadata:
         table_handle = own(table_handle, JdbcUpdatableTableHandle)
         attempts = read_fragments(fragments)
         if not attempts:
@@ -132,4 +159,6 @@ class UpdatableJdbcMetadata(ConnectorMetadata):
         self._transaction.check_unchanged()
         stage = self._transaction.collect(table_handle, table_handle.stage, attempts)
         updated = {_CASE: table_handle.updated or ()}
-        return Changes(self._store, writer, table_handle, stage, updated, step, whole_rows=False).apply()
+        return Changes(
+            self._store, writer, table_handle, stage, updated, step, whole_rows=False
+        ).apply()

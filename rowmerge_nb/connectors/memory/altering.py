@@ -37,12 +37,15 @@ _DIGITS: Final = {"tinyint": 3, "smallint": 5, "integer": 10, "bigint": 19}
 _NAMING: Final = ("bucketed_by", "primary_key")
 
 
-def altered(metadata: ConnectorTableMetadata, rows: pa.Table, alteration: Alteration) -> tuple[ConnectorTableMetadata, pa.Table]:
+def altered(
+    metadata: ConnectorTableMetadata, rows: pa.Table, alteration: Alteration
+) -> tuple[ConnectorTableMetadata, pa.Table]:
     """Return a table's definition and rows after an alteration.
 
     Raises:
         AnalysisError: INVALID_TABLE_PROPERTY.
-        ConnectorError: NOT_SUPPORTED for a column that properties name, or a type without all values of the old one.
+        ConnectorError: NOT_SUPPORTED for a column that properties name, or a type without all
+            values of the old one.
     """
     match alteration:
         case AddColumn():
@@ -54,28 +57,64 @@ def altered(metadata: ConnectorTableMetadata, rows: pa.Table, alteration: Altera
         case RenameColumn(column=name, name=new):
             columns = _changed(metadata, name, lambda column: replace(column, name=new))
             names = [new if column == name else column for column in rows.column_names]
-            return replace(metadata, columns=columns, properties=_renamed(metadata, name, new)), rows.rename_columns(names)
+            return replace(
+                metadata, columns=columns, properties=_renamed(metadata, name, new)
+            ), rows.rename_columns(names)
         case SetColumnType(column=name, type=new_type):
             return _retyped(metadata, rows, name, new_type)
         case DropNotNull(column=name):
-            return replace(metadata, columns=_changed(metadata, name, lambda column: replace(column, nullable=True))), rows
+            return (
+                replace(
+                    metadata,
+                    columns=_changed(metadata, name, lambda column: replace(column, nullable=True)),
+                ),
+                rows,
+            )
         case SetDefault(column=name, default=default):
-            return replace(metadata, columns=_changed(metadata, name, lambda column: replace(column, default=default))), rows
+            return (
+                replace(
+                    metadata,
+                    columns=_changed(
+                        metadata, name, lambda column: replace(column, default=default)
+                    ),
+                ),
+                rows,
+            )
         case DropDefault(column=name):
-            return replace(metadata, columns=_changed(metadata, name, lambda column: replace(column, default=None))), rows
+            return (
+                replace(
+                    metadata,
+                    columns=_changed(metadata, name, lambda column: replace(column, default=None)),
+                ),
+                rows,
+            )
         case RenameTable(name=table):
             return replace(metadata, name=table), rows
         case SetProperties(properties=changes):
-            properties = {name: value for name, value in {**metadata.properties, **changes}.items() if value is not None}
+            properties = {
+                name: value
+                for name, value in {**metadata.properties, **changes}.items()
+                if value is not None
+            }
             return checked_metadata(replace(metadata, properties=properties)), rows
         case SetTableComment(comment=comment):
             return replace(metadata, comment=comment), rows
         case SetColumnComment(column=name, comment=comment):
-            return replace(metadata, columns=_changed(metadata, name, lambda column: replace(column, comment=comment))), rows
+            return (
+                replace(
+                    metadata,
+                    columns=_changed(
+                        metadata, name, lambda column: replace(column, comment=comment)
+                    ),
+                ),
+                rows,
+            )
     raise TypeError(alteration)
 
 
-def _added(metadata: ConnectorTableMetadata, rows: pa.Table, alteration: AddColumn) -> tuple[ConnectorTableMetadata, pa.Table]:
+def _added(
+    metadata: ConnectorTableMetadata, rows: pa.Table, alteration: AddColumn
+) -> tuple[ConnectorTableMetadata, pa.Table]:
     names = [column.name for column in metadata.columns]
     at = {ColumnPosition.FIRST: 0, ColumnPosition.LAST: len(names)}.get(alteration.position)
     if at is None:
@@ -83,7 +122,9 @@ def _added(metadata: ConnectorTableMetadata, rows: pa.Table, alteration: AddColu
     new = alteration.column
     columns = (*metadata.columns[:at], new, *metadata.columns[at:])
     field = pa.field(new.name, new.type.arrow)
-    return replace(metadata, columns=columns), rows.add_column(at, field, pa.nulls(rows.num_rows, field.type))
+    return replace(metadata, columns=columns), rows.add_column(
+        at, field, pa.nulls(rows.num_rows, field.type)
+    )
 
 
 def _retyped(
@@ -93,7 +134,8 @@ def _retyped(
     refuse_placing(metadata, name, "changed in type")
     if not _has_all_values(old, new_type):
         raise ConnectorError(
-            f"Column '{name}' of type {old} cannot become {new_type}: a column in memory gets only a type that has all values of the old one",
+            f"Column '{name}' of type {old} cannot become {new_type}: a column in memory gets only"
+            " a type that has all values of the old one",
             code="NOT_SUPPORTED",
             hint="Add a column, UPDATE it by a CAST, drop the old one and rename the new one.",
         )
@@ -108,13 +150,30 @@ def _has_all_values(old: Type, new: Type) -> bool:
     if new.base in _INTEGERS and old.base in _INTEGERS:
         return _INTEGERS.index(old.base) < _INTEGERS.index(new.base)
     if new.base == "decimal":
-        digits, scale = (_DIGITS[old.base], 0) if old.base in _DIGITS else old.parameters if old.base == "decimal" else (99, 0)
-        return bool(new.parameters[1] >= scale and new.parameters[0] - new.parameters[1] >= digits - scale)
+        digits, scale = (
+            (_DIGITS[old.base], 0)
+            if old.base in _DIGITS
+            else old.parameters
+            if old.base == "decimal"
+            else (99, 0)
+        )
+        return bool(
+            new.parameters[1] >= scale and new.parameters[0] - new.parameters[1] >= digits - scale
+        )
     if pair == ("varchar", "varchar"):
         return not new.parameters or bool(old.parameters and old.parameters[0] <= new.parameters[0])
-    if pair in {("timestamp", "timestamp"), ("timestamp with time zone", "timestamp with time zone"), ("time", "time")}:
+    if pair in {
+        ("timestamp", "timestamp"),
+        ("timestamp with time zone", "timestamp with time zone"),
+        ("time", "time"),
+    }:
         return bool(old.parameters[0] <= new.parameters[0])
-    return pair in {("real", "double"), ("smallint", "real"), ("tinyint", "real"), ("integer", "double")}
+    return pair in {
+        ("real", "double"),
+        ("smallint", "real"),
+        ("tinyint", "real"),
+        ("integer", "double"),
+    }
 
 
 def _changed(
@@ -125,9 +184,13 @@ def _changed(
 
 def _renamed(metadata: ConnectorTableMetadata, name: str, new: str) -> Mapping[str, Any]:
     transforms = parse_transforms(metadata.properties["partitioned_by"], by_name(metadata.columns))
-    renamed_lists = {key: tuple(new if column == name else column for column in metadata.properties[key]) for key in _NAMING}
+    renamed_lists = {
+        key: tuple(new if column == name else column for column in metadata.properties[key])
+        for key in _NAMING
+    }
     renamed_transforms = tuple(
-        str(replace(transform, column=new) if transform.column == name else transform) for transform in transforms
+        str(replace(transform, column=new) if transform.column == name else transform)
+        for transform in transforms
     )
     return {**metadata.properties, **renamed_lists, "partitioned_by": renamed_transforms}
 
@@ -136,7 +199,9 @@ def refuse_placing(metadata: ConnectorTableMetadata, name: str, verb: str) -> No
     """Raise NOT_SUPPORTED if the table's properties name a column."""
     transforms = parse_transforms(metadata.properties["partitioned_by"], by_name(metadata.columns))
     naming = [key for key in _NAMING if name in metadata.properties[key]]
-    naming += ["partitioned_by"] if any(transform.column == name for transform in transforms) else []
+    naming += (
+        ["partitioned_by"] if any(transform.column == name for transform in transforms) else []
+    )
     if naming:
         raise AnalysisError(
             f"Column '{name}' cannot be {verb}: the table property '{naming[0]}' names it",

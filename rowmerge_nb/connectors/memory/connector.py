@@ -1,7 +1,8 @@
 """Tables as Arrow data in the driver's memory, for trials, teaching and tests.
 
-A table is a list of versions, each an immutable Arrow table. Tasks send changes in fragments, ``finish_merge`` builds the next version,
-and ``commit`` makes it visible. Row ids are positions within a version (in bucketed tables: bucket and position).
+A table is a list of versions, each an immutable Arrow table. Tasks send changes in fragments,
+``finish_merge`` builds the next version, and ``commit`` makes it visible. Row ids are positions
+within a version (in bucketed tables: bucket and position).
 """
 
 from __future__ import annotations
@@ -22,8 +23,18 @@ from rowmerge_nb.connectors.memory.handles import (
 from rowmerge_nb.connectors.memory.metadata import MemoryMetadata
 from rowmerge_nb.connectors.memory.partitioning import MemoryPartitioningProvider
 from rowmerge_nb.connectors.memory.reading import MemoryPageSourceProvider, SplitStore
-from rowmerge_nb.connectors.memory.state import KEEPING, MemoryTable, MemoryTransaction, replaced_error
-from rowmerge_nb.connectors.memory.table_properties import TABLE_PROPERTIES, check_content, checked_metadata, schema_of
+from rowmerge_nb.connectors.memory.state import (
+    KEEPING,
+    MemoryTable,
+    MemoryTransaction,
+    replaced_error,
+)
+from rowmerge_nb.connectors.memory.table_properties import (
+    TABLE_PROPERTIES,
+    check_content,
+    checked_metadata,
+    schema_of,
+)
 from rowmerge_nb.connectors.memory.turns import Turns
 from rowmerge_nb.connectors.memory.writing import MemoryPageSinkProvider
 from rowmerge_nb.spi.connector import Connector, always
@@ -48,7 +59,8 @@ class MemoryConnector(Connector):
     """Tables in the driver's memory.
 
     Args:
-        keep_versions: the number of former versions retained per table, for time travel and undo. Each holds all of its rows.
+        keep_versions: the number of former versions retained per table, for time travel and undo.
+            Each holds all of its rows.
 
     >>> connector = MemoryConnector()
     >>> connector.name, sorted(connector.get_table_properties())[0]
@@ -83,12 +95,14 @@ class MemoryConnector(Connector):
         with self._lock:
             return self._transactions.begin(MemoryTransaction)
 
-    def commit(self, transaction_handle: ConnectorTransactionHandle) -> ConnectorTableVersion | None:
+    def commit(
+        self, transaction_handle: ConnectorTransactionHandle
+    ) -> ConnectorTableVersion | None:
         """Make all changes visible, or none; return the new version if one table has changed.
 
         Raises:
-            ExecutionError: TRANSACTION_CONFLICT if another transaction changed a table since it was read, unless rows were only appended;
-                CONSTRAINT_VIOLATION if these repeat a key.
+            ExecutionError: TRANSACTION_CONFLICT if another transaction changed a table since it was
+                read, unless rows were only appended; CONSTRAINT_VIOLATION if these repeat a key.
         """
         number = self._transactions.number(transaction_handle)
         try:
@@ -106,13 +120,20 @@ class MemoryConnector(Connector):
             current = self._tables[name].current if name in self._tables else 0
             if name in transaction.tables and current != version:
                 raise ExecutionError(
-                    f"Table '{name}' was changed by another statement (version {version} was read, {current} is there now)",
+                    f"Table '{name}' was changed by another statement (version {version} was read,"
+                    f" {current} is there now)",
                     code="TRANSACTION_CONFLICT",
                     step="commit",
                     hint="Run the statement again.",
                 )
-        changed = {name: table.pruned(self.keep_versions) for name, table in transaction.tables.items() if table is not None}
-        others = {name: table for name, table in self._tables.items() if name not in transaction.tables}
+        changed = {
+            name: table.pruned(self.keep_versions)
+            for name, table in transaction.tables.items()
+            if table is not None
+        }
+        others = {
+            name: table for name, table in self._tables.items() if name not in transaction.tables
+        }
         # One assignment makes everything visible; files of dropped versions are removed afterwards.
         self._tables, self._views, self._schemas = (
             {**others, **changed},
@@ -128,7 +149,9 @@ class MemoryConnector(Connector):
             return None
         ((name, new),) = changed.items()
         made_from = transaction.read.get(name)
-        return ConnectorTableVersion(new.current, made_from=ConnectorTableVersion(made_from) if made_from else None)
+        return ConnectorTableVersion(
+            new.current, made_from=ConnectorTableVersion(made_from) if made_from else None
+        )
 
     def rollback(self, transaction_handle: ConnectorTransactionHandle) -> None:
         """Discard the transaction."""
@@ -166,7 +189,9 @@ class MemoryConnector(Connector):
                     hint="Choose another name, or DROP VIEW before.",
                 )
             self._schemas.add(checked.name.schema)
-            self._tables[checked.name] = MemoryTable.of(checked, version, data.combine_chunks()).pruned(self.keep_versions)
+            self._tables[checked.name] = MemoryTable.of(
+                checked, version, data.combine_chunks()
+            ).pruned(self.keep_versions)
             self._splits.forget(checked.name, {version}, set(self._transactions))
             self._splits.sweep(set(self._transactions))
 
@@ -202,7 +227,9 @@ class MemoryConnector(Connector):
             )
         values = {str(t): t.apply(data.column(t.column).combine_chunks()) for t in transforms}
         counts = pa.table(values).group_by(list(values)).aggregate([([], "count_all")])
-        return counts.rename_columns([*values, "row_count"]).sort_by([(column, "ascending") for column in values])
+        return counts.rename_columns([*values, "row_count"]).sort_by(
+            [(column, "ascending") for column in values]
+        )
 
     def versions(self, name: SchemaTableName) -> tuple[int, ...]:
         """Return kept versions, oldest first."""
@@ -212,9 +239,13 @@ class MemoryConnector(Connector):
     def table_of(self, transaction: MemoryTransaction, name: SchemaTableName) -> MemoryTable | None:
         """Return a transaction's state of a table."""
         with self._lock:
-            return transaction.tables[name] if name in transaction.tables else self._tables.get(name)
+            return (
+                transaction.tables[name] if name in transaction.tables else self._tables.get(name)
+            )
 
-    def append(self, transaction: MemoryTransaction, handle: MemoryTableHandle, rows: pa.Table) -> None:
+    def append(
+        self, transaction: MemoryTransaction, handle: MemoryTableHandle, rows: pa.Table
+    ) -> None:
         """Append rows to a table's current version, which may be newer than the handle's.
 
         Raises:
@@ -228,7 +259,9 @@ class MemoryConnector(Connector):
             all_rows = pa.concat_tables([table.versions[table.current], rows]).combine_chunks()
             check_content(table.metadata, all_rows)
             transaction.read[handle.name] = table.current
-            transaction.tables[handle.name] = replace(table, versions={**table.versions, self.next_version(): all_rows})
+            transaction.tables[handle.name] = replace(
+                table, versions={**table.versions, self.next_version(): all_rows}
+            )
             transaction.appended[handle.name] = (handle, rows)
 
     def has_table(self, name: SchemaTableName) -> bool:
@@ -236,15 +269,28 @@ class MemoryConnector(Connector):
         with self._lock:
             return name in self._tables
 
-    def views_of(self, transaction: MemoryTransaction) -> dict[SchemaTableName, ConnectorViewDefinition]:
+    def views_of(
+        self, transaction: MemoryTransaction
+    ) -> dict[SchemaTableName, ConnectorViewDefinition]:
         """Return a transaction's views."""
         with self._lock:
-            return {name: view for name, view in {**self._views, **transaction.views}.items() if view is not None}
+            return {
+                name: view
+                for name, view in {**self._views, **transaction.views}.items()
+                if view is not None
+            }
 
     def schemas_of(self, transaction: MemoryTransaction) -> set[str]:
         """Return a transaction's schemas."""
         with self._lock:
-            return {name for name, exists in {**dict.fromkeys(self._schemas, True), **transaction.schemas}.items() if exists}
+            return {
+                name
+                for name, exists in {
+                    **dict.fromkeys(self._schemas, True),
+                    **transaction.schemas,
+                }.items()
+                if exists
+            }
 
     def names(self) -> tuple[SchemaTableName, ...]:
         """Return the names of all tables, sorted."""
@@ -269,7 +315,8 @@ class MemoryConnector(Connector):
             if table is not None and handle.version in table.versions:
                 return table.versions[handle.version]
         raise ConnectorError(
-            f"Version {handle.version} of table '{handle.name}' is gone; it was dropped or replaced meanwhile",
+            f"Version {handle.version} of table '{handle.name}' is gone; it was dropped or replaced"
+            " meanwhile",
             code="TRANSACTION_CONFLICT",
             hint="Run the statement again.",
         )

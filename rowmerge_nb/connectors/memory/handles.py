@@ -73,8 +73,15 @@ class MemoryPartitioningHandle(ConnectorPartitioningHandle):
     @property
     def described(self) -> str:
         """The partition functions in EXPLAIN."""
-        functions = (f"{t.name.upper()}{'' if t.width is None else f'[{t.width}]'}({t.column})" for t in self.transforms)
-        return f"memory:PartitioningHandle[partitionFunctions=[{', '.join(functions)}]]" if self.transforms else ""
+        functions = (
+            f"{t.name.upper()}{'' if t.width is None else f'[{t.width}]'}({t.column})"
+            for t in self.transforms
+        )
+        return (
+            f"memory:PartitioningHandle[partitionFunctions=[{', '.join(functions)}]]"
+            if self.transforms
+            else ""
+        )
 
 
 def table_handle_of(handle: ConnectorTableHandle) -> MemoryTableHandle:

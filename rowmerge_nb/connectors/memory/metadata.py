@@ -18,12 +18,26 @@ from rowmerge_nb.connectors.memory.handles import (
 )
 from rowmerge_nb.connectors.memory.reading import RowIdColumn
 from rowmerge_nb.connectors.memory.row_changes import appended_rows, apply_changes
-from rowmerge_nb.connectors.memory.table_properties import check_content, checked_metadata, schema_of
+from rowmerge_nb.connectors.memory.table_properties import (
+    check_content,
+    checked_metadata,
+    schema_of,
+)
 from rowmerge_nb.connectors.memory.updatable_pages import UpdatableMemoryMetadata
-from rowmerge_nb.spi.alterations import DropDefault, SetColumnComment, SetDefault, SetProperties, SetTableComment
+from rowmerge_nb.spi.alterations import (
+    DropDefault,
+    SetColumnComment,
+    SetDefault,
+    SetProperties,
+    SetTableComment,
+)
 from rowmerge_nb.spi.handles import ColumnHandle, ConnectorTableVersion, SchemaTableName, own
 from rowmerge_nb.spi.layout import ConnectorTableLayout
-from rowmerge_nb.spi.metadata import ConnectorTableMetadata, ConnectorViewDefinition, TableStatistics
+from rowmerge_nb.spi.metadata import (
+    ConnectorTableMetadata,
+    ConnectorViewDefinition,
+    TableStatistics,
+)
 from rowmerge_nb.spi.operations import RowChangeParadigm
 from rowmerge_nb.spi.output import ConnectorOutputMetadata
 from rowmerge_nb.spi.types import BIGINT, INTEGER, row_of
@@ -44,7 +58,13 @@ if TYPE_CHECKING:
 from rowmerge_nb.connectors.memory.partitioning import PARTITION_BUCKETS
 from rowmerge_nb.connectors.memory.state import MemoryTable, MemoryTransaction, replaced_error
 
-_KEEPING_VERSIONS: Final = (SetTableComment, SetColumnComment, SetDefault, DropDefault, SetProperties)
+_KEEPING_VERSIONS: Final = (
+    SetTableComment,
+    SetColumnComment,
+    SetDefault,
+    DropDefault,
+    SetProperties,
+)
 
 
 class MemoryMetadata(UpdatableMemoryMetadata):
@@ -54,7 +74,9 @@ class MemoryMetadata(UpdatableMemoryMetadata):
         self._connector = connector
         self._transaction = transaction
 
-    def get_table_handle(self, session: ConnectorSession, name: SchemaTableName) -> MemoryTableHandle | None:
+    def get_table_handle(
+        self, session: ConnectorSession, name: SchemaTableName
+    ) -> MemoryTableHandle | None:
         """Return a table's current version."""
         table = self._connector.table_of(self._transaction, name)
         if table is None:
@@ -63,9 +85,18 @@ class MemoryMetadata(UpdatableMemoryMetadata):
         self._transaction.pinned[name, table.current] = table.versions[table.current]
         return MemoryTableHandle(name, table.current, table.metadata)
 
-    def wait_for_turn(self, session: ConnectorSession, name: SchemaTableName, seconds: float, *, appends: bool = False) -> bool:
+    def wait_for_turn(
+        self,
+        session: ConnectorSession,
+        name: SchemaTableName,
+        seconds: float,
+        *,
+        appends: bool = False,
+    ) -> bool:
         """Wait for earlier changes of the same table."""
-        return self._connector.turns.wait(name, self._transaction.number, seconds, exclusive=not appends)
+        return self._connector.turns.wait(
+            name, self._transaction.number, seconds, exclusive=not appends
+        )
 
     def get_versioned_table_handle(
         self, session: ConnectorSession, name: SchemaTableName, version: ConnectorTableVersion
@@ -78,11 +109,15 @@ class MemoryMetadata(UpdatableMemoryMetadata):
         self._transaction.pinned[name, number] = table.versions[number]
         return MemoryTableHandle(name, number, table.metadata_of(number))
 
-    def get_table_version(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableVersion:
+    def get_table_version(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle
+    ) -> ConnectorTableVersion:
         """Return the number of the version."""
         return ConnectorTableVersion(table_handle_of(table_handle).version)
 
-    def get_version_time(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> dt.datetime | None:
+    def get_version_time(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle
+    ) -> dt.datetime | None:
         """Return the commit time."""
         handle = table_handle_of(table_handle)
         table = self._connector.table_of(self._transaction, handle.name)
@@ -108,9 +143,15 @@ class MemoryMetadata(UpdatableMemoryMetadata):
             refuse_placing(table.metadata, name, "dropped")
         columns = tuple(column for column in table.metadata.columns if column.name not in dropped)
         restored = table.with_columns(columns) if dropped else table
-        self._replace(handle, restored.rows_of(table.version_of(version, session.time_zone)), metadata=restored.metadata)
+        self._replace(
+            handle,
+            restored.rows_of(table.version_of(version, session.time_zone)),
+            metadata=restored.metadata,
+        )
 
-    def get_table_metadata(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableMetadata:
+    def get_table_metadata(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle
+    ) -> ConnectorTableMetadata:
         """Return the definition."""
         return table_handle_of(table_handle).metadata
 
@@ -118,13 +159,21 @@ class MemoryMetadata(UpdatableMemoryMetadata):
         """Return all tables."""
         return self._connector.names()
 
-    def row_count(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> int | None:
+    def row_count(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle
+    ) -> int | None:
         """Return the number of rows."""
         handle = table_handle_of(table_handle)
         table = self._connector.table_of(self._transaction, handle.name)
-        return table.versions[handle.version].num_rows if table is not None and handle.version in table.versions else None
+        return (
+            table.versions[handle.version].num_rows
+            if table is not None and handle.version in table.versions
+            else None
+        )
 
-    def get_table_statistics(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> TableStatistics:
+    def get_table_statistics(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle
+    ) -> TableStatistics:
         """Return rows and bytes."""
         handle = table_handle_of(table_handle)
         table = self._connector.table_of(self._transaction, handle.name)
@@ -138,7 +187,9 @@ class MemoryMetadata(UpdatableMemoryMetadata):
         checked = checked_metadata(metadata)
         self._transaction.read.setdefault(checked.name, 0)
         rows = schema_of(checked.columns).empty_table()
-        self._transaction.tables[checked.name] = MemoryTable.of(checked, self._connector.next_version(), rows)
+        self._transaction.tables[checked.name] = MemoryTable.of(
+            checked, self._connector.next_version(), rows
+        )
 
     def drop_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> None:
         """Drop a table."""
@@ -152,14 +203,21 @@ class MemoryMetadata(UpdatableMemoryMetadata):
         self._replace(handle, schema_of(handle.metadata.columns).empty_table())
 
     def get_evolved_table_handle(
-        self, session: ConnectorSession, table_handle: ConnectorTableHandle, columns: Sequence[ColumnMetadata]
+        self,
+        session: ConnectorSession,
+        table_handle: ConnectorTableHandle,
+        columns: Sequence[ColumnMetadata],
     ) -> MemoryTableHandle:
         """Return a handle with more columns."""
         handle = table_handle_of(table_handle)
         metadata = replace(handle.metadata, columns=(*handle.metadata.columns, *columns))
-        return replace(handle, metadata=metadata, added=frozenset(column.name for column in columns))
+        return replace(
+            handle, metadata=metadata, added=frozenset(column.name for column in columns)
+        )
 
-    def alter_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle, alteration: Alteration) -> None:
+    def alter_table(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle, alteration: Alteration
+    ) -> None:
         """Alter a table. Only comments, defaults and properties keep former versions."""
         handle = table_handle_of(table_handle)
         rows = self._transaction.pinned[handle.name, handle.version]
@@ -172,7 +230,9 @@ class MemoryMetadata(UpdatableMemoryMetadata):
         self._transaction.appended.pop(handle.name, None)
         self._transaction.tables[handle.name] = None
         self._transaction.read.setdefault(metadata.name, 0)
-        self._transaction.tables[metadata.name] = MemoryTable.of(metadata, self._connector.next_version(), changed)
+        self._transaction.tables[metadata.name] = MemoryTable.of(
+            metadata, self._connector.next_version(), changed
+        )
 
     def schema_exists(self, session: ConnectorSession, schema: str) -> bool:
         """Return whether the schema exists."""
@@ -199,7 +259,9 @@ class MemoryMetadata(UpdatableMemoryMetadata):
     shows_own_changes = True
     keeps_versions = True
 
-    def get_view(self, session: ConnectorSession, name: SchemaTableName) -> ConnectorViewDefinition | None:
+    def get_view(
+        self, session: ConnectorSession, name: SchemaTableName
+    ) -> ConnectorViewDefinition | None:
         """Return a view, or None."""
         return self._connector.views_of(self._transaction).get(name)
 
@@ -216,13 +278,19 @@ class MemoryMetadata(UpdatableMemoryMetadata):
         self._transaction.views[name] = None
 
     def begin_insert(
-        self, session: ConnectorSession, table_handle: ConnectorTableHandle, columns: Sequence[ColumnHandle]
+        self,
+        session: ConnectorSession,
+        table_handle: ConnectorTableHandle,
+        columns: Sequence[ColumnHandle],
     ) -> MemoryInsertTableHandle:
         """Begin an INSERT."""
         return MemoryInsertTableHandle(table_handle_of(table_handle))
 
     def finish_insert(
-        self, session: ConnectorSession, insert_handle: ConnectorInsertTableHandle, fragments: Collection[bytes]
+        self,
+        session: ConnectorSession,
+        insert_handle: ConnectorInsertTableHandle,
+        fragments: Collection[bytes],
     ) -> ConnectorOutputMetadata:
         """Append the rows of the fragments."""
         handle = own(insert_handle, MemoryInsertTableHandle).table_handle
@@ -232,21 +300,36 @@ class MemoryMetadata(UpdatableMemoryMetadata):
             return self._apply(handle, fragments)
         earlier = [transaction.appended[name][1]] if name in transaction.appended else []
         self._connector.append(
-            transaction, handle, pa.concat_tables([*earlier, appended_rows(schema_of(handle.metadata.columns), fragments)])
+            transaction,
+            handle,
+            pa.concat_tables(
+                [*earlier, appended_rows(schema_of(handle.metadata.columns), fragments)]
+            ),
         )
         return ConnectorOutputMetadata()
 
-    def get_row_change_paradigm(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> RowChangeParadigm:
+    def get_row_change_paradigm(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle
+    ) -> RowChangeParadigm:
         """Return the statement's paradigm, otherwise the table's."""
-        paradigm = session.properties.get("row_change_paradigm") or table_handle_of(table_handle).metadata.properties["paradigm"]
+        paradigm = (
+            session.properties.get("row_change_paradigm")
+            or table_handle_of(table_handle).metadata.properties["paradigm"]
+        )
         return RowChangeParadigm[paradigm]
 
-    def get_merge_row_id_column_handle(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ColumnHandle:
+    def get_merge_row_id_column_handle(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle
+    ) -> ColumnHandle:
         """Return the row id: a position, or bucket and position."""
         bucketed = table_handle_of(table_handle).bucket_count is not None
-        return RowIdColumn("$row_id", row_of([("bucket", INTEGER), ("position", BIGINT)]) if bucketed else BIGINT)
+        return RowIdColumn(
+            "$row_id", row_of([("bucket", INTEGER), ("position", BIGINT)]) if bucketed else BIGINT
+        )
 
-    def get_insert_layout(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableLayout | None:
+    def get_insert_layout(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle
+    ) -> ConnectorTableLayout | None:
         """Return partition and bucket columns in table order."""
         handle = table_handle_of(table_handle)
         bucketed_by, transforms = handle.columns_of("bucketed_by"), handle.transforms
@@ -254,18 +337,28 @@ class MemoryMetadata(UpdatableMemoryMetadata):
         names = tuple(column.name for column in handle.metadata.columns if column.name in placing)
         if not names:
             return None
-        if handle.bucket_count is None and all(transform.name == "identity" for transform in transforms):
+        if handle.bucket_count is None and all(
+            transform.name == "identity" for transform in transforms
+        ):
             return ConnectorTableLayout(names)
         if handle.bucket_count is None:
             arguments = tuple(names.index(transform.column) for transform in transforms)
-            return ConnectorTableLayout(names, MemoryPartitioningHandle(PARTITION_BUCKETS, arguments, transforms))
+            return ConnectorTableLayout(
+                names, MemoryPartitioningHandle(PARTITION_BUCKETS, arguments, transforms)
+            )
         arguments = tuple(names.index(name) for name in bucketed_by)
         return ConnectorTableLayout(names, MemoryPartitioningHandle(handle.bucket_count, arguments))
 
-    def get_update_layout(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableLayout | None:
+    def get_update_layout(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle
+    ) -> ConnectorTableLayout | None:
         """Return the row id's bucket for bucketed tables."""
         count = table_handle_of(table_handle).bucket_count
-        return None if count is None else ConnectorTableLayout((), MemoryPartitioningHandle(count, None))
+        return (
+            None
+            if count is None
+            else ConnectorTableLayout((), MemoryPartitioningHandle(count, None))
+        )
 
     def begin_merge(
         self,
@@ -277,13 +370,20 @@ class MemoryMetadata(UpdatableMemoryMetadata):
         return MemoryMergeTableHandle(table_handle_of(table_handle))
 
     def finish_merge(
-        self, session: ConnectorSession, merge_handle: ConnectorMergeTableHandle, fragments: Collection[bytes]
+        self,
+        session: ConnectorSession,
+        merge_handle: ConnectorMergeTableHandle,
+        fragments: Collection[bytes],
     ) -> ConnectorOutputMetadata:
         """Build the next version from the fragments."""
         return self._apply(table_handle_of(merge_handle.get_table_handle()), fragments)
 
-    def _apply(self, handle: MemoryTableHandle, fragments: Collection[bytes]) -> ConnectorOutputMetadata:
-        self._replace(handle, fragments=fragments, metadata=handle.metadata if handle.added else None)
+    def _apply(
+        self, handle: MemoryTableHandle, fragments: Collection[bytes]
+    ) -> ConnectorOutputMetadata:
+        self._replace(
+            handle, fragments=fragments, metadata=handle.metadata if handle.added else None
+        )
         return ConnectorOutputMetadata()
 
     def _replace(
@@ -297,10 +397,14 @@ class MemoryMetadata(UpdatableMemoryMetadata):
         if table is None or not table.has_columns_of(handle.version):
             raise replaced_error(handle.name)
         definition = metadata or table.metadata
-        if [(c.name, c.type) for c in definition.columns] != [(c.name, c.type) for c in table.metadata.columns]:
+        if [(c.name, c.type) for c in definition.columns] != [
+            (c.name, c.type) for c in table.metadata.columns
+        ]:
             table = table.with_columns(definition.columns)
         changed = apply_changes(table.rows_of(handle.version), fragments) if data is None else data
         check_content(definition, changed)
         versions = {**table.versions, self._connector.next_version(): changed}
         self._transaction.appended.pop(handle.name, None)
-        self._transaction.tables[handle.name] = replace(table, metadata=definition, versions=versions)
+        self._transaction.tables[handle.name] = replace(
+            table, metadata=definition, versions=versions
+        )

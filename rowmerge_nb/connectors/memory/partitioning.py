@@ -39,7 +39,9 @@ class MemoryPartitioningProvider(ConnectorNodePartitioningProvider):
     ) -> BucketFunction:
         """Return the function for the handle."""
         if not isinstance(partitioning_handle, MemoryPartitioningHandle):
-            return super().get_bucket_function(transaction_handle, session, partitioning_handle, partition_channel_types)
+            return super().get_bucket_function(
+                transaction_handle, session, partitioning_handle, partition_channel_types
+            )
         count, arguments = partitioning_handle.bucket_count, partitioning_handle.arguments
         if arguments is None:
             return MemoryRowIdBucketFunction(count)
@@ -53,7 +55,8 @@ def buckets_of(columns: Sequence[pa.Array], count: int) -> pa.Array:
 
 @dataclass(frozen=True)
 class MemoryBucketFunction(BucketFunction):
-    """The buckets of new rows: the hash of bucket columns or partition values, modulo the number of buckets.
+    """The buckets of new rows: the hash of bucket columns or partition values, modulo the number of
+    buckets.
 
     >>> page = pa.RecordBatch.from_pydict({"id": [1, 2, 1]})
     >>> buckets = MemoryBucketFunction(4, (0,)).get_buckets(page)
@@ -74,7 +77,10 @@ class MemoryBucketFunction(BucketFunction):
         """Return the buckets."""
         columns = [page.column(argument) for argument in self.arguments]
         if self.transforms:
-            columns = [transform.apply(column) for transform, column in zip(self.transforms, columns, strict=True)]
+            columns = [
+                transform.apply(column)
+                for transform, column in zip(self.transforms, columns, strict=True)
+            ]
         return buckets_of(columns, self.count)
 
 

@@ -14,7 +14,10 @@ import pyarrow as pa
 
 from rowmerge_nb.base.private import PrivateDirectory, needs_temporary_space
 from rowmerge_nb.connectors.memory.partitioning import buckets_of
-from rowmerge_nb.connectors.memory.updatable_pages import MemoryUpdatablePageSource, MemoryUpdatableTableHandle
+from rowmerge_nb.connectors.memory.updatable_pages import (
+    MemoryUpdatablePageSource,
+    MemoryUpdatableTableHandle,
+)
 from rowmerge_nb.spi.handles import ColumnHandle, ConnectorSplit, own
 from rowmerge_nb.spi.page_source import ConnectorPageSourceProvider, PagesSource
 
@@ -79,7 +82,10 @@ class MemorySplit(ConnectorSplit):
 
 
 class SplitStore:
-    """Creates splits, and holds them as long as their version. Large tables are written to an Arrow file."""
+    """Creates splits, and holds them as long as their version.
+
+    Large tables are written to an Arrow file.
+    """
 
     def __init__(self) -> None:
         self._splits: dict[tuple[SchemaTableName, int], list[MemorySplit]] = {}
@@ -90,10 +96,14 @@ class SplitStore:
         """Return the splits of a version."""
         key = (name, version)
         if key not in self._splits:
-            self._splits[key] = make_splits(data, self._file) if data.nbytes > INLINE_BYTES else make_splits(data)
+            self._splits[key] = (
+                make_splits(data, self._file) if data.nbytes > INLINE_BYTES else make_splits(data)
+            )
         return self._splits[key]
 
-    def store(self, name: SchemaTableName, version: int, schema: pa.Schema, pages: Iterable[Page]) -> pa.Table:
+    def store(
+        self, name: SchemaTableName, version: int, schema: pa.Schema, pages: Iterable[Page]
+    ) -> pa.Table:
         """Store pages as they arrive; return them as a table, which maps a file if it is large.
 
         Raises:
@@ -172,7 +182,10 @@ def _in_file(path: str, schema: pa.Schema, batches: Iterable[Page]) -> list[Memo
         sizes = _write(path, schema, batches)
     firsts = np.cumsum([0, *sizes])
     starts = range(0, len(sizes), SPLIT_PAGES)
-    return [MemorySplit(int(firsts[s]), path=path, pages=(s, min(s + SPLIT_PAGES, len(sizes)))) for s in starts]
+    return [
+        MemorySplit(int(firsts[s]), path=path, pages=(s, min(s + SPLIT_PAGES, len(sizes))))
+        for s in starts
+    ]
 
 
 def _write(path: str, schema: pa.Schema, batches: Iterable[Page]) -> list[int]:
@@ -225,17 +238,29 @@ class MemoryPageSourceProvider(ConnectorPageSourceProvider):
         def channel(column: ColumnHandle, position: int, page: Page) -> pa.Array:
             if isinstance(column, RowIdColumn):
                 return _row_ids(page, position, handle.bucket_count, bucket_by)
-            return pa.nulls(page.num_rows, column.type.arrow) if column.name in handle.added else page.column(column.name)
+            return (
+                pa.nulls(page.num_rows, column.type.arrow)
+                if column.name in handle.added
+                else page.column(column.name)
+            )
 
         def pages() -> Iterator[Page]:
             for position, page in read_split(split):
-                yield pa.RecordBatch.from_arrays([channel(column, position, page) for column in columns], names=names)
+                yield pa.RecordBatch.from_arrays(
+                    [channel(column, position, page) for column in columns], names=names
+                )
 
         source = PagesSource(pages())
-        return MemoryUpdatablePageSource(source, handle) if isinstance(handle, MemoryUpdatableTableHandle) else source
+        return (
+            MemoryUpdatablePageSource(source, handle)
+            if isinstance(handle, MemoryUpdatableTableHandle)
+            else source
+        )
 
 
-def _row_ids(page: Page, first: int, bucket_count: int | None, bucketed_by: Sequence[str]) -> pa.Array:
+def _row_ids(
+    page: Page, first: int, bucket_count: int | None, bucketed_by: Sequence[str]
+) -> pa.Array:
     positions = pa.array(np.arange(first, first + page.num_rows))
     if bucket_count is None:
         return positions

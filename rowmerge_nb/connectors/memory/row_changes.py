@@ -1,6 +1,7 @@
 """Transport and application of a memory table's changes.
 
-A fragment is one line of JSON (``{"kind": "insert"|"delete"|"update"|"values", "rows": n}``) followed by an Arrow stream.
+A fragment is one line of JSON (``{"kind": "insert"|"delete"|"update"|"values", "rows": n}``)
+followed by an Arrow stream.
 """
 
 from __future__ import annotations
@@ -40,7 +41,10 @@ def encode(change_kind: str, pages: Sequence[Page]) -> Iterator[bytes]:
 
 def _pack(change_kind: str, pages: Sequence[Page]) -> bytes:
     sink = pa.BufferOutputStream()
-    sink.write(json.dumps({"kind": change_kind, "rows": sum(page.num_rows for page in pages)}).encode() + b"\n")
+    sink.write(
+        json.dumps({"kind": change_kind, "rows": sum(page.num_rows for page in pages)}).encode()
+        + b"\n"
+    )
     with pa.ipc.new_stream(sink, pages[0].schema) as writer:
         for page in pages:
             writer.write_batch(page)

@@ -56,12 +56,18 @@ class MemoryTable:
     def with_columns(self, columns: tuple[ColumnMetadata, ...]) -> MemoryTable:
         """Return the table with other columns; existing versions keep theirs."""
         former_columns = {version: self.metadata_of(version).columns for version in self.versions}
-        return replace(self, metadata=replace(self.metadata, columns=columns), former_columns=former_columns)
+        return replace(
+            self, metadata=replace(self.metadata, columns=columns), former_columns=former_columns
+        )
 
     def rows_of(self, version: int) -> pa.Table:
         """Return the rows of a version with the current columns."""
         rows, columns = self.versions[version], self.metadata.columns
-        return fitted(rows, self.former_columns[version], columns) if version in self.former_columns else rows
+        return (
+            fitted(rows, self.former_columns[version], columns)
+            if version in self.former_columns
+            else rows
+        )
 
     @property
     def current(self) -> int:
@@ -69,9 +75,11 @@ class MemoryTable:
         return max(self.versions)
 
     def pruned(self, keep: int) -> MemoryTable:
-        """Return the table as committed now, with the current rows and those of ``keep`` previous changes.
+        """Return the table as committed now, with the current rows and those of ``keep`` previous
+        changes.
 
-        A restored version shares its rows with the original, and does not count. At most two versions are retained per change.
+        A restored version shares its rows with the original, and does not count. At most two
+        versions are retained per change.
         """
         contents: set[int] = set()
         versions: dict[int, pa.Table] = {}
@@ -80,13 +88,19 @@ class MemoryTable:
             if len(contents) > keep + 1:
                 break
             versions[version] = self.versions[version]
-        committed = {version: time for version, time in self.committed.items() if version in versions}
+        committed = {
+            version: time for version, time in self.committed.items() if version in versions
+        }
         now = dt.datetime.now(dt.UTC)
         if self.current not in committed:
             # Commit times must differ, so that each version can be named by time.
             last = max(committed.values(), default=now - dt.timedelta(days=1))
             committed[self.current] = max(now, last + dt.timedelta(microseconds=1))
-        former_columns = {version: columns for version, columns in self.former_columns.items() if version in versions}
+        former_columns = {
+            version: columns
+            for version, columns in self.former_columns.items()
+            if version in versions
+        }
         return MemoryTable(self.metadata, versions, committed, former_columns, self.first)
 
     def version_of(self, version: ConnectorTableVersion, time_zone: str) -> int:
@@ -98,23 +112,32 @@ class MemoryTable:
         kept_versions = ", ".join(map(str, sorted(self.versions)))
         if version.pointer_type is PointerType.TEMPORAL:
             instant = version.instant(time_zone).astimezone(dt.UTC)
-            latest = max((number for number, time in self.committed.items() if time <= instant), default=None)
+            latest = max(
+                (number for number, time in self.committed.items() if time <= instant), default=None
+            )
             if latest is None:
                 first = min(self.committed.values(), default=None)
                 since = "" if first is None else f" since {first:%Y-%m-%d %H:%M:%S.%f} UTC"
-                raise no_history(self.metadata.name, instant, f"Kept{since} are the versions {kept_versions}.")
+                raise no_history(
+                    self.metadata.name, instant, f"Kept{since} are the versions {kept_versions}."
+                )
             return latest
         number = version.version
         if not isinstance(number, int) or isinstance(number, bool):
             version_type = version.version_type or type(number).__name__
-            raise unsupported_version(version_type, f"Versions of tables in memory are numbers; kept are {kept_versions}.")
+            raise unsupported_version(
+                version_type, f"Versions of tables in memory are numbers; kept are {kept_versions}."
+            )
         if number not in self.versions:
             raise ConnectorError(self.missing(number), code="INVALID_ARGUMENTS", hint=KEEPING)
         return number
 
     def missing(self, version: int) -> str:
         """Return the message for a version that is not kept."""
-        return f"Version {version} of table '{self.metadata.name}' is not kept; there are {sorted(self.versions)}"
+        return (
+            f"Version {version} of table '{self.metadata.name}' is not kept; there are"
+            f" {sorted(self.versions)}"
+        )
 
 
 def replaced_error(name: SchemaTableName) -> ConnectorError:
@@ -148,4 +171,6 @@ class MemoryTransaction:
     tables: dict[SchemaTableName, MemoryTable | None] = field(default_factory=dict)
     views: dict[SchemaTableName, ConnectorViewDefinition | None] = field(default_factory=dict)
     schemas: dict[str, bool] = field(default_factory=dict)
-    appended: dict[SchemaTableName, tuple[MemoryTableHandle, pa.Table]] = field(default_factory=dict)
+    appended: dict[SchemaTableName, tuple[MemoryTableHandle, pa.Table]] = field(
+        default_factory=dict
+    )

@@ -21,8 +21,13 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.types import Type
 
 TABLE_PROPERTIES: Final = {
-    "paradigm": "row change paradigm: DELETE_ROW_AND_INSERT_ROW (default) or CHANGE_ONLY_UPDATED_COLUMNS",
-    "partitioned_by": "columns or transforms of them that decide the partition, ARRAY['region', 'bucket(id, 4)', 'month(day)']",
+    "paradigm": (
+        "row change paradigm: DELETE_ROW_AND_INSERT_ROW (default) or CHANGE_ONLY_UPDATED_COLUMNS"
+    ),
+    "partitioned_by": (
+        "columns or transforms of them that decide the partition, ARRAY['region', 'bucket(id, 4)',"
+        " 'month(day)']"
+    ),
     "bucketed_by": "columns whose hash decides the bucket, ARRAY['...']",
     "bucket_count": "number of buckets",
     "primary_key": "columns that identify a row; NULL and repeated keys are refused, ARRAY['...']",
@@ -36,13 +41,21 @@ def schema_of(columns: Sequence[ColumnMetadata]) -> pa.Schema:
     return pa.schema([pa.field(column.name, column.type.arrow) for column in columns])
 
 
-def fitted(rows: pa.Table, before: Sequence[ColumnMetadata], columns: Sequence[ColumnMetadata]) -> pa.Table:
-    """Return rows with the columns of an altered table. A column of another type is new, and NULL."""
+def fitted(
+    rows: pa.Table, before: Sequence[ColumnMetadata], columns: Sequence[ColumnMetadata]
+) -> pa.Table:
+    """Return rows with the columns of an altered table.
+
+    A column of another type is new, and NULL.
+    """
     types = {column.name: column.type for column in before}
     if list(types.items()) == [(column.name, column.type) for column in columns]:
         return rows
     nulls = (pa.nulls(rows.num_rows, column.type.arrow) for column in columns)
-    arrays = [rows.column(c.name) if types.get(c.name) == c.type else missing for c, missing in zip(columns, nulls, strict=True)]
+    arrays = [
+        rows.column(c.name) if types.get(c.name) == c.type else missing
+        for c, missing in zip(columns, nulls, strict=True)
+    ]
     return pa.Table.from_arrays(arrays, schema=schema_of(columns))
 
 
@@ -58,8 +71,14 @@ def checked_metadata(metadata: ConnectorTableMetadata) -> ConnectorTableMetadata
                 hint=f"There are: {', '.join(TABLE_PROPERTIES)}.",
             )
     if not metadata.columns:
-        raise AnalysisError(f"Table '{metadata.name}' has no columns", code="NOT_SUPPORTED", hint="Give it one column at least.")
-    paradigm = str(properties.get("paradigm") or RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW.name).upper()
+        raise AnalysisError(
+            f"Table '{metadata.name}' has no columns",
+            code="NOT_SUPPORTED",
+            hint="Give it one column at least.",
+        )
+    paradigm = str(
+        properties.get("paradigm") or RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW.name
+    ).upper()
     if paradigm not in RowChangeParadigm.__members__:
         raise AnalysisError(
             f"'{paradigm}' is not a row change paradigm",
@@ -69,32 +88,43 @@ def checked_metadata(metadata: ConnectorTableMetadata) -> ConnectorTableMetadata
         )
     properties["paradigm"] = paradigm
     spellings = {column.name.lower(): column.name for column in metadata.columns}
-    transforms = parse_transforms(listed_names(properties, "partitioned_by"), by_name(metadata.columns))
+    transforms = parse_transforms(
+        listed_names(properties, "partitioned_by"), by_name(metadata.columns)
+    )
     properties["partitioned_by"] = tuple(map(str, transforms))
     for name in ("bucketed_by", "primary_key"):
         names = listed_names(properties, name)
         missing = [column for column in names if column.lower() not in spellings]
         if missing:
             raise AnalysisError(
-                f"Table property '{name}' names column '{missing[0]}', which the table does not have",
+                f"Table property '{name}' names column '{missing[0]}', which the table does not"
+                " have",
                 code="INVALID_TABLE_PROPERTY",
                 properties=(name,),
                 hint=f"Its columns are: {', '.join(spellings.values())}.",
             )
         properties[name] = tuple(spellings[column.lower()] for column in names)
-        nested = [c for c in metadata.columns if c.name in properties[name] and c.type.base in {"array", "map", "row"}]
+        nested = [
+            c
+            for c in metadata.columns
+            if c.name in properties[name] and c.type.base in {"array", "map", "row"}
+        ]
         if nested:
             raise AnalysisError(
-                f"Table property '{name}' names column '{nested[0].name}' of type {nested[0].type}, by which rows cannot be placed",
+                f"Table property '{name}' names column '{nested[0].name}' of type {nested[0].type},"
+                " by which rows cannot be placed",
                 code="INVALID_TABLE_PROPERTY",
                 properties=(name,),
                 hint="Name columns of plain types.",
             )
     checks = properties["check_constraints"] = listed_names(properties, "check_constraints")
     count = properties.setdefault("bucket_count", None)
-    if (count is None) != (not properties["bucketed_by"]) or (count is not None and (not isinstance(count, int) or count < 1)):
+    if (count is None) != (not properties["bucketed_by"]) or (
+        count is not None and (not isinstance(count, int) or count < 1)
+    ):
         raise AnalysisError(
-            f"bucketed_by = {list(properties['bucketed_by'])} and bucket_count = {count} do not go together",
+            f"bucketed_by = {list(properties['bucketed_by'])} and bucket_count = {count} do not go"
+            " together",
             code="INVALID_TABLE_PROPERTY",
             properties=("bucketed_by", "bucket_count"),
             hint="Give both, with a bucket_count of at least 1, or neither.",
@@ -112,7 +142,9 @@ def check_content(metadata: ConnectorTableMetadata, data: pa.Table) -> None:
     for column in metadata.columns:
         if not column.nullable and data.column(column.name).null_count:
             raise ExecutionError(
-                f"NULL value not allowed for NOT NULL column: {column.name}", code="CONSTRAINT_VIOLATION", step="finish_merge"
+                f"NULL value not allowed for NOT NULL column: {column.name}",
+                code="CONSTRAINT_VIOLATION",
+                step="finish_merge",
             )
     _check_key(metadata, data)
 
@@ -124,11 +156,17 @@ def _check_key(metadata: ConnectorTableMetadata, data: pa.Table) -> None:
     for name in key:
         if data.column(name).null_count:
             raise ExecutionError(
-                f"NULL value not allowed for primary key column: {name}", code="CONSTRAINT_VIOLATION", step="finish_merge"
+                f"NULL value not allowed for primary key column: {name}",
+                code="CONSTRAINT_VIOLATION",
+                step="finish_merge",
             )
     # Arrow groups 0.0 and -0.0 separately, but they are equal in SQL.
     keys = {
-        name: pc.add(data.column(name), 0) if pa.types.is_floating(data.schema.field(name).type) else data.column(name)
+        name: (
+            pc.add(data.column(name), 0)
+            if pa.types.is_floating(data.schema.field(name).type)
+            else data.column(name)
+        )
         for name in key
     }
     counts = pa.table(keys).group_by(list(key)).aggregate([([], "count_all")])
@@ -136,7 +174,8 @@ def _check_key(metadata: ConnectorTableMetadata, data: pa.Table) -> None:
     if repeated.num_rows:
         key_text = ", ".join(f"{name} = {shown_value(repeated.column(name)[0])}" for name in key)
         raise ExecutionError(
-            f"Primary key of '{metadata.name}' would be repeated: {key_text} ({repeated.num_rows} in all)",
+            f"Primary key of '{metadata.name}' would be repeated: {key_text} ({repeated.num_rows}"
+            " in all)",
             code="CONSTRAINT_VIOLATION",
             step="finish_merge",
         )

@@ -1,7 +1,8 @@
 """Turns: statements that change rows of one table wait for each other in order of arrival.
 
-A change fails if the table changes between its read and its commit, so a slow statement would never commit next to a fast one that is
-repeated. Appends do not conflict with each other, but wait for earlier changes, which may not have read their rows yet.
+A change fails if the table changes between its read and its commit, so a slow statement would never
+commit next to a fast one that is repeated. Appends do not conflict with each other, but wait for
+earlier changes, which may not have read their rows yet.
 """
 
 from __future__ import annotations
@@ -35,8 +36,12 @@ class Turns:
         self._changed = threading.Condition()
         self._queues: dict[SchemaTableName, list[_Ticket]] = {}
 
-    def wait(self, name: SchemaTableName, transaction: int, seconds: float, *, exclusive: bool) -> bool:
-        """Return whether a transaction's turn has come in time. It stays in the queue in either case.
+    def wait(
+        self, name: SchemaTableName, transaction: int, seconds: float, *, exclusive: bool
+    ) -> bool:
+        """Return whether a transaction's turn has come in time.
+
+        It stays in the queue in either case.
 
         ``exclusive``: it changes rows, and is not an append.
 
@@ -72,7 +77,11 @@ class Turns:
 
 def _is_blocked(queue: list[_Ticket], transaction: int) -> bool:
     own = next(ticket for ticket in queue if ticket.transaction == transaction)
-    ahead = [ticket for ticket in takewhile(lambda ticket: ticket is not own, queue) if ticket.thread.is_alive()]
+    ahead = [
+        ticket
+        for ticket in takewhile(lambda ticket: ticket is not own, queue)
+        if ticket.thread.is_alive()
+    ]
     if any(ticket.thread is own.thread for ticket in ahead):
         return False
     return any(own.exclusive or ticket.exclusive for ticket in ahead)

@@ -41,7 +41,9 @@ class MemoryUpdatablePageSource(UpdatablePageSource):
 
     def delete_rows(self, row_ids: pa.Array) -> None:
         """Buffer positions."""
-        self._deleted.append(pa.RecordBatch.from_arrays([positions_of(row_ids)], names=["position"]))
+        self._deleted.append(
+            pa.RecordBatch.from_arrays([positions_of(row_ids)], names=["position"])
+        )
 
     def update_rows(self, page: Page, column_value_and_row_id_channels: Sequence[int]) -> None:
         """Buffer positions, and values named by column index."""
@@ -63,42 +65,62 @@ class UpdatableMemoryMetadata(ConnectorMetadata):
     """The calls of the older flow."""
 
     @abstractmethod
-    def _apply(self, handle: MemoryTableHandle, fragments: Collection[bytes]) -> ConnectorOutputMetadata:
+    def _apply(
+        self, handle: MemoryTableHandle, fragments: Collection[bytes]
+    ) -> ConnectorOutputMetadata:
         """Build the next version of a table from fragments."""
 
-    def get_delete_row_id_column_handle(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ColumnHandle:
+    def get_delete_row_id_column_handle(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle
+    ) -> ColumnHandle:
         """Return the row id of a MERGE."""
         return self.get_merge_row_id_column_handle(session, table_handle)
 
-    def begin_delete(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> MemoryUpdatableTableHandle:
+    def begin_delete(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle
+    ) -> MemoryUpdatableTableHandle:
         """Begin a DELETE."""
         return _updatable(table_handle, None)
 
     def finish_delete(
-        self, session: ConnectorSession, table_handle: ConnectorTableHandle, fragments: Collection[bytes]
+        self,
+        session: ConnectorSession,
+        table_handle: ConnectorTableHandle,
+        fragments: Collection[bytes],
     ) -> ConnectorOutputMetadata:
         """Build the next version."""
         return self._apply(table_handle_of(table_handle), fragments)
 
     def get_update_row_id_column_handle(
-        self, session: ConnectorSession, table_handle: ConnectorTableHandle, updated_columns: Sequence[ColumnHandle]
+        self,
+        session: ConnectorSession,
+        table_handle: ConnectorTableHandle,
+        updated_columns: Sequence[ColumnHandle],
     ) -> ColumnHandle:
         """Return the row id of a MERGE."""
         return self.get_merge_row_id_column_handle(session, table_handle)
 
     def begin_update(
-        self, session: ConnectorSession, table_handle: ConnectorTableHandle, updated_columns: Sequence[ColumnHandle]
+        self,
+        session: ConnectorSession,
+        table_handle: ConnectorTableHandle,
+        updated_columns: Sequence[ColumnHandle],
     ) -> MemoryUpdatableTableHandle:
         """Begin an UPDATE."""
         return _updatable(table_handle, tuple(column.name for column in updated_columns))
 
     def finish_update(
-        self, session: ConnectorSession, table_handle: ConnectorTableHandle, fragments: Collection[bytes]
+        self,
+        session: ConnectorSession,
+        table_handle: ConnectorTableHandle,
+        fragments: Collection[bytes],
     ) -> ConnectorOutputMetadata:
         """Build the next version."""
         return self._apply(table_handle_of(table_handle), fragments)
 
 
-def _updatable(table_handle: ConnectorTableHandle, updated: tuple[str, ...] | None) -> MemoryUpdatableTableHandle:
+def _updatable(
+    table_handle: ConnectorTableHandle, updated: tuple[str, ...] | None
+) -> MemoryUpdatableTableHandle:
     handle = table_handle_of(table_handle)
     return MemoryUpdatableTableHandle(handle.name, handle.version, handle.metadata, updated=updated)

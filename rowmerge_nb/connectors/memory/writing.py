@@ -69,7 +69,11 @@ class MemoryMergeSink(ConnectorMergeSink):
 
     def finish(self) -> list[bytes]:
         """Return one or more fragments per operation."""
-        return [*encode("delete", self._deletes), *encode("update", self._updates), *self._inserts.finish()]
+        return [
+            *encode("delete", self._deletes),
+            *encode("update", self._updates),
+            *self._inserts.finish(),
+        ]
 
     def abort(self) -> None:
         """Discard the buffered rows."""

@@ -17,7 +17,10 @@ def checked_table_name(schema: Any, table: Any) -> SchemaTableName:
     Traceback (most recent call last):
     rowmerge_nb.base.errors.RowMergeError: INVALID_ARGUMENTS: name = ' ' is not possible. Give the name of a table, a text that is not blank.
     """
-    return SchemaTableName(checked_name(schema, "schema", "schema").lower(), checked_name(table, "name", "table").lower())
+    return SchemaTableName(
+        checked_name(schema, "schema", "schema").lower(),
+        checked_name(table, "name", "table").lower(),
+    )
 
 
 def is_number(value: Any) -> bool:
@@ -35,4 +38,6 @@ def is_names(value: Any) -> bool:
     >>> [is_names(value) for value in (["a", "b"], (), "ab", [""], 5)]
     [True, True, False, False, False]
     """
-    return isinstance(value, list | tuple) and all(isinstance(name, str) and name.strip() for name in value)
+    return isinstance(value, list | tuple) and all(
+        isinstance(name, str) and name.strip() for name in value
+    )

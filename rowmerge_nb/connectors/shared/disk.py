@@ -55,9 +55,16 @@ def refused(error: OSError, what: str, code: str) -> ConnectorError:
         return ConnectorError(
             msg,
             code="PERMISSION_DENIED",
-            hint="Check that driver and workers may write there, and that the disk is not mounted read-only.",
+            hint=(
+                "Check that driver and workers may write there, and that the disk is not mounted"
+                " read-only."
+            ),
         )
-    return ConnectorError(msg, code=code, hint="Check that driver and workers can reach the directory and write to it.")
+    return ConnectorError(
+        msg,
+        code=code,
+        hint="Check that driver and workers can reach the directory and write to it.",
+    )
 
 
 def _numbered(error: OSError) -> OSError:
@@ -71,7 +78,8 @@ def _numbered(error: OSError) -> OSError:
 
 
 def require_texts(array: pa.Array) -> pa.Array:
-    r"""Return the array, or raise ArrowInvalid for invalid UTF-8, which Arrow does not check when it decodes files.
+    r"""Return the array, or raise ArrowInvalid for invalid UTF-8, which Arrow does not check when
+    it decodes files.
 
     >>> require_texts(pa.array(["a", None])).to_pylist()
     ['a', None]
@@ -80,6 +88,10 @@ def require_texts(array: pa.Array) -> pa.Array:
     pyarrow.lib.ArrowInvalid: Invalid UTF8 sequence at string index 0
     """
     arrow_type = array.type
-    if pa.types.is_string(arrow_type) or pa.types.is_large_string(arrow_type) or pa.types.is_nested(arrow_type):
+    if (
+        pa.types.is_string(arrow_type)
+        or pa.types.is_large_string(arrow_type)
+        or pa.types.is_nested(arrow_type)
+    ):
         array.validate(full=True)
     return array

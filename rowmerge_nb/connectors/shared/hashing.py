@@ -39,14 +39,24 @@ def _hash_column(column: pa.Array) -> npt.NDArray[np.uint64]:
     arrow_type = column.type
     if pa.types.is_floating(arrow_type):
         # Adding 0.0 turns -0.0 into 0.0, which must have the same hash.
-        bits = (pc.fill_null(column.cast(pa.float64()), 0.0).to_numpy(zero_copy_only=False) + 0.0).view(np.uint64)
+        bits = (
+            pc.fill_null(column.cast(pa.float64()), 0.0).to_numpy(zero_copy_only=False) + 0.0
+        ).view(np.uint64)
     elif pa.types.is_integer(arrow_type) or pa.types.is_boolean(arrow_type):
-        bits = pc.fill_null(column.cast(pa.int64()), 0).to_numpy(zero_copy_only=False).view(np.uint64)
+        bits = (
+            pc.fill_null(column.cast(pa.int64()), 0).to_numpy(zero_copy_only=False).view(np.uint64)
+        )
     elif pa.types.is_temporal(arrow_type):
         same_width = pa.int32() if arrow_type.bit_width == 32 else pa.int64()
-        bits = pc.fill_null(column.cast(same_width).cast(pa.int64()), 0).to_numpy(zero_copy_only=False).view(np.uint64)
+        bits = (
+            pc.fill_null(column.cast(same_width).cast(pa.int64()), 0)
+            .to_numpy(zero_copy_only=False)
+            .view(np.uint64)
+        )
     else:
-        bits = _hash_texts(column.cast(pa.large_binary() if pa.types.is_binary(arrow_type) else pa.large_string()))
+        bits = _hash_texts(
+            column.cast(pa.large_binary() if pa.types.is_binary(arrow_type) else pa.large_string())
+        )
     hashed = _mix(bits)
     return np.where(pc.is_null(column).to_numpy(zero_copy_only=False), _NULL, hashed)
 
@@ -64,14 +74,18 @@ def _hash_bytes(column: pa.Array) -> npt.NDArray[np.uint64]:
     """Hash strings as polynomials of their bytes, vectorized."""
     column = pc.fill_null(column, b"" if pa.types.is_large_binary(column.type) else "")
     _, offset_buffer, data_buffer = column.buffers()
-    offsets = np.frombuffer(offset_buffer, np.int64)[column.offset : column.offset + len(column) + 1]
+    offsets = np.frombuffer(offset_buffer, np.int64)[
+        column.offset : column.offset + len(column) + 1
+    ]
     lengths = np.diff(offsets)
     if offsets[-1] == offsets[0]:
         return np.zeros(len(column), np.uint64)
     data = np.frombuffer(data_buffer, np.uint8)[offsets[0] : offsets[-1]]
     starts = offsets[:-1] - offsets[0]
     powers = np.cumprod(np.full(int(lengths.max()), _PRIME, np.uint64))
-    terms = (data.astype(np.uint64) + np.uint64(1)) * powers[np.arange(len(data)) - np.repeat(starts, lengths)]
+    terms = (data.astype(np.uint64) + np.uint64(1)) * powers[
+        np.arange(len(data)) - np.repeat(starts, lengths)
+    ]
     sums = np.zeros(len(column), np.uint64)
     nonempty = lengths > 0
     sums[nonempty] = np.add.reduceat(terms, starts[nonempty])

@@ -18,8 +18,12 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.types import Type
 
 FEW_VALUES: Final = 16
-"""The maximum number of values of a selective domain; with more, almost every piece has a match, and keys are read twice in vain."""
-_EXACT: Final = frozenset({"tinyint", "smallint", "integer", "bigint", "date", "decimal", "varchar"})
+"""The maximum number of values of a selective domain; with more, almost every piece has a match,
+and keys are read twice in vain.
+"""
+_EXACT: Final = frozenset(
+    {"tinyint", "smallint", "integer", "bigint", "date", "decimal", "varchar"}
+)
 """Types whose equality is Arrow's; not floating point (-0.0 = 0.0) or char (padding)."""
 
 
@@ -30,11 +34,14 @@ def is_selective(domain: ColumnDomain, sql_type: Type) -> bool:
     >>> is_selective(ColumnDomain((7, 8)), parse_type("bigint")), is_selective(ColumnDomain((0.0,)), parse_type("double"))
     (True, False)
     """
-    return domain.values is not None and len(domain.values) <= FEW_VALUES and sql_type.base in _EXACT
+    return (
+        domain.values is not None and len(domain.values) <= FEW_VALUES and sql_type.base in _EXACT
+    )
 
 
 def has_match(columns: Iterable[tuple[pa.Array, ColumnDomain]]) -> bool:
-    """Return whether a row matches each column's domain; True also if values cannot be compared, since the engine filters again.
+    """Return whether a row matches each column's domain; True also if values cannot be compared,
+    since the engine filters again.
 
     >>> from rowmerge_nb.spi import ColumnDomain
     >>> numbers, letters = pa.array([1, None, 3]), pa.array(["a", "b", "c"])

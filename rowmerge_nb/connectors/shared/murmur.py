@@ -20,8 +20,9 @@ _DECIMAL_BYTES: Final = 16
 def murmur3(values: pa.Array) -> npt.NDArray[np.int32]:
     """Hash each value as Iceberg does; the hash of NULL is undefined.
 
-    Integers, dates, times and timestamps are hashed as 64-bit numbers (days or microseconds), decimals as the shortest
-    two's complement of their unscaled value, text as UTF-8, binary unchanged.
+    Integers, dates, times and timestamps are hashed as 64-bit numbers (days or microseconds),
+    decimals as the shortest two's complement of their unscaled value, text as UTF-8, binary
+    unchanged.
 
     >>> murmur3(pa.array([34])).tolist(), murmur3(pa.array(["iceberg"])).tolist()
     ([2017239379], [1210000089])
@@ -43,8 +44,12 @@ def bytes_of(values: pa.Array) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.in
     if not len(column):
         return np.zeros(0, np.uint8), np.zeros(0, np.int64)
     _, offset_buffer, data_buffer = column.buffers()
-    offsets = np.frombuffer(offset_buffer, np.int64)[column.offset : column.offset + len(column) + 1]
-    data = np.frombuffer(data_buffer, np.uint8) if data_buffer is not None else np.zeros(0, np.uint8)
+    offsets = np.frombuffer(offset_buffer, np.int64)[
+        column.offset : column.offset + len(column) + 1
+    ]
+    data = (
+        np.frombuffer(data_buffer, np.uint8) if data_buffer is not None else np.zeros(0, np.uint8)
+    )
     return data[offsets[0] : offsets[-1]], np.diff(offsets)
 
 
@@ -64,7 +69,11 @@ def _decimal_bytes(values: pa.Array) -> tuple[npt.NDArray[np.uint8], npt.NDArray
 
 
 def hash_bytes(
-    data: npt.NDArray[np.uint8], lengths: npt.NDArray[np.int64], seed: int = 0, *, signed_tail: bool = False
+    data: npt.NDArray[np.uint8],
+    lengths: npt.NDArray[np.int64],
+    seed: int = 0,
+    *,
+    signed_tail: bool = False,
 ) -> npt.NDArray[np.int32]:
     """Hash concatenated byte strings, vectorized by block.
 
@@ -76,17 +85,21 @@ def hash_bytes(
     padded = np.concatenate([data, np.zeros(4, np.uint8)]).astype(np.uint32)
     for block in range(int(lengths.max(initial=0)) // 4):
         rows = np.flatnonzero(lengths >= 4 * (block + 1))
-        hashes[rows] = _rotated(hashes[rows] ^ _scrambled(_word(padded, starts[rows] + 4 * block)), 13) * np.uint32(
-            5
-        ) + np.uint32(0xE6546B64)
+        hashes[rows] = _rotated(
+            hashes[rows] ^ _scrambled(_word(padded, starts[rows] + 4 * block)), 13
+        ) * np.uint32(5) + np.uint32(0xE6546B64)
     tail_lengths = lengths % 4
     if signed_tail:
         padded = padded.astype(np.uint8).view(np.int8).astype(np.int32).view(np.uint32)
     tails = np.zeros(len(lengths), np.uint32)
     for byte in range(3):
         has_byte = tail_lengths > byte
-        tails[has_byte] ^= padded[(starts + lengths - tail_lengths)[has_byte] + byte] << np.uint32(8 * byte)
-    hashes ^= np.where(tail_lengths > 0, _scrambled(tails), np.uint32(0)) ^ lengths.astype(np.uint32)
+        tails[has_byte] ^= padded[(starts + lengths - tail_lengths)[has_byte] + byte] << np.uint32(
+            8 * byte
+        )
+    hashes ^= np.where(tail_lengths > 0, _scrambled(tails), np.uint32(0)) ^ lengths.astype(
+        np.uint32
+    )
     hashes = (hashes ^ (hashes >> np.uint32(16))) * np.uint32(0x85EBCA6B)
     hashes = (hashes ^ (hashes >> np.uint32(13))) * np.uint32(0xC2B2AE35)
     return (hashes ^ (hashes >> np.uint32(16))).view(np.int32)

@@ -9,7 +9,8 @@ import numpy.typing as npt
 def ascending(numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """Return the distinct numbers in ascending order.
 
-    NumPy's ``unique`` hashes since version 2.3, which takes seconds for some hundred thousand distinct numbers.
+    NumPy's ``unique`` hashes since version 2.3, which takes seconds for some hundred thousand
+    distinct numbers.
 
     >>> ascending(np.array([7, 3, 7])).tolist()
     [3, 7]

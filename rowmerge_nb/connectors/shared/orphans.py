@@ -15,7 +15,9 @@ from rowmerge_nb.spi.connector import Orphan
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_PROCESS: Final = re.compile(r".*:(?P<pid>[0-9]+)/(?P<space>[0-9a-f]{16})-(?P<start>[0-9]+)", re.DOTALL)
+_PROCESS: Final = re.compile(
+    r".*:(?P<pid>[0-9]+)/(?P<space>[0-9a-f]{16})-(?P<start>[0-9]+)", re.DOTALL
+)
 
 
 def this_process() -> str:
@@ -26,8 +28,9 @@ def this_process() -> str:
 def process_name(pid: int) -> str:
     """Return the name of a process on this machine: ``host:pid/space-start``.
 
-    The host is informative only. The space is a digest of the boot, the PID namespace and the time namespace; the start time distinguishes processes
-    with the same PID. Without ``/proc`` the name is ``host:pid``, and others cannot check the process.
+    The host is informative only. The space is a digest of the boot, the PID namespace and the time
+    namespace; the start time distinguishes processes with the same PID. Without ``/proc`` the name
+    is ``host:pid``, and others cannot check the process.
     """
     name, space, status = f"{socket.gethostname()}:{pid}", _space(), _status(pid)
     return f"{name}/{space}-{status[1]}" if space and status is not None else name

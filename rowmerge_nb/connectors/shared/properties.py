@@ -11,7 +11,8 @@ if TYPE_CHECKING:
 
 
 def listed_names(properties: Mapping[str, Any], name: str) -> tuple[str, ...]:
-    """Return the names that a property lists, or raise INVALID_TABLE_PROPERTY; a single name may be a string.
+    """Return the names that a property lists, or raise INVALID_TABLE_PROPERTY; a single name may be
+    a string.
 
     >>> listed_names({"bucketed_by": ["a", "b"]}, "bucketed_by"), listed_names({"primary_key": "id"}, "primary_key"), listed_names({}, "primary_key")
     (('a', 'b'), ('id',), ())
@@ -26,7 +27,8 @@ def listed_names(properties: Mapping[str, Any], name: str) -> tuple[str, ...]:
     names = (value,) if isinstance(value, str) else value
     if not isinstance(names, list | tuple) or not all(isinstance(one, str) for one in names):
         raise AnalysisError(
-            f"Invalid value for table property '{name}': Cannot convert [{value}] to array(varchar)",
+            f"Invalid value for table property '{name}': Cannot convert [{value}] to"
+            " array(varchar)",
             code="INVALID_TABLE_PROPERTY",
             properties=(name,),
             hint="It lists texts: ARRAY['...'].",

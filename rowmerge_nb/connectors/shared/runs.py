@@ -16,8 +16,11 @@ _FEW: Final = 1 << 16
 """The maximum number of distinct rows for a counting sort."""
 
 
-def runs_of(columns: Sequence[pa.Array], rows: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return a stable order that groups equal rows, and the start of each group in it; NULL equals NULL.
+def runs_of(
+    columns: Sequence[pa.Array], rows: int
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return a stable order that groups equal rows, and the start of each group in it; NULL equals
+    NULL.
 
     >>> import pyarrow as pa
     >>> order, starts = runs_of([pa.array(["x", None, "x", None]), pa.array([1, 1, 1, 2])], 4)

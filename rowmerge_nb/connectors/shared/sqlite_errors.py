@@ -15,7 +15,9 @@ def is_full(error: BaseException) -> bool:
     (True, False)
     """
     inner = _innermost(error)
-    return _code(inner) == sqlite3.SQLITE_FULL or (inner is not None and "disk is full" in str(inner))
+    return _code(inner) == sqlite3.SQLITE_FULL or (
+        inner is not None and "disk is full" in str(inner)
+    )
 
 
 def is_read_only(error: BaseException) -> bool:
@@ -25,11 +27,14 @@ def is_read_only(error: BaseException) -> bool:
     True
     """
     inner = _innermost(error)
-    return _code(inner) in {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM} or (inner is not None and "readonly" in str(inner))
+    return _code(inner) in {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM} or (
+        inner is not None and "readonly" in str(inner)
+    )
 
 
 def sqlite_message(error: BaseException) -> str:
-    """Return SQLite's own message, without SQLAlchemy's statement, parameters and URL, or the error's.
+    """Return SQLite's own message, without SQLAlchemy's statement, parameters and URL, or the
+    error's.
 
     >>> sqlite_message(sqlite3.OperationalError("database is locked")), sqlite_message(ValueError("no answer"))
     ('database is locked', 'no answer')

@@ -35,7 +35,9 @@ _TAKES: Final[Mapping[str, set[str]]] = {
     "truncate": _CUT,
 }
 _FORMS: Final = "column, year(c), month(c), day(c), hour(c), bucket(c, n), truncate(c, n), void(c)"
-_CALL: Final = re.compile(r"""\s*(\w+)\s*\(\s*("(?:[^"]|"")+"|[^",()]+?)\s*(?:,\s*(\d+)\s*)?\)\s*""")
+_CALL: Final = re.compile(
+    r"""\s*(\w+)\s*\(\s*("(?:[^"]|"")+"|[^",()]+?)\s*(?:,\s*(\d+)\s*)?\)\s*"""
+)
 _QUOTED: Final = re.compile('"(?:[^"]|"")+"')
 _MOST: Final = 2**31 - 1
 _LEAST: Final = -(2**31)
@@ -48,7 +50,8 @@ class Transform:
     """A partition transform of a column.
 
     Args:
-        name: ``identity``, ``bucket``, ``truncate``, ``year``, ``month``, ``day``, ``hour`` or ``void``.
+        name: ``identity``, ``bucket``, ``truncate``, ``year``, ``month``, ``day``, ``hour`` or
+            ``void``.
         width: the number of buckets, or the width of truncate; None for the others.
 
     >>> str(Transform("bucket", "id", 16)), str(Transform("identity", "region"))
@@ -93,11 +96,16 @@ class Transform:
         if pa.types.is_binary(arrow_type):
             return pc.binary_slice(values, 0, width)
         if pa.types.is_decimal(arrow_type):
-            # With the maximum precision, since the multiple below a negative number may need another digit.
+            # With the maximum precision, since the multiple below a negative number may need
+            # another digit.
             wide = values.cast(pa.decimal128(38, arrow_type.scale))
-            multiple = pa.scalar(Decimal(width).scaleb(-arrow_type.scale), pa.decimal128(38, arrow_type.scale))
+            multiple = pa.scalar(
+                Decimal(width).scaleb(-arrow_type.scale), pa.decimal128(38, arrow_type.scale)
+            )
             try:
-                return pc.round_to_multiple(wide, multiple=multiple, round_mode="down").cast(arrow_type)
+                return pc.round_to_multiple(wide, multiple=multiple, round_mode="down").cast(
+                    arrow_type
+                )
             except pa.ArrowInvalid as error:
                 raise self._out_of_range(values) from error
         numbers = pc.fill_null(values.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
@@ -111,7 +119,8 @@ class Transform:
     def _out_of_range(self, values: pa.Array) -> ConnectorError:
         least = pc.min(values).as_py()
         return ConnectorError(
-            f"Value {least} of column '{self.column}' is in no partition {self}: the multiple below it is out of the range of its type",
+            f"Value {least} of column '{self.column}' is in no partition {self}: the multiple below"
+            " it is out of the range of its type",
             code="NUMERIC_VALUE_OUT_OF_RANGE",
             hint="Write another value, or partition the table by another transform.",
         )
@@ -120,7 +129,9 @@ class Transform:
         if pa.types.is_timestamp(values.type):
             values = values.cast(pa.timestamp("us"))
         is_date = pa.types.is_date(values.type)
-        moments = pc.fill_null(values.cast(pa.int32() if is_date else pa.int64()), 0).to_numpy(zero_copy_only=False)
+        moments = pc.fill_null(values.cast(pa.int32() if is_date else pa.int64()), 0).to_numpy(
+            zero_copy_only=False
+        )
         # NumPy supports all years; Arrow's calendar ends after 32,767.
         exact = moments.astype(np.int64).view("datetime64[D]" if is_date else "datetime64[us]")
         periods = exact.astype(f"datetime64[{_PERIODS[self.name]}]").astype(np.int64)
@@ -128,7 +139,9 @@ class Transform:
 
 
 def parse_transforms(
-    texts: Iterable[str], columns: Mapping[str, tuple[str, Type]], table_property: str = "partitioned_by"
+    texts: Iterable[str],
+    columns: Mapping[str, tuple[str, Type]],
+    table_property: str = "partitioned_by",
 ) -> tuple[Transform, ...]:
     """Parse ``partitioned_by``, or a property like it, or raise INVALID_TABLE_PROPERTY.
 
@@ -177,7 +190,10 @@ def _parsed(text: str, columns: Mapping[str, tuple[str, Type]]) -> Transform:
     if identifier.lower() in columns:
         column, sql_type = columns[identifier.lower()]
         if sql_type.base in _NESTED:
-            _refuse(f": column '{column}' is of type {sql_type}, by which rows cannot be placed", "Name columns of plain types.")
+            _refuse(
+                f": column '{column}' is of type {sql_type}, by which rows cannot be placed",
+                "Name columns of plain types.",
+            )
         return Transform("identity", column, None, sql_type.base)
     call = _CALL.fullmatch(text)
     if call is None:
@@ -192,14 +208,20 @@ def _parsed(text: str, columns: Mapping[str, tuple[str, Type]]) -> Transform:
         _unknown_column(column, columns)
     takes_width = name in {"bucket", "truncate"}
     if takes_width != (width is not None):
-        _refuse(f": '{text}' {'lacks its number' if takes_width else 'takes no number'}", f"There are: {_FORMS}.")
+        _refuse(
+            f": '{text}' {'lacks its number' if takes_width else 'takes no number'}",
+            f"There are: {_FORMS}.",
+        )
     if width is not None and not 1 <= width <= _MOST:
         _refuse(f": {width} in '{text}' is out of range", f"It is from 1 to {_MOST}.")
     spelled, sql_type = columns[column.lower()]
     transform = Transform(name, spelled, width, sql_type.base)
     if name in _TAKES and sql_type.base not in _TAKES[name]:
         takes = ", ".join(sorted(_TAKES[name]))
-        _refuse(f": {transform} cannot be computed of a column of type {sql_type}", f"{name} takes: {takes}.")
+        _refuse(
+            f": {transform} cannot be computed of a column of type {sql_type}",
+            f"{name} takes: {takes}.",
+        )
     return transform
 
 
@@ -210,11 +232,17 @@ def _unquoted(text: str) -> str:
 def uuid_bytes(values: pa.Array) -> pa.Array:
     """Convert UUIDs from text to sixteen bytes."""
     zero = "0" * 32
-    digits = pc.fill_null(pc.replace_substring(pc.utf8_lower(values), "-", ""), zero).cast(pa.binary(32))
-    codes = np.frombuffer(digits.buffers()[1], np.uint8)[digits.offset * 32 : (digits.offset + len(digits)) * 32]
+    digits = pc.fill_null(pc.replace_substring(pc.utf8_lower(values), "-", ""), zero).cast(
+        pa.binary(32)
+    )
+    codes = np.frombuffer(digits.buffers()[1], np.uint8)[
+        digits.offset * 32 : (digits.offset + len(digits)) * 32
+    ]
     nibbles = np.where(codes >= ord("a"), codes - ord("a") + 10, codes - ord("0")).astype(np.uint8)
     data = pa.py_buffer((nibbles[0::2] * 16 + nibbles[1::2]).tobytes())
-    return pa.FixedSizeBinaryArray.from_buffers(pa.binary(16), len(digits), [None, data]).cast(pa.binary())
+    return pa.FixedSizeBinaryArray.from_buffers(pa.binary(16), len(digits), [None, data]).cast(
+        pa.binary()
+    )
 
 
 def _unknown_column(column: str, columns: Mapping[str, tuple[str, Type]]) -> NoReturn:

@@ -1,1 +1,3 @@
-"""Audits: another engine's committed statement runs here on the former table, and the results are compared."""
+"""Audits: another engine's committed statement runs here on the former table, and the results are
+compared.
+"""

@@ -1,4 +1,6 @@
-"""An audit from arguments to result: run the statement, compare, and find known differences that explain the differing rows."""
+"""An audit from arguments to result: run the statement, compare, and find known differences that
+explain the differing rows.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,14 @@ from rowmerge_nb.base.choices import Flow, RepeatedMatches, TraceLevel
 from rowmerge_nb.base.errors import ParseError, RowMergeError, checked
 from rowmerge_nb.base.names import did_you_mean
 from rowmerge_nb.base.words import join
-from rowmerge_nb.engine.audit.audited_tables import Audited, Point, columns_in, given_state, state_of, version_in_words
+from rowmerge_nb.engine.audit.audited_tables import (
+    Audited,
+    Point,
+    columns_in,
+    given_state,
+    state_of,
+    version_in_words,
+)
 from rowmerge_nb.engine.audit.evidence import Evidence, key_of
 from rowmerge_nb.engine.audit.statement_readings import Variant, momentary, variants_of
 from rowmerge_nb.engine.spark.frames import is_frame
@@ -36,7 +45,10 @@ if TYPE_CHECKING:
 
 MOST_ROWS: Final = 100
 """The default number of listed rows."""
-_VERSION: Final = "a version's number, a snapshot's id, the name of a tag or a branch, a date or datetime, or a DataFrame"
+_VERSION: Final = (
+    "a version's number, a snapshot's id, the name of a tag or a branch, a date or datetime, or a"
+    " DataFrame"
+)
 REFUSED: Final = {
     "dry_run": "an audit evaluates the statement",
     "era": "pages of an audit have one form",
@@ -74,7 +86,9 @@ class Request:
     rows: int = MOST_ROWS
 
 
-def audit(runner: StatementRunner, request: Request, options: Options, given: Mapping[str, Any]) -> Audit:
+def audit(
+    runner: StatementRunner, request: Request, options: Options, given: Mapping[str, Any]
+) -> Audit:
     """Audit another engine's commit; see `rowmerge_nb.engine.engine.Engine.audit`.
 
     Args:
@@ -88,7 +102,14 @@ def audit(runner: StatementRunner, request: Request, options: Options, given: Ma
     name = _target(runner, tree, request.table)
     before, after = _states(runner, name, request, options)
     sources = _sources(runner, tree, request.source)
-    run = replace(options, rehearse=True, duplicates=RepeatedMatches.NONE, flow=Flow.MERGE, trace=TraceLevel.AUTO, near=0)
+    run = replace(
+        options,
+        rehearse=True,
+        duplicates=RepeatedMatches.NONE,
+        flow=Flow.MERGE,
+        trace=TraceLevel.AUTO,
+        near=0,
+    )
     run = replace(run, verify=None, paradigm=None, dry_run=False)
     tables = Audited(runner, name, before, after, sources, run)
     by = _columns(request.by, tables.names)
@@ -97,7 +118,12 @@ def audit(runner: StatementRunner, request: Request, options: Options, given: Ma
 
 class _Audit:
     def __init__(
-        self, tables: Audited, tree: t.Merge | t.Update | t.Delete, request: Request, name: str, by: tuple[str, ...] | None
+        self,
+        tables: Audited,
+        tree: t.Merge | t.Update | t.Delete,
+        request: Request,
+        name: str,
+        by: tuple[str, ...] | None,
     ) -> None:
         self.tables, self.tree, self.request, self.name, self.by = tables, tree, request, name, by
         self.seconds: dict[str, float] = {}
@@ -144,7 +170,10 @@ class _Audit:
         yield from self.tables.notices
         yield from (notice.message for notice in trace.notices)
         if names := momentary(self.tree):
-            yield f"The statement asks for {join(names)}, which an audit answers anew: columns with its value differ."
+            yield (
+                f"The statement asks for {join(names)}, which an audit answers anew: columns with"
+                " its value differ."
+            )
 
     def _explained(self, outcome: Audit, trace: Trace, wrong: Bag, committed: Bag) -> Audit:
         with self._timed("find rows"):
@@ -155,25 +184,46 @@ class _Audit:
         with self._timed("explain"):
             explained, rows = self._variants(rows, wrong, committed, evidence)
         listed_rows = sum(len(row.missing) + len(row.unexpected) for row in rows)
-        return replace(outcome, rows=tuple(rows), told=listed_rows, explanations=(*explanations, *explained))
+        return replace(
+            outcome, rows=tuple(rows), told=listed_rows, explanations=(*explanations, *explained)
+        )
 
     def _variants(
         self, rows: list[AuditedRow], wrong: Bag, committed: Bag, evidence: Evidence
     ) -> tuple[list[Explanation], list[AuditedRow]]:
-        """Run the statement as other engines may read it; a reading explains rows if it fixes some and breaks none.
+        """Run the statement as other engines may read it; a reading explains rows if it fixes some
+        and breaks none.
 
         It explains all wrong rows of a key, or none.
         """
         explained: list[tuple[Explanation, Bag]] = []
-        integers = {name.lower(): pa.types.is_integer(sql_type.arrow) for name, sql_type in self.tables.columns}
+        integers = {
+            name.lower(): pa.types.is_integer(sql_type.arrow)
+            for name, sql_type in self.tables.columns
+        }
         for variant in variants_of(self.tree, integers):
             if not evidence.speaks_for(variant.cause, rows):
                 continue
             rest, text = self._left(variant, committed)
-            if rest is None or rest.size >= wrong.size or (wrong - rest).size != wrong.size - rest.size:
+            if (
+                rest is None
+                or rest.size >= wrong.size
+                or (wrong - rest).size != wrong.size - rest.size
+            ):
                 continue
             if evidence.is_explained(rows, rest):
-                explained.append((Explanation(variant.cause, variant.sentence, wrong.size - rest.size, wrong.size, text), rest))
+                explained.append(
+                    (
+                        Explanation(
+                            variant.cause,
+                            variant.sentence,
+                            wrong.size - rest.size,
+                            wrong.size,
+                            text,
+                        ),
+                        rest,
+                    )
+                )
             if not rest.size:
                 # A reading that explains all rows leaves none for other readings.
                 explained = explained[-1:]
@@ -183,10 +233,18 @@ class _Audit:
         return sorted((one for one, _ in explained), key=lambda one: -one.rows), rows
 
     def _left(self, variant: Variant, committed: Bag) -> tuple[Bag | None, str]:
-        """Return the rows that would still differ, and the statement; None if the reading cannot be expressed."""
+        """Return the rows that would still differ, and the statement; None if the reading cannot be
+        expressed.
+        """
         reading = variant
-        if len(variant.changes) > 1 and variant.cause is not Cause.ORDER and not self._can_be_said(variant.statement):
-            changes = [part.changes[0] for part in variant.parts if self._can_be_said(part.statement)]
+        if (
+            len(variant.changes) > 1
+            and variant.cause is not Cause.ORDER
+            and not self._can_be_said(variant.statement)
+        ):
+            changes = [
+                part.changes[0] for part in variant.parts if self._can_be_said(part.statement)
+            ]
             reading = replace(variant, changes=tuple(changes))
         if not reading.changes:
             return None, ""
@@ -213,7 +271,10 @@ class _Audit:
 def _by_rows(rows: Sequence[AuditedRow]) -> Iterator[Explanation]:
     listed_rows = sum(len(row.missing) + len(row.unexpected) for row in rows)
     sentences = {
-        Cause.DUPLICATES: "several source rows change one target row, and the table holds what one of them makes of it",
+        Cause.DUPLICATES: (
+            "several source rows change one target row, and the table holds what one of them makes"
+            " of it"
+        ),
         Cause.TIME_ZONE: "moments are shifted by the same hours in all columns of a row",
     }
     for cause, sentence in sentences.items():
@@ -221,7 +282,9 @@ def _by_rows(rows: Sequence[AuditedRow]) -> Iterator[Explanation]:
         if explained:
             remarks = sorted({row.remark for row in explained if row.remark})
             text = f"{sentence}: {join(remarks)}" if remarks else sentence
-            yield Explanation(cause, text, sum(len(r.missing) + len(r.unexpected) for r in explained), listed_rows)
+            yield Explanation(
+                cause, text, sum(len(r.missing) + len(r.unexpected) for r in explained), listed_rows
+            )
 
 
 # -- arguments ------------------------------------------------------------------------------------------------------------
@@ -230,7 +293,11 @@ def _by_rows(rows: Sequence[AuditedRow]) -> Iterator[Explanation]:
 def _check_options(given: Mapping[str, Any]) -> None:
     for name, why in REFUSED.items():
         if given.get(name):
-            raise RowMergeError(f"An audit has no option '{name}': {why}", code="INVALID_ARGUMENTS", hint=f"Leave {name} out.")
+            raise RowMergeError(
+                f"An audit has no option '{name}': {why}",
+                code="INVALID_ARGUMENTS",
+                hint=f"Leave {name} out.",
+            )
 
 
 def _parsed(statement: Any, options: Options) -> t.Merge | t.Update | t.Delete:
@@ -259,8 +326,14 @@ def _parsed(statement: Any, options: Options) -> t.Merge | t.Update | t.Delete:
             hint="Rows of other statements are compared by result.check_rows(...).",
         )
     if isinstance(tree, t.Merge) and tree.evolution is not None:
-        msg = "An audit compares rows of the same columns, before and after; WITH SCHEMA EVOLUTION may add some"
-        hint = "Leave the words out, and give before=... as rows that have the new columns already, with NULL in them."
+        msg = (
+            "An audit compares rows of the same columns, before and after; WITH SCHEMA EVOLUTION"
+            " may add some"
+        )
+        hint = (
+            "Leave the words out, and give before=... as rows that have the new columns already,"
+            " with NULL in them."
+        )
         with placed_in(statement, text, offset):
             raise RowMergeError(msg, code="NOT_SUPPORTED", hint=hint).at(tree.evolution)
     return tree
@@ -281,7 +354,9 @@ def _target(runner: StatementRunner, tree: t.Merge | t.Update | t.Delete, table:
         raise RowMergeError(
             f"The statement changes {'.'.join(target)}, and not {'.'.join(full_name)}",
             code="INVALID_ARGUMENTS",
-            hint=f"Give '{'.'.join(target)}' as table, or the statement that changes the other one.",
+            hint=(
+                f"Give '{'.'.join(target)}' as table, or the statement that changes the other one."
+            ),
         )
     return target
 
@@ -292,13 +367,20 @@ def _full(runner: StatementRunner, parts: Sequence[str]) -> TableName:
 
 
 def _is_point(value: Any) -> bool:
-    return (isinstance(value, int | str | dt.date) and not isinstance(value, bool) and value != "") or is_frame(value)
+    return (
+        isinstance(value, int | str | dt.date) and not isinstance(value, bool) and value != ""
+    ) or is_frame(value)
 
 
-def _states(runner: StatementRunner, name: TableName, request: Request, options: Options) -> tuple[TableState, TableState]:
+def _states(
+    runner: StatementRunner, name: TableName, request: Request, options: Options
+) -> tuple[TableState, TableState]:
     checked(request.before, "before", _is_point, _VERSION)
     checked(
-        request.after, "after", lambda value: value is None or _is_point(value), f"{_VERSION}, or None for the table as it is"
+        request.after,
+        "after",
+        lambda value: value is None or _is_point(value),
+        f"{_VERSION}, or None for the table as it is",
     )
     checked(
         request.rows,
@@ -309,8 +391,10 @@ def _states(runner: StatementRunner, name: TableName, request: Request, options:
     before, after = request.before, request.after
     if not is_frame(before):
         first = state_of(runner, name, before)
-        return first, given_state(name, after, columns_in(runner, first, options)) if is_frame(after) else state_of(
-            runner, name, after
+        return first, (
+            given_state(name, after, columns_in(runner, first, options))
+            if is_frame(after)
+            else state_of(runner, name, after)
         )
     if is_frame(after):
         first = given_state(name, before)
@@ -333,7 +417,9 @@ def _sources(
             name = runner.catalogs.full_name(table)
             states[name] = given_state(name, point) if is_frame(point) else point
         return states
-    checked(source, "source", _is_point, f"{_VERSION}; or a dictionary of them by the names of tables")
+    checked(
+        source, "source", _is_point, f"{_VERSION}; or a dictionary of them by the names of tables"
+    )
     if not is_frame(source):
         return {(): source}
     relation = tree.source if isinstance(tree, t.Merge) else None

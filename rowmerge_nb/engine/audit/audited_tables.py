@@ -49,7 +49,9 @@ Point = int | str | dt.date
 _BEFORE: Final = SchemaTableName("$before", "rows")
 _AFTER: Final = SchemaTableName("$after", "rows")
 LOCAL_ROWS: Final = 200_000
-"""Up to this many rows in both states are compared on the driver, where Spark's startup would take longer."""
+"""Up to this many rows in both states are compared on the driver, where Spark's startup would take
+longer.
+"""
 _PART_ROWS: Final = 4_000_000
 
 
@@ -87,10 +89,16 @@ def state_of(runner: StatementRunner, name: TableName, point: Any) -> TableState
             code="CATALOG_NOT_FOUND",
             hint=did_you_mean(name[0], list(connectors)) or f"There are: {', '.join(connectors)}.",
         )
-    return TableState(connectors[name[0]], SchemaTableName(*name[1:]), None if point is None else version_of(point))
+    return TableState(
+        connectors[name[0]],
+        SchemaTableName(*name[1:]),
+        None if point is None else version_of(point),
+    )
 
 
-def given_state(name: TableName, frame: Any, columns: tuple[ColumnMetadata, ...] | None = None) -> TableState:
+def given_state(
+    name: TableName, frame: Any, columns: tuple[ColumnMetadata, ...] | None = None
+) -> TableState:
     """Return a frame's rows as a state of a table.
 
     Args:
@@ -109,9 +117,14 @@ def given_state(name: TableName, frame: Any, columns: tuple[ColumnMetadata, ...]
     return TableState(memory, own_name)
 
 
-def columns_in(runner: StatementRunner, state: TableState, options: Options) -> tuple[ColumnMetadata, ...] | None:
+def columns_in(
+    runner: StatementRunner, state: TableState, options: Options
+) -> tuple[ColumnMetadata, ...] | None:
     """Return a table's columns in a state; None if the table does not exist."""
-    transaction, session = state.connector.begin_transaction(), runner.catalogs.transaction(options).session
+    transaction, session = (
+        state.connector.begin_transaction(),
+        runner.catalogs.transaction(options).session,
+    )
     try:
         metadata = state.connector.get_metadata(transaction)
         handle = state.handle(metadata, session)
@@ -157,7 +170,10 @@ class _Instead(Mapping["TableName", "TableName"]):
 
     def _source(self, name: TableName) -> SchemaTableName | None:
         connector, full_name = self.runner.catalogs.connectors[name[0]], ".".join(name)
-        own_name, here = SchemaTableName(*name[1:]), SchemaTableName(f"{name[0]}.{name[1]}", name[2])
+        own_name, here = (
+            SchemaTableName(*name[1:]),
+            SchemaTableName(f"{name[0]}.{name[1]}", name[2]),
+        )
         point = self.sources.get(name, self.sources.get(()))
         if isinstance(point, TableState):
             self.audited.tables[here] = point
@@ -174,12 +190,15 @@ class _Instead(Mapping["TableName", "TableName"]):
                 return here
             if not metadata.keeps_versions:
                 self.notices.append(
-                    f"{full_name} is read as it is now: its store keeps no versions, so that nobody knows whether it has changed since."
+                    f"{full_name} is read as it is now: its store keeps no versions, so that nobody"
+                    " knows whether it has changed since."
                 )
                 return None
             committed = metadata.get_version_time(session, now)
             if self.moment is None or committed is None:
-                self.notices.append(f"{full_name} is read as it is now: when the other engine read it is not known.")
+                self.notices.append(
+                    f"{full_name} is read as it is now: when the other engine read it is not known."
+                )
                 return None
             if committed <= self.moment:
                 return None
@@ -187,12 +206,15 @@ class _Instead(Mapping["TableName", "TableName"]):
             try:
                 metadata.get_versioned_table_handle(session, own_name, then)
             except ConnectorError as error:
-                self.notices.append(f"{full_name} has changed since, and is read as it is now: {error.message}.")
+                self.notices.append(
+                    f"{full_name} has changed since, and is read as it is now: {error.message}."
+                )
                 return None
             self.audited.tables[here] = TableState(connector, own_name, then)
             moment = self.moment.astimezone(dt.UTC)
             self.notices.append(
-                f"{full_name} has changed since, and is read as it was at {moment:%Y-%m-%d %H:%M:%S} UTC, when the other engine committed."
+                f"{full_name} has changed since, and is read as it was at"
+                f" {moment:%Y-%m-%d %H:%M:%S} UTC, when the other engine committed."
             )
             return here
         finally:
@@ -224,7 +246,9 @@ class Audited:
         self._name = ".".join(name)
         self._options = options
         self._after = after
-        instead = self._instead = _Instead(self.audited, name, sources, None, runner, options, self.notices)
+        instead = self._instead = _Instead(
+            self.audited, name, sources, None, runner, options, self.notices
+        )
         catalogs = runner.catalogs.with_copies({AUDITED: self.audited}, instead)
         self._runner = runner.over(catalogs)
         with self._reading() as (transaction, bindings):
@@ -244,34 +268,55 @@ class Audited:
 
     # -- the two states -------------------------------------------------------------------------------------------
 
-    def _check(self, transaction: StatementTransaction, bindings: Mapping[SchemaTableName, TableBinding]) -> dt.datetime | None:
-        """Check that the states belong to one table in this order, and return the later commit's time."""
+    def _check(
+        self, transaction: StatementTransaction, bindings: Mapping[SchemaTableName, TableBinding]
+    ) -> dt.datetime | None:
+        """Check that the states belong to one table in this order, and return the later commit's
+        time.
+        """
         before, after = bindings[_BEFORE], bindings[_AFTER]
-        columns = [[(c.name.lower(), c.type) for c in binding.columns] for binding in (before, after)]
+        columns = [
+            [(c.name.lower(), c.type) for c in binding.columns] for binding in (before, after)
+        ]
         if columns[0] != columns[1]:
-            column_texts = ["; ".join(f"{name} {sql_type}" for name, sql_type in side) for side in columns]
+            column_texts = [
+                "; ".join(f"{name} {sql_type}" for name, sql_type in side) for side in columns
+            ]
             raise ConnectorError(
-                f"Table '{self._name}' has other columns before ({column_texts[0]}) than after ({column_texts[1]})",
+                f"Table '{self._name}' has other columns before ({column_texts[0]}) than after"
+                f" ({column_texts[1]})",
                 code="INVALID_ARGUMENTS",
-                hint="An audit is about one statement: give states between which the table was not altered.",
+                hint=(
+                    "An audit is about one statement: give states between which the table was not"
+                    " altered."
+                ),
             )
         metadata = transaction.metadata(AUDITED)
-        then, now = (metadata.get_version_time(transaction.session, b.handle) for b in (before, after) if b.handle is not None)
+        then, now = (
+            metadata.get_version_time(transaction.session, b.handle)
+            for b in (before, after)
+            if b.handle is not None
+        )
         states = [self.audited.tables[name] for name in (_BEFORE, _AFTER)]
         numbers = [state.version.version for state in states if state.version is not None]
         same = states[0].connector is states[1].connector
         backwards = then is not None and now is not None and now < then
-        are_numbered = same and len(numbers) == 2 and all(isinstance(n, int) for n in numbers) and then is None
+        are_numbered = (
+            same and len(numbers) == 2 and all(isinstance(n, int) for n in numbers) and then is None
+        )
         if same and (backwards or (are_numbered and numbers[1] < numbers[0])):  # type: ignore[operator]
             raise ConnectorError(
-                f"The state after ({numbers[1] if len(numbers) > 1 else 'now'}) is older than the state before ({numbers[0]})",
+                f"The state after ({numbers[1] if len(numbers) > 1 else 'now'}) is older than the"
+                f" state before ({numbers[0]})",
                 code="INVALID_ARGUMENTS",
                 hint="Give the older state as before, and the later one as after.",
             )
         return now
 
     @contextmanager
-    def _reading(self) -> Iterator[tuple[StatementTransaction, dict[SchemaTableName, TableBinding]]]:
+    def _reading(
+        self,
+    ) -> Iterator[tuple[StatementTransaction, dict[SchemaTableName, TableBinding]]]:
         catalogs = self._runner.catalogs
         transaction = catalogs.transaction(self._options)
         tables = catalogs.tables(transaction, {})
@@ -320,16 +365,29 @@ class Audited:
             sql: the query.
             frames: DataFrames that it names.
         """
-        options = replace(self._options, rehearse=False, namespace={**self._options.namespace, **frames})
+        options = replace(
+            self._options, rehearse=False, namespace={**self._options.namespace, **frames}
+        )
         table = self._runner.run(sql, options).table
-        return [] if table is None else list(zip(*(column.to_pylist() for column in table.columns), strict=True))
+        return (
+            []
+            if table is None
+            else list(zip(*(column.to_pylist() for column in table.columns), strict=True))
+        )
 
     def committed(self) -> tuple[int, int, Bag]:
         """Return the row counts before and after, and the other engine's changes."""
         with self._reading() as (transaction, bindings):
-            scans = {side: transaction.scans.whole_table(bindings[name]) for name, side in ((_BEFORE, -1), (_AFTER, 1))}
+            scans = {
+                side: transaction.scans.whole_table(bindings[name])
+                for name, side in ((_BEFORE, -1), (_AFTER, 1))
+            }
             if self.is_small:
-                blobs = [blob for side, scan in scans.items() for blob in HashPass(scan, side, 1).blobs(_read(scan))]
+                blobs = [
+                    blob
+                    for side, scan in scans.items()
+                    for blob in HashPass(scan, side, 1).blobs(_read(scan))
+                ]
                 net_rows = pa.Table.from_batches(NetPass()(blobs), NET)
             else:
                 net_rows = self._net(transaction, scans)
@@ -338,7 +396,11 @@ class Audited:
             np.concatenate([np.zeros(0, np.uint64), *(bag.hashes for bag in bags)]),
             np.concatenate([np.zeros(0, np.int64), *(bag.counts for bag in bags)]),
         )
-        return sum(net_rows.column("minus").to_pylist()), sum(net_rows.column("plus").to_pylist()), whole
+        return (
+            sum(net_rows.column("minus").to_pylist()),
+            sum(net_rows.column("plus").to_pylist()),
+            whole,
+        )
 
     def _net(self, transaction: StatementTransaction, scans: Mapping[int, ScanPass]) -> pa.Table:
         from pyspark.sql import functions as F  # noqa: N812
@@ -348,7 +410,9 @@ class Audited:
         parts = max(usual_partitions(spark), -(-rows // _PART_ROWS))
         with interrupts_afterwards():
             before, after = (
-                tables.in_tasks(tables.splits_in_tasks(len(scan.splits)), HashPass(scan, side, parts), BLOB)
+                tables.in_tasks(
+                    tables.splits_in_tasks(len(scan.splits)), HashPass(scan, side, parts), BLOB
+                )
                 for side, scan in scans.items()
             )
             sent = before.unionAll(after).repartitionById(parts, F.col("part"))
@@ -356,7 +420,13 @@ class Audited:
         return collect(spark, net, transaction.session.query_id, transaction.cancelled)
 
     def find(
-        self, *, after: bool, most: int, hashes: Hashes | None = None, keys: Hashes | None = None, key: Sequence[str] = ()
+        self,
+        *,
+        after: bool,
+        most: int,
+        hashes: Hashes | None = None,
+        keys: Hashes | None = None,
+        key: Sequence[str] = (),
     ) -> pa.Table:
         """Return rows of one state.
 
@@ -370,21 +440,34 @@ class Audited:
         places = tuple(self.names.index(name) for name in key)
         with self._reading() as (transaction, bindings):
             scan = transaction.scans.whole_table(bindings[_AFTER if after else _BEFORE])
-            schema = pa.schema([pa.field(f"c{i}", for_spark(sql_type.arrow)) for i, (_, sql_type) in enumerate(self.columns)])
+            schema = pa.schema(
+                [
+                    pa.field(f"c{i}", for_spark(sql_type.arrow))
+                    for i, (_, sql_type) in enumerate(self.columns)
+                ]
+            )
             task = FindPass(scan, schema, hashes, keys, places, most)
-            target_schema = pa.schema([pa.field(name, sql_type.arrow) for name, sql_type in self.columns])
+            target_schema = pa.schema(
+                [pa.field(name, sql_type.arrow) for name, sql_type in self.columns]
+            )
             if self.is_small:
                 pages = [
-                    pa.RecordBatch.from_arrays(page.columns, schema=target_schema) for page in task.matching_rows(_read(scan))
+                    pa.RecordBatch.from_arrays(page.columns, schema=target_schema)
+                    for page in task.matching_rows(_read(scan))
                 ]
                 return pa.Table.from_batches(pages, target_schema)
             spark, tables = self._runner.session.spark_session.spark, transaction.scans
             with interrupts_afterwards():
                 rows = tables.in_tasks(tables.splits_in_tasks(len(scan.splits)), task, schema)
-            rows_found = collect(spark, rows, transaction.session.query_id, transaction.cancelled)[:most].combine_chunks()
+            rows_found = collect(spark, rows, transaction.session.query_id, transaction.cancelled)[
+                :most
+            ].combine_chunks()
         if not rows_found.num_rows:
             return target_schema.empty_table()
-        arrays = [conform(column.combine_chunks(), f.type) for column, f in zip(rows_found.columns, target_schema, strict=True)]
+        arrays = [
+            conform(column.combine_chunks(), f.type)
+            for column, f in zip(rows_found.columns, target_schema, strict=True)
+        ]
         return pa.Table.from_arrays(arrays, schema=target_schema)
 
 
@@ -397,16 +480,20 @@ def _like(rows: pa.Table, columns: tuple[ColumnMetadata, ...]) -> pa.Table:
     column_names = [column.name for column in columns]
     if set(columns_by_name) != {column.lower() for column in column_names}:
         raise ConnectorError(
-            f"The rows that were given have the columns {', '.join(rows.column_names)}; the table has {', '.join(column_names)}",
+            f"The rows that were given have the columns {', '.join(rows.column_names)}; the table"
+            f" has {', '.join(column_names)}",
             code="INVALID_ARGUMENTS",
             hint="Give rows with all columns of the table, and no others.",
         )
-    ordered = rows.select([columns_by_name[column.lower()] for column in column_names]).rename_columns(column_names)
+    ordered = rows.select(
+        [columns_by_name[column.lower()] for column in column_names]
+    ).rename_columns(column_names)
     try:
         return ordered.cast(schema_of(columns))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise ConnectorError(
-            f"The rows that were given have values that do not fit the table's columns: {error_text(error)}",
+            "The rows that were given have values that do not fit the table's columns:"
+            f" {error_text(error)}",
             code="INVALID_ARGUMENTS",
             hint="Give values of the columns' types.",
         ) from error

@@ -1,4 +1,6 @@
-"""A read-only connector over stores' tables at some version; a statement's change is recorded, not written."""
+"""A read-only connector over stores' tables at some version; a statement's change is recorded, not
+written.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +58,9 @@ class TableState:
     name: SchemaTableName
     version: ConnectorTableVersion | None = None
 
-    def handle(self, metadata: ConnectorMetadata, session: ConnectorSession) -> ConnectorTableHandle | None:
+    def handle(
+        self, metadata: ConnectorMetadata, session: ConnectorSession
+    ) -> ConnectorTableHandle | None:
         """Return the table's handle; None if it does not exist.
 
         Args:
@@ -75,7 +79,9 @@ class TableState:
 class _Opened:
     """The stores' transactions, by the connectors' identities."""
 
-    stores: dict[int, tuple[Connector, ConnectorTransactionHandle, ConnectorMetadata]] = field(default_factory=dict)
+    stores: dict[int, tuple[Connector, ConnectorTransactionHandle, ConnectorMetadata]] = field(
+        default_factory=dict
+    )
 
 
 class AuditedTables(Connector):
@@ -120,7 +126,9 @@ class AuditedTables(Connector):
         """Return a split manager that delegates to the stores."""
         return _AuditedSplits(self)
 
-    def store(self, opened: _Opened, connector: Connector) -> tuple[Connector, ConnectorTransactionHandle, ConnectorMetadata]:
+    def store(
+        self, opened: _Opened, connector: Connector
+    ) -> tuple[Connector, ConnectorTransactionHandle, ConnectorMetadata]:
         """Return a store with its transaction, begun by the first call."""
         if id(connector) not in opened.stores:
             handle = connector.begin_transaction()
@@ -131,7 +139,9 @@ class AuditedTables(Connector):
                 raise
         return opened.stores[id(connector)]
 
-    def splits(self, handle: AuditedTableHandle, session: ConnectorSession, constraint: Constraint) -> list[AuditedSplit]:
+    def splits(
+        self, handle: AuditedTableHandle, session: ConnectorSession, constraint: Constraint
+    ) -> list[AuditedSplit]:
         """Return the splits of a table's store."""
         manager = self.tables[handle.name].connector.get_split_manager()
         splits = manager.get_splits(handle.transaction, session, handle.table, constraint)
@@ -159,7 +169,9 @@ class _AuditedMetadata(ConnectorMetadata):
         self._connector = connector
         self._opened = opened
 
-    def get_table_handle(self, session: ConnectorSession, name: SchemaTableName) -> AuditedTableHandle | None:
+    def get_table_handle(
+        self, session: ConnectorSession, name: SchemaTableName
+    ) -> AuditedTableHandle | None:
         state = self._connector.tables.get(name)
         if state is None:
             return None
@@ -168,27 +180,51 @@ class _AuditedMetadata(ConnectorMetadata):
         if handle is None:
             return None
         columns = metadata.get_column_handles(session, handle)
-        return AuditedTableHandle(name, handle, transaction, connector.get_page_source_provider(), columns)
+        return AuditedTableHandle(
+            name, handle, transaction, connector.get_page_source_provider(), columns
+        )
 
-    def get_table_metadata(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableMetadata:
-        return self._metadata(table_handle).get_table_metadata(session, own(table_handle, AuditedTableHandle).table)
+    def get_table_metadata(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle
+    ) -> ConnectorTableMetadata:
+        return self._metadata(table_handle).get_table_metadata(
+            session, own(table_handle, AuditedTableHandle).table
+        )
 
-    def get_column_handles(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> tuple[ColumnHandle, ...]:
+    def get_column_handles(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle
+    ) -> tuple[ColumnHandle, ...]:
         return own(table_handle, AuditedTableHandle).columns
 
-    def row_count(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> int | None:
-        return self._metadata(table_handle).row_count(session, own(table_handle, AuditedTableHandle).table)
+    def row_count(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle
+    ) -> int | None:
+        return self._metadata(table_handle).row_count(
+            session, own(table_handle, AuditedTableHandle).table
+        )
 
-    def get_table_statistics(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> TableStatistics:
-        return self._metadata(table_handle).get_table_statistics(session, own(table_handle, AuditedTableHandle).table)
+    def get_table_statistics(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle
+    ) -> TableStatistics:
+        return self._metadata(table_handle).get_table_statistics(
+            session, own(table_handle, AuditedTableHandle).table
+        )
 
-    def get_version_time(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> dt.datetime | None:
-        return self._metadata(table_handle).get_version_time(session, own(table_handle, AuditedTableHandle).table)
+    def get_version_time(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle
+    ) -> dt.datetime | None:
+        return self._metadata(table_handle).get_version_time(
+            session, own(table_handle, AuditedTableHandle).table
+        )
 
-    def get_row_change_paradigm(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> RowChangeParadigm:
+    def get_row_change_paradigm(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle
+    ) -> RowChangeParadigm:
         return RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW
 
-    def get_merge_row_id_column_handle(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> AuditedColumn:
+    def get_merge_row_id_column_handle(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle
+    ) -> AuditedColumn:
         return AuditedColumn("$row_id", ROW_ID)
 
     def begin_merge(
@@ -201,7 +237,10 @@ class _AuditedMetadata(ConnectorMetadata):
         return AuditingMergeHandle(handle, tuple(column.type.arrow for column in handle.columns))
 
     def finish_merge(
-        self, session: ConnectorSession, merge_handle: ConnectorMergeTableHandle, fragments: Collection[bytes]
+        self,
+        session: ConnectorSession,
+        merge_handle: ConnectorMergeTableHandle,
+        fragments: Collection[bytes],
     ) -> None:
         self._connector.change = reduce(add, map(Bag.from_bytes, fragments), Bag.none())
 

@@ -1,4 +1,6 @@
-"""The differing rows by key: the former, expected and actual rows, with the journeys that lead to them."""
+"""The differing rows by key: the former, expected and actual rows, with the journeys that lead to
+them.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,8 @@ _ASKED: Final = "audited_rows_before"
 
 
 def key_of(trace: Trace, names: Sequence[str]) -> tuple[str, ...]:
-    """Return the key columns: those that ON reads for a MERGE, those that an UPDATE does not assign, or all.
+    """Return the key columns: those that ON reads for a MERGE, those that an UPDATE does not
+    assign, or all.
 
     Args:
         trace: the statement's trace.
@@ -50,12 +53,18 @@ def key_of(trace: Trace, names: Sequence[str]) -> tuple[str, ...]:
     """
     read = {name for _, name in _reads(trace.on, "target")}
     assigned = {name for clause in trace.clauses for name, _ in clause.values}
-    key = [name for name in names if (name in read if trace.kind == "MERGE" else name not in assigned)]
+    key = [
+        name for name in names if (name in read if trace.kind == "MERGE" else name not in assigned)
+    ]
     return tuple(key or names)
 
 
 def _reads(on: Term | None, side: str) -> list[tuple[str, str]]:
-    return [] if on is None else [(of, name) for term in on.walk() for of, name in term.reads if of == side]
+    return (
+        []
+        if on is None
+        else [(of, name) for term in on.walk() for of, name in term.reads if of == side]
+    )
 
 
 class Evidence:
@@ -71,9 +80,21 @@ class Evidence:
     """
 
     def __init__(
-        self, tables: Audited, tree: t.Merge | t.Update | t.Delete, trace: Trace, wrong: Bag, key: Sequence[str], most: int
+        self,
+        tables: Audited,
+        tree: t.Merge | t.Update | t.Delete,
+        trace: Trace,
+        wrong: Bag,
+        key: Sequence[str],
+        most: int,
     ) -> None:
-        self.tables, self.tree, self.wrong, self.key, self.most = tables, tree, wrong, tuple(key), most
+        self.tables, self.tree, self.wrong, self.key, self.most = (
+            tables,
+            tree,
+            wrong,
+            tuple(key),
+            most,
+        )
         self._types = [sql_type.arrow for _, sql_type in tables.columns]
         self._trace = trace
         self._hashes: dict[Key, Hashes] = {}
@@ -81,27 +102,41 @@ class Evidence:
     def rows(self) -> list[AuditedRow]:
         """Return the differing rows by key."""
         missing, unexpected = self.wrong.more, self.wrong.less
-        unexpected_rows = self.tables.find(after=True, most=self.most, hashes=unexpected.first(self.most))
-        missing_rows = self.tables.find(after=False, most=self.most, hashes=missing.first(self.most))
+        unexpected_rows = self.tables.find(
+            after=True, most=self.most, hashes=unexpected.first(self.most)
+        )
+        missing_rows = self.tables.find(
+            after=False, most=self.most, hashes=missing.first(self.most)
+        )
         keys = np.unique(np.concatenate([self._keys(unexpected_rows), self._keys(missing_rows)]))
         if not self._is_complete:
             self._trace = self._chosen(keys)
         new_rows = self._made(missing)
         missing_rows = self._once(pa.concat_tables([missing_rows, new_rows]))[: self.most]
         pairs = self.tables.find(
-            after=True, most=self.most, hashes=unexpected.hashes, keys=np.unique(self._keys(missing_rows)), key=self.key
+            after=True,
+            most=self.most,
+            hashes=unexpected.hashes,
+            keys=np.unique(self._keys(missing_rows)),
+            key=self.key,
         )
         unexpected_rows = self._once(pa.concat_tables([pairs, unexpected_rows]))[: self.most]
         # All differing rows of a listed key are listed, since its outcome depends on all of them.
         keys = np.unique(self._keys(unexpected_rows))
-        related_rows = self.tables.find(after=False, most=self.most, hashes=missing.hashes, keys=keys, key=self.key)
+        related_rows = self.tables.find(
+            after=False, most=self.most, hashes=missing.hashes, keys=keys, key=self.key
+        )
         related_new_rows = new_rows.filter(pa.array(among(self._keys(new_rows), keys)))
         missing_rows = self._once(pa.concat_tables([missing_rows, related_rows, related_new_rows]))
         keys = np.union1d(self._keys(missing_rows), self._keys(unexpected_rows))
-        sides = [self.tables.find(after=side, most=self.most * _CROWD, keys=keys, key=self.key) for side in (False, True)]
+        sides = [
+            self.tables.find(after=side, most=self.most * _CROWD, keys=keys, key=self.key)
+            for side in (False, True)
+        ]
         before, now = (self._by_key(side) for side in sides)
         missing_by_key, unexpected_by_key = (
-            self._by_key(rows, bag) for rows, bag in ((missing_rows, missing), (unexpected_rows, unexpected))
+            self._by_key(rows, bag)
+            for rows, bag in ((missing_rows, missing), (unexpected_rows, unexpected))
         )
         journeys = self._journeys()
         audited_rows = [
@@ -118,7 +153,9 @@ class Evidence:
         return self._with_where(audited_rows)
 
     def speaks_for(self, cause: Cause, rows: Sequence[AuditedRow]) -> bool:
-        """Return whether the listed rows have the traits of a known difference, which is a condition for testing it."""
+        """Return whether the listed rows have the traits of a known difference, which is a
+        condition for testing it.
+        """
         if cause in {Cause.NULL_KEYS, Cause.CASE, Cause.PADDING}:
             keys = list(self._all_keys(rows))
             if cause is Cause.NULL_KEYS:
@@ -128,10 +165,16 @@ class Evidence:
             return len(alike) < len(set(map(_texts, keys)))
         if cause is Cause.FRACTIONS:
             return any(
-                self._is_beside(name, rows) for name, sql_type in self.tables.columns if pa.types.is_integer(sql_type.arrow)
+                self._is_beside(name, rows)
+                for name, sql_type in self.tables.columns
+                if pa.types.is_integer(sql_type.arrow)
             )
-        conditions = [verdict for row in rows for journey in row.journeys for verdict in journey.verdicts]
-        fates = {verdict.fate for verdict in conditions} | {_FATES.get(row.where.answer) for row in rows if row.where is not None}
+        conditions = [
+            verdict for row in rows for journey in row.journeys for verdict in journey.verdicts
+        ]
+        fates = {verdict.fate for verdict in conditions} | {
+            _FATES.get(row.where.answer) for row in rows if row.where is not None
+        }
         if cause is Cause.UNKNOWN:
             return Fate.UNKNOWN in fates or Fate.NOT_TRUE in fates
         if cause is Cause.CONDITION:
@@ -147,14 +190,18 @@ class Evidence:
     def is_explained(self, rows: Sequence[AuditedRow], rest: Bag) -> bool:
         """Return whether at least one listed key is fully explained, and no key partially."""
         masks = [rest.holds(self._hashes[_texts(row.key.values())]) for row in rows]
-        return any(not mask.any() for mask in masks) and all(mask.all() or not mask.any() for mask in masks)
+        return any(not mask.any() for mask in masks) and all(
+            mask.all() or not mask.any() for mask in masks
+        )
 
     def with_cause(self, rows: list[AuditedRow], rest: Bag, cause: Cause) -> list[AuditedRow]:
         """Add a cause to the rows that it explains, those without rows in ``left``."""
         return [
-            row
-            if cause in row.causes or rest.holds(self._hashes[_texts(row.key.values())]).any()
-            else replace(row, causes=(*row.causes, cause))
+            (
+                row
+                if cause in row.causes or rest.holds(self._hashes[_texts(row.key.values())]).any()
+                else replace(row, causes=(*row.causes, cause))
+            )
             for row in rows
         ]
 
@@ -163,7 +210,11 @@ class Evidence:
     @property
     def _is_complete(self) -> bool:
         pages = self._trace.pages
-        return not self._trace.joined if pages is None else pages.complete and pages.witness is not None
+        return (
+            not self._trace.joined
+            if pages is None
+            else pages.complete and pages.witness is not None
+        )
 
     def _chosen(self, keys: Hashes) -> Trace:
         some = np.union1d(self.wrong.more.first(self.most), self.wrong.less.first(self.most))
@@ -184,7 +235,9 @@ class Evidence:
         return partners
 
     def _made(self, missing: Bag) -> pa.Table:
-        schema = pa.schema([pa.field(name, sql_type.arrow) for name, sql_type in self.tables.columns])
+        schema = pa.schema(
+            [pa.field(name, sql_type.arrow) for name, sql_type in self.tables.columns]
+        )
         pages = self._trace.pages
         if pages is None:
             return schema.empty_table()
@@ -197,7 +250,11 @@ class Evidence:
     def _journeys(self) -> Mapping[Key, list[Journey]]:
         by_key: dict[Key, list[Journey]] = defaultdict(list)
         for journey in journeys_of(self._trace) or ():
-            keys = {self._key(row) for row in (journey.target, journey.made) if row is not None and set(self.key) <= set(row)}
+            keys = {
+                self._key(row)
+                for row in (journey.target, journey.made)
+                if row is not None and set(self.key) <= set(row)
+            }
             names = [self._partners.get(name, "") for name in self.key]
             if journey.source is not None and set(names) <= set(journey.source):
                 keys.add(_texts(journey.source[name] for name in names))
@@ -218,7 +275,10 @@ class Evidence:
     ) -> AuditedRow:
         values = {name: next(iter([*missing, *unexpected]))[name] for name in self.key}
         both = [*_unique(missing), *_unique(unexpected)]
-        columns = [pa.array([row[name] for row in both], sql_type.arrow) for name, sql_type in self.tables.columns]
+        columns = [
+            pa.array([row[name] for row in both], sql_type.arrow)
+            for name, sql_type in self.tables.columns
+        ]
         self._hashes[key] = row_hashes(columns, len(both))
         audited_row = AuditedRow(
             key=values,
@@ -229,25 +289,38 @@ class Evidence:
             journeys=tuple(journeys[:MOST_JOURNEYS]),
         )
         cause, remark = _cause(audited_row, now)
-        return audited_row if cause is None else replace(audited_row, causes=(cause,), remark=remark)
+        return (
+            audited_row if cause is None else replace(audited_row, causes=(cause,), remark=remark)
+        )
 
     def _with_where(self, rows: list[AuditedRow]) -> list[AuditedRow]:
-        condition = next((clause.condition for clause in self._trace.clauses if clause.condition is not None), None)
+        condition = next(
+            (clause.condition for clause in self._trace.clauses if clause.condition is not None),
+            None,
+        )
         unselected_rows = [row for row in rows if not row.journeys and row.before]
         if isinstance(self.tree, t.Merge) or condition is None or not unselected_rows:
             return rows
         terms = list(condition.walk())
-        schema = pa.schema([pa.field(name, sql_type.arrow) for name, sql_type in self.tables.columns])
+        schema = pa.schema(
+            [pa.field(name, sql_type.arrow) for name, sql_type in self.tables.columns]
+        )
         frame = pa.Table.from_pylist([dict(row.before[0]) for row in unselected_rows], schema)
-        columns = ", ".join(f"CAST(({term.text}) AS boolean) AS c{index}" for index, term in enumerate(terms))
+        columns = ", ".join(
+            f"CAST(({term.text}) AS boolean) AS c{index}" for index, term in enumerate(terms)
+        )
         alias = self.tree.target.parts[-1].text
         try:
-            answers = self.tables.ask(f'SELECT {columns} FROM {_ASKED} AS "{alias}"', {_ASKED: frame})
+            answers = self.tables.ask(
+                f'SELECT {columns} FROM {_ASKED} AS "{alias}"', {_ASKED: frame}
+            )
         except RowMergeError:
-            # The condition is not valid by itself, for example with a qualified name, or fails for a row.
+            # The condition is not valid by itself, for example with a qualified name, or fails for
+            # a row.
             return rows
         truths = {
-            id(row): _truth(condition, iter(answer), row.before[0]) for row, answer in zip(unselected_rows, answers, strict=True)
+            id(row): _truth(condition, iter(answer), row.before[0])
+            for row, answer in zip(unselected_rows, answers, strict=True)
         }
         return [replace(row, where=truths[id(row)]) if id(row) in truths else row for row in rows]
 
@@ -266,14 +339,19 @@ class Evidence:
         by_key: dict[Key, list[Row]] = defaultdict(list)
         for hashed, *values in zip(hashes.tolist(), *columns, strict=True):
             row = dict(zip(rows.column_names, values, strict=True))
-            by_key[self._key(row)] += [row] * (1 if bag is None else min(bag.count_of(hashed), self.most))
+            by_key[self._key(row)] += [row] * (
+                1 if bag is None else min(bag.count_of(hashed), self.most)
+            )
         return by_key
 
     def _key(self, row: Row) -> Key:
         return _texts(row[name] for name in self.key)
 
     def _keys(self, rows: pa.Table) -> Hashes:
-        return row_hashes([_whole(rows.column(name)) for name in self.tables.names if name in self.key], rows.num_rows)
+        return row_hashes(
+            [_whole(rows.column(name)) for name in self.tables.names if name in self.key],
+            rows.num_rows,
+        )
 
     def _row_hashes(self, rows: pa.Table) -> Hashes:
         return row_hashes([_whole(column) for column in rows.columns], rows.num_rows)
@@ -299,20 +377,32 @@ def _unique(rows: Sequence[Row]) -> list[Row]:
 
 
 def _fate(
-    before: Sequence[Row], missing: Sequence[Row], unexpected: Sequence[Row], now: Sequence[Row], journeys: Sequence[Journey]
+    before: Sequence[Row],
+    missing: Sequence[Row],
+    unexpected: Sequence[Row],
+    now: Sequence[Row],
+    journeys: Sequence[Journey],
 ) -> RowFate:
     # Compare text, since NaN is not equal to itself.
     before_texts, missing_texts, unexpected_texts, now_texts = (
         list(map(repr, rows)) for rows in (before, missing, unexpected, now)
     )
     if missing_texts and unexpected_texts:
-        return RowFate.NOT_CHANGED if set(unexpected_texts) <= set(before_texts) else RowFate.OTHER_VALUES
+        return (
+            RowFate.NOT_CHANGED
+            if set(unexpected_texts) <= set(before_texts)
+            else RowFate.OTHER_VALUES
+        )
     if missing_texts:
         return RowFate.TOO_RARE if missing_texts[0] in now_texts else RowFate.NOT_THERE
     if now_texts.count(unexpected_texts[0]) > unexpected_texts.count(unexpected_texts[0]):
         return RowFate.TOO_OFTEN
     deleted = any(journey.operation is Operation.DELETE for journey in journeys)
-    return RowFate.STILL_THERE if deleted or unexpected_texts[0] in before_texts else RowFate.NOT_ASKED_FOR
+    return (
+        RowFate.STILL_THERE
+        if deleted or unexpected_texts[0] in before_texts
+        else RowFate.NOT_ASKED_FOR
+    )
 
 
 def _cause(row: AuditedRow, now: Sequence[Row]) -> tuple[Cause | None, str]:
@@ -330,15 +420,23 @@ def _cause(row: AuditedRow, now: Sequence[Row]) -> tuple[Cause | None, str]:
             or not all(any(missing_row == j.made for j in acting) for missing_row in row.missing)
         ):
             continue
-        winners = [index for index, j in enumerate(acting) if (j.made in now if j.made is not None else not now)]
+        winners = [
+            index
+            for index, j in enumerate(acting)
+            if (j.made in now if j.made is not None else not now)
+        ]
         if winners:
-            which = {0: "the first one", len(acting) - 1: "the last one"}.get(winners[0], "one in between")
+            which = {0: "the first one", len(acting) - 1: "the last one"}.get(
+                winners[0], "one in between"
+            )
             return Cause.DUPLICATES, f"{which} wins" if len(winners) == 1 else ""
     return None, ""
 
 
 def _shift(row: AuditedRow) -> dt.timedelta | None:
-    """Return the offset by which every timestamp of the row is shifted, if it is right otherwise; else None."""
+    """Return the offset by which every timestamp of the row is shifted, if it is right otherwise;
+    else None.
+    """
     if len(row.missing) != 1 or len(row.unexpected) != 1:
         return None
     expected, actual = row.missing[0], row.unexpected[0]

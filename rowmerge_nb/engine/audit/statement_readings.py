@@ -1,7 +1,7 @@
 """Variants of a statement, each written as another engine may have read it.
 
-A known difference explains rows if the variant leaves the rows that the table holds. Variants only replace text at the spans of
-the tree; analysis shows whether one is valid.
+A known difference explains rows if the variant leaves the rows that the table holds. Variants only
+replace text at the spans of the tree; analysis shows whether one is valid.
 """
 
 from __future__ import annotations
@@ -23,7 +23,18 @@ NO_COLUMNS: Final[Mapping[str, bool]] = MappingProxyType({})
 MOST_PAIRS: Final = 10
 """The maximum number of clause pairs to swap."""
 _INTEGERS: Final = frozenset({"tinyint", "smallint", "integer", "int", "bigint"})
-_MOMENTARY: Final = frozenset({"random", "rand", "uuid", "now", "shuffle", "current_timestamp", "localtimestamp", "current_date"})
+_MOMENTARY: Final = frozenset(
+    {
+        "random",
+        "rand",
+        "uuid",
+        "now",
+        "shuffle",
+        "current_timestamp",
+        "localtimestamp",
+        "current_date",
+    }
+)
 
 
 @dataclass(frozen=True)
@@ -56,7 +67,9 @@ class Variant:
         return tuple(replace(self, changes=(change,)) for change in self.changes)
 
 
-def variants_of(statement: t.Merge | t.Update | t.Delete, integers: Mapping[str, bool] = NO_COLUMNS) -> Iterator[Variant]:
+def variants_of(
+    statement: t.Merge | t.Update | t.Delete, integers: Mapping[str, bool] = NO_COLUMNS
+) -> Iterator[Variant]:
     """Yield a variant per known difference, the likelier ones first.
 
     Args:
@@ -64,7 +77,13 @@ def variants_of(statement: t.Merge | t.Update | t.Delete, integers: Mapping[str,
         integers: whether each target column is an integer, by lower-case name in table order.
     """
     text = statement.text
-    joining = [statement.on] if isinstance(statement, t.Merge) else [statement.where] if statement.where is not None else []
+    joining = (
+        [statement.on]
+        if isinstance(statement, t.Merge)
+        else [statement.where]
+        if statement.where is not None
+        else []
+    )
     equalities = [found for condition in joining for found in _equalities(condition)]
     yield from _keys(text, equalities)
     yield from _fractions(statement, integers)
@@ -82,7 +101,13 @@ def momentary(statement: t.Statement) -> list[str]:
     """Return the names of functions that depend on the time or on chance."""
     found = []
     for node in _walk(statement):
-        name = node.name if isinstance(node, s.Call) else node.word if isinstance(node, s.Special) else ""
+        name = (
+            node.name
+            if isinstance(node, s.Call)
+            else node.word
+            if isinstance(node, s.Special)
+            else ""
+        )
         if name.lower() in _MOMENTARY:
             found.append(name.lower())
     return list(dict.fromkeys(found))
@@ -90,9 +115,21 @@ def momentary(statement: t.Statement) -> list[str]:
 
 def _keys(text: str, equalities: Sequence[s.Binary]) -> Iterator[Variant]:
     forms = (
-        (Cause.NULL_KEYS, "NULL was taken as equal to NULL", "({left} IS NOT DISTINCT FROM {right})"),
-        (Cause.CASE, "texts were compared without regard to case", "(lower({left}) = lower({right}))"),
-        (Cause.PADDING, "texts were compared without the blanks at their ends", "(rtrim({left}) = rtrim({right}))"),
+        (
+            Cause.NULL_KEYS,
+            "NULL was taken as equal to NULL",
+            "({left} IS NOT DISTINCT FROM {right})",
+        ),
+        (
+            Cause.CASE,
+            "texts were compared without regard to case",
+            "(lower({left}) = lower({right}))",
+        ),
+        (
+            Cause.PADDING,
+            "texts were compared without the blanks at their ends",
+            "(rtrim({left}) = rtrim({right}))",
+        ),
     )
     for cause, sentence, form in forms:
         sides = [(one.span, one.left.span.of(text), one.right.span.of(text)) for one in equalities]
@@ -101,11 +138,15 @@ def _keys(text: str, equalities: Sequence[s.Binary]) -> Iterator[Variant]:
             yield Variant(cause, sentence, text, changes)
 
 
-def _fractions(statement: t.Merge | t.Update | t.Delete, integers: Mapping[str, bool]) -> Iterator[Variant]:
+def _fractions(
+    statement: t.Merge | t.Update | t.Delete, integers: Mapping[str, bool]
+) -> Iterator[Variant]:
     text = statement.text
     # It is rounded where it is stored, also what is one already: then the change says nothing.
     stored = {
-        value.span: f"truncate({value.span.of(text)})" for column, value in _assigned(statement, integers) if integers[column]
+        value.span: f"truncate({value.span.of(text)})"
+        for column, value in _assigned(statement, integers)
+        if integers[column]
     }
     sentence = "what a column of integers takes was cut off at the point, and not rounded"
     if stored:
@@ -119,15 +160,26 @@ def _fractions(statement: t.Merge | t.Update | t.Delete, integers: Mapping[str, 
         ):
             casts[node.value.span] = f"truncate({node.value.span.of(text)})"
     if casts:
-        yield Variant(Cause.FRACTIONS, "CAST to an integer cut off at the point, and did not round", text, tuple(casts.items()))
+        yield Variant(
+            Cause.FRACTIONS,
+            "CAST to an integer cut off at the point, and did not round",
+            text,
+            tuple(casts.items()),
+        )
 
 
-def _assigned(statement: t.Merge | t.Update | t.Delete, columns: Mapping[str, bool]) -> Iterator[tuple[str, s.Expression]]:
+def _assigned(
+    statement: t.Merge | t.Update | t.Delete, columns: Mapping[str, bool]
+) -> Iterator[tuple[str, s.Expression]]:
     if isinstance(statement, t.Delete):
         return
     for clause in statement.clauses if isinstance(statement, t.Merge) else (statement,):
         names = [column.value.lower() for column in clause.columns] or list(columns)
-        yield from ((name, value) for name, value in zip(names, clause.values, strict=False) if name in columns)
+        yield from (
+            (name, value)
+            for name, value in zip(names, clause.values, strict=False)
+            if name in columns
+        )
 
 
 def _within(inner: Span, outer: Span) -> bool:
@@ -158,7 +210,13 @@ def _orders(statement: t.Merge) -> Iterator[Variant]:
         if (one.matched, one.by_source) == (other.matched, other.by_source)
     ]
     for one, other in pairs[:MOST_PAIRS]:
-        changes = (one.span, other.span.of(statement.text)), (other.span, one.span.of(statement.text))
+        changes = (
+            (one.span, other.span.of(statement.text)),
+            (
+                other.span,
+                one.span.of(statement.text),
+            ),
+        )
         sentence = f"clause {other.number} was asked before clause {one.number}"
         yield Variant(Cause.ORDER, sentence, statement.text, changes)
 

@@ -70,13 +70,17 @@ class CallLog:
             answer = function()
         except BaseException as failure:
             number = 1 + sum(one.method == method for one in self.calls)
-            raised = raised_by(failure, method, caller="coordinator", call=number, handle=self.handle)
+            raised = raised_by(
+                failure, method, caller="coordinator", call=number, handle=self.handle
+            )
             if raised is not None:
                 self.raised.append(raised)
             note("", error_text(failure))
             if isinstance(failure, RowMergeError) or not isinstance(failure, Exception):
                 raise
-            raise ExecutionError(f"{method} failed: {error_text(failure)}", step=method) from failure
+            raise ExecutionError(
+                f"{method} failed: {error_text(failure)}", step=method
+            ) from failure
         note(gave(answer), None, noted())
         return answer
 
@@ -86,4 +90,7 @@ def layout_text(layout: ConnectorTableLayout | None) -> str:
     if layout is None:
         return "none"
     columns = ", ".join(layout.partition_columns) or "row_id"
-    return f"{columns}, {'the engine hashes' if layout.partitioning is None else type(layout.partitioning).__name__}"
+    return (
+        f"{columns},"
+        f" {'the engine hashes' if layout.partitioning is None else type(layout.partitioning).__name__}"
+    )

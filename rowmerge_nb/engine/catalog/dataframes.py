@@ -68,7 +68,9 @@ def collected(frame: Any) -> pa.Table:
         ExecutionError: Spark's error under Trino's name.
     """
     try:
-        return collect(frame.sparkSession, frame, f"rowmerge-{uuid.uuid4().hex[:12]}", threading.Event())
+        return collect(
+            frame.sparkSession, frame, f"rowmerge-{uuid.uuid4().hex[:12]}", threading.Event()
+        )
     except Exception as error:
         raise translate(error, "register") from error
 
@@ -91,15 +93,22 @@ def read_frame(name: str, frame: Any) -> FrameTable:
     except _FAILURES as error:
         _refuse_frame(name, error)
     if not sources:
-        raise AnalysisError(f"DataFrame '{name}' has no columns", code="NOT_SUPPORTED", hint="Give it one column at least.")
-    return _table(name, [(column, partial(_column, name, column, read)) for column, read in sources], rows)
+        raise AnalysisError(
+            f"DataFrame '{name}' has no columns",
+            code="NOT_SUPPORTED",
+            hint="Give it one column at least.",
+        )
+    return _table(
+        name, [(column, partial(_column, name, column, read)) for column, read in sources], rows
+    )
 
 
 def whole_frame(name: str, frame: Any) -> FrameTable:
     """Return a frame, also one of Spark, as a table whose columns are all supported.
 
     Raises:
-        AnalysisError: NOT_SUPPORTED for a column whose values have no SQL type; DUPLICATE_COLUMN_NAME.
+        AnalysisError: NOT_SUPPORTED for a column whose values have no SQL type;
+            DUPLICATE_COLUMN_NAME.
         ExecutionError: Spark's error.
     """
     return read_frame(name, collected(frame) if is_spark_frame(frame) else frame).whole()
@@ -117,7 +126,9 @@ def spark_columns(name: str, frame: Any) -> FrameTable:
 
     with interrupts_afterwards():
         fields = [(field.name, field.dataType) for field in frame.schema.fields]
-    return _table(name, [(label, partial(column, label, spark_type)) for label, spark_type in fields], None)
+    return _table(
+        name, [(label, partial(column, label, spark_type)) for label, spark_type in fields], None
+    )
 
 
 def _table(name: str, columns: list[tuple[str, Callable[[], Any]]], rows: int | None) -> FrameTable:
@@ -135,13 +146,18 @@ def _table(name: str, columns: list[tuple[str, Callable[[], Any]]], rows: int | 
         comment = errors[column].message if column in errors else None
         metadata[column.lower()] = ColumnMetadata(column, sql_type, comment=comment)
         values.append(array)
-    table = None if rows is None else pa.table(values, names=[column.name for column in metadata.values()])
+    table = (
+        None
+        if rows is None
+        else pa.table(values, names=[column.name for column in metadata.values()])
+    )
     return FrameTable(tuple(metadata.values()), table, errors)
 
 
 def _repeated(name: str, column: str) -> AnalysisError:
     return AnalysisError(
-        f"DataFrame '{name}' has column '{column}' more than once (names are compared without case)",
+        f"DataFrame '{name}' has column '{column}' more than once (names are compared without"
+        " case)",
         code="DUPLICATE_COLUMN_NAME",
         hint="Rename one of them.",
     )
@@ -152,9 +168,14 @@ def _column(name: str, column: str, read: Callable[[], tuple[Type, pa.ChunkedArr
         return read()
     except RefusedValueError as error:
         display_value = repr(error.value)
-        display_value = display_value if len(display_value) <= _LONGEST_VALUE else f"{display_value[:_LONGEST_VALUE]}…"
+        display_value = (
+            display_value
+            if len(display_value) <= _LONGEST_VALUE
+            else f"{display_value[:_LONGEST_VALUE]}…"
+        )
         return AnalysisError(
-            f"Row {error.row} of column '{column}' of DataFrame '{name}' has {display_value}, which is not taken: {error.reason}",
+            f"Row {error.row} of column '{column}' of DataFrame '{name}' has {display_value}, which"
+            f" is not taken: {error.reason}",
             code="NOT_SUPPORTED",
             hint="Rows are counted from 0. Change the value, or cast or drop the column.",
         )
@@ -164,7 +185,9 @@ def _column(name: str, column: str, read: Callable[[], tuple[Type, pa.ChunkedArr
 
 def _untyped(name: str, column: str, error: Exception) -> AnalysisError:
     return AnalysisError(
-        f"Column '{column}' of DataFrame '{name}' has no SQL type: {_reason(error)}", code="NOT_SUPPORTED", hint=_HINT
+        f"Column '{column}' of DataFrame '{name}' has no SQL type: {_reason(error)}",
+        code="NOT_SUPPORTED",
+        hint=_HINT,
     )
 
 
@@ -176,7 +199,10 @@ def _refuse_frame(name: str, error: Exception) -> NoReturn:
     raise AnalysisError(
         f"DataFrame '{name}' cannot be read as a table: {_reason(error)}",
         code="NOT_SUPPORTED",
-        hint="Give a pandas, Arrow, Spark or Polars DataFrame whose columns have values of one type each.",
+        hint=(
+            "Give a pandas, Arrow, Spark or Polars DataFrame whose columns have values of one type"
+            " each."
+        ),
     ) from error
 
 
@@ -187,14 +213,20 @@ def _sources(frame: Any) -> tuple[list[_Column], int]:
     pandas, polars = sys.modules.get("pandas"), sys.modules.get("polars")
     if pandas is not None and isinstance(frame, pandas.DataFrame):
         labels = enumerate(frame.columns)
-        return [(_text(label), partial(_pandas_values, frame.iloc[:, index])) for index, label in labels], len(frame)
+        return [
+            (_text(label), partial(_pandas_values, frame.iloc[:, index])) for index, label in labels
+        ], len(frame)
     if polars is not None and isinstance(frame, polars.DataFrame):
-        return [(series.name, partial(_polars_values, series)) for series in frame.get_columns()], len(frame)
+        return [
+            (series.name, partial(_polars_values, series)) for series in frame.get_columns()
+        ], len(frame)
     if isinstance(frame, Mapping):
         lengths = {len(values) for values in frame.values()}
         if len(lengths) > 1:
             raise ValueError(f"its columns have {' and '.join(map(str, sorted(lengths)))} values")
-        return [(_text(label), partial(_listed_values, values)) for label, values in frame.items()], next(iter(lengths), 0)
+        return [
+            (_text(label), partial(_listed_values, values)) for label, values in frame.items()
+        ], next(iter(lengths), 0)
     table = frame if isinstance(frame, pa.Table) else pa.table(frame)
     return list(_arrow_columns(table)), table.num_rows
 
@@ -226,7 +258,9 @@ def _categories(categories: Any, codes: Any) -> tuple[Type, pa.ChunkedArray]:
         kind, values = exact_objects(categories, pandas=True)
     except RefusedValueError as error:
         places = np.flatnonzero(codes == error.row)
-        raise RefusedValueError(int(places[0]) if len(places) else 0, error.value, error.reason) from error
+        raise RefusedValueError(
+            int(places[0]) if len(places) else 0, error.value, error.reason
+        ) from error
     return kind, values.take(pa.array(codes, mask=codes < 0))
 
 

@@ -9,7 +9,13 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
-from rowmerge_nb.base.errors import AnalysisError, ConnectorError, RowMergeError, checked, checked_name
+from rowmerge_nb.base.errors import (
+    AnalysisError,
+    ConnectorError,
+    RowMergeError,
+    checked,
+    checked_name,
+)
 from rowmerge_nb.connectors.memory.connector import MemoryConnector
 from rowmerge_nb.engine.catalog.dataframes import whole_frame
 from rowmerge_nb.engine.catalog.faulty import StatementFault
@@ -38,13 +44,18 @@ TableName = tuple[str, str, str]
 
 
 class Catalogs:
-    """The catalogs of one engine, always including ``memory``. The Spark session is requested only when rows are needed."""
+    """The catalogs of one engine, always including ``memory``.
+
+    The Spark session is requested only when rows are needed.
+    """
 
     def __init__(self, catalog: str, schema: str, spark: Callable[[], Any]) -> None:
         checked(catalog, "catalog", str, "the name of a catalog")
         checked(schema, "schema", str, "the name of a schema")
         self.default = (catalog.lower(), schema.lower())
-        self.memory = MemoryConnector(schemas=("default", self.default[1]) if self.default[0] == "memory" else ("default",))
+        self.memory = MemoryConnector(
+            schemas=("default", self.default[1]) if self.default[0] == "memory" else ("default",)
+        )
         self.views = Views()
         self.connectors: dict[str, Connector] = {"memory": self.memory}
         self.settings: Mapping[str, str] = {}
@@ -60,11 +71,18 @@ class Catalogs:
             ConnectorError: ALREADY_EXISTS.
             RowMergeError: INVALID_ARGUMENTS for an invalid name or connector.
         """
-        checked(name, "name", lambda argument: isinstance(argument, str) and bool(argument), "the name of a catalog")
+        checked(
+            name,
+            "name",
+            lambda argument: isinstance(argument, str) and bool(argument),
+            "the name of a catalog",
+        )
         checked(
             connector,
             "connector",
-            lambda argument: hasattr(argument, "begin_transaction") and not isinstance(argument, type),
+            lambda argument: (
+                hasattr(argument, "begin_transaction") and not isinstance(argument, type)
+            ),
             "a connector, as IcebergConnector('warehouse')",
         )
         if name.lower() in self.connectors:
@@ -75,8 +93,12 @@ class Catalogs:
             )
         self.connectors[name.lower()] = connector
 
-    def with_copies(self, connectors: Mapping[str, Connector], copies: Mapping[TableName, TableName]) -> Catalogs:
-        """Return these catalogs with further ones; ``copies`` maps full names of tables to those of their copies."""
+    def with_copies(
+        self, connectors: Mapping[str, Connector], copies: Mapping[TableName, TableName]
+    ) -> Catalogs:
+        """Return these catalogs with further ones; ``copies`` maps full names of tables to those of
+        their copies.
+        """
         twin = copy.copy(self)
         twin.connectors = {**self.connectors, **connectors}
         # The mappings may get further names later, so they are chained and not copied.
@@ -117,14 +139,20 @@ class Catalogs:
         schema, table = self._memory_name(name)
         identity = id(frame)
         data = whole_frame(name, frame)
-        if untyped := next((column.name for column in data.columns if UNKNOWN in parts_of(column.type)), None):
+        if untyped := next(
+            (column.name for column in data.columns if UNKNOWN in parts_of(column.type)), None
+        ):
             raise AnalysisError(
-                f"Column type is unknown: {untyped}. No value of DataFrame '{name}' says what the column holds",
+                f"Column type is unknown: {untyped}. No value of DataFrame '{name}' says what the"
+                " column holds",
                 code="COLUMN_TYPE_UNKNOWN",
                 hint="Give the column a type, as frame.astype({...}) does.",
             )
         known = [column.name.lower() for column in data.columns]
-        required = {column.lower() for column in (*names_of(not_null, "not_null"), *names_of(primary_key, "primary_key"))}
+        required = {
+            column.lower()
+            for column in (*names_of(not_null, "not_null"), *names_of(primary_key, "primary_key"))
+        }
         if missing := sorted(required - set(known)):
             raise AnalysisError(
                 f"'{missing[0]}' is to be NOT NULL, and the table has no such column",
@@ -137,11 +165,18 @@ class Catalogs:
             "bucketed_by": names_of(bucketed_by, "bucketed_by"),
             "bucket_count": bucket_count,
             "primary_key": names_of(primary_key, "primary_key"),
-            "check_constraints": names_of(check_constraints, "check_constraints", "a condition in SQL, or a list of conditions"),
+            "check_constraints": names_of(
+                check_constraints,
+                "check_constraints",
+                "a condition in SQL, or a list of conditions",
+            ),
         }
         metadata = ConnectorTableMetadata(
             SchemaTableName(schema, table),
-            tuple(replace(column, nullable=column.name.lower() not in required) for column in data.columns),
+            tuple(
+                replace(column, nullable=column.name.lower() not in required)
+                for column in data.columns
+            ),
             properties,
         )
         self._check_constraints(metadata)
@@ -156,7 +191,14 @@ class Catalogs:
         from rowmerge_nb.sql.analyzer.statements.constraints import read_constraints
 
         name = ("memory", metadata.name.schema, metadata.name.table)
-        table = TableBinding(name[-1], name[0], name, metadata.columns, "", metadata=replace(metadata, check_constraints=checks))
+        table = TableBinding(
+            name[-1],
+            name[0],
+            name,
+            metadata.columns,
+            "",
+            metadata=replace(metadata, check_constraints=checks),
+        )
         transaction = self.transaction(Options())
         try:
             read_constraints("", self.tables(transaction, {}), table)
@@ -169,7 +211,9 @@ class Catalogs:
             parts = parts[1:]
         if len(parts) > 2 or not all(parts):
             raise RowMergeError(
-                f"'{name}' is not a name for a table in memory", code="INVALID_ARGUMENTS", hint="Give 'table' or 'schema.table'."
+                f"'{name}' is not a name for a table in memory",
+                code="INVALID_ARGUMENTS",
+                hint="Give 'table' or 'schema.table'.",
             )
         return (self.default[1], parts[0]) if len(parts) == 1 else (parts[0], parts[1])
 
@@ -182,7 +226,8 @@ class Catalogs:
         parts = checked_name(name, "name", "table").lower().split(".")
         if len(parts) > 3:
             raise RowMergeError(
-                f"'{name}' has {len(parts)} parts; a table's name has one to three: catalog.schema.table",
+                f"'{name}' has {len(parts)} parts; a table's name has one to three:"
+                " catalog.schema.table",
                 code="INVALID_ARGUMENTS",
                 hint="Leave out what is too much.",
             )
@@ -202,7 +247,9 @@ class Catalogs:
         properties: dict[str, Any] = {"era": str(options.era)}
         if options.paradigm is not None:
             properties["row_change_paradigm"] = options.paradigm.name
-        session = ConnectorSession(f"rowmerge-{uuid.uuid4().hex[:12]}", user_name(), self.time_zone, properties)
+        session = ConnectorSession(
+            f"rowmerge-{uuid.uuid4().hex[:12]}", user_name(), self.time_zone, properties
+        )
         fault = None if options.fault is None else StatementFault(options.fault, changes)
         return StatementTransaction(dict(self.connectors), session, self._spark, fault, explicit)
 
@@ -212,7 +259,9 @@ class Catalogs:
         namespace: Mapping[str, Any],
         versions: Mapping[TableName, ConnectorTableVersion] | None = None,
     ) -> StatementTables:
-        """Return the table resolver of one statement; ``versions`` applies to tables without a version in it."""
+        """Return the table resolver of one statement; ``versions`` applies to tables without a
+        version in it.
+        """
         return StatementTables(
             transaction,
             dict(self.connectors),
@@ -238,18 +287,33 @@ class Catalogs:
         """
         if name[0] not in self.connectors:
             raise ConnectorError(
-                f"Catalog '{name[0]}' does not exist", code="CATALOG_NOT_FOUND", hint=f"There are: {', '.join(self.connectors)}."
+                f"Catalog '{name[0]}' does not exist",
+                code="CATALOG_NOT_FOUND",
+                hint=f"There are: {', '.join(self.connectors)}.",
             )
         transaction = self.transaction(options)
         try:
             metadata = transaction.metadata(name[0])
-            handle = metadata.get_table_handle(transaction.session, SchemaTableName(name[1], name[2]))
-            return None if handle is None else metadata.get_table_metadata(transaction.session, handle)
+            handle = metadata.get_table_handle(
+                transaction.session, SchemaTableName(name[1], name[2])
+            )
+            return (
+                None if handle is None else metadata.get_table_metadata(transaction.session, handle)
+            )
         finally:
             transaction.rollback()
 
-    def rows(self, name: TableName | None, options: Options, version: ConnectorTableVersion | None, most: int) -> pa.Table | None:
-        """Read a table like any reader after the commit; None above the row limit. See `row_count`."""
+    def rows(
+        self,
+        name: TableName | None,
+        options: Options,
+        version: ConnectorTableVersion | None,
+        most: int,
+    ) -> pa.Table | None:
+        """Read a table like any reader after the commit; None above the row limit.
+
+        See `row_count`.
+        """
         if name is None:
             return None
         transaction = self.transaction(options)
@@ -279,13 +343,16 @@ class Catalogs:
             )
         return handle
 
-    def row_count(self, name: TableName | None, options: Options, version: ConnectorTableVersion | None) -> int | None:
+    def row_count(
+        self, name: TableName | None, options: Options, version: ConnectorTableVersion | None
+    ) -> int | None:
         """Count a table's rows in a new transaction, like any reader after the commit.
 
         ``version`` is the committed one, since others may follow.
 
         Raises:
-            ConnectorError: TABLE_NOT_FOUND if the version does not exist; and other errors of the connector.
+            ConnectorError: TABLE_NOT_FOUND if the version does not exist; and other errors of the
+                connector.
         """
         if name is None:
             return None

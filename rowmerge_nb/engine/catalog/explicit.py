@@ -1,7 +1,8 @@
-"""Explicit transactions: catalogs stay open from START TRANSACTION to COMMIT or ROLLBACK, so that reads see one version.
+"""Explicit transactions: catalogs stay open from START TRANSACTION to COMMIT or ROLLBACK, so that
+reads see one version.
 
-Tables and views are those of the first look-up, whose handle names the version. No statement writes. As in Trino, only ROLLBACK
-and COMMIT may follow a failed statement.
+Tables and views are those of the first look-up, whose handle names the version. No statement
+writes. As in Trino, only ROLLBACK and COMMIT may follow a failed statement.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.tree.statements import StartTransaction
 
 _AFTERWARDS: Final = (
-    "ROLLBACK ends the transaction that START TRANSACTION has begun; outside of one every statement commits by itself."
+    "ROLLBACK ends the transaction that START TRANSACTION has begun; outside of one every statement"
+    " commits by itself."
 )
 
 
@@ -34,12 +36,16 @@ class _RepeatableMetadata:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._metadata, name)
 
-    def get_table_handle(self, session: ConnectorSession, name: SchemaTableName) -> ConnectorTableHandle | None:
+    def get_table_handle(
+        self, session: ConnectorSession, name: SchemaTableName
+    ) -> ConnectorTableHandle | None:
         if name not in self._tables:
             self._tables[name] = self._metadata.get_table_handle(session, name)
         return self._tables[name]
 
-    def get_view(self, session: ConnectorSession, name: SchemaTableName) -> ConnectorViewDefinition | None:
+    def get_view(
+        self, session: ConnectorSession, name: SchemaTableName
+    ) -> ConnectorViewDefinition | None:
         if name not in self._views:
             self._views[name] = self._metadata.get_view(session, name)
         return self._views[name]
@@ -66,13 +72,19 @@ class ExplicitTransaction:
         if catalog not in self._open:
             if self.isolation == "SERIALIZABLE":
                 raise ConnectorError(
-                    "Connector supported isolation level REPEATABLE_READ does not meet requested isolation level SERIALIZABLE",
+                    "Connector supported isolation level REPEATABLE_READ does not meet requested"
+                    " isolation level SERIALIZABLE",
                     code="UNSUPPORTED_ISOLATION_LEVEL",
-                    hint="ROLLBACK, and START TRANSACTION without that level: each table is read as it is when it is first named.",
+                    hint=(
+                        "ROLLBACK, and START TRANSACTION without that level: each table is read as"
+                        " it is when it is first named."
+                    ),
                 )
             handle = connector.begin_explicit_transaction()
             try:
-                metadata = cast("ConnectorMetadata", _RepeatableMetadata(connector.get_metadata(handle)))
+                metadata = cast(
+                    "ConnectorMetadata", _RepeatableMetadata(connector.get_metadata(handle))
+                )
             except BaseException:
                 connector.rollback(handle)
                 raise
@@ -91,7 +103,11 @@ class ExplicitTransaction:
     def refuse_write(self, kind: str, catalog: str, connector: Connector) -> NoReturn:
         """Raise the connector's error for a writing statement."""
         if self.read_only:
-            raise ConnectorError("Cannot execute write in a read-only transaction", code="READ_ONLY_VIOLATION", hint=_AFTERWARDS)
+            raise ConnectorError(
+                "Cannot execute write in a read-only transaction",
+                code="READ_ONLY_VIOLATION",
+                hint=_AFTERWARDS,
+            )
         error = connector.refused_in_transaction(catalog, kind)
         error.hint = error.hint or _AFTERWARDS
         raise error
@@ -126,7 +142,8 @@ class ExplicitTransaction:
             if isinstance(first, RowMergeError):
                 raise first
             raise ConnectorError(
-                f"Catalog '{catalog}', which was only read, failed to end its transaction: {error_text(first)}"
+                f"Catalog '{catalog}', which was only read, failed to end its transaction:"
+                f" {error_text(first)}"
             ) from first
 
 
@@ -143,15 +160,19 @@ class TransactionManager:
             ConnectorError: NOT_SUPPORTED within a transaction.
         """
         if self.current is not None:
-            raise ConnectorError("Nested transactions not supported", code="NOT_SUPPORTED", hint="COMMIT or ROLLBACK first.")
+            raise ConnectorError(
+                "Nested transactions not supported",
+                code="NOT_SUPPORTED",
+                hint="COMMIT or ROLLBACK first.",
+            )
         self.current = ExplicitTransaction(statement.read_only, statement.isolation)
 
     def commit(self) -> None:
         """End the transaction in any case.
 
         Raises:
-            ConnectorError: NOT_IN_TRANSACTION, TRANSACTION_ALREADY_ABORTED, or TRANSACTION_CONFLICT if a store without versions
-                has changed.
+            ConnectorError: NOT_IN_TRANSACTION, TRANSACTION_ALREADY_ABORTED, or TRANSACTION_CONFLICT
+                if a store without versions has changed.
         """
         ended = self._ended()
         if ended.aborted:
@@ -179,5 +200,9 @@ class TransactionManager:
     def _ended(self) -> ExplicitTransaction:
         ended, self.current = self.current, None
         if ended is None:
-            raise ConnectorError("No transaction in progress", code="NOT_IN_TRANSACTION", hint="START TRANSACTION begins one.")
+            raise ConnectorError(
+                "No transaction in progress",
+                code="NOT_IN_TRANSACTION",
+                hint="START TRANSACTION begins one.",
+            )
         return ended

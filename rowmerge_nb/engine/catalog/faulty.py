@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 
 class FaultyConnector(Connector):
-    """A connector that delegates to another, with an injected fault, which may be reassigned between statements.
+    """A connector that delegates to another, with an injected fault, which may be reassigned
+    between statements.
 
     >>> from rowmerge_nb.connectors.memory.connector import MemoryConnector
     >>> connector = FaultyConnector(MemoryConnector(), Fault("begin_transaction"))
@@ -112,7 +113,9 @@ class FaultyConnector(Connector):
         """The wrapped connector's value."""
         return self.connector.commits_in_thread
 
-    def commit(self, transaction_handle: ConnectorTransactionHandle) -> ConnectorTableVersion | None:
+    def commit(
+        self, transaction_handle: ConnectorTransactionHandle
+    ) -> ConnectorTableVersion | None:
         """Commit a transaction."""
         version: ConnectorTableVersion | None = self._call("commit", transaction_handle)
         return version
@@ -206,8 +209,16 @@ class StatementFault:
     def _as_it_strikes(self, connector: Connector) -> Fault:
         """Return the fault as a lost answer if it follows a committing call."""
         fault = self.fault
-        lasting = fault.step.startswith("finish_") if connector.commits_in_finish else fault.step == "commit"
-        return replace(fault, error=_lost) if lasting and fault.after and fault.error is InjectedFault else fault
+        lasting = (
+            fault.step.startswith("finish_")
+            if connector.commits_in_finish
+            else fault.step == "commit"
+        )
+        return (
+            replace(fault, error=_lost)
+            if lasting and fault.after and fault.error is InjectedFault
+            else fault
+        )
 
     @property
     def told(self) -> str:

@@ -42,7 +42,11 @@ def exact_values(column: pa.ChunkedArray) -> tuple[Type, pa.ChunkedArray]:
     """
     sql_type = from_arrow(column.type)
     _check_names(column.type)
-    if column.type.equals(sql_type.arrow) and not pa.types.is_nested(column.type) and not pa.types.is_time(column.type):
+    if (
+        column.type.equals(sql_type.arrow)
+        and not pa.types.is_nested(column.type)
+        and not pa.types.is_time(column.type)
+    ):
         return sql_type, column
     chunks: list[pa.Array] = []
     row = 0
@@ -59,7 +63,10 @@ def _exact_chunks(array: pa.Array, target: pa.DataType, row: int) -> list[pa.Arr
         if len(array) <= 1:
             raise RefusedValueError(row, _shown(array), str(error)) from error
     half = len(array) // 2
-    return [*_exact_chunks(array[:half], target, row), *_exact_chunks(array[half:], target, row + half)]
+    return [
+        *_exact_chunks(array[:half], target, row),
+        *_exact_chunks(array[half:], target, row + half),
+    ]
 
 
 def _shown(array: pa.Array) -> object:
@@ -79,14 +86,18 @@ def _exact(array: pa.Array, target: pa.DataType) -> pa.Array:
         return _exact_runs(array, target)
     if pa.types.is_struct(target):
         # Flattening makes fields of NULL rows NULL, which hides invalid values.
-        fields = [_exact(field, target.field(index).type) for index, field in enumerate(array.flatten())]
+        fields = [
+            _exact(field, target.field(index).type) for index, field in enumerate(array.flatten())
+        ]
         return pa.StructArray.from_arrays(fields, fields=list(target), mask=array.is_null())
     if pa.types.is_map(target):
         return _exact_map(array, target)
     if pa.types.is_list(target):
         elements = _exact(pc.list_flatten(array), target.value_type)
         lengths = pc.fill_null(pc.list_value_length(array), 0).to_numpy(zero_copy_only=False)
-        return pa.ListArray.from_arrays(_offsets(lengths), elements, type=target, mask=array.is_null())
+        return pa.ListArray.from_arrays(
+            _offsets(lengths), elements, type=target, mask=array.is_null()
+        )
     if pa.types.is_time(target):
         _check_clocks(array)
     return array.cast(target)
@@ -119,7 +130,10 @@ def _exact_extension(array: pa.ExtensionArray, target: pa.DataType) -> pa.Array:
 def _exact_map(array: pa.MapArray, target: pa.DataType) -> pa.Array:
     offsets = array.offsets.to_numpy()
     entries = slice(int(offsets[0]), int(offsets[-1])) if len(offsets) else slice(0, 0)
-    keys, items = _exact(array.keys[entries], target.key_type), _exact(array.items[entries], target.item_type)
+    keys, items = (
+        _exact(array.keys[entries], target.key_type),
+        _exact(array.items[entries], target.item_type),
+    )
     places = pa.array(offsets - entries.start, pa.int32())
     return pa.MapArray.from_arrays(places, keys, items, type=target, mask=array.is_null())
 
@@ -138,8 +152,14 @@ def _check_clocks(array: pa.Array) -> None:
 
 
 def _check_names(arrow_type: pa.DataType) -> None:
-    names = [field.name.lower() for field in arrow_type if field.name] if pa.types.is_struct(arrow_type) else []
+    names = (
+        [field.name.lower() for field in arrow_type if field.name]
+        if pa.types.is_struct(arrow_type)
+        else []
+    )
     if repeated := next((name for name in names if names.count(name) > 1), None):
-        raise TypeError(f"its rows have two fields named '{repeated}' (names are compared without case)")
+        raise TypeError(
+            f"its rows have two fields named '{repeated}' (names are compared without case)"
+        )
     for index in range(arrow_type.num_fields):
         _check_names(arrow_type.field(index).type)

@@ -20,16 +20,23 @@ if TYPE_CHECKING:
 Row = tuple[Any, ...]
 
 
-def information_rows(table: str, catalog: str, metadata: ConnectorMetadata, session: ConnectorSession, views: Views) -> pa.Table:
+def information_rows(
+    table: str, catalog: str, metadata: ConnectorMetadata, session: ConnectorSession, views: Views
+) -> pa.Table:
     """Return the rows of a table of `TABLES`, as the statement's transaction sees the catalog."""
     rows = list(_MAKERS[table](_CatalogView(catalog, metadata, session, views)))
     columns = TABLES[table]
-    arrays = [pa.array([row[place] for row in rows], column.type.arrow) for place, column in enumerate(columns)]
+    arrays = [
+        pa.array([row[place] for row in rows], column.type.arrow)
+        for place, column in enumerate(columns)
+    ]
     return pa.Table.from_arrays(arrays, names=[column.name for column in columns])
 
 
 class _CatalogView:
-    def __init__(self, name: str, metadata: ConnectorMetadata, session: ConnectorSession, views: Views) -> None:
+    def __init__(
+        self, name: str, metadata: ConnectorMetadata, session: ConnectorSession, views: Views
+    ) -> None:
         self.name, self._metadata, self._session, self._views = name, metadata, session, views
 
     def schemas(self) -> Sequence[str]:
@@ -56,9 +63,12 @@ class _CatalogView:
     def _known(self, name: SchemaTableName) -> ConnectorTableMetadata | None:
         try:
             handle = self._metadata.get_table_handle(self._session, name)
-            return None if handle is None else self._metadata.get_table_metadata(self._session, handle)
+            return (
+                None if handle is None else self._metadata.get_table_metadata(self._session, handle)
+            )
         except RowMergeError:
-            # As in Trino, an unreadable table does not hide the others; a statement on it reports the error.
+            # As in Trino, an unreadable table does not hide the others; a statement on it reports
+            # the error.
             return None
 
     def _schemata(self) -> Iterator[Row]:
@@ -84,7 +94,12 @@ class _CatalogView:
 
     @classmethod
     def makers(cls) -> Mapping[str, Callable[[_CatalogView], Iterator[Row]]]:
-        return {"columns": cls._columns, "schemata": cls._schemata, "tables": cls._tables, "views": cls._definitions}
+        return {
+            "columns": cls._columns,
+            "schemata": cls._schemata,
+            "tables": cls._tables,
+            "views": cls._definitions,
+        }
 
 
 _MAKERS: Final = _CatalogView.makers()

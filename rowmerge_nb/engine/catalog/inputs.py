@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 
 def statement_text(sql: object) -> str:
-    """Return a statement's text; INVALID_ARGUMENTS for other types, SYNTAX_ERROR for lone surrogates, which stores cannot hold."""
+    """Return a statement's text; INVALID_ARGUMENTS for other types, SYNTAX_ERROR for lone
+    surrogates, which stores cannot hold.
+    """
     if not isinstance(sql, str):
         raise RowMergeError(
             f"A statement is a text; this is of type {type(sql).__name__}",
@@ -33,7 +35,9 @@ def statement_text(sql: object) -> str:
 
 
 def names_of(
-    value: Sequence[str] | str | None, argument: str, form: str = "the name of a column, or a list of such names"
+    value: Sequence[str] | str | None,
+    argument: str,
+    form: str = "the name of a column, or a list of such names",
 ) -> tuple[str, ...]:
     """Return names as a tuple; INVALID_ARGUMENTS for other types.
 

@@ -52,7 +52,9 @@ def orphans_of(connectors: Mapping[str, Connector], *, remove: bool) -> list[Cat
 
     def report(interrupt: BaseException) -> StatementInterrupted:
         if not remove:
-            return StatementInterrupted("The search for leftovers was interrupted; nothing was removed", step="orphans")
+            return StatementInterrupted(
+                "The search for leftovers was interrupted; nothing was removed", step="orphans"
+            )
         unfinished = catalogs[len(answers)] if isinstance(interrupt, WaitEndedError) else ""
         return _interrupted_removal(answers, catalogs, unfinished)
 
@@ -78,7 +80,9 @@ def _orphans_in(catalog: str, connector: Connector, *, remove: bool) -> CatalogO
         return CatalogOrphans(catalog, connector.name, problem=error_text(error))
 
 
-def _interrupted_removal(answers: Sequence[CatalogOrphans], catalogs: Sequence[str], unfinished: str) -> StatementInterrupted:
+def _interrupted_removal(
+    answers: Sequence[CatalogOrphans], catalogs: Sequence[str], unfinished: str
+) -> StatementInterrupted:
     count = sum(len(answer.orphans) for answer in answers)
     finished = ", ".join(answer.catalog for answer in answers) or "no catalog"
     words = [f"{plural(count, 'leftover')} removed from {finished}"]

@@ -20,7 +20,9 @@ class TableInfo(tuple[str, str, tuple[str, ...], int | None, str]):
     __slots__ = ()
 
 
-def list_tables(connectors: Mapping[str, Connector], views: Views, transaction: StatementTransaction) -> list[TableInfo]:
+def list_tables(
+    connectors: Mapping[str, Connector], views: Views, transaction: StatementTransaction
+) -> list[TableInfo]:
     """Return the tables and views of all catalogs, as a transaction sees them."""
     infos = []
     session = transaction.session
@@ -36,7 +38,10 @@ def list_tables(connectors: Mapping[str, Connector], views: Views, transaction: 
             if handle is None:
                 continue
             table_metadata = metadata.get_table_metadata(session, handle)
-            columns = tuple(f"{c.name} {c.type}{'' if c.nullable else ' not null'}" for c in table_metadata.columns)
+            columns = tuple(
+                f"{c.name} {c.type}{'' if c.nullable else ' not null'}"
+                for c in table_metadata.columns
+            )
             try:
                 paradigm = metadata.get_row_change_paradigm(session, handle).name
             except RowMergeError:

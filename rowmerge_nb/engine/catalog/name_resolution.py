@@ -28,7 +28,12 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.catalog.transaction import StatementTransaction
     from rowmerge_nb.engine.catalog.views import Views
     from rowmerge_nb.spi.connector import Connector
-    from rowmerge_nb.spi.handles import ColumnHandle, ConnectorSession, ConnectorTableHandle, ConnectorTableVersion
+    from rowmerge_nb.spi.handles import (
+        ColumnHandle,
+        ConnectorSession,
+        ConnectorTableHandle,
+        ConnectorTableVersion,
+    )
     from rowmerge_nb.spi.metadata import ConnectorMetadata
     from rowmerge_nb.spi.procedures import Procedure, TableProcedure
     from rowmerge_nb.sql.typed.expressions import Typed
@@ -71,9 +76,13 @@ class StatementTables:
         self._default = default
         self._namespace = namespace
         self._spark = spark
-        self._bindings: dict[tuple[tuple[str, ...], ConnectorTableVersion | None], TableBinding | None] = {}
+        self._bindings: dict[
+            tuple[tuple[str, ...], ConnectorTableVersion | None], TableBinding | None
+        ] = {}
 
-    def resolve(self, parts: Sequence[str], version: ConnectorTableVersion | None = None) -> TableBinding | None:
+    def resolve(
+        self, parts: Sequence[str], version: ConnectorTableVersion | None = None
+    ) -> TableBinding | None:
         """Return a table, or a DataFrame of the notebook."""
         frames = self._frame_names(parts[0]) if len(parts) == 1 else ()
         # The spelling decides between several frames.
@@ -89,21 +98,28 @@ class StatementTables:
         pinned_version = self._versions.get(full_name) if version is None else None
         # A copy has no former versions; the original table has them.
         catalog, schema, table = (
-            self._copies.get(full_name, full_name) if version is None and pinned_version is None else full_name
+            self._copies.get(full_name, full_name)
+            if version is None and pinned_version is None
+            else full_name
         )
         if schema == INFORMATION_SCHEMA:
             return self._information(parts, full_name, version) if table in TABLES else None
         system_table = (
             None
             if "$" not in table
-            else self._transaction.metadata(catalog).get_system_table(self._transaction.session, SchemaTableName(schema, table))
+            else self._transaction.metadata(catalog).get_system_table(
+                self._transaction.session, SchemaTableName(schema, table)
+            )
         )
         if system_table is not None:
             return self._read_only_binding(parts, full_name, system_table, version)
         session, metadata = self._transaction.session, self._transaction.metadata(catalog)
         name = SchemaTableName(schema, table)
         if pinned_version is not None:
-            version, handle = pinned_version, metadata.get_former_table_handle(session, name, pinned_version)
+            version, handle = (
+                pinned_version,
+                metadata.get_former_table_handle(session, name, pinned_version),
+            )
         elif version is None:
             handle = metadata.get_table_handle(session, name)
         else:
@@ -112,7 +128,11 @@ class StatementTables:
             return self._frame(str(frame_name(parts[0], frames)), version) if frames else None
         qualified = f"{catalog}.{schema}.{table}"
         if any(self._registered.get(qualified) != id(self._namespace[frame]) for frame in frames):
-            self.notices.append(Notice(f"'{parts[0]}' is the table {qualified}; the DataFrame of that name is not read"))
+            self.notices.append(
+                Notice(
+                    f"'{parts[0]}' is the table {qualified}; the DataFrame of that name is not read"
+                )
+            )
         table_metadata = metadata.get_table_metadata(session, handle)
         rows = metadata.row_count(session, handle)
         return TableBinding(
@@ -125,24 +145,39 @@ class StatementTables:
             metadata=table_metadata,
             row_count=rows,
             statistics=cache(partial(_statistics, metadata, session, handle)),
-            is_read_by_tasks=cache(partial(self._transaction.scans.is_read_by_tasks, catalog, handle)),
+            is_read_by_tasks=cache(
+                partial(self._transaction.scans.is_read_by_tasks, catalog, handle)
+            ),
             version=version,
             checks_reads=metadata.checks_reads,
         )
 
     def _information(
-        self, parts: tuple[str, ...], name: tuple[str, str, str], version: ConnectorTableVersion | None
+        self,
+        parts: tuple[str, ...],
+        name: tuple[str, str, str],
+        version: ConnectorTableVersion | None,
     ) -> TableBinding:
         catalog, _, table = name
         transaction = self._transaction
-        rows = information_rows(table, catalog, transaction.metadata(catalog), transaction.session, self._views)
+        rows = information_rows(
+            table, catalog, transaction.metadata(catalog), transaction.session, self._views
+        )
         return self._read_only_binding(parts, name, SystemTable(TABLES[table], rows), version)
 
     def _read_only_binding(
-        self, parts: tuple[str, ...], name: tuple[str, str, str], system_table: SystemTable, version: ConnectorTableVersion | None
+        self,
+        parts: tuple[str, ...],
+        name: tuple[str, str, str],
+        system_table: SystemTable,
+        version: ConnectorTableVersion | None,
     ) -> TableBinding:
         if version is not None:
-            raise AnalysisError(f"'{'.'.join(parts)}' has no versions", code="NOT_SUPPORTED", hint="Leave FOR ... AS OF out.")
+            raise AnalysisError(
+                f"'{'.'.join(parts)}' has no versions",
+                code="NOT_SUPPORTED",
+                hint="Leave FOR ... AS OF out.",
+            )
         return TableBinding(
             display=".".join(parts),
             catalog="",
@@ -151,11 +186,17 @@ class StatementTables:
             view=f"rowmerge_{next(_views)}_view",
             dataframe=system_table.rows,
             row_count=system_table.rows.num_rows,
-            is_read_by_tasks=partial(self._transaction.scans.is_read_by_tasks, "", None, system_table.rows),
+            is_read_by_tasks=partial(
+                self._transaction.scans.is_read_by_tasks, "", None, system_table.rows
+            ),
         )
 
     def _frame_names(self, frame: str) -> Sequence[str]:
-        matches = (name for name in self._namespace if isinstance(name, str) and name.lower() == frame.lower())
+        matches = (
+            name
+            for name in self._namespace
+            if isinstance(name, str) and name.lower() == frame.lower()
+        )
         return tuple(name for name in matches if is_frame(self._namespace[name]))
 
     def _frame(self, name: str, version: ConnectorTableVersion | None) -> TableBinding:
@@ -188,7 +229,8 @@ class StatementTables:
             raise AnalysisError(
                 f"Schema '{schema}' does not exist",
                 code="SCHEMA_NOT_FOUND",
-                hint=did_you_mean(schema, schemas) or f"CREATE SCHEMA makes one. There are: {', '.join(schemas)}.",
+                hint=did_you_mean(schema, schemas)
+                or f"CREATE SCHEMA makes one. There are: {', '.join(schemas)}.",
             )
         return catalog, schema, table
 
@@ -205,19 +247,25 @@ class StatementTables:
         return None if view is None else view.definition.columns
 
     def wait_for_turn(self, parts: Sequence[str], seconds: float) -> bool:
-        """Call the connector's ``wait_for_turn``; unknown names do not wait, since the analyzer reports them."""
+        """Call the connector's ``wait_for_turn``; unknown names do not wait, since the analyzer
+        reports them.
+        """
         names = tuple(part.lower() for part in parts)
         if len(names) > len(self._default) + 1:
             return True
         catalog, schema, table = (*self._default[: 3 - len(names)], *names)
         if catalog not in self._connectors:
             return True
-        catalog, schema, table = self._copies.get((catalog, schema, table), (catalog, schema, table))
+        catalog, schema, table = self._copies.get(
+            (catalog, schema, table), (catalog, schema, table)
+        )
         metadata, session = self._transaction.metadata(catalog), self._transaction.session
         return metadata.wait_for_turn(session, SchemaTableName(schema, table), seconds)
 
     def below(self, parts: Sequence[str]) -> Sequence[tuple[str, str]]:
-        """Return names that may follow the first parts of a table's name, each with ``table``, ``schema`` or ``catalog``."""
+        """Return names that may follow the first parts of a table's name, each with ``table``,
+        ``schema`` or ``catalog``.
+        """
         catalog, schema = self._default
         prefix = tuple(part.lower() for part in parts)
         tables: Sequence[str] = ()
@@ -238,7 +286,9 @@ class StatementTables:
         """Find a view."""
         catalog, schema, name = self._completed(parts)
         metadata = self._transaction.metadata(catalog)
-        definition = self._views.get(catalog, metadata, self._transaction.session, SchemaTableName(schema, name))
+        definition = self._views.get(
+            catalog, metadata, self._transaction.session, SchemaTableName(schema, name)
+        )
         return None if definition is None else ViewBinding((catalog, schema, name), definition)
 
     def catalogs(self) -> Sequence[str]:
@@ -259,7 +309,12 @@ class StatementTables:
 
     def schemas(self, catalog: str) -> Sequence[str]:
         """Return a catalog's sorted schema names, including ``information_schema``."""
-        return sorted({*self._transaction.metadata(catalog).list_schemas(self._transaction.session), INFORMATION_SCHEMA})
+        return sorted(
+            {
+                *self._transaction.metadata(catalog).list_schemas(self._transaction.session),
+                INFORMATION_SCHEMA,
+            }
+        )
 
     def has_schema(self, catalog: str, schema: str) -> bool:
         """Return whether a catalog has a schema."""
@@ -287,9 +342,14 @@ class StatementTables:
         """Return a table with additional last columns.
 
         Raises:
-            RowMergeError: the store does not support them; GENERIC_INTERNAL_ERROR if the connector returns other columns.
+            RowMergeError: the store does not support them; GENERIC_INTERNAL_ERROR if the connector
+                returns other columns.
         """
-        metadata, session, handle = self._transaction.metadata(table.catalog), self._transaction.session, table.handle
+        metadata, session, handle = (
+            self._transaction.metadata(table.catalog),
+            self._transaction.session,
+            table.handle,
+        )
         if handle is None:
             raise ValueError(f"'{table.display}' has no handle")
         evolved_handle = self._transaction.log.call(
@@ -302,10 +362,16 @@ class StatementTables:
         if [column.name.lower() for column in evolved_metadata.columns] != expected_names:
             has = ", ".join(column.name for column in evolved_metadata.columns)
             raise ConnectorError(
-                f"{type(metadata).__name__}.get_evolved_table_handle gave a handle of a table with the columns {has}; it gives one with {', '.join(expected_names)}",
+                f"{type(metadata).__name__}.get_evolved_table_handle gave a handle of a table with"
+                f" the columns {has}; it gives one with {', '.join(expected_names)}",
                 code="GENERIC_INTERNAL_ERROR",
             )
-        return replace(table, columns=evolved_metadata.columns, handle=evolved_handle, metadata=evolved_metadata)
+        return replace(
+            table,
+            columns=evolved_metadata.columns,
+            handle=evolved_handle,
+            metadata=evolved_metadata,
+        )
 
     def stores_defaults(self, catalog: str) -> bool:
         """Return whether a catalog keeps default values."""
@@ -344,7 +410,9 @@ class StatementTables:
         return self._connectors[catalog].get_table_procedures()
 
     def procedures_below(self, parts: Sequence[str]) -> Sequence[tuple[str, str]]:
-        """Return names that may follow the first parts of a procedure's name; after the whole name, its arguments."""
+        """Return names that may follow the first parts of a procedure's name; after the whole name,
+        its arguments.
+        """
         if not parts:
             return [(name, "catalog") for name in self.catalogs() if self.procedures(name)]
         catalog, *rest = parts
@@ -356,13 +424,20 @@ class StatementTables:
                 return [(one.name, "procedure") for one in procedures if one.schema == schema]
             case [schema, name]:
                 matches = (one for one in procedures if (one.schema, one.name) == (schema, name))
-                return [(argument.name, str(argument.type)) for one in matches for argument in one.arguments]
+                return [
+                    (argument.name, str(argument.type))
+                    for one in matches
+                    for argument in one.arguments
+                ]
         return []
 
     def table_properties(self, parts: Sequence[str]) -> Sequence[tuple[str, str]]:
         """Return a catalog's table properties, sorted, with descriptions."""
         catalog, _, _ = self._completed(parts)
-        return sorted((name, str(meaning)) for name, meaning in self._connectors[catalog].get_table_properties().items())
+        return sorted(
+            (name, str(meaning))
+            for name, meaning in self._connectors[catalog].get_table_properties().items()
+        )
 
     def _listed(self, catalog: str) -> Sequence[SchemaTableName]:
         session, metadata = self._transaction.session, self._transaction.metadata(catalog)
@@ -406,11 +481,14 @@ class StatementTables:
             raise translate(error, "analyze") from error
 
 
-def _statistics(metadata: ConnectorMetadata, session: ConnectorSession, handle: ConnectorTableHandle) -> TableStatistics:
+def _statistics(
+    metadata: ConnectorMetadata, session: ConnectorSession, handle: ConnectorTableHandle
+) -> TableStatistics:
     statistics: object = metadata.get_table_statistics(session, handle)
     if not isinstance(statistics, TableStatistics):
         raise ConnectorError(
-            f"{type(metadata).__name__}.get_table_statistics gave {type(statistics).__name__}; it gives TableStatistics",
+            f"{type(metadata).__name__}.get_table_statistics gave {type(statistics).__name__}; it"
+            " gives TableStatistics",
             code="GENERIC_INTERNAL_ERROR",
         )
     return statistics

@@ -1,7 +1,8 @@
-"""Columns of Python objects as Arrow arrays: Arrow infers the type, and values that it would change silently are rejected.
+"""Columns of Python objects as Arrow arrays: Arrow infers the type, and values that it would change
+silently are rejected.
 
-The cost is a pass over the values' classes (some 30 ns a value), and a Python loop over lists, rows and timestamps only, whose
-parts Arrow truncates, merges or drops without an error.
+The cost is a pass over the values' classes (some 30 ns a value), and a Python loop over lists, rows
+and timestamps only, whose parts Arrow truncates, merges or drops without an error.
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ _FAILURES: Final = (pa.ArrowException, TypeError, ValueError, OverflowError)
 
 
 def exact_objects(values: Sequence[Any], *, pandas: bool) -> tuple[Type, pa.ChunkedArray]:
-    """Return the SQL type of Python objects in a list or NumPy array, and their values in its Arrow type.
+    """Return the SQL type of Python objects in a list or NumPy array, and their values in its Arrow
+    type.
 
     With ``pandas``, NaN means NULL.
 
@@ -57,7 +59,9 @@ def exact_objects(values: Sequence[Any], *, pandas: bool) -> tuple[Type, pa.Chun
 
     def convert(some: Sequence[Any]) -> tuple[Type, pa.ChunkedArray]:
         array = _inferred(some, pandas=pandas)
-        return exact_values(array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array]))
+        return exact_values(
+            array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
+        )
 
     try:
         return convert(values)
@@ -67,7 +71,9 @@ def exact_objects(values: Sequence[Any], *, pandas: bool) -> tuple[Type, pa.Chun
         row = _first_refused(values, convert)
         if row is None:
             raise
-        raise RefusedValueError(row, values[row], _reason(error, values[: row + 1], convert)) from error
+        raise RefusedValueError(
+            row, values[row], _reason(error, values[: row + 1], convert)
+        ) from error
 
 
 def _first_refused(values: Sequence[Any], convert: Callable[[Sequence[Any]], object]) -> int | None:
@@ -91,7 +97,9 @@ def _first_refused(values: Sequence[Any], convert: Callable[[Sequence[Any]], obj
     return failing - 1
 
 
-def _reason(error: Exception, values: Sequence[Any], convert: Callable[[Sequence[Any]], object]) -> str:
+def _reason(
+    error: Exception, values: Sequence[Any], convert: Callable[[Sequence[Any]], object]
+) -> str:
     try:
         convert(values)
     except (RefusedValueError, *_FAILURES) as conversion_error:
@@ -123,7 +131,11 @@ def _at_midnight(value: Any) -> Any:
 def _families(values: Sequence[Any]) -> set[str]:
     classes = set(map(type, values))
     families = {_family(one) for one in classes if one.__name__ not in _ABSENT}
-    if len(families) > 1 and "number" in families and all(issubclass(one, float | np.floating) for one in _numbers(classes)):
+    if (
+        len(families) > 1
+        and "number" in families
+        and all(issubclass(one, float | np.floating) for one in _numbers(classes))
+    ):
         # pandas uses NaN for NULL in columns of any type.
         numbers = (value for value in values if isinstance(value, float | np.floating))
         if all(number != number for number in numbers):  # noqa: PLR0124 - it is NaN
@@ -145,13 +157,24 @@ def _check(values: Sequence[Any], families: set[str]) -> None:
     if families <= {"timestamp", "time"} and families:
         _check_zones(values, next(iter(families)))
     if families <= {"timestamp", "duration"}:
-        finer = next((value for value in values if getattr(value, "nanosecond", 0) or getattr(value, "nanoseconds", 0)), None)
+        finer = next(
+            (
+                value
+                for value in values
+                if getattr(value, "nanosecond", 0) or getattr(value, "nanoseconds", 0)
+            ),
+            None,
+        )
         if families and finer is not None and finer == finer:  # noqa: PLR0124 - NaT has nanoseconds that are NaN
             raise TypeError("it has nanoseconds, and SQL's values have microseconds here")
 
 
 def _check_zones(values: Sequence[Any], family: str) -> None:
-    zoned = {getattr(value, "tzinfo", None) is not None for value in values if type(value).__name__ not in _ABSENT}
+    zoned = {
+        getattr(value, "tzinfo", None) is not None
+        for value in values
+        if type(value).__name__ not in _ABSENT
+    }
     if family == "time" and True in zoned:
         raise TypeError("it has a time zone, and no SQL type here holds a time of day with one")
     if len(zoned) > 1:
@@ -164,7 +187,11 @@ def _check_inside(values: Sequence[Any], arrow_type: pa.DataType) -> None:
         for field in arrow_type:
             _check_parts([row.get(field.name) for row in rows], field.type)
     elif pa.types.is_list(arrow_type) or pa.types.is_large_list(arrow_type):
-        lists = [value for value in values if isinstance(value, list | tuple | set | frozenset | np.ndarray)]
+        lists = [
+            value
+            for value in values
+            if isinstance(value, list | tuple | set | frozenset | np.ndarray)
+        ]
         if all(isinstance(value, np.ndarray) and value.dtype != object for value in lists):
             return
         _check_parts(list(chain.from_iterable(lists)), arrow_type.value_type)

@@ -62,7 +62,9 @@ class Scans:
 
     @property
     def observations(self) -> Scans:
-        """These scans for display or checks, which a connector does not count as the statement's reads."""
+        """These scans for display or checks, which a connector does not count as the statement's
+        reads.
+        """
         scans = copy(self)
         scans._session = self._observing  # noqa: SLF001 - of its own copy
         return scans
@@ -84,7 +86,9 @@ class Scans:
 
     # -- rows -----------------------------------------------------------------------------------------------------
 
-    def make_views(self, bindings: Sequence[TableBinding], views: Collection[str], texts: Sequence[str] = ()) -> None:
+    def make_views(
+        self, bindings: Sequence[TableBinding], views: Collection[str], texts: Sequence[str] = ()
+    ) -> None:
         """Create views with the columns ``c0``, ``c1``, ... in table order.
 
         The Spark SQL ``texts`` determine the columns read; empty for all columns.
@@ -101,16 +105,22 @@ class Scans:
     def scan(self, node: TableScan) -> Any:
         """Return a table's columns under the node's symbols, and each row's ``$position``, if any."""
         if is_spark_frame(node.table.dataframe):
-            return self._spark_rows(node.table, node.columns, [symbol.name for symbol in node.outputs])
+            return self._spark_rows(
+                node.table, node.columns, [symbol.name for symbol in node.outputs]
+            )
         return self._scanned(self._scan_pass(node), node)
 
-    def scan_matching(self, node: TableScan, source: TableScan, keys: Sequence[tuple[str, str]]) -> Any:
-        """Scan without the rows whose keys do not occur in another table (``source``), whose keys are read on the driver.
+    def scan_matching(
+        self, node: TableScan, source: TableScan, keys: Sequence[tuple[str, str]]
+    ) -> Any:
+        """Scan without the rows whose keys do not occur in another table (``source``), whose keys
+        are read on the driver.
 
         ``keys`` are pairs of key symbols: of the table, of the other table.
 
         Returns:
-            The rows; None if only Spark can read the other table. All rows if the other table may change.
+            The rows; None if only Spark can read the other table. All rows if the other table may
+            change.
         """
         if is_spark_frame(source.table.dataframe):
             return None
@@ -119,10 +129,14 @@ class Scans:
             # The join reads that table later, and may find new keys.
             return self.scan(node)
         narrowed, channels, source_keys = self._narrowed(node, read, keys)
-        return self._scanned(replace(self._scan_pass(narrowed), keys=KeyFilter(channels, source_keys)), node)
+        return self._scanned(
+            replace(self._scan_pass(narrowed), keys=KeyFilter(channels, source_keys)), node
+        )
 
     def narrowed_scan(self, node: TableScan, semi: SemiJoin | None) -> ScanPass:
-        """Return a scan of the target within tasks that reads only a semi join's keys; see `scan_matching`."""
+        """Return a scan of the target within tasks that reads only a semi join's keys; see
+        `scan_matching`.
+        """
         if semi is not None and semi.key_columns and isinstance(semi.filtering_source, TableScan):
             read = self._keys_scan(semi.filtering_source, semi.key_columns)
             if read.is_repeatable:
@@ -135,7 +149,11 @@ class Scans:
         names = [symbol.name for symbol in source.outputs]
         indexes = [names.index(symbol) for _, symbol in keys]
         return self._scan_pass(
-            replace(source, outputs=tuple(source.outputs[i] for i in indexes), columns=tuple(source.columns[i] for i in indexes))
+            replace(
+                source,
+                outputs=tuple(source.outputs[i] for i in indexes),
+                columns=tuple(source.columns[i] for i in indexes),
+            )
         )
 
     def _narrowed(
@@ -143,11 +161,14 @@ class Scans:
     ) -> tuple[TableScan, tuple[int, ...], tuple[SourceKeys, ...]]:
         read = source.rows()
         source_keys = tuple(SourceKeys.of(read.column(i)) for i in range(len(keys)))
-        channels = tuple([symbol.name for symbol in node.outputs].index(symbol) for symbol, _ in keys)
+        channels = tuple(
+            [symbol.name for symbol in node.outputs].index(symbol) for symbol, _ in keys
+        )
         domains = dict(node.constraint.domains)
         for channel, key_set in zip(channels, source_keys, strict=True):
             if not compares_by_value(node.columns[channel].type):
-                # Stores order such values differently, so only the filter and the join compare them.
+                # Stores order such values differently, so only the filter and the join compare
+                # them.
                 continue
             name, domain = node.columns[channel].name, key_set.domain
             domains[name] = intersect(domains[name], domain) if name in domains else domain
@@ -158,13 +179,21 @@ class Scans:
     ) -> tuple[Any, ConnectorTransactionHandle, Sequence[Any], list[ColumnHandle]]:
         """Return page source provider, transaction, splits, and columns with the row id last."""
         open_catalog = self._transaction.opened(node.table.catalog)
-        columns = [*self.own_columns(node.table, node.data_columns, node.carried), *node.row_id_columns]
+        columns = [
+            *self.own_columns(node.table, node.data_columns, node.carried),
+            *node.row_id_columns,
+        ]
         splits = self._transaction.log.call(
             "get_splits",
             lambda: _splits(open_catalog, self._session, handle, node.constraint),
             gave=lambda splits_found: plural(len(splits_found), "split"),
         )
-        return open_catalog.connector.get_page_source_provider(), open_catalog.handle, splits, columns
+        return (
+            open_catalog.connector.get_page_source_provider(),
+            open_catalog.handle,
+            splits,
+            columns,
+        )
 
     def own_columns(
         self, binding: TableBinding, columns: Sequence[ColumnHandle], carried: Collection[str] = ()
@@ -172,35 +201,56 @@ class Scans:
         """Return the connector's handles of data columns; no expression reads those in ``carried``."""
         if binding.handle is None:
             return list(columns)
-        own = {h.name: h for h in self._transaction.metadata(binding.catalog).get_column_handles(self._session, binding.handle)}
+        own = {
+            h.name: h
+            for h in self._transaction.metadata(binding.catalog).get_column_handles(
+                self._session, binding.handle
+            )
+        }
         handles = [own.get(column.name, column) for column in columns]
         return [column.as_carried() if column.name in carried else column for column in handles]
 
-    def _rows(self, binding: TableBinding, columns: Sequence[ColumnHandle], symbols: Sequence[str]) -> Any:
+    def _rows(
+        self, binding: TableBinding, columns: Sequence[ColumnHandle], symbols: Sequence[str]
+    ) -> Any:
         if is_spark_frame(binding.dataframe):
             return self._spark_rows(binding, columns, symbols)
         return self._read(self._pass(binding, columns, symbols, binding.handle, Constraint()))
 
-    def _spark_rows(self, binding: TableBinding, columns: Sequence[ColumnHandle], symbols: Sequence[str]) -> Any:
+    def _spark_rows(
+        self, binding: TableBinding, columns: Sequence[ColumnHandle], symbols: Sequence[str]
+    ) -> Any:
         from pyspark.sql import functions as F  # noqa: N812
 
         def read(column: ColumnHandle) -> Any:
             if column.name in binding.refused or column.type == UNKNOWN:
                 return F.lit(None)
             expression = F.col(backquoted(column.name))
-            # Arrow cannot carry parts that have no type and are never NULL, as Spark's array() has them.
+            # Arrow cannot carry parts that have no type and are never NULL, as Spark's array() has
+            # them.
             is_typed = UNKNOWN not in parts_of(column.type)
-            return expression if is_typed else expression.cast(spark_type(without_unknown(column.type)))
+            return (
+                expression
+                if is_typed
+                else expression.cast(spark_type(without_unknown(column.type)))
+            )
 
         frame: Any = binding.dataframe
-        return frame.select(*(read(column).alias(symbol) for column, symbol in zip(columns, symbols, strict=True)))
+        return frame.select(
+            *(read(column).alias(symbol) for column, symbol in zip(columns, symbols, strict=True))
+        )
 
     def _scan_pass(self, node: TableScan) -> ScanPass:
         handle = node.table.handle
         if node.row_id is not None and self._transaction.merge_handle is not None:
             handle = self._transaction.merge_handle.get_table_handle()
-        columns = [*self.own_columns(node.table, node.data_columns, node.carried), *node.row_id_columns]
-        return self._pass(node.table, columns, [symbol.name for symbol in node.outputs], handle, node.constraint)
+        columns = [
+            *self.own_columns(node.table, node.data_columns, node.carried),
+            *node.row_id_columns,
+        ]
+        return self._pass(
+            node.table, columns, [symbol.name for symbol in node.outputs], handle, node.constraint
+        )
 
     def page_scan(self, node: TableScan) -> ScanPass | None:
         """Return a scan within tasks, in page types; None if only Spark can read the rows."""
@@ -209,10 +259,14 @@ class Scans:
         return self._in_page_types(self._scan_pass(node), [symbol.type for symbol in node.outputs])
 
     def page_rows(self, node: TableScan) -> tuple[ScanPass | None, Any]:
-        """Return a scan, not of a Spark frame, within tasks; or None and the pages in cells, if executors cannot read the table."""
+        """Return a scan, not of a Spark frame, within tasks; or None and the pages in cells, if
+        executors cannot read the table.
+        """
         task = self._scan_pass(node)
         types = [symbol.type for symbol in node.outputs]
-        if self._travel(task.splits) and (pages := replace(task, schema=_page_schema(task, types)).pages()):
+        if self._travel(task.splits) and (
+            pages := replace(task, schema=_page_schema(task, types)).pages()
+        ):
             return None, relation_of(self._spark(), [cell_of(page) for page in pages])
         return self._in_page_types(task, types), None
 
@@ -233,7 +287,11 @@ class Scans:
         return self._in_page_types(task, [column.type for column in columns])
 
     def _in_page_types(self, task: ScanPass, types: Sequence[Type]) -> ScanPass:
-        splits = [split.with_rows() for split in task.splits] if self._travel(task.splits) else task.splits
+        splits = (
+            [split.with_rows() for split in task.splits]
+            if self._travel(task.splits)
+            else task.splits
+        )
         return replace(task, schema=_page_schema(task, types), splits=splits)
 
     def is_read_by_tasks(self, catalog: str, handle: Any, frame: Any = None) -> bool:
@@ -254,7 +312,9 @@ class Scans:
         return self._spark().range(0, count, 1, max(count, 1))
 
     def splits_in_tasks(self, count: int) -> Any:
-        """Return a row per split with its number in ``id``; if there are many, neighbors share a task, which costs tens of milliseconds."""
+        """Return a row per split with its number in ``id``; if there are many, neighbors share a
+        task, which costs tens of milliseconds.
+        """
         spark = self._spark()
         return spark.range(0, count, 1, max(1, min(count, TASKS_PER_PLACE * places(spark))))
 
@@ -262,29 +322,43 @@ class Scans:
         return _fields_named(self._read(task), node.data_columns)
 
     def _pass(
-        self, binding: TableBinding, columns: Sequence[ColumnHandle], symbols: Sequence[str], handle: Any, constraint: Constraint
+        self,
+        binding: TableBinding,
+        columns: Sequence[ColumnHandle],
+        symbols: Sequence[str],
+        handle: Any,
+        constraint: Constraint,
     ) -> ScanPass:
-        channels = [(s, for_spark(column.type.arrow)) for s, column in zip(symbols, columns, strict=True)]
+        channels = [
+            (s, for_spark(column.type.arrow)) for s, column in zip(symbols, columns, strict=True)
+        ]
         schema = pa.schema([*channels, (POSITION, pa.int64())])
         if binding.dataframe is not None or binding.rows is not None:
             return self._frame_scan(binding, columns, schema)
         open_catalog = self._transaction.opened(binding.catalog)
         provider = open_catalog.connector.get_page_source_provider()
         splits = _splits(open_catalog, self._session, handle, constraint)
-        return ScanPass(provider, open_catalog.handle, self._session, handle, splits, columns, schema)
+        return ScanPass(
+            provider, open_catalog.handle, self._session, handle, splits, columns, schema
+        )
 
     def _read(self, task: ScanPass) -> Any:
         spark = self._spark()
         if task.splits and all(getattr(split, "carries_rows", False) for split in task.splits):
             schema = spark_schema([(f.name, f.type) for f in task.schema])
-            # A split's rows stay in one task, so that the rows of one file are not written to several.
+            # A split's rows stay in one task, so that the rows of one file are not written to
+            # several.
             return spark.createDataFrame(task.rows(), schema).coalesce(len(task.splits))
         if self._travel(task.splits) and (pages := task.pages()):
-            return self.in_tasks(relation_of(spark, [cell_of(page) for page in pages]), CellPass(), task.schema)
+            return self.in_tasks(
+                relation_of(spark, [cell_of(page) for page in pages]), CellPass(), task.schema
+            )
         return self.in_tasks(self.splits_in_tasks(len(task.splits)), task, task.schema)
 
     def _travel(self, splits: Sequence[Any]) -> bool:
-        return executors_of(self._spark()).elsewhere and not all(getattr(split, "remotely_accessible", True) for split in splits)
+        return executors_of(self._spark()).elsewhere and not all(
+            getattr(split, "remotely_accessible", True) for split in splits
+        )
 
     def split_rows(self, splits: Sequence[Any]) -> tuple[Any, bool]:
         """Return a row per split with its ``id``, and whether ``cell`` holds the pickled split."""
@@ -295,21 +369,26 @@ class Scans:
 
     # -- tasks ----------------------------------------------------------------------------------------------------
 
-    def in_tasks(self, rows: Any, task: Any, schema: pa.Schema, *, carries_record: bool = False) -> Any:
+    def in_tasks(
+        self, rows: Any, task: Any, schema: pa.Schema, *, carries_record: bool = False
+    ) -> Any:
         """Apply a pass to rows; it is sent with its dependencies to executors that lack them.
 
-        ``schema`` is the output in Spark's types. If ``carries_record``, the last channel can carry a task's record; otherwise errors are raised in
-        the task.
+        ``schema`` is the output in Spark's types. If ``carries_record``, the last channel can carry
+        a task's record; otherwise errors are raised in the task.
         """
         spark = self._spark()
         executors = executors_of(spark)
         if executors.elsewhere and self._transaction.fault is not None:
             raise ConnectorError(
-                "A fault is not possible here: calls are counted in a file of this machine, and executors may run elsewhere",
+                "A fault is not possible here: calls are counted in a file of this machine, and"
+                " executors may run elsewhere",
                 hint="Leave fault out, or run the statement in a local session.",
             )
         if executors.sent:
-            task = executors.task(spark, task, self._put_marks(), schema if carries_record else None)
+            task = executors.task(
+                spark, task, self._put_marks(), schema if carries_record else None
+            )
         return rows.mapInArrow(task, spark_schema([(f.name, f.type) for f in schema]))
 
     def outcome_of(self, rows: Any, task: Any) -> Any:
@@ -320,18 +399,31 @@ class Scans:
         for name, open_catalog in self._transaction.all_opened():
             if name not in self._marks:
                 directory = open_catalog.connector.shared_directory
-                self._marks[name] = None if directory is None else put_mark(directory, self._session.query_id)
+                self._marks[name] = (
+                    None if directory is None else put_mark(directory, self._session.query_id)
+                )
         return [mark for mark in self._marks.values() if mark is not None]
 
-    def _frame_scan(self, binding: TableBinding, columns: Sequence[Any], schema: pa.Schema) -> ScanPass:
+    def _frame_scan(
+        self, binding: TableBinding, columns: Sequence[Any], schema: pa.Schema
+    ) -> ScanPass:
         data = binding.dataframe if binding.rows is None else binding.rows.table()
         name = SchemaTableName("notebook", binding.view)
         handle = MemoryTableHandle(name, 1, ConnectorTableMetadata(name, binding.columns))
         splits = self._splits.splits(name, 1, data)
-        return ScanPass(MemoryPageSourceProvider(), ConnectorTransactionHandle(), self._session, handle, splits, columns, schema)
+        return ScanPass(
+            MemoryPageSourceProvider(),
+            ConnectorTransactionHandle(),
+            self._session,
+            handle,
+            splits,
+            columns,
+            schema,
+        )
 
     def store_frame(self, binding: TableBinding, pages: Iterable[pa.RecordBatch]) -> pa.Table:
-        """Store rows, in pages of at most `PAGE_ROWS` rows, where tasks read frames, and return them as a frame.
+        """Store rows, in pages of at most `PAGE_ROWS` rows, where tasks read frames, and return
+        them as a frame.
 
         Raises:
             SetupError: the temporary directory has no room.
@@ -339,21 +431,28 @@ class Scans:
         schema = pa.schema([(column.name, column.type.arrow) for column in binding.columns])
         return self._splits.store(SchemaTableName("notebook", binding.view), 1, schema, pages)
 
-    def rows_up_to(self, catalog: str, handle: Any, columns: Sequence[ColumnHandle], most: int) -> pa.Table | None:
+    def rows_up_to(
+        self, catalog: str, handle: Any, columns: Sequence[ColumnHandle], most: int
+    ) -> pa.Table | None:
         """Read columns on the driver, in page types; None above the row limit.
 
         Channels are called ``0``, ``1``, ..., since the row id may have a column's name.
         """
         open_catalog = self._transaction.opened(catalog)
-        schema = pa.schema([*((str(index), column.type.arrow) for index, column in enumerate(columns)), (POSITION, pa.int64())])
+        schema = pa.schema(
+            [
+                *((str(index), column.type.arrow) for index, column in enumerate(columns)),
+                (POSITION, pa.int64()),
+            ]
+        )
         provider, splits = (
             open_catalog.connector.get_page_source_provider(),
             _splits(open_catalog, self._session, handle, Constraint()),
         )
         pages, rows = [], 0
-        for page in ScanPass(provider, open_catalog.handle, self._session, handle, splits, columns, schema).read(
-            range(len(splits))
-        ):
+        for page in ScanPass(
+            provider, open_catalog.handle, self._session, handle, splits, columns, schema
+        ).read(range(len(splits))):
             pages.append(page)
             rows += page.num_rows
             if rows > most:
@@ -361,27 +460,38 @@ class Scans:
         return pa.Table.from_batches(pages, schema).drop_columns([POSITION])
 
     def rows_now(self, binding: TableBinding) -> pa.Table | None:
-        """Return a table's rows including this transaction's changes; None if unreadable before the commit."""
+        """Return a table's rows including this transaction's changes; None if unreadable before the
+        commit.
+        """
         open_catalog = self._transaction.opened(binding.catalog)
         handle = (
-            None if binding.metadata is None else open_catalog.metadata.get_table_handle(self._session, binding.metadata.name)
+            None
+            if binding.metadata is None
+            else open_catalog.metadata.get_table_handle(self._session, binding.metadata.name)
         )
         if not open_catalog.metadata.shows_own_changes or handle is None:
             return None
         columns = list(open_catalog.metadata.get_column_handles(self._session, handle))
-        channels = [(f"c{index}", for_spark(column.type.arrow)) for index, column in enumerate(columns)]
+        channels = [
+            (f"c{index}", for_spark(column.type.arrow)) for index, column in enumerate(columns)
+        ]
         provider, splits = (
             open_catalog.connector.get_page_source_provider(),
             _splits(open_catalog, self._session, handle, Constraint()),
         )
         schema_read = pa.schema([*channels, (POSITION, pa.int64())])
-        rows = ScanPass(provider, open_catalog.handle, self._session, handle, splits, columns, schema_read).rows()
+        rows = ScanPass(
+            provider, open_catalog.handle, self._session, handle, splits, columns, schema_read
+        ).rows()
         return rows.drop_columns([POSITION]).rename_columns([column.name for column in columns])
 
-    def whole_target(self, binding: TableBinding, row_id: ColumnHandle | None, begun: ConnectorTableHandle | None) -> ScanPass:
+    def whole_target(
+        self, binding: TableBinding, row_id: ColumnHandle | None, begun: ConnectorTableHandle | None
+    ) -> ScanPass:
         """Return a scan of the whole changed table, in page types, with the row id, if any, last.
 
-        In the older flow, ``begun`` is the handle of the begin call; its page sources change nothing unless finished.
+        In the older flow, ``begun`` is the handle of the begin call; its page sources change
+        nothing unless finished.
         """
         open_catalog = self._transaction.opened(binding.catalog)
         handle: Any = begun or binding.handle
@@ -389,10 +499,18 @@ class Scans:
             handle = self._transaction.merge_handle.get_table_handle()
         handles = [ColumnHandle(column.name, column.type) for column in binding.columns]
         columns = [*self.own_columns(binding, handles), *([row_id] if row_id is not None else [])]
-        schema = pa.schema([*((column.name, column.type.arrow) for column in columns), (POSITION, pa.int64())])
+        schema = pa.schema(
+            [*((column.name, column.type.arrow) for column in columns), (POSITION, pa.int64())]
+        )
         splits = _splits(open_catalog, self._session, handle, Constraint())
         return ScanPass(
-            open_catalog.connector.get_page_source_provider(), open_catalog.handle, self._session, handle, splits, columns, schema
+            open_catalog.connector.get_page_source_provider(),
+            open_catalog.handle,
+            self._session,
+            handle,
+            splits,
+            columns,
+            schema,
         )
 
     # -- writing --------------------------------------------------------------------------------------------------
@@ -400,27 +518,45 @@ class Scans:
     def sinks(self) -> SinkFactory:
         """Return the factory of the statement's merge sinks."""
         open_catalog, handle = self._transaction.opened_target(), self._transaction.merge_handle
-        return SinkFactory(open_catalog.connector.get_page_sink_provider(), open_catalog.handle, self._session, handle)
+        return SinkFactory(
+            open_catalog.connector.get_page_sink_provider(),
+            open_catalog.handle,
+            self._session,
+            handle,
+        )
 
     def page_sinks(self) -> tuple[tuple[int, ...], Callable[[], Any]]:
-        """Return the indices of the target's NOT NULL columns, and the factory of the statement's page sinks."""
+        """Return the indices of the target's NOT NULL columns, and the factory of the statement's
+        page sinks.
+        """
         open_catalog = self._transaction.opened_target()
         columns = self._transaction.target.columns if self._transaction.target is not None else ()
         required = tuple(i for i, column in enumerate(columns) if not column.nullable)
         provider = open_catalog.connector.get_page_sink_provider()
-        return required, PageSinkFactory(provider, open_catalog.handle, self._session, self._transaction.insert_handle)
+        return required, PageSinkFactory(
+            provider, open_catalog.handle, self._session, self._transaction.insert_handle
+        )
 
-    def bucket_function(self, layout: ConnectorTableLayout, types: tuple[Type, ...]) -> BucketFunction:
+    def bucket_function(
+        self, layout: ConnectorTableLayout, types: tuple[Type, ...]
+    ) -> BucketFunction:
         """Return the bucket function of a layout's partitioning, with checked results."""
         open_catalog = self._transaction.opened_target()
         if layout.partitioning is None:
             raise ValueError("A layout without a partitioning has no bucket function")
         provider = open_catalog.connector.get_node_partitioning_provider()
-        return CheckedBuckets(provider.get_bucket_function(open_catalog.handle, self._session, layout.partitioning, types))
+        return CheckedBuckets(
+            provider.get_bucket_function(
+                open_catalog.handle, self._session, layout.partitioning, types
+            )
+        )
 
 
 def _page_schema(task: ScanPass, types: Sequence[Type]) -> pa.Schema:
-    channels = [pa.field(field.name, sql_type.arrow) for field, sql_type in zip(task.schema, types, strict=False)]
+    channels = [
+        pa.field(field.name, sql_type.arrow)
+        for field, sql_type in zip(task.schema, types, strict=False)
+    ]
     return pa.schema([*channels, (POSITION, pa.int64())])
 
 
@@ -428,20 +564,33 @@ def _fields_named(rows: Any, columns: Sequence[ColumnHandle]) -> Any:
     """Rename the fields of row columns for Spark SQL, since pages have rows by position."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    nested = {index for index, column in enumerate(columns) if any(part.base == "row" for part in parts_of(column.type))}
+    nested = {
+        index
+        for index, column in enumerate(columns)
+        if any(part.base == "row" for part in parts_of(column.type))
+    }
     if not nested:
         return rows
     kinds = {index: spark_type(without_unknown(columns[index].type)) for index in nested}
     expressions = [F.col(backquoted(name)) for name in rows.columns]
     return rows.select(
-        *(c.cast(kinds[i]).alias(n) if i in kinds else c for i, (n, c) in enumerate(zip(rows.columns, expressions, strict=True)))
+        *(
+            c.cast(kinds[i]).alias(n) if i in kinds else c
+            for i, (n, c) in enumerate(zip(rows.columns, expressions, strict=True))
+        )
     )
 
 
-def _splits(open_catalog: OpenCatalog, session: ConnectorSession, handle: Any, constraint: Constraint) -> Sequence[Any]:
+def _splits(
+    open_catalog: OpenCatalog, session: ConnectorSession, handle: Any, constraint: Constraint
+) -> Sequence[Any]:
     try:
-        return open_catalog.connector.get_split_manager().get_splits(open_catalog.handle, session, handle, constraint)
+        return open_catalog.connector.get_split_manager().get_splits(
+            open_catalog.handle, session, handle, constraint
+        )
     except RowMergeError:
         raise
     except Exception as error:
-        raise ExecutionError(f"get_splits failed: {error_text(error)}", step="get_splits") from error
+        raise ExecutionError(
+            f"get_splits failed: {error_text(error)}", step="get_splits"
+        ) from error

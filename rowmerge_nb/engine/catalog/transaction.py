@@ -1,7 +1,7 @@
 """One statement's transactions, committed or rolled back together, with a log of all calls.
 
-Errors before the commit lead to a rollback of every connector. From the committing call on nothing is undone; see
-`StatementTransaction.changed`.
+Errors before the commit lead to a rollback of every connector. From the committing call on nothing
+is undone; see `StatementTransaction.changed`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,11 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.catalog.explicit import ExplicitTransaction
     from rowmerge_nb.engine.catalog.faulty import StatementFault
     from rowmerge_nb.spi.connector import Connector
-    from rowmerge_nb.spi.handles import ConnectorInsertTableHandle, ConnectorMergeTableHandle, ConnectorSession
+    from rowmerge_nb.spi.handles import (
+        ConnectorInsertTableHandle,
+        ConnectorMergeTableHandle,
+        ConnectorSession,
+    )
     from rowmerge_nb.spi.metadata import ConnectorMetadata
     from rowmerge_nb.sql.analyzer.analysis import Analysis, TableBinding
 
@@ -48,7 +52,8 @@ class StatementTransaction:
         explicit: the surrounding explicit transaction, whose catalogs stay open.
 
     Attributes:
-        changed: whether the change is stored: False before the committing call, None until it returns, then True.
+        changed: whether the change is stored: False before the committing call, None until it
+            returns, then True.
         version: the committed version, if any.
     """
 
@@ -78,13 +83,27 @@ class StatementTransaction:
     def left_to_store(self, analysis: Analysis) -> tuple[str, ...]:
         """Return the columns whose values an INSERT leaves to the store."""
         if isinstance(analysis, MergeAnalysis):
-            inserts = [clause.values for clause in analysis.clauses if clause.operation is Operation.INSERT]
-            assignments = zip(analysis.target.columns, zip(*inserts, strict=True), strict=True) if inserts else ()
-            return tuple(column.name for column, values in assignments if column.filled and None in values)
+            inserts = [
+                clause.values for clause in analysis.clauses if clause.operation is Operation.INSERT
+            ]
+            assignments = (
+                zip(analysis.target.columns, zip(*inserts, strict=True), strict=True)
+                if inserts
+                else ()
+            )
+            return tuple(
+                column.name for column, values in assignments if column.filled and None in values
+            )
         if not isinstance(analysis, InsertAnalysis):
             return ()
-        omitted = tuple(column.name for column in analysis.target.columns if column.name not in analysis.columns)
-        return omitted if omitted and self.metadata(analysis.target.catalog).supports_missing_columns_on_insert else ()
+        omitted = tuple(
+            column.name for column in analysis.target.columns if column.name not in analysis.columns
+        )
+        return (
+            omitted
+            if omitted and self.metadata(analysis.target.catalog).supports_missing_columns_on_insert
+            else ()
+        )
 
     def metadata(self, catalog: str) -> ConnectorMetadata:
         """Return a catalog's metadata; the first call begins its transaction."""
@@ -135,8 +154,8 @@ class StatementTransaction:
     ) -> T:
         """Make a committing call; from here on signals are deferred. See `CallLog.call`.
 
-        By default the target's ``catalog`` is called. If ``whole``, a failed call has changed nothing; otherwise, as for procedures, only a
-        RowMergeError can say so.
+        By default the target's ``catalog`` is called. If ``whole``, a failed call has changed
+        nothing; otherwise, as for procedures, only a RowMergeError can say so.
 
         Raises:
             RowMergeError: ``changed`` is set by the connector, False by default.
@@ -146,7 +165,13 @@ class StatementTransaction:
         no_return(lambda: self.changed)
         before, self.changed = self.changed, None
         try:
-            answer = self.log.call(method, partial(in_thread, call) if threaded else call, arguments, gave=gave, size=size)
+            answer = self.log.call(
+                method,
+                partial(in_thread, call) if threaded else call,
+                arguments,
+                gave=gave,
+                size=size,
+            )
         except RowMergeError as error:
             if not whole and getattr(error, "step", "") == method:
                 error.changed = None
@@ -167,15 +192,22 @@ class StatementTransaction:
             catalog = self.target.catalog
 
             def version_text(version: object) -> str:
-                return f"version {version.version}" if isinstance(version, ConnectorTableVersion) else ""
+                return (
+                    f"version {version.version}"
+                    if isinstance(version, ConnectorTableVersion)
+                    else ""
+                )
 
             committed = partial(target.connector.commit, target.handle)
-            version: object = self.lasting("commit", committed, f"the transaction of catalog {catalog}", gave=version_text)
+            version: object = self.lasting(
+                "commit", committed, f"the transaction of catalog {catalog}", gave=version_text
+            )
             self.version = version if isinstance(version, ConnectorTableVersion) else None
             if version is not None and self.version is None:
                 self.notices.append(
                     Notice(
-                        f"{type(target.connector).__name__}.commit gave {type(version).__name__}; it gives a ConnectorTableVersion or None"
+                        f"{type(target.connector).__name__}.commit gave {type(version).__name__};"
+                        " it gives a ConnectorTableVersion or None"
                     )
                 )
             del self._open[self.target.catalog]
@@ -184,14 +216,20 @@ class StatementTransaction:
                 opened.connector.commit(opened.handle)
             except Exception as error:  # noqa: BLE001 - reported as a notice
                 self.notices.append(
-                    Notice(f"Catalog '{name}', which was only read, failed to end its transaction: {error_text(error)}")
+                    Notice(
+                        f"Catalog '{name}', which was only read, failed to end its transaction:"
+                        f" {error_text(error)}"
+                    )
                 )
         self._open.clear()
         try:
             self.scans.close()
         except Exception as error:  # noqa: BLE001 - reported as a notice
             self.notices.append(
-                Notice(f"Something that the statement needed for a while could not be removed: {error_text(error)}")
+                Notice(
+                    "Something that the statement needed for a while could not be removed:"
+                    f" {error_text(error)}"
+                )
             )
 
     def _give_back(self) -> None:
@@ -219,7 +257,10 @@ class StatementTransaction:
                     self.log.call("rollback", rolled, f"the transaction of catalog {target}")
                 else:
                     opened.connector.rollback(opened.handle)
-            except (Exception, SystemExit) as error:  # noqa: BLE001 - the others must still be rolled back; it is raised below
+            except (
+                Exception,  # noqa: BLE001
+                SystemExit,
+            ) as error:
                 failures.append(error)
                 if name == target and self._finished():
                     # The finish call's change may be stored, and was not undone.

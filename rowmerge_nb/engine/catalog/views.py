@@ -12,22 +12,45 @@ if TYPE_CHECKING:
 
 
 class Views:
-    """Views by catalog. The engine's own views live as long as the engine, outside of transactions."""
+    """Views by catalog.
+
+    The engine's own views live as long as the engine, outside of transactions.
+    """
 
     def __init__(self) -> None:
         self._views: dict[str, dict[SchemaTableName, ConnectorViewDefinition]] = {}
 
     def get(
-        self, catalog: str, metadata: ConnectorMetadata, session: ConnectorSession, name: SchemaTableName
+        self,
+        catalog: str,
+        metadata: ConnectorMetadata,
+        session: ConnectorSession,
+        name: SchemaTableName,
     ) -> ConnectorViewDefinition | None:
         """Return a view, or None."""
-        return metadata.get_view(session, name) if metadata.stores_views else self._views.get(catalog, {}).get(name)
+        return (
+            metadata.get_view(session, name)
+            if metadata.stores_views
+            else self._views.get(catalog, {}).get(name)
+        )
 
-    def names(self, catalog: str, metadata: ConnectorMetadata, session: ConnectorSession) -> Sequence[SchemaTableName]:
+    def names(
+        self, catalog: str, metadata: ConnectorMetadata, session: ConnectorSession
+    ) -> Sequence[SchemaTableName]:
         """Return the names of a catalog's views."""
-        return metadata.list_views(session) if metadata.stores_views else sorted(self._views.get(catalog, {}), key=str)
+        return (
+            metadata.list_views(session)
+            if metadata.stores_views
+            else sorted(self._views.get(catalog, {}), key=str)
+        )
 
-    def create(self, catalog: str, metadata: ConnectorMetadata, session: ConnectorSession, view: ConnectorViewDefinition) -> None:
+    def create(
+        self,
+        catalog: str,
+        metadata: ConnectorMetadata,
+        session: ConnectorSession,
+        view: ConnectorViewDefinition,
+    ) -> None:
         """Create or replace a view."""
         if metadata.stores_views:
             metadata.create_view(session, view)
@@ -46,7 +69,13 @@ class Views:
         self.create(catalog, metadata, session, view)
         self.drop(catalog, metadata, session, name)
 
-    def drop(self, catalog: str, metadata: ConnectorMetadata, session: ConnectorSession, name: SchemaTableName) -> None:
+    def drop(
+        self,
+        catalog: str,
+        metadata: ConnectorMetadata,
+        session: ConnectorSession,
+        name: SchemaTableName,
+    ) -> None:
         """Drop a view."""
         if metadata.stores_views:
             metadata.drop_view(session, name)

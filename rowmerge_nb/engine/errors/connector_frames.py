@@ -1,4 +1,6 @@
-"""Presentation of errors that a connector's code raised, with names of notebook cells and remote tracebacks."""
+"""Presentation of errors that a connector's code raised, with names of notebook cells and remote
+tracebacks.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,8 @@ _CELL: Final = "Cell"
 
 
 class RemoteTraceback(Exception):
-    """The traceback of an error in a task, as the cause of the local error, like that of `concurrent.futures`.
+    """The traceback of an error in a task, as the cause of the local error, like that of
+    `concurrent.futures`.
 
     >>> print(RemoteTraceback((Raised("finish", "writer", 0, 1, "KeyError", "'a'"),)))
     <BLANKLINE>
@@ -43,7 +46,9 @@ def told(raised: Iterable[Raised]) -> tuple[Raised, ...]:
         replace(
             one,
             frames=tuple(map(_with_cell, one.frames)),
-            causes=tuple(replace(cause, frames=tuple(map(_with_cell, cause.frames))) for cause in one.causes),
+            causes=tuple(
+                replace(cause, frames=tuple(map(_with_cell, cause.frames))) for cause in one.causes
+            ),
         )
         for one in raised
     )

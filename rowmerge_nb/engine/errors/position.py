@@ -86,14 +86,18 @@ class Executed:
 
     @contextmanager
     def placed(self, run: str) -> Iterator[None]:
-        """Set the positions of errors to Trino's; the displayed position remains that in `run`, the expanded text."""
+        """Set the positions of errors to Trino's; the displayed position remains that in `run`, the
+        expanded text.
+        """
         try:
             yield
         except RowMergeError as error:
             if error.line is None or error.column is None or error.statement not in {None, run}:
                 raise
             error.about = error.shown  # type: ignore[assignment]
-            index = sum(len(line) + 1 for line in run.split("\n")[: error.line - 1]) + error.column - 1
+            index = (
+                sum(len(line) + 1 for line in run.split("\n")[: error.line - 1]) + error.column - 1
+            )
             error.line, error.column = self._place(index - self.offset)
             raise
 
@@ -107,7 +111,10 @@ class Executed:
         if value is None or value.is_literal:
             # The literal is a text of its own, which begins after its quote.
             span = Span.within(inner.value, at, at)
-            line, column = inner.span.line + span.line - 1, span.column + (inner.span.column if span.line == 1 else 0)
+            line, column = (
+                inner.span.line + span.line - 1,
+                span.column + (inner.span.column if span.line == 1 else 0),
+            )
         else:
             # The expansion adds parentheses.
             start = value.span.start + max(inside - 1, 0)

@@ -1,4 +1,6 @@
-"""Translation of Spark's errors into Trino's words; much of it can only be derived from message texts."""
+"""Translation of Spark's errors into Trino's words; much of it can only be derived from message
+texts.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,8 @@ _MARKED: Final = re.compile(r"\[\[([A-Z_]+)(?:@(\d+))?\]\] (?:((?s:.*?)) SQLSTAT
 _CONDITION: Final = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]")
 
 _TOO_DEEP: Final = re.compile(
-    r"^(?:Caused by: |: |.*\): )?java\.lang\.StackOverflowError|\[FAILED_TO_PARSE_TOO_COMPLEX\]", re.MULTILINE
+    r"^(?:Caused by: |: |.*\): )?java\.lang\.StackOverflowError|\[FAILED_TO_PARSE_TOO_COMPLEX\]",
+    re.MULTILINE,
 )
 _SPLIT: Final = (
     "Split the statement, or put parts of it into a subquery or a table of their own; "
@@ -32,28 +35,55 @@ _CODES: Final = {
     "DIVIDE_BY_ZERO": ("DIVISION_BY_ZERO", "Division by zero"),
     "REMAINDER_BY_ZERO": ("DIVISION_BY_ZERO", "Division by zero"),
     "INTERVAL_DIVIDED_BY_ZERO": ("DIVISION_BY_ZERO", "Division by zero"),
-    "ARITHMETIC_OVERFLOW": ("NUMERIC_VALUE_OUT_OF_RANGE", "A number is out of the range of its type"),
-    "BINARY_ARITHMETIC_OVERFLOW": ("NUMERIC_VALUE_OUT_OF_RANGE", "A number is out of the range of its type"),
+    "ARITHMETIC_OVERFLOW": (
+        "NUMERIC_VALUE_OUT_OF_RANGE",
+        "A number is out of the range of its type",
+    ),
+    "BINARY_ARITHMETIC_OVERFLOW": (
+        "NUMERIC_VALUE_OUT_OF_RANGE",
+        "A number is out of the range of its type",
+    ),
     "INTERVAL_ARITHMETIC_OVERFLOW": ("NUMERIC_VALUE_OUT_OF_RANGE", "An interval is out of range"),
-    "CAST_OVERFLOW": ("NUMERIC_VALUE_OUT_OF_RANGE", "A number is out of the range of the type it is cast to"),
-    "CAST_OVERFLOW_IN_TABLE_INSERT": ("NUMERIC_VALUE_OUT_OF_RANGE", "A number is out of the range of the column's type"),
+    "CAST_OVERFLOW": (
+        "NUMERIC_VALUE_OUT_OF_RANGE",
+        "A number is out of the range of the type it is cast to",
+    ),
+    "CAST_OVERFLOW_IN_TABLE_INSERT": (
+        "NUMERIC_VALUE_OUT_OF_RANGE",
+        "A number is out of the range of the column's type",
+    ),
     # Casts to decimal report their own errors: this is for sums and quotients.
     "NUMERIC_VALUE_OUT_OF_RANGE": ("NUMERIC_VALUE_OUT_OF_RANGE", "Decimal overflow"),
     "NUMERIC_OUT_OF_SUPPORTED_RANGE": ("NUMERIC_VALUE_OUT_OF_RANGE", "Decimal overflow"),
     "CAST_INVALID_INPUT": ("INVALID_CAST_ARGUMENT", "A value cannot be cast"),
-    "CANNOT_PARSE_TIMESTAMP": ("INVALID_FUNCTION_ARGUMENT", "A text is not a timestamp of the given format"),
-    "CONVERSION_INVALID_INPUT": ("INVALID_FUNCTION_ARGUMENT", "A text is not of the format that the function reads"),
+    "CANNOT_PARSE_TIMESTAMP": (
+        "INVALID_FUNCTION_ARGUMENT",
+        "A text is not a timestamp of the given format",
+    ),
+    "CONVERSION_INVALID_INPUT": (
+        "INVALID_FUNCTION_ARGUMENT",
+        "A text is not of the format that the function reads",
+    ),
     "DATETIME_OVERFLOW": ("NUMERIC_VALUE_OUT_OF_RANGE", "Timestamp out of range"),
-    "DATETIME_FIELD_OUT_OF_BOUNDS": ("INVALID_FUNCTION_ARGUMENT", "A field of a date or a time is out of range"),
+    "DATETIME_FIELD_OUT_OF_BOUNDS": (
+        "INVALID_FUNCTION_ARGUMENT",
+        "A field of a date or a time is out of range",
+    ),
     "INVALID_TIMEZONE": ("NOT_SUPPORTED", "Time zone not supported"),
     "INVALID_FORMAT": (
         "INVALID_FUNCTION_ARGUMENT",
         "Escape character must be followed by '%', '_' or the escape character itself",
     ),
     "NULL_MAP_KEY": ("INVALID_FUNCTION_ARGUMENT", "map key cannot be null"),
-    "SCALAR_SUBQUERY_TOO_MANY_ROWS": ("SUBQUERY_MULTIPLE_ROWS", "Scalar sub-query has returned multiple rows"),
+    "SCALAR_SUBQUERY_TOO_MANY_ROWS": (
+        "SUBQUERY_MULTIPLE_ROWS",
+        "Scalar sub-query has returned multiple rows",
+    ),
     "INVALID_ARRAY_INDEX": ("INVALID_FUNCTION_ARGUMENT", "Array subscript is out of bounds"),
-    "INVALID_ARRAY_INDEX_IN_ELEMENT_AT": ("INVALID_FUNCTION_ARGUMENT", "Array subscript is out of bounds"),
+    "INVALID_ARRAY_INDEX_IN_ELEMENT_AT": (
+        "INVALID_FUNCTION_ARGUMENT",
+        "Array subscript is out of bounds",
+    ),
     "CANNOT_DECODE_URL": ("INVALID_FUNCTION_ARGUMENT", "A text is not encoded as in a URL"),
     "INVALID_PARAMETER_VALUE": ("INVALID_FUNCTION_ARGUMENT", "A text is no regular expression"),
     "INVALID_REGEXP_REPLACE": ("INVALID_FUNCTION_ARGUMENT", "Illegal replacement sequence"),
@@ -62,23 +92,41 @@ _CODES: Final = {
 
 _NOT_IN_SPARK: Final = {
     "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.HIGHER_ORDER_FUNCTION": (
-        "A subquery cannot be an argument here: Spark has none inside of functions that work element by element",
+        (
+            "A subquery cannot be an argument here: Spark has none inside of functions that work"
+            " element by element"
+        ),
         "Compute it in the source: USING (SELECT s.*, (SELECT ...) AS x FROM ... s).",
     ),
     "INVALID_NON_DETERMINISTIC_EXPRESSIONS": (
-        "What gives another value each time, as random(), or is computed in Java, as normalize, cannot stand here: Spark allows it in SELECT and WHERE",
+        (
+            "What gives another value each time, as random(), or is computed in Java, as normalize,"
+            " cannot stand here: Spark allows it in SELECT and WHERE"
+        ),
         "Compute it in the source: FROM (SELECT s.*, random() AS x FROM ... s).",
     ),
     "AGGREGATE_FUNCTION_WITH_NONDETERMINISTIC_EXPRESSION": (
-        "What gives another value each time, as random(), or is computed in Java, as normalize, cannot be aggregated here: Spark allows it in SELECT and WHERE",
+        (
+            "What gives another value each time, as random(), or is computed in Java, as normalize,"
+            " cannot be aggregated here: Spark allows it in SELECT and WHERE"
+        ),
         "Compute it in the source: FROM (SELECT s.*, random() AS x FROM ... s).",
     ),
     "UNSUPPORTED_CORRELATED_REFERENCE_DATA_TYPE": (
-        "A subquery that reads a map of a query around it is not supported by this engine: Spark has none",
-        "Give it what it needs of the map: map_values(m) AS v in a subquery in FROM, and v in the other one.",
+        (
+            "A subquery that reads a map of a query around it is not supported by this engine:"
+            " Spark has none"
+        ),
+        (
+            "Give it what it needs of the map: map_values(m) AS v in a subquery in FROM, and v in"
+            " the other one."
+        ),
     ),
     "CallMethodViaReflection should be initialized before eval": (
-        "normalize in a comparison with a query is not supported by this engine: Spark does not know that it gives the same each time",
+        (
+            "normalize in a comparison with a query is not supported by this engine: Spark does not"
+            " know that it gives the same each time"
+        ),
         "Compute it in a subquery in FROM, and compare its column.",
     ),
     "ACCESSING_OUTER_QUERY_COLUMN_IS_NOT_ALLOWED": (
@@ -87,7 +135,10 @@ _NOT_IN_SPARK: Final = {
     ),
     "DUPLICATED_FIELD_NAME_IN_ARROW_STRUCT": (
         "A row with two fields of one name is not supported by this engine: Arrow has none",
-        "CAST it to a row whose fields have a name each; names that are not in quotes are the same in capitals and in small letters.",
+        (
+            "CAST it to a row whose fields have a name each; names that are not in quotes are the"
+            " same in capitals and in small letters."
+        ),
     ),
 }
 """Trino's features that Spark or Arrow lack, by Spark's condition: message and hint."""
@@ -98,21 +149,32 @@ _OF_MAPS: Final = re.compile(r"SET_OPERATION_ON_MAP_TYPE|INVALID_ORDERING_TYPE|M
 _NEXT_STEPS: Final = {
     "DIVISION_BY_ZERO": "NULLIF(divisor, 0) makes the quotient NULL instead.",
     "INVALID_CAST_ARGUMENT": "TRY_CAST makes such values NULL instead.",
-    "NUMERIC_VALUE_OUT_OF_RANGE": "Compute it in a wider type, or let TRY(...) make such values NULL.",
-    "SUBQUERY_MULTIPLE_ROWS": "Let the subquery give one row: aggregate it, or narrow its WHERE; IN compares with several.",
+    "NUMERIC_VALUE_OUT_OF_RANGE": (
+        "Compute it in a wider type, or let TRY(...) make such values NULL."
+    ),
+    "SUBQUERY_MULTIPLE_ROWS": (
+        "Let the subquery give one row: aggregate it, or narrow its WHERE; IN compares with"
+        " several."
+    ),
 }
 """Hints on invalid values, by error code."""
 
 
-_NO_NULLS: Final = "Leave such rows out by a condition, or give them other values; COALESCE gives one in the place of NULL."
+_NO_NULLS: Final = (
+    "Leave such rows out by a condition, or give them other values; COALESCE gives one in the place"
+    " of NULL."
+)
 _STEPS_BY_WORDS: Final = {
     "NULL value not allowed for NOT NULL column": _NO_NULLS,
     "Cannot truncate non-space characters": (
-        "ALTER TABLE ... ALTER COLUMN ... SET DATA TYPE varchar makes room for longer texts, and SUBSTR cuts them. CREATE TABLE AS has "
-        "the lengths of its query: of VARCHAR 'a', or CAST(x AS varchar), it makes a column without one."
+        "ALTER TABLE ... ALTER COLUMN ... SET DATA TYPE varchar makes room for longer texts, and"
+        " SUBSTR cuts them. CREATE TABLE AS has the lengths of its query: of VARCHAR 'a', or CAST(x"
+        " AS varchar), it makes a column without one."
     ),
 }
-"""Hints by message prefix: the first has different codes in MERGE and UPDATE, the second an ambiguous one."""
+"""Hints by message prefix: the first has different codes in MERGE and UPDATE, the second an
+ambiguous one.
+"""
 _USUAL_STEPS: Final = {
     "TABLE_NOT_FOUND": "SHOW TABLES FROM schema lists the tables of a schema.",
     "SCHEMA_NOT_FOUND": "SHOW SCHEMAS lists those that there are; CREATE SCHEMA makes one.",
@@ -124,15 +186,20 @@ _USUAL_STEPS: Final = {
 _JAVA_GONE: Final = "Spark's Java process has ended: it crashed, was killed, or ran out of memory"
 _NO_ANSWER: Final = re.compile(r"An error occurred while calling \S+")
 _SHORT_OF_MEMORY: Final = re.compile(
-    r"\[UNABLE_TO_ACQUIRE_MEMORY\] (.+?)\.? SQLSTATE|java\.lang\.OutOfMemoryError(?:: (.+))?|SparkOutOfMemoryError"
+    r"\[UNABLE_TO_ACQUIRE_MEMORY\] (.+?)\.? SQLSTATE|java\.lang\.OutOfMemoryError(?::"
+    r" (.+))?|SparkOutOfMemoryError"
 )
 _MORE_MEMORY: Final = (
-    "Join fewer tables at once, or write fewer literals; the variable ROWMERGE_DRIVER_MEMORY, as 4g, set before Spark starts, gives a Spark "
-    "of our own more memory."
+    "Join fewer tables at once, or write fewer literals; the variable ROWMERGE_DRIVER_MEMORY, as"
+    " 4g, set before Spark starts, gives a Spark of our own more memory."
 )
-_RUN_AGAIN: Final = "Run the statement again. The variable ROWMERGE_DRIVER_MEMORY, as 4g, set before Spark starts, gives a Spark of our own more memory."
+_RUN_AGAIN: Final = (
+    "Run the statement again. The variable ROWMERGE_DRIVER_MEMORY, as 4g, set before Spark starts,"
+    " gives a Spark of our own more memory."
+)
 _CONNECT_GONE: Final = re.compile(
-    r"INVALID_HANDLE\.SESSION_|StatusCode\.UNAVAILABLE|failed to connect to all addresses", re.IGNORECASE
+    r"INVALID_HANDLE\.SESSION_|StatusCode\.UNAVAILABLE|failed to connect to all addresses",
+    re.IGNORECASE,
 )
 
 
@@ -148,7 +215,8 @@ def with_next_step(error: RowMergeError) -> RowMergeError:
     step = None
     if isinstance(error, ExecutionError):
         step = next(
-            (step for prefix, step in _STEPS_BY_WORDS.items() if error.message.startswith(prefix)), _NEXT_STEPS.get(error.code)
+            (step for prefix, step in _STEPS_BY_WORDS.items() if error.message.startswith(prefix)),
+            _NEXT_STEPS.get(error.code),
         )
     if step is not None and step not in (error.hint or ""):
         error.hint = " ".join(filter(None, [error.hint, step]))
@@ -165,7 +233,10 @@ def java_gone(error: BaseException, step: str) -> ExecutionError | None:
         or (name == "Py4JError" and _NO_ANSWER.fullmatch(str(error)) is not None)
         or (
             isinstance(error, ConnectionError)
-            and any(frame.f_globals.get("__name__", "").startswith("py4j.") for frame, _ in walk_tb(error.__traceback__))
+            and any(
+                frame.f_globals.get("__name__", "").startswith("py4j.")
+                for frame, _ in walk_tb(error.__traceback__)
+            )
         )
     )
     if is_lost:
@@ -176,7 +247,10 @@ def java_gone(error: BaseException, step: str) -> ExecutionError | None:
             ExecutionError(
                 "The Spark Connect server, or the session on it, is gone",
                 step=step,
-                hint="Connect again, and give the new session to a new engine: Engine(spark=session).",
+                hint=(
+                    "Connect again, and give the new session to a new engine:"
+                    " Engine(spark=session)."
+                ),
             ),
             error,
         )
@@ -214,12 +288,17 @@ def translate(error: BaseException, step: str) -> RowMergeError:
         return _with_cause(unfit, error)
     for condition, (message, hint) in _NOT_IN_SPARK.items():
         if condition in text:
-            return _with_cause(ExecutionError(message, code="NOT_SUPPORTED", step=step, hint=hint), error)
+            return _with_cause(
+                ExecutionError(message, code="NOT_SUPPORTED", step=step, hint=hint), error
+            )
     if _TOO_DEEP.search(text):
         message = (
-            "The statement is too large for Spark: its expressions or queries are nested deeper than the stack of Spark's threads"
+            "The statement is too large for Spark: its expressions or queries are nested deeper"
+            " than the stack of Spark's threads"
         )
-        return _with_cause(ExecutionError(message, code="NOT_SUPPORTED", step=step, hint=_SPLIT), error)
+        return _with_cause(
+            ExecutionError(message, code="NOT_SUPPORTED", step=step, hint=_SPLIT), error
+        )
     if type(error).__name__ == "AnalysisException" and _OF_MAPS.search(text):
         message = "Keys of maps that hold maps are not supported by this engine: Spark has none"
         return _with_cause(
@@ -232,9 +311,15 @@ def translate(error: BaseException, step: str) -> RowMergeError:
             error,
         )
     if type(error).__name__ in {"ParseException", "AnalysisException"}:
-        # An error before execution is a bug in the SQL that we print; it does not depend on the user's rows.
+        # An error before execution is a bug in the SQL that we print; it does not depend on the
+        # user's rows.
         message = f"Spark refused the plan: {text.strip().splitlines()[0]}"
-        return _with_cause(ExecutionError(message, step=step, hint="This is an error of rowmerge_nb; please report it."), error)
+        return _with_cause(
+            ExecutionError(
+                message, step=step, hint="This is an error of rowmerge_nb; please report it."
+            ),
+            error,
+        )
     # The rest quotes our SQL, which contains the texts of errors that did not happen.
     marked = _MARKED.search(text.partition("\n== SQL")[0])
     if marked:
@@ -247,18 +332,27 @@ def translate(error: BaseException, step: str) -> RowMergeError:
         name = condition.split(".")[0]
         if name in _CODES:
             code, message = _CODES[name]
-            return _with_cause(ExecutionError(_with_detail(message, name, text), code=code, step=step), error)
+            return _with_cause(
+                ExecutionError(_with_detail(message, name, text), code=code, step=step), error
+            )
     pattern = re.search(r"PatternSyntaxException: (.*?)(?: near index \d+)?(?:\n|$)", text)
     if pattern:
         message = in_trinos_words(pattern[1])
-        return _with_cause(ExecutionError(message, code="INVALID_FUNCTION_ARGUMENT", step=step), error)
+        return _with_cause(
+            ExecutionError(message, code="INVALID_FUNCTION_ARGUMENT", step=step), error
+        )
     return _with_cause(_ended(error, text, step), error)
 
 
 def _ended(error: BaseException, text: str, step: str) -> ExecutionError:
-    """Return the error of a failure not caused by values: a full disk, a connector's code, a dead process, or Spark."""
+    """Return the error of a failure not caused by values: a full disk, a connector's code, a dead
+    process, or Spark.
+    """
     if "No space left on device" in text or "Disk quota exceeded" in text:
-        message = "A disk became full while the statement ran: that of a table, or that of Spark's temporary files"
+        message = (
+            "A disk became full while the statement ran: that of a table, or that of Spark's"
+            " temporary files"
+        )
         return ExecutionError(
             message,
             code="GENERIC_INSUFFICIENT_RESOURCES",
@@ -267,17 +361,27 @@ def _ended(error: BaseException, text: str, step: str) -> ExecutionError:
         )
     if (short := _SHORT_OF_MEMORY.search(text)) is not None:
         message = f"Spark ran out of memory: {short[1] or short[2] or 'its Java has no more'}"
-        return ExecutionError(message, code="EXCEEDED_LOCAL_MEMORY_LIMIT", step=step, hint=_MORE_MEMORY)
+        return ExecutionError(
+            message, code="EXCEEDED_LOCAL_MEMORY_LIMIT", step=step, hint=_MORE_MEMORY
+        )
     if "PythonException" in type(error).__name__ or "Traceback (most recent call last)" in text:
-        last = [line for line in text.splitlines() if re.match(r"\w[\w.]*(Error|Exception)?: ", line)]
+        last = [
+            line for line in text.splitlines() if re.match(r"\w[\w.]*(Error|Exception)?: ", line)
+        ]
         message = f"Python code in a task failed: {last[-1] if last else type(error).__name__}"
         return ExecutionError(message, code="GENERIC_USER_ERROR", step=step)
     if "Python worker exited unexpectedly" in text:
-        message = "A Python process ended in the middle of a task: it crashed, was killed, or ran out of memory"
+        message = (
+            "A Python process ended in the middle of a task: it crashed, was killed, or ran out of"
+            " memory"
+        )
         return ExecutionError(
             message,
             step=step,
-            hint="Look for native code in the connector that ends the process, or give the machine's tasks more memory.",
+            hint=(
+                "Look for native code in the connector that ends the process, or give the machine's"
+                " tasks more memory."
+            ),
         )
     causes = re.findall(r"^Caused by: (?:[\w.$]+: )?(.+)$", text, re.MULTILINE)
     first = causes[-1] if causes else text.splitlines()[0] if text else type(error).__name__
@@ -287,20 +391,31 @@ def _ended(error: BaseException, text: str, step: str) -> ExecutionError:
 def _with_detail(message: str, condition: str, text: str) -> str:
     """Add details of the invalid value or pattern from Spark's message."""
     if condition == "INVALID_PARAMETER_VALUE":
-        pattern = re.search(r"is invalid: '(?:\(\?ud\))?(?:\(\?!\[[^]]*\]\)\(\?:(.*)\)|(.*?))'\. SQLSTATE", text, re.DOTALL)
+        pattern = re.search(
+            r"is invalid: '(?:\(\?ud\))?(?:\(\?!\[[^]]*\]\)\(\?:(.*)\)|(.*?))'\. SQLSTATE",
+            text,
+            re.DOTALL,
+        )
         return diagnosis((pattern[1] or pattern[2]).replace(r"\\", "\\")) if pattern else message
     if condition == "INVALID_REGEXP_REPLACE":
         by = re.search(r'replacement = "(.*)" and position = ', text, re.DOTALL)
         numbers = re.findall(r"(?<!\\)\$(\d)", by[1]) if by else []
         # Java does not name the unknown group: report the highest one.
-        return f"{message}: {f'unknown group {max(numbers)}' if numbers else by[1]}" if by else message
+        return (
+            f"{message}: {f'unknown group {max(numbers)}' if numbers else by[1]}" if by else message
+        )
     if condition == "DUPLICATED_MAP_KEY":
         key = re.search(r"Duplicate map key (.*?) was found", text)
         return f"Duplicate map keys ({key[1]}) are not allowed" if key else message
     if condition == "CAST_INVALID_INPUT":
-        cast_error = re.search(r"The value ('.*?') of the type \"\w+\" cannot be cast to \"(\w+)", text)
+        cast_error = re.search(
+            r"The value ('.*?') of the type \"\w+\" cannot be cast to \"(\w+)", text
+        )
         if cast_error:
-            return f"Cannot cast {cast_error[1]} to {_TYPE_NAMES.get(cast_error[2], cast_error[2].lower())}"
+            return (
+                f"Cannot cast {cast_error[1]} to"
+                f" {_TYPE_NAMES.get(cast_error[2], cast_error[2].lower())}"
+            )
     return message
 
 
@@ -310,7 +425,10 @@ def was_cancelled(error: BaseException) -> bool:
     >>> was_cancelled(RuntimeError("[OPERATION_CANCELED] Operation has been canceled.")), was_cancelled(RuntimeError("No"))
     (True, False)
     """
-    return "OPERATION_CANCELED" in str(error) or "cancelled part of cancelled job tag" in str(error).lower()
+    return (
+        "OPERATION_CANCELED" in str(error)
+        or "cancelled part of cancelled job tag" in str(error).lower()
+    )
 
 
 def problem_of(text: str) -> SetupError:
@@ -324,32 +442,48 @@ def problem_of(text: str) -> SetupError:
 
 
 def _unfit_worker(text: str) -> SetupError | None:
-    """Return the error of a worker in which no task can start: wrong Python, no Python, or no pyarrow."""
+    """Return the error of a worker in which no task can start: wrong Python, no Python, or no
+    pyarrow.
+    """
     versions = re.search(r"different version: (\d[\d.]*) than that in driver:? (\d[\d.]*)", text)
     if versions:
         return SetupError(
-            f"The executors' Python workers have Python {versions[1]}; the driver has {versions[2]}",
+            f"The executors' Python workers have Python {versions[1]}; the driver has"
+            f" {versions[2]}",
             code="CONFIGURATION_INVALID",
-            hint=f"Have the executors run a Python {versions[2]} (spark.pyspark.python, PYSPARK_PYTHON).",
+            hint=(
+                f"Have the executors run a Python {versions[2]} (spark.pyspark.python,"
+                " PYSPARK_PYTHON)."
+            ),
         )
     if program := re.search(r'Cannot run program "([^"]+)"', text):
         return SetupError(
             f"An executor cannot start Python: there is no program '{program[1]}'",
             code="CONFIGURATION_INVALID",
-            hint="Name the executors' Python: spark.pyspark.python, or the variable PYSPARK_PYTHON where the workers start.",
+            hint=(
+                "Name the executors' Python: spark.pyspark.python, or the variable PYSPARK_PYTHON"
+                " where the workers start."
+            ),
         )
-    if library := re.search(r"(PACKAGE_NOT_INSTALLED|UNSUPPORTED_PACKAGE_VERSION)\] (.*?)(?:\n|$)", text):
+    if library := re.search(
+        r"(PACKAGE_NOT_INSTALLED|UNSUPPORTED_PACKAGE_VERSION)\] (.*?)(?:\n|$)", text
+    ):
         return SetupError(
             f"A Python worker lacks a library: {library[2].strip()}",
             code="CONFIGURATION_INVALID",
             hint="Install it for the Python that the executors run.",
         )
     # PySpark imports these before a task; modules that a connector lacks are another error.
-    if missing := re.search(r"^ModuleNotFoundError: No module named '(pyarrow|numpy|pandas)", text, re.MULTILINE):
+    if missing := re.search(
+        r"^ModuleNotFoundError: No module named '(pyarrow|numpy|pandas)", text, re.MULTILINE
+    ):
         return SetupError(
             f"A Python worker lacks a library: {missing[1]} is not installed for its Python",
             code="CONFIGURATION_INVALID",
-            hint="Install it there, or name a Python that has it: spark.pyspark.python, or the variable PYSPARK_PYTHON.",
+            hint=(
+                "Install it there, or name a Python that has it: spark.pyspark.python, or the"
+                " variable PYSPARK_PYTHON."
+            ),
         )
     return None
 

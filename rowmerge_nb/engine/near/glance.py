@@ -1,4 +1,6 @@
-"""A quick check whether unmatched rows may have near keys, which decides whether small statements run a search."""
+"""A quick check whether unmatched rows may have near keys, which decides whether small statements
+run a search.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,8 @@ _BETWEEN, _NULL = "\x00", "\x02"
 
 
 def may_be_near(on: On, source: SideRows, target: SideRows) -> bool:
-    """Return whether an unmatched source row equals a target key in normal form, or up to one inserted or deleted letter.
+    """Return whether an unmatched source row equals a target key in normal form, or up to one
+    inserted or deleted letter.
 
     Args:
         on: ON, which has keys.
@@ -36,14 +39,21 @@ def may_be_near(on: On, source: SideRows, target: SideRows) -> bool:
     """
     assert source.matched is not None
     unmatched = source.columns.filter(pa.array(~source.matched))
-    sides = [(unmatched, [key.source for key in on.keys]), (target.columns, [key.target for key in on.keys])]
+    sides = [
+        (unmatched, [key.source for key in on.keys]),
+        (target.columns, [key.target for key in on.keys]),
+    ]
     forms = [_forms(rows, trees) for rows, trees in sides]
     if pc.any(pc.is_in(forms[0], value_set=forms[1])).as_py():
         return True
-    texts = [[_texts(rows, tree) for tree in trees if tree.type.base in TEXT] for rows, trees in sides]
+    texts = [
+        [_texts(rows, tree) for tree in trees if tree.type.base in TEXT] for rows, trees in sides
+    ]
     if sum(sum(map(len, some)) for side in texts for some in side) > MOST_LETTERS:
         return True
-    return any(not _shortened(one).isdisjoint(_shortened(other)) for one, other in zip(*texts, strict=True))
+    return any(
+        not _shortened(one).isdisjoint(_shortened(other)) for one, other in zip(*texts, strict=True)
+    )
 
 
 def _forms(rows: pa.RecordBatch, trees: Sequence[Typed]) -> pa.Array:
@@ -56,14 +66,18 @@ def _forms(rows: pa.RecordBatch, trees: Sequence[Typed]) -> pa.Array:
     if len(forms) == 1:
         return forms[0]
     texts = [form if pa.types.is_string(form.type) else form.cast(pa.string()) for form in forms]
-    return pc.binary_join_element_wise(*texts, _BETWEEN, null_handling="replace", null_replacement=_NULL)
+    return pc.binary_join_element_wise(
+        *texts, _BETWEEN, null_handling="replace", null_replacement=_NULL
+    )
 
 
 def _texts(rows: pa.RecordBatch, tree: Typed) -> list[str]:
     low, high = LETTERS
     texts = key_values(tree, rows).values
     lengths = pc.utf8_length(texts)
-    candidates: list[str] = texts.filter(pc.and_(pc.greater_equal(lengths, low), pc.less_equal(lengths, high))).to_pylist()
+    candidates: list[str] = texts.filter(
+        pc.and_(pc.greater_equal(lengths, low), pc.less_equal(lengths, high))
+    ).to_pylist()
     return candidates
 
 
@@ -73,4 +87,9 @@ def _shortened(texts: Iterable[str]) -> set[str]:
     >>> sorted(_shortened(["a1b"]))
     ['1b', 'a1', 'a1b']
     """
-    return {text[:at] + text[at + 1 :] for text in texts for at, letter in enumerate(text) if letter.isalpha()} | set(texts)
+    return {
+        text[:at] + text[at + 1 :]
+        for text in texts
+        for at, letter in enumerate(text)
+        if letter.isalpha()
+    } | set(texts)

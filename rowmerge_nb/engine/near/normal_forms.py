@@ -1,4 +1,6 @@
-"""Normal forms of texts, without blanks, in lower case, composed, as numbers; and the differences between texts."""
+"""Normal forms of texts, without blanks, in lower case, composed, as numbers; and the differences
+between texts.
+"""
 
 from __future__ import annotations
 
@@ -17,14 +19,30 @@ if TYPE_CHECKING:
 BLANKS: Final = "".join(
     map(
         chr,
-        (*range(9, 14), 0x20, 0x85, 0xA0, 0x1680, *range(0x2000, 0x200C), 0x2028, 0x2029, 0x202F, 0x205F, 0x2060, 0x3000, 0xFEFF),
+        (
+            *range(9, 14),
+            0x20,
+            0x85,
+            0xA0,
+            0x1680,
+            *range(0x2000, 0x200C),
+            0x2028,
+            0x2029,
+            0x202F,
+            0x205F,
+            0x2060,
+            0x3000,
+            0xFEFF,
+        ),
     )
 )
 """Unicode white space, and zero-width blanks."""
 BITS: Final = {kind: 1 << place for place, kind in enumerate(Difference)}
 """Bit flags of differences."""
 LETTERS: Final = (4, 64)
-"""Lengths of texts for one-letter differences: shorter texts are too ambiguous, longer ones are not keys."""
+"""Lengths of texts for one-letter differences: shorter texts are too ambiguous, longer ones are not
+keys.
+"""
 _NUMBER: Final = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)$"
 _MARK: Final = "\x01"
 """The prefix of number forms; doubled in texts that begin with it."""
@@ -40,7 +58,8 @@ def kinds_of(bits: int) -> tuple[Difference, ...]:
 
 
 def normal_form(texts: pa.Array) -> pa.Array:
-    """Return the normal form: equal for texts that differ only in blanks, case, Unicode form or number format.
+    """Return the normal form: equal for texts that differ only in blanks, case, Unicode form or
+    number format.
 
     >>> forms = normal_form(pa.array([" Ann", "ANN ", "007", "7.0", "-0", "+.0", None])).to_pylist()
     >>> forms[0] == forms[1], forms[2] == forms[3], forms[4] == forms[5], forms[6]
@@ -60,7 +79,9 @@ def _composed(texts: pa.Array) -> pa.Array:
 def _numbers(plain: pa.Array) -> pa.Array:
     """Return numeric texts without plus and redundant zeros; minus zero is zero."""
     is_number = pc.match_substring_regex(plain, pattern=_NUMBER)
-    marked = pc.if_else(pc.starts_with(plain, pattern=_MARK), pc.binary_join_element_wise(_MARK, plain, ""), plain)
+    marked = pc.if_else(
+        pc.starts_with(plain, pattern=_MARK), pc.binary_join_element_wise(_MARK, plain, ""), plain
+    )
     if not pc.any(is_number).as_py():
         return marked
     numbers = plain.filter(is_number)
@@ -87,11 +108,18 @@ def differences(one: pa.Array, other: pa.Array) -> npt.NDArray[np.int64]:
         (Difference.TRAILING_BLANKS, (one, other), ends, f"(?s)^.*[^{re.escape(BLANKS)}]"),
         (Difference.LEADING_BLANKS, ends, bare, f"(?s)[^{re.escape(BLANKS)}].*$"),
     ):
-        lengths = [_lengths(texts) - _lengths(without) for texts, without in zip(whole, rest, strict=True)]
+        lengths = [
+            _lengths(texts) - _lengths(without) for texts, without in zip(whole, rest, strict=True)
+        ]
         separated = lengths[0] != lengths[1]
         same = np.flatnonzero((lengths[0] == lengths[1]) & (lengths[0] > 0))
         if len(same):
-            blanks = [pc.replace_substring_regex(t.take(pa.array(same)), pattern=all_but_blanks, replacement="") for t in whole]
+            blanks = [
+                pc.replace_substring_regex(
+                    t.take(pa.array(same)), pattern=all_but_blanks, replacement=""
+                )
+                for t in whole
+            ]
             separated[same] = _true(pc.not_equal(*blanks))
         bits += np.where(separated, BITS[kind], 0)
         around += np.where(lengths[0] + lengths[1] > 0, BITS[kind], 0)
@@ -114,12 +142,16 @@ def differences(one: pa.Array, other: pa.Array) -> npt.NDArray[np.int64]:
 
 
 def _lengths(texts: pa.Array) -> npt.NDArray[np.int64]:
-    lengths: npt.NDArray[np.int64] = pc.fill_null(pc.binary_length(texts), 0).to_numpy().astype(np.int64)
+    lengths: npt.NDArray[np.int64] = (
+        pc.fill_null(pc.binary_length(texts), 0).to_numpy().astype(np.int64)
+    )
     return lengths
 
 
 def _true(answers: pa.Array) -> npt.NDArray[np.bool_]:
-    true: npt.NDArray[np.bool_] = pc.fill_null(answers, fill_value=False).to_numpy(zero_copy_only=False)
+    true: npt.NDArray[np.bool_] = pc.fill_null(answers, fill_value=False).to_numpy(
+        zero_copy_only=False
+    )
     return true
 
 
@@ -127,7 +159,8 @@ def without_one_letter(texts: pa.Array, lengths: tuple[int, int]) -> pa.Table:
     """Return texts of `lengths` (minimum, maximum), and each of them without one of its letters.
 
     Returns:
-        The index of the text ``at``, the index of the removed letter ``i`` from 1 (0: none), and the rest ``w``.
+        The index of the text ``at``, the index of the removed letter ``i`` from 1 (0: none), and
+        the rest ``w``.
 
     >>> without_one_letter(pa.array(["a1b"]), (1, 9)).to_pylist()
     [{'at': 0, 'i': 0, 'w': 'a1b'}, {'at': 0, 'i': 1, 'w': '1b'}, {'at': 0, 'i': 3, 'w': 'a1'}]
@@ -138,9 +171,19 @@ def without_one_letter(texts: pa.Array, lengths: tuple[int, int]) -> pa.Table:
     for i in range(int(sizes[at].max(initial=0))):
         indexes = at[sizes[at] > i]
         here = texts.take(pa.array(indexes))
-        letters = pc.match_substring_regex(pc.utf8_slice_codeunits(here, i, i + 1), pattern=r"^\p{L}$")
+        letters = pc.match_substring_regex(
+            pc.utf8_slice_codeunits(here, i, i + 1), pattern=r"^\p{L}$"
+        )
         here, indexes = here.filter(letters), indexes[_true(letters)]
-        rest = pc.binary_join_element_wise(pc.utf8_slice_codeunits(here, 0, i), pc.utf8_slice_codeunits(here, i + 1), "")
+        rest = pc.binary_join_element_wise(
+            pc.utf8_slice_codeunits(here, 0, i), pc.utf8_slice_codeunits(here, i + 1), ""
+        )
         parts.append((indexes, np.full(len(indexes), i + 1), rest))
     ats, letter_indexes, rests = zip(*parts, strict=True)
-    return pa.table({"at": np.concatenate(ats), "i": np.concatenate(letter_indexes), "w": pa.concat_arrays(rests)})
+    return pa.table(
+        {
+            "at": np.concatenate(ats),
+            "i": np.concatenate(letter_indexes),
+            "w": pa.concat_arrays(rests),
+        }
+    )

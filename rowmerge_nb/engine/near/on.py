@@ -1,4 +1,6 @@
-"""The parts of ON: keys, whose values are computed per side, and other conditions, computed for pairs of rows."""
+"""The parts of ON: keys, whose values are computed per side, and other conditions, computed for
+pairs of rows.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,14 @@ from rowmerge_nb.sql.duckdb.duckdb_text import UnprintableError
 from rowmerge_nb.sql.duckdb.printer import PagePrinter
 from rowmerge_nb.sql.typed.clocks import clocks_of, instants_of
 from rowmerge_nb.sql.typed.domains import conjuncts
-from rowmerge_nb.sql.typed.expressions import Apply, Column, Typed, has_subquery, is_deterministic, references
+from rowmerge_nb.sql.typed.expressions import (
+    Apply,
+    Column,
+    Typed,
+    has_subquery,
+    is_deterministic,
+    references,
+)
 from rowmerge_nb.sql.typed.type_rules import is_float, is_zoned
 from rowmerge_nb.sql.typed.zones import canonical_zone, session_zone
 from rowmerge_nb.trace.near import NearTerm
@@ -28,7 +37,19 @@ if TYPE_CHECKING:
 TEXT: Final = frozenset({"varchar", "char"})
 MOMENT: Final = "timestamp with time zone"
 _PLAIN: Final = frozenset(
-    {"boolean", "tinyint", "smallint", "integer", "bigint", "decimal", "varchar", "varbinary", "date", "time", "timestamp"}
+    {
+        "boolean",
+        "tinyint",
+        "smallint",
+        "integer",
+        "bigint",
+        "decimal",
+        "varchar",
+        "varbinary",
+        "date",
+        "time",
+        "timestamp",
+    }
 )
 """Types whose SQL equality is that of Arrow values."""
 
@@ -76,7 +97,10 @@ class On:
     @property
     def symbols(self) -> frozenset[str]:
         """The symbols of the columns that ON reads."""
-        trees = [*(side for key in self.keys for side in (key.target, key.source)), *(one.tree for one in self.conditions)]
+        trees = [
+            *(side for key in self.keys for side in (key.target, key.source)),
+            *(one.tree for one in self.conditions),
+        ]
         return frozenset().union(*map(references, trees))
 
 
@@ -93,17 +117,24 @@ def on_of(analysis: MergeAnalysis) -> On:
             keys.append(Key(*pair, index))
             terms.append(NearTerm(text, padded=_padded(*pair)))
         else:
-            uncompared = uncompared or (str(pair[0].type) if pair is not None else _floats(tree, analysis))
+            uncompared = uncompared or (
+                str(pair[0].type) if pair is not None else _floats(tree, analysis)
+            )
             conditions.append(Condition(tree, index))
             terms.append(NearTerm(text, key=False))
     return On(tuple(terms), tuple(keys), tuple(conditions), uncompared)
 
 
 def _floats(tree: Typed, analysis: MergeAnalysis) -> str:
-    """Return the type of an equality of floating-point columns of both sides, which is not a key of the plan; otherwise ``""``."""
+    """Return the type of an equality of floating-point columns of both sides, which is not a key of
+    the plan; otherwise ``""``.
+    """
     if not (isinstance(tree, Apply) and tree.name == "=" and is_float(tree.arguments[0].type)):
         return ""
-    target, source = ({field.symbol for field in side} for side in (analysis.target_fields, analysis.source.fields))
+    target, source = (
+        {field.symbol for field in side}
+        for side in (analysis.target_fields, analysis.source.fields)
+    )
     reads = [references(side) for side in tree.arguments]
     crossed = any(one & target and other & source for one, other in (reads, reads[::-1]))
     return str(tree.arguments[0].type) if crossed else ""
@@ -140,7 +171,11 @@ def _padded(target: Typed, source: Typed) -> str:
     if target.type.base != "varchar":
         return ""
     sides = {"target": target, "source": source}
-    padded = [side for side, tree in sides.items() if (column := _column(tree)) is not None and column.type.base == "char"]
+    padded = [
+        side
+        for side, tree in sides.items()
+        if (column := _column(tree)) is not None and column.type.base == "char"
+    ]
     return padded[0] if len(padded) == 1 else ""
 
 
@@ -181,9 +216,16 @@ def key_values(tree: Typed, rows: pa.RecordBatch) -> KeyValues:
         return _moments(tree, rows)
     if sql_type.base == "char":
         return _padded_text(tree, rows)
-    if sql_type.base == "varchar" and isinstance(tree, Apply) and tree.name == "cast" and isinstance(tree.arguments[0], Column):
+    if (
+        sql_type.base == "varchar"
+        and isinstance(tree, Apply)
+        and tree.name == "cast"
+        and isinstance(tree.arguments[0], Column)
+    ):
         inner = tree.arguments[0]
-        if inner.type.base == "char" and (not sql_type.parameters or sql_type.parameters[0] >= inner.type.parameters[0]):
+        if inner.type.base == "char" and (
+            not sql_type.parameters or sql_type.parameters[0] >= inner.type.parameters[0]
+        ):
             width = inner.type.parameters[0]
             padded = pc.utf8_rpad(rows.column(inner.symbol), width=width, padding=" ")
             return KeyValues(padded, None, padded)
@@ -194,7 +236,9 @@ def key_values(tree: Typed, rows: pa.RecordBatch) -> KeyValues:
 def _computed(tree: Typed, rows: pa.RecordBatch) -> pa.Array:
     if isinstance(tree, Column):
         return rows.column(tree.symbol)
-    [values] = PageEvaluator(PageProgram()).values_of([_program(tree, tree.type.arrow, "a key")], rows)
+    [values] = PageEvaluator(PageProgram()).values_of(
+        [_program(tree, tree.type.arrow, "a key")], rows
+    )
     return values
 
 
@@ -204,10 +248,13 @@ def _program(tree: Typed, arrow_type: pa.DataType, what: str) -> AssignedColumn:
         printed = page_expression(tree, printer, condition=False)
     except UnprintableError as error:
         raise UnreadableError(
-            f"The nearest keys are not known: {what} cannot be computed on pages, which cannot be asked for {error}"
+            f"The nearest keys are not known: {what} cannot be computed on pages, which cannot be"
+            f" asked for {error}"
         ) from error
     if printer.subqueries or has_subquery(tree) or not is_deterministic(tree):
-        raise UnreadableError(f"The nearest keys are not known: {what} has a subquery, or another value each time")
+        raise UnreadableError(
+            f"The nearest keys are not known: {what} has a subquery, or another value each time"
+        )
     return AssignedColumn("value", arrow_type, replace(printed, span=None))
 
 
@@ -215,9 +262,13 @@ def _padded_text(tree: Typed, rows: pa.RecordBatch) -> KeyValues:
     """Compute a char key: trailing blanks are ignored, and longer texts are truncated."""
     column = tree.arguments[0] if isinstance(tree, Apply) and tree.name == "cast" else tree
     if not isinstance(column, Column) or column.type.base not in TEXT:
-        raise UnreadableError(f"The nearest keys are not known: a key of type {tree.type} is computed")
+        raise UnreadableError(
+            f"The nearest keys are not known: a key of type {tree.type} is computed"
+        )
     display_values = rows.column(column.symbol)
-    values = pc.utf8_rtrim(pc.utf8_slice_codeunits(display_values, 0, tree.type.parameters[0]), characters=" ")
+    values = pc.utf8_rtrim(
+        pc.utf8_slice_codeunits(display_values, 0, tree.type.parameters[0]), characters=" "
+    )
     return KeyValues(values, None, values)
 
 
@@ -225,14 +276,18 @@ def _moments(tree: Typed, rows: pa.RecordBatch) -> KeyValues:
     """Compute a key of timestamps with zone: instants are compared, local times displayed."""
     column = tree.arguments[0] if isinstance(tree, Apply) and tree.name == "cast" else tree
     if not isinstance(column, Column):
-        raise UnreadableError(f"The nearest keys are not known: a key of type {tree.type} is computed")
+        raise UnreadableError(
+            f"The nearest keys are not known: a key of type {tree.type} is computed"
+        )
     values = rows.column(column.symbol)
     utc = pa.timestamp("us", tz="UTC")
     if column.type.base == "timestamp":
         clocks = values.cast(pa.timestamp("us"))
         return KeyValues(instants_of(clocks, session_zone()), clocks, values)
     if column.type.base != MOMENT:
-        raise UnreadableError(f"The nearest keys are not known: a key is a {column.type} as a {tree.type}")
+        raise UnreadableError(
+            f"The nearest keys are not known: a key is a {column.type} as a {tree.type}"
+        )
     if not is_zoned(column.type):
         return KeyValues(values.cast(utc), values.cast(pa.timestamp("us")), values)
     instants, zones = (pc.struct_field(values, index) for index in (0, 1))
@@ -244,7 +299,9 @@ def _clocks(instants: pa.Array, zones: pa.Array) -> pa.Array:
     for zone in pc.unique(zones).to_pylist():
         if zone is not None:
             in_zone = pc.fill_null(pc.equal(zones, zone), fill_value=False)
-            clocks = pc.replace_with_mask(clocks, in_zone, clocks_of(instants.filter(in_zone), canonical_zone(zone) or zone))
+            clocks = pc.replace_with_mask(
+                clocks, in_zone, clocks_of(instants.filter(in_zone), canonical_zone(zone) or zone)
+            )
     return clocks
 
 

@@ -1,7 +1,9 @@
-"""The search for the nearest keys of unmatched rows: hash joins of normal forms in DuckDB, linear in the rows.
+"""The search for the nearest keys of unmatched rows: hash joins of normal forms in DuckDB, linear
+in the rows.
 
-Keys are near if they differ only in surrounding blanks, case, Unicode form, number format, time zone or NULLs; composite keys also if one
-column differs; in short tables also if one letter differs. One row represents many with equal normal form, so pairs never multiply.
+Keys are near if they differ only in surrounding blanks, case, Unicode form, number format, time
+zone or NULLs; composite keys also if one column differs; in short tables also if one letter
+differs. One row represents many with equal normal form, so pairs never multiply.
 """
 
 from __future__ import annotations
@@ -15,7 +17,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowmerge_nb.engine.near.normal_forms import BITS, LETTERS, differences, kinds_of, normal_form, without_one_letter
+from rowmerge_nb.engine.near.normal_forms import (
+    BITS,
+    LETTERS,
+    differences,
+    kinds_of,
+    normal_form,
+    without_one_letter,
+)
 from rowmerge_nb.engine.near.on import MOMENT, TEXT, On, UnreadableError, answers_of, key_values
 from rowmerge_nb.engine.tasks.page_program import require_duckdb
 from rowmerge_nb.spi.values import python_values
@@ -30,7 +39,9 @@ if TYPE_CHECKING:
 MOST_TOLD: Final = 1_000
 """Maximum rows per side in the result."""
 MOST_ALIKE: Final = 8
-"""Of more rows with the same normal form, one represents all; a key that more rows share except for one column is not near."""
+"""Of more rows with the same normal form, one represents all; a key that more rows share except for
+one column is not near.
+"""
 MOST_LETTERS: Final = 1_000_000
 """Maximum characters of both sides for the search of one-letter differences."""
 MOST_PAIRS: Final = 4_000_000
@@ -39,7 +50,8 @@ _ANSWERS: Final = {True: Answer.TRUE, False: Answer.FALSE, None: Answer.UNKNOWN}
 _KIND: Final = 1_000
 _ONE_LETTER: Final = 1_000 * _KIND
 _OTHER_VALUE: Final = 2 * _ONE_LETTER
-"""Distances by kind of difference, one letter, another value; a condition that is not true adds 1."""
+"""Distances by kind of difference, one letter, another value; a condition that is not true adds 1.
+"""
 
 
 @dataclass(frozen=True)
@@ -84,7 +96,8 @@ def near_keys(on: On, source: SideRows, target: SideRows) -> NearKeys:
     """Find the nearest keys of all unmatched rows of both sides.
 
     Raises:
-        UnreadableError: a key, or a condition that decides which rows match, cannot be computed on pages.
+        UnreadableError: a key, or a condition that decides which rows match, cannot be computed on
+            pages.
         RowMergeError: a key or a condition cannot be computed for a row.
     """
     with closing(_database().cursor()) as connection:
@@ -105,8 +118,9 @@ def _database() -> Any:
 class _Search:
     """One search.
 
-    Its tables ``s`` and ``t`` have the index ``r`` of each row, whether it is matched ``m``, and per key the value ``k0`` and normal form ``n0``.
-    A crowd is a large group of rows with the same normal forms, represented by one of them.
+    Its tables ``s`` and ``t`` have the index ``r`` of each row, whether it is matched ``m``, and
+    per key the value ``k0`` and normal form ``n0``. A crowd is a large group of rows with the same
+    normal forms, represented by one of them.
     """
 
     def __init__(self, connection: Any, on: On, source: SideRows, target: SideRows) -> None:
@@ -114,7 +128,10 @@ class _Search:
         self.on = on
         self.sides = {"s": source, "t": target}
         trees = {"s": [key.source for key in on.keys], "t": [key.target for key in on.keys]}
-        self.values = {side: [key_values(tree, rows.columns) for tree in trees[side]] for side, rows in self.sides.items()}
+        self.values = {
+            side: [key_values(tree, rows.columns) for tree in trees[side]]
+            for side, rows in self.sides.items()
+        }
         self.places = range(len(on.keys))
         self.texts = [place for place in self.places if on.keys[place].type.base in TEXT]
         self.moments = [place for place in self.places if on.keys[place].type.base == MOMENT]
@@ -124,7 +141,13 @@ class _Search:
             self._register(side, {})
         equal, free = self._partners()
         for side in self.sides:
-            self._register(side, {"m": pa.array(~free[side]), **{f"n{place}": self._form(side, place) for place in self.places}})
+            self._register(
+                side,
+                {
+                    "m": pa.array(~free[side]),
+                    **{f"n{place}": self._form(side, place) for place in self.places},
+                },
+            )
         alike = equal + self._with_answers(self._alike())
         letters = bool(self.texts) and self._are_few_letters()
         if letters and any(_any_alone(_rows_of(side, alike), free[side]) for side in self.sides):
@@ -143,7 +166,9 @@ class _Search:
         rows = _rows_of(side, pairs)
         candidates = np.flatnonzero(free[rows])
         others = _rows_of("t" if side == "s" else "s", pairs)
-        order = candidates[np.lexsort((others[candidates], pairs.far[candidates], rows[candidates]))]
+        order = candidates[
+            np.lexsort((others[candidates], pairs.far[candidates], rows[candidates]))
+        ]
         first = np.ones(len(order), np.bool_)
         first[1:] = rows[order][1:] != rows[order][:-1]
         return pairs.taken(order[first])
@@ -168,38 +193,55 @@ class _Search:
         """Run a query of pairs: both row indexes and, if known, the differences of each key."""
         table = self.connection.sql(sql).to_arrow_table()
         source, target, *bits = (column.to_numpy() for column in table.columns)
-        separated = np.column_stack(bits).astype(np.int64) if bits else np.zeros((len(source), len(self.places)), np.int64)
+        separated = (
+            np.column_stack(bits).astype(np.int64)
+            if bits
+            else np.zeros((len(source), len(self.places)), np.int64)
+        )
         return _Pairs(source, target, separated, np.full(len(source), far, np.int64))
 
     def _numbers(self, sql: str) -> npt.NDArray[np.int64]:
-        numbers: npt.NDArray[np.int64] = self.connection.sql(sql).to_arrow_table().column(0).to_numpy()
+        numbers: npt.NDArray[np.int64] = (
+            self.connection.sql(sql).to_arrow_table().column(0).to_numpy()
+        )
         return numbers
 
     # -- which rows have no partner -----------------------------------------------------------------------------------
 
     def _partners(self) -> tuple[_Pairs, dict[str, npt.NDArray[np.bool_]]]:
-        """Return the pairs of equal keys that fail another condition of ON, and the unmatched rows of each side."""
+        """Return the pairs of equal keys that fail another condition of ON, and the unmatched rows
+        of each side.
+        """
         equal = self._columns("a.k{0} = b.k{0}", separator=" AND ")
         most = MOST_PAIRS + 1 if self.on.conditions else 0
-        pairs = self._with_answers(self._few_pairs(f"SELECT a.r, b.r FROM s a JOIN t b ON {equal} LIMIT {most}"))
+        pairs = self._with_answers(
+            self._few_pairs(f"SELECT a.r, b.r FROM s a JOIN t b ON {equal} LIMIT {most}")
+        )
         true = pairs.far == 0
         partners = {"s": pairs.source[true], "t": pairs.target[true]}
         if not self.on.conditions:
             for one, other in (("s", "t"), ("t", "s")):
-                partners[one] = self._numbers(f"SELECT a.r FROM {one} a SEMI JOIN {other} b ON {equal}")
+                partners[one] = self._numbers(
+                    f"SELECT a.r FROM {one} a SEMI JOIN {other} b ON {equal}"
+                )
         free = {}
         for side, rows in self.sides.items():
-            free[side] = np.ones(rows.columns.num_rows, np.bool_) if rows.matched is None else ~rows.matched
+            free[side] = (
+                np.ones(rows.columns.num_rows, np.bool_) if rows.matched is None else ~rows.matched
+            )
             free[side][partners[side]] = False
         return pairs.taken(~true), free
 
     def _few_pairs(self, sql: str) -> _Pairs:
         if not self.on.conditions:
-            return _Pairs(*(np.zeros(shape, np.int64) for shape in (0, 0, (0, len(self.places)), 0)))
+            return _Pairs(
+                *(np.zeros(shape, np.int64) for shape in (0, 0, (0, len(self.places)), 0))
+            )
         pairs = self._pairs(sql)
         if len(pairs.source) > MOST_PAIRS:
             raise UnreadableError(
-                f"The nearest keys are not known: more than {MOST_PAIRS:,} pairs of rows have equal keys, and ON demands more of them"
+                f"The nearest keys are not known: more than {MOST_PAIRS:,} pairs of rows have equal"
+                " keys, and ON demands more of them"
             )
         return pairs
 
@@ -210,12 +252,20 @@ class _Search:
             false += ~answers.fill_null(fill_value=False).to_numpy(zero_copy_only=False)
         return replace(pairs, far=pairs.far + np.minimum(false, _KIND - 1))
 
-    def _answers(self, source: npt.NDArray[np.int64], target: npt.NDArray[np.int64]) -> list[pa.Array]:
+    def _answers(
+        self, source: npt.NDArray[np.int64], target: npt.NDArray[np.int64]
+    ) -> list[pa.Array]:
         if not self.on.conditions or not len(source):
             return []
-        both = [self.sides["s"].columns.take(pa.array(source)), self.sides["t"].columns.take(pa.array(target))]
+        both = [
+            self.sides["s"].columns.take(pa.array(source)),
+            self.sides["t"].columns.take(pa.array(target)),
+        ]
         names = [name for rows in both for name in rows.schema.names]
-        return answers_of(self.on.conditions, pa.RecordBatch.from_arrays([c for rows in both for c in rows.columns], names=names))
+        return answers_of(
+            self.on.conditions,
+            pa.RecordBatch.from_arrays([c for rows in both for c in rows.columns], names=names),
+        )
 
     # -- near keys ----------------------------------------------------------------------------------------------------
 
@@ -249,18 +299,27 @@ class _Search:
         if self.sides[side].columns.num_rows <= MOST_ALIKE:
             return False
         forms = self._columns("n{0}")
-        crowds = f"SELECT {forms}, min(r) AS first FROM {side} GROUP BY {forms} HAVING count(*) > {MOST_ALIKE}"
+        crowds = (
+            f"SELECT {forms}, min(r) AS first FROM {side} GROUP BY {forms} HAVING count(*) >"
+            f" {MOST_ALIKE}"
+        )
         self.connection.execute(f"CREATE TEMP TABLE {side}_crowds AS {crowds}")
         return bool(len(self._numbers(f"SELECT first FROM {side}_crowds LIMIT 1")))
 
     def _few(self, side: str) -> str:
         """Return SQL of a side's rows, with one row per crowd."""
         first = f"SELECT a.* FROM {side} a JOIN {side}_crowds b ON a.r = b.first"
-        return f"(SELECT a.* FROM {side} a ANTI JOIN {side}_crowds b ON {self._same({})} UNION ALL {first})"
+        return (
+            f"(SELECT a.* FROM {side} a ANTI JOIN {side}_crowds b ON {self._same({})} UNION ALL"
+            f" {first})"
+        )
 
     def _many(self, side: str) -> str:
         """Return SQL of unmatched rows in crowds, except the representatives."""
-        return f"(SELECT a.* FROM {side} a JOIN {side}_crowds b ON {self._same({})} WHERE NOT a.m AND a.r <> b.first)"
+        return (
+            f"(SELECT a.* FROM {side} a JOIN {side}_crowds b ON {self._same({})} WHERE NOT a.m AND"
+            " a.r <> b.first)"
+        )
 
     def _differences(self, place: int, pairs: _Pairs) -> npt.NDArray[np.int64]:
         rows = {"s": pa.array(pairs.source), "t": pa.array(pairs.target)}
@@ -277,40 +336,59 @@ class _Search:
         low, high = LETTERS
         texts = [values[place].values for values in self.values.values() for place in self.texts]
         lengths = [pc.fill_null(pc.utf8_length(text), 0).to_numpy() for text in texts]
-        return sum(int(length[(low <= length) & (length <= high)].sum()) for length in lengths) <= MOST_LETTERS
+        return (
+            sum(int(length[(low <= length) & (length <= high)].sum()) for length in lengths)
+            <= MOST_LETTERS
+        )
 
     def _one_letter(self, place: int, free: Mapping[str, npt.NDArray[np.bool_]]) -> _Pairs:
-        """Return pairs whose key differs by one letter: equal if each lacks it, or one of them does.
+        """Return pairs whose key differs by one letter: equal if each lacks it, or one of them
+        does.
 
-        Rows of one side with equal keys are represented by one when the other side's rows are matched with them.
+        Rows of one side with equal keys are represented by one when the other side's rows are
+        matched with them.
         """
         for side, values in self.values.items():
             rows = without_one_letter(values[place].values, LETTERS)
             at = rows.column("at").combine_chunks()
-            columns = {"r": at, "i": rows.column("i"), "w": rows.column("w"), "m": pa.array(~free[side]).take(at)}
+            columns = {
+                "r": at,
+                "i": rows.column("i"),
+                "w": rows.column("w"),
+                "m": pa.array(~free[side]).take(at),
+            }
             columns |= {f"k{other}": values[other].values.take(at) for other in self.places}
             self.connection.register(f"{side}_shorter", pa.table(columns))
         keys = self._columns("k{0}")
         one = {
-            side: f"(SELECT min(r) AS r, bool_and(m) AS m, i, w, {keys} FROM {side}_shorter GROUP BY i, w, {keys})"
+            side: (
+                f"(SELECT min(r) AS r, bool_and(m) AS m, i, w, {keys} FROM {side}_shorter GROUP BY"
+                f" i, w, {keys})"
+            )
             for side in self.sides
         }
         same = "a.w = b.w AND (a.i = b.i OR a.i = 0 OR b.i = 0)" + "".join(
             f" AND a.k{o} = b.k{o}" for o in self.places if o != place
         )
-        bits = ", ".join(str(BITS[Difference.LETTER] if other == place else 0) for other in self.places)
+        bits = ", ".join(
+            str(BITS[Difference.LETTER] if other == place else 0) for other in self.places
+        )
         joined = " UNION ALL ".join(
-            f"SELECT a.r, b.r, {bits} FROM {s} a JOIN {t} b ON {same} WHERE a.k{place} <> b.k{place} AND NOT ({matched}.m)"
+            f"SELECT a.r, b.r, {bits} FROM {s} a JOIN {t} b ON {same} WHERE a.k{place} <>"
+            f" b.k{place} AND NOT ({matched}.m)"
             for s, t, matched in (("s_shorter", one["t"], "a"), (one["s"], "t_shorter", "b"))
         )
         return self._pairs(joined, _ONE_LETTER)
 
     def _other_value(self, place: int, side: str) -> _Pairs:
-        """Return pairs of an unmatched row in which only one key has another value, and few rows of the other side share the other keys."""
+        """Return pairs of an unmatched row in which only one key has another value, and few rows of
+        the other side share the other keys.
+        """
         others = self._columns("k{0}", place)
         equal = self._columns("a.k{0} = b.k{0}", place, " AND ")
         kind = (
-            f"CASE WHEN a.k{place} IS NULL OR b.k{place} IS NULL THEN {BITS[Difference.NULL]} ELSE {BITS[Difference.VALUE]} END"
+            f"CASE WHEN a.k{place} IS NULL OR b.k{place} IS NULL THEN {BITS[Difference.NULL]} ELSE"
+            f" {BITS[Difference.VALUE]} END"
         )
         bits = ", ".join(kind if other == place else "0" for other in self.places)
         other = "t" if side == "s" else "s"
@@ -319,17 +397,24 @@ class _Search:
             side: f"(SELECT * FROM {side} WHERE NOT m)",
             other: f"(SELECT x.* FROM {other} x SEMI JOIN ({rare}) y USING ({others}))",
         }
-        joined = f"{tables['s']} a JOIN {tables['t']} b ON {equal} AND a.k{place} IS DISTINCT FROM b.k{place}"
+        joined = (
+            f"{tables['s']} a JOIN {tables['t']} b ON {equal} AND a.k{place} IS DISTINCT FROM"
+            f" b.k{place}"
+        )
         return self._pairs(f"SELECT a.r, b.r, {bits} FROM {joined}", _OTHER_VALUE)
 
     # -- as data ------------------------------------------------------------------------------------------------------
 
-    def _side_result(self, side: str, other: str, free: Mapping[str, npt.NDArray[np.bool_]], best: _Pairs) -> NearSide:
+    def _side_result(
+        self, side: str, other: str, free: Mapping[str, npt.NDArray[np.bool_]], best: _Pairs
+    ) -> NearSide:
         """Return the result for the unmatched rows of a side."""
         unmatched = np.flatnonzero(free[side])
         rows, partners = _rows_of(side, best), _rows_of(other, best)
         # Rows with a near key come first, then source rows without.
-        without_near_key = unmatched[~np.isin(unmatched, rows)][: max(MOST_TOLD - len(rows), 0) if side == "s" else 0]
+        without_near_key = unmatched[~np.isin(unmatched, rows)][
+            : max(MOST_TOLD - len(rows), 0) if side == "s" else 0
+        ]
         reported = best.taken(np.arange(min(len(rows), MOST_TOLD)))
         near, partners = rows[: len(reported.source)], partners[: len(reported.source)]
         details = list(
@@ -343,10 +428,20 @@ class _Search:
             )
         )
         records = [
-            replace(row, nearest=key, separations=self._separations(bits), answers=answers, alike=alike, taken=taken)
+            replace(
+                row,
+                nearest=key,
+                separations=self._separations(bits),
+                answers=answers,
+                alike=alike,
+                taken=taken,
+            )
             for row, key, (alike, taken), bits, answers in details
         ]
-        records += [replace(row, separations=self._nulls(row)) for row in self._records(side, without_near_key)]
+        records += [
+            replace(row, separations=self._nulls(row))
+            for row in self._records(side, without_near_key)
+        ]
         return NearSide(len(free[side]), len(unmatched), tuple(records), _counts(best))
 
     def _records(self, side: str, rows: npt.NDArray[np.int64]) -> list[NearRow]:
@@ -357,12 +452,19 @@ class _Search:
         names = [one.names[symbol] for symbol in columns.schema.names]
         numbers = [None] * len(rows) if one.numbers is None else one.numbers.take(taken).to_pylist()
         return [
-            NearRow(number, {name: column[at] for name, column in zip(names, values, strict=True)}, key)
+            NearRow(
+                number, {name: column[at] for name, column in zip(names, values, strict=True)}, key
+            )
             for at, (number, key) in enumerate(zip(numbers, self._keys(side, rows), strict=True))
         ]
 
     def _keys(self, side: str, rows: npt.NDArray[np.int64]) -> list[tuple[Any, ...]]:
-        return list(zip(*(python_values(key.shown.take(pa.array(rows))) for key in self.values[side]), strict=True))
+        return list(
+            zip(
+                *(python_values(key.shown.take(pa.array(rows))) for key in self.values[side]),
+                strict=True,
+            )
+        )
 
     def _others(
         self, side: str, rows: npt.NDArray[np.int64], free: Mapping[str, npt.NDArray[np.bool_]]
@@ -370,25 +472,40 @@ class _Search:
         """Return per row the number of rows with the same key, and whether one of them is matched."""
         if not len(rows):
             return []
-        keys = {f"k{place}": key.values.take(pa.array(rows)) for place, key in enumerate(self.values[side])}
-        self.connection.register("told", pa.table({"place": pa.array(np.arange(len(rows))), **keys}))
+        keys = {
+            f"k{place}": key.values.take(pa.array(rows))
+            for place, key in enumerate(self.values[side])
+        }
+        self.connection.register(
+            "told", pa.table({"place": pa.array(np.arange(len(rows))), **keys})
+        )
         same = self._columns("a.k{0} IS NOT DISTINCT FROM b.k{0}", separator=" AND ")
         counts = self.connection.execute(
-            f"SELECT count(*), bool_or(b.m) FROM told a JOIN {side} b ON {same} GROUP BY a.place ORDER BY a.place"
+            f"SELECT count(*), bool_or(b.m) FROM told a JOIN {side} b ON {same} GROUP BY a.place"
+            " ORDER BY a.place"
         ).fetchall()
         return [(int(alike), bool(taken)) for alike, taken in counts]
 
     def _condition_answers(self, pairs: _Pairs) -> list[tuple[Answer, ...]]:
-        columns = [[_ANSWERS[value] for value in answers.to_pylist()] for answers in self._answers(pairs.source, pairs.target)]
+        columns = [
+            [_ANSWERS[value] for value in answers.to_pylist()]
+            for answers in self._answers(pairs.source, pairs.target)
+        ]
         return list(zip(*columns, strict=True)) if columns else [()] * len(pairs.source)
 
     def _separations(self, bits: npt.NDArray[np.int64]) -> tuple[Separation, ...]:
-        return tuple(Separation(key.place, kinds_of(int(one))) for key, one in zip(self.on.keys, bits, strict=True) if one)
+        return tuple(
+            Separation(key.place, kinds_of(int(one)))
+            for key, one in zip(self.on.keys, bits, strict=True)
+            if one
+        )
 
     def _nulls(self, row: NearRow) -> tuple[Separation, ...]:
         """Return the NULL keys of a row without near keys."""
         return tuple(
-            Separation(key.place, (Difference.NULL,)) for key, value in zip(self.on.keys, row.key, strict=True) if value is None
+            Separation(key.place, (Difference.NULL,))
+            for key, value in zip(self.on.keys, row.key, strict=True)
+            if value is None
         )
 
 
@@ -405,5 +522,8 @@ def _counts(best: _Pairs) -> tuple[NearCount, ...]:
     """Count the rows by what separates them, where nothing else does."""
     bits = np.bitwise_or.reduce(best.bits, axis=1) if best.bits.size else np.zeros(0, np.int64)
     found, rows = np.unique(bits[(bits > 0) & (best.far % _KIND == 0)], return_counts=True)
-    counts = [NearCount(kinds_of(int(kinds)), int(count)) for kinds, count in zip(found, rows, strict=True)]
+    counts = [
+        NearCount(kinds_of(int(kinds)), int(count))
+        for kinds, count in zip(found, rows, strict=True)
+    ]
     return tuple(sorted(counts, key=lambda count: -count.rows))

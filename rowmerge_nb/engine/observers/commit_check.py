@@ -1,4 +1,6 @@
-"""The option ``check``: the table is read back after the commit, see `rowmerge_nb.engine.verify.committed`."""
+"""The option ``check``: the table is read back after the commit, see
+`rowmerge_nb.engine.verify.committed`.
+"""
 
 from __future__ import annotations
 
@@ -22,10 +24,13 @@ class CommitCheckObserver(RunObserver):
     """Adds to the trace whether the table has the rows that the statement must have left.
 
     Args:
-        read: reads the target in a version after the commit, at most a number of rows; None if it has more.
+        read: reads the target in a version after the commit, at most a number of rows; None if it
+            has more.
     """
 
-    def __init__(self, read: Callable[[ConnectorTableVersion | None, int], pa.Table | None]) -> None:
+    def __init__(
+        self, read: Callable[[ConnectorTableVersion | None, int], pa.Table | None]
+    ) -> None:
         self._read = read
         self._check: Checking | None = None
 
@@ -37,7 +42,8 @@ class CommitCheckObserver(RunObserver):
         """Compare, and set the check of the result's trace.
 
         Raises:
-            StatementInterrupted: the user has stopped the check; the statement is committed, and the error has its result.
+            StatementInterrupted: the user has stopped the check; the statement is committed, and
+                the error has its result.
         """
         if self._check is not None:
             self._check.told(result)

@@ -1,8 +1,10 @@
-"""The row for which an expression failed in Spark, whose errors have a position in the text and no row.
+"""The row for which an expression failed in Spark, whose errors have a position in the text and no
+row.
 
-After the failure, the rows that reach the expression are read again in the statement's transaction. The expression is computed on pages, as
-tasks do, up to the first row that it fails for. The error is unchanged if pages cannot compute it, if no row fails with the same error, and
-if the search takes too long.
+After the failure, the rows that reach the expression are read again in the statement's transaction.
+The expression is computed on pages, as tasks do, up to the first row that it fails for. The error
+is unchanged if pages cannot compute it, if no row fails with the same error, and if the search
+takes too long.
 """
 
 from __future__ import annotations
@@ -63,7 +65,8 @@ class _Candidate:
     Args:
         column: the expression, printed for pages.
         node: the node that returns the rows.
-        channels: the type and Spark's SQL of the values that it reads, by their names in the expression.
+        channels: the type and Spark's SQL of the values that it reads, by their names in the
+            expression.
         guard: the condition on the rows in Spark's SQL; ``""`` for all.
     """
 
@@ -73,7 +76,9 @@ class _Candidate:
     guard: str = ""
 
 
-def name_failing_row(run: StatementRun, context: LoweringContext, error: RowMergeError, number: int) -> None:
+def name_failing_row(
+    run: StatementRun, context: LoweringContext, error: RowMergeError, number: int
+) -> None:
     """Name in an error's hint the row that it is about; a failed search leaves the error unchanged.
 
     Args:
@@ -107,20 +112,32 @@ def _checked(plan: PlanNode, number: int) -> Iterator[_Candidate]:
     for node in chain(plan):
         if isinstance(node, CheckConstraints):
             guard = "" if node.stored is None else print_spark(node.stored)
-            columns = check_columns(node.checks, {symbol.name: symbol.name for symbol, _ in node.row})
+            columns = check_columns(
+                node.checks, {symbol.name: symbol.name for symbol, _ in node.row}
+            )
             for check, column in zip(node.checks, columns, strict=True):
                 if check.value.origin is not None and check.value.origin.number == number:
                     names = {*column.expression.reads, *column.expression.names}
-                    channels = {s.name: (s.type.arrow, print_spark(value)) for s, value in node.row if s.name in names}
+                    channels = {
+                        s.name: (s.type.arrow, print_spark(value))
+                        for s, value in node.row
+                        if s.name in names
+                    }
                     yield _Candidate(column, node.source, channels, guard)
 
 
 def _of(tree: Typed, node: PlanNode, names: RowNames, guard: str = "") -> Iterator[_Candidate]:
     """Yield an expression, if any column identifies its rows."""
     read = {*references(tree), *names.display_names(references(tree))}
-    channels = {symbol.name: (symbol.type.arrow, backquoted(symbol.name)) for symbol in node.outputs if symbol.name in read}
+    channels = {
+        symbol.name: (symbol.type.arrow, backquoted(symbol.name))
+        for symbol in node.outputs
+        if symbol.name in read
+    }
     if channels:
-        column = assigned_column(Symbol("value", tree.type), tree.type.arrow, tree, names, PagePrinter())
+        column = assigned_column(
+            Symbol("value", tree.type), tree.type.arrow, tree, names, PagePrinter()
+        )
         yield _Candidate(column, node, channels, guard)
 
 
@@ -136,15 +153,24 @@ def _candidates(plan: PlanNode, number: int, context: LoweringContext) -> Iterat
         if isinstance(node, Filter) and is_it(node.predicate):
             yield from _of(node.predicate, node.source, names)
         elif isinstance(node, Join) and is_it(node.predicate):
-            # The pairs of rows that ON is computed for are not known; its keys are computed for every row.
+            # The pairs of rows that ON is computed for are not known; its keys are computed for
+            # every row.
             for target, source in node.equalities:
                 yield from _of(target, node.left, of_target)
                 yield from _of(source, node.right, names)
         elif isinstance(node, Project) and node.case is not None:
             for index, branch in enumerate(node.case.branches):
-                earlier, row_names = node.case.branches[:index], of_target if branch.by_source else names
+                earlier, row_names = (
+                    node.case.branches[:index],
+                    (of_target if branch.by_source else names),
+                )
                 if branch.test is not None and is_it(branch.test):
-                    yield from _of(branch.test, node.source, row_names, _first_of(earlier, _sides(branch, full=full)))
+                    yield from _of(
+                        branch.test,
+                        node.source,
+                        row_names,
+                        _first_of(earlier, _sides(branch, full=full)),
+                    )
                 guard = "" if node.case.unconditional else _first_of(earlier, _predicate(branch))
                 for value in filter(is_it, branch.expressions):
                     yield from _of(value, node.source, row_names, guard)
@@ -164,20 +190,38 @@ def _sides(branch: CaseBranch, *, full: bool) -> str:
     """Return the SQL of: the row has the sides that a branch is about."""
     if not (branch.matched or branch.by_source):
         return f"{PRESENT} IS NULL"
-    return f"{PRESENT} IS NOT NULL" + (f" AND {SOURCE_PRESENT} IS {'' if branch.by_source else 'NOT '}NULL" if full else "")
+    return f"{PRESENT} IS NOT NULL" + (
+        f" AND {SOURCE_PRESENT} IS {'' if branch.by_source else 'NOT '}NULL" if full else ""
+    )
 
 
-def _failure(run: StatementRun, context: LoweringContext, candidate: _Candidate, late: threading.Event) -> Any:
-    """Compute an expression for its rows, and return the error of the first row that it fails for; None if it fails for none."""
+def _failure(
+    run: StatementRun, context: LoweringContext, candidate: _Candidate, late: threading.Event
+) -> Any:
+    """Compute an expression for its rows, and return the error of the first row that it fails for;
+    None if it fails for none.
+    """
     from pyspark.sql import functions as F  # noqa: N812
 
     task = FailingRowPass(
-        candidate.column, pa.schema([pa.field(name, arrow_type) for name, (arrow_type, _) in candidate.channels.items()])
+        candidate.column,
+        pa.schema(
+            [pa.field(name, arrow_type) for name, (arrow_type, _) in candidate.channels.items()]
+        ),
     )
     with interrupts_afterwards():
         rows = lower(candidate.node, context)
         rows = rows.where(F.expr(candidate.guard)) if candidate.guard else rows
-        rows = rows.select(*(F.expr(text).alias(f"c{index}") for index, (_, text) in enumerate(candidate.channels.values())))
+        rows = rows.select(
+            *(
+                F.expr(text).alias(f"c{index}")
+                for index, (_, text) in enumerate(candidate.channels.values())
+            )
+        )
         failures = run.transaction.scans.in_tasks(rows, task, FAILURE).limit(1)
-    payloads = collect(context.spark, failures, f"{run.transaction.session.query_id}-row", late).column(0).to_pylist()
+    payloads = (
+        collect(context.spark, failures, f"{run.transaction.session.query_id}-row", late)
+        .column(0)
+        .to_pylist()
+    )
     return pickle.loads(payloads[0]) if payloads else None  # noqa: S301 - our own task wrote it

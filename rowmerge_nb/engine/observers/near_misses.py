@@ -1,7 +1,8 @@
 """The nearest keys of MERGE rows without a partner, searched before the statement finishes.
 
-For a small statement the trace has the source rows and only the target is read again. For a large one, with the option ``near``, both are.
-A search that fails does not end the statement; with ``near`` the trace has the reason.
+For a small statement the trace has the source rows and only the target is read again. For a large
+one, with the option ``near``, both are. A search that fails does not end the statement; with
+``near`` the trace has the reason.
 """
 
 from __future__ import annotations
@@ -42,8 +43,9 @@ if TYPE_CHECKING:
     from rowmerge_nb.trace.trace import PageSample, Trace
 
 NOTHING_NEAR: Final = (
-    "No source row without a partner has a key that a target row has written otherwise, or with one letter more, less or changed. "
-    "With near=True, or --near, it is also looked for keys of which one column has another value."
+    "No source row without a partner has a key that a target row has written otherwise, or with one"
+    " letter more, less or changed. With near=True, or --near, it is also looked for keys of which"
+    " one column has another value."
 )
 DUCKDB_INTERRUPTED: Final = "Query interrupted"
 """The text of the plain RuntimeError that DuckDB raises for an interrupt."""
@@ -74,13 +76,20 @@ class NearMisses(RunObserver):
 
 
 def near_of(run: StatementRun, analysis: MergeAnalysis, action: Action) -> NearKeys | None:
-    """Search the nearest keys of the rows without a partner; None if every source row has one, and for large statements without ``near``.
+    """Search the nearest keys of the rows without a partner; None if every source row has one, and
+    for large statements without ``near``.
 
     Raises:
         StatementInterrupted: the user has stopped the search; nothing was changed.
     """
     is_requested, pages = run.options.near, action.account.pages
-    is_complete = action.context.witness and run.plan is not None and is_small(run.plan) and pages is not None and pages.complete
+    is_complete = (
+        action.context.witness
+        and run.plan is not None
+        and is_small(run.plan)
+        and pages is not None
+        and pages.complete
+    )
     if not is_requested and not (is_complete and pages is not None and _has_unmatched(pages)):
         return None
     if is_requested:
@@ -94,20 +103,33 @@ def near_of(run: StatementRun, analysis: MergeAnalysis, action: Action) -> NearK
         raise
     except Exception as error:
         if isinstance(error, RuntimeError) and str(error) == DUCKDB_INTERRUPTED:
-            raise StatementInterrupted("The statement was interrupted while keys were compared", step="near") from error
+            raise StatementInterrupted(
+                "The statement was interrupted while keys were compared", step="near"
+            ) from error
         reason = error.message if isinstance(error, RowMergeError) else error_text(error)
         return NearKeys(problem=f"The keys could not be compared: {reason}.")
 
 
-def _search(run: StatementRun, analysis: MergeAnalysis, action: Action, pages: PageSample | None) -> NearKeys:
+def _search(
+    run: StatementRun, analysis: MergeAnalysis, action: Action, pages: PageSample | None
+) -> NearKeys:
     on = on_of(analysis)
     if not on.keys:
-        message = "ON demands of no key of the target that it equals one of the source, so no key is nearer than another"
+        message = (
+            "ON demands of no key of the target that it equals one of the source, so no key is"
+            " nearer than another"
+        )
         if on.uncompared:
-            message = f"ON compares keys of type {on.uncompared}, of which the nearest are not looked for"
+            message = (
+                f"ON compares keys of type {on.uncompared}, of which the nearest are not looked for"
+            )
         raise UnreadableError(message)
     most = run.options.near or run.services.settings.small_rows
-    source = _source_of(pages, on, run.shown[1]) if pages is not None else _read_source(run, analysis, action, on, most)
+    source = (
+        _source_of(pages, on, run.shown[1])
+        if pages is not None
+        else _read_source(run, analysis, action, on, most)
+    )
     target = _read_target(run, analysis, on, most)
     # Most statements insert rows that are near to nothing; they do not wait for a search.
     if not run.options.near and not may_be_near(on, source, target):
@@ -119,7 +141,12 @@ def _has_unmatched(pages: PageSample) -> bool:
     """Return whether a row of the source has no partner."""
     assert pages.witness is not None
     sides = [pages.witness.column(name) for name in ("source", "target")]
-    return bool((sides[0].is_valid().to_numpy(zero_copy_only=False) & sides[1].is_null().to_numpy(zero_copy_only=False)).any())
+    return bool(
+        (
+            sides[0].is_valid().to_numpy(zero_copy_only=False)
+            & sides[1].is_null().to_numpy(zero_copy_only=False)
+        ).any()
+    )
 
 
 # -- the source -----------------------------------------------------------------------------------------------------------
@@ -133,43 +160,76 @@ def _source_of(pages: PageSample, on: On, source: Named) -> SideRows:
     numbers = sides["source_row"].take(pa.array(with_source))
     is_numbered = numbers.null_count == 0
     first = (
-        np.unique(numbers.to_numpy(), return_index=True)[1] if is_numbered and len(with_source) else np.arange(len(with_source))
+        np.unique(numbers.to_numpy(), return_index=True)[1]
+        if is_numbered and len(with_source)
+        else np.arange(len(with_source))
     )
     rows = pa.array(with_source[first])
     matched = sides["target"].is_valid().to_numpy(zero_copy_only=False)[with_source[first]]
-    columns = dict(zip((symbol.name for _, symbol in source), sides["source"].take(rows).flatten(), strict=True))
+    columns = dict(
+        zip(
+            (symbol.name for _, symbol in source), sides["source"].take(rows).flatten(), strict=True
+        )
+    )
     names = {symbol.name: name for name, symbol in source if symbol.name in on.symbols}
     page = pa.RecordBatch.from_arrays([columns[symbol] for symbol in names], names=list(names))
     return SideRows(page, names, numbers.take(pa.array(first)) if is_numbered else None, matched)
 
 
-def _read_source(run: StatementRun, analysis: MergeAnalysis, action: Action, on: On, most: int) -> SideRows:
+def _read_source(
+    run: StatementRun, analysis: MergeAnalysis, action: Action, on: On, most: int
+) -> SideRows:
     """Read the columns of the source that ON reads: a table here, everything else by Spark."""
     source = analysis.source
-    names = {field.symbol: field.name or field.symbol for field in source.fields if field.symbol in on.symbols}
+    names = {
+        field.symbol: field.name or field.symbol
+        for field in source.fields
+        if field.symbol in on.symbols
+    }
     symbols = [Symbol(field.symbol, field.type) for field in source.fields if field.symbol in names]
     join = join_of(run.plan) if run.plan is not None else None
     assert join is not None
     # In a FULL join a Project above the scan marks the rows of the source.
-    node = join.right.source if join.type is JoinType.FULL and isinstance(join.right, Project) else join.right
+    node = (
+        join.right.source
+        if join.type is JoinType.FULL and isinstance(join.right, Project)
+        else join.right
+    )
     if not is_deterministic(source.tree) and not isinstance(node, AnsweredQuery):
-        raise UnreadableError("The source may have other rows each time it is read, so that those of the statement are not known")
+        raise UnreadableError(
+            "The source may have other rows each time it is read, so that those of the statement"
+            " are not known"
+        )
     if isinstance(node, TableScan) and not is_spark_frame(node.table.dataframe):
         columns = dict(zip((symbol.name for symbol in node.outputs), node.columns, strict=True))
         rows, numbers = _scanned(
             run,
-            TableScan(id="near", outputs=tuple(symbols), table=node.table, columns=tuple(columns[s.name] for s in symbols)),
+            TableScan(
+                id="near",
+                outputs=tuple(symbols),
+                table=node.table,
+                columns=tuple(columns[s.name] for s in symbols),
+            ),
             most,
             "source",
         )
         return SideRows(rows, names, numbers)
     with interrupts_afterwards():
-        frame = lower(join.right, action.context).select(*(backquoted(symbol.name) for symbol in symbols)).limit(most + 1)
+        frame = (
+            lower(join.right, action.context)
+            .select(*(backquoted(symbol.name) for symbol in symbols))
+            .limit(most + 1)
+        )
     table = run.collect(action.context.spark, frame, action.context.partitions)
     if table.num_rows > most:
         raise _too_many(run, "source", most)
-    arrays = [conform(_whole(column), symbol.type.arrow) for column, symbol in zip(table.columns, symbols, strict=True)]
-    return SideRows(pa.RecordBatch.from_arrays(arrays, names=[symbol.name for symbol in symbols]), names)
+    arrays = [
+        conform(_whole(column), symbol.type.arrow)
+        for column, symbol in zip(table.columns, symbols, strict=True)
+    ]
+    return SideRows(
+        pa.RecordBatch.from_arrays(arrays, names=[symbol.name for symbol in symbols]), names
+    )
 
 
 # -- the target -----------------------------------------------------------------------------------------------------------
@@ -177,7 +237,11 @@ def _read_source(run: StatementRun, analysis: MergeAnalysis, action: Action, on:
 
 def _read_target(run: StatementRun, analysis: MergeAnalysis, on: On, most: int) -> SideRows:
     """Read the columns of the target that ON reads, for all rows, in the statement's transaction."""
-    pairs = [pair for pair in zip(analysis.target.columns, analysis.target_fields, strict=True) if pair[1].symbol in on.symbols]
+    pairs = [
+        pair
+        for pair in zip(analysis.target.columns, analysis.target_fields, strict=True)
+        if pair[1].symbol in on.symbols
+    ]
     node = TableScan(
         id="near",
         outputs=tuple(Symbol(field.symbol, field.type) for _, field in pairs),
@@ -188,13 +252,18 @@ def _read_target(run: StatementRun, analysis: MergeAnalysis, on: On, most: int) 
     return SideRows(rows, {field.symbol: column.name for column, field in pairs})
 
 
-def _scanned(run: StatementRun, node: TableScan, most: int, side: str) -> tuple[pa.RecordBatch, pa.Array]:
-    """Read a table of at most ``most`` rows in this process; return its columns and the rows' numbers."""
+def _scanned(
+    run: StatementRun, node: TableScan, most: int, side: str
+) -> tuple[pa.RecordBatch, pa.Array]:
+    """Read a table of at most ``most`` rows in this process; return its columns and the rows'
+    numbers.
+    """
     task = run.transaction.scans.observations.page_scan(node)
     assert task is not None
     if side == "source" and not task.is_repeatable:
         raise UnreadableError(
-            "The source may have other rows when it is read again, so that those of the statement are not known"
+            "The source may have other rows when it is read again, so that those of the statement"
+            " are not known"
         )
     pages: list[pa.RecordBatch] = []
     rows = 0
@@ -211,9 +280,19 @@ def _scanned(run: StatementRun, node: TableScan, most: int, side: str) -> tuple[
 
 def _too_many(run: StatementRun, side: str, most: int) -> UnreadableError:
     more = f" near={2 * most} looks at twice as many." if run.options.near else ""
-    return UnreadableError(f"The {side} has more than {most:,} rows, and so many are looked at.{more}".removesuffix("."))
+    return UnreadableError(
+        f"The {side} has more than {most:,} rows, and so many are looked at.{more}".removesuffix(
+            "."
+        )
+    )
 
 
 def _whole(column: Any) -> pa.Array:
     chunks: Sequence[pa.Array] = column.chunks
-    return chunks[0] if len(chunks) == 1 else pa.concat_arrays(chunks) if chunks else pa.array([], column.type)
+    return (
+        chunks[0]
+        if len(chunks) == 1
+        else pa.concat_arrays(chunks)
+        if chunks
+        else pa.array([], column.type)
+    )

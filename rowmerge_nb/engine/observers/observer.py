@@ -19,10 +19,12 @@ class ObservedStatement:
         text: its text, with the values of parameters.
         kind: its first words, as ``MERGE`` or ``CREATE TABLE AS``.
         table: catalog, schema and name of the table that it changes; empty for a query.
-        sources: the names of the other tables and the DataFrames that it reads; a DataFrame has one part.
+        sources: the names of the other tables and the DataFrames that it reads; a DataFrame has one
+            part.
         connector: the kind of store of the table; ``""`` for a query.
         is_rehearsal: whether it is rolled back in the end.
-        counts: the rows so far, from ``after_action`` on: ``changed``, and for MERGE, UPDATE and DELETE ``joined`` and ``matched``.
+        counts: the rows so far, from ``after_action`` on: ``changed``, and for MERGE, UPDATE and
+            DELETE ``joined`` and ``matched``.
         seconds: the duration of each step so far.
         trace: the trace, in the last call about the statement; None before.
     """
@@ -42,8 +44,10 @@ class ObservedStatement:
 class Observer:
     """Watches the statements of an engine. Subclasses override the hooks that they need.
 
-    A hook cannot change what happens: it gets plain data, an exception becomes a notice of the statement, and it cannot run statements.
-    ``before_begin`` is called first. Exactly one of ``after_commit``, ``after_rehearsal`` and ``on_failure`` is called last.
+    A hook cannot change what happens: it gets plain data, an exception becomes a notice of the
+        statement, and it cannot run statements.
+    ``before_begin`` is called first. Exactly one of ``after_commit``, ``after_rehearsal`` and
+    ``on_failure`` is called last.
 
     Attributes:
         name: the name in notices; by default that of the class.
@@ -66,7 +70,9 @@ class Observer:
         """Called when the statement is analyzed, and nothing has begun."""
 
     def after_action(self, statement: ObservedStatement) -> None:
-        """Called when the tasks of a statement that writes rows have ended, before their account is checked."""
+        """Called when the tasks of a statement that writes rows have ended, before their account is
+        checked.
+        """
 
     def before_finish(self, statement: ObservedStatement) -> None:
         """Called before the statement is committed or, for a rehearsal, rolled back."""
@@ -78,4 +84,6 @@ class Observer:
         """Called when a rehearsal is rolled back."""
 
     def on_failure(self, statement: ObservedStatement) -> None:
-        """Called when the statement has failed and is rolled back; ``statement.trace.error`` is the error."""
+        """Called when the statement has failed and is rolled back; ``statement.trace.error`` is the
+        error.
+        """

@@ -46,7 +46,8 @@ def observers_of(
     Args:
         analysis: the statement.
         options: its options.
-        read_rows: reads the target in a version after the commit, at most a number of rows; None if it has more.
+        read_rows: reads the target in a version after the commit, at most a number of rows; None if
+            it has more.
         undo_log: the engine's changes.
         user_observers: the observers of the engine's user.
         request: the rows that were requested with the statement.

@@ -1,7 +1,9 @@
-"""Requested rows: joined rows for which a condition is true, with what became of each, however few rows the trace keeps.
+"""Requested rows: joined rows for which a condition is true, with what became of each, however few
+rows the trace keeps.
 
-They are recomputed in one job, by the statement's own plan up to the processor: while the statement runs in its own transaction, afterwards
-from the version of the target that it was made from. A failure does not end the statement.
+They are recomputed in one job, by the statement's own plan up to the processor: while the statement
+runs in its own transaction, afterwards from the version of the target that it was made from. A
+failure does not end the statement.
 """
 
 from __future__ import annotations
@@ -63,9 +65,13 @@ if TYPE_CHECKING:
 MOST_ROWS: Final = 30
 """The number of rows at most."""
 NUMBERED_ANEW: Final = (
-    "The rows of the source query get other numbers when it is answered again. Look for values of its columns instead."
+    "The rows of the source query get other numbers when it is answered again. Look for values of"
+    " its columns instead."
 )
-UNREPEATABLE: Final = "The source may have other rows when it is read again, so that those of the statement are not known."
+UNREPEATABLE: Final = (
+    "The source may have other rows when it is read again, so that those of the statement are not"
+    " known."
+)
 
 
 @dataclass(frozen=True)
@@ -97,20 +103,33 @@ def request_by_condition(conditions: RowConditions, text: str) -> RowRequest:
         return RowRequest(text.strip(), conditions.read(text))
 
 
-def request_by_values(conditions: RowConditions, row: Any, source_row: Any, columns: Mapping[str, Any]) -> RowRequest:
-    """Return the request of a source row's number and of values of columns of either side: see `picked`.
+def request_by_values(
+    conditions: RowConditions, row: Any, source_row: Any, columns: Mapping[str, Any]
+) -> RowRequest:
+    """Return the request of a source row's number and of values of columns of either side: see
+    `picked`.
 
     Raises:
-        RowMergeError: INVALID_ARGUMENTS if neither side has a column of such a name; NOT_SUPPORTED for values that SQL does not compare.
+        RowMergeError: INVALID_ARGUMENTS if neither side has a column of such a name; NOT_SUPPORTED
+            for values that SQL does not compare.
     """
     names = names_of_sides(conditions.analysis)
     number, values = picked(row, source_row, columns, (name for side in names for name in side))
     check_columns(values, names)
-    joined, full = isinstance(conditions.analysis, MergeAnalysis), any(clause.by_source for clause in conditions.analysis.clauses)
+    joined, full = (
+        isinstance(conditions.analysis, MergeAnalysis),
+        any(clause.by_source for clause in conditions.analysis.clauses),
+    )
     marks = (PRESENT if joined else "", SOURCE_PRESENT if full else "")
     like = conditions.like(values, marks) if values else None
     of_target = conditions.like(values, ("",)) if values and joined and number is None else None
-    return RowRequest(in_words(number, values), like, number, possible=like is not None or not values, of_target=of_target)
+    return RowRequest(
+        in_words(number, values),
+        like,
+        number,
+        possible=like is not None or not values,
+        of_target=of_target,
+    )
 
 
 class RequestedRows(RunObserver):
@@ -141,7 +160,9 @@ class RequestedRows(RunObserver):
             raise
         except Exception as error:  # noqa: BLE001 - the trace has the reason in their place
             reason = error.message if isinstance(error, RowMergeError) else error_text(error)
-            self._rows = AskedRows(self._request.words, problem=f"They could not be read once more: {reason}.")
+            self._rows = AskedRows(
+                self._request.words, problem=f"They could not be read once more: {reason}."
+            )
 
     def add_to_trace(self, trace: Trace) -> Trace:
         """Return the trace with the rows."""
@@ -149,7 +170,11 @@ class RequestedRows(RunObserver):
 
 
 def requested_rows(
-    run: StatementRun, analysis: RowChangeAnalysis, planned: PlannedChange, context: LoweringContext, request: RowRequest
+    run: StatementRun,
+    analysis: RowChangeAnalysis,
+    planned: PlannedChange,
+    context: LoweringContext,
+    request: RowRequest,
 ) -> AskedRows:
     """Read the requested rows, and compute what the statement makes of them.
 
@@ -165,17 +190,29 @@ def requested_rows(
         return AskedRows(request.words, problem=UNREPEATABLE)
     if not request.possible:
         return AskedRows(request.words)
-    processor = next(node for node in chain(whole) if isinstance(node, MergeProcessor | DeleteProject))
+    processor = next(
+        node for node in chain(whole) if isinstance(node, MergeProcessor | DeleteProject)
+    )
     from_join = join_of(processor) is not None
 
     def with_filter(node: PlanNode) -> PlanNode:
         if isinstance(node, MarkDistinct):
             # A few rows meet without an exchange.
             return replace(node, exchange=False)
-        is_first = isinstance(node, Join) if from_join else isinstance(node, TableScan) and node.row_id is not None
+        is_first = (
+            isinstance(node, Join)
+            if from_join
+            else isinstance(node, TableScan) and node.row_id is not None
+        )
         if request.predicate is None or not is_first:
             return node
-        return Filter(id="asked", outputs=node.outputs, source=node, predicate=request.predicate, text=request.words)
+        return Filter(
+            id="asked",
+            outputs=node.outputs,
+            source=node,
+            predicate=request.predicate,
+            text=request.words,
+        )
 
     filtered = rewritten(processor, with_filter)
     witnessed = replace(context, witness=True, per_clause=MOST_ROWS, target=_columns(analysis))
@@ -186,9 +223,14 @@ def requested_rows(
 
 
 def unmatched_target_rows(
-    run: StatementRun, analysis: RowChangeAnalysis, planned: PlannedChange, context: LoweringContext, request: RowRequest
+    run: StatementRun,
+    analysis: RowChangeAnalysis,
+    planned: PlannedChange,
+    context: LoweringContext,
+    request: RowRequest,
 ) -> pa.RecordBatch | None:
-    """Return the requested target rows of a MERGE that have no partner; None if none are requested, or the joined rows have them.
+    """Return the requested target rows of a MERGE that have no partner; None if none are requested,
+    or the joined rows have them.
 
     Args:
         run: the run.
@@ -200,22 +242,45 @@ def unmatched_target_rows(
     from pyspark.sql import functions as F  # noqa: N812
 
     join = join_of(planned.whole())
-    if request.of_target is None or join is None or join.type is JoinType.FULL or has_subquery(join.predicate):
+    if (
+        request.of_target is None
+        or join is None
+        or join.type is JoinType.FULL
+        or has_subquery(join.predicate)
+    ):
         return None
     scan = whole_scan(analysis, planned)
-    filtered = Filter(id="asked", outputs=scan.outputs, source=scan, predicate=request.of_target, text=request.words)
+    filtered = Filter(
+        id="asked",
+        outputs=scan.outputs,
+        source=scan,
+        predicate=request.of_target,
+        text=request.words,
+    )
     with interrupts_afterwards(), room():
-        run.transaction.scans.make_views(analysis.bindings, read_views(filtered) | read_views(join.right))
-        rows = lower(filtered, context).join(lower(join.right, context), F.expr(print_spark(join.predicate)), "left_anti")
-        rows = rows.select(*(backquoted(field.symbol) for field in analysis.target_fields)).limit(MOST_ROWS)
+        run.transaction.scans.make_views(
+            analysis.bindings, read_views(filtered) | read_views(join.right)
+        )
+        rows = lower(filtered, context).join(
+            lower(join.right, context), F.expr(print_spark(join.predicate)), "left_anti"
+        )
+        rows = rows.select(*(backquoted(field.symbol) for field in analysis.target_fields)).limit(
+            MOST_ROWS
+        )
     table = run.collect(context.spark, rows, context.partitions)
     columns = analysis.target.columns
-    arrays = [conform(values.combine_chunks(), column.type.arrow) for values, column in zip(table.columns, columns, strict=True)]
+    arrays = [
+        conform(values.combine_chunks(), column.type.arrow)
+        for values, column in zip(table.columns, columns, strict=True)
+    ]
     return pa.RecordBatch.from_arrays(arrays, names=[column.name for column in columns])
 
 
 def _read(
-    run: StatementRun, processor: MergeProcessor | DeleteProject, context: LoweringContext, request: RowRequest
+    run: StatementRun,
+    processor: MergeProcessor | DeleteProject,
+    context: LoweringContext,
+    request: RowRequest,
 ) -> tuple[PageSample | None, bool]:
     """Read the first rows that reach a processor, in the order of the source, and run it on them."""
     from pyspark.sql import functions as F  # noqa: N812
@@ -230,7 +295,11 @@ def _read(
         rows = rows.orderBy(number).limit(MOST_ROWS + 1)
     table = run.collect(context.spark, rows, context.partitions)
     batches = table.slice(0, MOST_ROWS).combine_chunks().to_batches()
-    payloads = [payload for batch in task.work(iter(batches), 0) for payload in batch.column(RECORD).to_pylist()]
+    payloads = [
+        payload
+        for batch in task.work(iter(batches), 0)
+        for payload in batch.column(RECORD).to_pylist()
+    ]
     records = [pickle.loads(payload) for payload in payloads if payload is not None]  # noqa: S301 - our own pass has written it, here
     account = sum_up(records)
     if account.errors:
@@ -244,8 +313,14 @@ def _is_repeatable(run: StatementRun, analysis: RowChangeAnalysis, plan: PlanNod
     join = join_of(plan)
     if not isinstance(analysis, MergeAnalysis) or join is None:
         return True
-    task = run.transaction.scans.observations.page_scan(join.right) if isinstance(join.right, TableScan) else None
-    is_same = is_deterministic(analysis.source.tree) or isinstance(without_mark(join.right), AnsweredQuery)
+    task = (
+        run.transaction.scans.observations.page_scan(join.right)
+        if isinstance(join.right, TableScan)
+        else None
+    )
+    is_same = is_deterministic(analysis.source.tree) or isinstance(
+        without_mark(join.right), AnsweredQuery
+    )
     return is_same and (task is None or task.is_repeatable)
 
 

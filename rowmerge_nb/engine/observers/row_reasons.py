@@ -1,7 +1,8 @@
-"""The reasons for the path of a row: its conditions and their parts, recomputed from the values in the trace.
+"""The reasons for the path of a row: its conditions and their parts, recomputed from the values in
+the trace.
 
-The conditions are those of the tasks, computed as tasks do. If the answer contradicts what the engine did with the row, the condition is not
-explained.
+The conditions are those of the tasks, computed as tasks do. If the answer contradicts what the
+engine did with the row, the condition is not explained.
 """
 
 from __future__ import annotations
@@ -19,13 +20,26 @@ from rowmerge_nb.base.errors import RowMergeError
 from rowmerge_nb.base.names import quoted
 from rowmerge_nb.engine.spark.page_lowering import page_expression
 from rowmerge_nb.engine.statements.run_observer import RunObserver
-from rowmerge_nb.engine.tasks.page_program import AssignedColumn, PageEvaluator, PageExpression, PageProgram
+from rowmerge_nb.engine.tasks.page_program import (
+    AssignedColumn,
+    PageEvaluator,
+    PageExpression,
+    PageProgram,
+)
 from rowmerge_nb.sql.analyzer.analysis import DeleteAnalysis, MergeAnalysis, UpdateAnalysis
 from rowmerge_nb.sql.duckdb.duckdb_text import UnprintableError
 from rowmerge_nb.sql.duckdb.printer import PagePrinter
 from rowmerge_nb.sql.tree.depth import room
 from rowmerge_nb.sql.typed.expressions import has_subquery, is_deterministic, walk
-from rowmerge_nb.trace.journeys import NO_CLAUSE, ON, Answer, Join, case_numbers, join_of_clause, joins_of
+from rowmerge_nb.trace.journeys import (
+    NO_CLAUSE,
+    ON,
+    Answer,
+    Join,
+    case_numbers,
+    join_of_clause,
+    joins_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -47,7 +61,9 @@ MOST_NODES: Final = 400
 
 
 class RowReasons(RunObserver):
-    """Adds the answers of the conditions to the rows of the trace. An explanation that fails adds nothing.
+    """Adds the answers of the conditions to the rows of the trace.
+
+    An explanation that fails adds nothing.
 
     Args:
         analysis: the statement.
@@ -72,7 +88,9 @@ class RowReasons(RunObserver):
         return replace(trace, pages=replace(trace.pages, truths=self._truths))
 
 
-def with_truths(pages: PageSample, analysis: RowChangeAnalysis, target: Named, source: Named) -> PageSample:
+def with_truths(
+    pages: PageSample, analysis: RowChangeAnalysis, target: Named, source: Named
+) -> PageSample:
     """Return sampled rows with the answers of their conditions.
 
     Args:
@@ -86,10 +104,17 @@ def with_truths(pages: PageSample, analysis: RowChangeAnalysis, target: Named, s
     conditions = dict(_conditions(pages, analysis))
     computed = _computed(_values(pages, target, source), conditions)
     truths = {name: _agreeing(letters, pages, name, analysis) for name, letters in computed.items()}
-    return replace(pages, truths=pa.RecordBatch.from_pydict(truths, pa.schema([(name, pa.string()) for name in truths])))
+    return replace(
+        pages,
+        truths=pa.RecordBatch.from_pydict(
+            truths, pa.schema([(name, pa.string()) for name in truths])
+        ),
+    )
 
 
-def _conditions(pages: PageSample, analysis: RowChangeAnalysis) -> Iterator[tuple[str, tuple[ConditionTerm, Mask]]]:
+def _conditions(
+    pages: PageSample, analysis: RowChangeAnalysis
+) -> Iterator[tuple[str, tuple[ConditionTerm, Mask]]]:
     """Yield the conditions, each with the rows that reached it."""
     if isinstance(analysis, UpdateAnalysis | DeleteAnalysis):
         if analysis.where is not None and analysis.where.condition is not None:
@@ -101,7 +126,9 @@ def _conditions(pages: PageSample, analysis: RowChangeAnalysis) -> Iterator[tupl
         yield ON, (analysis.on.condition, joins == Join.MATCHED)
     for clause in analysis.clauses:
         if clause.condition is not None and clause.condition.condition is not None:
-            reached = (joins == join_of_clause(clause)) & ((cases == NO_CLAUSE) | (cases >= clause.number))
+            reached = (joins == join_of_clause(clause)) & (
+                (cases == NO_CLAUSE) | (cases >= clause.number)
+            )
             yield str(clause.number), (clause.condition.condition, reached)
 
 
@@ -116,18 +143,37 @@ def _values(pages: PageSample, target: Named, source: Named) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, names=names)
 
 
-def _computed(page: pa.RecordBatch, conditions: Mapping[str, tuple[ConditionTerm, Mask]]) -> dict[str, pa.Array]:
-    """Compute all parts of all conditions for the rows that reached them; one by one if the whole fails."""
+def _computed(
+    page: pa.RecordBatch, conditions: Mapping[str, tuple[ConditionTerm, Mask]]
+) -> dict[str, pa.Array]:
+    """Compute all parts of all conditions for the rows that reached them; one by one if the whole
+    fails.
+    """
     reached = {f"$reached_{name}": pa.array(rows) for name, (_, rows) in conditions.items()}
-    whole = pa.RecordBatch.from_arrays([*page.columns, *reached.values()], names=[*page.schema.names, *reached])
-    programs = {name: [_program(part, f"$reached_{name}") for part in term.walk()] for name, (term, _) in conditions.items()}
-    printable = [program for program in chain.from_iterable(programs.values()) if program is not None]
-    letters = dict(zip(map(id, printable), _letters(PageEvaluator(PageProgram()), printable, whole), strict=True))
+    whole = pa.RecordBatch.from_arrays(
+        [*page.columns, *reached.values()], names=[*page.schema.names, *reached]
+    )
+    programs = {
+        name: [_program(part, f"$reached_{name}") for part in term.walk()]
+        for name, (term, _) in conditions.items()
+    }
+    printable = [
+        program for program in chain.from_iterable(programs.values()) if program is not None
+    ]
+    letters = dict(
+        zip(
+            map(id, printable),
+            _letters(PageEvaluator(PageProgram()), printable, whole),
+            strict=True,
+        )
+    )
     not_known = pa.repeat(str(Answer.NOT_KNOWN), page.num_rows)
     return {
         name: pc.if_else(
             reached[f"$reached_{name}"],
-            pc.binary_join_element_wise(*(letters.get(id(program), not_known) for program in parts), ""),
+            pc.binary_join_element_wise(
+                *(letters.get(id(program), not_known) for program in parts), ""
+            ),
             pa.scalar(None, pa.string()),
         )
         for name, parts in programs.items()
@@ -135,7 +181,9 @@ def _computed(page: pa.RecordBatch, conditions: Mapping[str, tuple[ConditionTerm
 
 
 def _program(term: ConditionTerm, reached: str) -> AssignedColumn | None:
-    """Print a part of a condition for pages; None if pages cannot compute it, or its value changes from call to call."""
+    """Print a part of a condition for pages; None if pages cannot compute it, or its value changes
+    from call to call.
+    """
     if (
         has_subquery(term.tree)
         or not is_deterministic(term.tree)
@@ -151,12 +199,18 @@ def _program(term: ConditionTerm, reached: str) -> AssignedColumn | None:
         return None
     text = f"CASE WHEN {quoted(reached)} THEN {printed.text} END"
     return AssignedColumn(
-        term.text, pa.bool_(), PageExpression(text, None, "", reads=printed.reads | {reached}, lists=printed.lists)
+        term.text,
+        pa.bool_(),
+        PageExpression(text, None, "", reads=printed.reads | {reached}, lists=printed.lists),
     )
 
 
-def _letters(evaluator: PageEvaluator, programs: Sequence[AssignedColumn], page: pa.RecordBatch) -> list[pa.Array]:
-    """Compute parts of conditions for all rows; after a failure part by part, and the failing part by halves."""
+def _letters(
+    evaluator: PageEvaluator, programs: Sequence[AssignedColumn], page: pa.RecordBatch
+) -> list[pa.Array]:
+    """Compute parts of conditions for all rows; after a failure part by part, and the failing part
+    by halves.
+    """
     try:
         return [_answers(array) for array in evaluator.values_of(programs, page)]
     except RowMergeError:
@@ -167,8 +221,12 @@ def _answers(truths: pa.Array) -> pa.Array:
     return pc.if_else(truths, str(Answer.TRUE), str(Answer.FALSE)).fill_null(str(Answer.UNKNOWN))
 
 
-def _one_by_one(evaluator: PageEvaluator, program: AssignedColumn, page: pa.RecordBatch) -> pa.Array:
-    """Compute a part of a condition that fails for some rows; rows that take too many attempts stay unknown."""
+def _one_by_one(
+    evaluator: PageEvaluator, program: AssignedColumn, page: pa.RecordBatch
+) -> pa.Array:
+    """Compute a part of a condition that fails for some rows; rows that take too many attempts stay
+    unknown.
+    """
     answers: dict[int, pa.Array] = {}
     waiting = [(0, page.num_rows)]
     for _ in range(ATTEMPTS):
@@ -187,11 +245,20 @@ def _one_by_one(evaluator: PageEvaluator, program: AssignedColumn, page: pa.Reco
     return pa.concat_arrays([answers[start] for start in sorted(answers)])
 
 
-def _agreeing(letters: pa.Array, pages: PageSample, name: str, analysis: RowChangeAnalysis) -> pa.Array:
-    """Discard answers that contradict the row's path: ON of a matched row and a clause that fired are true, a clause that was passed is not."""
+def _agreeing(
+    letters: pa.Array, pages: PageSample, name: str, analysis: RowChangeAnalysis
+) -> pa.Array:
+    """Discard answers that contradict the row's path: ON of a matched row and a clause that fired
+    are true, a clause that was passed is not.
+    """
     fired = np.ones(len(letters), np.bool_)
     if name != ON and isinstance(analysis, MergeAnalysis):
         fired = case_numbers(pages) == int(name)
     whole = pc.utf8_slice_codeunits(letters, 0, 1)
-    fits = pc.or_(pc.equal(whole, str(Answer.NOT_KNOWN)), pc.equal(pc.equal(whole, str(Answer.TRUE)), pa.array(fired)))
-    return pc.if_else(fits, letters, pc.replace_substring_regex(letters, ".", str(Answer.NOT_KNOWN)))
+    fits = pc.or_(
+        pc.equal(whole, str(Answer.NOT_KNOWN)),
+        pc.equal(pc.equal(whole, str(Answer.TRUE)), pa.array(fired)),
+    )
+    return pc.if_else(
+        fits, letters, pc.replace_substring_regex(letters, ".", str(Answer.NOT_KNOWN))
+    )

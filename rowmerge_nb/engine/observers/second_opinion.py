@@ -1,4 +1,6 @@
-"""The option ``verify``: another engine runs the statement, see `rowmerge_nb.engine.verify.verification`."""
+"""The option ``verify``: another engine runs the statement, see
+`rowmerge_nb.engine.verify.verification`.
+"""
 
 from __future__ import annotations
 
@@ -26,6 +28,7 @@ class SecondOpinion(RunObserver):
         """Run the statement on the other engine, and set the verification of the result's trace.
 
         Raises:
-            StatementInterrupted: the user has stopped it; the statement itself has ended, and the error has its result.
+            StatementInterrupted: the user has stopped it; the statement itself has ended, and the
+                error has its result.
         """
         self._verification.told(result)

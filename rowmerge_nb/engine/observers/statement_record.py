@@ -1,7 +1,8 @@
-"""The record of a statement: the pages that its tasks kept, and the rows of its target, read again before the finish call.
+"""The record of a statement: the pages that its tasks kept, and the rows of its target, read again
+before the finish call.
 
-With the option ``record`` all pages are kept that have room. Otherwise only the pages of a writer, or of a split, in which a call of the
-connector failed, so that the call can be repeated.
+With the option ``record`` all pages are kept that have room. Otherwise only the pages of a writer,
+or of a split, in which a call of the connector failed, so that the call can be repeated.
 """
 
 from __future__ import annotations
@@ -26,7 +27,12 @@ from rowmerge_nb.plan.plan_nodes import DeleteProject, MergeProcessor, TableScan
 from rowmerge_nb.plan.rules import chain
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.page import row_ids_of
-from rowmerge_nb.sql.analyzer.analysis import CreateTableAnalysis, InsertAnalysis, Notice, RowChangeAnalysis
+from rowmerge_nb.sql.analyzer.analysis import (
+    CreateTableAnalysis,
+    InsertAnalysis,
+    Notice,
+    RowChangeAnalysis,
+)
 from rowmerge_nb.trace.record import HandedPage, Record, RecordedColumn, RecordedFailure
 
 if TYPE_CHECKING:
@@ -50,11 +56,15 @@ IN_TASKS: Final = frozenset(
 READING: Final = frozenset({"create_page_source", "get_next_page"})
 """Calls of the contract by which tasks read."""
 SCANNED_ROWS: Final = 200_000
-"""The number of target rows that are searched for rows of the pages, without the option ``record``."""
+"""The number of target rows that are searched for rows of the pages, without the option ``record``.
+"""
 
 
 class StatementRecorder(RunObserver):
-    """Makes the record, and adds it to the result. A failure ends no statement; with ``record`` a notice has the reason."""
+    """Makes the record, and adds it to the result.
+
+    A failure ends no statement; with ``record`` a notice has the reason.
+    """
 
     def __init__(self) -> None:
         self._recording: Recording | None = None
@@ -65,7 +75,9 @@ class StatementRecorder(RunObserver):
             self._make(run)
 
     def on_failure(self, run: StatementRun, error: RowMergeError, origin: int | None) -> None:
-        """Record the failed call: before the rollback, the rows of the target are read as the statement has seen them."""
+        """Record the failed call: before the rollback, the rows of the target are read as the
+        statement has seen them.
+        """
         if not isinstance(error, StatementInterrupted):
             to_its_end(lambda: self._make(run, error))
 
@@ -78,7 +90,9 @@ class StatementRecorder(RunObserver):
             self._recording = _recording_of(run, self._recording, error)
 
 
-def _recording_of(run: StatementRun, earlier: Recording | None, error: RowMergeError | None) -> Recording:
+def _recording_of(
+    run: StatementRun, earlier: Recording | None, error: RowMergeError | None
+) -> Recording:
     """Return the record of a statement, or why there is none; it is saved if that was requested.
 
     Args:
@@ -90,7 +104,9 @@ def _recording_of(run: StatementRun, earlier: Recording | None, error: RowMergeE
         record = (
             _record_of(run, error)
             if earlier is None or earlier.record is None
-            else replace(earlier.record, calls=run.calls(), failure=_failed_call(run.account, error))
+            else replace(
+                earlier.record, calls=run.calls(), failure=_failed_call(run.account, error)
+            )
         )
         if record is not None and isinstance(run.options.record, str):
             record.save(run.options.record)
@@ -105,21 +121,38 @@ def _recording_of(run: StatementRun, earlier: Recording | None, error: RowMergeE
 
 
 def _record_of(run: StatementRun, error: RowMergeError | None) -> Record | None:
-    """Return the record; None for a statement that hands no rows to a connector, and if no pages were kept."""
+    """Return the record; None for a statement that hands no rows to a connector, and if no pages
+    were kept.
+    """
     analysis, target = run.analysis, run.transaction.target
     is_recorded = isinstance(analysis, RowChangeAnalysis | InsertAnalysis | CreateTableAnalysis)
-    if not is_recorded or target is None or target.handle is None or target.metadata is None or run.plan is None:
+    if (
+        not is_recorded
+        or target is None
+        or target.handle is None
+        or target.metadata is None
+        or run.plan is None
+    ):
         return None
     failure = _failed_call(run.account, error)
     if not run.options.keeping.always and (failure is None or failure.method not in IN_TASKS):
         return None
     begun_handle: ConnectorTableHandle | None = getattr(run, "handle", None)
     flow = Flow.MERGE if begun_handle is None else Flow.UPDATABLE
-    scan = next((node for node in chain(run.plan) if isinstance(node, TableScan) and node.row_id is not None), None)
+    scan = next(
+        (
+            node
+            for node in chain(run.plan)
+            if isinstance(node, TableScan) and node.row_id is not None
+        ),
+        None,
+    )
     row_id = scan.row_id_columns[0] if scan is not None else None
     scans = run.transaction.scans.observations
     pages, left_out = _pages(run.account, run.options.keeping.most_bytes)
-    processor = next((node for node in chain(run.plan) if isinstance(node, MergeProcessor | DeleteProject)), None)
+    processor = next(
+        (node for node in chain(run.plan) if isinstance(node, MergeProcessor | DeleteProject)), None
+    )
     update = next((node for node in chain(run.plan) if isinstance(node, UpdateRows)), None)
     record = Record(
         statement=analysis.text,
@@ -127,7 +160,10 @@ def _record_of(run: StatementRun, error: RowMergeError | None) -> Record | None:
         name=target.name,
         connector=run.services.connector,
         paradigm=run.paradigm,
-        columns=tuple(RecordedColumn(column.name, str(column.type), column.nullable) for column in target.columns),
+        columns=tuple(
+            RecordedColumn(column.name, str(column.type), column.nullable)
+            for column in target.columns
+        ),
         row_id=None if row_id is None else RecordedColumn(row_id.name, str(row_id.type)),
         properties=_plain(target.metadata.properties),
         session=_plain(run.transaction.session.properties),
@@ -142,8 +178,11 @@ def _record_of(run: StatementRun, error: RowMergeError | None) -> Record | None:
         calls=run.calls(),
         failure=failure,
     )
-    # Reading has failed already; or it would open page sources that change rows, without the option record.
-    if (failure is not None and failure.method in READING) or (begun_handle is not None and not run.options.keeping.always):
+    # Reading has failed already; or it would open page sources that change rows, without the option
+    # record.
+    if (failure is not None and failure.method in READING) or (
+        begun_handle is not None and not run.options.keeping.always
+    ):
         return record
     return _with_rows(run, record, scans.whole_target(target, row_id, begun_handle))
 
@@ -161,15 +200,25 @@ def _failed_call(account: Account | None, error: RowMergeError | None) -> Record
     return RecordedFailure(step, None, error.message) if from_connector else None
 
 
-def _pages(account: Account | None, most_bytes: int) -> tuple[tuple[HandedPage, ...], dict[int, int]]:
-    """Return the pages of all writers as far as there is room, and the number of missing pages by writer."""
+def _pages(
+    account: Account | None, most_bytes: int
+) -> tuple[tuple[HandedPage, ...], dict[int, int]]:
+    """Return the pages of all writers as far as there is room, and the number of missing pages by
+    writer.
+    """
     pages: list[HandedPage] = []
     left_out: dict[int, int] = {}
     size = 0
     for number, stream, missing in account.handed if account is not None else ():
         for page in pages_of(stream):
-            # The last page of a writer is kept by the task whatever its size: it is the one that fails.
-            if pages and size + page.nbytes > most_bytes and account is not None and number != account.failed:
+            # The last page of a writer is kept by the task whatever its size: it is the one that
+            # fails.
+            if (
+                pages
+                and size + page.nbytes > most_bytes
+                and account is not None
+                and number != account.failed
+            ):
                 missing += 1  # noqa: PLW2901 - counted on
             else:
                 pages.append(HandedPage(number, page))
@@ -183,20 +232,26 @@ def _updated(run: StatementRun, update: UpdateRows | None) -> dict[int, tuple[st
     """Return the columns that clauses update; in the older flow in the order of the page."""
     analysis = run.analysis
     if update is not None:
-        assigned = sorted(zip(update.channels, (column.name for column in update.columns), strict=False))
+        assigned = sorted(
+            zip(update.channels, (column.name for column in update.columns), strict=False)
+        )
         return {0: tuple(name for _, name in assigned)}
     if not isinstance(analysis, RowChangeAnalysis):
         return {}
     names = [column.name for column in analysis.target.columns]
     return {
-        clause.number: tuple(name for name, value in zip(names, clause.values, strict=True) if value is not None)
+        clause.number: tuple(
+            name for name, value in zip(names, clause.values, strict=True) if value is not None
+        )
         for clause in analysis.clauses
         if clause.operation is Operation.UPDATE
     }
 
 
 def _with_rows(run: StatementRun, record: Record, task: ScanPass) -> Record:
-    """Add the target's rows: all rows of a small table, of a larger one those that the pages name, as far as there is room."""
+    """Add the target's rows: all rows of a small table, of a larger one those that the pages name,
+    as far as there is room.
+    """
     room, is_requested = run.options.keeping.most_bytes, run.options.keeping.always
     row_ids = _row_ids(record)
     kept_pages: list[pa.RecordBatch] = []
@@ -206,13 +261,19 @@ def _with_rows(run: StatementRun, record: Record, task: ScanPass) -> Record:
         count += rows.num_rows
         if size + rows.nbytes > room:
             # The rows that the pages name are needed, however many others were kept.
-            rows = rows.filter(pa.array(np.isin(row_keys([row_ids_of(rows)], rows.num_rows), row_ids)))
+            rows = rows.filter(
+                pa.array(np.isin(row_keys([row_ids_of(rows)], rows.num_rows), row_ids))
+            )
         if rows.num_rows and size + rows.nbytes <= 2 * room:
             kept_pages.append(rows)
             size += rows.nbytes
         if not is_requested and count >= SCANNED_ROWS:
             break
-    rows = pa.concat_batches(kept_pages) if kept_pages else pa.RecordBatch.from_pylist([], schema=record.schema)
+    rows = (
+        pa.concat_batches(kept_pages)
+        if kept_pages
+        else pa.RecordBatch.from_pylist([], schema=record.schema)
+    )
     return replace(record, rows=rows, row_count=count, splits=len(task.splits))
 
 
@@ -222,7 +283,9 @@ def _row_ids(record: Record) -> npt.NDArray[np.int64]:
         return np.zeros(0, np.int64)
     channel = 0 if record.flow is Flow.UPDATABLE else record.layout.after.row_id
     ids = [page.page.column(channel).drop_null() for page in record.pages]
-    return np.concatenate([np.zeros(0, np.int64), *(row_keys([array], len(array)) for array in ids)])
+    return np.concatenate(
+        [np.zeros(0, np.int64), *(row_keys([array], len(array)) for array in ids)]
+    )
 
 
 def _plain(properties: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,6 @@
-"""The changes of an engine, for undo: the versions that its statements were made from, and those that they have made."""
+"""The changes of an engine, for undo: the versions that its statements were made from, and those
+that they have made.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,8 @@ class Change:
         handle: the table at that time; None for a table that the statement has made.
         keeps: whether the store keeps versions.
         before: the version that it was made from; None before the first one.
-        after: the version that it has made; ``before`` if it has only added or dropped columns and its store makes no version of that.
+        after: the version that it has made; ``before`` if it has only added or dropped columns and
+            its store makes no version of that.
     """
 
     table: TableName
@@ -78,9 +81,11 @@ class UndoLog(RunObserver):
         self._changes: list[Change] = []
 
     def at_end(self, run: StatementRun, result: Result | None) -> None:
-        """Add what a statement has changed, or remove what it has taken back; a change with an unknown outcome is neither.
+        """Add what a statement has changed, or remove what it has taken back; a change with an
+        unknown outcome is neither.
 
-        ALTER TABLE and COMMENT change no rows: a version of theirs has the rows of the change before.
+        ALTER TABLE and COMMENT change no rows: a version of theirs has the rows of the change
+            before.
         """
         if run.transaction.changed is not True:
             return
@@ -97,19 +102,30 @@ class UndoLog(RunObserver):
 
     def last(self, table: tuple[str, ...] | None) -> Change | None:
         """Return the last change of a table, or of any table; None if there is none."""
-        return next((change for change in reversed(self._changes) if table in {None, change.table}), None)
+        return next(
+            (change for change in reversed(self._changes) if table in {None, change.table}), None
+        )
 
-    def that_made(self, table: tuple[str, ...], version: ConnectorTableVersion | None) -> Change | None:
+    def that_made(
+        self, table: tuple[str, ...], version: ConnectorTableVersion | None
+    ) -> Change | None:
         """Return the change that has made a version of a table, or None.
 
-        If threads change one table side by side, the last change in the log need not be the last commit. A change of columns alone and a
-        restore leave the table in a version of another change: the later one counts.
+        If threads change one table side by side, the last change in the log need not be the last
+        commit. A change of columns alone and a restore leave the table in a version of another
+        change: the later one counts.
         """
-        changes = (change for change in reversed(self._changes) if version is not None and change.after == version)
+        changes = (
+            change
+            for change in reversed(self._changes)
+            if version is not None and change.after == version
+        )
         return next((change for change in changes if change.table == table), None)
 
     def _took_back(self, undone: Change) -> None:
-        """Remove the change that was taken back; the rows of the change before it, if it is adjacent, are now in the new version."""
+        """Remove the change that was taken back; the rows of the change before it, if it is
+        adjacent, are now in the new version.
+        """
 
         def is_reverted(change: Change) -> bool:
             return (change.table, change.after) == (undone.table, undone.before)
@@ -117,25 +133,41 @@ class UndoLog(RunObserver):
         reverted = next((change for change in reversed(self._changes) if is_reverted(change)), None)
         if reverted is None:
             return
-        self._moved([change for change in self._changes if change is not reverted], undone, reverted.before)
+        self._moved(
+            [change for change in self._changes if change is not reverted], undone, reverted.before
+        )
 
-    def _moved(self, changes: list[Change], later: Change, version: ConnectorTableVersion | None) -> None:
-        """Set the changes; the one that made a version of the table has the same rows in the later version."""
+    def _moved(
+        self, changes: list[Change], later: Change, version: ConnectorTableVersion | None
+    ) -> None:
+        """Set the changes; the one that made a version of the table has the same rows in the later
+        version.
+        """
         self._changes = [
-            replace(change, after=later.after) if (change.table, change.after) == (later.table, version) else change
+            (
+                replace(change, after=later.after)
+                if (change.table, change.after) == (later.table, version)
+                else change
+            )
             for change in changes
         ]
 
 
 def _change_of(run: StatementRun) -> Change | None:
     analysis, version = run.analysis, run.transaction.version
-    if not isinstance(analysis, RowChangeAnalysis | InsertAnalysis | DefinitionAnalysis | RestoreAnalysis):
+    if not isinstance(
+        analysis, RowChangeAnalysis | InsertAnalysis | DefinitionAnalysis | RestoreAnalysis
+    ):
         return None
     name, target = target_name(analysis), analysis.target
     if name is None or target is None:
         return None
     versions = run.versions
-    added = tuple(column.name for column in analysis.added) if isinstance(analysis, MergeAnalysis) else ()
+    added = (
+        tuple(column.name for column in analysis.added)
+        if isinstance(analysis, MergeAnalysis)
+        else ()
+    )
     dropped = analysis.dropped if isinstance(analysis, RestoreAnalysis) else ()
     if versions.is_kept and version in {None, versions.before}:
         if not (added or dropped):

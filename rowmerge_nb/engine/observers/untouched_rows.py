@@ -1,4 +1,6 @@
-"""Target rows that took no part in a small statement: rows that were not joined, or that WHERE did not select."""
+"""Target rows that took no part in a small statement: rows that were not joined, or that WHERE did
+not select.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,8 @@ MOST_ROWS: Final = 30
 class UntouchedRows(RunObserver):
     """Adds the first untouched rows to the trace.
 
-    They are found by their row ids, in the statement's transaction, in stores that keep versions. A reading that fails adds nothing.
+    They are found by their row ids, in the statement's transaction, in stores that keep versions. A
+    reading that fails adds nothing.
 
     Args:
         analysis: the statement.
@@ -57,7 +60,9 @@ class UntouchedRows(RunObserver):
         return replace(trace, untouched=self._rows)
 
 
-def _untouched(run: StatementRun, analysis: RowChangeAnalysis, action: Action) -> pa.RecordBatch | None:
+def _untouched(
+    run: StatementRun, analysis: RowChangeAnalysis, action: Action
+) -> pa.RecordBatch | None:
     pages, target = action.account.pages, analysis.target
     rows = target.row_count
     if not action.context.witness or rows is None or rows > MOST_READ:
@@ -67,20 +72,32 @@ def _untouched(run: StatementRun, analysis: RowChangeAnalysis, action: Action) -
         return None
     if action.account.joined and (pages is None or not pages.complete):
         return None
-    joined = set() if pages is None else {repr(value) for value in python_values(pages.row_ids) if value is not None}
+    joined = (
+        set()
+        if pages is None
+        else {repr(value) for value in python_values(pages.row_ids) if value is not None}
+    )
     names = [column.name for column in target.columns]
     if len(joined) >= rows:
-        return pa.RecordBatch.from_arrays([pa.nulls(0, column.type.arrow) for column in target.columns], names=names)
+        return pa.RecordBatch.from_arrays(
+            [pa.nulls(0, column.type.arrow) for column in target.columns], names=names
+        )
     assert action.planned is not None
     scan = run.transaction.scans.observations.page_scan(whole_scan(analysis, action.planned))
     assert scan is not None
-    read = pa.Table.from_batches(list(scan.read(range(len(scan.splits)))), schema=scan.schema).combine_chunks()
+    read = pa.Table.from_batches(
+        list(scan.read(range(len(scan.splits)))), schema=scan.schema
+    ).combine_chunks()
     # A store that returns other rows now, or other ids, cannot be compared.
     row_ids = [repr(value) for value in python_values(read.column(len(names)))]
     untouched = [index for index, row_id in enumerate(row_ids) if row_id not in joined]
     if len(row_ids) != rows or len(untouched) != rows - len(joined):
         return None
-    first_rows = read.select(range(len(names))).take(pa.array(untouched[:MOST_ROWS], pa.int64())).combine_chunks()
+    first_rows = (
+        read.select(range(len(names)))
+        .take(pa.array(untouched[:MOST_ROWS], pa.int64()))
+        .combine_chunks()
+    )
     arrays = [column.combine_chunks() for column in first_rows.columns]
     return pa.RecordBatch.from_arrays(arrays, names=names)
 
@@ -91,5 +108,9 @@ def whole_scan(analysis: RowChangeAnalysis, planned: PlannedChange) -> TableScan
     columns = tuple(ColumnHandle(column.name, column.type) for column in target.columns)
     fields = tuple(Symbol(field.symbol, field.type) for field in analysis.target_fields)
     return TableScan(
-        id="untouched", outputs=(*fields, row_id), table=target, columns=(*columns, planned.facts.row_id), row_id=row_id
+        id="untouched",
+        outputs=(*fields, row_id),
+        table=target,
+        columns=(*columns, planned.facts.row_id),
+        row_id=row_id,
     )

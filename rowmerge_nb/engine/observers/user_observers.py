@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.statements.statement import StatementRun
     from rowmerge_nb.trace.trace import Trace
 
-HOOKS: Final = tuple(name for name, value in vars(Observer).items() if not name.startswith("_") and callable(value))
+HOOKS: Final = tuple(
+    name for name, value in vars(Observer).items() if not name.startswith("_") and callable(value)
+)
 """The names of the hooks."""
 _PREFIXES: Final = ("before_", "after_", "on_")
 _hook: ContextVar[str] = ContextVar("hook", default="")
@@ -38,7 +40,8 @@ def refuse_in_hook() -> None:
     """
     if _hook.get():
         raise RowMergeError(
-            f"An observer cannot run statements in its hook {_hook.get()}: the observed statement has not ended",
+            f"An observer cannot run statements in its hook {_hook.get()}: the observed statement"
+            " has not ended",
             code="NOT_SUPPORTED",
             hint="Keep what you need in the observer, and run the statement afterwards.",
         )
@@ -54,7 +57,9 @@ def _in_hook(name: str) -> Iterator[None]:
 
 
 class ObserverRegistry:
-    """The observers of one engine, in the order in which they were added. Threads may add and remove.
+    """The observers of one engine, in the order in which they were added.
+
+    Threads may add and remove.
 
     Args:
         observers: the first ones.
@@ -64,20 +69,28 @@ class ObserverRegistry:
         self._lock = threading.Lock()
         self._observers: tuple[Observer, ...] = ()
         form = "a list of instances of subclasses of rowmerge_nb.Observer"
-        for observer in checked(observers, "observers", lambda value: isinstance(value, list | tuple), form):
+        for observer in checked(
+            observers, "observers", lambda value: isinstance(value, list | tuple), form
+        ):
             self.add(observer)
 
     def add(self, observer: Observer) -> None:
         """Add an observer.
 
         Raises:
-            RowMergeError: INVALID_ARGUMENTS if it is no observer, or has a method that looks like a hook and is none; ALREADY_EXISTS.
+            RowMergeError: INVALID_ARGUMENTS if it is no observer, or has a method that looks like a
+                hook and is none; ALREADY_EXISTS.
         """
         checked(observer, "observer", Observer, "an instance of a subclass of rowmerge_nb.Observer")
         for name in dir(type(observer)):
-            if name.startswith(_PREFIXES) and name not in HOOKS and callable(getattr(type(observer), name)):
+            if (
+                name.startswith(_PREFIXES)
+                and name not in HOOKS
+                and callable(getattr(type(observer), name))
+            ):
                 raise RowMergeError(
-                    f"Observer '{_name_of(observer)}' has a method '{name}', and there is no such hook",
+                    f"Observer '{_name_of(observer)}' has a method '{name}', and there is no such"
+                    " hook",
                     code="INVALID_ARGUMENTS",
                     hint=did_you_mean(name, HOOKS) or f"There are: {', '.join(HOOKS)}.",
                 )
@@ -99,7 +112,9 @@ class ObserverRegistry:
         with self._lock:
             if not any(other is observer for other in self._observers):
                 raise RowMergeError(
-                    f"Observer '{_name_of(observer)}' is not registered", code="NOT_FOUND", hint="Pass the same instance."
+                    f"Observer '{_name_of(observer)}' is not registered",
+                    code="NOT_FOUND",
+                    hint="Pass the same instance.",
                 )
             self._observers = tuple(other for other in self._observers if other is not observer)
 
@@ -133,7 +148,9 @@ class CalledObservers(RunObserver):
         self._call(run, Observer.before_finish)
 
     def at_end(self, run: StatementRun, result: Result | None) -> None:
-        """Call ``after_commit``, ``after_rehearsal`` or ``on_failure``; what they raise becomes a notice of the result."""
+        """Call ``after_commit``, ``after_rehearsal`` or ``on_failure``; what they raise becomes a
+        notice of the result.
+        """
         if not self._has_begun:
             return
         trace = None if result is None else result.trace
@@ -142,15 +159,22 @@ class CalledObservers(RunObserver):
             hook = Observer.after_commit if trace.committed else Observer.after_rehearsal
         failures = self._failures(run, hook, trace)
         if failures and result is not None:
-            result.trace = replace(result.trace, notices=(*result.trace.notices, *map(NoticeRecord, failures)))
+            result.trace = replace(
+                result.trace, notices=(*result.trace.notices, *map(NoticeRecord, failures))
+            )
 
     def _call(self, run: StatementRun, hook: Callable[[Observer, ObservedStatement], None]) -> None:
         run.transaction.notices += map(Notice, self._failures(run, hook))
 
     def _failures(
-        self, run: StatementRun, hook: Callable[[Observer, ObservedStatement], None], trace: Trace | None = None
+        self,
+        run: StatementRun,
+        hook: Callable[[Observer, ObservedStatement], None],
+        trace: Trace | None = None,
     ) -> list[str]:
-        """Call a hook of all observers, and return a sentence for each that failed; these are not called again."""
+        """Call a hook of all observers, and return a sentence for each that failed; these are not
+        called again.
+        """
         failures = []
         name = hook.__name__
         for observer in self._observers:
@@ -159,10 +183,14 @@ class CalledObservers(RunObserver):
             try:
                 with _in_hook(name):
                     getattr(observer, name)(_observed(run, trace))
-            except (Exception, SystemExit) as error:  # noqa: BLE001 - the statement does not depend on its observers
+            except (
+                Exception,  # noqa: BLE001
+                SystemExit,
+            ) as error:
                 self._observers = tuple(other for other in self._observers if other is not observer)
                 failures.append(
-                    f"Observer '{_name_of(observer)}' failed in {name}, and gets no more of this statement: {error_text(error)}"
+                    f"Observer '{_name_of(observer)}' failed in {name}, and gets no more of this"
+                    f" statement: {error_text(error)}"
                 )
         return failures
 
@@ -183,7 +211,13 @@ def _observed(run: StatementRun, trace: Trace | None) -> ObservedStatement:
         text=analysis.text,
         kind=kind_of(analysis),
         table=target,
-        sources=tuple(dict.fromkeys(table.name for table in analysis.bindings if table.rows is None and table.name != target)),
+        sources=tuple(
+            dict.fromkeys(
+                table.name
+                for table in analysis.bindings
+                if table.rows is None and table.name != target
+            )
+        ),
         connector=run.services.connector,
         is_rehearsal=run.options.rehearse,
         counts=_counts(run),

@@ -1,4 +1,6 @@
-"""Queries of one table computed by DuckDB over a stream of pages, with limited memory and no other access."""
+"""Queries of one table computed by DuckDB over a stream of pages, with limited memory and no other
+access.
+"""
 
 from __future__ import annotations
 
@@ -35,14 +37,19 @@ _SHARE: Final = 4
 """DuckDB may use 1/4 of the machine's memory; beyond it, groups and sorts spill to files."""
 _LEAST: Final = 1 << 28
 _KEPT_OPTIMIZERS: Final = frozenset({"top_n"})
-"""Top-N avoids a complete sort. Other optimizers may drop failing terms (x + 1 = 5 becomes x = 4) or reorder them."""
+"""Top-N avoids a complete sort.
+
+Other optimizers may drop failing terms (x + 1 = 5 becomes x = 4) or reorder them.
+"""
 
 
 class PagesRefusedError(Exception):
     """DuckDB's result would not be reliable; Spark must compute the query, or raise its error."""
 
 
-def answer(query: PagedQuery, scan: ScanPass, cancelled: threading.Event) -> tuple[pa.Table, Counts]:
+def answer(
+    query: PagedQuery, scan: ScanPass, cancelled: threading.Event
+) -> tuple[pa.Table, Counts]:
     """Return the rows of a query, and the row counts of its nodes by their ids.
 
     Raises:
@@ -54,10 +61,17 @@ def answer(query: PagedQuery, scan: ScanPass, cancelled: threading.Event) -> tup
 
 
 def stream_answer(
-    query: PagedQuery, scan: ScanPass, cancelled: threading.Event, take: Callable[[Iterator[pa.RecordBatch]], T]
+    query: PagedQuery,
+    scan: ScanPass,
+    cancelled: threading.Event,
+    take: Callable[[Iterator[pa.RecordBatch]], T],
 ) -> tuple[T, Counts]:
-    """Pass the rows of a query to `take`, page by page, in another thread; return its result and row counts. Raises as `answer` does."""
-    return _answered(query, scan, cancelled, lambda rows: take(_pages_of(rows.to_arrow_reader(PAGE_ROWS))))
+    """Pass the rows of a query to `take`, page by page, in another thread; return its result and
+    row counts. Raises as `answer` does.
+    """
+    return _answered(
+        query, scan, cancelled, lambda rows: take(_pages_of(rows.to_arrow_reader(PAGE_ROWS)))
+    )
 
 
 def _pages_of(reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
@@ -72,22 +86,34 @@ def _pages_of(reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
         yield page
 
 
-def _answered(query: PagedQuery, scan: ScanPass, cancelled: threading.Event, take: Callable[[Any], T]) -> tuple[T, Counts]:
+def _answered(
+    query: PagedQuery, scan: ScanPass, cancelled: threading.Event, take: Callable[[Any], T]
+) -> tuple[T, Counts]:
     # What needs few pages reads few, in their order: one thread, which is one page ahead.
     ahead, threads = (1, 1) if query.ends_early else (_AHEAD, usual_cores())
-    with _connected(threads) as connection, PageStream(scan, ahead, gathers=not query.ends_early) as pages:
+    with (
+        _connected(threads) as connection,
+        PageStream(scan, ahead, gathers=not query.ends_early) as pages,
+    ):
 
         def cancel() -> None:
             pages.stopped.set()
             connection.interrupt()
 
         return run_cancellable(
-            lambda: _computed(connection, query, pages, cancelled, take), cancel, cancelled, "the reading of its table is ended"
+            lambda: _computed(connection, query, pages, cancelled, take),
+            cancel,
+            cancelled,
+            "the reading of its table is ended",
         )
 
 
 def _computed(
-    connection: Any, query: PagedQuery, pages: PageStream, cancelled: threading.Event, take: Callable[[Any], T]
+    connection: Any,
+    query: PagedQuery,
+    pages: PageStream,
+    cancelled: threading.Event,
+    take: Callable[[Any], T],
 ) -> tuple[T, Counts]:
     duckdb = require_duckdb()
     failure: Exception | None = None
@@ -131,8 +157,13 @@ def _connected(threads: int) -> Iterator[Any]:
             }
         )
         try:
-            names = [name for (name,) in connection.sql("SELECT name FROM duckdb_optimizers()").fetchall()]
-            connection.execute(f"SET disabled_optimizers = '{','.join(sorted(set(names) - _KEPT_OPTIMIZERS))}'")
+            names = [
+                name
+                for (name,) in connection.sql("SELECT name FROM duckdb_optimizers()").fetchall()
+            ]
+            connection.execute(
+                f"SET disabled_optimizers = '{','.join(sorted(set(names) - _KEPT_OPTIMIZERS))}'"
+            )
             connection.execute("SET TimeZone = 'UTC'")
             connection.execute("PRAGMA enable_profiling = 'no_output'")
             connection.execute("SET enable_external_access = false")

@@ -1,4 +1,7 @@
-"""Row counts of the nodes of a query that DuckDB has answered, from its profile. A profile whose operators are not those of the nodes is ignored."""
+"""Row counts of the nodes of a query that DuckDB has answered, from its profile.
+
+A profile whose operators are not those of the nodes is ignored.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,12 @@ _SAME_ROWS: Final = ("PROJECTION", "RESULT_COLLECTOR", "ARROW_COLLECTOR", "QUERY
 _OPERATORS: Final[Mapping[type[PlanNode], tuple[str, ...]]] = {
     TableScan: ("TABLE_SCAN", "ARROW_SCAN", "ARROW_SCAN_DUMB"),
     Filter: ("FILTER",),
-    n.AggregateNode: ("HASH_GROUP_BY", "PERFECT_HASH_GROUP_BY", "UNGROUPED_AGGREGATE", "PARTITIONED_AGGREGATE"),
+    n.AggregateNode: (
+        "HASH_GROUP_BY",
+        "PERFECT_HASH_GROUP_BY",
+        "UNGROUPED_AGGREGATE",
+        "PARTITIONED_AGGREGATE",
+    ),
     n.WindowNode: ("WINDOW", "STREAMING_WINDOW"),
     n.SortNode: ("ORDER_BY",),
     n.TopNNode: ("TOP_N",),
@@ -82,4 +90,7 @@ def _operators(profile: Any) -> Iterator[tuple[str, int]]:
         yield from _operators(operator)
     name = profile.get("type") or profile.get("operator_type") or profile.get("operator_name")
     if isinstance(name, str):
-        yield name.strip(), int(profile.get("intermediate_rows", profile.get("operator_cardinality", 0)))
+        yield (
+            name.strip(),
+            int(profile.get("intermediate_rows", profile.get("operator_cardinality", 0))),
+        )

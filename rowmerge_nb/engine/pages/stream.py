@@ -31,7 +31,8 @@ class PageStream:
     Args:
         scan: reads the table.
         ahead: the maximum number of pages to read ahead.
-        gathers: concatenate small pages; otherwise the first page is available as soon as it is read.
+        gathers: concatenate small pages; otherwise the first page is available as soon as it is
+            read.
 
     Attributes:
         failure: the connector's exception, or None.
@@ -51,7 +52,10 @@ class PageStream:
         return self
 
     def __exit__(
-        self, error_type: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+        self,
+        error_type: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
     ) -> None:
         """Stop reading, and wait until the page source is closed."""
         self.stopped.set()
@@ -61,7 +65,8 @@ class PageStream:
     def reader(self) -> pa.RecordBatchReader:
         """Start reading; return the pages without positions as an Arrow stream. Call once.
 
-        Call it from a thread other than the main thread, so that an interrupt cannot come between start and return.
+        Call it from a thread other than the main thread, so that an interrupt cannot come between
+        start and return.
         """
         self._thread.start()
         return pa.RecordBatchReader.from_batches(self.schema, self._taken())
@@ -83,7 +88,10 @@ class PageStream:
 
     def _fill(self) -> None:
         try:
-            read = cast("Generator[pa.RecordBatch, None, None]", self._scan.read(range(len(self._scan.splits))))
+            read = cast(
+                "Generator[pa.RecordBatch, None, None]",
+                self._scan.read(range(len(self._scan.splits))),
+            )
             with closing(read) as pages:
                 rows = self._rows(pages)
                 for page in gathered(rows) if self._gathers else rows:

@@ -1,4 +1,6 @@
-"""Running both sides of a comparison: on the target, or on a copy in memory if the store has only one way."""
+"""Running both sides of a comparison: on the target, or on a copy in memory if the store has only
+one way.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ DECIDED: Final[Mapping[str, frozenset[str]]] = {
     "paradigms": frozenset({"flow", "paradigm"}),
     "duplicates": frozenset({"flow", "duplicates"}),
 }
-"""Options that a comparison sets itself, or that one side cannot have: the defaults of engine and notebook do not apply."""
+"""Options that a comparison sets itself, or that one side cannot have: the defaults of engine and
+notebook do not apply.
+"""
 
 WHOLE_ROWS: Final = 100_000
 """The trace has all changed rows of tables up to this size, if nothing else shows them."""
@@ -42,7 +46,11 @@ def _check(by: str, statement_kind: str, options: Mapping[str, Any]) -> None:
         RowMergeError: INVALID_ARGUMENTS or NOT_SUPPORTED, with an alternative in the hint.
     """
     if not isinstance(by, str) or by not in WAYS:
-        raise RowMergeError(f"by = {by!r} is not possible", code="INVALID_ARGUMENTS", hint=f"There are: {', '.join(WAYS)}.")
+        raise RowMergeError(
+            f"by = {by!r} is not possible",
+            code="INVALID_ARGUMENTS",
+            hint=f"There are: {', '.join(WAYS)}.",
+        )
     names = (WAYS[by][0], *sorted(DECIDED[by]), "dry_run", "verify", "rehearse", "record", "fault")
     clashing = [name for name in names if options.get(name)]
     if by != "flows" and options.get("flow") == Flow.MERGE:
@@ -61,13 +69,16 @@ def _check(by: str, statement_kind: str, options: Mapping[str, Any]) -> None:
         )
     if by == "flows" and statement_kind == "MERGE":
         raise RowMergeError(
-            "The flows of MERGE cannot be compared: it has one, since the older flow has UPDATE and DELETE only",
+            "The flows of MERGE cannot be compared: it has one, since the older flow has UPDATE and"
+            " DELETE only",
             code="NOT_SUPPORTED",
             hint="Compare paradigms or duplicates, or write an UPDATE or a DELETE.",
         )
     if by == "duplicates" and statement_kind != "MERGE":
         raise RowMergeError(
-            f"The rules for repeated matches cannot be compared on {'an' if statement_kind == 'UPDATE' else 'a'} {statement_kind}: it matches every row once",
+            "The rules for repeated matches cannot be compared on"
+            f" {'an' if statement_kind == 'UPDATE' else 'a'} {statement_kind}: it matches every row"
+            " once",
             code="NOT_SUPPORTED",
             hint="Compare flows or paradigms, or write a MERGE.",
         )
@@ -84,15 +95,34 @@ def compare(engine: Engine, sql: str, by: str, options: Mapping[str, Any]) -> Co
     notice = ""
     if by == "paradigms" and planned.connector != "memory":
         engine, _ = with_copy(engine, planned.name)
-        notice = f"Connector '{planned.connector}' works by {planned.paradigm} only: both sides ran on a copy of {planned.qualified} in memory."
+        notice = (
+            f"Connector '{planned.connector}' works by {planned.paradigm} only: both sides ran on a"
+            f" copy of {planned.qualified} in memory."
+        )
     if by == "flows":
-        notice = "Calls that read are counted in the flow updatable alone: there the page sources that read are those that write."
+        notice = (
+            "Calls that read are counted in the flow updatable alone: there the page sources that"
+            " read are those that write."
+        )
     left_side, right_side = (_side(engine, sql, {**options, option: name}, name) for name in names)
     compared = Comparison(by, sql, _columns(planned), left_side, right_side, notice)
-    if compared.same is None and not left_side.failed and not right_side.failed and (planned.rows_before or 0) <= WHOLE_ROWS:
+    if (
+        compared.same is None
+        and not left_side.failed
+        and not right_side.failed
+        and (planned.rows_before or 0) <= WHOLE_ROWS
+    ):
         # Only the rows are taken from these; the numbers are those of the plans that would run.
-        whole = [_side(engine, sql, {**options, option: name, "trace": TraceLevel.FULL}, name).result.trace for name in names]
-        left_side, right_side = (replace(side, whole=trace) for side, trace in zip((left_side, right_side), whole, strict=True))
+        whole = [
+            _side(
+                engine, sql, {**options, option: name, "trace": TraceLevel.FULL}, name
+            ).result.trace
+            for name in names
+        ]
+        left_side, right_side = (
+            replace(side, whole=trace)
+            for side, trace in zip((left_side, right_side), whole, strict=True)
+        )
         compared = Comparison(by, sql, _columns(planned), left_side, right_side, notice)
     return compared
 
@@ -108,7 +138,11 @@ def _side(engine: Engine, sql: str, options: Mapping[str, Any], name: str) -> Si
 
 
 def _columns(planned: Trace) -> tuple[str, ...]:
-    writer = next((node for node in planned.plan if node.kind in {"MergeProcessor", "DeleteProject"}), None)
+    writer = next(
+        (node for node in planned.plan if node.kind in {"MergeProcessor", "DeleteProject"}), None
+    )
     if writer is None:
         return ()
-    return tuple(name for name, _ in writer.layout[: [name for name, _ in writer.layout].index("operation")])
+    return tuple(
+        name for name, _ in writer.layout[: [name for name, _ in writer.layout].index("operation")]
+    )

@@ -1,4 +1,6 @@
-"""Running a statement again on the rows that it had, perhaps changed: on a copy of its target in memory, and nothing is committed."""
+"""Running a statement again on the rows that it had, perhaps changed: on a copy of its target in
+memory, and nothing is committed.
+"""
 
 from __future__ import annotations
 
@@ -50,20 +52,36 @@ KEPT: Final = ("partitioned_by", "bucketed_by", "bucket_count", "primary_key")
 MOST_ROWS: Final = 1_000
 """The rows that were not joined are not reported for larger tables."""
 LEFT_OUT: Final = frozenset(
-    {"check", "dry_run", "fault", "progress", "record", "record_bytes", "record_every", "rehearse", "trace", "verify", "why"}
+    {
+        "check",
+        "dry_run",
+        "fault",
+        "progress",
+        "record",
+        "record_bytes",
+        "record_every",
+        "rehearse",
+        "trace",
+        "verify",
+        "why",
+    }
 )
 """Options of a run that a trial does not take over."""
 NEXT_STEP: Final = (
-    "Ask with the run: why=\"customer = 'Dave'\", or --why in a cell, carries these rows into the trace, and trace='full' all; "
-    "with rehearse=True nothing is changed."
+    "Ask with the run: why=\"customer = 'Dave'\", or --why in a cell, carries these rows into the"
+    " trace, and trace='full' all; with rehearse=True nothing is changed."
 )
 """The way to keep rows whose version the store does not keep."""
 
 
 def with_copy(
-    engine: Engine, name: tuple[str, ...], rows: Callable[[], pa.Table] | None = None, added: Collection[str] = ()
+    engine: Engine,
+    name: tuple[str, ...],
+    rows: Callable[[], pa.Table] | None = None,
+    added: Collection[str] = (),
 ) -> tuple[Engine, int]:
-    """Return an engine that uses a copy of a table in memory in its place, and the number of rows of the copy.
+    """Return an engine that uses a copy of a table in memory in its place, and the number of rows
+    of the copy.
 
     Args:
         engine: the engine.
@@ -72,7 +90,8 @@ def with_copy(
         added: columns that a statement has added since the table had the rows.
 
     Raises:
-        RowMergeError: TABLE_NOT_FOUND if the table does not exist anymore; TRANSACTION_CONFLICT if it has other columns than its rows had.
+        RowMergeError: TABLE_NOT_FOUND if the table does not exist anymore; TRANSACTION_CONFLICT if
+            it has other columns than its rows had.
     """
     catalog, schema, table = name
     table_metadata = engine.table_metadata(catalog, schema, table)
@@ -83,14 +102,19 @@ def with_copy(
             hint="The copy takes its columns from it.",
         )
     memory = MemoryConnector()
-    properties: dict[str, Any] = {name: table_metadata.properties[name] for name in KEPT if table_metadata.properties.get(name)}
+    properties: dict[str, Any] = {
+        name: table_metadata.properties[name]
+        for name in KEPT
+        if table_metadata.properties.get(name)
+    }
     properties["check_constraints"] = table_metadata.check_constraints
     copied_rows = engine.table(_written(name)) if rows is None else rows()
     columns = tuple(column for column in table_metadata.columns if column.name not in added)
     current_names = [column.name for column in columns]
     if copied_rows.column_names != current_names:
         raise RowMergeError(
-            f"Table '{'.'.join(name)}' has other columns now ({', '.join(current_names)}) than its rows had ({', '.join(copied_rows.column_names)})",
+            f"Table '{'.'.join(name)}' has other columns now ({', '.join(current_names)}) than its"
+            f" rows had ({', '.join(copied_rows.column_names)})",
             code="TRANSACTION_CONFLICT",
             hint="Run the statement again, on the table as it is.",
         )
@@ -98,21 +122,29 @@ def with_copy(
         copied_rows = copied_rows.cast(schema_of(columns))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise RowMergeError(
-            f"Table '{'.'.join(name)}' has columns of other types now than its rows had: {error_text(error)}",
+            f"Table '{'.'.join(name)}' has columns of other types now than its rows had:"
+            f" {error_text(error)}",
             code="TRANSACTION_CONFLICT",
             hint="Run the statement again, on the table as it is.",
         ) from error
-    memory.put(ConnectorTableMetadata(SchemaTableName(schema, table), columns, properties), copied_rows)
+    memory.put(
+        ConnectorTableMetadata(SchemaTableName(schema, table), columns, properties), copied_rows
+    )
     connectors: dict[str, Connector] = {COPIES: memory}
-    return engine.with_copies(connectors, {(catalog, schema, table): (COPIES, schema, table)}), copied_rows.num_rows
+    return (
+        engine.with_copies(connectors, {(catalog, schema, table): (COPIES, schema, table)}),
+        copied_rows.num_rows,
+    )
 
 
 @dataclass(frozen=True)
 class Again:
     """A MERGE, UPDATE or DELETE that can run again, unchanged or changed.
 
-    The target is a copy in memory of the rows that it had: for a rehearsal its current rows, for a committed statement those of the version
-    before. If the store keeps no versions, the copy has the rows of the trace: all that took part, without those that no condition read.
+    The target is a copy in memory of the rows that it had: for a rehearsal its current rows, for a
+        committed statement those of the version
+    before. If the store keeps no versions, the copy has the rows of the trace: all that took part,
+        without those that no condition read.
     Sources are read in their current state.
 
     Args:
@@ -134,16 +166,20 @@ class Again:
 
         Args:
             sql: another statement with the same target; None for the same one.
-            source: new values for cells of the source, see `rowmerge_nb.engine.reruns.source_edits`.
-            options: options that differ from those of the run, see `rowmerge_nb.engine.options.Options`.
+            source: new values for cells of the source, see
+                `rowmerge_nb.engine.reruns.source_edits`.
+            options: options that differ from those of the run, see
+                `rowmerge_nb.engine.options.Options`.
 
         Raises:
-            RowMergeError: the statement is wrong or fails. INVALID_ARGUMENTS for another target, and for an option that a rehearsal sets itself;
-                NOT_SUPPORTED if the rows that it had are not known.
+            RowMergeError: the statement is wrong or fails. INVALID_ARGUMENTS for another target,
+                and for an option that a rehearsal sets itself; NOT_SUPPORTED if the rows that it
+                had are not known.
         """
         if refused := sorted(LEFT_OUT.intersection(options)):
             raise RowMergeError(
-                f"The option {refused[0]} has no place here: the statement is rehearsed, with all of its rows in the trace",
+                f"The option {refused[0]} has no place here: the statement is rehearsed, with all"
+                " of its rows in the trace",
                 code="INVALID_ARGUMENTS",
                 hint=f"Leave {refused[0]} out.",
             )
@@ -170,7 +206,9 @@ class Again:
             engine, text, frames = edited_source.edited(engine, edits)
             run_options["namespace"] = {**(run_options.get("namespace") or {}), **frames}
         result = engine.run(text, rehearse=True, trace=TraceLevel.FULL, **run_options)
-        result.again = replace(self, engine=next_engine, sql=text, options=run_options, ran=result.trace)
+        result.again = replace(
+            self, engine=next_engine, sql=text, options=run_options, ran=result.trace
+        )
         missing_rows = self.missing
         if missing_rows:
             # The counts of an incomplete copy are not those of the table.
@@ -179,9 +217,11 @@ class Again:
         return result
 
     def asked(self, row: Any, source_row: Any, columns: Mapping[str, Any]) -> Trace:
-        """Look up rows that the trace does not have: one job on the target's former version, and on sources in their current state.
+        """Look up rows that the trace does not have: one job on the target's former version, and on
+        sources in their current state.
 
-        Target rows of a MERGE without a source row take another job, if values are requested that they may have.
+        Target rows of a MERGE without a source row take another job, if values are requested that
+        they may have.
 
         Args:
             row: the number of the source row, values by columns of either side, or None.
@@ -189,12 +229,16 @@ class Again:
             columns: values of columns of either side.
 
         Returns:
-            The trace with the requested rows, and as untouched rows the target rows with these values that were not joined.
+            The trace with the requested rows, and as untouched rows the target rows with these
+            values that were not joined.
 
         Raises:
-            RowMergeError: NOT_SUPPORTED if the target's rows are not known anymore; INVALID_ARGUMENTS for columns that do not exist.
+            RowMergeError: NOT_SUPPORTED if the target's rows are not known anymore;
+                INVALID_ARGUMENTS for columns that do not exist.
         """
-        options = self.engine.options.changed(**{name: value for name, value in self.options.items() if name not in LEFT_OUT})
+        options = self.engine.options.changed(
+            **{name: value for name, value in self.options.items() if name not in LEFT_OUT}
+        )
 
         def read(run: Any, conditions: RowConditions) -> Trace:
             analysis = run.analysis
@@ -207,30 +251,42 @@ class Again:
                     return replace(self.trace, asked=AskedRows(request.words, problem=problem))
             context = run.context(planned)
             rows = requested_rows(run, analysis, planned, context, request)
-            untouched = None if rows.problem else unmatched_target_rows(run, analysis, planned, context, request)
+            untouched = (
+                None
+                if rows.problem
+                else unmatched_target_rows(run, analysis, planned, context, request)
+            )
             return replace(self.trace, asked=rows, untouched=untouched)
 
         try:
-            trace = self.engine.look(self.sql, options.changed(flow=Flow.MERGE), self._versions(), read)
+            trace = self.engine.look(
+                self.sql, options.changed(flow=Flow.MERGE), self._versions(), read
+            )
         except ConnectorError as error:
             raise RowMergeError(
-                f"The rows that this {self.trace.kind} had cannot be read any more: {error.message}",
+                f"The rows that this {self.trace.kind} had cannot be read any more:"
+                f" {error.message}",
                 code="NOT_SUPPORTED",
                 hint=NEXT_STEP,
             ) from error
         if trace.asked is not None and trace.asked.problem:
-            raise RowMergeError(trace.asked.problem.removesuffix("."), code="NOT_SUPPORTED", hint=NEXT_STEP)
+            raise RowMergeError(
+                trace.asked.problem.removesuffix("."), code="NOT_SUPPORTED", hint=NEXT_STEP
+            )
         return trace
 
     def _versions(self) -> Mapping[TableName, ConnectorTableVersion]:
-        """Return the version of the target that the statement had; none if its rows are the current ones."""
+        """Return the version of the target that the statement had; none if its rows are the current
+        ones.
+        """
         before = self.trace.version_before
         catalog, schema, table = self.trace.name
         if before is not None:
             return {(catalog, schema, table): ConnectorTableVersion(before)}
         if self.trace.committed and self.trace.state is StatementState.FINISHED:
             raise RowMergeError(
-                f"Connector '{self.trace.connector}' does not keep the version of {self.trace.qualified} that this {self.trace.kind} had",
+                f"Connector '{self.trace.connector}' does not keep the version of"
+                f" {self.trace.qualified} that this {self.trace.kind} had",
                 code="NOT_SUPPORTED",
                 hint=NEXT_STEP,
             )
@@ -256,10 +312,15 @@ class Again:
         copied_count, before = self._copied[1], self.trace.rows_before
         if self._whole is not None or copied_count == before:
             return ""
-        count_text = f"{number(copied_count)} of {plural(before, 'row')}" if before is not None else plural(copied_count, "row")
+        count_text = (
+            f"{number(copied_count)} of {plural(before, 'row')}"
+            if before is not None
+            else plural(copied_count, "row")
+        )
         return (
-            f"The copy has {count_text} of {self.trace.qualified}: those that took part, since the version before is not kept. "
-            "What the statement does to other rows is not known, nor what a subquery would find among them, nor how many rows the table would have."
+            f"The copy has {count_text} of {self.trace.qualified}: those that took part, since the"
+            " version before is not kept. What the statement does to other rows is not known, nor"
+            " what a subquery would find among them, nor how many rows the table would have."
         )
 
     @property
@@ -296,7 +357,8 @@ class Again:
         return None
 
     def untouched(self, trace: Trace) -> pa.Table | None:
-        """Return the target's rows that were not joined, or not selected by WHERE; None if they are not known, and for large tables.
+        """Return the target's rows that were not joined, or not selected by WHERE; None if they are
+        not known, and for large tables.
 
         Args:
             trace: the trace of the run, or of one of its trials.
@@ -304,7 +366,13 @@ class Again:
         # A trial has read the rows of the copy, complete or not.
         is_own = trace is self.trace
         pages, before = trace.pages, trace.rows_before if is_own else self._copied[1]
-        if pages is None or not pages.complete or pages.witness is None or before is None or before > MOST_ROWS:
+        if (
+            pages is None
+            or not pages.complete
+            or pages.witness is None
+            or before is None
+            or before > MOST_ROWS
+        ):
             return None
         if "target" not in pages.witness.schema.names:
             return None
@@ -321,7 +389,8 @@ class Again:
                 touched[text] -= 1
             else:
                 untouched.append(index)
-        # Rows that were changed in between, or have another spelling, are not reported as untouched.
+        # Rows that were changed in between, or have another spelling, are not reported as
+        # untouched.
         return None if touched.total() else rows.take(pa.array(untouched, pa.int64()))
 
 
@@ -338,7 +407,9 @@ def _has_whole_targets(pages: PageSample) -> bool:
 
 def _texts(rows: pa.Table) -> list[str]:
     """Return a text per row that is equal for equal values."""
-    return [repr(row) for row in zip(*(python_values(column) for column in rows.columns), strict=True)]
+    return [
+        repr(row) for row in zip(*(python_values(column) for column in rows.columns), strict=True)
+    ]
 
 
 def _joined_targets(pages: PageSample, trace: Trace) -> pa.Table:
@@ -346,13 +417,19 @@ def _joined_targets(pages: PageSample, trace: Trace) -> pa.Table:
     assert pages.witness is not None
     target = pages.witness.column("target")
     joined = pa.table(target.flatten(), [field.name for field in target.type])
-    return joined.drop_columns([name for name, _ in trace.added]).take(_first_of_each(pages.row_ids, target.is_valid()))
+    return joined.drop_columns([name for name, _ in trace.added]).take(
+        _first_of_each(pages.row_ids, target.is_valid())
+    )
 
 
 def _first_of_each(row_ids: pa.Array, mask: pa.Array) -> pa.Array:
-    """Return the first index of each row id that `mask` selects: a target row is joined once per source row that matches it."""
+    """Return the first index of each row id that `mask` selects: a target row is joined once per
+    source row that matches it.
+    """
     ids = pa.table({"index": np.arange(len(row_ids)), "row_id": row_ids}).filter(mask)
     while any(pa.types.is_struct(field.type) for field in ids.schema):
         ids = ids.flatten()
     keys = ids.schema.names[1:]
-    return ids.group_by(keys).aggregate([("index", "min")]).column("index_min").combine_chunks().sort()
+    return (
+        ids.group_by(keys).aggregate([("index", "min")]).column("index_min").combine_chunks().sort()
+    )

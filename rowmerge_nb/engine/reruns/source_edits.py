@@ -53,7 +53,12 @@ def checked_edits(edits: object) -> Edits:
     checked_rows: dict[int, Mapping[str, Any]] = {}
     for row, values in mapping.items():
         number = int(row) if isinstance(row, str) and row.isascii() and row.isdecimal() else row
-        checked(number, "source row", lambda one: type(one) is int and one >= 0, "the number of a row in the source, from 0")
+        checked(
+            number,
+            "source row",
+            lambda one: type(one) is int and one >= 0,
+            "the number of a row in the source, from 0",
+        )
         checked(values, f"source[{number}]", Mapping, "{column: value}")
         for column in values:
             checked(column, f"source[{number}], the column", str, "a column's name")
@@ -63,7 +68,8 @@ def checked_edits(edits: object) -> Edits:
 
 @dataclass(frozen=True)
 class Source:
-    """The source of a MERGE whose cells can be edited: VALUES, a table, or a DataFrame that is not Spark's.
+    """The source of a MERGE whose cells can be edited: VALUES, a table, or a DataFrame that is not
+    Spark's.
 
     Args:
         text: the statement.
@@ -71,7 +77,8 @@ class Source:
         values: the rows of VALUES in the text; none for a table and a DataFrame.
         frame: the DataFrame's name; ``""`` without one.
         table: the table's full name; None without one.
-        rows: the rows, with the names and types of the table or DataFrame; of VALUES the computed rows.
+        rows: the rows, with the names and types of the table or DataFrame; of VALUES the computed
+            rows.
         columns: the table's metadata.
         read: the DataFrame as a table.
     """
@@ -96,9 +103,12 @@ class Source:
             return
         numbers = pages.witness.column("source_row").to_pylist()
         current_rows = [
-            dict(zip(self.names, row, strict=True)) for row in zip(*map(python_values, self.rows.columns), strict=True)
+            dict(zip(self.names, row, strict=True))
+            for row in zip(*map(python_values, self.rows.columns), strict=True)
         ]
-        for number, former_row in zip(numbers, python_values(pages.witness.column("source")), strict=True):
+        for number, former_row in zip(
+            numbers, python_values(pages.witness.column("source")), strict=True
+        ):
             if number is None or former_row is None:
                 continue
             current_row = (
@@ -106,7 +116,9 @@ class Source:
                 if number < len(current_rows)
                 else None
             )
-            if current_row is None or repr(current_row) != repr({name: former_row[name] for name in current_row}):
+            if current_row is None or repr(current_row) != repr(
+                {name: former_row[name] for name in current_row}
+            ):
                 raise RowMergeError(
                     f"Source row {number} is not what it was when the {trace.kind} ran",
                     code="TRANSACTION_CONFLICT",
@@ -121,23 +133,37 @@ class Source:
             edits: the cells.
 
         Raises:
-            RowMergeError: INVALID_ARGUMENTS for a row or column that does not exist, and for a value that the column's type does not have.
+            RowMergeError: INVALID_ARGUMENTS for a row or column that does not exist, and for a
+                value that the column's type does not have.
         """
-        cells = {(row, at): value for row, values in edits.items() for at, value in self._row(row, values)}
+        cells = {
+            (row, at): value
+            for row, values in edits.items()
+            for at, value in self._row(row, values)
+        }
         if self.values:
             return engine, self._rewritten(cells), {}
         columns = [python_values(column) for column in self.rows.columns]
         for (row, at), value in cells.items():
             columns[at][row] = value
-        arrays = [pa.array(values, field.type) for values, field in zip(columns, self.rows.schema, strict=True)]
+        arrays = [
+            pa.array(values, field.type)
+            for values, field in zip(columns, self.rows.schema, strict=True)
+        ]
         rows = pa.table(arrays, schema=self.rows.schema)
         if self.columns is None:
             assert self.read is not None
             return engine, self.text, {self.frame: replace(self.read, table=rows)}
         assert self.table is not None
         memory = MemoryConnector()
-        memory.put(ConnectorTableMetadata(SchemaTableName(*self.table[1:]), self.columns.columns), rows)
-        return engine.with_copies({SOURCES: memory}, {self.table: (SOURCES, *self.table[1:])}), self.text, {}
+        memory.put(
+            ConnectorTableMetadata(SchemaTableName(*self.table[1:]), self.columns.columns), rows
+        )
+        return (
+            engine.with_copies({SOURCES: memory}, {self.table: (SOURCES, *self.table[1:])}),
+            self.text,
+            {},
+        )
 
     def _row(self, row: int, values: Mapping[str, Any]) -> list[tuple[int, Any]]:
         if row >= self.rows.num_rows:
@@ -148,7 +174,10 @@ class Source:
             )
         cells = []
         for name, value in values.items():
-            column_index = next((index for index, known in enumerate(self.names) if known.lower() == name.lower()), None)
+            column_index = next(
+                (index for index, known in enumerate(self.names) if known.lower() == name.lower()),
+                None,
+            )
             if column_index is None:
                 raise RowMergeError(
                     f"The source has no column '{name}'",
@@ -161,15 +190,28 @@ class Source:
     def _typed(self, row: int, column_index: int, value: Any) -> Any:
         """Return a value in the type of its column; a text is parsed."""
         arrow_type, name = self.rows.schema.field(column_index).type, self.names[column_index]
-        sql = str(self.columns.columns[column_index].type) if self.columns is not None else str(from_arrow(arrow_type))
-        is_plain = pa.types.is_primitive(arrow_type) or pa.types.is_decimal(arrow_type) or pa.types.is_string(arrow_type)
+        sql = (
+            str(self.columns.columns[column_index].type)
+            if self.columns is not None
+            else str(from_arrow(arrow_type))
+        )
+        is_plain = (
+            pa.types.is_primitive(arrow_type)
+            or pa.types.is_decimal(arrow_type)
+            or pa.types.is_string(arrow_type)
+        )
         if not is_plain or (pa.types.is_timestamp(arrow_type) and arrow_type.tz is not None):
             raise RowMergeError(
-                f"Column '{name}' of the source is of type {sql}, whose values are not edited cell by cell",
+                f"Column '{name}' of the source is of type {sql}, whose values are not edited cell"
+                " by cell",
                 code="NOT_SUPPORTED",
                 hint="Edit the statement instead.",
             )
-        wide_type = pa.decimal128(38, arrow_type.scale) if self.values and pa.types.is_decimal(arrow_type) else arrow_type
+        wide_type = (
+            pa.decimal128(38, arrow_type.scale)
+            if self.values and pa.types.is_decimal(arrow_type)
+            else arrow_type
+        )
         try:
             array = _array_of(value, arrow_type)
             typed = python_values(array.cast(wide_type))[0]
@@ -180,7 +222,11 @@ class Source:
                 code="INVALID_ARGUMENTS",
                 hint="Give a value of that type, or None for NULL.",
             ) from error
-        return self._fitting(name, self.columns.columns[column_index].type, typed) if self.columns is not None else typed
+        return (
+            self._fitting(name, self.columns.columns[column_index].type, typed)
+            if self.columns is not None
+            else typed
+        )
 
     @staticmethod
     def _fitting(name: str, sql_type: Type, value: Any) -> Any:
@@ -190,18 +236,25 @@ class Source:
         length = int(str(sql_type.parameters[0]))
         if len(value) > length:
             raise RowMergeError(
-                f"{value[:40]!r} has {plural(len(value), 'character')}, more than {sql_type}, the type of column '{name}' of the source, holds",
+                f"{value[:40]!r} has {plural(len(value), 'character')}, more than {sql_type}, the"
+                f" type of column '{name}' of the source, holds",
                 code="INVALID_ARGUMENTS",
                 hint="Give a shorter text.",
             )
         return value.ljust(length) if sql_type.base == "char" else value
 
     def _rewritten(self, cells: Mapping[tuple[int, int], Any]) -> str:
-        """Return the statement with other literals in its VALUES, replaced from the end so that earlier positions stay valid."""
+        """Return the statement with other literals in its VALUES, replaced from the end so that
+        earlier positions stay valid.
+        """
         text = self.text
         for (row, column_index), value in sorted(cells.items(), reverse=True):
             row_expression = self.values[row]
-            item = row_expression.items[column_index] if isinstance(row_expression, s.RowConstructor) else row_expression
+            item = (
+                row_expression.items[column_index]
+                if isinstance(row_expression, s.RowConstructor)
+                else row_expression
+            )
             arrow_type = self.rows.schema.field(column_index).type
             if isinstance(item, s.Cast) and pa.types.is_string(arrow_type):
                 raise RowMergeError(
@@ -213,7 +266,9 @@ class Source:
         return text
 
 
-def source_of(engine: Engine, sql: str, options: Mapping[str, Any], target: tuple[str, ...]) -> Source:
+def source_of(
+    engine: Engine, sql: str, options: Mapping[str, Any], target: tuple[str, ...]
+) -> Source:
     """Return the source of a MERGE.
 
     Args:
@@ -223,7 +278,8 @@ def source_of(engine: Engine, sql: str, options: Mapping[str, Any], target: tupl
         target: the full name of its target.
 
     Raises:
-        RowMergeError: NOT_SUPPORTED for a statement without a source, and for a source whose cells cannot be edited.
+        RowMergeError: NOT_SUPPORTED for a statement without a source, and for a source whose cells
+            cannot be edited.
     """
     relation = relation_of(sql, str(options.get("dialect") or engine.options.dialect))
     alias: tuple[str, ...] = ()
@@ -233,10 +289,13 @@ def source_of(engine: Engine, sql: str, options: Mapping[str, Any], target: tupl
         source = _from_values(engine, sql, relation)
     else:
         assert isinstance(relation, s.Table)
-        source = _from_name(engine, sql, [part.text for part in relation.name.parts], options, target)
+        source = _from_name(
+            engine, sql, [part.text for part in relation.name.parts], options, target
+        )
     if source.rows.num_rows > MOST_ROWS:
         raise RowMergeError(
-            f"The source has {plural(source.rows.num_rows, 'row')}; cells are edited of at most {MOST_ROWS:,}",
+            f"The source has {plural(source.rows.num_rows, 'row')}; cells are edited of at most"
+            f" {MOST_ROWS:,}",
             code="NOT_SUPPORTED",
             hint="Try it with a smaller source.",
         )
@@ -247,7 +306,8 @@ def relation_of(sql: str, dialect: str) -> s.Relation:
     """Return the source of a MERGE whose text allows edited cells; nothing is looked up.
 
     Raises:
-        RowMergeError: NOT_SUPPORTED for a statement without a source, and for a query as source; SYNTAX_ERROR.
+        RowMergeError: NOT_SUPPORTED for a statement without a source, and for a query as source;
+            SYNTAX_ERROR.
 
     >>> type(relation_of("MERGE INTO t USING (VALUES 1) s (a) ON t.a = s.a WHEN MATCHED THEN DELETE", "trino")).__name__
     'Aliased'
@@ -273,7 +333,9 @@ def relation_of(sql: str, dialect: str) -> s.Relation:
 
 def _body_of(query: s.QueryNode) -> s.QueryBody:
     body: s.QueryBody = query
-    while isinstance(body, s.QueryNode) and not (body.named or body.order_by or body.offset or body.limit is not None):
+    while isinstance(body, s.QueryNode) and not (
+        body.named or body.order_by or body.offset or body.limit is not None
+    ):
         body = body.body
     return body
 
@@ -292,7 +354,13 @@ def _from_values(engine: Engine, sql: str, relation: s.SubqueryRelation) -> Sour
     return Source(sql, tuple(table.column_names), table, values=rows.rows)
 
 
-def _from_name(engine: Engine, sql: str, parts: Sequence[str], options: Mapping[str, Any], target: tuple[str, ...]) -> Source:
+def _from_name(
+    engine: Engine,
+    sql: str,
+    parts: Sequence[str],
+    options: Mapping[str, Any],
+    target: tuple[str, ...],
+) -> Source:
     sql_name = ".".join(map(quoted, parts))
     catalog, schema, table = engine.full_name(".".join(parts))
     table_metadata = engine.table_metadata(catalog, schema, table)
@@ -306,17 +374,27 @@ def _from_name(engine: Engine, sql: str, parts: Sequence[str], options: Mapping[
         count = engine.run(f"SELECT count(*) FROM {sql_name}").table
         if count is not None and count.column(0)[0].as_py() > MOST_ROWS:
             raise RowMergeError(
-                f"The source {sql_name} has more than {MOST_ROWS:,} rows, so its cells are not edited",
+                f"The source {sql_name} has more than {MOST_ROWS:,} rows, so its cells are not"
+                " edited",
                 code="NOT_SUPPORTED",
                 hint="Try it with a smaller source.",
             )
         rows = engine.table(sql_name).cast(schema_of(table_metadata.columns))
-        return Source(sql, tuple(rows.column_names), rows, table=(catalog, schema, table), columns=table_metadata)
-    frames = {name: frame for name, frame in (options.get("namespace") or {}).items() if is_frame(frame)}
+        return Source(
+            sql,
+            tuple(rows.column_names),
+            rows,
+            table=(catalog, schema, table),
+            columns=table_metadata,
+        )
+    frames = {
+        name: frame for name, frame in (options.get("namespace") or {}).items() if is_frame(frame)
+    }
     name = frame_name(parts[0], frames) if len(parts) == 1 else None
     if name is None:
         raise RowMergeError(
-            f"The source {sql_name} is neither a table nor a DataFrame, so its cells are not edited",
+            f"The source {sql_name} is neither a table nor a DataFrame, so its cells are not"
+            " edited",
             code="NOT_SUPPORTED",
             hint="Edit the statement instead.",
         )
@@ -332,7 +410,9 @@ def _from_name(engine: Engine, sql: str, parts: Sequence[str], options: Mapping[
 
 
 def _array_of(value: Any, arrow_type: pa.DataType) -> pa.Array:
-    """Return a value as an array of its own type, if that type may be parsed as the column's: a number is no text, a boolean no number."""
+    """Return a value as an array of its own type, if that type may be parsed as the column's: a
+    number is no text, a boolean no number.
+    """
     if value is not None and not isinstance(value, str):
         is_boolean = isinstance(value, bool)
         if pa.types.is_string(arrow_type) or is_boolean != pa.types.is_boolean(arrow_type):
@@ -347,7 +427,11 @@ def _literal(value: Any, arrow_type: pa.DataType) -> str:
     text = "'" + _text(value).replace("'", "''") + "'"
     if pa.types.is_string(arrow_type):
         return text
-    return f"DECIMAL {text}" if pa.types.is_decimal(arrow_type) else f"CAST({text} AS {from_arrow(arrow_type)})"
+    return (
+        f"DECIMAL {text}"
+        if pa.types.is_decimal(arrow_type)
+        else f"CAST({text} AS {from_arrow(arrow_type)})"
+    )
 
 
 def _text(value: Any) -> str:

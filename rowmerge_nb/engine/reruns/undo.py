@@ -25,15 +25,24 @@ if TYPE_CHECKING:
 
 _MOST_PARTS: Final = 3
 _NAME: Final = "the name of a table, as 'accounts' or 'lake.default.accounts'"
-_VERSION: Final = "the number of a version, the name of a tag or a branch, or a date or datetime in the past"
+_VERSION: Final = (
+    "the number of a version, the name of a tag or a branch, or a date or datetime in the past"
+)
 
 
 def restore(runner: StatementRunner, table: str, version: int | str | dt.date) -> Result:
     """Restore a version of a table; see `rowmerge_nb.engine.engine.Engine.restore`."""
     checked(table, "table", lambda value: isinstance(value, str) and bool(value), _NAME)
-    checked(version, "version", lambda value: isinstance(value, int | str | dt.date) and not isinstance(value, bool), _VERSION)
+    checked(
+        version,
+        "version",
+        lambda value: isinstance(value, int | str | dt.date) and not isinstance(value, bool),
+        _VERSION,
+    )
     is_temporal = isinstance(version, dt.date)
-    requested_version = ConnectorTableVersion(version, PointerType.TEMPORAL if is_temporal else PointerType.TARGET_ID)
+    requested_version = ConnectorTableVersion(
+        version, PointerType.TEMPORAL if is_temporal else PointerType.TARGET_ID
+    )
     if is_temporal and requested_version.instant() >= dt.datetime.now(dt.UTC):
         raise ConnectorError(
             f"The moment {version} is not in the past",
@@ -43,19 +52,29 @@ def restore(runner: StatementRunner, table: str, version: int | str | dt.date) -
     text = f"RESTORE {table} {requested_version}"
 
     def restoration(_: StatementTransaction, tables: StatementTables) -> RestoreAnalysis:
-        return RestoreAnalysis(text, (), (), "RESTORE", _existing_table(tables, table), requested_version)
+        return RestoreAnalysis(
+            text, (), (), "RESTORE", _existing_table(tables, table), requested_version
+        )
 
     return runner.restore(text, restoration, table.split("."))
 
 
 def undo(runner: StatementRunner, table: str | None) -> Result:
     """Take back the last change of a table; see `rowmerge_nb.engine.engine.Engine.undo`."""
-    checked(table, "table", lambda value: value is None or (isinstance(value, str) and bool(value)), _NAME)
+    checked(
+        table,
+        "table",
+        lambda value: value is None or (isinstance(value, str) and bool(value)),
+        _NAME,
+    )
     text = f"UNDO {table or ''}".strip()
 
     def restoration(transaction: StatementTransaction, tables: StatementTables) -> RestoreAnalysis:
         change = _change_of_current_version(
-            runner.session.undo_log, _last_change(runner.session.undo_log, tables, table), transaction, tables
+            runner.session.undo_log,
+            _last_change(runner.session.undo_log, tables, table),
+            transaction,
+            tables,
         )
         target = _unchanged_table(change, transaction, tables)
         notice = Notice(f"Taken back: {change.words}: {change.text}")
@@ -69,19 +88,24 @@ def _existing_table(tables: StatementTables, name: str) -> TableBinding:
     parts = name.split(".")
     if len(parts) > _MOST_PARTS:
         raise ConnectorError(
-            f"'{name}' has {len(parts)} parts; a table's name has one to three: catalog.schema.table",
+            f"'{name}' has {len(parts)} parts; a table's name has one to three:"
+            " catalog.schema.table",
             code="INVALID_ARGUMENTS",
             hint="Leave out what is too much.",
         )
     if tables.view(parts) is not None:
         raise AnalysisError(
-            f"'{name}' is a view, which has no rows of its own", code="NOT_SUPPORTED", hint="Name the table that it reads."
+            f"'{name}' is a view, which has no rows of its own",
+            code="NOT_SUPPORTED",
+            hint="Name the table that it reads.",
         )
     binding = tables.resolve(parts)
     if binding is None:
         qualified = ".".join(tables.qualify(parts))
         raise AnalysisError(
-            f"Table '{qualified}' does not exist", code="TABLE_NOT_FOUND", hint=did_you_mean(parts[-1], tables.names())
+            f"Table '{qualified}' does not exist",
+            code="TABLE_NOT_FOUND",
+            hint=did_you_mean(parts[-1], tables.names()),
         )
     return binding
 
@@ -90,16 +114,20 @@ def _last_change(changes: UndoLog, tables: StatementTables, name: str | None) ->
     table = None if name is None else _existing_table(tables, name)
     change = changes.last(None if table is None else table.name)
     if change is None:
-        what = "changed no rows" if table is None else f"not changed the rows of '{table.qualified}'"
+        what = (
+            "changed no rows" if table is None else f"not changed the rows of '{table.qualified}'"
+        )
         raise ConnectorError(
-            f"There is nothing to take back: this engine has {what}, or has taken all of that back already",
+            f"There is nothing to take back: this engine has {what}, or has taken all of that back"
+            " already",
             code="NOT_FOUND",
             hint="engine.restore(table, version) puts back any version that a store keeps.",
         )
     if not change.keeps:
         table_name = ".".join(change.table)
         raise ConnectorError(
-            f"The last change of '{table_name}' was the {change.words}, and connector '{change.connector}' keeps no former versions",
+            f"The last change of '{table_name}' was the {change.words}, and connector"
+            f" '{change.connector}' keeps no former versions",
             hint="Take it back by a statement of its own.",
         )
     return change
@@ -108,7 +136,9 @@ def _last_change(changes: UndoLog, tables: StatementTables, name: str | None) ->
 def _change_of_current_version(
     changes: UndoLog, change: Change, transaction: StatementTransaction, tables: StatementTables
 ) -> Change:
-    """Return the change that made the table's current version, if this engine made it; otherwise the last one in the log."""
+    """Return the change that made the table's current version, if this engine made it; otherwise
+    the last one in the log.
+    """
     target = tables.resolve(change.table)
     if target is None or target.handle is None or not change.keeps:
         return change
@@ -116,19 +146,29 @@ def _change_of_current_version(
     return changes.that_made(change.table, now) or change
 
 
-def _unchanged_table(change: Change, transaction: StatementTransaction, tables: StatementTables) -> TableBinding:
+def _unchanged_table(
+    change: Change, transaction: StatementTransaction, tables: StatementTables
+) -> TableBinding:
     """Return the table of a change, if nothing has changed it since."""
     target = tables.resolve(change.table)
     if target is None or target.handle is None or target.metadata is None:
         _conflict(change, "the table was dropped")
     metadata, session = transaction.metadata(target.catalog), transaction.session
     current_version = metadata.get_table_version(session, target.handle)
-    is_kept = change.before is not None and _is_kept(metadata, session, target.metadata.name, change.before)
+    is_kept = change.before is not None and _is_kept(
+        metadata, session, target.metadata.name, change.before
+    )
     if current_version != change.after:
         made_version = None if change.after is None else change.after.version
-        current = "it has no version now" if current_version is None else f"version {current_version.version} is there now"
+        current = (
+            "it has no version now"
+            if current_version is None
+            else f"version {current_version.version} is there now"
+        )
         _conflict(change, f"that made version {made_version}, and {current}", is_kept=is_kept)
-    if _shape(target.columns) != _shape(change.columns) or not _has_same_columns(change, target.handle, metadata, session):
+    if _shape(target.columns) != _shape(change.columns) or not _has_same_columns(
+        change, target.handle, metadata, session
+    ):
         _conflict(change, "its columns were altered", is_kept=is_kept)
     return target
 
@@ -139,16 +179,26 @@ def _shape(columns: Sequence[ColumnMetadata]) -> list[tuple[str, Type, bool]]:
 
 
 def _has_same_columns(
-    change: Change, handle: ConnectorTableHandle, metadata: ConnectorMetadata, session: ConnectorSession
+    change: Change,
+    handle: ConnectorTableHandle,
+    metadata: ConnectorMetadata,
+    session: ConnectorSession,
 ) -> bool:
-    """Return whether a table has the same columns as before: a column that was dropped and added again is another one."""
+    """Return whether a table has the same columns as before: a column that was dropped and added
+    again is another one.
+    """
     if change.handle is None:
         return True
-    return tuple(metadata.get_column_handles(session, change.handle)) == tuple(metadata.get_column_handles(session, handle))
+    return tuple(metadata.get_column_handles(session, change.handle)) == tuple(
+        metadata.get_column_handles(session, handle)
+    )
 
 
 def _is_kept(
-    metadata: ConnectorMetadata, session: ConnectorSession, name: SchemaTableName, version: ConnectorTableVersion
+    metadata: ConnectorMetadata,
+    session: ConnectorSession,
+    name: SchemaTableName,
+    version: ConnectorTableVersion,
 ) -> bool:
     with suppress(RowMergeError):
         return metadata.get_versioned_table_handle(session, name, version) is not None
@@ -160,7 +210,12 @@ def _conflict(change: Change, why: str, *, is_kept: bool = False) -> NoReturn:
     table_name = ".".join(change.table)
     hint = "Nothing was taken back."
     if is_kept and change.before is not None:
-        hint += f" engine.restore({table_name!r}, {change.before.version!r}) would put back the rows from before it, and lose what came since."
+        hint += (
+            f" engine.restore({table_name!r}, {change.before.version!r}) would put back the rows"
+            " from before it, and lose what came since."
+        )
     raise ConnectorError(
-        f"Table '{table_name}' was changed since the {change.words}: {why}", code="TRANSACTION_CONFLICT", hint=hint
+        f"Table '{table_name}' was changed since the {change.words}: {why}",
+        code="TRANSACTION_CONFLICT",
+        hint=hint,
     )

@@ -23,7 +23,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 PACKAGE: Final = __name__.partition(".")[0]
-_NEVER: Final = sys.stdlib_module_names | {"__main__", "__mp_main__", "pyspark", "pyarrow", "numpy", "pandas"}
+_NEVER: Final = sys.stdlib_module_names | {
+    "__main__",
+    "__mp_main__",
+    "pyspark",
+    "pyarrow",
+    "numpy",
+    "pandas",
+}
 _LARGEST_FILE: Final = 1 << 20
 _CONTRACT: Final = f"{PACKAGE}.spi"
 
@@ -44,7 +51,9 @@ class Bundle:
         buffer = io.BytesIO()
         with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as archive:
             for path, name, _ in self._files():
-                archive.writestr(zipfile.ZipInfo(name), Path(path).read_bytes(), zipfile.ZIP_DEFLATED)
+                archive.writestr(
+                    zipfile.ZipInfo(name), Path(path).read_bytes(), zipfile.ZIP_DEFLATED
+                )
         return buffer.getvalue()
 
     def _files(self) -> Iterator[tuple[str, str, os.stat_result]]:
@@ -54,11 +63,17 @@ class Bundle:
                 continue
             above = len(str(location.parent)) + 1
             for folder, folders, names in os.walk(location):
-                folders[:] = sorted(name for name in folders if not name.startswith((".", "__pycache__")))
+                folders[:] = sorted(
+                    name for name in folders if not name.startswith((".", "__pycache__"))
+                )
                 for name in sorted(names):
                     path = f"{folder}/{name}"
                     # This runs before every task is sent: one stat per file.
-                    if not name.startswith(".") and S_ISREG((state := os.stat(path)).st_mode) and state.st_size <= _LARGEST_FILE:  # noqa: PTH116
+                    if (
+                        not name.startswith(".")
+                        and S_ISREG((state := os.stat(path)).st_mode)  # noqa: PTH116
+                        and state.st_size <= _LARGEST_FILE
+                    ):
                         yield path, path[above:], state
 
 
@@ -75,7 +90,9 @@ def bundle(modules: Iterable[str]) -> Bundle:
         if name not in locations and (location := _location(name)) is not None:
             locations[name] = location
             if name != PACKAGE:
-                waiting.extend(top for top in _imported(location) if top != PACKAGE and _is_own(top))
+                waiting.extend(
+                    top for top in _imported(location) if top != PACKAGE and _is_own(top)
+                )
     return Bundle(tuple(sorted(locations)), tuple(locations[name] for name in sorted(locations)))
 
 
@@ -90,7 +107,9 @@ def pickled(value: Any) -> tuple[bytes, set[str]]:
             obj_type = type(obj)
             if obj_type is types.CodeType:
                 # Code of notebook cells imports modules by these names.
-                modules.update(name for name in obj.co_names if name in sys.modules and _is_own(name))
+                modules.update(
+                    name for name in obj.co_names if name in sys.modules and _is_own(name)
+                )
             elif obj_type is types.ModuleType:
                 modules.add(obj.__name__)
             elif isinstance(obj, type):
@@ -105,7 +124,10 @@ def pickled(value: Any) -> tuple[bytes, set[str]]:
     pickler: Any = Noticing
     pickler(buffer, protocol=pickle.HIGHEST_PROTOCOL).dump(value)
     tops = {name.partition(".")[0] for name in modules}
-    return buffer.getvalue(), {top for top in tops if top != PACKAGE and (top in contracted or _is_own(top))} - _NEVER
+    return (
+        buffer.getvalue(),
+        {top for top in tops if top != PACKAGE and (top in contracted or _is_own(top))} - _NEVER,
+    )
 
 
 def _extends_contract(cls: type) -> bool:
@@ -116,13 +138,21 @@ def _is_own(name: str) -> bool:
     if not name or name in _NEVER or name == PACKAGE:
         return False
     location = _location(name)
-    return location is not None and not any(location.is_relative_to(installed) for installed in _installed())
+    return location is not None and not any(
+        location.is_relative_to(installed) for installed in _installed()
+    )
 
 
 @cache
 def _installed() -> tuple[Path, ...]:
-    paths = {Path(path) for key, path in sysconfig.get_paths().items() if key in {"stdlib", "platstdlib", "purelib", "platlib"}}
-    paths |= {Path(entry) for entry in sys.path if Path(entry).name in {"site-packages", "dist-packages"}}
+    paths = {
+        Path(path)
+        for key, path in sysconfig.get_paths().items()
+        if key in {"stdlib", "platstdlib", "purelib", "platlib"}
+    }
+    paths |= {
+        Path(entry) for entry in sys.path if Path(entry).name in {"site-packages", "dist-packages"}
+    }
     return tuple({resolved for path in paths for resolved in (path, path.resolve())})
 
 
@@ -138,7 +168,9 @@ def _location(name: str) -> Path | None:
             return None
         file, paths = spec.origin, list(spec.submodule_search_locations or ())
     location = Path(paths[0]) if paths else Path(file) if file else None
-    if location is None or not (location.is_dir() or (location.is_file() and location.suffix in SOURCE_SUFFIXES)):
+    if location is None or not (
+        location.is_dir() or (location.is_file() and location.suffix in SOURCE_SUFFIXES)
+    ):
         return None
     return location
 
@@ -150,7 +182,9 @@ def _imported(location: Path) -> set[str]:
 
 @cache
 def _imports_of(path: Path, _: int) -> frozenset[str]:
-    """Return the modules that a file imports; the second argument is its time, part of the cache key."""
+    """Return the modules that a file imports; the second argument is its time, part of the cache
+    key.
+    """
     try:
         tree = ast.parse(path.read_bytes())
     except (SyntaxError, ValueError):

@@ -22,4 +22,7 @@ def constants(spark: Any, values: Sequence[Typed], collect: Callable[[Any], pa.T
     with interrupts_afterwards():
         rows = spark.sql(f"SELECT {', '.join(texts)}")
     columns = collect(rows).columns
-    return [conform(c.combine_chunks(), v.type.arrow)[0].as_py() for c, v in zip(columns, values, strict=True)]
+    return [
+        conform(c.combine_chunks(), v.type.arrow)[0].as_py()
+        for c, v in zip(columns, values, strict=True)
+    ]

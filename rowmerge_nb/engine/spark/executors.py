@@ -1,7 +1,7 @@
 """The executors of a Spark session.
 
-Executors of other sessions than `create_session`'s are sent the package and the modules of connectors. Every worker checks that its
-versions are the driver's.
+Executors of other sessions than `create_session`'s are sent the package and the modules of
+connectors. Every worker checks that its versions are the driver's.
 """
 
 from __future__ import annotations
@@ -68,7 +68,9 @@ class Executors:
         self._made: dict[Bundle, tuple[Any, str, str]] = {}
         self._there: set[str] = set()
 
-    def task(self, spark: Any, task: Callable[..., Any], marks: Sequence[Mark], schema: pa.Schema | None) -> Callable[..., Any]:
+    def task(
+        self, spark: Any, task: Callable[..., Any], marks: Sequence[Mark], schema: pa.Schema | None
+    ) -> Callable[..., Any]:
         """Return the function for ``mapInArrow``; `schema` is that of records, if there are any.
 
         Raises:
@@ -102,7 +104,9 @@ class Executors:
             if modules not in self._made or self._made[modules][0] != state:
                 content = modules.content()
                 checksum = digest(content)
-                name = f"{PACKAGE if modules.modules == (PACKAGE,) else 'modules'}-{checksum[:16]}.zip"
+                name = (
+                    f"{PACKAGE if modules.modules == (PACKAGE,) else 'modules'}-{checksum[:16]}.zip"
+                )
                 if name not in self._there:
                     self._send(spark, name, content)
                 self._made[modules] = (state, name, checksum)
@@ -121,11 +125,16 @@ class Executors:
             spark.addArtifacts(str(path), pyfile=True)
         except Exception as error:
             raise SetupError(
-                f"The executors cannot be sent the package: {type(error).__name__}: {str(error).strip().partition(chr(10))[0]}",
-                hint="Look whether the session lives, and whether its server allows artifacts (addArtifacts).",
+                f"The executors cannot be sent the package: {type(error).__name__}:"
+                f" {str(error).strip().partition(chr(10))[0]}",
+                hint=(
+                    "Look whether the session lives, and whether its server allows artifacts"
+                    " (addArtifacts)."
+                ),
             ) from error
         finally:
-            # PySpark adds the archive to sys.path of this process, too, which would hide edited modules.
+            # PySpark adds the archive to sys.path of this process, too, which would hide edited
+            # modules.
             sys.path[:] = before
         self._there.add(name)
 
@@ -139,7 +148,9 @@ def relation_of(spark: Any, cells: Sequence[bytes]) -> Any:
             size += len(cells[end])
             end += 1
         rows = [
-            pa.record_batch({"id": pa.array([i], pa.int64()), "cell": pa.array([cells[i]], pa.binary())})
+            pa.record_batch(
+                {"id": pa.array([i], pa.int64()), "cell": pa.array([cells[i]], pa.binary())}
+            )
             for i in range(start, end)
         ]
         frames.append(spark.createDataFrame(pa.Table.from_batches(rows)))

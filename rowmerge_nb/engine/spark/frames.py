@@ -20,7 +20,9 @@ def is_frame(value: object) -> bool:
     """
     names = (("pyarrow", "Table"), ("pyarrow", "RecordBatch"), ("pandas", "DataFrame"))
     frame_types = tuple(
-        frame_type for module, name in names if (frame_type := getattr(sys.modules.get(module), name, None)) is not None
+        frame_type
+        for module, name in names
+        if (frame_type := getattr(sys.modules.get(module), name, None)) is not None
     )
     if isinstance(value, frame_types) or is_spark_frame(value):
         return True
@@ -33,11 +35,16 @@ def is_spark_frame(value: object) -> bool:
     >>> is_spark_frame(3)
     False
     """
-    return any(base.__name__ == "DataFrame" and base.__module__.startswith("pyspark.sql") for base in type(value).__mro__)
+    return any(
+        base.__name__ == "DataFrame" and base.__module__.startswith("pyspark.sql")
+        for base in type(value).__mro__
+    )
 
 
 def frame_name(name_in_sql: str, frames: Iterable[str]) -> str | None:
-    """Return the frame that a name in SQL refers to, or None. SQL ignores case; an exact match wins.
+    """Return the frame that a name in SQL refers to, or None.
+
+    SQL ignores case; an exact match wins.
 
     Raises:
         AnalysisError: AMBIGUOUS_NAME, if only inexact matches exist, and several of them.
@@ -50,7 +57,8 @@ def frame_name(name_in_sql: str, frames: Iterable[str]) -> str | None:
         return name_in_sql
     if len(matching) > 1:
         raise AnalysisError(
-            f"'{name_in_sql}' is ambiguous: it means each of the DataFrames {' and '.join(map(repr, matching))}",
+            f"'{name_in_sql}' is ambiguous: it means each of the DataFrames"
+            f" {' and '.join(map(repr, matching))}",
             code="AMBIGUOUS_NAME",
             hint="Write the name letter by letter as that of the variable; rename one of them.",
         )

@@ -1,26 +1,32 @@
 """The handling of SIGINT during statements.
 
-A commit cannot be undone, and a statement reported as failed is run again. So every statement has a point of no return: the connector's
+A commit cannot be undone, and a statement reported as failed is run again. So every statement has a
+    point of no return: the connector's
 call that makes its change last.
 
-**Before it**, an interrupt ends the statement with a rollback, and `StatementInterrupted` reports that nothing was changed.
+**Before it**, an interrupt ends the statement with a rollback, and `StatementInterrupted` reports
+that nothing was changed.
 
-- `run_cancellable` cancels Spark's work and waits for its end, however many interrupts follow: tasks that still write during a rollback
-  would leave files behind.
-- Short calls of Spark on the driver finish first (`interrupts_afterwards`), because a half-read connection to Java is unusable.
-- Elsewhere the statement's run catches the interrupt like any failure. `to_its_end` runs the rollback, which a second interrupt must not end.
+- `run_cancellable` cancels Spark's work and waits for its end, however many interrupts follow:
+  tasks that still write during a rollback would leave files behind.
+- Short calls of Spark on the driver finish first (`interrupts_afterwards`), because a half-read
+  connection to Java is unusable.
+- Elsewhere the statement's run catches the interrupt like any failure. `to_its_end` runs the
+  rollback, which a second interrupt must not end.
 
-**From it on**, signals are deferred until the statement's `StatementGuard` ends. Every call that makes a change last calls `no_return` first,
-through `StatementTransaction.lasting` or `at_once`. A deferred interrupt is raised with the complete result (`interrupted_too_late`).
-If the connector permits it, `in_thread` makes the call: a further interrupt, `PATIENCE_SECONDS` after the first, ends the wait with
-`WaitEndedError`, and the error reports an unknown outcome.
+**From it on**, signals are deferred until the statement's `StatementGuard` ends. Every call that
+makes a change last calls `no_return` first, through `StatementTransaction.lasting` or `at_once`. A
+deferred interrupt is raised with the complete result (`interrupted_too_late`). If the connector
+permits it, `in_thread` makes the call: a further interrupt, `PATIENCE_SECONDS` after the first,
+ends the wait with `WaitEndedError`, and the error reports an unknown outcome.
 
-**Every error** leaves a guard with the known state of the change. The guard passes the first interrupt and defers all others, which would
-otherwise end a rollback or a report.
+**Every error** leaves a guard with the known state of the change. The guard passes the first
+interrupt and defers all others, which would otherwise end a rollback or a report.
 
-Shorter sections defer interrupts by `interrupts_put_off`. Work outside of statements uses `interrupts_reported`, or
-`run_without_leftovers` if it leaves nothing behind. Signals reach only the main thread, so other threads need none of this.
-A connector whose driver loses interrupts has its own means (`rowmerge_nb.connectors.jdbc.interrupts`), and raises KeyboardInterrupt.
+Shorter sections defer interrupts by `interrupts_put_off`. Work outside of statements uses
+`interrupts_reported`, or `run_without_leftovers` if it leaves nothing behind. Signals reach only
+the main thread, so other threads need none of this. A connector whose driver loses interrupts has
+its own means (`rowmerge_nb.connectors.jdbc.interrupts`), and raises KeyboardInterrupt.
 """
 
 from __future__ import annotations
@@ -75,7 +81,9 @@ class Interrupts:
 
 @contextmanager
 def interrupts_put_off() -> Iterator[Interrupts]:
-    """Defer SIGINT. A foreign handler is called at the end; unless it raises, the interrupt counts as handled.
+    """Defer SIGINT.
+
+    A foreign handler is called at the end; unless it raises, the interrupt counts as handled.
 
     >>> with interrupts_put_off() as interrupts:
     ...     signal.raise_signal(signal.SIGINT)
@@ -91,7 +99,8 @@ def interrupts_put_off() -> Iterator[Interrupts]:
     try:
         yield interrupts
         if interrupts.came:
-            # Still deferred: PySpark's own handler calls Spark, which must not be interrupted either.
+            # Still deferred: PySpark's own handler calls Spark, which must not be interrupted
+            # either.
             try:
                 before(signal.SIGINT, None)
             except KeyboardInterrupt:
@@ -175,7 +184,8 @@ def run_cancellable(
     cancelled: threading.Event,
     ended_work: str = "its Spark work is cancelled",
 ) -> T:
-    """Run work in a thread, so that an interrupt reaches the waiting caller at once and cancels the work.
+    """Run work in a thread, so that an interrupt reaches the waiting caller at once and cancels the
+    work.
 
     `cancel` is called repeatedly, because work that is about to start cannot be cancelled yet.
 
@@ -221,7 +231,9 @@ def run_cancellable(
             while not given_up and not end_event.is_set():
                 cancel()
                 end_event.wait(0.1)
-        raise StatementInterrupted(f"The statement was interrupted; {ended_work}", step="run") from interrupt
+        raise StatementInterrupted(
+            f"The statement was interrupted; {ended_work}", step="run"
+        ) from interrupt
     if failures:
         raise failures[0]
     return answer[0]
@@ -263,7 +275,8 @@ def interruption(
     if changed is None:
         cause = " by a further interrupt" if isinstance(failure, WaitEndedError) else ""
         return StatementInterrupted(
-            f"The outcome is unknown: the wait for the commit was ended{cause}, and the change may be there, now or soon",
+            f"The outcome is unknown: the wait for the commit was ended{cause}, and the change may"
+            " be there, now or soon",
             step=step,
             changed=None,
             hint=f"{look}; what it has written stays where it is until engine.orphans() lists it.",
@@ -289,7 +302,8 @@ def interrupted_too_late(result: object) -> StatementInterrupted:
 
 
 def run_without_leftovers(run: Callable[[], T], what: str, hint: str) -> T:
-    """Run work that is not a statement and leaves nothing behind after an interrupt; `what` begins the message.
+    """Run work that is not a statement and leaves nothing behind after an interrupt; `what` begins
+    the message.
 
     Raises:
         StatementInterrupted: an interrupt came.
@@ -297,7 +311,9 @@ def run_without_leftovers(run: Callable[[], T], what: str, hint: str) -> T:
     try:
         return run()
     except KeyboardInterrupt:
-        raise StatementInterrupted(f"{what} was interrupted; nothing of it is left", hint=hint) from None
+        raise StatementInterrupted(
+            f"{what} was interrupted; nothing of it is left", hint=hint
+        ) from None
 
 
 # -- the guard of a statement ---------------------------------------------------------------------------------------------
@@ -305,7 +321,9 @@ def run_without_leftovers(run: Callable[[], T], what: str, hint: str) -> T:
 _LOOK: Final = "Look at the table before you run the statement again"
 _DO_NOT_REPEAT: Final = "Do not run it again."
 _ENDING: Final = (signal.SIGTERM, signal.SIGHUP)
-"""Signals that end the process: after the point of no return, they wait until the change is reported."""
+"""Signals that end the process: after the point of no return, they wait until the change is
+reported.
+"""
 
 
 def _nothing_changed() -> bool | None:
@@ -313,17 +331,26 @@ def _nothing_changed() -> bool | None:
 
 
 class StatementGuard:
-    """Defers signals while a change may be in the store, and adds the state of the change to every error.
+    """Defers signals while a change may be in the store, and adds the state of the change to every
+    error.
 
     Args:
         free: the next statement may claim the guard: that of a cell, which also covers its report.
-        outlasts: defer SIGINT until another handler is installed, as a kernel does at the end of a cell.
+        outlasts: defer SIGINT until another handler is installed, as a kernel does at the end of a
+            cell.
 
     >>> StatementGuard().run(lambda: 7)
     7
     """
 
-    def __init__(self, *, free: bool = False, outlasts: bool = False, result: Any = None, changed: bool = False) -> None:
+    def __init__(
+        self,
+        *,
+        free: bool = False,
+        outlasts: bool = False,
+        result: Any = None,
+        changed: bool = False,
+    ) -> None:
         self.result = result
         self.came = False
         self._free = free
@@ -336,7 +363,9 @@ class StatementGuard:
 
     # -- for the caller -------------------------------------------------------------------------------------------
 
-    def run(self, work: Callable[[], T], complete: Callable[[RowMergeError], object] = lambda _: None) -> T:
+    def run(
+        self, work: Callable[[], T], complete: Callable[[RowMergeError], object] = lambda _: None
+    ) -> T:
         """Run a statement; errors report the state of its change."""
         token, error = _current.set(self), None
         try:
@@ -354,7 +383,9 @@ class StatementGuard:
             raise error
         return answer
 
-    def part(self, work: Callable[[], T], complete: Callable[[RowMergeError], object] = lambda _: None) -> T:
+    def part(
+        self, work: Callable[[], T], complete: Callable[[RowMergeError], object] = lambda _: None
+    ) -> T:
         """Run a part of the guarded work like `run`, without restoring signal handlers."""
         try:
             answer = work()
@@ -412,7 +443,9 @@ class StatementGuard:
         return was_free
 
     def no_return(self, changed: Callable[[], bool | None]) -> None:
-        """Defer signals from now on; `changed` returns whether the change is stored, or None if unknown."""
+        """Defer signals from now on; `changed` returns whether the change is stored, or None if
+        unknown.
+        """
         self._holding, self._changed = True, changed
         for number in _ENDING:
             self._install(number)
@@ -452,7 +485,9 @@ class StatementGuard:
             self._ending.append(number)
 
     def _let_through(self, frame: Any) -> None:
-        """Call the previous handler; defer the next interrupt, which must not end the cleanup of this one."""
+        """Call the previous handler; defer the next interrupt, which must not end the cleanup of
+        this one.
+        """
         self._holding, self._first = True, time.monotonic()
         try:
             self._before[signal.SIGINT](signal.SIGINT, frame)
@@ -464,18 +499,30 @@ class StatementGuard:
         self._holding, self._first = False, None
 
     def _report_end(self, number: int) -> None:
-        words = {True: "its change is there", None: "whether its change is there is not known", False: "nothing was changed"}
+        words = {
+            True: "its change is there",
+            None: "whether its change is there is not known",
+            False: "nothing was changed",
+        }
         name = signal.Signals(number).name
         with suppress(Exception):
-            sys.stderr.write(f"rowmerge_nb: {name} came while a statement was ended; {words[self._changed()]}.\n")
+            sys.stderr.write(
+                f"rowmerge_nb: {name} came while a statement was ended; {words[self._changed()]}.\n"
+            )
             sys.stderr.flush()
 
     # -- errors ---------------------------------------------------------------------------------------------------
 
-    def _error(self, failure: BaseException, complete: Callable[[RowMergeError], object]) -> BaseException:
+    def _error(
+        self, failure: BaseException, complete: Callable[[RowMergeError], object]
+    ) -> BaseException:
         changed = self._changed()
         if isinstance(failure, KeyboardInterrupt):
-            late = interrupted_too_late(self.result) if changed is True and self.result is not None else None
+            late = (
+                interrupted_too_late(self.result)
+                if changed is True and self.result is not None
+                else None
+            )
             interrupted = late or interruption(failure, "run", changed=changed, look=_LOOK)
             assert interrupted is not None
             error: RowMergeError = interrupted
@@ -484,8 +531,14 @@ class StatementGuard:
         elif changed is False or not isinstance(failure, Exception):
             return failure
         else:
-            words = "The change is there, and what came after it failed" if changed else "The outcome is unknown"
-            error = ExecutionError(f"{words}: {error_text(failure)}", step="commit", changed=changed)
+            words = (
+                "The change is there, and what came after it failed"
+                if changed
+                else "The outcome is unknown"
+            )
+            error = ExecutionError(
+                f"{words}: {error_text(failure)}", step="commit", changed=changed
+            )
         if changed is not False:
             error.changed = changed if error.changed is False else error.changed
             error.hint = error.hint or (_DO_NOT_REPEAT if changed else f"{_LOOK}.")
@@ -497,7 +550,9 @@ class StatementGuard:
 _current: ContextVar[StatementGuard | None] = ContextVar("rowmerge_nb_guard", default=None)
 
 
-def guarded(work: Callable[[], T], complete: Callable[[RowMergeError], object] = lambda _: None) -> T:
+def guarded(
+    work: Callable[[], T], complete: Callable[[RowMergeError], object] = lambda _: None
+) -> T:
     """Run a statement under the cell's guard or a new one; see `StatementGuard.run`.
 
     >>> guarded(lambda: 7)

@@ -24,7 +24,8 @@ def collect(spark: Any, rows: Any, tag: str, cancelled: threading.Event) -> pa.T
     """Run a DataFrame and return its rows.
 
     Raises:
-        StatementInterrupted: the caller was interrupted, or the tag was cancelled (`Engine.cancel`).
+        StatementInterrupted: the caller was interrupted, or the tag was cancelled
+            (`Engine.cancel`).
     """
 
     def action() -> pa.Table:
@@ -53,7 +54,10 @@ def cancel(spark: Any, tag: str) -> None:
 
 
 def _tag(spark: Any, tag: str) -> None:
-    """Tag the work of this thread. A classic session's own tags do not reach the job of ``toArrow``; job tags do."""
+    """Tag the work of this thread.
+
+    A classic session's own tags do not reach the job of ``toArrow``; job tags do.
+    """
     context = _context(spark)
     if context is not None:
         context.addJobTag(tag)
@@ -72,7 +76,9 @@ def fragments_and_records(table: pa.Table) -> tuple[list[bytes], list[TaskRecord
     """Separate the rows of the last pass: fragments ordered by writer, and records."""
     fragments: list[tuple[int, bytes]] = []
     records: list[TaskRecord] = []
-    for row_kind, writer, payload in zip(*(column.to_pylist() for column in table.columns), strict=True):
+    for row_kind, writer, payload in zip(
+        *(column.to_pylist() for column in table.columns), strict=True
+    ):
         if row_kind == FRAGMENT_ROW:
             fragments.append((writer, payload))
         elif payload.startswith(PROBLEM):

@@ -19,10 +19,12 @@ T = TypeVar("T")
 
 _PATIENCE: Final = 0.5
 _ANOTHER_SESSION: Final = (
-    "It is a session of yours, which is not started anew. Engine() makes an engine with a Spark of its own in this process; a new session "
-    "of yours needs a new Python process (in a notebook: restart the kernel). engine.table(name) still returns the rows of tables in memory."
+    "It is a session of yours, which is not started anew. Engine() makes an engine with a Spark of"
+    " its own in this process; a new session of yours needs a new Python process (in a notebook:"
+    " restart the kernel). engine.table(name) still returns the rows of tables in memory."
 )
-# One thread for all requests: each thread that calls Java has its own connection, which outlives it.
+# One thread for all requests: each thread that calls Java has its own connection, which outlives
+# it.
 _asking: Final = ThreadPoolExecutor(max_workers=1, thread_name_prefix="rowmerge_nb-tasks")
 
 
@@ -31,7 +33,8 @@ class LazySession:
 
     Args:
         user_session: the user's session, which is never stopped; None for our own.
-        cores: the number of parallel tasks of our own; by default ROWMERGE_CORES, or the machine's cores, at most 8.
+        cores: the number of parallel tasks of our own; by default ROWMERGE_CORES, or the machine's
+            cores, at most 8.
 
     Attributes:
         closed: the engine is closed, and starts no more sessions.
@@ -55,8 +58,11 @@ class LazySession:
         """
         with self._lock:
             self.check_open()
-            # The cause of a failed start may be fixed by now, and other code in the process may have stopped our Spark.
-            if self._user_session is None and (self._future is None or _has_failed(self._future) or self._is_lost(self._future)):
+            # The cause of a failed start may be fixed by now, and other code in the process may
+            # have stopped our Spark.
+            if self._user_session is None and (
+                self._future is None or _has_failed(self._future) or self._is_lost(self._future)
+            ):
                 from rowmerge_nb.engine.spark.spark_session import start_in_background
 
                 self._future = start_in_background(cores=self._cores)
@@ -82,7 +88,10 @@ class LazySession:
                 hint="Start another one, and give it to a new engine: Engine(spark=session).",
             )
         if loss := loss_of(self._user_session):
-            raise SetupError(f"The Spark session that the engine was given can be used no more: {loss}", hint=_ANOTHER_SESSION)
+            raise SetupError(
+                f"The Spark session that the engine was given can be used no more: {loss}",
+                hint=_ANOTHER_SESSION,
+            )
 
     def _is_lost(self, future: Future[Any]) -> bool:
         if not future.done():
@@ -107,7 +116,11 @@ class LazySession:
         """If Spark is lost, rewrite a failed statement's error with the reason and a hint."""
         session = self._session_there()
         # Any other code describes an error of the statement itself.
-        if session is None or not isinstance(error.__cause__, Exception) or error.code != ExecutionError.default_code:
+        if (
+            session is None
+            or not isinstance(error.__cause__, Exception)
+            or error.code != ExecutionError.default_code
+        ):
             return
         from rowmerge_nb.engine.spark.loss import AFTERWARDS, note_failure
 
@@ -116,7 +129,9 @@ class LazySession:
             return
         error.message = f"Spark can be used no more: {loss}"
         error.hint = (
-            f"Run the statement again: Spark is started anew. {AFTERWARDS}" if self._user_session is None else _ANOTHER_SESSION
+            f"Run the statement again: Spark is started anew. {AFTERWARDS}"
+            if self._user_session is None
+            else _ANOTHER_SESSION
         )
 
     def check_open(self) -> None:
@@ -126,12 +141,18 @@ class LazySession:
             RowMergeError: INVALID_ARGUMENTS.
         """
         if self.closed:
-            raise RowMergeError("The engine is closed", code="INVALID_ARGUMENTS", hint="Make a new one: Engine().")
+            raise RowMergeError(
+                "The engine is closed", code="INVALID_ARGUMENTS", hint="Make a new one: Engine()."
+            )
         if self.is_inherited:
             raise RowMergeError(
-                f"The engine belongs to process {self._process}, off which this one was forked; two cannot share its connections",
+                f"The engine belongs to process {self._process}, off which this one was forked; two"
+                " cannot share its connections",
                 code="INVALID_ARGUMENTS",
-                hint="Make an engine in a process that is started anew, as multiprocessing.get_context('spawn') does.",
+                hint=(
+                    "Make an engine in a process that is started anew, as"
+                    " multiprocessing.get_context('spawn') does."
+                ),
             )
 
     @property
@@ -204,7 +225,11 @@ class LazySession:
         if self._user_session is not None:
             return self._user_session
         future = self._future
-        return future.result() if future is not None and future.done() and not _has_failed(future) else None
+        return (
+            future.result()
+            if future is not None and future.done() and not _has_failed(future)
+            else None
+        )
 
     def cancel(self, tag: str) -> None:
         """Cancel the Spark work with a tag, from any thread."""
@@ -235,8 +260,16 @@ def _rows_of(context: Any) -> int | None:
 
 def _tasks_of(context: Any) -> tuple[int, int] | None:
     tracker = context.statusTracker()
-    stages = [info for stage in tracker.getActiveStageIds() if (info := tracker.getStageInfo(stage)) is not None]
-    return (sum(stage.numCompletedTasks for stage in stages), sum(stage.numTasks for stage in stages)) if stages else None
+    stages = [
+        info
+        for stage in tracker.getActiveStageIds()
+        if (info := tracker.getStageInfo(stage)) is not None
+    ]
+    return (
+        (sum(stage.numCompletedTasks for stage in stages), sum(stage.numTasks for stage in stages))
+        if stages
+        else None
+    )
 
 
 def _has_failed(future: Future[Any]) -> bool:

@@ -1,4 +1,6 @@
-"""Settings for statements with very long expressions, whose optimization takes longer than their evaluation."""
+"""Settings for statements with very long expressions, whose optimization takes longer than their
+evaluation.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +20,12 @@ _UNCOMPILED: Final = {
     "spark.sql.subexpressionElimination.enabled": "false",
     "spark.sql.constraintPropagation.enabled": "false",
 }
-"""Interpret expressions. Compiling some hundred terms takes seconds, and is wasted for methods above 64 kB, Java's limit.
-Interpreted expressions are slower with the subexpression cache, and constraint propagation compares all pairs of conditions."""
+"""Interpret expressions.
+
+Compiling some hundred terms takes seconds, and is wasted for methods above 64 kB, Java's limit.
+Interpreted expressions are slower with the subexpression cache, and constraint propagation compares
+all pairs of conditions.
+"""
 _SIMPLIFYING: Final = (
     "BooleanSimplification",
     "CombineConcats",
@@ -41,8 +47,11 @@ _SIMPLIFYING: Final = (
     "SimplifyExtractValueOps",
     "UnwrapCastInBinaryComparison",
 )
-"""Rules that only simplify expressions, and find little in ours. Some compare all pairs of terms: a condition of 3,000 terms joined by AND
-takes ten times as long with them."""
+"""Rules that only simplify expressions, and find little in ours.
+
+Some compare all pairs of terms: a condition of 3,000 terms joined by AND
+takes ten times as long with them.
+"""
 
 
 _MANY_JOINS: Final = 12
@@ -50,7 +59,8 @@ _NOTHING_INFERRED: Final = {"spark.sql.constraintPropagation.enabled": "false"}
 
 
 def is_long(length: int, *, small: bool) -> bool:
-    """Return whether a statement needs `long_settings`, by the `length` of its Spark SQL; `small` ones read few rows.
+    """Return whether a statement needs `long_settings`, by the `length` of its Spark SQL; `small`
+    ones read few rows.
 
     >>> is_long(30_000, small=True), is_long(30_000, small=False)
     (True, False)
@@ -72,4 +82,7 @@ def many_joins(texts: Iterable[str]) -> Mapping[str, str]:
 def long_settings(spark: Any) -> Mapping[str, str]:
     """Return the settings for a long statement, merged with those of the session."""
     rules = [f"org.apache.spark.sql.catalyst.optimizer.{rule}" for rule in _SIMPLIFYING]
-    return {**_UNCOMPILED, EXCLUDED_RULES: excluded_rules(spark.conf.get(EXCLUDED_RULES, None), *rules)}
+    return {
+        **_UNCOMPILED,
+        EXCLUDED_RULES: excluded_rules(spark.conf.get(EXCLUDED_RULES, None), *rules),
+    }

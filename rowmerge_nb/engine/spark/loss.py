@@ -1,4 +1,5 @@
-"""Detection of a lost Spark, and cleanup of PySpark's state so that another one can start in this process.
+"""Detection of a lost Spark, and cleanup of PySpark's state so that another one can start in this
+process.
 
 Java may be killed or run out of memory, and a cleaner may empty Spark's temporary folder.
 """
@@ -23,16 +24,21 @@ if TYPE_CHECKING:
     from rowmerge_nb.base.private import PrivateDirectory
 
 AFTERWARDS: Final = (
-    "Tables in memory, views, settings of the session and prepared statements are as they were; temporary views and DataFrames of "
-    "engine.spark are gone."
+    "Tables in memory, views, settings of the session and prepared statements are as they were;"
+    " temporary views and DataFrames of engine.spark are gone."
 )
 _WAIT_SECONDS: Final = 2.0
 """How long a process may outlive its connections."""
 _STOP_SECONDS: Final = 10.0
-_MEMORY_EVENTS: Final = (Path("/sys/fs/cgroup/memory.events"), Path("/sys/fs/cgroup/memory/memory.oom_control"))
+_MEMORY_EVENTS: Final = (
+    Path("/sys/fs/cgroup/memory.events"),
+    Path("/sys/fs/cgroup/memory/memory.oom_control"),
+)
 _OUT_OF_MEMORY: Final = 3
 """The exit code of Java without memory, with the option ExitOnOutOfMemoryError."""
-_NO_FILE: Final = re.compile(r"(?:NoSuchFile|FileNotFound|FileSystem)Exception: [^\n]*rowmerge_nb-\w+/spark/")
+_NO_FILE: Final = re.compile(
+    r"(?:NoSuchFile|FileNotFound|FileSystem)Exception: [^\n]*rowmerge_nb-\w+/spark/"
+)
 
 
 @dataclass
@@ -100,7 +106,9 @@ def note_failure(session: Any, failure: BaseException) -> str:
     home = home_of(session)
     if home is not None and _NO_FILE.search(error_text(failure)):
         home.condemned = True
-    process = _process_of(getattr(session, "sparkContext", None)) if _is_of_connection(failure) else None
+    process = (
+        _process_of(getattr(session, "sparkContext", None)) if _is_of_connection(failure) else None
+    )
     if process is not None:
         # A process ends shortly after its connections.
         with suppress(subprocess.TimeoutExpired):
@@ -109,7 +117,10 @@ def note_failure(session: Any, failure: BaseException) -> str:
 
 
 def _is_of_connection(failure: BaseException) -> bool:
-    return isinstance(failure, ConnectionError) or type(failure).__name__ in {"Py4JError", "Py4JNetworkError"}
+    return isinstance(failure, ConnectionError) or type(failure).__name__ in {
+        "Py4JError",
+        "Py4JNetworkError",
+    }
 
 
 def forget(session: Any) -> None:
@@ -165,7 +176,11 @@ def _end_of(process: subprocess.Popen[bytes], kills: int) -> str:
     name = signal.Signals(-code).name
     if -code != signal.SIGKILL:
         return f"was ended by signal {-code} ({name})"
-    by = "the system's out-of-memory killer" if _kills() > kills else "a user or a program, or by the system for lack of memory"
+    by = (
+        "the system's out-of-memory killer"
+        if _kills() > kills
+        else "a user or a program, or by the system for lack of memory"
+    )
     return f"was killed by signal {-code} ({name}): by {by}"
 
 

@@ -118,17 +118,26 @@ def _(node: Output, context: LoweringContext) -> Any:
 
     rows = lower(node.source, context)
     kinds = [_exported_type(symbol.type) for symbol in node.outputs]
-    if not isinstance(node.source, Source) or all(kind == s.type for kind, s in zip(kinds, node.outputs, strict=True)):
+    if not isinstance(node.source, Source) or all(
+        kind == s.type for kind, s in zip(kinds, node.outputs, strict=True)
+    ):
         return rows
     columns = (Column(symbol.type, symbol.name) for symbol in node.outputs)
     casts = (Apply(kind, "cast", (column,)) for kind, column in zip(kinds, columns, strict=True))
-    return rows.select(*(F.expr(print_spark(cast)).alias(s.name) for cast, s in zip(casts, node.outputs, strict=True)))
+    return rows.select(
+        *(
+            F.expr(print_spark(cast)).alias(s.name)
+            for cast, s in zip(casts, node.outputs, strict=True)
+        )
+    )
 
 
 def _exported_type(sql_type: Type) -> Type:
     if sql_type == INTERVAL_YEAR:
         return VARCHAR
-    inner = tuple(_exported_type(part) if isinstance(part, Type) else part for part in sql_type.parameters)
+    inner = tuple(
+        _exported_type(part) if isinstance(part, Type) else part for part in sql_type.parameters
+    )
     return replace(sql_type, parameters=inner)
 
 
@@ -136,7 +145,9 @@ def _exported_type(sql_type: Type) -> Type:
 def _(node: AssignUniqueId, context: LoweringContext) -> Any:
     # The scan's position is a unique id that is stable when a task runs again.
     others = [backquoted(symbol.name) for symbol in node.outputs if symbol != node.symbol]
-    return lower(node.source, context).selectExpr(*others, f"{backquoted(POSITION)} AS {backquoted(node.symbol.name)}")
+    return lower(node.source, context).selectExpr(
+        *others, f"{backquoted(POSITION)} AS {backquoted(node.symbol.name)}"
+    )
 
 
 @lower.register
@@ -162,8 +173,14 @@ def _(node: DeleteProject, context: LoweringContext) -> Any:
     old_columns = dict(zip(node.redistribution_columns, node.kept, strict=True))
     constants = {OPERATION: str(int(Operation.DELETE)), CASE_NUMBER: "0", INSERT_FROM_UPDATE: "0"}
     channels = node.layout.after
-    data = [backquoted(old_columns[c.name].name) if c.name in old_columns else "NULL" for c in node.columns]
-    others = [constants.get(node.outputs[i].name, backquoted(ROW_ID)) for i in range(channels.operation, channels.count)]
+    data = [
+        backquoted(old_columns[c.name].name) if c.name in old_columns else "NULL"
+        for c in node.columns
+    ]
+    others = [
+        constants.get(node.outputs[i].name, backquoted(ROW_ID))
+        for i in range(channels.operation, channels.count)
+    ]
     types = [spark_type(symbol.type.arrow).simpleString() for symbol in node.outputs]
     values = [
         text if symbol is node.row_id else conformed(text, kind)
@@ -179,13 +196,21 @@ def _(node: DeleteProject, context: LoweringContext) -> Any:
 def _(node: SemiJoin, context: LoweringContext) -> Any:
     from pyspark.sql import functions as F  # noqa: N812
 
-    if node.key_columns and isinstance(node.source, TableScan) and isinstance(node.filtering_source, TableScan):
-        matching = context.tables.scan_matching(node.source, node.filtering_source, node.key_columns)
+    if (
+        node.key_columns
+        and isinstance(node.source, TableScan)
+        and isinstance(node.filtering_source, TableScan)
+    ):
+        matching = context.tables.scan_matching(
+            node.source, node.filtering_source, node.key_columns
+        )
         if matching is not None:
             return matching
     names = [f"$key{i}" for i in range(len(node.keys))]
     sides = zip(node.keys, names, strict=True)
-    keys = lower(node.filtering_source, context).select(*(F.expr(print_spark(source)).alias(name) for (_, source), name in sides))
+    keys = lower(node.filtering_source, context).select(
+        *(F.expr(print_spark(source)).alias(name) for (_, source), name in sides)
+    )
     condition = None
     for (target, _), name in zip(node.keys, names, strict=True):
         equal = F.expr(print_spark(target)) == F.col(backquoted(name))
@@ -199,7 +224,8 @@ def _(node: Join, context: LoweringContext) -> Any:
 
     left, right = lower(node.left, context), lower(node.right, context)
     if node.distribution == "SINGLE":
-        # Before rows are numbered: within one partition, the numbers are those of the source's rows.
+        # Before rows are numbered: within one partition, the numbers are those of the source's
+        # rows.
         right = right.coalesce(1)
     if context.witness and not _hidden(node.right, context):
         if isinstance(node.right, Source) and _is_written(node.right.reads):
@@ -207,7 +233,9 @@ def _(node: Join, context: LoweringContext) -> Any:
             right = right.coalesce(1)
         right = right.withColumn(SOURCE_ROW, F.monotonically_increasing_id())
     if node.distribution == "PARTITIONED":
-        right = right.repartition(context.partitions, *(F.expr(print_spark(source)) for _, source in node.equalities))
+        right = right.repartition(
+            context.partitions, *(F.expr(print_spark(source)) for _, source in node.equalities)
+        )
     if node.distribution == "REPLICATED":
         right = F.broadcast(right)
     left = F.broadcast(left) if node.replicate_target else left
@@ -227,21 +255,29 @@ def _(node: Project, context: LoweringContext) -> Any:
         texts[source.symbol.name] = backquoted(POSITION)
         source = source.source
     columns = [
-        f"{texts[symbol.name]} AS {backquoted(symbol.name)}" if symbol.name in texts else backquoted(symbol.name)
+        (
+            f"{texts[symbol.name]} AS {backquoted(symbol.name)}"
+            if symbol.name in texts
+            else backquoted(symbol.name)
+        )
         for symbol in node.outputs
     ]
     if context.witness and node.case is not None:
         joined = join_of(node)
         join_type = JoinType.RIGHT if joined is None else joined.type
         number = next(iter(_hidden(node.source, context)), SOURCE_ROW)
-        columns.append(f"{_witness_expression(context, join_type, number)} AS {backquoted(WITNESS)}")
+        columns.append(
+            f"{_witness_expression(context, join_type, number)} AS {backquoted(WITNESS)}"
+        )
     elif not isinstance(node.source, AssignUniqueId):
         columns += [backquoted(name) for name in _hidden(node.source, context)]
     return lower(source, context).selectExpr(*columns)
 
 
 def _hidden(node: PlanNode, context: LoweringContext) -> tuple[str, ...]:
-    """Return the columns beside a node's outputs: a row's number in its table and, above the CASE, the witness."""
+    """Return the columns beside a node's outputs: a row's number in its table and, above the CASE,
+    the witness.
+    """
     if isinstance(node, TableScan):
         return () if is_spark_frame(node.table.dataframe) else (POSITION,)
     if isinstance(node, Source | AssignUniqueId):
@@ -253,31 +289,40 @@ def _hidden(node: PlanNode, context: LoweringContext) -> tuple[str, ...]:
     return _hidden(node.sources[0], context)
 
 
-def _witness_expression(context: LoweringContext, join_type: JoinType = JoinType.RIGHT, number: str = SOURCE_ROW) -> str:
+def _witness_expression(
+    context: LoweringContext, join_type: JoinType = JoinType.RIGHT, number: str = SOURCE_ROW
+) -> str:
     def struct(symbols: tuple[tuple[str, Symbol], ...]) -> str:
         # Fields are positional: Spark cannot export a struct with duplicate field names.
         fields = (f"'f{i}', {backquoted(symbol.name)}" for i, (_, symbol) in enumerate(symbols))
         return f"named_struct({', '.join(fields)})"
 
     if not context.source:
-        return f"named_struct('source_row', CAST(NULL AS BIGINT), 'target', {struct(context.target)})"
+        return (
+            f"named_struct('source_row', CAST(NULL AS BIGINT), 'target', {struct(context.target)})"
+        )
     target = f"CASE WHEN {PRESENT} IS NOT NULL THEN {struct(context.target)} END"
     source = struct(context.source)
     if join_type is JoinType.FULL:
         source = f"CASE WHEN {SOURCE_PRESENT} IS NOT NULL THEN {source} END"
-    return f"named_struct('source_row', {backquoted(number)}, 'source', {source}, 'target', {target})"
+    return (
+        f"named_struct('source_row', {backquoted(number)}, 'source', {source}, 'target', {target})"
+    )
 
 
 @lower.register
 def _(node: MarkDistinct, context: LoweringContext) -> Any:
-    # All matches of a target row go to one partition; the Python pass above marks them. Unmatched rows have no unique id, and are spread
-    # by the partition that they come from, which is stable when a task runs again.
+    # All matches of a target row go to one partition; the Python pass above marks them. Unmatched
+    # rows have no unique id, and are spread by the partition that they come from, which is stable
+    # when a task runs again.
     from pyspark.sql import functions as F  # noqa: N812
 
     rows = lower(node.source, context)
     if not node.exchange:
         return rows
-    return rows.repartition(context.partitions, F.expr(f"coalesce({node.keys[0].name}, -1 - spark_partition_id())"))
+    return rows.repartition(
+        context.partitions, F.expr(f"coalesce({node.keys[0].name}, -1 - spark_partition_id())")
+    )
 
 
 @lower.register
@@ -300,21 +345,32 @@ def _(node: MergeWriter, context: LoweringContext) -> Any:
         return context.tables.outcome_of(input_rows(processor, context), merge)
     places = placing(exchange, processor, context) if exchange is not None else None
     task = merge_pass(processor, context, placing=places, sinks=None)
-    rows = context.tables.in_tasks(input_rows(processor, context), task, task.exchanged, carries_record=True)
+    rows = context.tables.in_tasks(
+        input_rows(processor, context), task, task.exchanged, carries_record=True
+    )
     if exchange is not None:
         rows = exchanged(rows, exchange, processor, context)
     return context.tables.outcome_of(rows, writer_pass(processor, sinks, context))
 
 
 def _in_task(
-    form: PhysicalForm, processor: MergeProcessor | DeleteProject, exchange: Exchange | None, context: LoweringContext
+    form: PhysicalForm,
+    processor: MergeProcessor | DeleteProject,
+    exchange: Exchange | None,
+    context: LoweringContext,
 ) -> Any:
     tables, sinks = context.tables, context.tables.sinks()
     join = join_of(processor)
     writers = writer_pass(processor, sinks, context)
     local = local_exchange(exchange, processor, writers, context) if exchange is not None else None
     places = placing(exchange, processor, context) if exchange is not None else None
-    above = merge_pass(processor, context, placing=places, sinks=None if exchange is not None else sinks, grouped=True)
+    above = merge_pass(
+        processor,
+        context,
+        placing=places,
+        sinks=None if exchange is not None else sinks,
+        grouped=True,
+    )
     if form.many_tasks and join is not None and isinstance(processor, MergeProcessor):
         return _replicated(processor, join, above, exchange, local, context)
     if form.partitioned and join is not None and isinstance(processor, MergeProcessor):
@@ -323,14 +379,22 @@ def _in_task(
     scan = _narrowed_target(processor, join, context)
     if join is not None and isinstance(processor, MergeProcessor):
         source, rows = _task_source(join.right, context)
-        whole, answers = join_task(processor, join, (scan, source), above, local, context, paged=form.paged)
+        whole, answers = join_task(
+            processor, join, (scan, source), above, local, context, paged=form.paged
+        )
         own = with_answers(tables.split_numbers(1), 1, answers, tables)
         symbols = [query.symbol for query in whole.program.queries]
-        return tables.outcome_of(own if source is not None else _never_empty(rows, own, symbols), whole)
+        return tables.outcome_of(
+            own if source is not None else _never_empty(rows, own, symbols), whole
+        )
     tasks = _task_count(scan, context) if form.many_tasks else 1
-    task, answers = row_task(processor, scan, tasks, above, None if form.many_tasks else local, context)
+    task, answers = row_task(
+        processor, scan, tasks, above, None if form.many_tasks else local, context
+    )
     rows = with_answers(tables.split_numbers(tasks), tasks, answers, tables)
-    return _written(rows, task, above, exchange if form.many_tasks else None, processor, writers, context)
+    return _written(
+        rows, task, above, exchange if form.many_tasks else None, processor, writers, context
+    )
 
 
 def _written(
@@ -356,7 +420,9 @@ def _narrowed_target(processor: PlanNode, join: Join | None, context: LoweringCo
 
 
 def _target_scan(node: PlanNode) -> TableScan:
-    return next(inner for inner in chain(node) if isinstance(inner, TableScan) and inner.row_id is not None)
+    return next(
+        inner for inner in chain(node) if isinstance(inner, TableScan) and inner.row_id is not None
+    )
 
 
 def _replicated(
@@ -367,9 +433,11 @@ def _replicated(
     local: LocalExchange | None,
     context: LoweringContext,
 ) -> Any:
-    """Execute a MERGE in the tasks that read the target, each with the whole source; then the unmatched source rows.
+    """Execute a MERGE in the tasks that read the target, each with the whole source; then the
+    unmatched source rows.
 
-    There is one exchange above these tasks: with two, Spark would run them twice, sinks included. If changed rows go to certain
+    There is one exchange above these tasks: with two, Spark would run them twice, sinks included.
+        If changed rows go to certain
     writers, that exchange is theirs, and the writers process the unmatched source rows.
     """
     from pyspark.sql import functions as F  # noqa: N812
@@ -380,26 +448,40 @@ def _replicated(
     schema = source_schema(join) if scan is None else scan.schema
     source = ReplicatedSource(schema, scan if scan is not None and scan.is_repeatable else None)
     tasks = _task_count(target, context)
-    joining, unmatched, answers = replicated_tasks(processor, join, target, tasks, source, above, local, context)
-    pieces = None if source.scan is not None else tables.in_tasks(rows, PackPass(scan, schema), PIECES)
+    joining, unmatched, answers = replicated_tasks(
+        processor, join, target, tasks, source, above, local, context
+    )
+    pieces = (
+        None if source.scan is not None else tables.in_tasks(rows, PackPass(scan, schema), PIECES)
+    )
     numbers = tables.split_numbers(tasks)
     # A source that Spark knows to be empty has no piece; the left join retains the task's row.
     numbers = numbers if pieces is None else numbers.join(F.broadcast(pieces), F.lit(True), "left")
     if answers:
-        joined_to = F.lit(True) if pieces is None else F.coalesce(F.col("piece"), F.lit(0)) == F.lit(0)
+        joined_to = (
+            F.lit(True) if pieces is None else F.coalesce(F.col("piece"), F.lit(0)) == F.lit(0)
+        )
         numbers = numbers.join(F.broadcast(_answered(answers, tables)), joined_to, "left")
     if exchange is None:
         messages, schema = tables.outcome_of(numbers, joining), OUTCOME
-        receiver = F.when(F.col("kind") >= F.lit(MATCHED_ROW), F.col("writer") % F.lit(context.partitions)).otherwise(F.lit(0))
+        receiver = F.when(
+            F.col("kind") >= F.lit(MATCHED_ROW), F.col("writer") % F.lit(context.partitions)
+        ).otherwise(F.lit(0))
         sent_rows = messages.repartitionById(context.partitions, receiver)
         is_request, requested = F.col("kind") == F.lit(PIECE_ROW), F.col("writer")
     else:
-        messages, schema = tables.in_tasks(numbers, joining, joining.exchanged, carries_record=True), joining.exchanged
+        messages, schema = (
+            tables.in_tasks(numbers, joining, joining.exchanged, carries_record=True),
+            joining.exchanged,
+        )
         sent_rows = exchanged(messages, exchange, processor, context)
-        is_request, requested = F.col(backquoted(MATCHED)).isNull(), F.coalesce(F.col(backquoted(PIECE)), F.lit(-2))
+        is_request, requested = (
+            F.col(backquoted(MATCHED)).isNull(),
+            F.coalesce(F.col(backquoted(PIECE)), F.lit(-2)),
+        )
     if pieces is not None:
-        # Not an equality, and not NULL for NULL: Spark would broadcast in another form or filter NULLs first. Either differs from the plan
-        # above, so that the source would be packed twice.
+        # Not an equality, and not NULL for NULL: Spark would broadcast in another form or filter
+        # NULLs first. Either differs from the plan above, so that the source would be packed twice.
         condition = is_request & (requested - F.coalesce(F.col("piece"), F.lit(-1)) == F.lit(0))
         sent_rows = sent_rows.join(F.broadcast(pieces), condition, "left").select(
             *map(backquoted, (*schema.names, *PIECES.names))
@@ -417,11 +499,19 @@ def _partitioned(
     scan, rows = _source_rows(join.right, context)
     tasks = (_task_count(target, context), 0 if scan is None else _task_count(scan, context))
     partitions = max(context.partitions, -(-(estimated_rows(join.left) or 0) // PARTITION_ROWS))
-    left, right, joining, answers = partitioned_tasks(processor, join, (target, scan), tasks, partitions, above, context)
-    cells = tables.in_tasks(rows, right, CELLS).unionAll(tables.in_tasks(tables.split_numbers(tasks[0]), left, CELLS))
+    left, right, joining, answers = partitioned_tasks(
+        processor, join, (target, scan), tasks, partitions, above, context
+    )
+    cells = tables.in_tasks(rows, right, CELLS).unionAll(
+        tables.in_tasks(tables.split_numbers(tasks[0]), left, CELLS)
+    )
     if answers:
-        cells = cells.unionAll(tables.in_tasks(_answered(answers, tables), AnswersOutputPass(partitions), CELLS))
-    sent = cells.repartitionById(partitions, F.col("partition")).sortWithinPartitions(*map(backquoted, IN_ORDER))
+        cells = cells.unionAll(
+            tables.in_tasks(_answered(answers, tables), AnswersOutputPass(partitions), CELLS)
+        )
+    sent = cells.repartitionById(partitions, F.col("partition")).sortWithinPartitions(
+        *map(backquoted, IN_ORDER)
+    )
     return sent, joining
 
 
@@ -432,7 +522,9 @@ def _source_rows(node: PlanNode, context: LoweringContext) -> tuple[ScanPass | N
     if source is not None:
         return source, context.tables.split_numbers(_task_count(source, context))
     names = [backquoted(symbol.name) for symbol in node.outputs]
-    return None, lower(node, context).selectExpr(*(f"{name} AS c{index}" for index, name in enumerate(names)))
+    return None, lower(node, context).selectExpr(
+        *(f"{name} AS c{index}" for index, name in enumerate(names))
+    )
 
 
 def _task_source(node: PlanNode, context: LoweringContext) -> tuple[ScanPass | None, Any]:
@@ -440,7 +532,9 @@ def _task_source(node: PlanNode, context: LoweringContext) -> tuple[ScanPass | N
     if isinstance(query, Source) and query.pages is not None:
         table_scan = context.tables.page_scan(query.pages.scan)
         assert table_scan is not None, "the rule has seen that tasks read the table"
-        return QueryScan.over(table_scan, query_rows(query.pages, query.outputs)), context.tables.split_numbers(1)
+        return QueryScan.over(
+            table_scan, query_rows(query.pages, query.outputs)
+        ), context.tables.split_numbers(1)
     source, rows = _source_rows(node, context)
     return source, rows.coalesce(1) if source is None else context.tables.split_numbers(1)
 
@@ -451,12 +545,18 @@ def _task_count(target: ScanPass, context: LoweringContext) -> int:
 
 
 def with_answers(rows: Any, count: int, answers: Sequence[str], tables: Tables) -> Any:
-    """Add the results of subqueries to rows, the same for all, although Spark evaluates ``(SELECT random())`` per row."""
+    """Add the results of subqueries to rows, the same for all, although Spark evaluates ``(SELECT
+    random())`` per row.
+    """
     from pyspark.sql import functions as F  # noqa: N812
 
     if not answers:
         return rows
-    return rows.selectExpr("*", *answers) if count == 1 else rows.crossJoin(F.broadcast(_answered(answers, tables)))
+    return (
+        rows.selectExpr("*", *answers)
+        if count == 1
+        else rows.crossJoin(F.broadcast(_answered(answers, tables)))
+    )
 
 
 def _answered(answers: Sequence[str], tables: Tables) -> Any:
@@ -464,13 +564,19 @@ def _answered(answers: Sequence[str], tables: Tables) -> Any:
 
 
 def _never_empty(rows: Any, own: Any, answers: Sequence[str]) -> Any:
-    """Append a task's own row to those of a query, marked by the last column: without rows, Spark would run no task."""
+    """Append a task's own row to those of a query, marked by the last column: without rows, Spark
+    would run no task.
+    """
     from pyspark.sql import functions as F  # noqa: N812
 
     # Spark's own types, because a channel has no type for columns that are always NULL.
     nulls = [F.lit(None).cast(field.dataType) for field in rows.schema.fields]
     none = own.select(*nulls, *map(F.expr, map(backquoted, answers)), F.lit(False))
-    return rows.selectExpr("*", *(f"NULL AS {backquoted(name)}" for name in answers), "true").unionAll(none).coalesce(1)
+    return (
+        rows.selectExpr("*", *(f"NULL AS {backquoted(name)}" for name in answers), "true")
+        .unionAll(none)
+        .coalesce(1)
+    )
 
 
 @lower.register
@@ -492,11 +598,14 @@ def _(node: TableWriter, context: LoweringContext) -> Any:
     if exchange is not None and exchange.insert_layout is not None:
         numbered = placed(numbered, exchange.insert_layout, node, context)
     return context.tables.outcome_of(
-        numbered, InsertPass(schema, required, make_sink, context.keeping, make_sink.handle, returning)
+        numbered,
+        InsertPass(schema, required, make_sink, context.keeping, make_sink.handle, returning),
     )
 
 
-def _inserted_pages(node: TableWriter, pages: PageRows, *, few: bool, context: LoweringContext) -> Any:
+def _inserted_pages(
+    node: TableWriter, pages: PageRows, *, few: bool, context: LoweringContext
+) -> Any:
     from pyspark.sql import functions as F  # noqa: N812
 
     tables = context.tables
@@ -509,13 +618,17 @@ def _inserted_pages(node: TableWriter, pages: PageRows, *, few: bool, context: L
         rows = tables.split_numbers(tasks)
     elif few:
         rows = rows.coalesce(1)
-    writer = InsertPass(computed_rows.query.schema, required, make_sink, context.keeping, make_sink.handle)
+    writer = InsertPass(
+        computed_rows.query.schema, required, make_sink, context.keeping, make_sink.handle
+    )
     # Pages in cells arrive in several tasks.
     one_task = few or (scan is not None and tasks == 1)
     if exchange is None or exchange.insert_layout is None or one_task:
         return tables.outcome_of(rows, InsertTask(computed_rows, writer))
     sender = insert_sender(node, exchange.insert_layout, computed_rows, context)
-    sent = tables.in_tasks(rows, sender, SENT, carries_record=True).repartitionById(context.writers, F.col(SENT.names[0]))
+    sent = tables.in_tasks(rows, sender, SENT, carries_record=True).repartitionById(
+        context.writers, F.col(SENT.names[0])
+    )
     return tables.outcome_of(sent, ReceivedInsertPass(writer, in_files=sender.folder is not None))
 
 
@@ -525,13 +638,21 @@ def input_rows(node: MergeProcessor | DeleteProject, context: LoweringContext) -
         return lower(node, context)
     rows, texts = _pending(node.source, context)
     names = [*input_names(node), *([WITNESS] if context.witness else [])]
-    return rows.selectExpr(*(f"{texts.get(name, backquoted(name))} AS c{i}" for i, name in enumerate(names)))
+    return rows.selectExpr(
+        *(f"{texts.get(name, backquoted(name))} AS c{i}" for i, name in enumerate(names))
+    )
 
 
 def _pending(node: PlanNode, context: LoweringContext) -> tuple[Any, Mapping[str, str]]:
-    """Lower a node without its top projection, which the next step computes: each step costs an analysis in Spark."""
+    """Lower a node without its top projection, which the next step computes: each step costs an
+    analysis in Spark.
+    """
     if isinstance(node, DuplicateCheck) or (isinstance(node, MarkDistinct) and not node.exchange):
         return _pending(node.source, context)
-    if isinstance(node, Project) and node.case is None and not isinstance(node.source, AssignUniqueId):
+    if (
+        isinstance(node, Project)
+        and node.case is None
+        and not isinstance(node.source, AssignUniqueId)
+    ):
         return lower(node.source, context), computed(node)
     return lower(node, context), {}

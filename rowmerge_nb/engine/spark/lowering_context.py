@@ -25,14 +25,18 @@ class Tables(Protocol):
     def scan(self, node: TableScan) -> Any:
         """Return the table's columns under the node's symbols, and ``$position`` if rows have one."""
 
-    def scan_matching(self, node: TableScan, source: TableScan, keys: Sequence[tuple[str, str]]) -> Any:
+    def scan_matching(
+        self, node: TableScan, source: TableScan, keys: Sequence[tuple[str, str]]
+    ) -> Any:
         """Scan without rows whose keys another table lacks; None if those keys are not available."""
 
     def page_scan(self, node: TableScan) -> ScanPass | None:
         """Return the scan of a table within a task; None if Spark must read it."""
 
     def page_rows(self, node: TableScan) -> tuple[ScanPass | None, Any]:
-        """Return the scan of a table within tasks; or None and its pages in cells, if executors cannot read it."""
+        """Return the scan of a table within tasks; or None and its pages in cells, if executors
+        cannot read it.
+        """
 
     def exchange_folder(self) -> str | None:
         """Return a folder for files between stages; None if executors may be remote."""
@@ -43,8 +47,12 @@ class Tables(Protocol):
     def split_numbers(self, count: int) -> Any:
         """Return a row per split, its number in ``id``, each in its own task."""
 
-    def in_tasks(self, rows: Any, task: Any, schema: pa.Schema, *, carries_record: bool = False) -> Any:
-        """Run a pass over rows, in Spark's types; ``carries_record`` if the last channel can carry a task's record."""
+    def in_tasks(
+        self, rows: Any, task: Any, schema: pa.Schema, *, carries_record: bool = False
+    ) -> Any:
+        """Run a pass over rows, in Spark's types; ``carries_record`` if the last channel can carry
+        a task's record.
+        """
 
     def outcome_of(self, rows: Any, task: Any) -> Any:
         """Run the statement's last pass over rows; return fragments and records."""
@@ -55,7 +63,9 @@ class Tables(Protocol):
     def page_sinks(self) -> Any:
         """Return the required columns and the factory of page sinks."""
 
-    def bucket_function(self, layout: ConnectorTableLayout, types: tuple[Any, ...]) -> BucketFunction:
+    def bucket_function(
+        self, layout: ConnectorTableLayout, types: tuple[Any, ...]
+    ) -> BucketFunction:
         """Return the bucket function of a layout with a partitioning."""
 
 

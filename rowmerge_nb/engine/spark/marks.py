@@ -1,4 +1,6 @@
-"""Hidden files that the driver writes into stores, so that tasks can verify that they see the same store."""
+"""Hidden files that the driver writes into stores, so that tasks can verify that they see the same
+store.
+"""
 
 from __future__ import annotations
 

@@ -20,7 +20,9 @@ _SHARE: Final = 8
 
 
 def free_memory(proc: Path = _PROC, cgroup: Path = _CGROUP) -> int | None:
-    """Return the available bytes of the machine or container, including file caches; None if unknown."""
+    """Return the available bytes of the machine or container, including file caches; None if
+    unknown.
+    """
     sizes = _of_machine("MemAvailable:", proc)
     for limit, used in _LIMITS:
         with suppress(OSError, ValueError):

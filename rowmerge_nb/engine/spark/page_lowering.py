@@ -12,10 +12,20 @@ from rowmerge_nb.engine.tasks.channels import ChangeChannels, DeleteChannels
 from rowmerge_nb.engine.tasks.insert import InsertedRows
 from rowmerge_nb.engine.tasks.join_keys import JoinKeys
 from rowmerge_nb.engine.tasks.page_join import KeyJoin
-from rowmerge_nb.engine.tasks.page_program import AssignedColumn, PageExpression, PageProgram, PageQuery
+from rowmerge_nb.engine.tasks.page_program import (
+    AssignedColumn,
+    PageExpression,
+    PageProgram,
+    PageQuery,
+)
 from rowmerge_nb.engine.tasks.page_query import QueryRows
 from rowmerge_nb.engine.tasks.page_row_change import JoinTask, RowTask
-from rowmerge_nb.engine.tasks.partitioned import SOURCE, TARGET, PartitionedJoinTask, PartitionedOutputPass
+from rowmerge_nb.engine.tasks.partitioned import (
+    SOURCE,
+    TARGET,
+    PartitionedJoinTask,
+    PartitionedOutputPass,
+)
 from rowmerge_nb.engine.tasks.replicated import (
     ReplicatedJoinTask,
     ReplicatedSource,
@@ -75,9 +85,15 @@ def row_task(
     """Return the pass of an UPDATE or DELETE, and the SQL of its subqueries' results."""
     where = next((inner for inner in chain(node) if isinstance(inner, Filter)), None)
     printer = PagePrinter(names_of(context).columns)
-    condition = None if where is None else page_expression(where.predicate, printer, condition=True, names=names_of(context))
+    condition = (
+        None
+        if where is None
+        else page_expression(where.predicate, printer, condition=True, names=names_of(context))
+    )
     if isinstance(node, DeleteProject):
-        old_columns = dict(zip(node.redistribution_columns, (symbol.name for symbol in node.kept), strict=True))
+        old_columns = dict(
+            zip(node.redistribution_columns, (symbol.name for symbol in node.kept), strict=True)
+        )
         channels: ChangeChannels | DeleteChannels = DeleteChannels(
             schema=above.output_schema,
             old_symbols=tuple(old_columns.get(column.name) for column in node.columns),
@@ -87,7 +103,9 @@ def row_task(
         )
     else:
         channels = _channels(node, above, context, printer)
-    return RowTask(target, tasks, _program(printer, condition), channels, above, exchange), _answers(printer)
+    return RowTask(
+        target, tasks, _program(printer, condition), channels, above, exchange
+    ), _answers(printer)
 
 
 def join_task(
@@ -103,7 +121,9 @@ def join_task(
     """Return the pass of a MERGE in one task, and the SQL of its subqueries' results."""
     printer = PagePrinter(names_of(context).columns)
     key_join, channels = _key_join(join, context, printer), _channels(node, above, context, printer)
-    task = JoinTask(paged, *scans, source_schema(join), key_join, _program(printer), channels, above, exchange)
+    task = JoinTask(
+        paged, *scans, source_schema(join), key_join, _program(printer), channels, above, exchange
+    )
     return task, _answers(printer)
 
 
@@ -117,12 +137,16 @@ def replicated_tasks(
     exchange: LocalExchange | None,
     context: LoweringContext,
 ) -> tuple[ReplicatedJoinTask, UnmatchedPass | UnmatchedWriterPass, list[str]]:
-    """Return the passes of a MERGE with a replicated source: join, unmatched rows; and the subqueries' SQL."""
+    """Return the passes of a MERGE with a replicated source: join, unmatched rows; and the
+    subqueries' SQL.
+    """
     printer = PagePrinter(names_of(context).columns)
     key_join, channels = _key_join(join, context, printer), _channels(node, above, context, printer)
     program = _program(printer)
     receivers = context.partitions if exchange is None else exchange.writers
-    joined = ReplicatedJoinTask(target, tasks, source, key_join, program, channels, above, receivers)
+    joined = ReplicatedJoinTask(
+        target, tasks, source, key_join, program, channels, above, receivers
+    )
     unmatched = UnmatchedRows(target.schema, source, program, channels)
     if exchange is None:
         return joined, UnmatchedPass(tasks, unmatched, above), _answers(printer)
@@ -138,7 +162,9 @@ def partitioned_tasks(
     above: MergePass,
     context: LoweringContext,
 ) -> tuple[PartitionedOutputPass, PartitionedOutputPass, PartitionedJoinTask, list[str]]:
-    """Return the passes of a MERGE partitioned by key: target, source, join; and the subqueries' SQL."""
+    """Return the passes of a MERGE partitioned by key: target, source, join; and the subqueries'
+    SQL.
+    """
     target, source = scans
     read = source_schema(join).append(pa.field(POSITION, pa.int64()))
     full = join.type is JoinType.FULL
@@ -147,14 +173,20 @@ def partitioned_tasks(
     [(lefts, rights)] = key_join.keys
     on = None if join.predicate.origin is None else join.predicate.origin.number
     return (
-        PartitionedOutputPass(TARGET, target, tasks[0], target.schema, lefts, partitions, on=on, alone=full),
-        PartitionedOutputPass(SOURCE, source, tasks[1], read, rights, partitions, on=on, alone=True),
+        PartitionedOutputPass(
+            TARGET, target, tasks[0], target.schema, lefts, partitions, on=on, alone=full
+        ),
+        PartitionedOutputPass(
+            SOURCE, source, tasks[1], read, rights, partitions, on=on, alone=True
+        ),
         PartitionedJoinTask(target.schema, read, key_join, _program(printer), channels, above),
         _answers(printer),
     )
 
 
-def inserted_rows(node: TableWriter, pages: PageRows, scan: ScanPass | None, tasks: int) -> InsertedRows:
+def inserted_rows(
+    node: TableWriter, pages: PageRows, scan: ScanPass | None, tasks: int
+) -> InsertedRows:
     """Return the computation of an INSERT's rows; without `scan`, pages arrive in cells."""
     checking = next((inner for inner in chain(node) if isinstance(inner, CheckConstraints)), None)
     return InsertedRows(
@@ -162,7 +194,13 @@ def inserted_rows(node: TableWriter, pages: PageRows, scan: ScanPass | None, tas
         tasks=tasks,
         query=query_rows(pages, node.columns),
         refusals=pages.refusals,
-        checks=() if checking is None else check_columns(checking.checks, {column.name: column.name for column in node.columns}),
+        checks=(
+            ()
+            if checking is None
+            else check_columns(
+                checking.checks, {column.name: column.name for column in node.columns}
+            )
+        ),
     )
 
 
@@ -170,7 +208,9 @@ def query_rows(pages: PageRows, columns: Sequence[Symbol]) -> QueryRows:
     """Return the computation of a query on the pages of its table."""
     printer = PagePrinter()
     return QueryRows(
-        program=PageProgram(None if pages.where is None else page_expression(pages.where, printer, condition=True)),
+        program=PageProgram(
+            None if pages.where is None else page_expression(pages.where, printer, condition=True)
+        ),
         schema=pa.schema([pa.field(column.name, column.type.arrow) for column in columns]),
         values=tuple(
             assigned_column(column, column.type.arrow, value, RowNames(), printer)
@@ -180,7 +220,9 @@ def query_rows(pages: PageRows, columns: Sequence[Symbol]) -> QueryRows:
 
 
 def _program(printer: PagePrinter, where: PageExpression | None = None) -> PageProgram:
-    queries = tuple(page_query(printer.symbol(index), query) for index, query in enumerate(printer.subqueries))
+    queries = tuple(
+        page_query(printer.symbol(index), query) for index, query in enumerate(printer.subqueries)
+    )
     return PageProgram(where, queries=queries)
 
 
@@ -193,8 +235,14 @@ def page_query(symbol: str, query: Subquery) -> PageQuery:
         return PageQuery(symbol, query.kind, query.type.arrow)
     parts = keyed(query)
     keys = tuple(_unnamed_column(Symbol("key", key.type), key) for key in parts.keys)
-    default = None if parts.default is None else _unnamed_column(Symbol("default", query.type), parts.default)
-    return PageQuery(symbol, query.kind, query.type.arrow, JoinKeys(keys, parts.nulls_meet), default)
+    default = (
+        None
+        if parts.default is None
+        else _unnamed_column(Symbol("default", query.type), parts.default)
+    )
+    return PageQuery(
+        symbol, query.kind, query.type.arrow, JoinKeys(keys, parts.nulls_meet), default
+    )
 
 
 def _unnamed_column(column: Symbol, value: Typed) -> AssignedColumn:
@@ -217,31 +265,51 @@ def _key_join(join: Join, context: LoweringContext, printer: PagePrinter) -> Key
     targets, sources = names_of(context, source=False), names_of(context)
     return KeyJoin(
         tuple(
-            (_join_keys(keys, [key.target for key in keys], targets), _join_keys(keys, [key.source for key in keys], sources))
+            (
+                _join_keys(keys, [key.target for key in keys], targets),
+                _join_keys(keys, [key.source for key in keys], sources),
+            )
             for keys in key_sets(join)
         ),
-        None if rest is None else page_expression(rest, printer, condition=True, names=names_of(context)),
+        (
+            None
+            if rest is None
+            else page_expression(rest, printer, condition=True, names=names_of(context))
+        ),
         join.type is JoinType.FULL,
     )
 
 
 def _join_keys(keys: Sequence[PageKey], values: Sequence[Typed], names: RowNames) -> JoinKeys:
     return JoinKeys(
-        tuple(assigned_column(Symbol("key", value.type), value.type.arrow, value, names, PagePrinter()) for value in values),
+        tuple(
+            assigned_column(
+                Symbol("key", value.type), value.type.arrow, value, names, PagePrinter()
+            )
+            for value in values
+        ),
         tuple(key.nulls_meet for key in keys),
     )
 
 
-def _channels(node: MergeProcessor, above: MergePass, context: LoweringContext, printer: PagePrinter) -> ChangeChannels:
-    project = next(inner for inner in chain(node) if isinstance(inner, Project) and inner.case is not None)
+def _channels(
+    node: MergeProcessor, above: MergePass, context: LoweringContext, printer: PagePrinter
+) -> ChangeChannels:
+    project = next(
+        inner for inner in chain(node) if isinstance(inner, Project) and inner.case is not None
+    )
     assert project.case is not None
     schema, before = above.input_schema, node.layout.before
     joined = join_of(node)
     return ChangeChannels(
-        location=tuple(node.source.outputs[channel].name for channel in before.write_redistribution_columns),
+        location=tuple(
+            node.source.outputs[channel].name for channel in before.write_redistribution_columns
+        ),
         hashed=before.hash is not None,
         row_id=ROW_ID,
-        case=_case(project.case, node, schema.field(before.merge_row).type, joined, context, printer),
+        case=_case(
+            project.case, node, schema.field(before.merge_row).type, joined, context, printer
+        ),
         numbered=isinstance(node.source, DuplicateCheck),
         marked=joined is not None and joined.type is JoinType.FULL,
         returned=_returned(node, names_of(context), printer),
@@ -255,16 +323,24 @@ def _returned(node: MergeProcessor, names: RowNames, printer: PagePrinter) -> Re
     if returned_values is None:
         return None
     known_pairs = [(assignment.symbol, assignment.value) for assignment in returned_values.known]
-    values = [(Symbol(f"f{index}", value.type), value) for index, value in enumerate(returned_values.values)]
+    values = [
+        (Symbol(f"f{index}", value.type), value)
+        for index, value in enumerate(returned_values.values)
+    ]
     known_columns, value_columns = (
-        tuple(assigned_column(symbol, symbol.type.arrow, tree, names, printer) for symbol, tree in pairs)
+        tuple(
+            assigned_column(symbol, symbol.type.arrow, tree, names, printer)
+            for symbol, tree in pairs
+        )
         for pairs in (known_pairs, values)
     )
     return ReturnedRows(returned_values.fields, known_columns, value_columns)
 
 
 def _shown(context: LoweringContext) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    target, source = (tuple(symbol.name for _, symbol in side) for side in (context.target, context.source))
+    target, source = (
+        tuple(symbol.name for _, symbol in side) for side in (context.target, context.source)
+    )
     return target, source
 
 
@@ -277,12 +353,20 @@ def _case(
     printer: PagePrinter,
 ) -> PageCase:
     checking = next((inner for inner in chain(node) if isinstance(inner, CheckConstraints)), None)
-    checks = () if checking is None else check_columns(checking.checks, {column.name: column.name for column in node.columns})
+    checks = (
+        ()
+        if checking is None
+        else check_columns(checking.checks, {column.name: column.name for column in node.columns})
+    )
     branches = [
-        _branch(branch, node, row_type, join, names_of(context, source=not branch.by_source), printer) for branch in case.branches
+        _branch(
+            branch, node, row_type, join, names_of(context, source=not branch.by_source), printer
+        )
+        for branch in case.branches
     ]
     branches = [
-        replace(page_branch, checks=checks) if page_branch.operation in STORING else page_branch for page_branch in branches
+        replace(page_branch, checks=checks) if page_branch.operation in STORING else page_branch
+        for page_branch in branches
     ]
     if case.unconditional:
         return PageCase((), branches[0], row_type)
@@ -304,10 +388,16 @@ def _branch(
         number=branch.number,
         operation=branch.operation,
         sides=sides,
-        condition=None if branch.test is None else page_expression(branch.test, printer, condition=True, names=names),
+        condition=(
+            None
+            if branch.test is None
+            else page_expression(branch.test, printer, condition=True, names=names)
+        ),
         values=tuple(
             assigned_column(column, row_type.field(index).type, value, names, printer)
-            for index, (column, value) in enumerate(zip(node.columns, branch.expressions, strict=bool(branch.expressions)))
+            for index, (column, value) in enumerate(
+                zip(node.columns, branch.expressions, strict=bool(branch.expressions))
+            )
         ),
     )
 
@@ -321,10 +411,17 @@ def assigned_column(
         UnprintableError: it cannot be computed on pages.
     """
     tree, refusal = without_refusal(value)
-    return AssignedColumn(column.name, arrow_type, page_expression(tree, printer, condition=False, names=names), refusal)
+    return AssignedColumn(
+        column.name,
+        arrow_type,
+        page_expression(tree, printer, condition=False, names=names),
+        refusal,
+    )
 
 
-def check_columns(checks: Sequence[CheckConstraint], symbols: Mapping[str, str]) -> tuple[AssignedColumn, ...]:
+def check_columns(
+    checks: Sequence[CheckConstraint], symbols: Mapping[str, str]
+) -> tuple[AssignedColumn, ...]:
     """Print CHECK constraints for new rows; `symbols` has the channel of every column.
 
     Raises:
@@ -339,10 +436,16 @@ def check_columns(checks: Sequence[CheckConstraint], symbols: Mapping[str, str])
     columns = []
     for check in checks:
         column = assigned_column(
-            Symbol(check.text, BOOLEAN), BOOLEAN.arrow, replaced(check.value, pairs), RowNames(), PagePrinter()
+            Symbol(check.text, BOOLEAN),
+            BOOLEAN.arrow,
+            replaced(check.value, pairs),
+            RowNames(),
+            PagePrinter(),
         )
         read = column.expression.reads
-        reported_columns = sorted(symbols, key=lambda name: symbols[name] not in read)[: max(TOLD_COLUMNS, len(read))]
+        reported_columns = sorted(symbols, key=lambda name: symbols[name] not in read)[
+            : max(TOLD_COLUMNS, len(read))
+        ]
         names = {symbols[name]: f"new.{name}" for name in symbols if name in reported_columns}
         columns.append(replace(column, expression=replace(column.expression, names=names)))
     return tuple(columns)
@@ -350,14 +453,20 @@ def check_columns(checks: Sequence[CheckConstraint], symbols: Mapping[str, str])
 
 @dataclass(frozen=True)
 class RowNames:
-    """Display names of columns by symbol, for rows in errors; `keys` are the symbols that identify a row."""
+    """Display names of columns by symbol, for rows in errors; `keys` are the symbols that identify
+    a row.
+    """
 
     columns: Mapping[str, str] = field(default_factory=dict)
     keys: Collection[str] = ()
 
     def display_names(self, read: Collection[str]) -> Mapping[str, str]:
         """Return the names to report about an expression that reads some symbols."""
-        return {symbol: name for symbol, name in self.columns.items() if symbol in read or symbol in self.keys}
+        return {
+            symbol: name
+            for symbol, name in self.columns.items()
+            if symbol in read or symbol in self.keys
+        }
 
 
 def names_of(context: LoweringContext, *, source: bool = True) -> RowNames:
@@ -368,7 +477,9 @@ def names_of(context: LoweringContext, *, source: bool = True) -> RowNames:
     return RowNames(columns, keys_of_source if source and context.source else keys_of_target)
 
 
-def page_expression(tree: Typed, printer: PagePrinter, *, condition: bool, names: RowNames | None = None) -> PageExpression:
+def page_expression(
+    tree: Typed, printer: PagePrinter, *, condition: bool, names: RowNames | None = None
+) -> PageExpression:
     """Print an expression for pages; `names` identify rows in errors.
 
     Raises:
@@ -380,4 +491,13 @@ def page_expression(tree: Typed, printer: PagePrinter, *, condition: bool, names
     reported_names = {} if names is None else names.display_names(read)
     is_plain = isinstance(tree, Column) or is_null(tree)
     lists, lookups = dict(printer.lists), printer.lookups(tree)
-    return PageExpression(text, span, words, reads=read, is_plain=is_plain, names=reported_names, lists=lists, lookups=lookups)
+    return PageExpression(
+        text,
+        span,
+        words,
+        reads=read,
+        is_plain=is_plain,
+        names=reported_names,
+        lists=lists,
+        lookups=lookups,
+    )

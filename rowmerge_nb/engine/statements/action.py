@@ -22,7 +22,8 @@ class Planned:
     Args:
         first: the plan before the rules.
         settings: the settings of the rules.
-        carried: columns of the target that count as read though no expression below the writer reads them; None for an INSERT.
+        carried: columns of the target that count as read though no expression below the writer
+            reads them; None for an INSERT.
     """
 
     first: Output
@@ -64,5 +65,7 @@ class Action:
 
 
 def whole_rows(settings: RuleSettings) -> RuleSettings:
-    """Return settings under which all columns of the target are read, because old rows are shown whole."""
+    """Return settings under which all columns of the target are read, because old rows are shown
+    whole.
+    """
     return replace(settings, off=settings.off | {"prune_target_columns", "prune_updatable_scan"})

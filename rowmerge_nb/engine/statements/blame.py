@@ -1,4 +1,6 @@
-"""Where in the statement a run-time error comes from: the mark of an expression, which its message or Spark's query context leads to."""
+"""Where in the statement a run-time error comes from: the mark of an expression, which its message
+or Spark's query context leads to.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +19,14 @@ if TYPE_CHECKING:
 
 
 def blame(
-    error: RowMergeError, failure: BaseException, texts: Iterable[str], origins: Sequence[Origin], trees: Iterable[Typed] = ()
+    error: RowMergeError,
+    failure: BaseException,
+    texts: Iterable[str],
+    origins: Sequence[Origin],
+    trees: Iterable[Typed] = (),
 ) -> int | None:
-    """Set an error's position to that of its expression, and describe that in its hint; an unknown expression changes nothing.
+    """Set an error's position to that of its expression, and describe that in its hint; an unknown
+    expression changes nothing.
 
     Args:
         error: the error that is raised.
@@ -35,8 +42,13 @@ def blame(
     if number is None:
         number = _failing(failure, texts)
     if number is None and error.code == "SUBQUERY_MULTIPLE_ROWS":
-        # Spark reports no position for an answer that is sent to tasks; a single such expression is the one.
-        asking = {tree.origin.number for tree in trees if tree.origin is not None and any(map(_is_scalar, walk(tree)))}
+        # Spark reports no position for an answer that is sent to tasks; a single such expression is
+        # the one.
+        asking = {
+            tree.origin.number
+            for tree in trees
+            if tree.origin is not None and any(map(_is_scalar, walk(tree)))
+        }
         number = asking.pop() if len(asking) == 1 else None
     if number is None:
         return None

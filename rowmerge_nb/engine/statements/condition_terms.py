@@ -23,9 +23,17 @@ def term_of(term: ConditionTerm, target: Named, source: Named) -> Term:
         target: the target's columns, by their names in the witness.
         source: the source's columns.
     """
-    names = {symbol.name: (side, name) for side, columns in (("target", target), ("source", source)) for name, symbol in columns}
+    names = {
+        symbol.name: (side, name)
+        for side, columns in (("target", target), ("source", source))
+        for name, symbol in columns
+    }
     parts = tuple(term_of(part, target, source) for part in term.terms)
-    read = () if parts else tuple(sorted(names[symbol] for symbol in references(term.tree) if symbol in names))
+    read = (
+        ()
+        if parts
+        else tuple(sorted(names[symbol] for symbol in references(term.tree) if symbol in names))
+    )
     return Term(term.text, term.operator, parts, read, strict=not parts and _is_strict(term.tree))
 
 
@@ -35,5 +43,7 @@ def _is_strict(tree: Typed) -> bool:
         return True
     if isinstance(tree, Constant):
         return tree.value is not None
-    strict = isinstance(tree, Apply) and (tree.name in _STRICT or (tree.name == "cast" and tree.detail != "try"))
+    strict = isinstance(tree, Apply) and (
+        tree.name in _STRICT or (tree.name == "cast" and tree.detail != "try")
+    )
     return strict and all(map(_is_strict, children(tree)))

@@ -1,4 +1,5 @@
-"""Running statements that are calls of connectors alone: definitions of tables, views and schemas, TRUNCATE, SHOW and CALL.
+"""Running statements that are calls of connectors alone: definitions of tables, views and schemas,
+TRUNCATE, SHOW and CALL.
 
 Only arguments of CALL that are not plain constants need Spark.
 """
@@ -48,16 +49,21 @@ class CreateTableRun(StatementRun):
         with self.timed("run"):
             self.skipped = self.analysis.exists
             if not self.skipped and not self.options.dry_run:
-                check_defined(self, make_table(self, self.analysis, self.change), self.analysis.property_spans)
+                check_defined(
+                    self, make_table(self, self.analysis, self.change), self.analysis.property_spans
+                )
 
 
-def make_table(run: StatementRun, analysis: CreateTableAnalysis, make: Callable[..., object]) -> TableBinding:
+def make_table(
+    run: StatementRun, analysis: CreateTableAnalysis, make: Callable[..., object]
+) -> TableBinding:
     """Create a table, which becomes the statement's target, and return it without a handle.
 
     Args:
         run: the run.
         analysis: the statement, CREATE TABLE with a query or without one.
-        make: makes the call: a permanent change, or the first of several calls that a rollback takes back.
+        make: makes the call: a permanent change, or the first of several calls that a rollback
+            takes back.
     """
     catalog, _, table = analysis.name
     session, metadata = run.transaction.session, run.transaction.metadata(catalog)
@@ -66,7 +72,11 @@ def make_table(run: StatementRun, analysis: CreateTableAnalysis, make: Callable[
     replaced_handle = None if analysis.replaced is None else analysis.replaced.handle
     with _placed(analysis.property_spans):
         if replaced_handle is None:
-            make("create_table", lambda: metadata.create_table(session, analysis.metadata), str(analysis.metadata.name))
+            make(
+                "create_table",
+                lambda: metadata.create_table(session, analysis.metadata),
+                str(analysis.metadata.name),
+            )
         else:
             make(
                 "replace_table",
@@ -76,8 +86,11 @@ def make_table(run: StatementRun, analysis: CreateTableAnalysis, make: Callable[
     return binding
 
 
-def check_defined(run: StatementRun, binding: TableBinding, property_spans: Mapping[str, Span]) -> tuple[CheckConstraint, ...]:
-    """Read the CHECK constraints of the table that the statement has made, if its connector shows them: none may be wrong.
+def check_defined(
+    run: StatementRun, binding: TableBinding, property_spans: Mapping[str, Span]
+) -> tuple[CheckConstraint, ...]:
+    """Read the CHECK constraints of the table that the statement has made, if its connector shows
+    them: none may be wrong.
 
     Args:
         run: the run, which gets their origins, and the tables that they read.
@@ -88,12 +101,18 @@ def check_defined(run: StatementRun, binding: TableBinding, property_spans: Mapp
         The constraints.
     """
     session, metadata = run.transaction.session, run.transaction.metadata(binding.catalog)
-    handle = metadata.get_table_handle(session, SchemaTableName(*binding.name[1:])) if metadata.shows_own_changes else None
+    handle = (
+        metadata.get_table_handle(session, SchemaTableName(*binding.name[1:]))
+        if metadata.shows_own_changes
+        else None
+    )
     if handle is None:
         return ()
     table_metadata = metadata.get_table_metadata(session, handle)
     table = replace(binding, columns=table_metadata.columns, metadata=table_metadata)
-    checks, origins, read = run.services.read_constraints(table, run.analysis.origins, property_spans.get("check_constraints"))
+    checks, origins, read = run.services.read_constraints(
+        table, run.analysis.origins, property_spans.get("check_constraints")
+    )
     run.analysis = replace(run.analysis, origins=origins, bindings=(*run.analysis.bindings, *read))
     return checks
 
@@ -104,7 +123,9 @@ def _placed(property_spans: Mapping[str, Span]) -> Iterator[None]:
     try:
         yield
     except AnalysisError as error:
-        span = next((span for name, span in property_spans.items() if name in error.properties), None)
+        span = next(
+            (span for name, span in property_spans.items() if name in error.properties), None
+        )
         if span is not None and error.line is None:
             error.at(span)
         raise
@@ -142,7 +163,9 @@ class DropTableRun(StatementRun):
 
 @dataclass(kw_only=True)
 class DefinitionRun(StatementRun):
-    """The run of a statement that defines or removes a view or a schema, alters a table, or empties it."""
+    """The run of a statement that defines or removes a view or a schema, alters a table, or empties
+    it.
+    """
 
     analysis: DefinitionAnalysis
 
@@ -156,36 +179,63 @@ class DefinitionRun(StatementRun):
                 self._define(*self.analysis.name)
 
     def _define(self, catalog: str, *rest: str) -> None:
-        self.transaction.target = self.analysis.target or TableBinding(rest[-1], catalog, self.analysis.name, (), "")
+        self.transaction.target = self.analysis.target or TableBinding(
+            rest[-1], catalog, self.analysis.name, (), ""
+        )
         method, call = self._call(catalog, rest)
         with _placed(self.analysis.property_spans):
             self.change(method, call, ".".join(rest), at_once=self._keeps_view(catalog))
-        if self.analysis.alteration is not None and not isinstance(self.analysis.alteration, RenameTable):
+        if self.analysis.alteration is not None and not isinstance(
+            self.analysis.alteration, RenameTable
+        ):
             check_defined(self, self.transaction.target, self.analysis.property_spans)
 
     def _keeps_view(self, catalog: str) -> bool:
         """Return whether the statement is about a view of the engine, which no transaction guards."""
-        is_of_view = self.analysis.view is not None or self.analysis.kind == "DROP VIEW" or self.analysis.cascades
+        is_of_view = (
+            self.analysis.view is not None
+            or self.analysis.kind == "DROP VIEW"
+            or self.analysis.cascades
+        )
         return is_of_view and not self.transaction.metadata(catalog).stores_views
 
     def _call(self, catalog: str, rest: tuple[str, ...]) -> tuple[str, Callable[[], Any]]:
         """Return the method of the contract, and a function that calls it."""
-        analysis, session, metadata = self.analysis, self.transaction.session, self.transaction.metadata(catalog)
+        analysis, session, metadata = (
+            self.analysis,
+            self.transaction.session,
+            self.transaction.metadata(catalog),
+        )
         if analysis.kind == "ALTER VIEW" and analysis.view is not None:
             return "rename_view", partial(
-                self.services.views.rename, catalog, metadata, session, SchemaTableName(*rest), analysis.view
+                self.services.views.rename,
+                catalog,
+                metadata,
+                session,
+                SchemaTableName(*rest),
+                analysis.view,
             )
         if analysis.view is not None:
-            return "create_view", partial(self.services.views.create, catalog, metadata, session, analysis.view)
+            return "create_view", partial(
+                self.services.views.create, catalog, metadata, session, analysis.view
+            )
         if analysis.kind == "DROP VIEW":
-            return "drop_view", partial(self.services.views.drop, catalog, metadata, session, SchemaTableName(*rest))
+            return "drop_view", partial(
+                self.services.views.drop, catalog, metadata, session, SchemaTableName(*rest)
+            )
         if analysis.kind == "TRUNCATE TABLE":
             handle = analysis.target.handle if analysis.target is not None else None
             if handle is None:
                 raise ConnectorError(f"'{'.'.join(analysis.name)}' has no handle")
             return "truncate_table", partial(metadata.truncate_table, session, handle)
-        if analysis.alteration is not None and analysis.target is not None and analysis.target.handle is not None:
-            return "alter_table", partial(metadata.alter_table, session, analysis.target.handle, analysis.alteration)
+        if (
+            analysis.alteration is not None
+            and analysis.target is not None
+            and analysis.target.handle is not None
+        ):
+            return "alter_table", partial(
+                metadata.alter_table, session, analysis.target.handle, analysis.alteration
+            )
         if analysis.kind == "CREATE SCHEMA":
             return "create_schema", partial(metadata.create_schema, session, rest[0])
         if analysis.cascades:
@@ -217,9 +267,16 @@ class ListingRun(StatementRun):
         if not self.analysis.columns:
             return
         with self.timed("run"):
-            columns = zip(*self.analysis.rows, strict=True) if self.analysis.rows else ((),) * len(self.analysis.columns)
+            columns = (
+                zip(*self.analysis.rows, strict=True)
+                if self.analysis.rows
+                else ((),) * len(self.analysis.columns)
+            )
             fields = [(name, sql_type.arrow) for name, sql_type in self.analysis.columns]
-            arrays = [pa.array(column, arrow_type) for column, (_, arrow_type) in zip(columns, fields, strict=True)]
+            arrays = [
+                pa.array(column, arrow_type)
+                for column, (_, arrow_type) in zip(columns, fields, strict=True)
+            ]
             self.rows = pa.Table.from_arrays(arrays, schema=pa.schema(fields))
 
     def result(self, trace: Trace) -> Result:
@@ -244,20 +301,34 @@ class CallRun(StatementRun):
 
     def _call_procedure(self) -> None:
         procedure = self.analysis.procedure
-        values = {argument.name: argument.default for argument in procedure.arguments} | self._constants(self.analysis.given)
+        values = {
+            argument.name: argument.default for argument in procedure.arguments
+        } | self._constants(self.analysis.given)
         call = partial(procedure.call, self.transaction.session, **values)
-        name, arguments = f"{procedure.schema}.{procedure.name}", ", ".join(map(repr, values.values()))
-        # A procedure has transactions of its own: its changes are permanent, and a failure may leave a part of them.
+        name, arguments = (
+            f"{procedure.schema}.{procedure.name}",
+            ", ".join(map(repr, values.values())),
+        )
+        # A procedure has transactions of its own: its changes are permanent, and a failure may
+        # leave a part of them.
         self.change(name, call, arguments, at_once=True, catalog=self.analysis.name[0], whole=False)
 
     def _constants(self, arguments: Mapping[str, TypedExpression]) -> dict[str, Any]:
         """Return the values of expressions that read no rows; Spark computes them together."""
-        plain = {name: text.value for name, value in arguments.items() if (text := _plain(value.tree)) is not None}
+        plain = {
+            name: text.value
+            for name, value in arguments.items()
+            if (text := _plain(value.tree)) is not None
+        }
         others = {name: value for name, value in arguments.items() if name not in plain}
         if not others:
             return plain
         spark = self.services.spark()
-        computed = constants(spark, [value.tree for value in others.values()], lambda rows: self.collect(spark, rows, 1))
+        computed = constants(
+            spark,
+            [value.tree for value in others.values()],
+            lambda rows: self.collect(spark, rows, 1),
+        )
         return plain | dict(zip(others, computed, strict=True))
 
 
@@ -265,4 +336,8 @@ def _plain(value: Typed) -> Constant | None:
     """Return a constant text or NULL; None for other expressions."""
     if isinstance(value, Apply) and value.name == "cast" and str(value.type) == "varchar":
         return _plain(value.arguments[0])
-    return value if isinstance(value, Constant) and (value.value is None or value.type.base == "varchar") else None
+    return (
+        value
+        if isinstance(value, Constant) and (value.value is None or value.type.base == "varchar")
+        else None
+    )

@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.base.choices import Flow
 from rowmerge_nb.base.errors import AnalysisError
-from rowmerge_nb.engine.statements.definition_calls import CallRun, CreateTableRun, DefinitionRun, DropTableRun, ListingRun
+from rowmerge_nb.engine.statements.definition_calls import (
+    CallRun,
+    CreateTableRun,
+    DefinitionRun,
+    DropTableRun,
+    ListingRun,
+)
 from rowmerge_nb.engine.statements.insert import CreateTableAsRun, InsertRun
 from rowmerge_nb.engine.statements.merge import MergeRun
 from rowmerge_nb.engine.statements.older_flow import UpdatableRun
@@ -74,7 +80,11 @@ def check_flow(analysis: Analysis, options: Options) -> None:
     inner = analysis.inner if isinstance(analysis, ExplainAnalysis) else analysis
     if options.flow == Flow.UPDATABLE and isinstance(inner, MergeAnalysis):
         raise AnalysisError(
-            "The flow 'updatable' has UPDATE and DELETE; MERGE came with the machinery that replaced it",
+            "The flow 'updatable' has UPDATE and DELETE; MERGE came with the machinery that"
+            " replaced it",
             code="NOT_SUPPORTED",
-            hint="Leave the option flow out, or give flow='merge' where the other flow is the default.",
+            hint=(
+                "Leave the option flow out, or give flow='merge' where the other flow is the"
+                " default."
+            ),
         )

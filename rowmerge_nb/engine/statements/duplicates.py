@@ -28,13 +28,16 @@ UNORDERED: Final = frozenset({"map", "json"})
 """Types whose values have no order."""
 
 
-def groups_of(account: Account, analysis: MergeAnalysis, *, failing: bool) -> tuple[DuplicateGroup, ...]:
+def groups_of(
+    account: Account, analysis: MergeAnalysis, *, failing: bool
+) -> tuple[DuplicateGroup, ...]:
     """Return the target rows that were matched more than once, with their matches.
 
     Args:
         account: the tasks' account.
         analysis: the statement.
-        failing: whether those that fail the check are returned, or those that only deserve a warning.
+        failing: whether those that fail the check are returned, or those that only deserve a
+            warning.
     """
     row_numbers = sorted((account.failing if failing else account.warning)[:NAMED_GROUPS])
     if not row_numbers or not account.witnesses:
@@ -45,7 +48,9 @@ def groups_of(account: Account, analysis: MergeAnalysis, *, failing: bool) -> tu
     return tuple(group_of(group, names) for group in matches if group.num_rows)
 
 
-def duplicate_error(account: Account, analysis: MergeAnalysis, rule: RepeatedMatches) -> DuplicateMatchError:
+def duplicate_error(
+    account: Account, analysis: MergeAnalysis, rule: RepeatedMatches
+) -> DuplicateMatchError:
     """Return the error: Trino's sentence, and a hint that names the first target row and a way out."""
     groups = groups_of(account, analysis, failing=True)
     hint = _remedy(analysis)
@@ -55,33 +60,55 @@ def duplicate_error(account: Account, analysis: MergeAnalysis, rule: RepeatedMat
 
 
 def proposal(analysis: MergeAnalysis) -> str | None:
-    """Return a source with one row per key, for USING: the first row of each key in the order of the other columns.
+    """Return a source with one row per key, for USING: the first row of each key in the order of
+    the other columns.
 
-    None unless ON compares plain columns of the source by ``=``, and all columns have distinct names.
+    None unless ON compares plain columns of the source by ``=``, and all columns have distinct
+    names.
     """
     source = analysis.source
     names = [field.name for field in source.fields]
     compared = {_uncast(side) for _, side in analysis.equalities}
     keys = [field for field in source.fields if Column(field.type, field.symbol) in compared]
     plain = len(compared) == len(keys)
-    if not keys or not plain or None in names or len({str(name).lower() for name in names}) < len(names):
+    if (
+        not keys
+        or not plain
+        or None in names
+        or len({str(name).lower() for name in names}) < len(names)
+    ):
         return None
-    others = [field for field in source.fields if field not in keys and field.type.base not in UNORDERED]
+    others = [
+        field for field in source.fields if field not in keys and field.type.base not in UNORDERED
+    ]
     number = next(
-        name for name in ("rn", *(f"rn_{i}" for i in range(len(names) + 1))) if name not in [str(n).lower() for n in names]
+        name
+        for name in ("rn", *(f"rn_{i}" for i in range(len(names) + 1)))
+        if name not in [str(n).lower() for n in names]
     )
     partition, order, columns = (
         ", ".join(quoted_where_needed(str(field.name), RESERVED) for field in fields)
         for fields in (keys, others or keys, source.fields)
     )
-    numbered = f"SELECT *, row_number() OVER (PARTITION BY {partition} ORDER BY {order}) AS {number} FROM {source.text}"
+    numbered = (
+        f"SELECT *, row_number() OVER (PARTITION BY {partition} ORDER BY {order}) AS {number} FROM"
+        f" {source.text}"
+    )
     first_rows = f"(SELECT {columns} FROM ({numbered}) WHERE {number} = 1)"
-    return first_rows if source.alias is None else f"{first_rows} AS {quoted_where_needed(source.alias, RESERVED)}"
+    return (
+        first_rows
+        if source.alias is None
+        else f"{first_rows} AS {quoted_where_needed(source.alias, RESERVED)}"
+    )
 
 
 def _uncast(side: Typed) -> Typed:
     """Remove casts that only lengthen a text, which has the same rows as a key."""
-    while isinstance(side, Apply) and side.name == "cast" and side.type.base == side.arguments[0].type.base == "varchar":
+    while (
+        isinstance(side, Apply)
+        and side.name == "cast"
+        and side.type.base == side.arguments[0].type.base == "varchar"
+    ):
         side = side.arguments[0]
     return side
 
@@ -90,22 +117,30 @@ def _remedy(analysis: MergeAnalysis) -> str:
     query = proposal(analysis)
     if query is None:
         return "Make the ON condition match each target row at most once."
-    return f"Give each target row one source row, for example the first of each key: {code(f'USING {query}')}"
+    return (
+        "Give each target row one source row, for example the first of each key:"
+        f" {code(f'USING {query}')}"
+    )
 
 
-def two_versions(groups: Sequence[DuplicateGroup], count: int, analysis: MergeAnalysis, *, rehearsed: bool) -> str:
+def two_versions(
+    groups: Sequence[DuplicateGroup], count: int, analysis: MergeAnalysis, *, rehearsed: bool
+) -> str:
     """Describe the rows that two clauses changed in a finished statement, and what to do."""
     changed = "would be changed" if rehearsed else "was changed" if count == 1 else "were changed"
     text = (
-        f"{plural(count, 'target row')} {changed} by more than one clause. Trino lets that pass, and "
-        f"the table {'would hold' if rehearsed else 'now holds'} a version of the row per clause that updates it; "
-        "duplicates='standard' refuses it"
+        f"{plural(count, 'target row')} {changed} by more than one clause. Trino lets that pass,"
+        f" and the table {'would hold' if rehearsed else 'now holds'} a version of the row per"
+        " clause that updates it; duplicates='standard' refuses it"
     )
     if groups and groups[0].target:
         sources = " and ".join(
-            f"{'a source row' if s.source_row is None else f'source row {s.source_row}'} by clause {s.case_number}"
+            f"{'a source row' if s.source_row is None else f'source row {s.source_row}'} by clause"
+            f" {s.case_number}"
             for s in groups[0].sources[:3]
         )
-        target = ", ".join(f"{name} = {shown_value(value)}" for name, value in groups[0].target.items())
+        target = ", ".join(
+            f"{name} = {shown_value(value)}" for name, value in groups[0].target.items()
+        )
         text += f". The first of them: target row ({target}), changed by {sources}"
     return f"{text}. {_remedy(analysis)}"

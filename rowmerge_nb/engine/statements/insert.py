@@ -42,14 +42,19 @@ class InsertRun(StatementRun):
         """Insert up to the finish call."""
         with self.timed("run"):
             analysis = self.analysis
-            return _inserted(self, analysis.target, analysis.tree, analysis.returning, analysis.checks)
+            return _inserted(
+                self, analysis.target, analysis.tree, analysis.returning, analysis.checks
+            )
 
     def wait_for_turn(self) -> None:
         """Wait for the changes that began before this INSERT came to its end."""
         target, transaction = self.analysis.target, self.transaction
         assert target.metadata is not None
         wait = partial(
-            transaction.metadata(target.catalog).wait_for_turn, transaction.session, target.metadata.name, appends=True
+            transaction.metadata(target.catalog).wait_for_turn,
+            transaction.session,
+            target.metadata.name,
+            appends=True,
         )
         await_turn(wait, transaction.cancelled, "finish_insert", self.options.step)
 
@@ -57,7 +62,11 @@ class InsertRun(StatementRun):
         """Return the trace as far as it is known."""
         is_finished = state is StatementState.FINISHED
         returned = self.rows.num_rows if self.rows is not None and is_finished else None
-        return replace(super().trace(state), rows_before=self.rows_before(self.analysis.target.row_count), returned=returned)
+        return replace(
+            super().trace(state),
+            rows_before=self.rows_before(self.analysis.target.row_count),
+            returned=returned,
+        )
 
     def locate(self, error: RowMergeError, failure: BaseException) -> int | None:
         """Set an error's position to that of its expression, or of its constant."""
@@ -84,13 +93,19 @@ class CreateTableAsRun(StatementRun):
             if analysis.exists or self.options.dry_run:
                 self.skipped = analysis.exists
                 if analysis.tree is not None and not analysis.exists:
-                    self.plan = apply_rules(_planned(analysis, analysis.tree), self.services.settings)
+                    self.plan = apply_rules(
+                        _planned(analysis, analysis.tree), self.services.settings
+                    )
                 return None
             binding = make_table(self, analysis, self.transaction.log.call)
             checks = check_defined(self, binding, analysis.property_spans)
             session, metadata = self.transaction.session, self.transaction.metadata(binding.catalog)
             handle = metadata.get_table_handle(session, analysis.metadata.name)
-            table_metadata = metadata.get_table_metadata(session, handle) if handle is not None else analysis.metadata
+            table_metadata = (
+                metadata.get_table_metadata(session, handle)
+                if handle is not None
+                else analysis.metadata
+            )
             table = replace(binding, handle=handle, metadata=table_metadata)
             assert analysis.tree is not None
             return _inserted(self, table, analysis.tree, checks=checks)
@@ -98,7 +113,13 @@ class CreateTableAsRun(StatementRun):
 
 def _planned(analysis: CreateTableAnalysis, query: Query) -> Output:
     """Plan the rows of a table that does not exist yet, so that no connector has a layout for it."""
-    table = TableBinding(analysis.name[-1], analysis.name[0], analysis.name, tuple(analysis.metadata.columns), view="")
+    table = TableBinding(
+        analysis.name[-1],
+        analysis.name[0],
+        analysis.name,
+        tuple(analysis.metadata.columns),
+        view="",
+    )
     return plan_insert(table, query, analysis.text, analysis.bindings)
 
 
@@ -122,17 +143,29 @@ def _inserted(
     session, log = run.transaction.session, run.transaction.log
     metadata, handle = run.transaction.metadata(target.catalog), target.handle
     if handle is None:
-        raise ConnectorError(f"'{target.display}' is {target.kind}; rows cannot be inserted into it", line=1, column=1)
+        raise ConnectorError(
+            f"'{target.display}' is {target.kind}; rows cannot be inserted into it",
+            line=1,
+            column=1,
+        )
     log.handle = handle
-    layout = log.call("get_insert_layout", lambda: metadata.get_insert_layout(session, handle), gave=layout_text)
-    first = plan_insert(target, query, run.analysis.text, run.analysis.bindings, layout, returning, checks)
+    layout = log.call(
+        "get_insert_layout", lambda: metadata.get_insert_layout(session, handle), gave=layout_text
+    )
+    first = plan_insert(
+        target, query, run.analysis.text, run.analysis.bindings, layout, returning, checks
+    )
     planned = Planned(first, run.services.settings)
     run.plan = planned.plan()
     if run.options.dry_run:
         return None
     omitted = run.transaction.left_to_store(run.analysis)
     check_returned(returning, target, omitted)
-    inserted = [ColumnHandle(column.name, column.type) for column in target.columns if column.name not in omitted]
+    inserted = [
+        ColumnHandle(column.name, column.type)
+        for column in target.columns
+        if column.name not in omitted
+    ]
     columns = run.transaction.scans.own_columns(target, inserted)
     insert = log.call("begin_insert", lambda: metadata.begin_insert(session, handle, columns))
     run.transaction.insert_handle = log.handle = insert
@@ -140,4 +173,9 @@ def _inserted(
     fragments = stored_fragments(run, run.plan)
     assert run.account is not None
     run.rows = returned_table(run.account.returned, returning)
-    return partial(run.finish, "finish_insert", fragments, partial(metadata.finish_insert, session, insert, fragments))
+    return partial(
+        run.finish,
+        "finish_insert",
+        fragments,
+        partial(metadata.finish_insert, session, insert, fragments),
+    )

@@ -1,4 +1,6 @@
-"""Running a MERGE: the join, repeated matches, RETURNING, and the sinks that store the rows of the clauses."""
+"""Running a MERGE: the join, repeated matches, RETURNING, and the sinks that store the rows of the
+clauses.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,13 @@ from rowmerge_nb.engine.spark.lowering import lower
 from rowmerge_nb.engine.spark.lowering_context import LoweringContext
 from rowmerge_nb.engine.statements.account import Account, check_fragments
 from rowmerge_nb.engine.statements.duplicates import duplicate_error, groups_of, two_versions
-from rowmerge_nb.engine.statements.merge_sinks import ask_target, begin_merge, check_stored, finish_merge, lowered
+from rowmerge_nb.engine.statements.merge_sinks import (
+    ask_target,
+    begin_merge,
+    check_stored,
+    finish_merge,
+    lowered,
+)
 from rowmerge_nb.engine.statements.returning import check_returned, returned_table
 from rowmerge_nb.engine.statements.row_change import (
     Named,
@@ -72,7 +80,9 @@ class MergeRun(StatementRun):
         analysis, planned = self.analysis, self.planned()
         if self.options.dry_run:
             return None
-        check_returned(analysis.returning, analysis.target, self.transaction.left_to_store(analysis))
+        check_returned(
+            analysis.returning, analysis.target, self.transaction.left_to_store(analysis)
+        )
         begin_merge(self, analysis)
         planned = answer_source(self, planned)
         action = act(self, planned, lambda: self.context(planned), self._lowered)
@@ -101,9 +111,17 @@ class MergeRun(StatementRun):
         fields = {f.symbol: f.name for f in self.analysis.source.fields}
         source = _named([s for s in join.right.outputs if s.name in fields], fields)
         targets, sources = (
-            frozenset(chained.from_iterable(references(pair[side]) for pair in join.equalities)) for side in (0, 1)
+            frozenset(chained.from_iterable(references(pair[side]) for pair in join.equalities))
+            for side in (0, 1)
         )
-        return action_context(self, planned.settings, joined_rows(join), self._target_symbols(), source, (targets, sources))
+        return action_context(
+            self,
+            planned.settings,
+            joined_rows(join),
+            self._target_symbols(),
+            source,
+            (targets, sources),
+        )
 
     def _lowered(self, context: LoweringContext) -> Any:
         return lowered(self, context)
@@ -119,7 +137,9 @@ class MergeRun(StatementRun):
                 account.witnesses = self._diagnose(account, action.context, planned.whole())
             raise duplicate_error(account, self.analysis, self.options.duplicates)
 
-    def _diagnose(self, account: Account, context: LoweringContext, whole: PlanNode) -> list[pa.RecordBatch]:
+    def _diagnose(
+        self, account: Account, context: LoweringContext, whole: PlanNode
+    ) -> list[pa.RecordBatch]:
         """Fetch both sides' values of the duplicates, which rows of large statements do not carry."""
         self.begin_step("fetch the rows matched more than once")
         from pyspark.sql import functions as F  # noqa: N812
@@ -127,12 +147,16 @@ class MergeRun(StatementRun):
         node = next(node for node in chain(whole) if isinstance(node, MarkDistinct))
         witnessed = replace(context, witness=True, target=self._target_symbols())
         with interrupts_afterwards():
-            duplicates = lower(node.source, witnessed).where(F.col("unique_id").isin(account.failing[:20]))
+            duplicates = lower(node.source, witnessed).where(
+                F.col("unique_id").isin(account.failing[:20])
+            )
             rows = duplicates.select("unique_id", "case_number", "row_id", "`$witness`")
         pages = self.collect(context.spark, rows, context.partitions).combine_chunks().to_batches()
         names = ["unique_id", "case_number", "row_id", "witness"]
         return [
-            pa.RecordBatch.from_arrays([*page.columns[:3], conform(page.column(3), witnessed.witness_type)], names=names)
+            pa.RecordBatch.from_arrays(
+                [*page.columns[:3], conform(page.column(3), witnessed.witness_type)], names=names
+            )
             for page in pages
         ]
 
@@ -143,7 +167,11 @@ class MergeRun(StatementRun):
         trace = row_change_trace(self, self.analysis, super().trace(state), self._sizes)
         account, is_finished = self.account, state is StatementState.FINISHED
         counts = account if account is not None and (is_finished or account.has_counts) else None
-        groups = groups_of(account, self.analysis, failing=not is_finished) if account is not None else ()
+        groups = (
+            groups_of(account, self.analysis, failing=not is_finished)
+            if account is not None
+            else ()
+        )
         no_clause = counted(ClauseRecord(-1, Operation.NONE, None, "", 0, None), counts)
         return replace(
             trace,
@@ -153,18 +181,28 @@ class MergeRun(StatementRun):
             source_rows=self._source_rows(),
             added=tuple((column.name, str(column.type)) for column in self.analysis.added),
             duplicate_groups=groups,
-            notices=trace.notices + (self._warning(account, groups) if account is not None and is_finished else ()),
+            notices=trace.notices
+            + (self._warning(account, groups) if account is not None and is_finished else ()),
         )
 
-    def _warning(self, account: Account, groups: tuple[DuplicateGroup, ...]) -> tuple[NoticeRecord, ...]:
+    def _warning(
+        self, account: Account, groups: tuple[DuplicateGroup, ...]
+    ) -> tuple[NoticeRecord, ...]:
         """Warn of rows that two clauses changed, if the rule lets that pass."""
         if not account.warning:
             return ()
         count = sum(pattern.rows for pattern in account.patterns if pattern.acting > 1)
-        return (NoticeRecord(two_versions(groups, count, self.analysis, rehearsed=self.options.rehearse), kind=CHANGED_TWICE),)
+        return (
+            NoticeRecord(
+                two_versions(groups, count, self.analysis, rehearsed=self.options.rehearse),
+                kind=CHANGED_TWICE,
+            ),
+        )
 
     def locate(self, error: RowMergeError, failure: BaseException) -> int | None:
-        """Set the position of a run-time error: its expression, or the clause that was matched twice."""
+        """Set the position of a run-time error: its expression, or the clause that was matched
+        twice.
+        """
         if not isinstance(error, DuplicateMatchError):
             return super().locate(error, failure)
         if error.line is None and error.groups:
@@ -194,7 +232,8 @@ class MergeRun(StatementRun):
         target_rows = self.analysis.target.row_count
         # A connector does not report how many rows it skips by a constraint.
         pruned = any(
-            isinstance(inner, SemiJoin) or (isinstance(inner, TableScan) and inner.constraint.domains)
+            isinstance(inner, SemiJoin)
+            or (isinstance(inner, TableScan) and inner.constraint.domains)
             for inner in chain(join.left)
         )
         yield join, (None if pruned else target_rows, source_rows), account.joined
@@ -202,7 +241,11 @@ class MergeRun(StatementRun):
             yield inner, (source_rows,) if inner.sources else (), source_rows
         for inner in chain(join.left):
             scan = not inner.sources
-            yield inner, () if scan else (target_rows if not pruned else None,), target_rows if scan or not pruned else None
+            yield (
+                inner,
+                () if scan else (target_rows if not pruned else None,),
+                target_rows if scan or not pruned else None,
+            )
 
     def _join(self) -> Join:
         join = join_of(plan_of(self))
@@ -211,6 +254,11 @@ class MergeRun(StatementRun):
 
 
 def _named(symbols: Sequence[Symbol], names: Mapping[str, str | None]) -> Named:
-    """Return symbols with their names in the statement; with the symbol itself if the name is missing or not unique."""
+    """Return symbols with their names in the statement; with the symbol itself if the name is
+    missing or not unique.
+    """
     labels = [names.get(symbol.name) or symbol.name for symbol in symbols]
-    return tuple((label if labels.count(label) == 1 else s.name, s) for label, s in zip(labels, symbols, strict=True))
+    return tuple(
+        (label if labels.count(label) == 1 else s.name, s)
+        for label, s in zip(labels, symbols, strict=True)
+    )

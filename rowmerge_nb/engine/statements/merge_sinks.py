@@ -1,4 +1,6 @@
-"""The calls of the contract by which MERGE, UPDATE and DELETE reach a store through merge sinks, and the check of what sinks got."""
+"""The calls of the contract by which MERGE, UPDATE and DELETE reach a store through merge sinks,
+and the check of what sinks got.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,12 @@ from rowmerge_nb.base.errors import ConnectorError, ExecutionError
 from rowmerge_nb.engine.catalog.call_log import layout_text
 from rowmerge_nb.engine.spark.interrupts import interrupts_afterwards
 from rowmerge_nb.engine.spark.lowering import lower
-from rowmerge_nb.engine.statements.row_change import checked, plan_of, target_handle, target_metadata
+from rowmerge_nb.engine.statements.row_change import (
+    checked,
+    plan_of,
+    target_handle,
+    target_metadata,
+)
 from rowmerge_nb.plan.carried import view_texts
 from rowmerge_nb.plan.planner import TargetFacts
 from rowmerge_nb.plan.rules import read_views
@@ -30,26 +37,42 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.analyzer.analysis import RowChangeAnalysis
 
 CHANGING: Final = frozenset({Operation.INSERT, Operation.DELETE, Operation.UPDATE})
-HALVES: Final = {Operation.UPDATE_INSERT: Operation.INSERT, Operation.UPDATE_DELETE: Operation.DELETE}
+HALVES: Final = {
+    Operation.UPDATE_INSERT: Operation.INSERT,
+    Operation.UPDATE_DELETE: Operation.DELETE,
+}
 """The operations of a store for the halves of an update."""
 
 
 def ask_target(run: StatementRun, analysis: RowChangeAnalysis) -> TargetFacts:
     """Ask the connector what the planner needs, in the document's order."""
-    session, log, metadata = run.transaction.session, run.transaction.log, target_metadata(run, analysis)
+    session, log, metadata = (
+        run.transaction.session,
+        run.transaction.log,
+        target_metadata(run, analysis),
+    )
     handle = target_handle(analysis)
 
     def ask(method: str, answer_type: Any, gave: Callable[[Any], str]) -> Any:
         return log.call(
-            method, lambda: checked(metadata, method, getattr(metadata, method)(session, handle), answer_type), gave=gave
+            method,
+            lambda: checked(
+                metadata, method, getattr(metadata, method)(session, handle), answer_type
+            ),
+            gave=gave,
         )
 
-    row_id = ask("get_merge_row_id_column_handle", ColumnHandle, lambda column: f"{column.name} {column.type}")
+    row_id = ask(
+        "get_merge_row_id_column_handle",
+        ColumnHandle,
+        lambda column: f"{column.name} {column.type}",
+    )
     paradigm = ask("get_row_change_paradigm", RowChangeParadigm, lambda p: p.name)
     run.paradigm = paradigm.name
     if run.options.paradigm is not None and paradigm is not run.options.paradigm:
         raise ConnectorError(
-            f"Connector '{run.services.connector}' works by {paradigm.name}; it does not support {run.options.paradigm.name}",
+            f"Connector '{run.services.connector}' works by {paradigm.name}; it does not support"
+            f" {run.options.paradigm.name}",
             hint="Leave the option 'paradigm' out.",
         )
     insert = ask("get_insert_layout", ConnectorTableLayout | None, layout_text)
@@ -61,7 +84,11 @@ def begin_merge(run: StatementRun, analysis: RowChangeAnalysis) -> None:
     """Begin the merge; afterwards the target is scanned by the connector's new handle."""
     run.step = "begin_merge"
     run.begin_step("begin_merge")
-    session, metadata, handle = run.transaction.session, target_metadata(run, analysis), target_handle(analysis)
+    session, metadata, handle = (
+        run.transaction.session,
+        target_metadata(run, analysis),
+        target_handle(analysis),
+    )
     run.transaction.log.handle = handle
     updated = _updated_columns(run, analysis)
     more: dict[str, Any] = {}
@@ -69,7 +96,9 @@ def begin_merge(run: StatementRun, analysis: RowChangeAnalysis) -> None:
         more = {"updated_columns": updated}
     else:
         names = {column.name: None for columns in updated.values() for column in columns}
-        session = replace(session, properties={**session.properties, "updated_columns": tuple(names)})
+        session = replace(
+            session, properties={**session.properties, "updated_columns": tuple(names)}
+        )
     with run.timed("begin_merge"):
         merge_handle: Any = run.transaction.log.call(
             "begin_merge",
@@ -77,16 +106,28 @@ def begin_merge(run: StatementRun, analysis: RowChangeAnalysis) -> None:
             f"table {analysis.target.qualified}",
             gave=lambda begun: type(begun).__name__,
         )
-    run.transaction.merge_handle = checked(metadata, "begin_merge", merge_handle, ConnectorMergeTableHandle)
+    run.transaction.merge_handle = checked(
+        metadata, "begin_merge", merge_handle, ConnectorMergeTableHandle
+    )
     run.transaction.log.handle = merge_handle
 
 
-def _updated_columns(run: StatementRun, analysis: RowChangeAnalysis) -> Mapping[int, tuple[ColumnHandle, ...]]:
-    """Return the columns that each clause updates, in table order and as the connector's own handles."""
+def _updated_columns(
+    run: StatementRun, analysis: RowChangeAnalysis
+) -> Mapping[int, tuple[ColumnHandle, ...]]:
+    """Return the columns that each clause updates, in table order and as the connector's own
+    handles.
+    """
     target = analysis.target
-    columns = run.transaction.scans.own_columns(target, [ColumnHandle(column.name, column.type) for column in target.columns])
+    columns = run.transaction.scans.own_columns(
+        target, [ColumnHandle(column.name, column.type) for column in target.columns]
+    )
     return {
-        clause.number: tuple(column for column, value in zip(columns, clause.values, strict=True) if value is not None)
+        clause.number: tuple(
+            column
+            for column, value in zip(columns, clause.values, strict=True)
+            if value is not None
+        )
         for clause in analysis.clauses
         if clause.operation is Operation.UPDATE
     }
@@ -97,25 +138,32 @@ def lowered(run: StatementRun, context: LoweringContext) -> Any:
     """Return the plan as a DataFrame."""
     run.begin_step("run")
     plan = plan_of(run)
-    run.transaction.scans.make_views(run.analysis.bindings, read_views(plan), view_texts(plan, run.sql()))
+    run.transaction.scans.make_views(
+        run.analysis.bindings, read_views(plan), view_texts(plan, run.sql())
+    )
     with room():
         return lower(plan, context)
 
 
-def check_stored(analysis: RowChangeAnalysis, account: Account, paradigm: RowChangeParadigm) -> None:
+def check_stored(
+    analysis: RowChangeAnalysis, account: Account, paradigm: RowChangeParadigm
+) -> None:
     """Check that the sinks have the rows that the clauses ask for, before they become permanent.
 
     Raises:
         ExecutionError: rows were lost or doubled on their way from the processor to the sinks.
     """
-    expected_rows = stored_rows({c.number: c.operation for c in analysis.clauses}, account.clause_rows, paradigm)
+    expected_rows = stored_rows(
+        {c.number: c.operation for c in analysis.clauses}, account.clause_rows, paradigm
+    )
     sink_rows: Counter[Operation] = Counter()
     for writer in account.writers:
         for operation, rows in writer.rows.items():
             sink_rows[HALVES.get(Operation(operation), Operation(operation))] += rows
     if +sink_rows != expected_rows:
         raise ExecutionError(
-            f"The clauses ask for {operations_text(expected_rows)}, and the sinks have got {operations_text(sink_rows)}; nothing was committed",
+            f"The clauses ask for {operations_text(expected_rows)}, and the sinks have got"
+            f" {operations_text(sink_rows)}; nothing was committed",
             step="run",
             hint="Run the statement again; if it happens again, please report it.",
         )
@@ -123,12 +171,20 @@ def check_stored(analysis: RowChangeAnalysis, account: Account, paradigm: RowCha
 
 def finish_merge(run: StatementRun, analysis: RowChangeAnalysis, fragments: list[bytes]) -> None:
     """Pass the sinks' fragments to the connector."""
-    session, metadata, handle = run.transaction.session, target_metadata(run, analysis), run.transaction.merge_handle
+    session, metadata, handle = (
+        run.transaction.session,
+        target_metadata(run, analysis),
+        run.transaction.merge_handle,
+    )
     if handle is not None:
-        run.finish("finish_merge", fragments, partial(metadata.finish_merge, session, handle, fragments))
+        run.finish(
+            "finish_merge", fragments, partial(metadata.finish_merge, session, handle, fragments)
+        )
 
 
-def stored_rows(clauses: Mapping[int, Operation], rows: Mapping[int, int], paradigm: RowChangeParadigm) -> Counter[Operation]:
+def stored_rows(
+    clauses: Mapping[int, Operation], rows: Mapping[int, int], paradigm: RowChangeParadigm
+) -> Counter[Operation]:
     """Return how many rows of each operation the sinks must get.
 
     Args:
@@ -143,7 +199,10 @@ def stored_rows(clauses: Mapping[int, Operation], rows: Mapping[int, int], parad
     total: Counter[Operation] = Counter()
     for number, operation in clauses.items():
         parts = [operation]
-        if operation is Operation.UPDATE and paradigm is RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW:
+        if (
+            operation is Operation.UPDATE
+            and paradigm is RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW
+        ):
             parts = [Operation.DELETE, Operation.INSERT]
         for part in parts if operation in CHANGING else ():
             total[part] += rows.get(number, 0)
@@ -156,4 +215,7 @@ def operations_text(rows: Mapping[Operation, int]) -> str:
     >>> operations_text({})
     'no row'
     """
-    return operation_letters({int(operation): count for operation, count in rows.items() if count}) or "no row"
+    return (
+        operation_letters({int(operation): count for operation, count in rows.items() if count})
+        or "no row"
+    )

@@ -31,7 +31,13 @@ _KINDS: Final[Mapping[type[Analysis], str]] = {
     DeleteAnalysis: "DELETE",
 }
 
-_WITH_TARGET: Final = (RowChangeAnalysis, InsertAnalysis, DropTableAnalysis, RestoreAnalysis, TableExecuteAnalysis)
+_WITH_TARGET: Final = (
+    RowChangeAnalysis,
+    InsertAnalysis,
+    DropTableAnalysis,
+    RestoreAnalysis,
+    TableExecuteAnalysis,
+)
 
 
 def kind_of(analysis: Analysis) -> str:
@@ -42,13 +48,21 @@ def kind_of(analysis: Analysis) -> str:
     """
     if isinstance(analysis, CreateTableAnalysis):
         return "CREATE TABLE" if analysis.tree is None else "CREATE TABLE AS"
-    if isinstance(analysis, DefinitionAnalysis | ListingAnalysis | CallAnalysis | RestoreAnalysis | TableExecuteAnalysis):
+    if isinstance(
+        analysis,
+        DefinitionAnalysis
+        | ListingAnalysis
+        | CallAnalysis
+        | RestoreAnalysis
+        | TableExecuteAnalysis,
+    ):
         return analysis.kind
     return _KINDS[type(analysis)]
 
 
 def name_shown(analysis: Analysis) -> tuple[str, str, str]:
-    """Return the target's name as written, its full name and its catalog; empty texts without a target.
+    """Return the target's name as written, its full name and its catalog; empty texts without a
+    target.
 
     >>> name_shown(DefinitionAnalysis("DROP VIEW v", (), (), "DROP VIEW", ("memory", "default", "v")))
     ('v', 'memory.default.v', 'memory')
@@ -56,7 +70,9 @@ def name_shown(analysis: Analysis) -> tuple[str, str, str]:
     if isinstance(analysis, CreateTableAnalysis | DefinitionAnalysis | CallAnalysis):
         return analysis.name[-1], ".".join(analysis.name), analysis.name[0]
     target = analysis.target if isinstance(analysis, _WITH_TARGET) else None
-    return (target.display, target.qualified, target.catalog) if target is not None else ("", "", "")
+    return (
+        (target.display, target.qualified, target.catalog) if target is not None else ("", "", "")
+    )
 
 
 def target_name(analysis: Analysis) -> tuple[str, str, str] | None:

@@ -1,4 +1,6 @@
-"""Running UPDATE and DELETE by the older flow: the page source of each split reads, and changes what it has read."""
+"""Running UPDATE and DELETE by the older flow: the page source of each split reads, and changes
+what it has read.
+"""
 
 from __future__ import annotations
 
@@ -76,7 +78,9 @@ class UpdatableRun(StatementRun):
     def work(self) -> Callable[[], None] | None:
         """Plan, begin, and run the one Spark action, in which page sources change what they read."""
         analysis = self.analysis
-        planned = plan_change(self, analysis, self._facts, lambda facts: plan_updatable(analysis, facts.row_id))
+        planned = plan_change(
+            self, analysis, self._facts, lambda facts: plan_updatable(analysis, facts.row_id)
+        )
         if self.options.dry_run:
             return None
         self._begin()
@@ -91,17 +95,22 @@ class UpdatableRun(StatementRun):
         """Ask the connector for the row id, which is all that the planner of this flow needs."""
         if self.options.paradigm is not None:
             raise ConnectorError(
-                "The flow 'updatable' has no row change paradigms: page sources change what they have read",
+                "The flow 'updatable' has no row change paradigms: page sources change what they"
+                " have read",
                 hint="Leave one of the options flow and paradigm out.",
             )
         if self.analysis.returning is not None:
             raise ConnectorError(
-                "The flow 'updatable' has no RETURNING: its page sources tell no more than how many rows they have changed",
+                "The flow 'updatable' has no RETURNING: its page sources tell no more than how many"
+                " rows they have changed",
                 hint=MERGE_FLOW,
             )
         if not self.options.dry_run:
             require_duckdb()
-        method, metadata = f"get_{self.verb}_row_id_column_handle", target_metadata(self, self.analysis)
+        method, metadata = (
+            f"get_{self.verb}_row_id_column_handle",
+            target_metadata(self, self.analysis),
+        )
         row_id: ColumnHandle = self._call_about_target(
             method,
             gave=lambda column: f"{column.name} {column.type}",
@@ -118,7 +127,8 @@ class UpdatableRun(StatementRun):
         gave: Callable[[Any], str] = lambda _: "",
         check: Callable[[Any], Any] = lambda answer: answer,
     ) -> Any:
-        """Make a call about the target; if the connector does not support it, the hint names the other flow.
+        """Make a call about the target; if the connector does not support it, the hint names the
+        other flow.
 
         Args:
             method: its name.
@@ -130,7 +140,10 @@ class UpdatableRun(StatementRun):
         arguments = (self.transaction.session, target_handle(self.analysis), *self._updated())
         try:
             return self.transaction.log.call(
-                method, lambda: check(getattr(metadata, method)(*arguments)), arguments_text, gave=gave
+                method,
+                lambda: check(getattr(metadata, method)(*arguments)),
+                arguments_text,
+                gave=gave,
             )
         except RowMergeError as error:
             if error.code == "NOT_SUPPORTED" and error.hint is None:
@@ -138,20 +151,32 @@ class UpdatableRun(StatementRun):
             raise
 
     def _updated(self) -> tuple[tuple[ColumnHandle, ...], ...]:
-        """Return the last argument of an UPDATE's calls, in the connector's own handles; a DELETE has none."""
+        """Return the last argument of an UPDATE's calls, in the connector's own handles; a DELETE
+        has none.
+        """
         if not isinstance(self.analysis, UpdateAnalysis):
             return ()
-        return (tuple(self.transaction.scans.own_columns(self.analysis.target, updated_columns(self.analysis))),)
+        return (
+            tuple(
+                self.transaction.scans.own_columns(
+                    self.analysis.target, updated_columns(self.analysis)
+                )
+            ),
+        )
 
     def _check_program(self) -> None:
         """Check that DuckDB can parse all expressions, before anything begins."""
         program, scan = self._program(), target_scan(plan_of(self))
-        empty = pa.schema([pa.field(symbol.name, symbol.type.arrow) for symbol in scan.data_outputs]).empty_table()
+        empty = pa.schema(
+            [pa.field(symbol.name, symbol.type.arrow) for symbol in scan.data_outputs]
+        ).empty_table()
         answers = [query.no_answer for query in program.queries]
         evaluator = PageEvaluator(program, answers)
         try:
             evaluator.check(
-                pa.RecordBatch.from_arrays([column.combine_chunks() for column in empty.columns], schema=empty.schema)
+                pa.RecordBatch.from_arrays(
+                    [column.combine_chunks() for column in empty.columns], schema=empty.schema
+                )
             )
         finally:
             evaluator.close()
@@ -165,21 +190,29 @@ class UpdatableRun(StatementRun):
         column_names = ", ".join(column.name for columns in self._updated() for column in columns)
         with self.timed(method):
             handle = self._call_about_target(method, column_names)
-        self.handle = log.handle = checked(target_metadata(self, self.analysis), method, handle, ConnectorTableHandle)
+        self.handle = log.handle = checked(
+            target_metadata(self, self.analysis), method, handle, ConnectorTableHandle
+        )
 
     def _context(self, planned: PlannedChange) -> LoweringContext:
         scan = target_scan(plan_of(self))
-        return action_context(self, planned.settings, estimated_rows(scan), shown_columns(self.analysis, scan))
+        return action_context(
+            self, planned.settings, estimated_rows(scan), shown_columns(self.analysis, scan)
+        )
 
     @interrupts_afterwards()
     def _lowered(self, context: LoweringContext) -> Any:
-        """Return one row per split, with the answers of subqueries; the task works on the splits of its rows."""
+        """Return one row per split, with the answers of subqueries; the task works on the splits of
+        its rows.
+        """
         self.begin_step("run")
         plan, scan = plan_of(self), target_scan(plan_of(self))
         if self.handle is None:
             raise ValueError("The statement has not begun")
         self.transaction.scans.make_views(self.analysis.bindings, read_views(plan))
-        provider, transaction, splits, columns = self.transaction.scans.opened_splits(scan, self.handle)
+        provider, transaction, splits, columns = self.transaction.scans.opened_splits(
+            scan, self.handle
+        )
         rows, carried_rows = self.transaction.scans.split_rows(splits)
         task = SplitPass(
             provider=provider,
@@ -191,8 +224,12 @@ class UpdatableRun(StatementRun):
             columns=tuple(columns),
             symbols=tuple(symbol.name for symbol in scan.data_outputs),
             program=self._program(),
-            channels=next((node.channels for node in chain(plan) if isinstance(node, UpdateRows)), ()),
-            table_columns=tuple(pa.field(column.name, column.type.arrow) for column in self.analysis.target.columns),
+            channels=next(
+                (node.channels for node in chain(plan) if isinstance(node, UpdateRows)), ()
+            ),
+            table_columns=tuple(
+                pa.field(column.name, column.type.arrow) for column in self.analysis.target.columns
+            ),
             per_clause=context.per_clause,
             witness=context.witness,
             keeping=context.keeping,
@@ -205,22 +242,43 @@ class UpdatableRun(StatementRun):
         return [node for node in chain(plan_of(self)) if isinstance(node, QueryJoin)][::-1]
 
     def sql(self) -> Sequence[str]:
-        """Return the texts that Spark executes: the answers of subqueries. Everything else is computed on pages."""
-        return [answer(node.query, node.symbol.name) for node in self._queries()] if self.plan is not None else []
+        """Return the texts that Spark executes: the answers of subqueries.
+
+        Everything else is computed on pages.
+        """
+        return (
+            [answer(node.query, node.symbol.name) for node in self._queries()]
+            if self.plan is not None
+            else []
+        )
 
     def _program(self) -> PageProgram:
-        """Print what the plan computes on pages, in the order of the planner, so that queries get the same names."""
+        """Print what the plan computes on pages, in the order of the planner, so that queries get
+        the same names.
+        """
         nodes = chain(plan_of(self))
         where = next((node for node in nodes if isinstance(node, Filter)), None)
         printer = PagePrinter([field.symbol for field in self.analysis.target_fields])
-        printed = None if where is None else page_expression(where.predicate, printer, condition=True)
-        return PageProgram(printed, self._assigned(printer), self._page_queries(), checks=self._checks())
+        printed = (
+            None if where is None else page_expression(where.predicate, printer, condition=True)
+        )
+        return PageProgram(
+            printed, self._assigned(printer), self._page_queries(), checks=self._checks()
+        )
 
     def _checks(self) -> tuple[AssignedColumn, ...]:
         """Print the CHECK constraints over the channels that are read."""
-        checking = next((node for node in chain(plan_of(self)) if isinstance(node, CheckConstraints)), None)
+        checking = next(
+            (node for node in chain(plan_of(self)) if isinstance(node, CheckConstraints)), None
+        )
         pairs = zip(self.analysis.target.columns, self.analysis.target_fields, strict=True)
-        return () if checking is None else check_columns(checking.checks, {column.name: field.symbol for column, field in pairs})
+        return (
+            ()
+            if checking is None
+            else check_columns(
+                checking.checks, {column.name: field.symbol for column, field in pairs}
+            )
+        )
 
     def _assigned(self, printer: PagePrinter) -> tuple[AssignedColumn, ...]:
         project = next((node for node in chain(plan_of(self)) if isinstance(node, Project)), None)
@@ -229,12 +287,28 @@ class UpdatableRun(StatementRun):
             return ()
         # Channel 0 is the row id; the assignments follow in their order.
         names = dict(zip(update.channels, (column.name for column in update.columns), strict=False))
-        assigned_values = {names[channel]: assignment.value for channel, assignment in enumerate(project.assignments, 1)}
-        columns = {column.name: column for column in self.analysis.target.columns if column.name in assigned_values}
-        # Subqueries are numbered in the order of the table's columns, values are in the order of the statement.
-        printed = {name: page_expression(assigned_values[name], printer, condition=False) for name in columns}
+        assigned_values = {
+            names[channel]: assignment.value
+            for channel, assignment in enumerate(project.assignments, 1)
+        }
+        columns = {
+            column.name: column
+            for column in self.analysis.target.columns
+            if column.name in assigned_values
+        }
+        # Subqueries are numbered in the order of the table's columns, values are in the order of
+        # the statement.
+        printed = {
+            name: page_expression(assigned_values[name], printer, condition=False)
+            for name in columns
+        }
         return tuple(
-            AssignedColumn(name, columns[name].type.arrow, printed[name], None if columns[name].nullable else _refusal(name))
+            AssignedColumn(
+                name,
+                columns[name].type.arrow,
+                printed[name],
+                None if columns[name].nullable else _refusal(name),
+            )
             for name in assigned_values
         )
 
@@ -243,8 +317,14 @@ class UpdatableRun(StatementRun):
 
     def _finish(self, fragments: list[bytes]) -> None:
         method = f"finish_{self.verb}"
-        session, metadata, handle = self.transaction.session, target_metadata(self, self.analysis), self.handle
-        self.finish(method, fragments, lambda: getattr(metadata, method)(session, handle, fragments))
+        session, metadata, handle = (
+            self.transaction.session,
+            target_metadata(self, self.analysis),
+            self.handle,
+        )
+        self.finish(
+            method, fragments, lambda: getattr(metadata, method)(session, handle, fragments)
+        )
 
     # -- account --------------------------------------------------------------------------------------------------
 

@@ -51,10 +51,14 @@ class QueryRun(StatementRun):
                 shown_zones(conform(column.combine_chunks(), f.type.arrow), f.type)
                 for column, f in zip(table.columns, fields, strict=True)
             ]
-            self.rows = pa.Table.from_arrays(columns, names=[f.name or f"_col{i}" for i, f in enumerate(fields)])
+            self.rows = pa.Table.from_arrays(
+                columns, names=[f.name or f"_col{i}" for i, f in enumerate(fields)]
+            )
 
     def _answer(self, plan: Output) -> pa.Table | None:
-        """Return DuckDB's answer from the table's pages; None if Spark executes the query, which the plan then says."""
+        """Return DuckDB's answer from the table's pages; None if Spark executes the query, which
+        the plan then says.
+        """
         if plan.pages is None:
             return None
         assert isinstance(plan.source, Source)
@@ -85,7 +89,9 @@ def plan_rows(run: StatementRun, plan: Output) -> pa.Table:
     usual = usual_partitions(spark)
     scans = run.transaction.scans
     keeping = keeping_of(run)
-    context = LoweringContext(spark=spark, tables=scans, partitions=usual, tasks=usual, writers=usual, keeping=keeping)
+    context = LoweringContext(
+        spark=spark, tables=scans, partitions=usual, tasks=usual, writers=usual, keeping=keeping
+    )
     run.lowering = context
     with interrupts_afterwards():
         scans.make_views(run.analysis.bindings, read_views(plan), view_texts(plan, run.sql()))
@@ -94,7 +100,8 @@ def plan_rows(run: StatementRun, plan: Output) -> pa.Table:
 
 
 def stored_fragments(run: StatementRun, plan: Output) -> list[bytes]:
-    """Run a plan whose tasks store rows in page sinks, and return the fragments; the run gets the account.
+    """Run a plan whose tasks store rows in page sinks, and return the fragments; the run gets the
+    account.
 
     Raises:
         RowMergeError: an error that ended a task, or fragments are missing.

@@ -23,7 +23,11 @@ class RestoreRun(StatementRun):
         """Have the connector prepare it; the commit restores, if the table has not changed since."""
         target, version = self.analysis.target, self.analysis.version
         self.transaction.target = target
-        session, metadata, handle = self.transaction.session, self.transaction.metadata(target.catalog), target.handle
+        session, metadata, handle = (
+            self.transaction.session,
+            self.transaction.metadata(target.catalog),
+            target.handle,
+        )
         if handle is None:
             raise ValueError(f"'{target.display}' is {target.kind}, which has no versions")
         dropped = self.analysis.dropped
@@ -32,24 +36,38 @@ class RestoreRun(StatementRun):
         arguments = "no rows" if version is None else f"version {version.version}"
         arguments += f", without {', '.join(dropped)}" if dropped else ""
         # A connector that adds no columns need not have the argument.
-        call = partial(metadata.restore_table, session, handle, version, *([dropped] if dropped else []))
+        call = partial(
+            metadata.restore_table, session, handle, version, *([dropped] if dropped else [])
+        )
         with self.timed("run"):
             self.change("restore_table", call, arguments)
 
     def _check_constraints(self, target: TableBinding, dropped: tuple[str, ...]) -> None:
-        """Refuse to drop a column that a CHECK constraint reads, as ALTER TABLE does: no row could be stored afterwards."""
+        """Refuse to drop a column that a CHECK constraint reads, as ALTER TABLE does: no row could
+        be stored afterwards.
+        """
         remaining_columns = tuple(column for column in target.columns if column.name not in dropped)
         try:
             self.services.read_constraints(replace(target, columns=remaining_columns), (), None)
         except RowMergeError as error:
             raise AnalysisError(
-                f"It would drop the column {join(list(dropped))} of '{target.qualified}'. {error.message}",
+                f"It would drop the column {join(list(dropped))} of '{target.qualified}'."
+                f" {error.message}",
                 code="NOT_SUPPORTED",
-                hint="Nothing was taken back. ALTER TABLE ... SET PROPERTIES check_constraints = ARRAY[...] without that constraint lets it.",
+                hint=(
+                    "Nothing was taken back. ALTER TABLE ... SET PROPERTIES check_constraints ="
+                    " ARRAY[...] without that constraint lets it."
+                ),
             ) from error
 
     def trace(self, state: StatementState) -> Trace:
         """Return the trace, with the rows before and after."""
         after, unread = self.rows_after() if state is StatementState.FINISHED else (None, "")
         target = self.analysis.target
-        return replace(super().trace(state), name=target.name, rows_before=target.row_count, rows_after=after, unread=unread)
+        return replace(
+            super().trace(state),
+            name=target.name,
+            rows_before=target.row_count,
+            rows_after=after,
+            unread=unread,
+        )

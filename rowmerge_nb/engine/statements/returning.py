@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 
 def returned_table(pages: Sequence[bytes], returning: Returning | None) -> pa.Table | None:
-    """Return the tasks' pages as one table, with the names and types of the statement; None without RETURNING.
+    """Return the tasks' pages as one table, with the names and types of the statement; None without
+    RETURNING.
 
     Args:
         pages: Arrow streams; their columns are those of RETURNING by position.
@@ -24,16 +25,22 @@ def returned_table(pages: Sequence[bytes], returning: Returning | None) -> pa.Ta
     """
     if returning is None:
         return None
-    schema = pa.schema([pa.field(column.name, column.expression.type.arrow) for column in returning.columns])
+    schema = pa.schema(
+        [pa.field(column.name, column.expression.type.arrow) for column in returning.columns]
+    )
     batches = [batch for page in pages for batch in pa.ipc.open_stream(page)]
     conformed = (
-        pa.RecordBatch.from_arrays([conform(c, f.type) for c, f in zip(batch.columns, schema, strict=True)], schema=schema)
+        pa.RecordBatch.from_arrays(
+            [conform(c, f.type) for c, f in zip(batch.columns, schema, strict=True)], schema=schema
+        )
         for batch in batches
     )
     return pa.Table.from_batches(conformed, schema=schema)
 
 
-def check_returned(returning: Returning | None, target: TableBinding, omitted: Collection[str]) -> None:
+def check_returned(
+    returning: Returning | None, target: TableBinding, omitted: Collection[str]
+) -> None:
     """Refuse a RETURNING that reads columns whose values the store itself sets.
 
     Args:
@@ -50,6 +57,7 @@ def check_returned(returning: Returning | None, target: TableBinding, omitted: C
     for column, new, current in zip(target.columns, returning.new, returning.current, strict=True):
         if column.name in omitted and read & {new.symbol, current.symbol}:
             raise ConnectorError(
-                f"RETURNING cannot tell column '{column.name}': the store itself fills what the INSERT leaves out",
+                f"RETURNING cannot tell column '{column.name}': the store itself fills what the"
+                " INSERT leaves out",
                 hint="Name the column in the INSERT, or read the table afterwards.",
             )

@@ -1,4 +1,5 @@
-"""What the runs of MERGE, UPDATE and DELETE share in both flows: planning, the one action, and the trace.
+"""What the runs of MERGE, UPDATE and DELETE share in both flows: planning, the one action, and the
+trace.
 
 All of it is functions of a run, which each kind of statement calls in the order of its steps.
 """
@@ -55,7 +56,10 @@ NodeRows = tuple["PlanNode", tuple[int | None, ...], int | None]
 
 
 def plan_change(
-    run: StatementRun, analysis: RowChangeAnalysis, ask: Callable[[], TargetFacts], plan: Callable[[TargetFacts], Output]
+    run: StatementRun,
+    analysis: RowChangeAnalysis,
+    ask: Callable[[], TargetFacts],
+    plan: Callable[[TargetFacts], Output],
 ) -> PlannedChange:
     """Ask the connector about the target, and plan the statement.
 
@@ -78,17 +82,25 @@ def plan_change(
 
 
 def _read_columns(run: StatementRun, analysis: RowChangeAnalysis) -> frozenset[str]:
-    """Return the columns of the target that count as read though no expression below the writer reads them.
+    """Return the columns of the target that count as read though no expression below the writer
+    reads them.
 
-    RETURNING may read new rows. In the era of the documents a connector gets the columns of all UPDATE clauses together: a column that some
+    RETURNING may read new rows. In the era of the documents a connector gets the columns of all
+        UPDATE clauses together: a column that some
     of them do not assign is written with the value that was read.
     """
     columns, read = analysis.target.columns, set[int]()
     if analysis.returning is not None:
         symbols = returned_references(analysis.returning)
         pairs = zip(analysis.returning.new, analysis.returning.current, strict=True)
-        read = {index for index, fields in enumerate(pairs) if symbols & {field.symbol for field in fields}}
-    assigned: list[set[int]] = [set(clause.assigned) for clause in analysis.clauses if clause.operation is Operation.UPDATE]
+        read = {
+            index
+            for index, fields in enumerate(pairs)
+            if symbols & {field.symbol for field in fields}
+        }
+    assigned: list[set[int]] = [
+        set(clause.assigned) for clause in analysis.clauses if clause.operation is Operation.UPDATE
+    ]
     if run.options.era is not Era.CURRENT and assigned:
         read |= assigned[0].union(*assigned) - assigned[0].intersection(*assigned)
     return frozenset(columns[index].name for index in read)
@@ -113,7 +125,9 @@ def target_handle(analysis: RowChangeAnalysis) -> ConnectorTableHandle:
     """Return the target's handle."""
     handle = analysis.target.handle
     if handle is None:
-        raise ValueError(f"The analyzer has let '{analysis.target.display}' through, which is not a table")
+        raise ValueError(
+            f"The analyzer has let '{analysis.target.display}' through, which is not a table"
+        )
     return handle
 
 
@@ -131,9 +145,12 @@ def checked(metadata: ConnectorMetadata, method: str, value: Any, answer_type: A
     """
     if isinstance(value, answer_type):
         return value
-    names = " or ".join("None" if t is type(None) else t.__name__ for t in get_args(answer_type) or (answer_type,))
+    names = " or ".join(
+        "None" if t is type(None) else t.__name__ for t in get_args(answer_type) or (answer_type,)
+    )
     raise ConnectorError(
-        f"{type(metadata).__name__}.{method} gave {type(value).__name__}; it gives a {names}", code="GENERIC_INTERNAL_ERROR"
+        f"{type(metadata).__name__}.{method} gave {type(value).__name__}; it gives a {names}",
+        code="GENERIC_INTERNAL_ERROR",
     )
 
 
@@ -229,25 +246,36 @@ def call_facts(run: StatementRun, verb: str, worker: str) -> list[Consequence]:
         verb: the verb of the calls: ``begin_merge``, ``finish_merge``.
         worker: the object of a task: a sink, or a page source.
     """
-    has_begun = any(call.method == f"begin_{verb}" and call.error is None for call in run.transaction.log.calls)
+    has_begun = any(
+        call.method == f"begin_{verb}" and call.error is None for call in run.transaction.log.calls
+    )
     facts = [Consequence(f"was {'' if has_begun else 'not '}called", f"begin_{verb}")]
     if has_begun:
         created = run.account.writers if run.account is not None else ()
         aborted = sum(1 for writer in created if writer.state == "aborted")
         count = plural(len(created), worker)
-        creation = f"{count} had been created, {aborted} of them aborted" if created else f"no {worker} was created"
+        creation = (
+            f"{count} had been created, {aborted} of them aborted"
+            if created
+            else f"no {worker} was created"
+        )
         facts.append(Consequence(creation))
         outcomes = {call.method: call.error for call in run.transaction.log.calls}
         for method in (f"finish_{verb}", "commit"):
             if method not in outcomes:
                 facts.append(Consequence("was not called", method))
                 break
-            facts.append(Consequence("was called" if outcomes[method] is None else "failed", method))
+            facts.append(
+                Consequence("was called" if outcomes[method] is None else "failed", method)
+            )
     return facts
 
 
 def row_change_trace(
-    run: StatementRun, analysis: RowChangeAnalysis, trace: Trace, sizes: Callable[[Account], Iterable[NodeRows]]
+    run: StatementRun,
+    analysis: RowChangeAnalysis,
+    trace: Trace,
+    sizes: Callable[[Account], Iterable[NodeRows]],
 ) -> Trace:
     """Return a trace with what statements that change rows add to it.
 
@@ -263,8 +291,14 @@ def row_change_trace(
     return replace(
         trace,
         name=analysis.target.name,
-        rows=_rows(plan_of(run), account, sizes(account)) if account is not None and is_finished else {},
-        clauses=tuple(counted(_clause(clause, analysis, *run.shown), counts) for clause in analysis.clauses),
+        rows=(
+            _rows(plan_of(run), account, sizes(account))
+            if account is not None and is_finished
+            else {}
+        ),
+        clauses=tuple(
+            counted(_clause(clause, analysis, *run.shown), counts) for clause in analysis.clauses
+        ),
         on=_term(analysis.on, *run.shown) if isinstance(analysis, MergeAnalysis) else None,
         joined=counts.joined if counts else None,
         matched=counts.matched if counts else None,
@@ -278,10 +312,16 @@ def row_change_trace(
 
 
 def _term(condition: TypedExpression | None, target: Named, source: Named) -> Term | None:
-    return None if condition is None or condition.condition is None else term_of(condition.condition, target, source)
+    return (
+        None
+        if condition is None or condition.condition is None
+        else term_of(condition.condition, target, source)
+    )
 
 
-def _clause(clause: ClauseAnalysis, analysis: RowChangeAnalysis, target: Named, source: Named) -> ClauseRecord:
+def _clause(
+    clause: ClauseAnalysis, analysis: RowChangeAnalysis, target: Named, source: Named
+) -> ClauseRecord:
     where = analysis.where if isinstance(analysis, UpdateAnalysis | DeleteAnalysis) else None
     columns = analysis.target.columns
     return ClauseRecord(
@@ -295,16 +335,26 @@ def _clause(clause: ClauseAnalysis, analysis: RowChangeAnalysis, target: Named, 
         by_source=clause.by_source,
         head=clause.head,
         condition=_term(clause.condition or where, target, source),
-        values=tuple((columns[i].name, value.text) for i in clause.assigned if (value := clause.values[i]) is not None),
+        values=tuple(
+            (columns[i].name, value.text)
+            for i in clause.assigned
+            if (value := clause.values[i]) is not None
+        ),
     )
 
 
 def counted(clause: ClauseRecord, account: Account | None) -> ClauseRecord:
     """Return a clause with its joined rows, if the tasks have counted them."""
-    return clause if account is None else replace(clause, rows=account.clause_rows.get(clause.number, 0))
+    return (
+        clause
+        if account is None
+        else replace(clause, rows=account.clause_rows.get(clause.number, 0))
+    )
 
 
-def _rows(plan: Output, account: Account, sizes: Iterable[NodeRows]) -> Mapping[str, tuple[tuple[int | None, ...], int | None]]:
+def _rows(
+    plan: Output, account: Account, sizes: Iterable[NodeRows]
+) -> Mapping[str, tuple[tuple[int | None, ...], int | None]]:
     """Return the rows on the edges of the plan, as far as pages and the connector show them."""
     output, finish = plan, plan.source
     writer = finish.sources[0]
@@ -317,14 +367,19 @@ def _rows(plan: Output, account: Account, sizes: Iterable[NodeRows]) -> Mapping[
     }
     node = writer.sources[0]
     while type(node) in {Exchange, MergeProcessor, DeleteProject}:
-        rows[node.id] = ((stored_rows if isinstance(node, Exchange) else account.joined,), stored_rows)
+        rows[node.id] = (
+            (stored_rows if isinstance(node, Exchange) else account.joined,),
+            stored_rows,
+        )
         node = node.sources[0]
     rows.update({node.id: (going_in, going_out) for node, going_in, going_out in sizes})
     return rows
 
 
 def _partitions(usual: int, rows: int | None) -> int:
-    """Return the number of partitions of the joined rows. A task holds one partition, to find duplicates in it.
+    """Return the number of partitions of the joined rows.
+
+    A task holds one partition, to find duplicates in it.
 
     >>> _partitions(2, 1_000_000), _partitions(2, 40_000_000), _partitions(2, None)
     (2, 80, 8)
@@ -333,5 +388,7 @@ def _partitions(usual: int, rows: int | None) -> int:
 
 
 def _writers(partitions: int, rows: int | None) -> int:
-    """Return the number of writers behind an exchange: at least two, and no more than the rows need."""
+    """Return the number of writers behind an exchange: at least two, and no more than the rows
+    need.
+    """
     return partitions if rows is None else max(2, min(partitions, rows // SMALL_ROWS + 1))

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 class RunObserver:
     """Watches one run; each hook does nothing until a subclass overrides it.
 
-    A hook handles its own errors and leaves the run as it is. Before the finish call it may raise StatementInterrupted, which ends the
-    statement.
+    A hook handles its own errors and leaves the run as it is. Before the finish call it may raise
+    StatementInterrupted, which ends the statement.
     """
 
     def before_begin(self, run: StatementRun) -> None:
@@ -33,10 +33,14 @@ class RunObserver:
         """Called when the account of a row change has passed its checks."""
 
     def before_finish(self, run: StatementRun) -> None:
-        """Called before the connector's finish call, or before the commit of a statement without one."""
+        """Called before the connector's finish call, or before the commit of a statement without
+        one.
+        """
 
     def after_result(self, run: StatementRun, result: Result) -> None:
-        """Called when the statement is committed or, for a rehearsal, rolled back; may complete the result."""
+        """Called when the statement is committed or, for a rehearsal, rolled back; may complete the
+        result.
+        """
 
     def on_failure(self, run: StatementRun, error: RowMergeError, origin: int | None) -> None:
         """Called before a failed statement is rolled back.
@@ -44,7 +48,8 @@ class RunObserver:
         Args:
             run: the run, whose transaction is still open.
             error: the error that will be raised.
-            origin: the number of the expression that failed; None if it is not known, and after the point of no return.
+            origin: the number of the expression that failed; None if it is not known, and after the
+                point of no return.
         """
 
     def at_end(self, run: StatementRun, result: Result | None) -> None:

@@ -1,4 +1,6 @@
-"""What an engine lends to the run of a statement, and the versions of the table that the run changes."""
+"""What an engine lends to the run of a statement, and the versions of the table that the run
+changes.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,8 @@ class Services:
         row_count: counts the target's rows in a version, after the commit.
         settings: sizes that decide the form of a plan.
         views: the views that the engine keeps.
-        read_constraints: the analyzer's `read_constraints`, for a table that the statement makes or alters.
+        read_constraints: the analyzer's `read_constraints`, for a table that the statement makes or
+            alters.
         note_failure: records in an error of Spark whether the session can still be used.
         notices: notices that are not part of the analysis.
     """
@@ -54,8 +57,10 @@ class TargetVersions:
 
     Attributes:
         is_kept: whether the target's store keeps versions.
-        before: the version that the statement read; None without versions, and for a table that it makes.
-        is_overtaken: whether others committed between the read and the commit, which was put on top; ``before`` is then their version.
+        before: the version that the statement read; None without versions, and for a table that it
+            makes.
+        is_overtaken: whether others committed between the read and the commit, which was put on
+            top; ``before`` is then their version.
     """
 
     is_kept: bool = False
@@ -71,12 +76,22 @@ class TargetVersions:
         self.before = metadata.get_table_version(transaction.session, target.handle)
 
     def note_commit(self, version: ConnectorTableVersion | None) -> None:
-        """Take over the version that the commit was put on top of, if it is not the one that was read."""
-        if version is not None and version.made_from is not None and version.made_from != self.before:
+        """Take over the version that the commit was put on top of, if it is not the one that was
+        read.
+        """
+        if (
+            version is not None
+            and version.made_from is not None
+            and version.made_from != self.before
+        ):
             self.is_overtaken, self.before = True, version.made_from
 
-    def rows_before(self, row_count: Callable[[ConnectorTableVersion | None], int | None], rows_read: int | None) -> int | None:
-        """Return the target's rows before the commit: those that were read, or those of the version that came between; None if unknown."""
+    def rows_before(
+        self, row_count: Callable[[ConnectorTableVersion | None], int | None], rows_read: int | None
+    ) -> int | None:
+        """Return the target's rows before the commit: those that were read, or those of the version
+        that came between; None if unknown.
+        """
         if not self.is_overtaken:
             return rows_read
         with suppress(Exception):

@@ -26,9 +26,11 @@ PlannedT = TypeVar("PlannedT", bound=Planned)
 
 
 def answer_source(run: StatementRun, planned: PlannedT) -> PlannedT:
-    """Answer the source query if the plan leaves it to DuckDB, and plan again with the number of its rows.
+    """Answer the source query if the plan leaves it to DuckDB, and plan again with the number of
+    its rows.
 
-    Tables are read as the statement reads them: in its transaction, by the handles that it has resolved. If DuckDB refuses, Spark answers the
+    Tables are read as the statement reads them: in its transaction, by the handles that it has
+        resolved. If DuckDB refuses, Spark answers the
     query.
 
     Args:
@@ -76,11 +78,15 @@ def answered_node(plan: Output | None) -> AnsweredQuery | None:
 
 
 def _with_source(plan: Output, source: PlanNode) -> Output:
-    return rewritten(plan, lambda node: source if isinstance(node, Source) and node.id == source.id else node)
+    return rewritten(
+        plan, lambda node: source if isinstance(node, Source) and node.id == source.id else node
+    )
 
 
 def _conformed(pages: Iterable[pa.RecordBatch], table: TableBinding) -> Iterator[pa.RecordBatch]:
     schema = pa.schema([(column.name, column.type.arrow) for column in table.columns])
     for page in pages:
-        arrays = [conform(array, field.type) for array, field in zip(page.columns, schema, strict=True)]
+        arrays = [
+            conform(array, field.type) for array, field in zip(page.columns, schema, strict=True)
+        ]
         yield pa.RecordBatch.from_arrays(arrays, schema=schema)

@@ -1,8 +1,9 @@
 """What all statements share: running, committing or rolling back, and reporting.
 
-A statement has a point of no return: the connector's call that makes its change last. What is raised before it leads to a rollback. From
-there on interrupts are deferred (see `rowmerge_nb.engine.spark.interrupts`), and every error says that the change is in the store, or that
-this is not known.
+A statement has a point of no return: the connector's call that makes its change last. What is
+    raised before it leads to a rollback. From
+there on interrupts are deferred (see `rowmerge_nb.engine.spark.interrupts`), and every error says
+that the change is in the store, or that this is not known.
 """
 
 from __future__ import annotations
@@ -14,7 +15,13 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 from rowmerge_nb.base.choices import Flow, StatementState
-from rowmerge_nb.base.errors import ConnectorError, ExecutionError, RowMergeError, StatementInterrupted, error_text
+from rowmerge_nb.base.errors import (
+    ConnectorError,
+    ExecutionError,
+    RowMergeError,
+    StatementInterrupted,
+    error_text,
+)
 from rowmerge_nb.base.words import join, plural
 from rowmerge_nb.engine.errors.connector_frames import told, with_raised
 from rowmerge_nb.engine.errors.translate import translate, with_next_step
@@ -60,8 +67,11 @@ T = TypeVar("T")
 
 ADAPTIVE = "spark.sql.adaptive.enabled"
 GUESSED_SIZES: Final = {"spark.sql.autoBroadcastJoinThreshold": "-1"}
-"""Spark assumes that the output of a Python task is small. In a large statement it must not broadcast a side of a join before it has seen the
-size."""
+"""Spark assumes that the output of a Python task is small.
+
+In a large statement it must not broadcast a side of a join before it has seen the
+size.
+"""
 SEEN_SIZES: Final = {
     "spark.sql.adaptive.autoBroadcastJoinThreshold": "32MB",
     "spark.sql.adaptive.maxShuffledHashJoinLocalMapThreshold": "256MB",
@@ -81,16 +91,20 @@ ABOUT: Final[Mapping[str, tuple[str, ...]]] = {
     "record": (*CHANGING, "INSERT", "CREATE TABLE AS"),
 }
 """The kinds of statements for options that have no defaults."""
-CONNECTORS_ERROR: Final = "The connector raised it: the traceback of this error's __cause__ shows where."
+CONNECTORS_ERROR: Final = (
+    "The connector raised it: the traceback of this error's __cause__ shows where."
+)
 """The hint for an error of a connector that is not one of ours."""
 
 
 @dataclass(kw_only=True)
 class StatementRun:
-    """One statement while it runs. Its kinds are subclasses, one level below; what several of them share is in functions.
+    """One statement while it runs.
 
-    A kind defines its `work`, and what it adds to the trace, the result and the errors. Finishing, committing, rolling back and reporting are
-    here, once.
+    Its kinds are subclasses, one level below; what several of them share is in functions.
+
+    A kind defines its `work`, and what it adds to the trace, the result and the errors. Finishing,
+    committing, rolling back and reporting are here, once.
 
     Args:
         analysis: the statement, resolved.
@@ -138,7 +152,8 @@ class StatementRun:
         """Run the statement.
 
         Raises:
-            RowMergeError: it failed; ``changed`` says whether its change is in the store all the same, ``result`` has what is known.
+            RowMergeError: it failed; ``changed`` says whether its change is in the store all the
+                same, ``result`` has what is known.
         """
         result: Result | None = None
         try:
@@ -199,19 +214,26 @@ class StatementRun:
         estimates = known_rows(self.plan) if self.plan is not None else {}
         self.transaction.rollback()
         trace = self._whole_trace(StatementState.PLANNED)
-        return self.result(replace(trace, plan=describe(self.plan, estimates)) if self.plan is not None else trace)
+        return self.result(
+            replace(trace, plan=describe(self.plan, estimates)) if self.plan is not None else trace
+        )
 
     def _idle_options(self) -> Iterator[Notice]:
         statement_kind = kind_of(self.analysis)
         for name, kinds in ABOUT.items():
             if getattr(self.options, name) and statement_kind not in kinds:
-                yield Notice(f"The option '{name}' does nothing for {statement_kind}: it is about {join(list(kinds))}")
+                yield Notice(
+                    f"The option '{name}' does nothing for {statement_kind}: it is about"
+                    f" {join(list(kinds))}"
+                )
 
     def _fault(self) -> tuple[Notice, ...]:
         return () if self.transaction.fault is None else (Notice(self.transaction.fault.told),)
 
     def work(self) -> Callable[[], None] | None:
-        """Run everything before the connector's finish call, and return the function that makes the call; None without such a call."""
+        """Run everything before the connector's finish call, and return the function that makes the
+        call; None without such a call.
+        """
         raise NotImplementedError
 
     def trace(self, state: StatementState) -> Trace:
@@ -235,7 +257,9 @@ class StatementRun:
             duplicates=self.options.duplicates,
             level=self.options.trace,
             plan=describe(self.plan, {}, self.query_rows) if self.plan is not None else (),
-            count=(account.counted if account else 0) if is_finished and self.changes_rows else None,
+            count=(
+                (account.counted if account else 0) if is_finished and self.changes_rows else None
+            ),
             rows_after=rows_after,
             unread=unread,
             writers=account.writers if account else (),
@@ -247,7 +271,11 @@ class StatementRun:
                 *self.analysis.notices,
                 *self.transaction.notices,
                 *self._idle_options(),
-                *(map(Notice, self.output.notices) if self.output is not None and is_finished else ()),
+                *(
+                    map(Notice, self.output.notices)
+                    if self.output is not None and is_finished
+                    else ()
+                ),
                 *self._silent_sinks(account, is_finished),
                 *self._fault(),
             ),
@@ -258,12 +286,16 @@ class StatementRun:
         return self.observers.add_to_trace(self.trace(state))
 
     def _silent_sinks(self, account: Account | None, is_finished: bool) -> tuple[Notice, ...]:
-        """Return a notice of rows that sinks accepted without a fragment; the older flow may write at once."""
+        """Return a notice of rows that sinks accepted without a fragment; the older flow may write
+        at once.
+        """
         is_known = account is not None and is_finished and self.options.flow != Flow.UPDATABLE
         silent = unacknowledged(account.writers) if is_known and account is not None else ""
         if not silent:
             return ()
-        return (Notice(f"{silent} A finish call that is told of nothing may leave those rows out."),)
+        return (
+            Notice(f"{silent} A finish call that is told of nothing may leave those rows out."),
+        )
 
     def result(self, trace: Trace) -> Result:
         """Return the result that belongs to a trace."""
@@ -273,7 +305,9 @@ class StatementRun:
 
     @property
     def shown(self) -> tuple[Named, Named]:
-        """The columns of the target and of the source whose values the tasks kept; none before they have ended."""
+        """The columns of the target and of the source whose values the tasks kept; none before they
+        have ended.
+        """
         if self.account is None or self.lowering is None:
             return (), ()
         return self.lowering.target, self.lowering.source
@@ -290,7 +324,9 @@ class StatementRun:
         """
         if error.line is not None or self.plan is None:
             return None
-        trees = [part for node in chain(self.plan) for tree in node.expressions for part in walk(tree)]
+        trees = [
+            part for node in chain(self.plan) for tree in node.expressions for part in walk(tree)
+        ]
         return blame(error, failure, self.sql(), self.analysis.origins, trees)
 
     def sql(self) -> Sequence[str]:
@@ -310,7 +346,8 @@ class StatementRun:
         """Finish the statement, read what it would leave, and roll it back."""
         if self.transaction.commits_in_finish:
             raise ConnectorError(
-                f"Connector '{self.services.connector}' commits in its finish calls, so that a statement cannot be rehearsed there",
+                f"Connector '{self.services.connector}' commits in its finish calls, so that a"
+                " statement cannot be rehearsed there",
                 hint="dry_run=True plans the statement without beginning it.",
             )
         if finish is not None:
@@ -322,12 +359,16 @@ class StatementRun:
             rows = self.transaction.scans.observations.rows_now(target)
         self.transaction.rollback()
         trace = self._whole_trace(StatementState.FINISHED)
-        result = self.result(replace(trace, committed=False, rows_after=None if rows is None else rows.num_rows))
+        result = self.result(
+            replace(trace, committed=False, rows_after=None if rows is None else rows.num_rows)
+        )
         result.rehearsed = rows
         return result
 
     def _error(self, failure: BaseException) -> tuple[RowMergeError, int | None]:
-        """Return an error of ours for what was raised before the point of no return, and the number of the expression that failed."""
+        """Return an error of ours for what was raised before the point of no return, and the number
+        of the expression that failed.
+        """
         error = self.error_of(failure, self.step)
         self.services.note_failure(error)
         with room():
@@ -339,18 +380,28 @@ class StatementRun:
         look = f"Look at {self._target_name()} before you run the statement again"
         if isinstance(failure, RowMergeError):
             failure.changed = changed
-            failure.hint = failure.hint or (f"{look}." if changed is None else "Do not run it again.")
+            failure.hint = failure.hint or (
+                f"{look}." if changed is None else "Do not run it again."
+            )
             return failure
         interrupted = interruption(failure, self.step, changed=changed, look=look)
         if interrupted is not None:
             return interrupted
-        outcome = "The outcome is unknown" if changed is None else "The change is there, and telling of it failed"
+        outcome = (
+            "The outcome is unknown"
+            if changed is None
+            else "The change is there, and telling of it failed"
+        )
         error = ExecutionError(f"{outcome}: {error_text(failure)}", step=self.step, changed=changed)
         error.hint = f"{look}." if changed is None else "Do not run it again."
         return error
 
     def _target_name(self) -> str:
-        return f"'{self.transaction.target.display}'" if self.transaction.target is not None else "the table"
+        return (
+            f"'{self.transaction.target.display}'"
+            if self.transaction.target is not None
+            else "the table"
+        )
 
     def _failed(self, error: RowMergeError) -> Trace:
         """Roll back what can be, and return the trace of a statement that failed."""
@@ -361,7 +412,10 @@ class StatementRun:
             facts.append(Consequence(rollback))
             if self.transaction.changed is None:
                 error.changed = None
-                look = f"Look at {self._target_name()} before you run the statement again: what the finish call did was not taken back."
+                look = (
+                    f"Look at {self._target_name()} before you run the statement again: what the"
+                    " finish call did was not taken back."
+                )
                 error.hint = " ".join(filter(None, [error.hint, look]))
         return replace(
             self._whole_trace(StatementState.FAILED),
@@ -371,23 +425,33 @@ class StatementRun:
         )
 
     def _raised(self, error: RowMergeError) -> tuple[Raised, ...]:
-        """Return what the connector's code has raised: while a task read, while it wrote, and in calls of this process."""
+        """Return what the connector's code has raised: while a task read, while it wrote, and in
+        calls of this process.
+        """
         read, account = error.raised, self.account
-        return told((*read, *(account.raised if account is not None else ()), *self.transaction.log.raised))
+        return told(
+            (*read, *(account.raised if account is not None else ()), *self.transaction.log.raised)
+        )
 
     def rows_before(self, rows_read: int | None) -> int | None:
-        """Return the target's rows before the commit, ``rows_read`` unless others have committed in between; None if not known."""
+        """Return the target's rows before the commit, ``rows_read`` unless others have committed in
+        between; None if not known.
+        """
         return self.versions.rows_before(self.services.row_count, rows_read)
 
     def rows_after(self) -> tuple[int | None, str]:
-        """Return the target's rows in the version that was committed, or None, and why they cannot be counted."""
+        """Return the target's rows in the version that was committed, or None, and why they cannot
+        be counted.
+        """
         try:
             return self.services.row_count(self.transaction.version), ""
         except Exception as error:  # noqa: BLE001 - the change is in the store; the report's headline has the reason
             return None, error.message if isinstance(error, RowMergeError) else error_text(error)
 
     def wait_for_turn(self) -> None:
-        """Wait before the finish call, if the statement did not wait before it looked its target up."""
+        """Wait before the finish call, if the statement did not wait before it looked its target
+        up.
+        """
 
     def begin_step(self, name: str) -> None:
         """Report that a step begins; end a statement that was canceled."""
@@ -398,7 +462,8 @@ class StatementRun:
     def collect(self, spark: Any, rows: Any, partitions: int) -> pa.Table:
         """Run the statement's action.
 
-        Spark keeps the first plan of a small statement: planning again after every stage costs more than it finds out.
+        Spark keeps the first plan of a small statement: planning again after every stage costs more
+            than it finds out.
 
         Args:
             spark: the session.
@@ -408,7 +473,9 @@ class StatementRun:
         small = self.plan is not None and is_small(self.plan)
         # Settings of a user's session have precedence.
         with interrupts_afterwards():
-            seen_sizes = {key: value for key, value in SEEN_SIZES.items() if spark.conf.get(key, None) is None}
+            seen_sizes = {
+                key: value for key, value in SEEN_SIZES.items() if spark.conf.get(key, None) is None
+            }
         settings = {ADAPTIVE: "false"} if small else {**GUESSED_SIZES, **seen_sizes}
         if self.plan is not None:
             texts = self.sql()
@@ -416,7 +483,9 @@ class StatementRun:
             if is_long(sum(map(len, texts)), small=small):
                 settings |= long_settings(spark)
         with settings_of(spark).held({**settings, "spark.sql.shuffle.partitions": str(partitions)}):
-            return collect(spark, rows, self.transaction.session.query_id, self.transaction.cancelled)
+            return collect(
+                spark, rows, self.transaction.session.query_id, self.transaction.cancelled
+            )
 
     @contextmanager
     def timed(self, step: str) -> Iterator[None]:
@@ -437,20 +506,37 @@ class StatementRun:
         self.step = method
         self.begin_step(method)
         with self.timed(method):
-            self.change(method, call, plural(len(fragments), "fragment"), gave=describe_output, size=sum(map(len, fragments)))
+            self.change(
+                method,
+                call,
+                plural(len(fragments), "fragment"),
+                gave=describe_output,
+                size=sum(map(len, fragments)),
+            )
 
-    def change(self, method: str, call: Callable[[], T], given: str = "", *, at_once: bool = False, **more: Any) -> T:
+    def change(
+        self,
+        method: str,
+        call: Callable[[], T],
+        given: str = "",
+        *,
+        at_once: bool = False,
+        **more: Any,
+    ) -> T:
         """Make a connector's call that changes something: with the commit, or at once.
 
         Args:
             method: its name.
             call: makes it.
             given: its arguments in a few words.
-            at_once: whether the change is permanent when the call returns, whatever the connector does with other changes.
+            at_once: whether the change is permanent when the call returns, whatever the connector
+                does with other changes.
             more: further arguments of `StatementTransaction.lasting`.
         """
         lasts = at_once or self.transaction.commits_in_finish
-        answer: T = (self.transaction.lasting if lasts else self.transaction.log.call)(method, call, given, **more)
+        answer: T = (self.transaction.lasting if lasts else self.transaction.log.call)(
+            method, call, given, **more
+        )
         return answer
 
     def error_of(self, failure: BaseException, step: str) -> RowMergeError:
@@ -469,26 +555,45 @@ class StatementRun:
         """Roll back, and describe the outcome; a failure here does not hide the first one."""
         try:
             is_complete = to_its_end(self.transaction.rollback)
-        except (Exception, SystemExit) as failure:  # noqa: BLE001 - the first error is the one to raise; its report has this one
+        except (
+            Exception,  # noqa: BLE001
+            SystemExit,
+        ) as failure:
             return f"the rollback failed: {error_text(failure)}"
         return (
             "the transaction was rolled back"
             if is_complete
-            else "the rollback was ended by a further interrupt; engine.orphans() lists what is left"
+            else (
+                "the rollback was ended by a further interrupt; engine.orphans() lists what is left"
+            )
         )
 
     def calls(self) -> tuple[Call, ...]:
-        """Return all calls of the contract: of the coordinator up to the begin call, of the tasks, and of the coordinator at the end."""
+        """Return all calls of the contract: of the coordinator up to the begin call, of the tasks,
+        and of the coordinator at the end.
+        """
         log = self.transaction.log.calls
-        final = [i for i, call in enumerate(log) if call.method.startswith("finish_") or call.method in {"commit", "rollback"}]
+        final = [
+            i
+            for i, call in enumerate(log)
+            if call.method.startswith("finish_") or call.method in {"commit", "rollback"}
+        ]
         split = final[0] if final else len(log)
-        calls = (*log[:split], *(self.account.calls if self.account is not None else ()), *log[split:])
+        calls = (
+            *log[:split],
+            *(self.account.calls if self.account is not None else ()),
+            *log[split:],
+        )
         return tuple(replace(call, order=number) for number, call in enumerate(calls, 1))
 
     def notice_records(self, *notices: Notice) -> tuple[NoticeRecord, ...]:
         """Return notices as plain data."""
         return tuple(
-            NoticeRecord(notice.message, notice.span.line if notice.span else None, notice.span.column if notice.span else None)
+            NoticeRecord(
+                notice.message,
+                notice.span.line if notice.span else None,
+                notice.span.column if notice.span else None,
+            )
             for notice in (*notices, *self.services.notices)
         )
 
@@ -502,10 +607,14 @@ def not_rehearsed() -> ConnectorError:
 
 
 def _number(version: ConnectorTableVersion | None) -> int | str | None:
-    return version.version if version is not None and isinstance(version.version, int | str) else None
+    return (
+        version.version if version is not None and isinstance(version.version, int | str) else None
+    )
 
 
 def error_record(error: RowMergeError, consequences: tuple[Consequence, ...]) -> ErrorRecord:
     """Return an error as plain data."""
     step = getattr(error, "step", "")
-    return ErrorRecord(error.code, error.message, *error.shown, error.hint, step, consequences, error.changed)
+    return ErrorRecord(
+        error.code, error.message, *error.shown, error.hint, step, consequences, error.changed
+    )

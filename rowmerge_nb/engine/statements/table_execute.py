@@ -37,18 +37,28 @@ class TableExecuteRun(StatementRun):
         with self.timed("run"):
             analysis, target = self.analysis, self.analysis.target
             self.transaction.target = target
-            session, metadata, log = self.transaction.session, self.transaction.metadata(target.catalog), self.transaction.log
+            session, metadata, log = (
+                self.transaction.session,
+                self.transaction.metadata(target.catalog),
+                self.transaction.log,
+            )
             handle = target.handle
             assert handle is not None, "the analyzer refuses what no connector has"
             name, arguments = analysis.procedure.name, analysis.arguments
             try:
                 execute = log.call(
                     "get_table_handle_for_execute",
-                    lambda: metadata.get_table_handle_for_execute(session, handle, name, arguments, analysis.constraint),
+                    lambda: metadata.get_table_handle_for_execute(
+                        session, handle, name, arguments, analysis.constraint
+                    ),
                     name,
                 )
             except ConnectorError as error:
-                if error.code == "NOT_SUPPORTED" and error.line is None and analysis.where is not None:
+                if (
+                    error.code == "NOT_SUPPORTED"
+                    and error.line is None
+                    and analysis.where is not None
+                ):
                     error.at(analysis.where)
                 raise
             if self.options.dry_run:
@@ -66,16 +76,25 @@ class TableExecuteRun(StatementRun):
             return super().trace(state)
         if outcome.metrics:
             self.rows = pa.table(
-                {"metric_name": list(outcome.metrics), "metric_value": pa.array(outcome.metrics.values(), pa.int64())}
+                {
+                    "metric_name": list(outcome.metrics),
+                    "metric_value": pa.array(outcome.metrics.values(), pa.int64()),
+                }
             )
         trace = super().trace(state)
-        return replace(trace, notices=(*trace.notices, *self.notice_records(*map(Notice, outcome.notices))))
+        return replace(
+            trace, notices=(*trace.notices, *self.notice_records(*map(Notice, outcome.notices)))
+        )
 
-    def _rewritten(self, metadata: ConnectorMetadata, execute: ConnectorTableExecuteHandle) -> Callable[[], None] | None:
+    def _rewritten(
+        self, metadata: ConnectorMetadata, execute: ConnectorTableExecuteHandle
+    ) -> Callable[[], None] | None:
         """Rewrite rows up to the finish call, and return the function that makes it."""
         analysis, target = self.analysis, self.analysis.target
         session, log = self.transaction.session, self.transaction.log
-        execution = log.call("begin_table_execute", lambda: metadata.begin_table_execute(session, execute))
+        execution = log.call(
+            "begin_table_execute", lambda: metadata.begin_table_execute(session, execute)
+        )
         if execution is None:
             self.skipped = True
             return None
@@ -84,9 +103,14 @@ class TableExecuteRun(StatementRun):
         self.analysis = replace(analysis, bindings=(source,))
         layout = metadata.get_insert_layout(session, execution.source)
         partitions = execution.writers if layout is None else None
-        plan = plan_insert(target, analysis.tree, analysis.text, (source,), layout, partitions=partitions)
+        plan = plan_insert(
+            target, analysis.tree, analysis.text, (source,), layout, partitions=partitions
+        )
         # Spark makes the files, as many as the connector asks for.
-        self.plan = apply_rules(plan, replace(self.services.settings, off=self.services.settings.off | {"insert_on_pages"}))
+        self.plan = apply_rules(
+            plan,
+            replace(self.services.settings, off=self.services.settings.off | {"insert_on_pages"}),
+        )
         fragments = stored_fragments(self, self.plan)
         return partial(
             self.finish,

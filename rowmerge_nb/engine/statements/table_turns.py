@@ -1,4 +1,6 @@
-"""How a statement waits for the statements before it that change the same table, if the store queues them."""
+"""How a statement waits for the statements before it that change the same table, if the store
+queues them.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,10 @@ _LOOK_SECONDS: Final = 0.2
 
 
 def await_turn(
-    has_come: Callable[[float], bool], cancelled: threading.Event, step: str, begin_step: Callable[[str], object]
+    has_come: Callable[[float], bool],
+    cancelled: threading.Event,
+    step: str,
+    begin_step: Callable[[str], object],
 ) -> None:
     """Wait until the turn of a statement has come, or `TURN_SECONDS` have passed.
 

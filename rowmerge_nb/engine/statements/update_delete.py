@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, ClassVar
 from rowmerge_nb.base.choices import StatementState
 from rowmerge_nb.engine.spark.page_lowering import TOLD_COLUMNS
 from rowmerge_nb.engine.statements.account import Account, check_fragments
-from rowmerge_nb.engine.statements.merge_sinks import ask_target, begin_merge, check_stored, finish_merge, lowered
+from rowmerge_nb.engine.statements.merge_sinks import (
+    ask_target,
+    begin_merge,
+    check_stored,
+    finish_merge,
+    lowered,
+)
 from rowmerge_nb.engine.statements.returning import returned_table
 from rowmerge_nb.engine.statements.row_change import (
     Named,
@@ -62,7 +68,9 @@ class UpdateDeleteRun(StatementRun):
 
     def planned(self) -> PlannedChange:
         """Ask the connector about the target, and plan the statement."""
-        return plan_change(self, self.analysis, partial(ask_target, self, self.analysis), self._plan)
+        return plan_change(
+            self, self.analysis, partial(ask_target, self, self.analysis), self._plan
+        )
 
     def _plan(self, facts: TargetFacts) -> Output:
         if isinstance(self.analysis, UpdateAnalysis):
@@ -80,7 +88,9 @@ class UpdateDeleteRun(StatementRun):
         """Return the trace as far as it is known."""
         trace = row_change_trace(self, self.analysis, super().trace(state), self._sizes)
         is_returned = self.rows is not None and state is StatementState.FINISHED
-        return replace(trace, returned=self.rows.num_rows if self.rows is not None and is_returned else None)
+        return replace(
+            trace, returned=self.rows.num_rows if self.rows is not None and is_returned else None
+        )
 
     def facts(self) -> list[Consequence]:
         """Return which calls of the contract had been made."""
@@ -104,14 +114,23 @@ def target_scan(plan: Output) -> TableScan:
 
 
 def keys_of(target: TableBinding, columns: Named) -> frozenset[str]:
-    """Return the symbols of the columns that identify a row in an error: the primary key, or the first columns that are read."""
+    """Return the symbols of the columns that identify a row in an error: the primary key, or the
+    first columns that are read.
+    """
     properties = {} if target.metadata is None else target.metadata.properties
-    key = {name for name, _ in columns} & {str(name) for name in properties.get("primary_key") or ()}
-    return frozenset(symbol.name for name, symbol in ([pair for pair in columns if pair[0] in key] or columns[:TOLD_COLUMNS]))
+    key = {name for name, _ in columns} & {
+        str(name) for name in properties.get("primary_key") or ()
+    }
+    return frozenset(
+        symbol.name
+        for name, symbol in [pair for pair in columns if pair[0] in key] or columns[:TOLD_COLUMNS]
+    )
 
 
 def shown_columns(analysis: UpdateAnalysis | DeleteAnalysis, scan: TableScan) -> Named:
     """Return the target's columns that are read, whose values can be shown for every row."""
     read = {symbol.name: symbol for symbol in scan.outputs}
     pairs = zip(analysis.target.columns, analysis.target_fields, strict=True)
-    return tuple((column.name, read[field.symbol]) for column, field in pairs if field.symbol in read)
+    return tuple(
+        (column.name, read[field.symbol]) for column, field in pairs if field.symbol in read
+    )

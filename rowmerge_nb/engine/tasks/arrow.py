@@ -32,7 +32,9 @@ def conform(array: pa.Array, target: pa.DataType) -> pa.Array:
         return pa.ListArray.from_arrays(_offsets(array), values, type=target, mask=array.is_null())
     if pa.types.is_map(target) and pa.types.is_map(array.type):
         keys, items = conform(array.keys, target.key_type), conform(array.items, target.item_type)
-        return pa.MapArray.from_arrays(_offsets(array), keys, items, type=target, mask=array.is_null())
+        return pa.MapArray.from_arrays(
+            _offsets(array), keys, items, type=target, mask=array.is_null()
+        )
     if pa.types.is_struct(target) and pa.types.is_struct(array.type):
         children = [conform(array.field(i), target.field(i).type) for i in range(target.num_fields)]
         return pa.StructArray.from_arrays(children, fields=list(target), mask=array.is_null())
@@ -44,7 +46,9 @@ def conform(array: pa.Array, target: pa.DataType) -> pa.Array:
 _FAMILIES: Final = (
     lambda t: pa.types.is_integer(t) or pa.types.is_floating(t) or pa.types.is_decimal(t),
     lambda t: pa.types.is_string(t) or pa.types.is_large_string(t) or pa.types.is_string_view(t),
-    lambda t: pa.types.is_binary(t) or pa.types.is_large_binary(t) or pa.types.is_fixed_size_binary(t),
+    lambda t: (
+        pa.types.is_binary(t) or pa.types.is_large_binary(t) or pa.types.is_fixed_size_binary(t)
+    ),
     pa.types.is_boolean,
     pa.types.is_temporal,
     pa.types.is_struct,
@@ -54,7 +58,8 @@ _FAMILIES: Final = (
 
 
 def is_of_kind(source: pa.DataType, target: pa.DataType) -> bool:
-    """Return whether two types are of one family, so that a conversion keeps the meaning of values (unlike number to text).
+    """Return whether two types are of one family, so that a conversion keeps the meaning of values
+    (unlike number to text).
 
     >>> is_of_kind(pa.int32(), pa.int64()), is_of_kind(pa.int64(), pa.string())
     (True, False)
@@ -97,8 +102,11 @@ GATHERED_BYTES: Final = 1 << 26
 """Bytes above which no further rows are awaited."""
 
 
-def gathered(pages: Iterable[Page], rows: int = GATHERED_ROWS, size: int = GATHERED_BYTES) -> Iterator[Page]:
-    """Concatenate small pages up to at least `rows` rows or `size` bytes, except the last; empty pages are dropped.
+def gathered(
+    pages: Iterable[Page], rows: int = GATHERED_ROWS, size: int = GATHERED_BYTES
+) -> Iterator[Page]:
+    """Concatenate small pages up to at least `rows` rows or `size` bytes, except the last; empty
+    pages are dropped.
 
     >>> pages = [pa.RecordBatch.from_pydict({"id": ids}) for ids in ([1, 2], [3], [], [4])]
     >>> [page.column(0).to_pylist() for page in gathered(pages, 3)], [page.num_rows for page in gathered(pages, 3, 16)]
@@ -125,12 +133,15 @@ def together(pages: Iterable[Page], rows: int, size: int = GATHERED_BYTES) -> It
 
 
 def _offsets(array: pa.Array) -> pa.Array:
-    """Copy the offsets of a list or map array: those of a slice cannot be combined with a null mask."""
+    """Copy the offsets of a list or map array: those of a slice cannot be combined with a null
+    mask.
+    """
     return pa.array(array.offsets.to_numpy().copy(), pa.int32())
 
 
 def shown_zones(array: pa.Array, sql_type: Type) -> pa.Array:
-    """Return a result column of zoned timestamps as Arrow timestamps: in their zone if all share one, otherwise in UTC.
+    """Return a result column of zoned timestamps as Arrow timestamps: in their zone if all share
+    one, otherwise in UTC.
 
     >>> from rowmerge_nb.spi.types import Type
     >>> sql_type = Type("timestamp with time zone", (3,), ("zone",))
@@ -155,7 +166,9 @@ def for_spark(arrow_type: pa.DataType) -> pa.DataType:
     if pa.types.is_null(arrow_type):
         return pa.string()
     if pa.types.is_struct(arrow_type):
-        return pa.struct([pa.field(f"f{i}", for_spark(field.type)) for i, field in enumerate(arrow_type)])
+        return pa.struct(
+            [pa.field(f"f{i}", for_spark(field.type)) for i, field in enumerate(arrow_type)]
+        )
     if pa.types.is_map(arrow_type):
         return pa.map_(for_spark(arrow_type.key_type), for_spark(arrow_type.item_type))
     if pa.types.is_list(arrow_type):
@@ -175,12 +188,14 @@ def page_of(value: Any, columns: int, source: str) -> Page:
     """
     if not isinstance(value, pa.RecordBatch):
         raise ConnectorError(
-            f"{source}.get_next_page gave {type(value).__name__}; it gives a pyarrow.RecordBatch, and None at its end",
+            f"{source}.get_next_page gave {type(value).__name__}; it gives a pyarrow.RecordBatch,"
+            " and None at its end",
             code="GENERIC_INTERNAL_ERROR",
         )
     if value.num_columns != columns:
         raise ConnectorError(
-            f"{source}.get_next_page gave a page of {value.num_columns} channels; {columns} columns were asked for",
+            f"{source}.get_next_page gave a page of {value.num_columns} channels; {columns} columns"
+            " were asked for",
             code="GENERIC_INTERNAL_ERROR",
         )
     return value

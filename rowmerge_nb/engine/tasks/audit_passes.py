@@ -1,4 +1,6 @@
-"""The tasks of an audit: rows with their hashes, a sink that stores hashes, and passes that compare and find rows."""
+"""The tasks of an audit: rows with their hashes, a sink that stores hashes, and passes that compare
+and find rows.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,11 @@ from rowmerge_nb.spi.handles import (
 from rowmerge_nb.spi.merge_sink import ConnectorMergeSink
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.page_sink import ConnectorPageSinkProvider
-from rowmerge_nb.spi.page_source import ConnectorPageSource, ConnectorPageSourceProvider, PagesSource
+from rowmerge_nb.spi.page_source import (
+    ConnectorPageSource,
+    ConnectorPageSourceProvider,
+    PagesSource,
+)
 from rowmerge_nb.spi.types import BIGINT, row_of
 
 if TYPE_CHECKING:
@@ -107,7 +113,9 @@ class AuditingSourceProvider(ConnectorPageSourceProvider):
         handle, audited = own(table_handle, AuditedTableHandle), own(split, AuditedSplit)
 
         def opened(read: Sequence[ColumnHandle]) -> ConnectorPageSource:
-            return handle.provider.create_page_source(handle.transaction, session, audited.split, handle.table, read)
+            return handle.provider.create_page_source(
+                handle.transaction, session, audited.split, handle.table, read
+            )
 
         if not any(isinstance(column, AuditedColumn) for column in columns):
             return opened(columns)
@@ -116,12 +124,18 @@ class AuditingSourceProvider(ConnectorPageSourceProvider):
 
 class _IdentifiedSource(PagesSource):
     def __init__(
-        self, source: ConnectorPageSource, read: Sequence[ColumnHandle], requested: Sequence[ColumnHandle], split: int
+        self,
+        source: ConnectorPageSource,
+        read: Sequence[ColumnHandle],
+        requested: Sequence[ColumnHandle],
+        split: int,
     ) -> None:
         self._source = source
         super().__init__(self._identified(read, requested, split))
 
-    def _identified(self, read: Sequence[ColumnHandle], requested: Sequence[ColumnHandle], split: int) -> Iterator[Page]:
+    def _identified(
+        self, read: Sequence[ColumnHandle], requested: Sequence[ColumnHandle], split: int
+    ) -> Iterator[Page]:
         types = [column.type.arrow for column in read]
         indexes = {column.name: index for index, column in enumerate(read)}
         position = split << 40
@@ -130,7 +144,10 @@ class _IdentifiedSource(PagesSource):
             hashes = pa.array(page_hashes(page, types).view(np.int64))
             position += page.num_rows
             row_id = pa.StructArray.from_arrays([numbers, hashes], names=["position", "hash"])
-            arrays = [row_id if isinstance(c, AuditedColumn) else page.column(indexes[c.name]) for c in requested]
+            arrays = [
+                row_id if isinstance(c, AuditedColumn) else page.column(indexes[c.name])
+                for c in requested
+            ]
             yield pa.RecordBatch.from_arrays(arrays, names=[column.name for column in requested])
 
     def close(self) -> None:
@@ -173,14 +190,19 @@ class _AuditingSink(ConnectorMergeSink):
         width = len(self._types)
         operations = page.column(width)
         added = page.filter(pc.equal(operations, int(Operation.INSERT)))
-        removed = page.column(page.num_columns - 1).filter(pc.equal(operations, int(Operation.DELETE)))
+        removed = page.column(page.num_columns - 1).filter(
+            pc.equal(operations, int(Operation.DELETE))
+        )
         self._added.append(page_hashes(added, self._types))
         position, hashed = removed.flatten()
         self._positions.append(position.to_numpy(zero_copy_only=False))
         self._removed.append(hashed.to_numpy(zero_copy_only=False).view(np.uint64))
 
     def finish(self) -> list[bytes]:
-        """Return the difference. A row that several clauses remove counts once; all changes of a target row reach one sink."""
+        """Return the difference.
+
+        A row that several clauses remove counts once; all changes of a target row reach one sink.
+        """
         _, first = np.unique(np.concatenate(self._positions), return_index=True)
         removed = np.concatenate(self._removed)[first]
         return [(Bag.of(np.concatenate(self._added)) - Bag.of(removed)).to_bytes()]
@@ -196,7 +218,9 @@ NET: Final = pa.schema([("plus", pa.int64()), ("minus", pa.int64()), ("bag", pa.
 
 @dataclass(frozen=True)
 class HashPass:
-    """Reads splits of a table and yields the hashes of their rows, partitioned; `side` is -1 for rows to subtract."""
+    """Reads splits of a table and yields the hashes of their rows, partitioned; `side` is -1 for
+    rows to subtract.
+    """
 
     scan: ScanPass
     side: int
@@ -204,7 +228,9 @@ class HashPass:
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         """Process one partition."""
-        yield from self.blobs(self.scan.marked(number for batch in batches for number in batch.column(0).to_pylist()))
+        yield from self.blobs(
+            self.scan.marked(number for batch in batches for number in batch.column(0).to_pylist())
+        )
 
     def blobs(self, pages: Iterator[Page]) -> Iterator[pa.RecordBatch]:
         """Yield the hashes of pages, in the schema `BLOB`."""
@@ -225,7 +251,9 @@ class HashPass:
         cells = [piece.tobytes() for piece in np.split(ordered, ends[:-1])]
         numbers = np.arange(self.parts, dtype=np.int32)
         sides = np.full(self.parts, self.side, np.int8)
-        return pa.RecordBatch.from_arrays([pa.array(numbers), pa.array(sides), pa.array(cells, pa.binary())], schema=BLOB)
+        return pa.RecordBatch.from_arrays(
+            [pa.array(numbers), pa.array(sides), pa.array(cells, pa.binary())], schema=BLOB
+        )
 
 
 @dataclass(frozen=True)
@@ -236,14 +264,24 @@ class NetPass:
         """Process one partition."""
         sides: dict[int, list[Hashes]] = {1: [np.zeros(0, np.uint64)], -1: [np.zeros(0, np.uint64)]}
         for batch in batches:
-            for side, blob in zip(batch.column("side").to_pylist(), batch.column("hashes"), strict=True):
+            for side, blob in zip(
+                batch.column("side").to_pylist(), batch.column("hashes"), strict=True
+            ):
                 sides[side].append(np.frombuffer(blob.as_buffer() or b"", np.uint64))
         plus, minus = (np.concatenate(sides[side]) for side in (1, -1))
         if not len(plus) and not len(minus):
             return
-        bag = Bag.of(np.concatenate([plus, minus]), np.repeat(np.array([1, -1], np.int64), [len(plus), len(minus)]))
+        bag = Bag.of(
+            np.concatenate([plus, minus]),
+            np.repeat(np.array([1, -1], np.int64), [len(plus), len(minus)]),
+        )
         yield pa.RecordBatch.from_arrays(
-            [pa.array([len(plus)]), pa.array([len(minus)]), pa.array([bag.to_bytes()], pa.binary())], schema=NET
+            [
+                pa.array([len(plus)]),
+                pa.array([len(minus)]),
+                pa.array([bag.to_bytes()], pa.binary()),
+            ],
+            schema=NET,
         )
 
 
@@ -268,7 +306,9 @@ class FindPass:
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         """Process one partition."""
-        pages = self.scan.marked(number for batch in batches for number in batch.column(0).to_pylist())
+        pages = self.scan.marked(
+            number for batch in batches for number in batch.column(0).to_pylist()
+        )
         for page in self.matching_rows(pages):
             arrays = [conform(page.column(i), field.type) for i, field in enumerate(self.schema)]
             yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)
@@ -282,7 +322,9 @@ class FindPass:
             if self.hashes is not None:
                 matches &= among(page_hashes(page, types), self.hashes)
             if self.keys is not None:
-                matches &= among(row_hashes([page.column(index) for index in self.key], page.num_rows), self.keys)
+                matches &= among(
+                    row_hashes([page.column(index) for index in self.key], page.num_rows), self.keys
+                )
             positions = np.flatnonzero(matches)[:rows_left]
             rows_left -= len(positions)
             if len(positions):
@@ -293,7 +335,8 @@ class FindPass:
 
 @dataclass(frozen=True)
 class RowChooser:
-    """Selects the joined rows that a trace retains, by ascending hashes of the changed rows or of their keys.
+    """Selects the joined rows that a trace retains, by ascending hashes of the changed rows or of
+    their keys.
 
     Args:
         source: the source columns that must equal the target's, if known.
@@ -315,10 +358,18 @@ class RowChooser:
         *,
         transformed: bool,
     ) -> npt.NDArray[np.int64]:
-        """Return the positions of the selected rows before and after ``transform_page``; each row has become `produced` rows."""
+        """Return the positions of the selected rows before and after ``transform_page``; each row
+        has become `produced` rows.
+        """
         before, after = page
-        row_id = before.column(layout.before.row_id) if transformed else after.column(layout.after.row_id)
-        selected = among(row_id.field(1).fill_null(0).to_numpy(zero_copy_only=False).view(np.uint64), self.hashes)
+        row_id = (
+            before.column(layout.before.row_id)
+            if transformed
+            else after.column(layout.after.row_id)
+        )
+        selected = among(
+            row_id.field(1).fill_null(0).to_numpy(zero_copy_only=False).view(np.uint64), self.hashes
+        )
         selected &= row_id.is_valid().to_numpy(zero_copy_only=False)
         operations = after.column(layout.after.operation).to_numpy(zero_copy_only=False)
         new = np.isin(operations, [int(operation) for operation in _NEW_ROWS])
@@ -326,7 +377,10 @@ class RowChooser:
         types = [after.schema.field(index).type for index in range(width)]
         created = among(page_hashes(after, types), self.hashes) & new
         key = [after.schema.get_field_index(name) for name in self.target]
-        created |= among(row_hashes([after.column(index) for index in key], after.num_rows), self.keys) & new
+        created |= (
+            among(row_hashes([after.column(index) for index in key], after.num_rows), self.keys)
+            & new
+        )
         owner = np.repeat(np.arange(before.num_rows), produced)
         selected[owner[created]] = True
         for side, names in (("target", self.target), ("source", self.source)):
@@ -334,7 +388,9 @@ class RowChooser:
         positions: npt.NDArray[np.int64] = np.flatnonzero(selected)[: self.most]
         return positions
 
-    def _by_witness(self, side: str, names: Sequence[str], witness: Page | None, rows: int) -> npt.NDArray[np.bool_]:
+    def _by_witness(
+        self, side: str, names: Sequence[str], witness: Page | None, rows: int
+    ) -> npt.NDArray[np.bool_]:
         no_rows = np.zeros(rows, np.bool_)
         if witness is None or not names or side not in witness.schema.names:
             return no_rows
@@ -344,7 +400,8 @@ class RowChooser:
             return no_rows
         try:
             columns = [
-                conform(values.flatten()[index], arrow_type) for index, arrow_type in zip(indexes, self.types, strict=True)
+                conform(values.flatten()[index], arrow_type)
+                for index, arrow_type in zip(indexes, self.types, strict=True)
             ]
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
             # A source key outside the range of the target's type matches no target row.

@@ -33,8 +33,14 @@ class Bag:
         """Build a bag from hashes in any order, with a count for each or for all."""
         order = np.argsort(hashes)
         ordered = hashes[order]
-        numbers = np.full(len(hashes), counts, np.int64) if isinstance(counts, int) else counts[order]
-        starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]])) if len(ordered) else order
+        numbers = (
+            np.full(len(hashes), counts, np.int64) if isinstance(counts, int) else counts[order]
+        )
+        starts = (
+            np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+            if len(ordered)
+            else order
+        )
         total = np.add.reduceat(numbers, starts) if len(ordered) else numbers
         nonzero = total != 0
         return cls(ordered[starts][nonzero], total[nonzero])
@@ -45,7 +51,9 @@ class Bag:
         return cls(np.zeros(0, np.uint64), np.zeros(0, np.int64))
 
     def __add__(self, other: Bag) -> Bag:
-        return Bag.of(np.concatenate([self.hashes, other.hashes]), np.concatenate([self.counts, other.counts]))
+        return Bag.of(
+            np.concatenate([self.hashes, other.hashes]), np.concatenate([self.counts, other.counts])
+        )
 
     def __neg__(self) -> Bag:
         return Bag(self.hashes, -self.counts)

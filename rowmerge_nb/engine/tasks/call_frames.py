@@ -43,7 +43,8 @@ def raised_by(
     page: Page | None = None,
     handle: object = None,
 ) -> Raised | None:
-    """Return a record of an error of a connector's own code; None for a `RowMergeError`, which has its own message.
+    """Return a record of an error of a connector's own code; None for a `RowMergeError`, which has
+    its own message.
 
     >>> raised_by(ValueError("never raised"), "finish", caller="writer") is None
     True
@@ -54,8 +55,15 @@ def raised_by(
     if not frames and method not in _CLEANING:
         return None
     rows = None if page is None else page.num_rows
-    context = _first_rows(page), rows, _handle_text(handle), _causes(error, explicit=method in _CLEANING)
-    return Raised(method, caller, number, call, type(error).__name__, _text(error), frames, *context)
+    context = (
+        _first_rows(page),
+        rows,
+        _handle_text(handle),
+        _causes(error, explicit=method in _CLEANING),
+    )
+    return Raised(
+        method, caller, number, call, type(error).__name__, _text(error), frames, *context
+    )
 
 
 def _text(error: BaseException) -> str:
@@ -84,7 +92,12 @@ def _causes(error: BaseException, *, explicit: bool) -> tuple[RaisedFrom, ...]:
 def _frames(error: BaseException) -> tuple[CodeFrame, ...]:
     own = [frame for frame in extract_tb(error.__traceback__) if _is_own(frame.filename)]
     return tuple(
-        CodeFrame(frame.filename, frame.lineno or 0, frame.name, code_around(frame.filename, frame.lineno or 0))
+        CodeFrame(
+            frame.filename,
+            frame.lineno or 0,
+            frame.name,
+            code_around(frame.filename, frame.lineno or 0),
+        )
         for frame in own[-_MOST_FRAMES:]
     )
 
@@ -135,7 +148,10 @@ def _handle_text(handle: object) -> str:
 
 def own_frame(error: BaseException) -> FrameSummary | None:
     """Return the innermost frame of user code; None if there is none."""
-    return next((frame for frame in reversed(extract_tb(error.__traceback__)) if _is_own(frame.filename)), None)
+    return next(
+        (frame for frame in reversed(extract_tb(error.__traceback__)) if _is_own(frame.filename)),
+        None,
+    )
 
 
 @cache
@@ -143,7 +159,10 @@ def _is_own(file: str) -> bool:
     if file.startswith("<frozen"):
         return False
     paths = sysconfig.get_paths()
-    others = [Path(__file__).parents[2], *(Path(paths[name]) for name in ("stdlib", "platstdlib", "purelib", "platlib"))]
+    others = [
+        Path(__file__).parents[2],
+        *(Path(paths[name]) for name in ("stdlib", "platstdlib", "purelib", "platlib")),
+    ]
     pyspark = sys.modules.get("pyspark")
     if pyspark is not None and pyspark.__file__:
         others.append(Path(pyspark.__file__).parent)
@@ -166,8 +185,11 @@ def no_breakpoints() -> Iterator[None]:
 
 def _refuse(*_: Any, **__: Any) -> NoReturn:
     raise ExecutionError(
-        "breakpoint() cannot stop in a task: that runs in a process of Spark's, which no keyboard reaches",
+        "breakpoint() cannot stop in a task: that runs in a process of Spark's, which no keyboard"
+        " reaches",
         code="NOT_SUPPORTED",
-        hint="%debug stops there, in this process; so does breakpoint() in a replay of the statement's record: "
-        "rowmerge_nb.replay(error.result, connector).",
+        hint=(
+            "%debug stops there, in this process; so does breakpoint() in a replay of the"
+            " statement's record: rowmerge_nb.replay(error.result, connector)."
+        ),
     )

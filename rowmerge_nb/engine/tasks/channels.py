@@ -45,7 +45,9 @@ class ChangeChannels:
     witness: pa.StructType | None
     shown: tuple[tuple[str, ...], tuple[str, ...]]
 
-    def batch(self, rows: JoinedRows, evaluator: PageEvaluator, source_rows: pa.Array | None = None) -> pa.RecordBatch:
+    def batch(
+        self, rows: JoinedRows, evaluator: PageEvaluator, source_rows: pa.Array | None = None
+    ) -> pa.RecordBatch:
         """Build the batch; `source_rows` numbers the source's rows."""
         location = [rows.column(name) for name in self.location]
         merge_row = self.case.merge_rows(rows, evaluator)
@@ -64,12 +66,16 @@ class ChangeChannels:
             arrays.append(self.returned.of(rows, merge_row, evaluator))
         if self.witness is not None:
             arrays.append(_witness_of(rows, self.witness, self.shown, source_rows))
-        return pa.RecordBatch.from_arrays(arrays, names=[f"c{index}" for index in range(len(arrays))])
+        return pa.RecordBatch.from_arrays(
+            arrays, names=[f"c{index}" for index in range(len(arrays))]
+        )
 
 
 @dataclass(frozen=True)
 class DeleteChannels:
-    """Converts rows to delete to the writer's page and the witness; `old_symbols` has the symbol per table column, None for NULL."""
+    """Converts rows to delete to the writer's page and the witness; `old_symbols` has the symbol
+    per table column, None for NULL.
+    """
 
     schema: pa.Schema
     old_symbols: tuple[str | None, ...]
@@ -79,7 +85,9 @@ class DeleteChannels:
 
     def batch(self, rows: JoinedRows, _: PageEvaluator) -> pa.RecordBatch:
         """Build the batch."""
-        symbols = dict(zip(self.schema.names[: len(self.old_symbols)], self.old_symbols, strict=True))
+        symbols = dict(
+            zip(self.schema.names[: len(self.old_symbols)], self.old_symbols, strict=True)
+        )
         arrays = []
         for index, channel in enumerate(self.schema):
             symbol = symbols.get(channel.name) if index < len(self.old_symbols) else None
@@ -91,7 +99,9 @@ class DeleteChannels:
                 arrays.append(self._control(channel, rows))
         if self.witness is not None:
             arrays.append(_witness_of(rows, self.witness, self.shown, None))
-        return pa.RecordBatch.from_arrays(arrays, names=[f"c{index}" for index in range(len(arrays))])
+        return pa.RecordBatch.from_arrays(
+            arrays, names=[f"c{index}" for index in range(len(arrays))]
+        )
 
     def _control(self, channel: pa.Field, rows: JoinedRows) -> pa.Array:
         if channel.name == self.row_id:
@@ -112,7 +122,12 @@ def _witness_of(
     for name, side, symbols in zip(("target", "source"), rows.sides, symbols_by_side, strict=False):
         if witness_type.get_field_index(name) >= 0:
             side_type = witness_type.field(name).type
-            values = [conform(side.column(symbol), field.type) for symbol, field in zip(symbols, side_type, strict=True)]
+            values = [
+                conform(side.column(symbol), field.type)
+                for symbol, field in zip(symbols, side_type, strict=True)
+            ]
             absent = None if side.is_there.all() else pa.array(~side.is_there)
             fields[name] = pa.StructArray.from_arrays(values, fields=list(side_type), mask=absent)
-    return pa.StructArray.from_arrays([fields[field.name] for field in witness_type], fields=list(witness_type))
+    return pa.StructArray.from_arrays(
+        [fields[field.name] for field in witness_type], fields=list(witness_type)
+    )

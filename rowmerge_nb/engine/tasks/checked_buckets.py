@@ -24,7 +24,8 @@ _EXAMPLES: Final = 5
 class CheckedBuckets(BucketFunction):
     """A bucket function with checks: one int32 per row, not NULL, within the bucket count.
 
-    Without them, a bucket out of range would reach a writer by its remainder, and write an unexpected file.
+    Without them, a bucket out of range would reach a writer by its remainder, and write an
+    unexpected file.
     """
 
     function: BucketFunction
@@ -39,7 +40,8 @@ class CheckedBuckets(BucketFunction):
         count: Any = self.function.bucket_count
         if isinstance(count, bool) or not isinstance(count, Integral) or int(count) < 1:
             raise ConnectorError(
-                f"{type(self.function).__name__}.bucket_count is {count!r}; it is a positive integer",
+                f"{type(self.function).__name__}.bucket_count is {count!r}; it is a positive"
+                " integer",
                 code="GENERIC_INTERNAL_ERROR",
                 hint="Return the number of buckets of the table.",
             )
@@ -56,14 +58,20 @@ class CheckedBuckets(BucketFunction):
             raise ConnectorError(
                 f"{type(self.function).__name__}.get_buckets() {wrong}",
                 code="GENERIC_INTERNAL_ERROR",
-                hint=f"Return a pyarrow int32 array with one bucket per row, each from 0 to {self.bucket_count - 1}.",
+                hint=(
+                    "Return a pyarrow int32 array with one bucket per row, each from 0 to"
+                    f" {self.bucket_count - 1}."
+                ),
             )
         return buckets
 
     def _violation(self, buckets: Any, rows: int) -> str:
         count = self.bucket_count
         if not isinstance(buckets, pa.Array):
-            return f"returned {type(buckets).__module__}.{type(buckets).__qualname__}; it returns a pyarrow int32 array"
+            return (
+                f"returned {type(buckets).__module__}.{type(buckets).__qualname__}; it returns a"
+                " pyarrow int32 array"
+            )
         if buckets.type != pa.int32():
             return f"returned values of type {buckets.type}; buckets are int32"
         if len(buckets) != rows:
@@ -74,7 +82,12 @@ class CheckedBuckets(BucketFunction):
         if rows and (bounds["min"] < 0 or bounds["max"] >= count):
             outside = buckets.filter(pc.or_(pc.less(buckets, 0), pc.greater_equal(buckets, count)))
             values = sorted(pc.unique(outside).to_pylist())
-            listed = ", ".join(map(str, values[:_EXAMPLES])) + (", ..." if len(values) > _EXAMPLES else "")
+            listed = ", ".join(map(str, values[:_EXAMPLES])) + (
+                ", ..." if len(values) > _EXAMPLES else ""
+            )
             noun = "bucket" if len(values) == 1 else "buckets"
-            return f"returned {noun} {listed} for {plural(len(outside), 'row')}; with bucket_count {count} buckets are 0 to {count - 1}"
+            return (
+                f"returned {noun} {listed} for {plural(len(outside), 'row')}; with bucket_count"
+                f" {count} buckets are 0 to {count - 1}"
+            )
         return ""

@@ -14,7 +14,8 @@ _NOT_A_NUMBER = np.float64("nan").view(np.int64)
 def comparable(values: pa.Array) -> pa.Array:
     """Return values in the widest type of their family.
 
-    Floating point numbers become the bits of doubles, with one zero. NaN, which equals nothing, becomes NULL.
+    Floating point numbers become the bits of doubles, with one zero. NaN, which equals nothing,
+    becomes NULL.
 
     >>> comparable(pa.array([1], pa.int8())).type, comparable(pa.array(["a"], pa.large_string())).type
     (DataType(int64), DataType(string))
@@ -41,7 +42,8 @@ def comparable(values: pa.Array) -> pa.Array:
 
 
 def key_parts(values: pa.Array, *, nulls_meet: bool) -> list[pa.Array]:
-    """Return columns that decide equality: two values are equal if all their parts are equal and none is NULL.
+    """Return columns that decide equality: two values are equal if all their parts are equal and
+    none is NULL.
 
     With `nulls_meet` (IS NOT DISTINCT FROM), NULL equals NULL, NaN equals NaN, and no part is NULL.
 
@@ -58,7 +60,11 @@ def key_parts(values: pa.Array, *, nulls_meet: bool) -> list[pa.Array]:
 
 def _own_parts(values: pa.Array, *, nulls_meet: bool) -> list[pa.Array]:
     if pa.types.is_struct(values.type):
-        return list(chain.from_iterable(key_parts(field, nulls_meet=nulls_meet) for field in values.flatten()))
+        return list(
+            chain.from_iterable(
+                key_parts(field, nulls_meet=nulls_meet) for field in values.flatten()
+            )
+        )
     if pa.types.is_list(values.type) or pa.types.is_large_list(values.type):
         return _list_parts(values, nulls_meet=nulls_meet)
     part = comparable(values)
@@ -79,7 +85,10 @@ def _without_nulls(values: pa.Array) -> pa.Array:
 
 
 def _list_parts(values: pa.Array, *, nulls_meet: bool) -> list[pa.Array]:
-    """Return the bytes of each array's elements, part by part. An array with a NULL element equals nothing."""
+    """Return the bytes of each array's elements, part by part.
+
+    An array with a NULL element equals nothing.
+    """
     lengths = pc.fill_null(pc.list_value_length(values), 0).to_numpy(zero_copy_only=False)
     offsets = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
     elements = key_parts(values.flatten(), nulls_meet=nulls_meet)
@@ -92,17 +101,25 @@ def _list_parts(values: pa.Array, *, nulls_meet: bool) -> list[pa.Array]:
     return (
         parts
         if comparable_rows.all()
-        else [pc.if_else(pa.array(comparable_rows), part, pa.scalar(None, part.type)) for part in parts]
+        else [
+            pc.if_else(pa.array(comparable_rows), part, pa.scalar(None, part.type))
+            for part in parts
+        ]
     )
 
 
 def _joined(part: pa.Array, offsets: np.ndarray) -> list[pa.Array]:
     if _is_bytes(part.type) or pa.types.is_string(part.type):
         texts = part.cast(pa.large_binary())
-        starts = np.frombuffer(texts.buffers()[1], np.int64)[texts.offset : texts.offset + len(texts) + 1]
+        starts = np.frombuffer(texts.buffers()[1], np.int64)[
+            texts.offset : texts.offset + len(texts) + 1
+        ]
         data = texts.buffers()[2] or pa.py_buffer(b"")
         lengths = np.diff(starts)
-        return [_texts(starts[offsets], data), _texts(offsets * lengths.itemsize, pa.py_buffer(lengths))]
+        return [
+            _texts(starts[offsets], data),
+            _texts(offsets * lengths.itemsize, pa.py_buffer(lengths)),
+        ]
     if pa.types.is_decimal(part.type):
         width = part.type.byte_width
         return [_texts((offsets + part.offset) * width, part.buffers()[1] or pa.py_buffer(b""))]

@@ -1,4 +1,5 @@
-"""Marking and checking of duplicate matches (design documents, "Detecting duplicate matching target rows").
+"""Marking and checking of duplicate matches (design documents, "Detecting duplicate matching target
+rows").
 
 All matches of a target row must be in one task.
 """
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 Patterns = dict[tuple[int, int, int, int, bool], int]
-"""The number of target rows by (matches, acting, updates, deletes, repeated), numbers capped at 2."""
+"""The number of target rows by (matches, acting, updates, deletes, repeated), numbers capped at 2.
+"""
 SEVERAL = 2
 
 NO_TARGET = -1
@@ -44,7 +46,9 @@ class MatchKeys:
         )
 
 
-def _sizes(*keys: npt.NDArray[np.int64] | npt.NDArray[np.int32]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+def _sizes(
+    *keys: npt.NDArray[np.int64] | npt.NDArray[np.int32],
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
     """Return per row the number of rows with its key, and whether it is the first of them."""
     count = len(keys[0])
     if count == 0:
@@ -69,7 +73,9 @@ def _repeats(unique_id: npt.NDArray[np.int64]) -> bool:
     return bool((ordered[1:] == ordered[:-1]).any())
 
 
-def mark_distinct(unique_id: pa.Array, case_number: pa.Array, era: Era, seen: set[int] | None = None) -> pa.Array:
+def mark_distinct(
+    unique_id: pa.Array, case_number: pa.Array, era: Era, seen: set[int] | None = None
+) -> pa.Array:
     """Build the channel ``is_distinct`` (int8, 0 or 1).
 
     Documents: 0 for every row of a repeated key, always 1 if ``unique_id`` is NULL.
@@ -99,7 +105,9 @@ def mark_distinct(unique_id: pa.Array, case_number: pa.Array, era: Era, seen: se
 
 @dataclass(frozen=True)
 class Duplicates:
-    """Unique ids of repeated target rows: failing ones, and ones that two acting clauses may change."""
+    """Unique ids of repeated target rows: failing ones, and ones that two acting clauses may
+    change.
+    """
 
     failing: npt.NDArray[np.int64]
     warning: npt.NDArray[np.int64]
@@ -110,9 +118,11 @@ class DuplicateRule:
     """The rule on repeated matches.
 
     Args:
-        name: ``trino``: a repeated (unique_id, case_number) fails, including rows for which no clause fired.
-            ``standard``: more than one acting source row per target row fails. ``none``: nothing fails.
-        paradigm: under CHANGE_ONLY_UPDATED_COLUMNS two acting clauses on one row always fail, because row order would matter.
+        name: ``trino``: a repeated (unique_id, case_number) fails, including rows for which no
+            clause fired. ``standard``: more than one acting source row per target row fails.
+            ``none``: nothing fails.
+        paradigm: under CHANGE_ONLY_UPDATED_COLUMNS two acting clauses on one row always fail,
+            because row order would matter.
         idle: the case numbers of DO NOTHING clauses, whose rows do not act.
 
     >>> ids, cases = pa.array([5, 5, 6, 6]), pa.array([-1, -1, 0, 1], pa.int32())
@@ -143,7 +153,9 @@ class DuplicateRule:
         return Duplicates(repeated, crossing)
 
 
-def match_patterns(unique_id: pa.Array, case_number: pa.Array, updates: Collection[int], deletes: Collection[int]) -> Patterns:
+def match_patterns(
+    unique_id: pa.Array, case_number: pa.Array, updates: Collection[int], deletes: Collection[int]
+) -> Patterns:
     """Count repeatedly matched target rows by pattern; `updates` and `deletes` are case numbers.
 
     >>> match_patterns(pa.array([5, 5, 6, 6, 7]), pa.array([0, 0, 0, -1, 0], pa.int32()), [0], [])

@@ -51,14 +51,19 @@ class SourceKeys:
         try:
             return self._bounded_domain()
         except OverflowError:
-            # A date outside of Python's range: the connector gets no domain, and only the filter applies.
+            # A date outside of Python's range: the connector gets no domain, and only the filter
+            # applies.
             return ColumnDomain()
 
     def _bounded_domain(self) -> ColumnDomain:
         bounds = pc.min_max(self.values).as_py()
         # Counting distinct values pays only if there may be few.
         distinct = self.values.unique() if len(self.values) <= LISTED_KEYS * 100 else None
-        listed = tuple(sorted(distinct.to_pylist())) if distinct is not None and len(distinct) <= LISTED_KEYS else None
+        listed = (
+            tuple(sorted(distinct.to_pylist()))
+            if distinct is not None and len(distinct) <= LISTED_KEYS
+            else None
+        )
         return ColumnDomain(listed, bounds["min"], bounds["max"])
 
     def matcher(self) -> KeyIndex:
@@ -68,12 +73,17 @@ class SourceKeys:
     def contains(self, column: pa.ChunkedArray) -> npt.NDArray[np.bool_]:
         """Return for each value whether it is a key."""
         matcher = self.matcher()
-        return np.concatenate([matcher.occurs(chunk) for chunk in column.chunks] or [np.zeros(0, bool)])
+        return np.concatenate(
+            [matcher.occurs(chunk) for chunk in column.chunks] or [np.zeros(0, bool)]
+        )
 
 
 @dataclass(frozen=True)
 class KeyFilter:
-    """The required keys per channel. A row passes if each value occurs, even if the combination does not."""
+    """The required keys per channel.
+
+    A row passes if each value occurs, even if the combination does not.
+    """
 
     channels: tuple[int, ...]
     keys: tuple[SourceKeys, ...]
@@ -83,8 +93,14 @@ class KeyFilter:
         matchers = [keys.matcher() for keys in self.keys]
         start = 0
         for page in pages:
-            masks = [matcher.occurs(page.column(channel)) for channel, matcher in zip(self.channels, matchers, strict=True)]
+            masks = [
+                matcher.occurs(page.column(channel))
+                for channel, matcher in zip(self.channels, matchers, strict=True)
+            ]
             positions = np.flatnonzero(np.logical_and.reduce(masks))
             if len(positions):
-                yield page.take(pa.array(positions)) if len(positions) < page.num_rows else page, positions + start
+                yield (
+                    (page.take(pa.array(positions)) if len(positions) < page.num_rows else page),
+                    positions + start,
+                )
             start += page.num_rows

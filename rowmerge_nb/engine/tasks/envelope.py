@@ -1,4 +1,5 @@
-"""The wrapper of tasks for remote executors: it checks the worker before anything of the package is loaded there.
+"""The wrapper of tasks for remote executors: it checks the worker before anything of the package is
+loaded there.
 
 The functions are pickled by value and use nothing of the package, which a worker may lack.
 """
@@ -22,24 +23,37 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 PROBLEM = b"rowmerge_nb problem: "
-"""The prefix of the record of an unsuitable worker; JSON follows, because such a worker may lack our classes."""
+"""The prefix of the record of an unsuitable worker; JSON follows, because such a worker may lack
+our classes.
+"""
 
 
-def deliver(envelope: Mapping[str, Any], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Check the worker process, then run the task on a partition. A problem is returned as the task's record.
+def deliver(
+    envelope: Mapping[str, Any], batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Check the worker process, then run the task on a partition.
 
-    The envelope has the pickled ``task``, the driver's ``python`` and ``pyarrow`` versions, names, hashes and modules of the ``bundles``, paths
-    and contents of ``marks``, and in ``record_schema`` the schema of records, or None to raise instead.
+    A problem is returned as the task's record.
+
+    The envelope has the pickled ``task``, the driver's ``python`` and ``pyarrow`` versions, names,
+    hashes and modules of the ``bundles``, paths and contents of ``marks``, and in ``record_schema``
+    the schema of records, or None to raise instead.
     """
     problem, task = _look(envelope), None
     if problem is None:
         try:
             task = pickle.loads(envelope["task"])  # noqa: S301 - the driver wrote it
         except Exception as error:  # noqa: BLE001 - reported as the task's record
-            text = f"A Python worker on '{socket.gethostname()}' cannot load what it is sent: {type(error).__name__}: {error}"
+            text = (
+                f"A Python worker on '{socket.gethostname()}' cannot load what it is sent:"
+                f" {type(error).__name__}: {error}"
+            )
             problem = {
                 "message": text,
-                "hint": "Have the libraries that the connector needs installed for the Python of the executors.",
+                "hint": (
+                    "Have the libraries that the connector needs installed for the Python of the"
+                    " executors."
+                ),
             }
     if problem is None and task is not None:
         yield from task(batches)
@@ -62,15 +76,24 @@ def _look(envelope: Mapping[str, Any]) -> dict[str, str] | None:
         if ours[library] != envelope[library]:
             return {
                 "message": f"{who} has {name} {ours[library]}; the driver has {envelope[library]}",
-                "hint": f"Have the executors run a Python with {name} {envelope[library]} (spark.pyspark.python, PYSPARK_PYTHON).",
+                "hint": (
+                    f"Have the executors run a Python with {name} {envelope[library]}"
+                    " (spark.pyspark.python, PYSPARK_PYTHON)."
+                ),
             }
     problem = _load_bundles(envelope["bundles"], who, verified)
     for path, content in envelope["marks"] if problem is None else ():
         if (path, content) not in verified and not _holds(path, content):
             folder = Path(path).parent
             return {
-                "message": f"{who} does not see the store's directory '{folder}' as the driver does: a mark put there is not found",
-                "hint": "Give the store a directory that driver and executors share, under the same path.",
+                "message": (
+                    f"{who} does not see the store's directory '{folder}' as the driver does: a"
+                    " mark put there is not found"
+                ),
+                "hint": (
+                    "Give the store a directory that driver and executors share, under the same"
+                    " path."
+                ),
             }
         verified.add((path, content))
     return problem
@@ -83,20 +106,35 @@ def _holds(path: str, content: str) -> bool:
         return False
 
 
-def _load_bundles(bundles: list[tuple[str, str, list[str]]], who: str, verified: set[tuple[str, str]]) -> dict[str, str] | None:
-    """Check that the modules that were sent are the ones imported; unload those of earlier statements."""
+def _load_bundles(
+    bundles: list[tuple[str, str, list[str]]], who: str, verified: set[tuple[str, str]]
+) -> dict[str, str] | None:
+    """Check that the modules that were sent are the ones imported; unload those of earlier
+    statements.
+    """
     entries = {}
     for name, digest, _ in bundles:
-        entry = next((entry for entry in sys.path if Path(entry).name == name and Path(entry).is_file()), None)
+        entry = next(
+            (entry for entry in sys.path if Path(entry).name == name and Path(entry).is_file()),
+            None,
+        )
         if entry is None or ((entry, digest) not in verified and _digest(entry) != digest):
             what = "did not get" if entry is None else "has another content of"
             return {
                 "message": f"{who} {what} '{name}', which the engine has sent",
-                "hint": "Look into the executor's log for why the file was not fetched; Engine(spark=session) sends it by addArtifacts.",
+                "hint": (
+                    "Look into the executor's log for why the file was not fetched;"
+                    " Engine(spark=session) sends it by addArtifacts."
+                ),
             }
         verified.add((entry, digest))
         entries[name] = entry
-    loaded = [(sys.modules[module], entries[name]) for name, _, modules in bundles for module in modules if module in sys.modules]
+    loaded = [
+        (sys.modules[module], entries[name])
+        for name, _, modules in bundles
+        for module in modules
+        if module in sys.modules
+    ]
     if any(not str(getattr(module, "__file__", "")).startswith(entry) for module, entry in loaded):
         stale = {module for _, _, modules in bundles for module in modules}
         for module in [module for module in sys.modules if module.partition(".")[0] in stale]:
@@ -114,7 +152,9 @@ def _digest(path: str) -> str:
 
 
 def _record(serialized_schema: bytes, record: bytes) -> pa.RecordBatch:
-    """Return one row with the record in the last binary channel; other channels are NULL or a neutral number."""
+    """Return one row with the record in the last binary channel; other channels are NULL or a
+    neutral number.
+    """
     import pyarrow as pa
 
     schema = pa.ipc.read_schema(pa.py_buffer(serialized_schema))

@@ -66,12 +66,17 @@ class Destination:
     even: bool = False
 
     def buckets(self, page: Page, rows: npt.NDArray[np.int64], start: int) -> pa.Array:
-        """Return the buckets of some rows of a transformed page; NULL if the engine's hash decides. Even spreading starts at `start`."""
+        """Return the buckets of some rows of a transformed page; NULL if the engine's hash decides.
+
+        Even spreading starts at `start`.
+        """
         if self.even:
             return pa.array(((rows + start) // EVEN_ROWS).astype(np.int32))
         if self.function is None or not rows.size:
             return pa.nulls(rows.size, pa.int32())
-        return self.function.get_buckets(page.select(list(self.arguments)).take(pa.array(rows))).cast(pa.int32())
+        return self.function.get_buckets(
+            page.select(list(self.arguments)).take(pa.array(rows))
+        ).cast(pa.int32())
 
 
 @dataclass(frozen=True)
@@ -83,14 +88,21 @@ class Placing:
 
     def buckets(self, page: Page, layout: PageLayout, start: int) -> pa.Array:
         """Return the bucket of every row of a transformed page; see `Destination.buckets`."""
-        inserted = pc.is_in(page.column(layout.after.operation), value_set=_INSERTS).to_numpy(zero_copy_only=False)
+        inserted = pc.is_in(page.column(layout.after.operation), value_set=_INSERTS).to_numpy(
+            zero_copy_only=False
+        )
         first, second = np.flatnonzero(inserted), np.flatnonzero(~inserted)
-        parts = [self.inserts.buckets(page, first, start), self.updates.buckets(page, second, start)]
+        parts = [
+            self.inserts.buckets(page, first, start),
+            self.updates.buckets(page, second, start),
+        ]
         order = np.argsort(np.concatenate([first, second]), kind="stable")
         return pa.concat_arrays(parts).take(pa.array(order))
 
     def numbers(self, page: Page, layout: PageLayout, buckets: pa.Array) -> pa.Array:
-        """Return the number that selects every row's writer: its bucket, or its hash if the bucket is NULL."""
+        """Return the number that selects every row's writer: its bucket, or its hash if the bucket
+        is NULL.
+        """
         # In table order, like the channel ``hash``, so that equal values have equal hashes.
         inserts, updates = sorted(self.inserts.arguments), sorted(self.updates.arguments)
         return pa.array(places_of(page, buckets, inserts, updates, layout.after.operation))
@@ -109,7 +121,10 @@ class PlacePass:
         """The channels of the exchange in Spark's types."""
         arrow_types = [*(for_spark(field.type) for field in self.schema), *self.behind]
         return pa.schema(
-            [*(pa.field(f"c{i}", arrow_type) for i, arrow_type in enumerate(arrow_types)), pa.field(BUCKET, pa.int32())]
+            [
+                *(pa.field(f"c{i}", arrow_type) for i, arrow_type in enumerate(arrow_types)),
+                pa.field(BUCKET, pa.int32()),
+            ]
         )
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
@@ -140,28 +155,43 @@ class LocalExchange:
         """Process one partition."""
         arrived = [(batch, self.writer_of(batch)) for batch in batches]
         for writer in range(self.writers):
-            rows = (batch.take(pa.array(np.flatnonzero(numbers == writer))) for batch, numbers in arrived)
+            rows = (
+                batch.take(pa.array(np.flatnonzero(numbers == writer)))
+                for batch, numbers in arrived
+            )
             yield from self.above.write((batch for batch in rows if batch.num_rows), writer)
 
     def writer_of(self, batch: pa.RecordBatch) -> npt.NDArray[np.int64]:
-        """Return the number of each row's writer, as Spark's exchange computes it; records go to the first."""
+        """Return the number of each row's writer, as Spark's exchange computes it; records go to
+        the first.
+        """
         bucket = batch.column(batch.schema.names.index(BUCKET))
         others = self.by_columns if self.by_row_id is None else (self.by_row_id,)
         numbers = places_of(batch, bucket, self.by_columns, others, self.operation) % self.writers
-        is_record = batch.column(batch.schema.names.index(RECORD)).is_valid().to_numpy(zero_copy_only=False)
+        is_record = (
+            batch.column(batch.schema.names.index(RECORD)).is_valid().to_numpy(zero_copy_only=False)
+        )
         return np.where(is_record, 0, numbers)
 
 
 def places_of(
-    batch: pa.RecordBatch, bucket: pa.Array, inserts: Sequence[int], others: Sequence[int], operation: int
+    batch: pa.RecordBatch,
+    bucket: pa.Array,
+    inserts: Sequence[int],
+    others: Sequence[int],
+    operation: int,
 ) -> npt.NDArray[np.int64]:
-    """Return the number of every row, whose remainder is its writer: the bucket, or a hash if that is NULL."""
+    """Return the number of every row, whose remainder is its writer: the bucket, or a hash if that
+    is NULL.
+    """
     numbers = bucket.cast(pa.int64())
     if bucket.null_count:
         hashes = hashed([batch.column(index) for index in inserts], batch.num_rows)
         if tuple(others) != tuple(inserts):
             inserted = pc.is_in(batch.column(operation), value_set=_INSERTS)
-            hashes = pc.if_else(inserted, hashes, hashed([batch.column(index) for index in others], batch.num_rows))
+            hashes = pc.if_else(
+                inserted, hashes, hashed([batch.column(index) for index in others], batch.num_rows)
+            )
         numbers = pc.coalesce(numbers, hashes)
     places: npt.NDArray[np.int64] = numbers.to_numpy()
     return places
@@ -169,5 +199,8 @@ def places_of(
 
 BUCKET: Final = "$bucket"
 EVEN_ROWS: Final = 4096
-"""Length of a run that goes to one writer, if rows are spread evenly. All tasks start with the same writer."""
+"""Length of a run that goes to one writer, if rows are spread evenly.
+
+All tasks start with the same writer.
+"""
 _INSERTS: Final = pa.array([Operation.INSERT, Operation.UPDATE_INSERT], pa.int8())

@@ -33,9 +33,13 @@ class FailingRowPass:
         """Process one partition."""
         evaluator = PageEvaluator(PageProgram())
         for batch in batches:
-            arrays = [conform(batch.column(index), field.type) for index, field in enumerate(self.schema)]
+            arrays = [
+                conform(batch.column(index), field.type) for index, field in enumerate(self.schema)
+            ]
             try:
-                evaluator.values_of([self.column], pa.RecordBatch.from_arrays(arrays, schema=self.schema))
+                evaluator.values_of(
+                    [self.column], pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+                )
             except ExecutionError as error:
                 yield pa.RecordBatch.from_pydict({"failure": [pickle.dumps(error)]}, FAILURE)
                 return

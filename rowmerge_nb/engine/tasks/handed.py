@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Keeping:
-    """The pages to retain: the first ones up to `most_bytes`, and the last one; of their rows one in `every`.
+    """The pages to retain: the first ones up to `most_bytes`, and the last one; of their rows one
+    in `every`.
 
     If not `always`, they are dropped unless a call fails.
     """
@@ -66,8 +67,13 @@ class HandedPages:
             self._last = None
 
     def retained(self) -> tuple[bytes, int]:
-        """Return the retained pages as an Arrow stream (empty without pages), and the number of dropped pages."""
-        return _stream([*self._first, *([self._last] if self._last is not None else [])]), self._dropped
+        """Return the retained pages as an Arrow stream (empty without pages), and the number of
+        dropped pages.
+        """
+        return (
+            _stream([*self._first, *([self._last] if self._last is not None else [])]),
+            self._dropped,
+        )
 
 
 def pages_of(stream: bytes) -> list[Page]:

@@ -110,16 +110,24 @@ class InsertSenderPass:
         places = self._places(page) % self.writers
         counts = np.bincount(places, minlength=self.writers)
         # A stable sort of 16-bit numbers is a radix sort.
-        order = np.argsort(places.astype(np.uint16) if self.writers < 1 << 16 else places, kind="stable")
+        order = np.argsort(
+            places.astype(np.uint16) if self.writers < 1 << 16 else places, kind="stable"
+        )
         rows = page if counts.max() == page.num_rows else page.take(pa.array(order))
         ends = np.cumsum(counts)
         for writer in np.flatnonzero(counts).tolist():
-            yield _sent(writer, sender.cell(rows.slice(int(ends[writer] - counts[writer]), int(counts[writer]))), None)
+            yield _sent(
+                writer,
+                sender.cell(rows.slice(int(ends[writer] - counts[writer]), int(counts[writer]))),
+                None,
+            )
 
     def _places(self, page: Page) -> npt.NDArray[np.int64]:
         if self.destination.function is None:
             # In table order, like the hash of every exchange.
-            numbers = hashed([page.column(index) for index in sorted(self.destination.arguments)], page.num_rows)
+            numbers = hashed(
+                [page.column(index) for index in sorted(self.destination.arguments)], page.num_rows
+            )
         else:
             numbers = self.destination.buckets(page, np.arange(page.num_rows), 0)
         places: npt.NDArray[np.int64] = numbers.to_numpy().astype(np.int64, copy=False)
@@ -136,7 +144,9 @@ class ReceivedInsertPass:
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         """Process one partition."""
         reports: list[bytes] = []
-        yield from self.above(gathered(received_pages(_without_reports(batches, reports), in_files=self.in_files)))
+        yield from self.above(
+            gathered(received_pages(_without_reports(batches, reports), in_files=self.in_files))
+        )
         for report in reports:
             yield outcome([(RECORD_ROW, -1, report)])
 
@@ -149,5 +159,8 @@ def _without_reports(batches: Batches, reports: list[bytes]) -> Iterator[pa.Reco
 
 
 def _sent(writer: int, cell: bytes | None, report: bytes | None) -> pa.RecordBatch:
-    arrays = [pa.array([value], field.type) for value, field in zip((writer, cell, report), SENT, strict=True)]
+    arrays = [
+        pa.array([value], field.type)
+        for value, field in zip((writer, cell, report), SENT, strict=True)
+    ]
     return pa.RecordBatch.from_arrays(arrays, schema=SENT)

@@ -24,10 +24,15 @@ class JoinKeys:
     nulls_meet: tuple[bool, ...]
 
     def values(self, page: Page, evaluator: PageEvaluator) -> list[pa.Array]:
-        """Return the columns by which rows are compared; a row with a NULL in one of them matches nothing.
+        """Return the columns by which rows are compared; a row with a NULL in one of them matches
+        nothing.
 
         Raises:
             ExecutionError: a key cannot be computed.
         """
         computed = zip(evaluator.values_of(self.columns, page), self.nulls_meet, strict=True)
-        return list(chain.from_iterable(key_parts(values, nulls_meet=nulls_meet) for values, nulls_meet in computed))
+        return list(
+            chain.from_iterable(
+                key_parts(values, nulls_meet=nulls_meet) for values, nulls_meet in computed
+            )
+        )

@@ -21,7 +21,9 @@ NO_ROW = -1
 
 @dataclass(frozen=True)
 class Side:
-    """A page of one side, and its row for each joined row: ``NO_ROW`` if missing; None for all rows in order."""
+    """A page of one side, and its row for each joined row: ``NO_ROW`` if missing; None for all rows
+    in order.
+    """
 
     page: Page
     rows: npt.NDArray[np.int64] | None = None
@@ -99,4 +101,6 @@ class JoinedRows:
             return self
         indexes = pa.array(positions)
         gathered = {name: values.take(indexes) for name, values in self._gathered.items()}
-        return JoinedRows(len(positions), tuple(side.picked(positions) for side in self.sides), gathered)
+        return JoinedRows(
+            len(positions), tuple(side.picked(positions) for side in self.sides), gathered
+        )

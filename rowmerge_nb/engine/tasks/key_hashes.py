@@ -1,4 +1,7 @@
-"""Hashes of join keys, equal in processes of one byte order. They only exclude rows; a match compares values."""
+"""Hashes of join keys, equal in processes of one byte order.
+
+They only exclude rows; a match compares values.
+"""
 
 from __future__ import annotations
 
@@ -39,12 +42,18 @@ def key_hashes(columns: Sequence[pa.Array], rows: int) -> Hashes:
 
 def _with_column(hashes: Hashes, column: pa.Array) -> Hashes:
     sql_type = column.type
-    if pa.types.is_string(sql_type) or pa.types.is_binary(sql_type) or pa.types.is_large_binary(sql_type):
+    if (
+        pa.types.is_string(sql_type)
+        or pa.types.is_binary(sql_type)
+        or pa.types.is_large_binary(sql_type)
+    ):
         return _with_texts(hashes, column)
     if pa.types.is_fixed_size_binary(sql_type):
         return _with_texts(hashes, column.cast(pa.binary()))
     if pa.types.is_decimal128(sql_type):
-        words = np.frombuffer(column.buffers()[1], np.uint64)[column.offset * 2 : (column.offset + len(column)) * 2]
+        words = np.frombuffer(column.buffers()[1], np.uint64)[
+            column.offset * 2 : (column.offset + len(column)) * 2
+        ]
         return _mixed(_mixed(hashes ^ words[::2]) ^ words[1::2])
     numbers = _numbers(column)
     return _mixed(hashes ^ (row_hashes([column], len(column)) if numbers is None else numbers))
@@ -68,7 +77,9 @@ def _numbers(column: pa.Array) -> Hashes | None:
 def _with_texts(hashes: Hashes, column: pa.Array) -> Hashes:
     """Add texts word by word, in one pass per word over all rows that are long enough."""
     wide = np.int64 if pa.types.is_large_binary(column.type) else np.int32
-    offsets = np.frombuffer(column.buffers()[1], wide)[column.offset : column.offset + len(column) + 1].astype(np.int64)
+    offsets = np.frombuffer(column.buffers()[1], wide)[
+        column.offset : column.offset + len(column) + 1
+    ].astype(np.int64)
     if not len(column):
         return hashes
     text = np.frombuffer(column.buffers()[2] or b"", np.uint8)[offsets[0] : offsets[-1]]
@@ -84,7 +95,9 @@ def _with_texts(hashes: Hashes, column: pa.Array) -> Hashes:
     at = _WORD
     while len(rows):
         rest = lengths[rows] - at
-        hashes[rows] = _mixed(hashes[rows] ^ words[starts[rows] + at] & _MASKS[np.minimum(rest, _WORD)])
+        hashes[rows] = _mixed(
+            hashes[rows] ^ words[starts[rows] + at] & _MASKS[np.minimum(rest, _WORD)]
+        )
         at += _WORD
         rows = rows[rest > _WORD]
     return hashes
@@ -97,7 +110,9 @@ def _with_equally_long(hashes: Hashes, text: npt.NDArray[np.uint8], length: int)
         hashes = _mixed(hashes ^ _words(text, len(hashes), at, length))
     if length > whole:
         # The last word overlaps the previous one: shift out the bytes that were already added.
-        last = _words(text, len(hashes), length - _WORD, length) >> np.uint64(8 * (whole + _WORD - length))
+        last = _words(text, len(hashes), length - _WORD, length) >> np.uint64(
+            8 * (whole + _WORD - length)
+        )
         hashes = _mixed(hashes ^ last)
     return hashes
 
@@ -107,7 +122,10 @@ def _words(text: npt.NDArray[np.uint8], count: int, start: int, stride: int) -> 
 
 
 def _mixed(words: Hashes) -> Hashes:
-    """Mix each bit into the whole word, above all into the highest bits. The input must be a temporary array."""
+    """Mix each bit into the whole word, above all into the highest bits.
+
+    The input must be a temporary array.
+    """
     words *= _FACTORS[0]
     words ^= words >> np.uint64(32)
     words *= _FACTORS[1]

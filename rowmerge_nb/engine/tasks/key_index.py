@@ -1,7 +1,8 @@
 """The index of source rows by key, which a task builds once and probes with each target page.
 
-A bit table excludes most rows without a match, a directory of a sorted list yields the source rows with equal hashes, and a comparison of
-the values decides. No step depends on the size of the source.
+A bit table excludes most rows without a match, a directory of a sorted list yields the source rows
+with equal hashes, and a comparison of the values decides. No step depends on the size of the
+source.
 """
 
 from __future__ import annotations
@@ -37,7 +38,9 @@ _EVEN: Final = 16
 
 @dataclass(frozen=True)
 class _Offsets:
-    """Orders integers by their distance from the smallest, so that a sorted target reads the index sequentially."""
+    """Orders integers by their distance from the smallest, so that a sorted target reads the index
+    sequentially.
+    """
 
     low: int
     span: int
@@ -48,7 +51,9 @@ class _Offsets:
 
     def hashes(self, column: pa.Array) -> tuple[Hashes, npt.NDArray[np.bool_]]:
         """Return the distances, shifted to the highest bits, and which numbers lie within the span."""
-        distances: Hashes = _whole_numbers(column).view(np.uint64) - np.uint64(self.low % (1 << _WORD))
+        distances: Hashes = _whole_numbers(column).view(np.uint64) - np.uint64(
+            self.low % (1 << _WORD)
+        )
         inside = distances <= np.uint64(self.span)
         distances <<= np.uint64(_WORD - self.bits)
         return distances, inside
@@ -113,10 +118,15 @@ class _Table:
         return flags
 
     def runs(self, hashes: Hashes) -> tuple[Rows, Rows, Rows | None]:
-        """Return which hashes occur, the starts of their rows, and their counts; None if each has one row."""
+        """Return which hashes occur, the starts of their rows, and their counts; None if each has
+        one row.
+        """
         keys = hashes & ~self._row_mask
         indexes = (keys >> self._shift).view(np.int64)
-        at, ends = self._directory[indexes].astype(np.int64), self._directory[indexes + 1].astype(np.int64)
+        at, ends = (
+            self._directory[indexes].astype(np.int64),
+            self._directory[indexes + 1].astype(np.int64),
+        )
         active = np.flatnonzero(at < ends)
         hits = np.zeros(len(keys), bool)
         while len(active):
@@ -128,7 +138,11 @@ class _Table:
             active = active[at[active] < ends[active]]
         occurring = np.flatnonzero(hits)
         starts = at[occurring]
-        return occurring, starts, None if self._runs is None else self._runs[starts].astype(np.int64)
+        return (
+            occurring,
+            starts,
+            None if self._runs is None else self._runs[starts].astype(np.int64),
+        )
 
     def rows(self, at: Rows) -> Rows:
         rows: Rows = (self._words[at] & self._row_mask).view(np.int64)
@@ -162,7 +176,9 @@ class KeyIndex:
             self._offsets = None
             self._table = self._build_table(rows, count)
         # The words of the table then contain each distance in full.
-        self._exact = self._offsets is not None and self._offsets.bits + self._table.row_bits <= _WORD
+        self._exact = (
+            self._offsets is not None and self._offsets.bits + self._table.row_bits <= _WORD
+        )
 
     def _build_table(self, rows: Rows | None, count: int) -> _Table:
         hashes = np.empty(count, np.uint64)
@@ -177,10 +193,14 @@ class KeyIndex:
         """The memory of the index without the keys."""
         return self._table.nbytes
 
-    def matches(self, columns: Sequence[pa.Array], most: int = MOST_PAIRS) -> Iterator[tuple[Rows, Rows]]:
-        """Yield the pairs of rows with equal keys: page rows in order, repeated per match, and source rows.
+    def matches(
+        self, columns: Sequence[pa.Array], most: int = MOST_PAIRS
+    ) -> Iterator[tuple[Rows, Rows]]:
+        """Yield the pairs of rows with equal keys: page rows in order, repeated per match, and
+        source rows.
 
-        There is at least one piece, and each has about `most` pairs. All pairs of a page row are in one piece.
+        There is at least one piece, and each has about `most` pairs. All pairs of a page row are in
+        one piece.
         """
         keys = self._conformed(columns)
         rows, starts, counts = self._candidates(keys)
@@ -191,7 +211,9 @@ class KeyIndex:
         cuts = np.flatnonzero(np.diff(before // most)) + 1
         for first, last in pairwise([0, *cuts.tolist(), len(rows)]):
             repeated = counts[first:last]
-            offsets = np.arange(repeated.sum()) - np.repeat(np.cumsum(repeated) - repeated, repeated)
+            offsets = np.arange(repeated.sum()) - np.repeat(
+                np.cumsum(repeated) - repeated, repeated
+            )
             partners = self._table.rows(np.repeat(starts[first:last], repeated) + offsets)
             yield self._equal(keys, np.repeat(rows[first:last], repeated), partners)
 
@@ -215,7 +237,9 @@ class KeyIndex:
 
     def _conformed(self, columns: Sequence[pa.Array]) -> list[pa.Array]:
         pairs = zip(map(comparable, columns), self._columns, strict=True)
-        return [column if column.type == own.type else column.cast(own.type) for column, own in pairs]
+        return [
+            column if column.type == own.type else column.cast(own.type) for column, own in pairs
+        ]
 
     def _hashes(self, columns: Sequence[pa.Array]) -> tuple[Hashes, npt.NDArray[np.bool_] | None]:
         if self._offsets is None:
@@ -225,7 +249,9 @@ class KeyIndex:
         return hashes, inside if valid is None else inside & valid
 
     def _candidates(self, keys: Sequence[pa.Array]) -> tuple[Rows, Rows, Rows | None]:
-        """Return the page rows whose hash occurs, and the start and number of source rows of that hash."""
+        """Return the page rows whose hash occurs, and the start and number of source rows of that
+        hash.
+        """
         hashes, possible = self._hashes(keys)
         passes = self._table.passes(hashes).view(bool)
         rows = np.flatnonzero(passes if possible is None else passes & possible)
@@ -239,7 +265,9 @@ class KeyIndex:
             if pa.types.is_int64(column.type):
                 equal = _whole_numbers(column)[rows] == _whole_numbers(own)[partners]
             else:
-                equal = pc.equal(column.take(pa.array(rows)), own.take(pa.array(partners))).to_numpy(zero_copy_only=False)
+                equal = pc.equal(
+                    column.take(pa.array(rows)), own.take(pa.array(partners))
+                ).to_numpy(zero_copy_only=False)
             if not equal.all():
                 rows, partners = rows[equal], partners[equal]
         return rows, partners
@@ -257,18 +285,24 @@ class SetsIndex:
         self._indexes = [KeyIndex(columns) for columns in sets]
         self._count = max(len(sets[0][0]), 1)
 
-    def matches(self, sets: Sequence[Sequence[pa.Array]], most: int = MOST_PAIRS) -> Iterator[tuple[Rows, Rows]]:
+    def matches(
+        self, sets: Sequence[Sequence[pa.Array]], most: int = MOST_PAIRS
+    ) -> Iterator[tuple[Rows, Rows]]:
         """Yield each pair of rows once; see `KeyIndex.matches`."""
         if len(self._indexes) == 1:
             yield from self._indexes[0].matches(sets[0], most)
             return
-        counts = sum(index.counts(columns) for index, columns in zip(self._indexes, sets, strict=True))
+        counts = sum(
+            index.counts(columns) for index, columns in zip(self._indexes, sets, strict=True)
+        )
         cuts = np.flatnonzero(np.diff((np.cumsum(counts) - counts) // most)) + 1
         for first, last in pairwise([0, *cuts.tolist(), len(sets[0][0])]):
             pieces = (
                 piece
                 for index, columns in zip(self._indexes, sets, strict=True)
-                for piece in index.matches([column.slice(first, last - first) for column in columns])
+                for piece in index.matches(
+                    [column.slice(first, last - first) for column in columns]
+                )
             )
             # One number per pair.
             pairs = [(rows + first) * self._count + partners for rows, partners in pieces]
@@ -278,17 +312,25 @@ class SetsIndex:
 
 def _whole_numbers(column: pa.Array) -> Rows:
     """Return the numbers without a copy; those of NULLs are arbitrary."""
-    numbers: Rows = np.frombuffer(column.buffers()[1], np.int64)[column.offset : column.offset + len(column)]
+    numbers: Rows = np.frombuffer(column.buffers()[1], np.int64)[
+        column.offset : column.offset + len(column)
+    ]
     return numbers
 
 
 def _valid(columns: Sequence[pa.Array]) -> npt.NDArray[np.bool_] | None:
-    masks = [column.is_valid().to_numpy(zero_copy_only=False) for column in columns if column.null_count]
+    masks = [
+        column.is_valid().to_numpy(zero_copy_only=False) for column in columns if column.null_count
+    ]
     return np.logical_and.reduce(masks) if masks else None
 
 
 def _offsets_of(columns: Sequence[pa.Array]) -> _Offsets | None:
-    if len(columns) > 1 or not pa.types.is_int64(columns[0].type) or columns[0].null_count == len(columns[0]):
+    if (
+        len(columns) > 1
+        or not pa.types.is_int64(columns[0].type)
+        or columns[0].null_count == len(columns[0])
+    ):
         return None
     bounds = pc.min_max(columns[0]).as_py()
     return _Offsets(bounds["min"], bounds["max"] - bounds["min"])

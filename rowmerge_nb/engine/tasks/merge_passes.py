@@ -1,7 +1,8 @@
 """Passes above a scan: they check and transform merge rows, and feed sinks.
 
-A pass is a picklable callable for Spark's ``mapInArrow``. It may run twice per partition, and its input may end early after a failure,
-so nothing is visible before the driver's ``finish_merge``. Errors are sent to the driver as records, which preserves the statement's trace.
+A pass is a picklable callable for Spark's ``mapInArrow``. It may run twice per partition, and its
+input may end early after a failure, so nothing is visible before the driver's ``finish_merge``.
+Errors are sent to the driver as records, which preserves the statement's trace.
 """
 
 from __future__ import annotations
@@ -17,7 +18,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowmerge_nb.engine.tasks.arrow import Batches, conform, for_spark, last_channel
-from rowmerge_nb.engine.tasks.duplicates import NO_CLAUSE, DuplicateRule, Duplicates, mark_distinct, match_patterns
+from rowmerge_nb.engine.tasks.duplicates import (
+    NO_CLAUSE,
+    DuplicateRule,
+    Duplicates,
+    mark_distinct,
+    match_patterns,
+)
 from rowmerge_nb.engine.tasks.exchange import BUCKET, Placing
 from rowmerge_nb.engine.tasks.handed import IN_CASE, Keeping
 from rowmerge_nb.engine.tasks.outcome import RECORD, RECORD_ROW, outcome
@@ -35,14 +42,18 @@ if TYPE_CHECKING:
 
 WITNESSED_ROWS = 100
 MOST_CHECKED: Final = 1_000_000
-"""Joined rows after which a task stops at the next failing target row; until then it collects all of them."""
+"""Joined rows after which a task stops at the next failing target row; until then it collects all
+of them.
+"""
 
 
 @dataclass(frozen=True)
 class MergePass:
-    """Turns joined rows into rows to store: MarkDistinct, DuplicateCheck, MergeProcessor and, without an exchange, the writer.
+    """Turns joined rows into rows to store: MarkDistinct, DuplicateCheck, MergeProcessor and,
+    without an exchange, the writer.
 
-    Input channels: those of the page with ``unique_id`` for ``is_distinct``, then `source_present` and `returning`, then the witness.
+    Input channels: those of the page with ``unique_id`` for ``is_distinct``, then `source_present`
+        and `returning`, then the witness.
 
     Args:
         rule: the rule on repeated matches; None if no row can be matched twice.
@@ -82,7 +93,9 @@ class MergePass:
     @property
     def exchanged(self) -> pa.Schema:
         """The channels of the exchange in Spark's types: page, bucket and record."""
-        data = [pa.field(f"c{i}", for_spark(field.type)) for i, field in enumerate(self.output_schema)]
+        data = [
+            pa.field(f"c{i}", for_spark(field.type)) for i, field in enumerate(self.output_schema)
+        ]
         return pa.schema([*data, pa.field(BUCKET, pa.int32()), pa.field(RECORD, pa.binary())])
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
@@ -94,7 +107,9 @@ class MergePass:
         recorder = Recorder(partition, self.per_clause, keeping=self.keeping, chooser=self.chooser)
         pages = self._checked((batch for batch in batches if batch.num_rows), recorder)
         if self.sinks is not None:
-            yield from MergeSinkWriter(self.layout, self.sinks, recorder).run(self._transformed(pages, recorder))
+            yield from MergeSinkWriter(self.layout, self.sinks, recorder).run(
+                self._transformed(pages, recorder)
+            )
             for record in recorder.returned:
                 yield outcome([(RECORD_ROW, record.partition, pickle.dumps(record))])
             return
@@ -110,8 +125,11 @@ class MergePass:
         for record in recorder.returned:
             yield self._record_batch(record)
 
-    def _checked(self, arriving: Iterator[pa.RecordBatch], recorder: Recorder) -> Iterator[tuple[Page, Page | None]]:
-        """Mark and check all rows; yield the input pages with their witnesses, up to the first failing row.
+    def _checked(
+        self, arriving: Iterator[pa.RecordBatch], recorder: Recorder
+    ) -> Iterator[tuple[Page, Page | None]]:
+        """Mark and check all rows; yield the input pages with their witnesses, up to the first
+        failing row.
 
         After a failure recorded later, rows stored until then must be dropped.
         """
@@ -129,19 +147,27 @@ class MergePass:
         except Exception as error:  # noqa: BLE001 - reported to the driver as a record
             recorder.failed(error, "MarkDistinct")
 
-    def _check(self, batches: list[pa.RecordBatch], recorder: Recorder, seen_cases: set[int]) -> pa.Array:
+    def _check(
+        self, batches: list[pa.RecordBatch], recorder: Recorder, seen_cases: set[int]
+    ) -> pa.Array:
         """Check target rows whose joined rows are all here; return the channel ``is_distinct``."""
         if self.rule is None:
             raise ValueError("Rows that can be matched twice need a rule")
         record = recorder.record
-        unique_id = pa.chunked_array([batch.column(self._unique_id) for batch in batches]).combine_chunks()
-        cases = pa.chunked_array([batch.column(self.layout.before.case_number) for batch in batches]).combine_chunks()
+        unique_id = pa.chunked_array(
+            [batch.column(self._unique_id) for batch in batches]
+        ).combine_chunks()
+        cases = pa.chunked_array(
+            [batch.column(self.layout.before.case_number) for batch in batches]
+        ).combine_chunks()
         record.matched += len(unique_id) - unique_id.null_count
         if self.source_present is not None:
             target_only = sum(batch.column(self.source_present).null_count for batch in batches)
             record.alone += target_only
             record.matched -= target_only
-        numbers, counts = np.unique(pc.fill_null(cases, NO_CLAUSE).to_numpy(zero_copy_only=False), return_counts=True)
+        numbers, counts = np.unique(
+            pc.fill_null(cases, NO_CLAUSE).to_numpy(zero_copy_only=False), return_counts=True
+        )
         for number, count in zip(numbers.tolist(), counts.tolist(), strict=True):
             record.clause_rows[number] = record.clause_rows.get(number, 0) + count
         patterns = match_patterns(unique_id, cases, self.updates, self.deletes)
@@ -151,19 +177,27 @@ class MergePass:
             self._note_duplicates(self.rule.check(unique_id, cases), batches, recorder)
         return mark_distinct(unique_id, cases, self.layout.era, seen_cases)
 
-    def _note_duplicates(self, duplicates: Duplicates, batches: list[pa.RecordBatch], recorder: Recorder) -> None:
+    def _note_duplicates(
+        self, duplicates: Duplicates, batches: list[pa.RecordBatch], recorder: Recorder
+    ) -> None:
         record = recorder.record
         if duplicates.failing.size and not record.failing:
             record.witnesses = None
-        recorded_ids = record.failing if duplicates.failing.size or record.failing else record.warning
+        recorded_ids = (
+            record.failing if duplicates.failing.size or record.failing else record.warning
+        )
         new_ids = (duplicates.failing if recorded_ids is record.failing else duplicates.warning)[
             : max(WITNESSED_ROWS - len(recorded_ids), 0)
         ]
         if new_ids.size:
             rows = self._witnesses(batches, new_ids)
-            record.witnesses = rows if record.witnesses is None else pa.concat_batches([record.witnesses, rows])
+            record.witnesses = (
+                rows if record.witnesses is None else pa.concat_batches([record.witnesses, rows])
+            )
         record.failing += duplicates.failing.tolist()
-        record.warning += duplicates.warning.tolist()[: max(WITNESSED_ROWS - len(record.warning), 0)]
+        record.warning += duplicates.warning.tolist()[
+            : max(WITNESSED_ROWS - len(record.warning), 0)
+        ]
 
     @property
     def _unique_id(self) -> int:
@@ -182,7 +216,10 @@ class MergePass:
             yield self._input_page(batch, marks), self._witness(batch)
 
     def _input_page(self, batch: pa.RecordBatch, distinct: pa.Array) -> Page:
-        arrays = [conform(batch.column(i), self.input_schema.field(i).type) for i in range(self.layout.before.is_distinct)]
+        arrays = [
+            conform(batch.column(i), self.input_schema.field(i).type)
+            for i in range(self.layout.before.is_distinct)
+        ]
         return pa.RecordBatch.from_arrays([*arrays, distinct], schema=self.input_schema)
 
     def _witness(self, batch: pa.RecordBatch) -> Page | None:
@@ -195,21 +232,33 @@ class MergePass:
         id_values, selected_rows = pa.array(ids), []
         for batch in batches:
             rows = batch.filter(pc.is_in(batch.column(self._unique_id), value_set=id_values))
-            row_id = conform(rows.column(before.row_id), self.input_schema.field(before.row_id).type)
-            arrays = {"unique_id": rows.column(self._unique_id), "case_number": rows.column(before.case_number), "row_id": row_id}
+            row_id = conform(
+                rows.column(before.row_id), self.input_schema.field(before.row_id).type
+            )
+            arrays = {
+                "unique_id": rows.column(self._unique_id),
+                "case_number": rows.column(before.case_number),
+                "row_id": row_id,
+            }
             if self.witness is not None:
                 arrays["witness"] = conform(last_channel(rows), self.witness)
             selected_rows.append(pa.RecordBatch.from_pydict(arrays))
         return pa.concat_batches(selected_rows)
 
-    def _transformed(self, pages: Iterable[tuple[Page, Page | None]], recorder: Recorder) -> Iterator[Page]:
+    def _transformed(
+        self, pages: Iterable[tuple[Page, Page | None]], recorder: Recorder
+    ) -> Iterator[Page]:
         if self.paradigm is None:
             raise ValueError("Merge rows need a processor")
         processor = create_processor(self.paradigm, self.layout, self.columns)
         for before, witness in pages:
             after = processor.transform_page(before)
-            cases = pc.fill_null(before.column(self.layout.before.case_number), NO_CLAUSE).to_numpy(zero_copy_only=False)
-            recorder.transformed(self.layout, before, after, processor.rows_produced(before), cases, witness)
+            cases = pc.fill_null(before.column(self.layout.before.case_number), NO_CLAUSE).to_numpy(
+                zero_copy_only=False
+            )
+            recorder.transformed(
+                self.layout, before, after, processor.rows_produced(before), cases, witness
+            )
             if after.num_rows:
                 yield after
 
@@ -218,9 +267,15 @@ class MergePass:
         buckets = pa.nulls(count, pa.int32())
         if placing is not None:
             buckets = placing.buckets(page, self.layout, spread)
-            recorder.placed(lambda rows: placing.numbers(page.take(rows), self.layout, buckets.take(rows)))
+            recorder.placed(
+                lambda rows: placing.numbers(page.take(rows), self.layout, buckets.take(rows))
+            )
         data = [conform(page.column(i), schema.field(i).type) for i in range(page.num_columns)]
-        return pa.RecordBatch.from_arrays([*data, buckets, pa.nulls(count, pa.binary())], schema=schema)
+        return pa.RecordBatch.from_arrays(
+            [*data, buckets, pa.nulls(count, pa.binary())], schema=schema
+        )
 
     def _record_batch(self, record: TaskRecord) -> pa.RecordBatch:
-        return pa.RecordBatch.from_pylist([{BUCKET: 0, RECORD: pickle.dumps(record)}], schema=self.exchanged)
+        return pa.RecordBatch.from_pylist(
+            [{BUCKET: 0, RECORD: pickle.dumps(record)}], schema=self.exchanged
+        )

@@ -28,7 +28,8 @@ class KeyJoin:
     """The join condition.
 
     Args:
-        keys: sets of target keys and source keys. Rows match if the keys of one set are equal; without sets, all rows match.
+        keys: sets of target keys and source keys. Rows match if the keys of one set are equal;
+            without sets, all rows match.
         full: retain target rows without a source row.
     """
 
@@ -39,7 +40,8 @@ class KeyJoin:
     def joined(self, target: Page, source: Page, evaluator: PageEvaluator) -> Iterator[JoinedRows]:
         """Join two pages in the order of the source; unmatched target rows come last, if `full`.
 
-        With very many matches, the order is that of the target, in pieces. All matches of a target row are in one piece.
+        With very many matches, the order is that of the target, in pieces. All matches of a target
+        row are in one piece.
 
         Raises:
             ExecutionError: ON cannot be computed.
@@ -59,11 +61,16 @@ class KeyJoin:
         partners = np.concatenate([partners, np.full(len(unmatched_source), NO_ROW)])[order]
         if self.full:
             unmatched = np.setdiff1d(np.arange(target.num_rows), partners)
-            rows, partners = np.concatenate([rows, np.full(len(unmatched), NO_ROW)]), np.concatenate([partners, unmatched])
+            rows, partners = (
+                np.concatenate([rows, np.full(len(unmatched), NO_ROW)]),
+                np.concatenate([partners, unmatched]),
+            )
         if len(rows):
             yield JoinedRows(len(rows), (Side(target, partners), Side(source, rows)))
 
-    def by_target(self, pages: Iterable[Page], schema: pa.Schema, source: Page, evaluator: PageEvaluator) -> Iterator[JoinedRows]:
+    def by_target(
+        self, pages: Iterable[Page], schema: pa.Schema, source: Page, evaluator: PageEvaluator
+    ) -> Iterator[JoinedRows]:
         """Join target pages with the source; unmatched source rows come last."""
         matched = np.zeros(source.num_rows, bool)
         for rows in self.matches(pages, source, self.index(source, evaluator), evaluator):
@@ -81,7 +88,9 @@ class KeyJoin:
         """
         return SetsIndex([keys.values(source, evaluator) for _, keys in self.keys])
 
-    def matches(self, pages: Iterable[Page], source: Page, index: SetsIndex, evaluator: PageEvaluator) -> Iterator[JoinedRows]:
+    def matches(
+        self, pages: Iterable[Page], source: Page, index: SetsIndex, evaluator: PageEvaluator
+    ) -> Iterator[JoinedRows]:
         """Join target pages with the source, without unmatched source rows.
 
         Raises:
@@ -103,24 +112,38 @@ class KeyJoin:
         self, page: Page, index: SetsIndex, evaluator: PageEvaluator
     ) -> Iterator[tuple[Page, npt.NDArray[np.int64]]]:
         is_matched = np.zeros(page.num_rows, bool)
-        for partners, rows in index.matches([keys.values(page, evaluator) for keys, _ in self.keys]):
+        for partners, rows in index.matches(
+            [keys.values(page, evaluator) for keys, _ in self.keys]
+        ):
             is_matched[partners] = True
             if len(rows):
-                whole = len(rows) == page.num_rows and bool((partners == np.arange(page.num_rows)).all())
+                whole = len(rows) == page.num_rows and bool(
+                    (partners == np.arange(page.num_rows)).all()
+                )
                 yield page if whole else page.take(pa.array(partners)), rows
         if self.full and not is_matched.all():
             unmatched = np.flatnonzero(~is_matched)
             yield page.take(pa.array(unmatched)), np.full(len(unmatched), NO_ROW)
 
     def _checked(
-        self, parts: Sequence[tuple[Page, npt.NDArray[np.int64]]], source: Page, evaluator: PageEvaluator
+        self,
+        parts: Sequence[tuple[Page, npt.NDArray[np.int64]]],
+        source: Page,
+        evaluator: PageEvaluator,
     ) -> Iterator[JoinedRows]:
-        target, rows = pa.concat_batches([page for page, _ in parts]), np.concatenate([rows for _, rows in parts])
+        target, rows = (
+            pa.concat_batches([page for page, _ in parts]),
+            np.concatenate([rows for _, rows in parts]),
+        )
         pairs = JoinedRows(len(rows), (Side(target), Side(source, rows)))
         if self.rest is not None:
             matched = np.flatnonzero(rows != NO_ROW)
             matched_pairs = pairs.picked(matched)
-            true = matched[evaluator.rows_where(self.rest, matched_pairs.page(sorted(self.rest.reads)), matched_pairs)]
+            true = matched[
+                evaluator.rows_where(
+                    self.rest, matched_pairs.page(sorted(self.rest.reads)), matched_pairs
+                )
+            ]
             pairs = self._with_unmatched(pairs, true) if self.full else pairs.picked(true)
         if pairs.count:
             yield pairs
@@ -156,7 +179,9 @@ def without_target(schema: pa.Schema, source: Page, rows: npt.NDArray[np.int64])
 
 
 def numbered(source: Page, first: int = 0) -> tuple[pa.Array, Page]:
-    """Return the source's row numbers (a table's positions, or a count from `first`) and its other channels."""
+    """Return the source's row numbers (a table's positions, or a count from `first`) and its other
+    channels.
+    """
     names = source.schema.names
     if POSITION in names:
         return source.column(POSITION), source.select([name for name in names if name != POSITION])

@@ -52,9 +52,13 @@ def require_duckdb() -> Any:
     try:
         import duckdb
     except ModuleNotFoundError as error:
-        raise SetupError("DuckDB is not installed, which computes conditions and values on pages", hint=INSTALL) from error
+        raise SetupError(
+            "DuckDB is not installed, which computes conditions and values on pages", hint=INSTALL
+        ) from error
     if tuple(int(part) for part in duckdb.__version__.split(".")[:2]) < (1, 4):
-        raise SetupError(f"DuckDB {duckdb.__version__} is too old to compute on pages", hint=INSTALL)
+        raise SetupError(
+            f"DuckDB {duckdb.__version__} is too old to compute on pages", hint=INSTALL
+        )
     return duckdb
 
 
@@ -67,7 +71,8 @@ class PageExpression:
         span: its position in the statement; None for generated expressions, which cannot fail.
         words: a description of that position: ``in the WHERE condition``.
         is_plain: it is a single channel or NULL; DuckDB is not needed.
-        names: display names of the channels that identify a failing row; if empty, no row is searched for.
+        names: display names of the channels that identify a failing row; if empty, no row is
+            searched for.
         lists: long lists for lookups, by their table names in the text.
         lookups: symbols of the subqueries that it reads as columns, looked up for each row.
     """
@@ -89,7 +94,10 @@ class PageExpression:
 
 @dataclass(frozen=True)
 class AssignedColumn:
-    """An assignment to a column. `refusal` is the code and message of the error that rejects NULL."""
+    """An assignment to a column.
+
+    `refusal` is the code and message of the error that rejects NULL.
+    """
 
     name: str
     type: pa.DataType
@@ -124,7 +132,8 @@ class PageQuery:
         return pa.array([], pa.struct([*fields, pa.field("value", self.type)]))
 
     def answer(self, column: pa.Array) -> pa.Array:
-        """Extract the result from a column that repeats it in every row: a value, a list, or rows of keys and values.
+        """Extract the result from a column that repeats it in every row: a value, a list, or rows
+        of keys and values.
 
         >>> PageQuery("$q0", "scalar", pa.int64()).answer(pa.array([7, 7], pa.int32())).to_pylist()
         [7]
@@ -151,13 +160,21 @@ class PageProgram:
     queries: tuple[PageQuery, ...] = ()
 
     def evaluator(self, row: pa.RecordBatch | None) -> PageEvaluator:
-        """Build the evaluator; the first row of `row` has the results of queries, named by their symbols.
+        """Build the evaluator; the first row of `row` has the results of queries, named by their
+        symbols.
 
         >>> program = PageProgram(queries=(PageQuery("$q0", "scalar", pa.int64()),))
         >>> program.evaluator(pa.RecordBatch.from_pydict({"id": [0], "$q0": [7]})).answers[0].to_pylist()
         [7]
         """
-        return PageEvaluator(self, () if row is None else [query.answer(row.column(query.symbol)) for query in self.queries])
+        return PageEvaluator(
+            self,
+            (
+                ()
+                if row is None
+                else [query.answer(row.column(query.symbol)) for query in self.queries]
+            ),
+        )
 
 
 @dataclass
@@ -188,15 +205,29 @@ class PageEvaluator:
             yield from pages
             return
         for several in together(pages, FILTERED_ROWS):
-            read = [name for name in several[0].schema.names if name in where.reads or name in where.names]
-            positions = self.rows_where(where, pa.Table.from_batches([page.select(read) for page in several]))
+            read = [
+                name
+                for name in several[0].schema.names
+                if name in where.reads or name in where.names
+            ]
+            positions = self.rows_where(
+                where, pa.Table.from_batches([page.select(read) for page in several])
+            )
             ends = np.cumsum([page.num_rows for page in several])
             parts = np.split(positions, np.searchsorted(positions, ends[:-1]))
             for page, end, rows in zip(several, ends, parts, strict=True):
-                yield page if rows.size == page.num_rows else page.take(pa.array(rows - (end - page.num_rows)))
+                yield (
+                    page
+                    if rows.size == page.num_rows
+                    else page.take(pa.array(rows - (end - page.num_rows)))
+                )
 
-    def rows_where(self, where: PageExpression, page: Page | pa.Table, rows: JoinedRows | None = None) -> npt.NDArray[np.int64]:
-        """Return the ascending positions of rows that satisfy a condition; see `values_of` for `rows`."""
+    def rows_where(
+        self, where: PageExpression, page: Page | pa.Table, rows: JoinedRows | None = None
+    ) -> npt.NDArray[np.int64]:
+        """Return the ascending positions of rows that satisfy a condition; see `values_of` for
+        `rows`.
+        """
         if where.is_null:
             return np.zeros(0, np.int64)
         return np.sort(self._run(page, where=where, rows=rows).column(0).to_numpy())
@@ -205,7 +236,9 @@ class PageEvaluator:
         """Compute the assigned columns; see `values_of`."""
         return self.values_of(self.program.assigned, page)
 
-    def values_of(self, assigned: Sequence[AssignedColumn], page: Page, rows: JoinedRows | None = None) -> list[pa.Array]:
+    def values_of(
+        self, assigned: Sequence[AssignedColumn], page: Page, rows: JoinedRows | None = None
+    ) -> list[pa.Array]:
         """Compute columns for all rows of a page.
 
         Args:
@@ -219,16 +252,26 @@ class PageEvaluator:
         plain = _plain(assigned, page)
         values = iter(
             self._computed(
-                [column for column, plain_values in zip(assigned, plain, strict=True) if plain_values is None], page, rows
+                [
+                    column
+                    for column, plain_values in zip(assigned, plain, strict=True)
+                    if plain_values is None
+                ],
+                page,
+                rows,
             )
         )
-        arrays = [plain_values if plain_values is not None else next(values) for plain_values in plain]
+        arrays = [
+            plain_values if plain_values is not None else next(values) for plain_values in plain
+        ]
         for column, array in zip(assigned, arrays, strict=True):
             if column.refusal is not None and array.null_count:
                 code, msg = column.refusal
                 position = int(np.flatnonzero(array.is_null().to_numpy(zero_copy_only=False))[0])
                 error = ExecutionError(msg, code=code, step="Project")
-                raise _placed(error, column.expression, _row(column.expression, position, page, rows))
+                raise _placed(
+                    error, column.expression, _row(column.expression, position, page, rows)
+                )
         return arrays
 
     def check(self, page: Page) -> None:
@@ -244,13 +287,24 @@ class PageEvaluator:
             for columns in (self.program.assigned, self.program.checks):
                 plain = _plain(columns, page)
                 self._computed(
-                    [column for column, plain_values in zip(columns, plain, strict=True) if plain_values is None], page
+                    [
+                        column
+                        for column, plain_values in zip(columns, plain, strict=True)
+                        if plain_values is None
+                    ],
+                    page,
                 )
         except ExecutionError as error:
             unsupported = ConnectorError(
-                f"The flow 'updatable' cannot compute this: {error.message}", code="NOT_SUPPORTED", hint=MERGE_FLOW
+                f"The flow 'updatable' cannot compute this: {error.message}",
+                code="NOT_SUPPORTED",
+                hint=MERGE_FLOW,
             )
-            unsupported.line, unsupported.column, unsupported.length = error.line, error.column, error.length
+            unsupported.line, unsupported.column, unsupported.length = (
+                error.line,
+                error.column,
+                error.length,
+            )
             raise unsupported from error
 
     def close(self) -> None:
@@ -258,7 +312,9 @@ class PageEvaluator:
         while self._registered:
             _connection().unregister(self._registered.pop())
 
-    def _computed(self, columns: Sequence[AssignedColumn], page: Page, rows: JoinedRows | None = None) -> list[pa.Array]:
+    def _computed(
+        self, columns: Sequence[AssignedColumn], page: Page, rows: JoinedRows | None = None
+    ) -> list[pa.Array]:
         if not columns:
             return []
         try:
@@ -273,7 +329,10 @@ class PageEvaluator:
         if (np.diff(order) < 0).any():
             table = table.take(pa.array(np.argsort(order)))
         arrays = [table.column(index).combine_chunks() for index in range(1, table.num_columns)]
-        return [conform(_whole(array), column.type) for array, column in zip(arrays, columns, strict=True)]
+        return [
+            conform(_whole(array), column.type)
+            for array, column in zip(arrays, columns, strict=True)
+        ]
 
     def _run(
         self,
@@ -288,14 +347,19 @@ class PageEvaluator:
             number += "$"
         expressions = [*values, *([where] if where is not None else [])]
         texts = "".join(f", {value.text} AS v{index}" for index, value in enumerate(values))
-        sql = f"SELECT {quoted(number)}{texts} FROM page WHERE {'true' if where is None else where.text}"
+        sql = (
+            f"SELECT {quoted(number)}{texts} FROM page WHERE"
+            f" {'true' if where is None else where.text}"
+        )
         channel_names = {name for expression in expressions for name in expression.reads}
         read = [index for index, name in enumerate(page.schema.names) if name in channel_names]
         arrays = [page.column(channel) for channel in read] + [pa.array(np.arange(page.num_rows))]
         names = [page.schema.names[channel] for channel in read] + [number]
         for query, answer in zip(self.program.queries, self.answers, strict=True):
             if query.keys is not None:
-                reading = [expression for expression in expressions if query.symbol in expression.lookups]
+                reading = [
+                    expression for expression in expressions if query.symbol in expression.lookups
+                ]
                 if reading:
                     arrays.append(self._looked_up(query, answer, page, reading[0]))
                     names.append(query.symbol)
@@ -303,19 +367,24 @@ class PageEvaluator:
                 arrays.append(pa.repeat(answer[0], page.num_rows))
                 names.append(query.symbol)
         table, duckdb = pa.table(arrays, names=names), require_duckdb()
-        lists = {name: values for expression in expressions for name, values in expression.lists.items()}
+        lists = {
+            name: values for expression in expressions for name, values in expression.lists.items()
+        }
         try:
             with _with_lists(connection, lists):
                 return _answer(connection, sql, table)
         except duckdb.Error as error:
-            # With several expressions the failing one is unknown: the caller then computes them one by one.
+            # With several expressions the failing one is unknown: the caller then computes them one
+            # by one.
             row = None
             if len(expressions) == 1 and expressions[0].names:
                 with _with_lists(connection, lists):
                     row = _row(expressions[0], _failing_row(connection, sql, table), page, rows)
             raise _placed(translated(str(error)), expressions[0], row) from error
 
-    def _looked_up(self, query: PageQuery, answer: pa.Array, page: Page | pa.Table, expression: PageExpression) -> pa.Array:
+    def _looked_up(
+        self, query: PageQuery, answer: pa.Array, page: Page | pa.Table, expression: PageExpression
+    ) -> pa.Array:
         if query.symbol not in self._lookups:
             self._lookups[query.symbol] = SubqueryLookup(query, answer)
         try:
@@ -366,13 +435,18 @@ def _failing_row(connection: Any, sql: str, table: pa.Table) -> int:
 
 
 _connections: Final[dict[tuple[int, int], Any]] = {}
-"""By process and thread. Not a `threading.local`: after a fork, those of missing threads would be freed, and their connections closed."""
+"""By process and thread.
+
+Not a `threading.local`: after a fork, those of missing threads would be freed, and their
+    connections closed.
+"""
 
 
 def _connection() -> Any:
     """Return this thread's DuckDB connection.
 
-    Connections of a parent process or an ended thread are not closed: closing would wait for threads that a fork lacks.
+    Connections of a parent process or an ended thread are not closed: closing would wait for
+        threads that a fork lacks.
     """
     me = (os.getpid(), threading.get_ident())
     if me not in _connections:
@@ -384,8 +458,12 @@ def _connection() -> Any:
 
 
 def _plain(assigned: Sequence[AssignedColumn], page: Page) -> list[pa.Array | None]:
-    """Return per assigned column the values that need no computation (NULL or another column), otherwise None."""
-    return [_copied_values(column, page) if column.expression.is_plain else None for column in assigned]
+    """Return per assigned column the values that need no computation (NULL or another column),
+    otherwise None.
+    """
+    return [
+        _copied_values(column, page) if column.expression.is_plain else None for column in assigned
+    ]
 
 
 def _copied_values(column: AssignedColumn, page: Page) -> pa.Array:
@@ -398,20 +476,35 @@ def _whole(array: Any) -> pa.Array:
     return pa.concat_arrays(array.chunks) if isinstance(array, pa.ChunkedArray) else array
 
 
-def _row(expression: PageExpression, position: int, page: Page | pa.Table, rows: JoinedRows | None) -> pa.Table | pa.RecordBatch:
+def _row(
+    expression: PageExpression, position: int, page: Page | pa.Table, rows: JoinedRows | None
+) -> pa.Table | pa.RecordBatch:
     return page.slice(position, 1) if rows is None else rows.row(position, expression.names)
 
 
-def _placed(error: ExecutionError, expression: PageExpression, row: pa.Table | pa.RecordBatch | None = None) -> ExecutionError:
+def _placed(
+    error: ExecutionError, expression: PageExpression, row: pa.Table | pa.RecordBatch | None = None
+) -> ExecutionError:
     if expression.span is not None:
         values = (
             {}
             if row is None
-            else {expression.names[c]: shown_value(row.column(c)[0]) for c in row.schema.names if c in expression.names}
+            else {
+                expression.names[c]: shown_value(row.column(c)[0])
+                for c in row.schema.names
+                if c in expression.names
+            }
         )
         if values:
-            error.row = f"The first such row has {', '.join(f'{name} = {value}' for name, value in sorted(values.items()))}."
-        sentences = (f"It happened {expression.words}." if expression.words else "", error.row, error.hint)
+            error.row = (
+                "The first such row has"
+                f" {', '.join(f'{name} = {value}' for name, value in sorted(values.items()))}."
+            )
+        sentences = (
+            f"It happened {expression.words}." if expression.words else "",
+            error.row,
+            error.hint,
+        )
         error.at(expression.span).hint = " ".join(filter(None, sentences))
     return error
 
@@ -419,7 +512,9 @@ def _placed(error: ExecutionError, expression: PageExpression, row: pa.Table | p
 # -- errors -----------------------------------------------------------------------------------------------------------
 
 _MARKED: Final = re.compile(r"\[\[([A-Z_]+)\]\] (.*)", re.DOTALL)
-_OVERFLOW: Final = re.compile(r"Overflow in (addition|subtraction|multiplication) of INT(8|16|32|64) \((.*?)\)[!;]")
+_OVERFLOW: Final = re.compile(
+    r"Overflow in (addition|subtraction|multiplication) of INT(8|16|32|64) \((.*?)\)[!;]"
+)
 _QUOTIENT: Final = re.compile(r"Overflow in division of (-\d+) / -1")
 _BITS: Final = {"8": "tinyint", "16": "smallint", "32": "integer", "64": "bigint"}
 _RANGE: Final = "NUMERIC_VALUE_OUT_OF_RANGE"
@@ -439,15 +534,32 @@ def translated(message: str) -> ExecutionError:
         return ExecutionError(marked[2], code=marked[1], step="Project")
     if overflow := _OVERFLOW.search(text):
         word, bits, operands = overflow.groups()
-        return ExecutionError(f"{_BITS[bits]} {word} overflow: {operands}", code=_RANGE, step="Project")
+        return ExecutionError(
+            f"{_BITS[bits]} {word} overflow: {operands}", code=_RANGE, step="Project"
+        )
     if quotient := _QUOTIENT.search(text):
-        sql_type = next(sql_type for bits, sql_type in _BITS.items() if int(quotient[1]) >= -(2 ** (int(bits) - 1)))
-        return ExecutionError(f"{sql_type} division overflow: {quotient[1]} / -1", code=_RANGE, step="Project")
-    if "DECIMAL" in text and ("Overflow" in text or "out of range" in text or "Could not cast" in text):
+        sql_type = next(
+            sql_type
+            for bits, sql_type in _BITS.items()
+            if int(quotient[1]) >= -(2 ** (int(bits) - 1))
+        )
+        return ExecutionError(
+            f"{sql_type} division overflow: {quotient[1]} / -1", code=_RANGE, step="Project"
+        )
+    if "DECIMAL" in text and (
+        "Overflow" in text or "out of range" in text or "Could not cast" in text
+    ):
         return ExecutionError("Decimal overflow", code=_RANGE, step="Project")
-    if re.search(r"(?i)(date|timestamp).*out of range|out of range.*(date|timestamp)|not in timestamp range", text):
+    if re.search(
+        r"(?i)(date|timestamp).*out of range|out of range.*(date|timestamp)|not in timestamp range",
+        text,
+    ):
         return ExecutionError("Timestamp out of range", code=_RANGE, step="Project")
     if "out of range" in text.lower() or "Overflow in" in text:
-        return ExecutionError("A number is out of the range of its type", code=_RANGE, step="Project")
+        return ExecutionError(
+            "A number is out of the range of its type", code=_RANGE, step="Project"
+        )
     first_line = text.partition("\n")[0]
-    return ExecutionError(f"The page could not be computed: {first_line}", step="Project", hint=MERGE_FLOW)
+    return ExecutionError(
+        f"The page could not be computed: {first_line}", step="Project", hint=MERGE_FLOW
+    )

@@ -34,7 +34,9 @@ class QueryRows:
         """
         with closing(self.program.evaluator(None)) as evaluator:
             for page in gathered(evaluator.filtered(pages)):
-                yield pa.RecordBatch.from_arrays(evaluator.values_of(self.values, page), schema=self.schema)
+                yield pa.RecordBatch.from_arrays(
+                    evaluator.values_of(self.values, page), schema=self.schema
+                )
 
 
 @dataclass(frozen=True, kw_only=True)

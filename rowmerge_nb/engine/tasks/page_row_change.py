@@ -42,7 +42,11 @@ class RowTask:
         yield from changed if self.exchange is None else self.exchange(changed)
 
     def _changed(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        numbers = (split for task in batch.column(0).to_pylist() for split in self.target.share(task, self.tasks))
+        numbers = (
+            split
+            for task in batch.column(0).to_pylist()
+            for split in self.target.share(task, self.tasks)
+        )
         with closing(self.program.evaluator(batch)) as evaluator:
             for page in gathered(evaluator.filtered(self.target.read(numbers))):
                 yield self.channels.batch(JoinedRows(page.num_rows, (Side(page),)), evaluator)
@@ -53,8 +57,10 @@ class JoinTask:
     """MERGE in one task.
 
     Args:
-        paged: process the target page by page; otherwise hold it, and join in the order of the source.
-        source: reads the source; None if its rows arrive with one further row, marked by the last channel.
+        paged: process the target page by page; otherwise hold it, and join in the order of the
+            source.
+        source: reads the source; None if its rows arrive with one further row, marked by the last
+            channel.
     """
 
     paged: bool
@@ -77,7 +83,9 @@ class JoinTask:
         arrived = list(batches)
         if self.source is None:
             source_batches = (batch.filter(last_channel(batch)) for batch in arrived)
-            source = whole_page([page_in(batch, self.source_schema) for batch in source_batches], self.source_schema)
+            source = whole_page(
+                [page_in(batch, self.source_schema) for batch in source_batches], self.source_schema
+            )
             arrived = [batch.filter(pc.invert(last_channel(batch))) for batch in arrived]
         else:
             source = whole_page(self.source.pages(), self.source.schema)
@@ -90,8 +98,12 @@ class JoinTask:
         schema = self.target.schema
         with closing(self.program.evaluator(own)) as evaluator:
             if self.paged:
-                joined = self.join.by_target(self.target.read(range(len(self.target.splits))), schema, source, evaluator)
+                joined = self.join.by_target(
+                    self.target.read(range(len(self.target.splits))), schema, source, evaluator
+                )
             else:
-                joined = self.join.joined(whole_page(self.target.pages(), schema), source, evaluator)
+                joined = self.join.joined(
+                    whole_page(self.target.pages(), schema), source, evaluator
+                )
             for rows in joined:
                 yield self.channels.batch(rows, evaluator, numbers)

@@ -36,7 +36,13 @@ SOURCE, TARGET = 0, 1
 _ANSWERS: Final = -1
 """The side of cells with the results of subqueries, which come first."""
 CELLS: Final = pa.schema(
-    [("partition", pa.int32()), ("side", pa.int32()), ("cell", pa.binary()), ("sender", pa.int32()), ("number", pa.int32())]
+    [
+        ("partition", pa.int32()),
+        ("side", pa.int32()),
+        ("cell", pa.binary()),
+        ("sender", pa.int32()),
+        ("number", pa.int32()),
+    ]
 )
 """The receiving task, the side, the rows, the sending task, and the number of its page."""
 IN_ORDER: Final = ("side", "sender", "number")
@@ -55,7 +61,8 @@ class PartitionedOutputPass:
         scan: reads the side; None if its rows arrive.
         schema: the side's channels, then the position.
         on: the number of the ON condition, for errors.
-        alone: spread rows with a NULL key, which match nothing, over the tasks; otherwise drop them.
+        alone: spread rows with a NULL key, which match nothing, over the tasks; otherwise drop
+            them.
     """
 
     side: int
@@ -87,7 +94,9 @@ class PartitionedOutputPass:
         for batch in batches:
             positions = pa.array(np.arange(start, start + batch.num_rows))
             start += batch.num_rows
-            yield pa.RecordBatch.from_arrays([*page_in(batch, channels).columns, positions], schema=self.schema)
+            yield pa.RecordBatch.from_arrays(
+                [*page_in(batch, channels).columns, positions], schema=self.schema
+            )
 
     def _cells(self, page: Page, number: int, evaluator: PageEvaluator) -> Iterator[pa.RecordBatch]:
         order, counts = self._parted(page, evaluator)
@@ -101,16 +110,23 @@ class PartitionedOutputPass:
         try:
             return self.keys.values(page, evaluator)
         except ExecutionError as error:
-            # A cell carries no record. The driver parses the mark, and maps the number to the position of ON.
+            # A cell carries no record. The driver parses the mark, and maps the number to the
+            # position of ON.
             number = "" if self.on is None else f"@{self.on}"
-            raise RuntimeError(f"[[{error.code}{number}]] {' '.join(error.message.split())}") from error
+            raise RuntimeError(
+                f"[[{error.code}{number}]] {' '.join(error.message.split())}"
+            ) from error
 
-    def _parted(self, page: Page, evaluator: PageEvaluator) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    def _parted(
+        self, page: Page, evaluator: PageEvaluator
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         keys = self._keys(page, evaluator)
         to = (key_hashes(keys, page.num_rows) % np.uint64(self.partitions)).astype(np.int32)
         order = np.arange(page.num_rows)
         if any(key.null_count for key in keys):
-            has_keys = np.logical_and.reduce([key.is_valid().to_numpy(zero_copy_only=False) for key in keys])
+            has_keys = np.logical_and.reduce(
+                [key.is_valid().to_numpy(zero_copy_only=False) for key in keys]
+            )
             if self.alone:
                 spread = page.column(POSITION).to_numpy() % self.partitions
                 to = np.where(has_keys, to, spread.astype(np.int32))
@@ -126,7 +142,9 @@ def _sent(cell: pa.Array, partition: int, side: int, sender: int, number: int) -
     receiver, side_number, sending_task, page_number = (
         pa.array([value], pa.int32()) for value in (partition, side, sender, number)
     )
-    return pa.RecordBatch.from_arrays([receiver, side_number, cell, sending_task, page_number], schema=CELLS)
+    return pa.RecordBatch.from_arrays(
+        [receiver, side_number, cell, sending_task, page_number], schema=CELLS
+    )
 
 
 @dataclass(frozen=True)
@@ -145,7 +163,9 @@ class AnswersOutputPass:
 
 @dataclass(frozen=True)
 class PartitionedJoinTask:
-    """MERGE of some key hashes: the source is indexed in memory, then the target is processed page by page."""
+    """MERGE of some key hashes: the source is indexed in memory, then the target is processed page
+    by page.
+    """
 
     target: pa.Schema
     source: pa.Schema

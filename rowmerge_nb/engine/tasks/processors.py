@@ -32,7 +32,8 @@ class RowChangeProcessor(ABC):
     def transform_page(self, page: Page) -> Page:
         """Turn a page of ``input_schema`` into one of ``output_schema``.
 
-        Rows with operation -1 (current era: with a NULL merge row) are dropped. The output may be empty.
+        Rows with operation -1 (current era: with a NULL merge row) are dropped. The output may be
+        empty.
 
         Raises:
             ValueError: the page is empty, or its channels or operation numbers are invalid.
@@ -42,24 +43,33 @@ class RowChangeProcessor(ABC):
         """Return the operation of every row, -1 for a NULL merge row.
 
         Raises:
-            ValueError: a number other than 1, 2, 3 and -1, or a NULL merge row in the era of the documents.
+            ValueError: a number other than 1, 2, 3 and -1, or a NULL merge row in the era of the
+                documents.
         """
         self._check_channels(page)
         merge_row = page.column(self.layout.before.merge_row)
         if merge_row.null_count and self.layout.era is Era.DOCUMENTS:
-            raise ValueError(f"The merge row may not be NULL; {merge_row.null_count} of {len(merge_row)} are")
+            raise ValueError(
+                f"The merge row may not be NULL; {merge_row.null_count} of {len(merge_row)} are"
+            )
         flat = merge_row.flatten()[self.layout.merge_row.operation]
-        operation: npt.NDArray[np.int8] = pc.fill_null(flat, int(Operation.NONE)).to_numpy(zero_copy_only=False)
+        operation: npt.NDArray[np.int8] = pc.fill_null(flat, int(Operation.NONE)).to_numpy(
+            zero_copy_only=False
+        )
         invalid = np.setdiff1d(operation, _INPUT_OPERATIONS)
         if invalid.size:
-            raise ValueError(f"Operation numbers {invalid.tolist()} cannot reach transform_page; it takes 1, 2, 3 and -1")
+            raise ValueError(
+                f"Operation numbers {invalid.tolist()} cannot reach transform_page; it takes 1, 2,"
+                " 3 and -1"
+            )
         return operation
 
     def _check_channels(self, page: Page) -> None:
         expected = self.layout.before.count
         if page.num_columns != expected:
             raise ValueError(
-                f"transform_page takes {expected} channels ({', '.join(self.input_schema.names)}); got {page.num_columns}"
+                f"transform_page takes {expected} channels ({', '.join(self.input_schema.names)});"
+                f" got {page.num_columns}"
             )
         if not page.num_rows:
             raise ValueError("transform_page does not take empty pages")
@@ -71,7 +81,8 @@ class RowChangeProcessor(ABC):
 
 
 class ChangeOnlyUpdatedColumnsMergeProcessor(RowChangeProcessor):
-    """For connectors that update columns in place: an UPDATE remains one row with operation 3 and all columns.
+    """For connectors that update columns in place: an UPDATE remains one row with operation 3 and
+    all columns.
 
     >>> from rowmerge_nb.spi.page import PageLayout
     >>> processor = ChangeOnlyUpdatedColumnsMergeProcessor(PageLayout(column_count=1), pa.schema([("v", "int64"), ("row_id", "int64")]))
@@ -102,8 +113,8 @@ class ChangeOnlyUpdatedColumnsMergeProcessor(RowChangeProcessor):
 class DeleteAndInsertMergeProcessor(RowChangeProcessor):
     """For connectors that delete and insert: an UPDATE becomes two rows, DELETE first.
 
-    The DELETE row has the old values of the redistribution columns and NULL elsewhere, the INSERT row the new values; each can be sent
-    to the writer of its own partition.
+    The DELETE row has the old values of the redistribution columns and NULL elsewhere, the INSERT
+    row the new values; each can be sent to the writer of its own partition.
 
     >>> from rowmerge_nb.spi.page import PageLayout
     >>> processor = DeleteAndInsertMergeProcessor(PageLayout(column_count=1), pa.schema([("v", "int64"), ("row_id", "int64")]))
@@ -126,13 +137,22 @@ class DeleteAndInsertMergeProcessor(RowChangeProcessor):
         second_half = np.zeros(len(origin), bool)
         second_half[1:] = origin[1:] == origin[:-1]
         deletes = (operation[origin] == Operation.DELETE) | (from_update & ~second_half)
-        counts = {number: int(np.count_nonzero(operation == number)) for number in _INPUT_OPERATIONS}
-        if len(origin) != counts[Operation.INSERT] + counts[Operation.DELETE] + 2 * counts[Operation.UPDATE]:
+        counts = {
+            number: int(np.count_nonzero(operation == number)) for number in _INPUT_OPERATIONS
+        }
+        if (
+            len(origin)
+            != counts[Operation.INSERT] + counts[Operation.DELETE] + 2 * counts[Operation.UPDATE]
+        ):
             raise AssertionError(f"{len(origin)} rows came out of {counts}")
         arrays = [
             *self._data(page, origin, deletes),
             pa.array(self._numbers(deletes, from_update)),
-            *([pa.array(np.zeros(len(origin), np.int32))] if self.layout.after.case_number is not None else []),
+            *(
+                [pa.array(np.zeros(len(origin), np.int32))]
+                if self.layout.after.case_number is not None
+                else []
+            ),
             page.column(self.layout.before.row_id).take(pa.array(origin, mask=~deletes)),
             pa.array((from_update & ~deletes).astype(np.int8)),
         ]
@@ -142,21 +162,31 @@ class DeleteAndInsertMergeProcessor(RowChangeProcessor):
         """Return 2 for an UPDATE, 1 for others."""
         return _produced(self.operations(page))
 
-    def _data(self, page: Page, origin: npt.NDArray[np.int64], deletes: npt.NDArray[np.bool_]) -> list[pa.Array]:
+    def _data(
+        self, page: Page, origin: npt.NDArray[np.int64], deletes: npt.NDArray[np.bool_]
+    ) -> list[pa.Array]:
         before = self.layout.before
         fields = page.column(before.merge_row).flatten()
-        old_channels = dict(zip(self.layout.redistribution_columns, before.write_redistribution_columns, strict=True))
+        old_channels = dict(
+            zip(
+                self.layout.redistribution_columns, before.write_redistribution_columns, strict=True
+            )
+        )
         inserted = pa.array(origin, mask=deletes)
         both = pa.array(np.where(deletes, origin, origin + page.num_rows))
         data = []
         for index in self.layout.merge_row.columns:
             if index in old_channels:
-                data.append(pa.concat_arrays([page.column(old_channels[index]), fields[index]]).take(both))
+                data.append(
+                    pa.concat_arrays([page.column(old_channels[index]), fields[index]]).take(both)
+                )
             else:
                 data.append(fields[index].take(inserted))
         return data
 
-    def _numbers(self, deletes: npt.NDArray[np.bool_], from_update: npt.NDArray[np.bool_]) -> npt.NDArray[np.int8]:
+    def _numbers(
+        self, deletes: npt.NDArray[np.bool_], from_update: npt.NDArray[np.bool_]
+    ) -> npt.NDArray[np.int8]:
         plain = np.where(deletes, Operation.DELETE, Operation.INSERT)
         if self.layout.era is Era.CURRENT:
             halves = np.where(deletes, Operation.UPDATE_DELETE, Operation.UPDATE_INSERT)
@@ -164,7 +194,9 @@ class DeleteAndInsertMergeProcessor(RowChangeProcessor):
         return plain.astype(np.int8)
 
 
-def create_processor(paradigm: RowChangeParadigm, layout: PageLayout, columns: pa.Schema) -> RowChangeProcessor:
+def create_processor(
+    paradigm: RowChangeParadigm, layout: PageLayout, columns: pa.Schema
+) -> RowChangeProcessor:
     """Build the processor of a paradigm.
 
     >>> from rowmerge_nb.spi.page import PageLayout
@@ -181,4 +213,6 @@ def _produced(operation: npt.NDArray[np.int8]) -> npt.NDArray[np.int64]:
     return np.where(operation == Operation.UPDATE, 2, np.where(operation == Operation.NONE, 0, 1))
 
 
-_INPUT_OPERATIONS: Final = np.array([Operation.NONE, Operation.INSERT, Operation.DELETE, Operation.UPDATE], np.int8)
+_INPUT_OPERATIONS: Final = np.array(
+    [Operation.NONE, Operation.INSERT, Operation.DELETE, Operation.UPDATE], np.int8
+)

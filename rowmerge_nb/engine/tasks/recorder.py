@@ -38,7 +38,9 @@ if TYPE_CHECKING:
 EVERY_ROW: Final = 1 << 30
 """The `per_clause` value that samples all rows, regardless of size."""
 SAMPLED_BYTES: Final = 1 << 24
-"""Approximate limit of a task's samples otherwise: before and after ``transform_page`` together, and again for stored rows."""
+"""Approximate limit of a task's samples otherwise: before and after ``transform_page`` together,
+and again for stored rows.
+"""
 
 
 @dataclass
@@ -116,7 +118,8 @@ class Recorder:
     """Builds a task's record.
 
     Args:
-        per_clause: the number of rows per clause to sample; fewer if they are large, unless it is `EVERY_ROW`.
+        per_clause: the number of rows per clause to sample; fewer if they are large, unless it is
+            `EVERY_ROW`.
         caller: the name of the partition in the call log.
         handle: reported with an error of the connector's code.
     """
@@ -144,7 +147,9 @@ class Recorder:
         self._started = time.perf_counter()
 
     @contextmanager
-    def call(self, method: str, arguments: str = "", page: Page | None = None) -> Iterator[CallNote]:
+    def call(
+        self, method: str, arguments: str = "", page: Page | None = None
+    ) -> Iterator[CallNote]:
         """Record a contract call; the caller appends its fragments to the yielded list."""
         started = time.perf_counter()
         note = CallNote()
@@ -183,7 +188,13 @@ class Recorder:
         record = self.record
         before = sum(call.method == method for call in record.calls)
         raised = raised_by(
-            error, method, caller=self._caller, number=record.partition, call=before + 1, page=page, handle=self.handle
+            error,
+            method,
+            caller=self._caller,
+            number=record.partition,
+            call=before + 1,
+            page=page,
+            handle=self.handle,
         )
         if raised is not None:
             record.raised.append(raised)
@@ -200,9 +211,14 @@ class Recorder:
         """Count and sample a transformed page."""
         self._sample(Sampled(layout, True, before, after, produced, witness), cases)
 
-    def passed_through(self, layout: PageLayout, page: Page, case_number: int, witness: Page | None) -> None:
+    def passed_through(
+        self, layout: PageLayout, page: Page, case_number: int, witness: Page | None
+    ) -> None:
         """Count and sample a page that is stored without ``transform_page``."""
-        each, cases = np.ones(page.num_rows, np.int64), np.full(page.num_rows, case_number, np.int32)
+        each, cases = (
+            np.ones(page.num_rows, np.int64),
+            np.full(page.num_rows, case_number, np.int32),
+        )
         self._sample(Sampled(layout, False, page, page, each, witness), cases)
 
     def _sample(self, page: Sampled, cases: npt.NDArray[np.int32]) -> None:
@@ -212,14 +228,24 @@ class Recorder:
         record.after += after.num_rows
         self._positions = None
         if self._chooser is None:
-            size = before.nbytes + (after.nbytes if page.transformed else 0) + (0 if witness is None else witness.nbytes)
-            chosen_rows = self._choose(cases, np.unique(cases), self._rows_in("sampled", size, before.num_rows))
+            size = (
+                before.nbytes
+                + (after.nbytes if page.transformed else 0)
+                + (0 if witness is None else witness.nbytes)
+            )
+            chosen_rows = self._choose(
+                cases, np.unique(cases), self._rows_in("sampled", size, before.num_rows)
+            )
             self._room["sampled"] -= size * len(chosen_rows) // max(before.num_rows, 1)
         else:
-            chosen_rows = self._chooser.rows(page.layout, (before, after), produced, witness, transformed=page.transformed)
+            chosen_rows = self._chooser.rows(
+                page.layout, (before, after), produced, witness, transformed=page.transformed
+            )
         if chosen_rows.size:
             sizes = produced[chosen_rows]
-            after_positions = self._positions = pa.array(spans(np.cumsum(produced)[chosen_rows] - sizes, sizes))
+            after_positions = self._positions = pa.array(
+                spans(np.cumsum(produced)[chosen_rows] - sizes, sizes)
+            )
             witness_rows = witness.take(pa.array(chosen_rows)) if witness is not None else None
             record.sampled.append(
                 replace(
@@ -245,32 +271,42 @@ class Recorder:
             sink = pa.BufferOutputStream()
             with pa.ipc.new_stream(sink, page.schema) as writer:
                 writer.write_batch(page)
-            self.returned.append(TaskRecord(self.record.partition, returned=sink.getvalue().to_pybytes()))
+            self.returned.append(
+                TaskRecord(self.record.partition, returned=sink.getvalue().to_pybytes())
+            )
 
     def _rows_in(self, room: str, size: int, rows: int) -> int:
         if self._per_clause >= EVERY_ROW:
             return EVERY_ROW
         return max(self._room[room], 0) * rows // max(size, 1)
 
-    def _choose(self, cases: npt.NDArray[np.int32], numbers: npt.NDArray[np.int32], most: int) -> npt.NDArray[np.int64]:
+    def _choose(
+        self, cases: npt.NDArray[np.int32], numbers: npt.NDArray[np.int32], most: int
+    ) -> npt.NDArray[np.int64]:
         samples = [np.zeros(0, np.int64)]
         for number in numbers.tolist():
             is_new = number not in self._remaining
             remaining = self._remaining.setdefault(number, self._per_clause)
             if remaining > 0:
                 # At least one row of each clause is sampled.
-                first = np.flatnonzero(cases == number)[: min(remaining, max(most // len(numbers), int(is_new)))]
+                first = np.flatnonzero(cases == number)[
+                    : min(remaining, max(most // len(numbers), int(is_new)))
+                ]
                 self._remaining[number] = remaining - len(first)
                 samples.append(first)
         return np.sort(np.concatenate(samples))
 
-    def stored(self, layout: PageLayout | None, page: Page, operations: pa.Array, counted: int) -> None:
+    def stored(
+        self, layout: PageLayout | None, page: Page, operations: pa.Array, counted: int
+    ) -> None:
         """Count a stored page, and retain its first rows."""
         record = self.record
         record.pages += 1
         record.counted += counted
         for entry in pc.value_counts(operations).to_pylist():
-            record.operations[entry["values"]] = record.operations.get(entry["values"], 0) + entry["counts"]
+            record.operations[entry["values"]] = (
+                record.operations.get(entry["values"], 0) + entry["counts"]
+            )
         stored_rows = record.stored.num_rows if record.stored is not None else 0
         new_rows = min(
             self._per_clause - stored_rows,
@@ -281,7 +317,9 @@ class Recorder:
             self._room["stored"] -= page.nbytes * new_rows // page.num_rows
             # A slice would pickle the whole page.
             more = page.take(pa.array(np.arange(new_rows)))
-            record.stored = more if record.stored is None else pa.concat_batches([record.stored, more])
+            record.stored = (
+                more if record.stored is None else pa.concat_batches([record.stored, more])
+            )
             record.stored_layout = layout
 
     def retain(self, page: Page) -> None:
@@ -310,4 +348,6 @@ def operation_text(operations: pa.Array) -> str:
     >>> operation_text(pa.array([2, 2, 1], pa.int8()))
     'D 2, I 1'
     """
-    return operation_letters({entry["values"]: entry["counts"] for entry in pc.value_counts(operations).to_pylist()})
+    return operation_letters(
+        {entry["values"]: entry["counts"] for entry in pc.value_counts(operations).to_pylist()}
+    )

@@ -1,4 +1,6 @@
-"""A MERGE whose source is sent to every task: the join tasks, and the stage of unmatched source rows."""
+"""A MERGE whose source is sent to every task: the join tasks, and the stage of unmatched source
+rows.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,14 @@ import pyarrow.compute as pc
 from rowmerge_nb.base.errors import ExecutionError
 from rowmerge_nb.engine.tasks.arrow import Batches, page_in, whole_page
 from rowmerge_nb.engine.tasks.exchange import BUCKET
-from rowmerge_nb.engine.tasks.outcome import ANSWERS_ROW, MATCHED_ROW, OUTCOME, PIECE_ROW, RECORD, outcome
+from rowmerge_nb.engine.tasks.outcome import (
+    ANSWERS_ROW,
+    MATCHED_ROW,
+    OUTCOME,
+    PIECE_ROW,
+    RECORD,
+    outcome,
+)
 from rowmerge_nb.engine.tasks.page_join import KeyJoin, numbered, without_target
 from rowmerge_nb.engine.tasks.page_program import PageProgram
 from rowmerge_nb.engine.tasks.scan import cell_of
@@ -37,8 +46,10 @@ if TYPE_CHECKING:
 PIECES: Final = pa.schema([("piece", pa.int32()), ("cell", pa.binary())])
 """Pieces of the source's rows."""
 PIECE, MATCHED = "$piece", "$matched"
-"""Columns for the writers behind an exchange: the number of a piece, and a bitmap of its matched rows. A row without a bitmap has the piece
-joined to it. Both are NULL for changed rows."""
+"""Columns for the writers behind an exchange: the number of a piece, and a bitmap of its matched
+rows. A row without a bitmap has the piece
+joined to it. Both are NULL for changed rows.
+"""
 _ANSWERS: Final = -1
 """The piece number of rows with the results of subqueries."""
 PIECE_ROWS: Final = 1 << 17
@@ -50,7 +61,10 @@ _PACKING_BYTES: Final = 16
 
 @dataclass(frozen=True)
 class PackPass:
-    """Packs source rows into a few cells, which Spark sends to every task. Without `source`, its rows arrive."""
+    """Packs source rows into a few cells, which Spark sends to every task.
+
+    Without `source`, its rows arrive.
+    """
 
     source: ScanPass | None
     schema: pa.Schema
@@ -64,8 +78,9 @@ class PackPass:
             size += piece.nbytes
             if size > MOST_BYTES:
                 raise RuntimeError(
-                    f"[[EXCEEDED_LOCAL_MEMORY_LIMIT]] The source of the MERGE is larger than {MOST_BYTES >> 20} MiB, so it cannot be "
-                    "sent to every task; rules_off={'change_in_task'} has Spark join it"
+                    "[[EXCEEDED_LOCAL_MEMORY_LIMIT]] The source of the MERGE is larger than"
+                    f" {MOST_BYTES >> 20} MiB, so it cannot be sent to every task;"
+                    " rules_off={'change_in_task'} has Spark join it"
                 )
             cell = pa.array([packing + cell_of(piece)], pa.binary())
             yield pa.RecordBatch.from_arrays([pa.array([number], pa.int32()), cell], schema=PIECES)
@@ -74,7 +89,8 @@ class PackPass:
         if self.source is None:
             yield from (page_in(batch, self.schema) for batch in batches)
             return
-        # The input is exhausted although it is empty: Spark does not reuse a worker that leaves rows unread.
+        # The input is exhausted although it is empty: Spark does not reuse a worker that leaves
+        # rows unread.
         deque(batches, maxlen=0)
         for page in self.source.marked(range(len(self.source.splits))):
             yield page.select(self.schema.names)
@@ -115,7 +131,11 @@ class ReplicatedSource:
 
     def page(self, cells: dict[int, pa.Scalar]) -> Page:
         """Return all rows."""
-        pages = self.scan.pages() if self.scan is not None else [_piece(cells[number]) for number in sorted(cells)]
+        pages = (
+            self.scan.pages()
+            if self.scan is not None
+            else [_piece(cells[number]) for number in sorted(cells)]
+        )
         return whole_page([page.select(self.schema.names) for page in pages], self.schema)
 
 
@@ -123,7 +143,8 @@ class ReplicatedSource:
 class ReplicatedJoinTask:
     """MERGE with a replicated source: each task joins its own splits with all of it.
 
-    A task reports matched source rows to the next stage. Task 0 also requests the packed pieces for it, and sends the results of subqueries.
+    A task reports matched source rows to the next stage. Task 0 also requests the packed pieces for
+    it, and sends the results of subqueries.
 
     Args:
         receivers: the number of tasks (or writers) of the next stage.
@@ -154,11 +175,19 @@ class ReplicatedJoinTask:
         first = None
         cells: dict[int, pa.Scalar] = {}
         for batch in batches:
-            numbers = [0] if self.source.scan is not None else pc.fill_null(batch.column(1), 0).to_pylist()
+            numbers = (
+                [0]
+                if self.source.scan is not None
+                else pc.fill_null(batch.column(1), 0).to_pylist()
+            )
             if 0 in numbers:
                 first = batch.slice(numbers.index(0), 1)
             if self.source.scan is None:
-                cells.update((piece, cell) for piece, cell in zip(numbers, batch.column(2), strict=True) if cell.is_valid)
+                cells.update(
+                    (piece, cell)
+                    for piece, cell in zip(numbers, batch.column(2), strict=True)
+                    if cell.is_valid
+                )
         if first is None:
             # Spark has failed below, and discards the output.
             return
@@ -167,19 +196,25 @@ class ReplicatedJoinTask:
         changed = self.above.work(self._joined(task, cells, first, matched), task)
         yield from map(self._widened, changed) if self.to_writers else changed
         packing = _packing(next(iter(cells.values()))) if cells else bytes(_PACKING_BYTES)
-        for number, start in enumerate(range(0, max(len(matched[0]), 1) if matched else 0, PIECE_ROWS)):
+        for number, start in enumerate(
+            range(0, max(len(matched[0]), 1) if matched else 0, PIECE_ROWS)
+        ):
             bits = np.packbits(matched[0][start : start + PIECE_ROWS]).tobytes()
             yield self._piece_rows(number, packing + bits)
             if task == 0 and self.source.scan is None:
                 yield self._piece_rows(number, None)
         if task == 0 and self.program.queries:
-            yield self._answer_rows(cell_of(first.select([query.symbol for query in self.program.queries])))
+            yield self._answer_rows(
+                cell_of(first.select([query.symbol for query in self.program.queries]))
+            )
 
     def _piece_rows(self, piece: int, matched: bytes | None) -> pa.RecordBatch:
         """Return the bitmap of a piece's matched rows, or with None a request for the piece."""
         if self.to_writers:
             return self._writer_rows(piece, matched)
-        return outcome([(PIECE_ROW, piece, b"") if matched is None else (MATCHED_ROW, piece, matched)])
+        return outcome(
+            [(PIECE_ROW, piece, b"") if matched is None else (MATCHED_ROW, piece, matched)]
+        )
 
     def _answer_rows(self, answers: bytes) -> pa.RecordBatch:
         if self.to_writers:
@@ -187,16 +222,24 @@ class ReplicatedJoinTask:
         return outcome([(ANSWERS_ROW, receiver, answers) for receiver in range(self.receivers)])
 
     def _writer_rows(self, piece: int, payload: bytes | None) -> pa.RecordBatch:
-        rows = [{BUCKET: writer, PIECE: piece, MATCHED: payload} for writer in range(self.receivers)]
+        rows = [
+            {BUCKET: writer, PIECE: piece, MATCHED: payload} for writer in range(self.receivers)
+        ]
         return pa.RecordBatch.from_pylist(rows, schema=self.exchanged)
 
     def _widened(self, changed: pa.RecordBatch) -> pa.RecordBatch:
         *rows, record = changed.columns
-        nothing = [pa.nulls(changed.num_rows, arrow_type) for arrow_type in (pa.int32(), pa.binary())]
+        nothing = [
+            pa.nulls(changed.num_rows, arrow_type) for arrow_type in (pa.int32(), pa.binary())
+        ]
         return pa.RecordBatch.from_arrays([*rows, *nothing, record], schema=self.exchanged)
 
     def _joined(
-        self, task: int, cells: dict[int, pa.Scalar], answers: pa.RecordBatch, matched: list[npt.NDArray[np.bool_]]
+        self,
+        task: int,
+        cells: dict[int, pa.Scalar],
+        answers: pa.RecordBatch,
+        matched: list[npt.NDArray[np.bool_]],
     ) -> Iterator[pa.RecordBatch]:
         """Join; append the bitmap of matched source rows to the list once the source is loaded."""
         numbers, source = numbered(self.source.page(cells))
@@ -250,7 +293,9 @@ class UnmatchedRows:
         """
         matched, cells = messages.matched, messages.cells
         if len(messages.packings) > 1 or (
-            self.source.scan is None and any(len(bits) for bits in matched.values()) and set(matched) != set(cells)
+            self.source.scan is None
+            and any(len(bits) for bits in matched.values())
+            and set(matched) != set(cells)
         ):
             raise ExecutionError(
                 "The source of the MERGE was read twice, and its rows may have been others",
@@ -264,16 +309,23 @@ class UnmatchedRows:
                 if not len(bits):
                     # The one piece of an empty source.
                     continue
-                page = whole.slice(first, PIECE_ROWS) if whole is not None else _piece(cells[number])
+                page = (
+                    whole.slice(first, PIECE_ROWS) if whole is not None else _piece(cells[number])
+                )
                 numbers, piece = numbered(page, first)
                 rows = np.flatnonzero(np.unpackbits(bits, count=piece.num_rows) == 0)
                 if len(rows):
-                    yield self.channels.batch(without_target(self.target_schema, piece, rows), evaluator, numbers)
+                    yield self.channels.batch(
+                        without_target(self.target_schema, piece, rows), evaluator, numbers
+                    )
 
 
 @dataclass(frozen=True)
 class UnmatchedPass:
-    """Processes unmatched source rows; other rows pass through. `first` is the number of its first writer."""
+    """Processes unmatched source rows; other rows pass through.
+
+    `first` is the number of its first writer.
+    """
 
     first: int
     unmatched: UnmatchedRows
@@ -302,7 +354,8 @@ class UnmatchedPass:
 class UnmatchedWriterPass:
     """A writer behind an exchange, which also stores its share of the unmatched source rows.
 
-    Each writer computes all of them, because an exchange of all rows would cost more. The first writer reports their record.
+    Each writer computes all of them, because an exchange of all rows would cost more. The first
+    writer reports their record.
 
     Args:
         number: the number under which these rows are recorded.
@@ -321,7 +374,9 @@ class UnmatchedWriterPass:
     def _rows(self, batches: Batches, writer: int) -> Iterator[pa.RecordBatch]:
         messages = _Messages()
         for batch in batches:
-            pieces, matched = (batch.column(batch.schema.names.index(name)) for name in (PIECE, MATCHED))
+            pieces, matched = (
+                batch.column(batch.schema.names.index(name)) for name in (PIECE, MATCHED)
+            )
             for row in np.flatnonzero(pieces.is_valid()).tolist():
                 piece = pieces[row].as_py()
                 if not matched[row].is_valid:
@@ -334,6 +389,8 @@ class UnmatchedWriterPass:
         for batch in self.above.work(self.unmatched.batches(messages), self.number):
             yield batch.filter(pa.array(self.exchange.writer_of(batch) == writer))
             # All writers have the same record, except for errors.
-            records = map(pickle.loads, batch.column(RECORD).drop_null().to_pylist() if writer else [])
+            records = map(
+                pickle.loads, batch.column(RECORD).drop_null().to_pylist() if writer else []
+            )
             if any(record.error is not None for record in records):
                 yield batch

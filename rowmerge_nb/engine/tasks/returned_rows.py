@@ -19,13 +19,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ReturnedRows:
-    """Computes the rows of RETURNING, over the joined columns and `known`, the properties of a change."""
+    """Computes the rows of RETURNING, over the joined columns and `known`, the properties of a
+    change.
+    """
 
     fields: tuple[str, ...]
     known: tuple[AssignedColumn, ...]
     values: tuple[AssignedColumn, ...]
 
-    def of(self, rows: JoinedRows, merge_row: pa.StructArray, evaluator: PageEvaluator) -> pa.StructArray:
+    def of(
+        self, rows: JoinedRows, merge_row: pa.StructArray, evaluator: PageEvaluator
+    ) -> pa.StructArray:
         """Return a row per joined row; NULL for unchanged rows.
 
         Raises:
@@ -33,7 +37,9 @@ class ReturnedRows:
         """
         merge_page = pa.RecordBatch.from_arrays(merge_row.flatten(), names=list(self.fields))
         *_, operations, _ = merge_page.columns
-        changed = np.flatnonzero(pc.fill_null(operations, Operation.NONE).to_numpy(zero_copy_only=False) > 0)
+        changed = np.flatnonzero(
+            pc.fill_null(operations, Operation.NONE).to_numpy(zero_copy_only=False) > 0
+        )
         row_type = pa.struct([pa.field(column.name, column.type) for column in self.values])
         if not len(changed):
             return pa.nulls(rows.count, row_type)

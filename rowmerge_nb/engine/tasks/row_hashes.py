@@ -91,7 +91,9 @@ def _with_indexes(column: pa.Array, elements: Hashes) -> Hashes:
     offsets = np.asarray(column.offsets)
     lengths = np.diff(offsets)
     indexes = np.zeros(len(elements), np.uint64)
-    indexes[offsets[0] : offsets[-1]] = np.arange(offsets[-1] - offsets[0]) - np.repeat(offsets[:-1] - offsets[0], lengths)
+    indexes[offsets[0] : offsets[-1]] = np.arange(offsets[-1] - offsets[0]) - np.repeat(
+        offsets[:-1] - offsets[0], lengths
+    )
     return _joined(indexes, elements)
 
 

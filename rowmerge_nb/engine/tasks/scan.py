@@ -19,7 +19,12 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from rowmerge_nb.engine.tasks.dynamic_filter import KeyFilter
-    from rowmerge_nb.spi.handles import ColumnHandle, ConnectorSession, ConnectorTableHandle, ConnectorTransactionHandle
+    from rowmerge_nb.spi.handles import (
+        ColumnHandle,
+        ConnectorSession,
+        ConnectorTableHandle,
+        ConnectorTransactionHandle,
+    )
     from rowmerge_nb.spi.page import Page
     from rowmerge_nb.spi.page_source import ConnectorPageSource, ConnectorPageSourceProvider
 
@@ -31,7 +36,8 @@ class ScanPass:
     """Reads the splits whose numbers arrive.
 
     Args:
-        schema: the output channels in Spark's types; the last is the position, unique over all splits.
+        schema: the output channels in Spark's types; the last is the position, unique over all
+            splits.
         keys: filters rows, which retain their position.
     """
 
@@ -51,7 +57,9 @@ class ScanPass:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Process one partition."""
-        yield from self.marked(number for batch in batches for number in batch.column(0).to_pylist())
+        yield from self.marked(
+            number for batch in batches for number in batch.column(0).to_pylist()
+        )
 
     def marked(self, numbers: Iterable[int]) -> Iterator[pa.RecordBatch]:
         """Yield the rows of numbered splits; errors are text for Spark, for stages without records."""
@@ -60,7 +68,12 @@ class ScanPass:
         except RowMergeError as error:
             # Spark preserves only the text of an error; the driver parses the mark in it.
             raise RuntimeError(
-                "\n".join([f"[[{error.code}]] {' '.join(error.message.split())}", *map(as_text, error.raised)])
+                "\n".join(
+                    [
+                        f"[[{error.code}]] {' '.join(error.message.split())}",
+                        *map(as_text, error.raised),
+                    ]
+                )
             ) from error
 
     def read(self, numbers: Iterable[int]) -> Iterator[pa.RecordBatch]:
@@ -84,8 +97,11 @@ class ScanPass:
     def rows(self) -> pa.Table:
         """Read the rows of all splits."""
         pages = self.pages()
-        # Spark cannot read a nested column (possibly the row id) without chunks, so there is at least one page.
-        return pa.Table.from_batches(pages or [pa.RecordBatch.from_pylist([], schema=self.schema)], schema=self.schema)
+        # Spark cannot read a nested column (possibly the row id) without chunks, so there is at
+        # least one page.
+        return pa.Table.from_batches(
+            pages or [pa.RecordBatch.from_pylist([], schema=self.schema)], schema=self.schema
+        )
 
     def _read(self, number: int) -> Iterator[pa.RecordBatch]:
         step, page_count = "create_page_source", 0
@@ -101,7 +117,10 @@ class ScanPass:
             for page, positions in matching:
                 page_count += 1
                 self._check_types(page)
-                arrays = [conform(page.column(i), self.schema.field(i).type) for i in range(len(self.columns))]
+                arrays = [
+                    conform(page.column(i), self.schema.field(i).type)
+                    for i in range(len(self.columns))
+                ]
                 arrays.append(pa.array(positions + position))
                 yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)
         except Exception as error:
@@ -109,7 +128,9 @@ class ScanPass:
             if isinstance(error, RowMergeError):
                 code, text, hint = error.code, error.message, error.hint
             ours = ExecutionError(f"{step} failed: {text}", code=code, step=step, hint=hint)
-            raised = raised_by(error, step, caller="split", number=number, call=page_count + 1, handle=self.table)
+            raised = raised_by(
+                error, step, caller="split", number=number, call=page_count + 1, handle=self.table
+            )
             ours.raised = (raised,) if raised is not None else ()
             raise ours from error
         finally:
@@ -122,7 +143,8 @@ class ScanPass:
             actual, expected = page.column(index).type, column.type.arrow
             if not is_of_kind(actual, expected):
                 raise ExecutionError(
-                    f"channel {index} ('{column.name}') has values of type {actual}, and its handle says {column.type}",
+                    f"channel {index} ('{column.name}') has values of type {actual}, and its handle"
+                    f" says {column.type}",
                     step="get_next_page",
                 )
 

@@ -60,7 +60,11 @@ class PageCase:
             ExecutionError: a clause cannot be computed, or a CHECK constraint is violated.
         """
         rows_by_branch = self._rows_by_branch(rows, evaluator)
-        parts = [(branch, positions, rows.picked(positions)) for branch, positions in rows_by_branch if len(positions)]
+        parts = [
+            (branch, positions, rows.picked(positions))
+            for branch, positions in rows_by_branch
+            if len(positions)
+        ]
         values = [_values(branch, some, evaluator) for branch, _, some in parts]
         if not parts:
             return pa.array([], self.type)
@@ -86,16 +90,26 @@ class PageCase:
             absent[positions] = not branch.values
         control = [pa.array(rows.target.is_there), pa.array(operations), pa.array(numbers)]
         return pa.StructArray.from_arrays(
-            [*columns, *control], fields=list(self.type), mask=pa.array(absent) if absent.any() else None
+            [*columns, *control],
+            fields=list(self.type),
+            mask=pa.array(absent) if absent.any() else None,
         )
 
-    def _rows_by_branch(self, rows: JoinedRows, evaluator: PageEvaluator) -> list[tuple[PageBranch, npt.NDArray[np.int64]]]:
+    def _rows_by_branch(
+        self, rows: JoinedRows, evaluator: PageEvaluator
+    ) -> list[tuple[PageBranch, npt.NDArray[np.int64]]]:
         open_rows, rows_by_branch = np.arange(rows.count), []
         for branch in self.branches:
             fired = branch.reached(rows, open_rows)
             if branch.condition is not None and len(fired):
                 candidates = rows.picked(fired)
-                fired = fired[evaluator.rows_where(branch.condition, candidates.page(sorted(branch.condition.reads)), candidates)]
+                fired = fired[
+                    evaluator.rows_where(
+                        branch.condition,
+                        candidates.page(sorted(branch.condition.reads)),
+                        candidates,
+                    )
+                ]
             rows_by_branch.append((branch, fired))
             open_rows = np.setdiff1d(open_rows, fired, assume_unique=True)
         return [*rows_by_branch, (self.else_branch, open_rows)]
@@ -104,7 +118,10 @@ class PageCase:
 def _values(branch: PageBranch, rows: JoinedRows, evaluator: PageEvaluator) -> list[pa.Array]:
     values = evaluator.values_of(branch.values, rows.page(read_by(branch.values)), rows)
     if branch.checks:
-        evaluator.values_of(branch.checks, pa.RecordBatch.from_arrays(values, names=[column.name for column in branch.values]))
+        evaluator.values_of(
+            branch.checks,
+            pa.RecordBatch.from_arrays(values, names=[column.name for column in branch.values]),
+        )
     return values
 
 

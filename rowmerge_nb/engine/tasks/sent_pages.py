@@ -1,4 +1,6 @@
-"""Transfer of pages between stages of tasks: in files if both stages can read them, otherwise in Spark's rows."""
+"""Transfer of pages between stages of tasks: in files if both stages can read them, otherwise in
+Spark's rows.
+"""
 
 from __future__ import annotations
 

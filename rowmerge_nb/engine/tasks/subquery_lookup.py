@@ -44,7 +44,10 @@ class SubqueryLookup:
             ExecutionError: SUBQUERY_MULTIPLE_ROWS.
         """
         assert self.query.keys is not None
-        columns = [column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column for column in page.columns]
+        columns = [
+            column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+            for column in page.columns
+        ]
         whole = pa.RecordBatch.from_arrays(columns, page.schema.names)
         keys = evaluator.values_of(self.query.keys.columns, whole)
         partners = self._partners(_parts(keys, self.query.keys))
@@ -59,19 +62,27 @@ class SubqueryLookup:
         return pc.if_else(pa.array(partners >= 0), partner_values, default)
 
     def _memberships(self, partners: npt.NDArray[np.int64], values: pa.Array) -> pa.Array:
-        """Return whether values are in the list; NULL if they are not, and either the value or a member of the list is NULL."""
+        """Return whether values are in the list; NULL if they are not, and either the value or a
+        member of the list is NULL.
+        """
         is_member = partners >= 0
         if not len(self.rows):
             return pa.array(is_member)
         if self.rows.flatten()[0].null_count:
             return pa.array(is_member, mask=~is_member)
-        return pa.array(is_member, mask=~is_member & values.is_null().to_numpy(zero_copy_only=False))
+        return pa.array(
+            is_member, mask=~is_member & values.is_null().to_numpy(zero_copy_only=False)
+        )
 
     def _partners(self, keys: list[pa.Array]) -> npt.NDArray[np.int64]:
         partners = np.full(len(keys[0]), -1, np.int64)
         for rows, matches in self._index.matches(keys):
             if self.query.kind == "scalar" and (np.diff(rows) == 0).any():
-                raise ExecutionError("Scalar sub-query has returned multiple rows", code="SUBQUERY_MULTIPLE_ROWS", step="Project")
+                raise ExecutionError(
+                    "Scalar sub-query has returned multiple rows",
+                    code="SUBQUERY_MULTIPLE_ROWS",
+                    step="Project",
+                )
             partners[rows] = matches
         return partners
 
@@ -87,4 +98,8 @@ class SubqueryLookup:
 
 def _parts(columns: Sequence[pa.Array], keys: JoinKeys) -> list[pa.Array]:
     pairs = zip(columns, keys.nulls_meet, strict=False)
-    return list(chain.from_iterable(key_parts(column, nulls_meet=nulls_meet) for column, nulls_meet in pairs))
+    return list(
+        chain.from_iterable(
+            key_parts(column, nulls_meet=nulls_meet) for column, nulls_meet in pairs
+        )
+    )

@@ -46,7 +46,8 @@ class Fault:
         gives: a return value to use instead of raising.
         exits: kill the process; refused on the driver.
         seconds: delay the call instead of raising.
-        twice: make the call twice and return the second result; a page that is read has its rows twice.
+        twice: make the call twice and return the second result; a page that is read has its rows
+            twice.
         text: the fault as the user wrote it.
 
     >>> Fault("finish", call=2).strikes("finish", 2), Fault("finish", call=2).strikes("finish", 3)
@@ -80,7 +81,9 @@ class Fault:
         """
         call = f"call {self.call} of {self.step}" if self.call else f"every call of {self.step}"
         if self.twice:
-            return f"{call} was made twice" if self.step != READING else f"{call} gave its rows twice"
+            return (
+                f"{call} was made twice" if self.step != READING else f"{call} gave its rows twice"
+            )
         effect = "raised an error"
         if self.exits:
             effect = "killed its worker"
@@ -112,7 +115,8 @@ class Fault:
 
 
 READING: Final = "get_next_page"
-"""The step that reads rows: calling it twice would lose a page, so its rows are repeated instead."""
+"""The step that reads rows: calling it twice would lose a page, so its rows are repeated instead.
+"""
 
 
 def _die() -> None:

@@ -23,7 +23,12 @@ from rowmerge_nb.spi.updatable import UpdatablePageSource
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from rowmerge_nb.spi.handles import ColumnHandle, ConnectorSession, ConnectorTableHandle, ConnectorTransactionHandle
+    from rowmerge_nb.spi.handles import (
+        ColumnHandle,
+        ConnectorSession,
+        ConnectorTableHandle,
+        ConnectorTransactionHandle,
+    )
     from rowmerge_nb.spi.page import Page
     from rowmerge_nb.spi.page_source import ConnectorPageSource, ConnectorPageSourceProvider
 
@@ -37,7 +42,8 @@ class SplitPass:
     Args:
         columns: the columns to read, the row id last.
         symbols: their names in expressions, without the row id.
-        channels: for an UPDATE, the page channel of every updated column in table order, and of the row id.
+        channels: for an UPDATE, the page channel of every updated column in table order, and of the
+            row id.
         carried: `splits` is empty; each split arrives pickled with its number.
     """
 
@@ -60,10 +66,17 @@ class SplitPass:
         """Process one partition."""
         for batch in batches:
             first = 2 if self.carried else 1
-            answers = [query.answer(batch.column(first + index)) for index, query in enumerate(self.program.queries)]
+            answers = [
+                query.answer(batch.column(first + index))
+                for index, query in enumerate(self.program.queries)
+            ]
             for row, number in enumerate(batch.column(0).to_pylist()):
                 # Pickled by the driver.
-                split = pickle.loads(batch.column(1)[row].as_py()) if self.carried else self.splits[number]  # noqa: S301
+                split = (
+                    pickle.loads(batch.column(1)[row].as_py())  # noqa: S301
+                    if self.carried
+                    else self.splits[number]
+                )
                 yield from SplitRun(self, number, split, answers).run()
 
     @property
@@ -85,11 +98,15 @@ class SplitPass:
 class SplitRun:
     """The processing of one split."""
 
-    def __init__(self, task: SplitPass, number: int, split: Any, answers: Sequence[pa.Array]) -> None:
+    def __init__(
+        self, task: SplitPass, number: int, split: Any, answers: Sequence[pa.Array]
+    ) -> None:
         self.task = task
         self.number = number
         self.split = split
-        self.recorder = Recorder(number, task.per_clause, caller="split", keeping=task.keeping, handle=task.table)
+        self.recorder = Recorder(
+            number, task.per_clause, caller="split", keeping=task.keeping, handle=task.table
+        )
         self.evaluator = PageEvaluator(task.program, answers)
         self.opened: ConnectorPageSource | None = None
         self.step = "create_page_source"
@@ -102,7 +119,10 @@ class SplitRun:
             while (page := self._next(source)) is not None:
                 self._changed(source, page)
             fragments = self._finish(source)
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - reported to the driver as a record
+        except (
+            Exception,  # noqa: BLE001
+            SystemExit,
+        ) as error:
             self._failed(error)
         self.evaluator.close()
         self._close()
@@ -117,12 +137,15 @@ class SplitRun:
         # The split number makes the names of written files unique.
         session = replace(task.session, writer=self.number)
         with self.recorder.call("create_page_source"):
-            source = task.provider.create_page_source(task.transaction, session, self.split, task.table, list(task.columns))
+            source = task.provider.create_page_source(
+                task.transaction, session, self.split, task.table, list(task.columns)
+            )
         self.opened = source
         if not isinstance(source, UpdatablePageSource):
             raise ConnectorError(
-                f"{type(task.provider).__name__}.create_page_source gave {type(source).__name__} for a handle of "
-                f"begin_{self.task.operation.name.lower()}; it gives an UpdatablePageSource",
+                f"{type(task.provider).__name__}.create_page_source gave {type(source).__name__}"
+                f" for a handle of begin_{self.task.operation.name.lower()}; it gives an"
+                " UpdatablePageSource",
                 code="GENERIC_INTERNAL_ERROR",
             )
         return source
@@ -131,14 +154,21 @@ class SplitRun:
         self.step = "get_next_page"
         with self.recorder.call("get_next_page") as call:
             result = source.get_next_page()
-            page = None if result is None else page_of(result, len(self.task.columns), type(source).__name__)
+            page = (
+                None
+                if result is None
+                else page_of(result, len(self.task.columns), type(source).__name__)
+            )
             call.describe_result("end" if page is None else "", page)
         return page
 
     def _changed(self, source: UpdatablePageSource, page: Page) -> None:
         task, record = self.task, self.recorder.record
         record.read += page.num_rows
-        arrays = [conform(page.column(index), column.type.arrow) for index, column in enumerate(task.data_columns)]
+        arrays = [
+            conform(page.column(index), column.type.arrow)
+            for index, column in enumerate(task.data_columns)
+        ]
         # Row ids are opaque: the source gets them back unchanged.
         arrays.append(row_ids_of(page))
         symbol_page = pa.RecordBatch.from_arrays(arrays, names=[*task.symbols, ROW_ID])
@@ -158,7 +188,9 @@ class SplitRun:
             projected = pa.RecordBatch.from_arrays([row_ids, *values], names=names)
             self.step = "update_rows"
             self.recorder.retain(projected)
-            with self.recorder.call("update_rows", f"U {data.num_rows}, channels {list(task.channels)}", projected):
+            with self.recorder.call(
+                "update_rows", f"U {data.num_rows}, channels {list(task.channels)}", projected
+            ):
                 source.update_rows(projected, list(task.channels))
         else:
             self.step = "delete_rows"
@@ -170,24 +202,39 @@ class SplitRun:
 
     def _new_rows(self, data: Page, values: list[pa.Array]) -> Page:
         task = self.task
-        new = {column.name: value for column, value in zip(task.program.assigned, values, strict=True)}
-        arrays = [new.get(column.name, data.column(index)) for index, column in enumerate(task.data_columns)]
+        new = {
+            column.name: value for column, value in zip(task.program.assigned, values, strict=True)
+        }
+        arrays = [
+            new.get(column.name, data.column(index))
+            for index, column in enumerate(task.data_columns)
+        ]
         return pa.RecordBatch.from_arrays(arrays, names=list(task.symbols))
 
     def _recorded(self, data: Page, values: list[pa.Array], row_ids: pa.Array) -> None:
         task = self.task
         operations = pa.array(np.full(data.num_rows, task.operation, np.int8))
         names = [ROW_ID, *(column.name for column in task.program.assigned)]
-        self.recorder.stored(None, pa.RecordBatch.from_arrays([row_ids, *values], names=names), operations, data.num_rows)
+        self.recorder.stored(
+            None,
+            pa.RecordBatch.from_arrays([row_ids, *values], names=names),
+            operations,
+            data.num_rows,
+        )
         if not task.per_clause or (task.channels and len(task.columns) <= len(task.table_columns)):
             # Without the other columns, the new rows of an update are unknown.
             return
         old = {column.name: data.column(index) for index, column in enumerate(task.data_columns)}
-        new = {column.name: value for column, value in zip(task.program.assigned, values, strict=True)}
+        new = {
+            column.name: value for column, value in zip(task.program.assigned, values, strict=True)
+        }
         new_values = {**old, **new} if task.channels else {}
         after = pa.RecordBatch.from_arrays(
             [
-                *(new_values.get(f.name, pa.nulls(data.num_rows, f.type)) for f in task.table_columns),
+                *(
+                    new_values.get(f.name, pa.nulls(data.num_rows, f.type))
+                    for f in task.table_columns
+                ),
                 operations,
                 row_ids,
                 pa.array(np.zeros(data.num_rows, np.int8)),
@@ -196,8 +243,12 @@ class SplitRun:
         )
         witness = None
         if task.witness and len(old) == len(task.table_columns):
-            target = pa.StructArray.from_arrays([old[f.name] for f in task.table_columns], fields=list(task.table_columns))
-            witness = pa.RecordBatch.from_arrays([pa.nulls(len(target), pa.int64()), target], names=["source_row", "target"])
+            target = pa.StructArray.from_arrays(
+                [old[f.name] for f in task.table_columns], fields=list(task.table_columns)
+            )
+            witness = pa.RecordBatch.from_arrays(
+                [pa.nulls(len(target), pa.int64()), target], names=["source_row", "target"]
+            )
         self.recorder.passed_through(PageLayout(len(task.table_columns)), after, ONLY_CASE, witness)
 
     def _finish(self, source: UpdatablePageSource) -> list[bytes]:
@@ -219,7 +270,10 @@ class SplitRun:
             return
         try:
             self.opened.close()
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - reported to the driver as a record
+        except (
+            Exception,  # noqa: BLE001
+            SystemExit,
+        ) as error:
             self.step = "close"
             if self.recorder.record.error is None:
                 self._failed(error)

@@ -22,7 +22,9 @@ ONLY_CASE = 0
 class _StreamingPass(MergePass):
     """Its input channels are those of a page, then the witness, if any."""
 
-    def _checked(self, arriving: Iterator[pa.RecordBatch], recorder: Recorder) -> Iterator[tuple[Page, Page | None]]:
+    def _checked(
+        self, arriving: Iterator[pa.RecordBatch], recorder: Recorder
+    ) -> Iterator[tuple[Page, Page | None]]:
         record = recorder.record
         for batch in arriving:
             record.matched += batch.num_rows
@@ -36,8 +38,12 @@ class _StreamingPass(MergePass):
 class UpdatePass(_StreamingPass):
     """Turns merge rows into rows to store, with a constant ``is_distinct``."""
 
-    def _checked(self, arriving: Iterator[pa.RecordBatch], recorder: Recorder) -> Iterator[tuple[Page, Page | None]]:
-        yield from super()._checked((self._with_returned(batch, recorder) for batch in arriving), recorder)
+    def _checked(
+        self, arriving: Iterator[pa.RecordBatch], recorder: Recorder
+    ) -> Iterator[tuple[Page, Page | None]]:
+        yield from super()._checked(
+            (self._with_returned(batch, recorder) for batch in arriving), recorder
+        )
 
     def _with_returned(self, batch: pa.RecordBatch, recorder: Recorder) -> pa.RecordBatch:
         if self.returning is not None:
@@ -52,10 +58,14 @@ class DeletePass(_StreamingPass):
     """Passes rows to delete to the writer, without a processor."""
 
     def _page(self, batch: pa.RecordBatch) -> Page:
-        arrays = [conform(batch.column(i), field.type) for i, field in enumerate(self.output_schema)]
+        arrays = [
+            conform(batch.column(i), field.type) for i, field in enumerate(self.output_schema)
+        ]
         return pa.RecordBatch.from_arrays(arrays, schema=self.output_schema)
 
-    def _transformed(self, pages: Iterable[tuple[Page, Page | None]], recorder: Recorder) -> Iterator[Page]:
+    def _transformed(
+        self, pages: Iterable[tuple[Page, Page | None]], recorder: Recorder
+    ) -> Iterator[Page]:
         for page, witness in pages:
             recorder.passed_through(self.layout, page, ONLY_CASE, witness)
             yield page

@@ -39,7 +39,9 @@ class SinkFactory:
     def __call__(self, writer: int) -> ConnectorMergeSink:
         """Create a sink."""
         session = replace(self.session, writer=writer)
-        sink: ConnectorMergeSink = self.provider.create_merge_sink(self.transaction, session, self.handle)
+        sink: ConnectorMergeSink = self.provider.create_merge_sink(
+            self.transaction, session, self.handle
+        )
         return sink
 
 
@@ -55,7 +57,9 @@ class PageSinkFactory:
     def __call__(self) -> ConnectorPageSink:
         """Create a sink."""
         session = replace(self.session, writer=task_partition())
-        sink: ConnectorPageSink = self.provider.create_page_sink(self.transaction, session, self.handle)
+        sink: ConnectorPageSink = self.provider.create_page_sink(
+            self.transaction, session, self.handle
+        )
         return sink
 
 
@@ -69,7 +73,9 @@ def task_partition() -> int:
 
 @dataclass(frozen=True)
 class WriterPass:
-    """The writer behind an exchange: passes pages to a sink, and forwards the records of the previous stage."""
+    """The writer behind an exchange: passes pages to a sink, and forwards the records of the
+    previous stage.
+    """
 
     layout: PageLayout
     columns: pa.Schema
@@ -142,7 +148,10 @@ class MergeSinkWriter:
         recorder.retain(stored_page)
         if self.sink is None:
             self._step = "create_merge_sink"
-            with recorder.call("create_merge_sink", "" if recorder.handle is None else type(recorder.handle).__name__):
+            with recorder.call(
+                "create_merge_sink",
+                "" if recorder.handle is None else type(recorder.handle).__name__,
+            ):
                 self.sink = self.sinks(recorder.record.partition)
         operations = page.column(self.layout.after.operation)
         from_updates = pc.sum(page.column(self.layout.after.insert_from_update)).as_py() or 0
@@ -174,7 +183,9 @@ class InsertPass:
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         """Process one partition."""
-        yield from self.write(batches, Recorder(task_partition(), 0, keeping=self.keeping, handle=self.handle))
+        yield from self.write(
+            batches, Recorder(task_partition(), 0, keeping=self.keeping, handle=self.handle)
+        )
 
     def write(self, batches: Batches, recorder: Recorder) -> Iterator[pa.RecordBatch]:
         """Process one partition."""
@@ -232,20 +243,24 @@ def fragments_of(result: Collection[bytes] | Future[Collection[bytes]], sink: st
     collection: Any = result.result() if isinstance(result, Future) else result
     if not isinstance(collection, Collection):
         raise ConnectorError(
-            f"{sink}.finish() gave {type(collection).__name__}; it gives a collection of bytes, or a future of one",
+            f"{sink}.finish() gave {type(collection).__name__}; it gives a collection of bytes, or"
+            " a future of one",
             code="GENERIC_INTERNAL_ERROR",
         )
     fragments = list(collection)
     for fragment in fragments:
         if type(fragment) is not bytes:
             raise ConnectorError(
-                f"{sink}.finish() gave a fragment of type {type(fragment).__name__}; fragments are bytes",
+                f"{sink}.finish() gave a fragment of type {type(fragment).__name__}; fragments are"
+                " bytes",
                 code="GENERIC_INTERNAL_ERROR",
             )
     return fragments
 
 
-def abort(writing: ConnectorMergeSink | ConnectorPageSink | UpdatablePageSource, recorder: Recorder) -> None:
+def abort(
+    writing: ConnectorMergeSink | ConnectorPageSink | UpdatablePageSource, recorder: Recorder
+) -> None:
     """Abort a sink and log an error of that call, because the original error is the one to report."""
     recorder.record.aborted = True
     with suppress(Exception), recorder.call("abort"):

@@ -1,8 +1,10 @@
 """``check=``: the table is read after the commit, and its rows are compared with the expected ones.
 
-The expected rows are computed without the connector: the former rows with their row ids, read by the statement's own handle,
-without those that its pages delete or replace, and with those that its pages add. This verifies the sinks, the finish call and
-the commit. Since the statement is committed, differences are reported, not raised.
+The expected rows are computed without the connector: the former rows with their row ids, read by
+    the statement's own handle,
+without those that its pages delete or replace, and with those that its pages add. This verifies the
+sinks, the finish call and the commit. Since the statement is committed, differences are reported,
+not raised.
 """
 
 from __future__ import annotations
@@ -19,7 +21,11 @@ from rowmerge_nb.base.choices import Flow
 from rowmerge_nb.base.errors import RowMergeError, StatementInterrupted, error_text
 from rowmerge_nb.base.words import number, plural
 from rowmerge_nb.engine.result import Result
-from rowmerge_nb.engine.spark.interrupts import interrupted_too_late, interruptible, interrupts_let_in
+from rowmerge_nb.engine.spark.interrupts import (
+    interrupted_too_late,
+    interruptible,
+    interrupts_let_in,
+)
 from rowmerge_nb.engine.tasks.handed import Keeping, pages_of
 from rowmerge_nb.engine.tasks.task_faults import unwatched
 from rowmerge_nb.spi.operations import Operation
@@ -58,11 +64,15 @@ def is_checked(run: StatementRun) -> bool:
     if options.dry_run or options.rehearse or options.check is False:
         return False
     if isinstance(run.analysis, InsertAnalysis):
-        # Whoever loads a table by many small INSERTs has not asked for as many readings of all of it.
+        # Whoever loads a table by many small INSERTs has not asked for as many readings of all of
+        # it.
         return bool(options.check)
     if not isinstance(run.analysis, RowChangeAnalysis):
         return False
-    return bool(options.check) or run.transaction.opened(run.analysis.target.catalog).connector.checked_after_commit
+    return (
+        bool(options.check)
+        or run.transaction.opened(run.analysis.target.catalog).connector.checked_after_commit
+    )
 
 
 def keeping_of(run: StatementRun) -> Keeping:
@@ -81,10 +91,14 @@ def unacknowledged(writers: Sequence[WriterRecord]) -> str:
     """
     silent = [writer for writer in writers if not writer.fragments and any(writer.rows.values())]
     rows = plural(sum(sum(writer.rows.values()) for writer in silent), "row")
-    return f"finish() of {plural(len(silent), 'sink')} gave no fragment for {rows}." if silent else ""
+    return (
+        f"finish() of {plural(len(silent), 'sink')} gave no fragment for {rows}." if silent else ""
+    )
 
 
-def begin_check(run: StatementRun, read: Callable[[ConnectorTableVersion | None, int], pa.Table | None]) -> Checking | None:
+def begin_check(
+    run: StatementRun, read: Callable[[ConnectorTableVersion | None, int], pa.Table | None]
+) -> Checking | None:
     """Read the former rows by the statement's handle; None if there is nothing to check.
 
     Args:
@@ -107,7 +121,9 @@ def begin_check(run: StatementRun, read: Callable[[ConnectorTableVersion | None,
 def _before(run: StatementRun, most: int) -> Mapping[str, Any]:
     pages = run.account.pages if run.account is not None else None
     if unknown := run.transaction.left_to_store(run.analysis):
-        return {"problem": f"the store itself fills column '{unknown[0]}', which the INSERT leaves out"}
+        return {
+            "problem": f"the store itself fills column '{unknown[0]}', which the INSERT leaves out"
+        }
     if isinstance(run.analysis, InsertAnalysis):
         return _before_insert(run, run.analysis, most)
     assert isinstance(run.analysis, RowChangeAnalysis)
@@ -116,11 +132,18 @@ def _before(run: StatementRun, most: int) -> Mapping[str, Any]:
         return {"problem": "page sources changed the rows, and no page says what they were given"}
     joined = run.account.joined if run.account is not None else 0
     if joined and (pages is None or not pages.complete):
-        reason = "with trace='off' no page is kept" if run.options.trace == "off" else "not all of its pages were kept"
+        reason = (
+            "with trace='off' no page is kept"
+            if run.options.trace == "off"
+            else "not all of its pages were kept"
+        )
         return {"problem": f"{reason}; check=True keeps those of up to {number(CHECKED_ROWS)} rows"}
     session, metadata = run.transaction.session, run.transaction.metadata(target.catalog)
     handle: Any = target.handle
-    columns = [*metadata.get_column_handles(session, handle), metadata.get_merge_row_id_column_handle(session, handle)]
+    columns = [
+        *metadata.get_column_handles(session, handle),
+        metadata.get_merge_row_id_column_handle(session, handle),
+    ]
     merge = run.transaction.merge_handle
     scanned = handle if merge is None else merge.get_table_handle()
     rows = run.transaction.scans.observations.rows_up_to(target.catalog, scanned, columns, most)
@@ -135,7 +158,9 @@ def _before_insert(run: StatementRun, analysis: InsertAnalysis, most: int) -> Ma
     row_count = run.account.counted if run.account is not None else 0
     target = analysis.target
     handle: Any = target.handle
-    columns = run.transaction.metadata(target.catalog).get_column_handles(run.transaction.session, handle)
+    columns = run.transaction.metadata(target.catalog).get_column_handles(
+        run.transaction.session, handle
+    )
     pages = [(number, page) for number, stream, _ in streams for page in pages_of(stream)]
     if sum(page.num_rows for _, page in pages) != row_count:
         return {"problem": "not all of the pages that its sinks were given could be kept"}
@@ -143,7 +168,10 @@ def _before_insert(run: StatementRun, analysis: InsertAnalysis, most: int) -> Ma
     if rows is None:
         return {"problem": f"the table has more than {number(most)} rows"}
     # An INSERT needs no row ids.
-    return {"before": rows.append_column(str(len(columns)), pa.nulls(rows.num_rows)), "inserted": tuple(pages)}
+    return {
+        "before": rows.append_column(str(len(columns)), pa.nulls(rows.num_rows)),
+        "inserted": tuple(pages),
+    }
 
 
 @dataclass(frozen=True)
@@ -170,7 +198,8 @@ class Checking:
         """Compare, and add the outcome to a result.
 
         Raises:
-            StatementInterrupted: the user interrupted the check; the statement is committed, and the error has its result.
+            StatementInterrupted: the user interrupted the check; the statement is committed, and
+                the error has its result.
         """
         run = self.run
         try:
@@ -178,46 +207,73 @@ class Checking:
                 run.options.step("check")
                 check = self._on_top()._found()  # noqa: SLF001 - of this class
         except StatementInterrupted as interrupt:
-            check = CommitCheck(_NOT_COMPARED, "The rows in the store were not looked at: the check was interrupted.")
+            check = CommitCheck(
+                _NOT_COMPARED,
+                "The rows in the store were not looked at: the check was interrupted.",
+            )
             raise interrupted_too_late(_with_check(result, check, run)) from interrupt
         return _with_check(result, check, run)
 
     def _on_top(self) -> Checking:
-        """Return the check on the base version of the commit, if others have committed since the statement read the table."""
+        """Return the check on the base version of the commit, if others have committed since the
+        statement read the table.
+        """
         if not self.run.versions.is_overtaken or self.before is None:
             return self
         if not self.inserted:
-            return replace(self, problem="others have changed the table between its read and its commit")
+            return replace(
+                self, problem="others have changed the table between its read and its commit"
+            )
         try:
             rows = self.read(self.run.versions.before, self.most)
         except Exception as error:  # noqa: BLE001 - the change is there, whatever a reader meets
             return replace(self, problem=f"the rows of before could not be read: {_text(error)}")
         if rows is None:
             return replace(self, problem=f"the table has more than {number(self.most)} rows")
-        return replace(self, before=rows.append_column(str(rows.num_columns), pa.nulls(rows.num_rows)))
+        return replace(
+            self, before=rows.append_column(str(rows.num_columns), pa.nulls(rows.num_rows))
+        )
 
     def _found(self) -> CommitCheck:
         if self.problem or self.before is None:
-            return CommitCheck(_NOT_COMPARED, f"The rows in the store were not compared: {self.problem}.")
+            return CommitCheck(
+                _NOT_COMPARED, f"The rows in the store were not compared: {self.problem}."
+            )
         try:
-            stored_rows = self.read(self.run.transaction.version, self.most + 2 * self.before.num_rows)
+            stored_rows = self.read(
+                self.run.transaction.version, self.most + 2 * self.before.num_rows
+            )
         except Exception as error:  # noqa: BLE001 - the change is there, whatever a reader meets
-            return CommitCheck(_NOT_COMPARED, f"The rows in the store could not be read back: {_text(error)}.")
+            return CommitCheck(
+                _NOT_COMPARED, f"The rows in the store could not be read back: {_text(error)}."
+            )
         if stored_rows is None:
             expected = plural(self._wanted.num_rows, "row")
-            return CommitCheck(_DIFFERS, f"The store holds far more rows than it must: {expected} were to be there.", 1)
+            return CommitCheck(
+                _DIFFERS,
+                f"The store holds far more rows than it must: {expected} were to be there.",
+                1,
+            )
         missing, extra = differing(stored_rows.cast(self._wanted.schema), self._wanted)
         if not missing.num_rows and not extra.num_rows:
-            return CommitCheck(_AGREES, f"Read back: the store holds the {plural(stored_rows.num_rows, 'row')} that it must.")
+            return CommitCheck(
+                _AGREES,
+                f"Read back: the store holds the {plural(stored_rows.num_rows, 'row')} that it"
+                " must.",
+            )
         rows = _Wrong(self._story, missing, extra).rows()
         wrong = max(missing.num_rows, extra.num_rows)
         are, them = ("is", "it") if wrong == 1 else ("are", "them")
         silent = unacknowledged(self.run.account.writers if self.run.account is not None else ())
         message = (
-            f"Read back: {plural(wrong, 'row')} {are} not as the statement must have left {them}.{f' {silent}' if silent else ''}"
+            f"Read back: {plural(wrong, 'row')} {are} not as the statement must have left"
+            f" {them}.{f' {silent}' if silent else ''}"
         )
         if self.run.transaction.version is None:
-            message += " The store keeps no versions: what somebody else has changed since would look the same."
+            message += (
+                " The store keeps no versions: what somebody else has changed since would look the"
+                " same."
+            )
         return CommitCheck(_DIFFERS, message, wrong, rows)
 
     # -- what must be there -------------------------------------------------------------------------------------------
@@ -235,13 +291,21 @@ class Checking:
     def _stays(self) -> np.ndarray[Any, Any]:
         """A mask of the former rows that no page deletes or replaces."""
         removed_ids = set(self._changes.gone)
-        return np.fromiter((row_id not in removed_ids for row_id in self._ids), bool, len(self._ids))
+        return np.fromiter(
+            (row_id not in removed_ids for row_id in self._ids), bool, len(self._ids)
+        )
 
     @cached_property
     def _ids(self) -> list[str]:
-        """The identity of each former row: its row id and the insert layout's columns, which the sink gets too."""
+        """The identity of each former row: its row id and the insert layout's columns, which the
+        sink gets too.
+        """
         assert self.before is not None
-        layout_columns = [] if self.pages is None else [str(index) for index in self.pages.layout.redistribution_columns]
+        layout_columns = (
+            []
+            if self.pages is None
+            else [str(index) for index in self.pages.layout.redistribution_columns]
+        )
         return _texts(self.before.select([*layout_columns, str(self.before.num_columns - 1)]))
 
     @cached_property
@@ -253,7 +317,9 @@ class Checking:
         return (
             retained_rows
             if new is None
-            else pa.concat_tables([retained_rows, new.rename_columns(self._columns).cast(data.schema)])
+            else pa.concat_tables(
+                [retained_rows, new.rename_columns(self._columns).cast(data.schema)]
+            )
         )
 
     @cached_property
@@ -275,14 +341,25 @@ class _Changes:
         layout, after = pages.layout.after, pages.after
         self.operations = after.column(layout.operation).to_pylist()
         if pages.transformed:
-            from_before = [pages.before.column(index) for index in pages.layout.before.write_redistribution_columns]
-            layout_columns = [column.take(pa.array(self.joined_rows, pa.int64())) for column in from_before]
+            from_before = [
+                pages.before.column(index)
+                for index in pages.layout.before.write_redistribution_columns
+            ]
+            layout_columns = [
+                column.take(pa.array(self.joined_rows, pa.int64())) for column in from_before
+            ]
         else:
             layout_columns = [after.column(index) for index in pages.layout.redistribution_columns]
         ids = [*layout_columns, after.column(layout.row_id)]
         self.ids = _texts(pa.table(ids, [str(index) for index in range(len(ids))]))
-        self.gone = [row_id for row_id, operation in zip(self.ids, self.operations, strict=True) if operation in _GONE]
-        is_new = pc.is_in(after.column(layout.operation), pa.array([int(one) for one in _NEW], pa.int8()))
+        self.gone = [
+            row_id
+            for row_id, operation in zip(self.ids, self.operations, strict=True)
+            if operation in _GONE
+        ]
+        is_new = pc.is_in(
+            after.column(layout.operation), pa.array([int(one) for one in _NEW], pa.int8())
+        )
         if pages.transformed or pc.any(is_new).as_py():
             rows = after.filter(is_new)
             values = [rows.column(index) for index in layout.columns]
@@ -295,7 +372,11 @@ class _Changes:
 
     def is_half(self, index: int) -> bool:
         joined = self.joined_rows
-        return self._pages is not None and index < len(joined) and self._pages.produced[joined[index]] > 1
+        return (
+            self._pages is not None
+            and index < len(joined)
+            and self._pages.produced[joined[index]] > 1
+        )
 
     @property
     def writers(self) -> Sequence[int]:
@@ -326,18 +407,28 @@ class _Change:
 
 
 class _Story:
-    def __init__(self, old: Mapping[str, str], texts: Sequence[str], stays: Any, changes: _Changes) -> None:
+    def __init__(
+        self, old: Mapping[str, str], texts: Sequence[str], stays: Any, changes: _Changes
+    ) -> None:
         self.gone: dict[str, _Change] = {}
         self.new: dict[str, _Change] = {}
-        self.untouched = {text for text, is_untouched in zip(texts, stays, strict=True) if is_untouched}
+        self.untouched = {
+            text for text, is_untouched in zip(texts, stays, strict=True) if is_untouched
+        }
         fresh = iter(_texts(changes.new)) if changes.new is not None else iter(())
         joined, writers = changes.joined_rows, changes.writers
-        for index, (operation, row_id) in enumerate(zip(changes.operations, changes.ids, strict=True)):
+        for index, (operation, row_id) in enumerate(
+            zip(changes.operations, changes.ids, strict=True)
+        ):
             writer = writers[index] if index < len(writers) and writers[index] >= 0 else None
             joined_row = joined[index] if index < len(joined) else None
-            replaced = operation in {Operation.UPDATE, Operation.UPDATE_DELETE} or changes.is_half(index)
+            replaced = operation in {Operation.UPDATE, Operation.UPDATE_DELETE} or changes.is_half(
+                index
+            )
             if operation in _GONE and (text := old.get(row_id)) is not None:
-                self.gone[text] = _Change("was to be changed" if replaced else "was to be deleted", writer, joined_row)
+                self.gone[text] = _Change(
+                    "was to be changed" if replaced else "was to be deleted", writer, joined_row
+                )
             if operation in _NEW:
                 updated = operation != Operation.INSERT or changes.is_half(index)
                 words = "was to be there after an update" if updated else "was to be inserted"
@@ -357,11 +448,20 @@ class _Wrong:
     def _one_too_many(self, text: str, display_value: str, row: Rows) -> WrongRow:
         story = self._story
         if text in story.new:
-            return _told(f"Row {display_value} is there more often than it must be: it {story.new[text].words}.", story.new[text])
+            return _told(
+                f"Row {display_value} is there more often than it must be: it"
+                f" {story.new[text].words}.",
+                story.new[text],
+            )
         if text in story.untouched:
-            return WrongRow(f"Row {display_value} is there more often than before; the statement does not touch it.")
+            return WrongRow(
+                f"Row {display_value} is there more often than before; the statement does not"
+                " touch it."
+            )
         if text in story.gone:
-            return _told(f"Row {display_value} {story.gone[text].words} and is there.", story.gone[text])
+            return _told(
+                f"Row {display_value} {story.gone[text].words} and is there.", story.gone[text]
+            )
         if all(value is None for value in row):
             return WrongRow("A row of NULLs is there that nobody asked for.")
         return WrongRow(f"Row {display_value} is there, and nobody asked for it.")
@@ -369,7 +469,9 @@ class _Wrong:
     def _one_missing(self, text: str, display_value: str, _: Rows) -> WrongRow:
         story = self._story
         if text in story.new:
-            return _told(f"Row {display_value} {story.new[text].words} and is not there.", story.new[text])
+            return _told(
+                f"Row {display_value} {story.new[text].words} and is not there.", story.new[text]
+            )
         return WrongRow(f"Row {display_value} is gone; the statement does not touch it.")
 
 
@@ -384,7 +486,9 @@ def _rows(table: pa.Table) -> list[tuple[str, str, Rows]]:
 
 
 def _texts(table: Any) -> list[str]:
-    return [repr(row) for row in zip(*(python_values(column) for column in table.columns), strict=True)]
+    return [
+        repr(row) for row in zip(*(python_values(column) for column in table.columns), strict=True)
+    ]
 
 
 def _shown(row: Rows) -> str:

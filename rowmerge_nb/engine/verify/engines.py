@@ -85,7 +85,9 @@ class DuckDBVerifier:
         except ModuleNotFoundError as error:
             raise SetupError("DuckDB is not installed", hint=_INSTALL) from error
         if tuple(int(part) for part in duckdb.__version__.split(".")[:2]) < (1, 4):
-            raise SetupError(f"DuckDB {duckdb.__version__} has no MERGE", hint="Run: pip install 'duckdb>=1.4'")
+            raise SetupError(
+                f"DuckDB {duckdb.__version__} has no MERGE", hint="Run: pip install 'duckdb>=1.4'"
+            )
         self._errors: Any = duckdb.Error
         self._connection = duckdb.connect()
 
@@ -94,13 +96,19 @@ class DuckDBVerifier:
         typed = [column for column in columns if column.type != UNKNOWN] or columns
         table = name if len(typed) == len(columns) else f"{name} without NULLs"
         self._connection.execute(create_table(table, typed, self.dialect))
-        self._connection.register("rowmerge_rows", rows.select([column.name.lower() for column in typed]))
+        self._connection.register(
+            "rowmerge_rows", rows.select([column.name.lower() for column in typed])
+        )
         self._connection.execute(f"INSERT INTO {quoted(table)} SELECT * FROM rowmerge_rows")
         self._connection.unregister("rowmerge_rows")
         if table != name:
-            expressions = (f"{'' if column in typed else 'NULL AS '}{quoted(column.name.lower())}" for column in columns)
+            expressions = (
+                f"{'' if column in typed else 'NULL AS '}{quoted(column.name.lower())}"
+                for column in columns
+            )
             self._connection.execute(
-                f"CREATE TEMPORARY VIEW {quoted(name)} AS SELECT {', '.join(expressions)} FROM {quoted(table)}"
+                f"CREATE TEMPORARY VIEW {quoted(name)} AS SELECT {', '.join(expressions)} FROM"
+                f" {quoted(table)}"
             )
 
     def change(self, statement: str) -> int:
@@ -138,7 +146,10 @@ class PostgreSQLVerifier:
         if not uri:
             raise SetupError(
                 "No PostgreSQL server is named",
-                hint=f"Set {POSTGRES_VARIABLE}=postgresql://user:password@host/database, or give that as the option.",
+                hint=(
+                    f"Set {POSTGRES_VARIABLE}=postgresql://user:password@host/database, or give"
+                    " that as the option."
+                ),
             )
         try:
             from adbc_driver_manager import Error
@@ -169,7 +180,9 @@ class PostgreSQLVerifier:
             try:
                 cursor.execute(statement)
             except self._errors as error:
-                text = next((line for line in str(error).splitlines() if "ERROR:" in line), str(error)).partition("ERROR:")[2]
+                text = next(
+                    (line for line in str(error).splitlines() if "ERROR:" in line), str(error)
+                ).partition("ERROR:")[2]
                 error_class = DuplicateRefusedError if error.sqlstate == "21000" else RefusedError
                 raise error_class(text.strip() or str(error)) from error
             return int(cursor.rowcount)

@@ -12,7 +12,13 @@ if TYPE_CHECKING:
 _DIALECTS: Final = {"duckdb": "duckdb", "postgresql": "postgres"}
 _PLAIN: Final = {"boolean", "smallint", "integer", "bigint", "real", "decimal", "date"}
 _OWN: Final = {
-    "duckdb": {"tinyint": "tinyint", "varchar": "varchar", "double": "double", "varbinary": "blob", "timestamp": "timestamp"},
+    "duckdb": {
+        "tinyint": "tinyint",
+        "varchar": "varchar",
+        "double": "double",
+        "varbinary": "blob",
+        "timestamp": "timestamp",
+    },
     "postgresql": {
         "tinyint": "smallint",
         # Texts are ordered by their code points, whatever the database's own order is.
@@ -60,7 +66,8 @@ def translate(text: str, engine: str) -> str:
         from sqlglot.errors import SqlglotError
     except ModuleNotFoundError as error:
         raise SetupError(
-            "sqlglot is not installed, which translates statements", hint='Run: pip install "rowmerge-nb[verify]"'
+            "sqlglot is not installed, which translates statements",
+            hint='Run: pip install "rowmerge-nb[verify]"',
         ) from error
     try:
         tree = parse_one(text, read="trino")
@@ -75,14 +82,17 @@ def translate(text: str, engine: str) -> str:
         adapted = tree.transform(_adapted, engine)
         return str(adapted.sql(dialect=_DIALECTS[engine], unsupported_level=ErrorLevel.RAISE))
     except SqlglotError as error:
-        raise UntranslatableError(f"the statement cannot be translated: {str(error).splitlines()[0]}") from error
+        raise UntranslatableError(
+            f"the statement cannot be translated: {str(error).splitlines()[0]}"
+        ) from error
 
 
 def _refuse(tree: Any, engine: str) -> None:
     """Reject constructs with the same syntax and another meaning."""
     from sqlglot import exp
 
-    # Trino rounds decimals to the larger scale and truncates integers; DuckDB returns a double, PostgreSQL more digits.
+    # Trino rounds decimals to the larger scale and truncates integers; DuckDB returns a double,
+    # PostgreSQL more digits.
     if tree.find(exp.Div):
         raise UntranslatableError("a division has other digits there")
     if engine == "postgresql" and tree.find(exp.Greatest, exp.Least):
@@ -93,10 +103,19 @@ def _adapted(node: Any, engine: str) -> Any:
     """Rewrite constructs that the translator keeps although their meaning differs."""
     from sqlglot import exp
 
-    if isinstance(node, exp.Literal) and node.is_number and "e" in node.name.lower() and not isinstance(node.parent, exp.Cast):
+    if (
+        isinstance(node, exp.Literal)
+        and node.is_number
+        and "e" in node.name.lower()
+        and not isinstance(node.parent, exp.Cast)
+    ):
         # 2.5E0 is a double in Trino, and a decimal in PostgreSQL.
         return exp.cast(node.copy(), "double")
     # Trino's LIKE has no escape character unless it is given one; PostgreSQL's has.
-    if engine == "postgresql" and isinstance(node, exp.Like) and not isinstance(node.parent, exp.Escape):
+    if (
+        engine == "postgresql"
+        and isinstance(node, exp.Like)
+        and not isinstance(node.parent, exp.Escape)
+    ):
         return exp.Escape(this=node.copy(), expression=exp.Literal.string(""))
     return node

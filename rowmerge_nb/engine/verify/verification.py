@@ -1,7 +1,8 @@
-"""``verify=``: DuckDB or PostgreSQL run the statement on the same input, and the tables are compared.
+"""``verify=``: DuckDB or PostgreSQL run the statement on the same input, and the tables are
+compared.
 
-The other engine gets the text, translated by sqlglot, and copies of the target's and the sources' former rows. Since the
-statement is already committed, a difference is a notice, not an error.
+The other engine gets the text, translated by sqlglot, and copies of the target's and the sources'
+former rows. Since the statement is already committed, a difference is a notice, not an error.
 """
 
 from __future__ import annotations
@@ -18,7 +19,11 @@ from rowmerge_nb.base.words import plural
 from rowmerge_nb.engine.catalog.dataframes import collected
 from rowmerge_nb.engine.result import Result
 from rowmerge_nb.engine.spark.frames import is_spark_frame
-from rowmerge_nb.engine.spark.interrupts import interrupted_too_late, interruptible, interrupts_let_in
+from rowmerge_nb.engine.spark.interrupts import (
+    interrupted_too_late,
+    interruptible,
+    interrupts_let_in,
+)
 from rowmerge_nb.engine.verify.engines import DuplicateRefusedError, RefusedError, open_verifier
 from rowmerge_nb.engine.verify.translation import UntranslatableError, translate
 from rowmerge_nb.spi.handles import SchemaTableName
@@ -45,7 +50,11 @@ DUCKDB_INTERRUPTED: Final = "Query interrupted"
 
 
 def begin_verification(
-    options: Options, analysis: Analysis, memory: MemoryConnector, run: Callable[[str], Result], unknown: Sequence[str] = ()
+    options: Options,
+    analysis: Analysis,
+    memory: MemoryConnector,
+    run: Callable[[str], Result],
+    unknown: Sequence[str] = (),
 ) -> Verification | None:
     """Read the input of a statement; None if there is nothing to verify, as for a query.
 
@@ -59,7 +68,11 @@ def begin_verification(
     Raises:
         StatementInterrupted: the user interrupted it; nothing has run.
     """
-    if options.verify is None or options.dry_run or not isinstance(analysis, RowChangeAnalysis | InsertAnalysis):
+    if (
+        options.verify is None
+        or options.dry_run
+        or not isinstance(analysis, RowChangeAnalysis | InsertAnalysis)
+    ):
         return None
 
     def read(binding: TableBinding) -> pa.Table:
@@ -67,23 +80,40 @@ def begin_verification(
 
     verification = Verification(options, analysis, read, ())
     if unknown:
-        return replace(verification, problem=f"the store itself fills column '{unknown[0]}', which the INSERT leaves out")
+        return replace(
+            verification,
+            problem=f"the store itself fills column '{unknown[0]}', which the INSERT leaves out",
+        )
     if any(binding.version is not None for binding in analysis.bindings):
-        return replace(verification, problem="the statement reads a former version of a table, and it has no history")
+        return replace(
+            verification,
+            problem="the statement reads a former version of a table, and it has no history",
+        )
     if isinstance(analysis, MergeAnalysis) and analysis.added:
-        return replace(verification, problem="the statement adds columns, for which it has no words")
+        return replace(
+            verification, problem="the statement adds columns, for which it has no words"
+        )
     # The rows of VALUES stand in the statement, which the other engine reads as well.
-    bindings = {binding.qualified: binding for binding in (analysis.target, *analysis.bindings) if binding.rows is None}
+    bindings = {
+        binding.qualified: binding
+        for binding in (analysis.target, *analysis.bindings)
+        if binding.rows is None
+    }
     try:
         with interruptible("verify"):
-            return replace(verification, tables=tuple((binding, read(binding)) for binding in bindings.values()))
+            return replace(
+                verification,
+                tables=tuple((binding, read(binding)) for binding in bindings.values()),
+            )
     except StatementInterrupted:
         raise
     except Exception as error:  # noqa: BLE001 - the statement runs all the same, and says itself what is wrong with its tables
         return replace(verification, problem=f"its input could not be read: {error_text(error)}")
 
 
-def _rows_of(binding: TableBinding, memory: MemoryConnector, run: Callable[[str], Result]) -> pa.Table:
+def _rows_of(
+    binding: TableBinding, memory: MemoryConnector, run: Callable[[str], Result]
+) -> pa.Table:
     if binding.handle is None:
         frame = binding.dataframe
         return collected(frame) if is_spark_frame(frame) else frame
@@ -113,18 +143,23 @@ class Verification:
         """Run the statement on the other engine, and add the outcome to its result.
 
         Raises:
-            StatementInterrupted: the user interrupted it; the statement is committed, and the error has its result.
+            StatementInterrupted: the user interrupted it; the statement is committed, and the error
+                has its result.
         """
         try:
             with interruptible("verify"), interrupts_let_in():
                 self.options.step("verify")
                 record = self._opinion(result.count)
         except StatementInterrupted as interrupt:
-            record = self._record("not compared", f"{self._name} could not compare: the comparison was interrupted")
+            record = self._record(
+                "not compared", f"{self._name} could not compare: the comparison was interrupted"
+            )
             updated_result = _with_opinion(result, record)
             if not self.options.rehearse:
                 raise interrupted_too_late(updated_result) from interrupt
-            error = StatementInterrupted("The comparison of a rehearsed statement was interrupted", step="verify")
+            error = StatementInterrupted(
+                "The comparison of a rehearsed statement was interrupted", step="verify"
+            )
             error.result = updated_result
             raise error from interrupt
         return _with_opinion(result, record)
@@ -141,23 +176,31 @@ class Verification:
             return self._compared(self.read(self.analysis.target), count)
         except DuplicateRefusedError:
             if self.options.duplicates == RepeatedMatches.STANDARD:
-                return self._record("differs", f"{name} differs: it refuses to change a target row more than once")
+                return self._record(
+                    "differs", f"{name} differs: it refuses to change a target row more than once"
+                )
             return self._record(
                 "other rule",
-                f"{name} has another rule and compares nothing: as standard SQL, it refuses to change a target row more than once. "
-                "duplicates='trino' lets different clauses do that, duplicates='standard' refuses it here as well",
+                f"{name} has another rule and compares nothing: as standard SQL, it refuses to"
+                " change a target row more than once. duplicates='trino' lets different clauses do"
+                " that, duplicates='standard' refuses it here as well",
             )
         except RefusedError as error:
             return self._record("not compared", f"{name} could not run the statement: {error}")
         except UntranslatableError as error:
             return self._record("not compared", f"{name} was not asked: {error}")
         except SetupError as error:
-            return self._record("not compared", f"{name} was not asked: {error.message}. {error.hint or ''}".rstrip(". "))
+            return self._record(
+                "not compared",
+                f"{name} was not asked: {error.message}. {error.hint or ''}".rstrip(". "),
+            )
         except StatementInterrupted:
             raise
         except Exception as error:
             if isinstance(error, RuntimeError) and str(error) == DUCKDB_INTERRUPTED:
-                raise StatementInterrupted("The comparison was interrupted", step="verify") from error
+                raise StatementInterrupted(
+                    "The comparison was interrupted", step="verify"
+                ) from error
             return self._record("not compared", f"{name} could not compare: {error_text(error)}")
 
     def _record(self, state: str, message: str) -> VerificationRecord:
@@ -173,7 +216,11 @@ class Verification:
                 verifier.load(name, binding.columns, _lower(rows))
             changed = verifier.change(statement)
             target = self.analysis.target
-            verifier.load(AFTERWARDS, [replace(column, nullable=True) for column in target.columns], _lower(after))
+            verifier.load(
+                AFTERWARDS,
+                [replace(column, nullable=True) for column in target.columns],
+                _lower(after),
+            )
             here, there = quoted(AFTERWARDS), quoted(names[0])
             differences = [
                 *_only(verifier, here, there, "here", target.columns),
@@ -185,7 +232,8 @@ class Verification:
             return self._record("differs", f"{self._name} differs: {'; '.join(differences)}")
         return self._record(
             "agrees",
-            f"{self._name} agrees: {plural(changed, 'row')} changed, {plural(after.num_rows, 'row')} in {target.display}",
+            f"{self._name} agrees: {plural(changed, 'row')} changed,"
+            f" {plural(after.num_rows, 'row')} in {target.display}",
         )
 
 
@@ -194,7 +242,9 @@ def _with_opinion(result: Result, record: VerificationRecord) -> Result:
     return result
 
 
-def _only(verifier: Verifier, one: str, other: str, where: str, columns: Sequence[ColumnMetadata]) -> list[str]:
+def _only(
+    verifier: Verifier, one: str, other: str, where: str, columns: Sequence[ColumnMetadata]
+) -> list[str]:
     rows = f"(SELECT * FROM {one} EXCEPT ALL SELECT * FROM {other}) AS rest"
     total = verifier.rows(f"SELECT count(*) FROM {rows}")[0][0]
     if not total:
@@ -202,7 +252,9 @@ def _only(verifier: Verifier, one: str, other: str, where: str, columns: Sequenc
     # As text, since a driver may lack a Python value for a type.
     texts = ", ".join(f"CAST({quoted(column.name.lower())} AS varchar)" for column in columns)
     first = verifier.rows(f"SELECT {texts} FROM {rows} LIMIT {SHOWN}")
-    row_texts = ", ".join(f"({', '.join('NULL' if value is None else str(value) for value in row)})" for row in first)
+    row_texts = ", ".join(
+        f"({', '.join('NULL' if value is None else str(value) for value in row)})" for row in first
+    )
     return [f"{plural(total, 'row')} only {where}: {row_texts}{', ...' if total > SHOWN else ''}"]
 
 

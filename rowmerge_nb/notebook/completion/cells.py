@@ -84,7 +84,11 @@ def where(text: str, line: int, column: int) -> Options | Braces | Text | Sql | 
         magic = _LINE.match(here)
         return None if magic is None else _behind(here[magic.end() :], lines[line][column:])
     if line <= first:
-        return Options(here[cell.end() :].lstrip(), is_cell=True) if line == first and column > cell.end() else None
+        return (
+            Options(here[cell.end() :].lstrip(), is_cell=True)
+            if line == first and column > cell.end()
+            else None
+        )
     before = "\n".join([*lines[first + 1 : line], here])
     after = "\n".join([lines[line][column:], *lines[line + 1 :]])
     return _in_sql(before, after, lines[first][cell.end() :])
@@ -140,7 +144,14 @@ def _in_sql(before: str, after: str, options: str) -> Braces | Text | Sql:
     qualifier = _end(_QUALIFIER, head)
     parts = tuple(_plain(part) for part in re.findall(_PART, qualifier))
     is_closed = bool(quoted) and '"' in after.partition("\n")[0]
-    return Sql(head.removesuffix(qualifier).lstrip(), parts, word, _rest(after, quoted=is_closed), options.strip(), is_closed)
+    return Sql(
+        head.removesuffix(qualifier).lstrip(),
+        parts,
+        word,
+        _rest(after, quoted=is_closed),
+        options.strip(),
+        is_closed,
+    )
 
 
 def _end(pattern: re.Pattern[str], text: str) -> str:

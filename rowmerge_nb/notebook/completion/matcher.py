@@ -1,4 +1,6 @@
-"""A matcher for IPython: https://ipython.readthedocs.io/en/stable/api/generated/IPython.core.completer.html."""
+"""A matcher for IPython:
+https://ipython.readthedocs.io/en/stable/api/generated/IPython.core.completer.html.
+"""
 
 from __future__ import annotations
 
@@ -29,10 +31,13 @@ class _Nothing(list["SimpleCompletion"]):
         return 1
 
 
-def register(shell: InteractiveShell, settings_of: Callable[[str], tuple[Names | None, bool]]) -> None:
+def register(
+    shell: InteractiveShell, settings_of: Callable[[str], tuple[Names | None, bool]]
+) -> None:
     """Add the completion to a shell; a second registration replaces the first.
 
-    ``settings_of`` maps a cell's line of options to the engine, or None, and whether the extended dialect is on.
+    ``settings_of`` maps a cell's line of options to the engine, or None, and whether the extended
+    dialect is on.
     """
     completer = getattr(shell, "Completer", None)
     if completer is None or not hasattr(completer, "custom_matchers"):
@@ -49,7 +54,12 @@ def register(shell: InteractiveShell, settings_of: Callable[[str], tuple[Names |
             return {"completions": [], "suppress": False}
         word, matches = _completions(at)
         completions = [SimpleCompletion(text=text, type=label) for text, label in matches]
-        return {"completions": completions or _Nothing(), "suppress": True, "ordered": True, "matched_fragment": word}
+        return {
+            "completions": completions or _Nothing(),
+            "suppress": True,
+            "ordered": True,
+            "matched_fragment": word,
+        }
 
     def _completions(at: Options | Braces | Text | Sql) -> tuple[str, Iterable[tuple[str, str]]]:
         if isinstance(at, Text):
@@ -63,10 +73,15 @@ def register(shell: InteractiveShell, settings_of: Callable[[str], tuple[Names |
         from rowmerge_nb.notebook.completion.statement_completion import Known, in_statement
 
         lookups.begin()
-        frames = {name: value for name, value in shell.user_ns.items() if not name.startswith("_") and is_frame(value)}
+        frames = {
+            name: value
+            for name, value in shell.user_ns.items()
+            if not name.startswith("_") and is_frame(value)
+        }
         engine, extended = settings_of(at.options)
         return at.word, [
-            (matches.text, matches.kind) for matches in in_statement(at, Known(engine, frames, lookups), extended=extended)
+            (matches.text, matches.kind)
+            for matches in in_statement(at, Known(engine, frames, lookups), extended=extended)
         ]
 
     unregister(shell)
@@ -87,7 +102,11 @@ def _engines(namespace: dict[str, Any]) -> tuple[str, ...]:
     module = sys.modules.get("rowmerge_nb.engine.engine")
     if module is None:
         return ()
-    return tuple(name for name, value in namespace.items() if isinstance(value, module.Engine) and not name.startswith("_"))
+    return tuple(
+        name
+        for name, value in namespace.items()
+        if isinstance(value, module.Engine) and not name.startswith("_")
+    )
 
 
 def unregister(shell: InteractiveShell) -> None:
@@ -95,4 +114,6 @@ def unregister(shell: InteractiveShell) -> None:
     completer = getattr(shell, "Completer", None)
     matchers = getattr(completer, "custom_matchers", [])
     if completer is not None and matchers:
-        completer.custom_matchers = [m for m in matchers if getattr(m, "matcher_identifier", "") != _MATCHER]
+        completer.custom_matchers = [
+            m for m in matchers if getattr(m, "matcher_identifier", "") != _MATCHER
+        ]

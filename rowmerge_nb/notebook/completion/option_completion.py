@@ -10,8 +10,11 @@ if TYPE_CHECKING:
     from rowmerge_nb.notebook.completion.cells import Options
 
 
-def in_options(at: Options, *, variables: tuple[str, ...] = ()) -> tuple[str, list[tuple[str, str]]]:
-    """Return the incomplete word and its completions, each with a label; ``variables`` are names of engines.
+def in_options(
+    at: Options, *, variables: tuple[str, ...] = ()
+) -> tuple[str, list[tuple[str, str]]]:
+    """Return the incomplete word and its completions, each with a label; ``variables`` are names of
+    engines.
 
     >>> from rowmerge_nb.notebook.completion.cells import Options
     >>> in_options(Options("--du", True))
@@ -24,15 +27,25 @@ def in_options(at: Options, *, variables: tuple[str, ...] = ()) -> tuple[str, li
     if equals and name.startswith("--"):
         return _value(name[2:], value, variables) or (value, [])
     behind = earlier[-1] if earlier else ""
-    if behind.startswith("--") and not word.startswith("-") and (completed := _value(behind[2:], word, variables)) is not None:
+    if (
+        behind.startswith("--")
+        and not word.startswith("-")
+        and (completed := _value(behind[2:], word, variables)) is not None
+    ):
         return completed
-    candidates = [(f"--{option.name}", "option") for option in OPTIONS if f"--{option.name}".startswith(word)]
+    candidates = [
+        (f"--{option.name}", "option") for option in OPTIONS if f"--{option.name}".startswith(word)
+    ]
     if not word.startswith("-") and not at.is_cell and not earlier:
-        candidates = [(command, "command") for command in COMMANDS if command.startswith(word)] + candidates
+        candidates = [
+            (command, "command") for command in COMMANDS if command.startswith(word)
+        ] + candidates
     return word, candidates
 
 
-def _value(name: str, word: str, variables: tuple[str, ...]) -> tuple[str, list[tuple[str, str]]] | None:
+def _value(
+    name: str, word: str, variables: tuple[str, ...]
+) -> tuple[str, list[tuple[str, str]]] | None:
     option = next((option for option in OPTIONS if option.name == name), None)
     if option is None or not option.values:
         return None
@@ -40,12 +53,22 @@ def _value(name: str, word: str, variables: tuple[str, ...]) -> tuple[str, list[
         return _part(word)
     if name == "engine":
         return word, [(variable, "Engine") for variable in variables if variable.startswith(word)]
-    return word, [(str(choice), "value") for choice in option.choices if choice.lower().startswith(word.lower())]
+    return word, [
+        (str(choice), "value")
+        for choice in option.choices
+        if choice.lower().startswith(word.lower())
+    ]
 
 
 def _part(word: str) -> tuple[str, list[tuple[str, str]]]:
     from rowmerge_nb.report.model.report import PARTS, PRESETS
 
     *earlier, last = word.split(",")
-    labeled = [(part, "part of the report") for part in PARTS] + [(preset, "parts of the report") for preset in PRESETS]
-    return last, [(name, label) for name, label in labeled if name.startswith(last.lower()) and name not in earlier]
+    labeled = [(part, "part of the report") for part in PARTS] + [
+        (preset, "parts of the report") for preset in PRESETS
+    ]
+    return last, [
+        (name, label)
+        for name, label in labeled
+        if name.startswith(last.lower()) and name not in earlier
+    ]

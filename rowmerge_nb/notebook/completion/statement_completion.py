@@ -48,7 +48,9 @@ _TYPES: Final = [
 
 @dataclass(frozen=True)
 class Candidate:
-    """A replacement for the incomplete word, with a label: ``keyword``, ``table``, a type, or a signature."""
+    """A replacement for the incomplete word, with a label: ``keyword``, ``table``, a type, or a
+    signature.
+    """
 
     text: str
     kind: str
@@ -64,7 +66,9 @@ class Names(Protocol):
         """Return a table's columns with types; None without such a table."""
 
     def procedures(self, *parts: str) -> Sequence[tuple[str, str]]:
-        """Return the names that may follow the first parts of a procedure's name; finally its arguments."""
+        """Return the names that may follow the first parts of a procedure's name; finally its
+        arguments.
+        """
 
     def table_properties(self, *parts: str) -> Sequence[tuple[str, str]]:
         """Return the properties that the table may have, with descriptions."""
@@ -93,23 +97,31 @@ class Known:
     def _lookup(self, method: str, parts: tuple[str, ...]) -> Sequence[tuple[str, str]]:
         if self._engine is None:
             return []
-        return self._lookups.ask((method, id(self._engine), parts), partial(getattr(self._engine, method), *parts), [])
+        return self._lookups.ask(
+            (method, id(self._engine), parts), partial(getattr(self._engine, method), *parts), []
+        )
 
     def frames(self) -> Iterable[str]:
         """Return the names of the DataFrames."""
         return self._frames
 
     def columns(self, parts: Sequence[str]) -> Columns:
-        """Return the columns of a table, view or DataFrame; as in statements, tables take precedence."""
+        """Return the columns of a table, view or DataFrame; as in statements, tables take
+        precedence.
+        """
         columns: Sequence[tuple[str, str]] | None = None
         if self._engine is not None:
             key = ("columns", id(self._engine), *(part.lower() for part in parts))
             columns = self._lookups.ask(key, partial(self._engine.columns, *parts), None)
         if columns is None and len(parts) == 1:
-            frame_name = next((name for name in self._frames if name.lower() == parts[0].lower()), None)
+            frame_name = next(
+                (name for name in self._frames if name.lower() == parts[0].lower()), None
+            )
             if frame_name is not None:
                 frame = self._frames[frame_name]
-                columns = self._lookups.ask(("frame", id(frame)), partial(_frame_columns, frame), None)
+                columns = self._lookups.ask(
+                    ("frame", id(frame)), partial(_frame_columns, frame), None
+                )
         return list(columns or ())
 
 
@@ -119,23 +131,39 @@ def _frame_columns(frame: Any) -> Columns:
 
 
 def in_statement(at: Sql, names: Known, *, extended: bool = False) -> list[Candidate]:
-    """Return the completions at the cursor, best first; ``extended`` includes Trino's missing forms of MERGE."""
+    """Return the completions at the cursor, best first; ``extended`` includes Trino's missing forms
+    of MERGE.
+    """
     here = place(at.before, at.after, qualified=bool(at.qualifier), extended=extended)
     begin = at.word.removeprefix('"').replace('""', '"').lower()
     is_quoted = at.word.startswith('"')
     candidates: dict[str, Candidate] = {}
     for name, label in _Reader(here, names).named(at.qualifier):
         if name.lower().startswith(begin):
-            text = quoted(name).removesuffix('"' * at.is_closed) if is_quoted else quoted_where_needed(name, RESERVED)
+            text = (
+                quoted(name).removesuffix('"' * at.is_closed)
+                if is_quoted
+                else quoted_where_needed(name, RESERVED)
+            )
             candidates.setdefault(text, Candidate(text, label))
     if not is_quoted:
         # Keywords get the case of the incomplete word.
         in_case = str.lower if at.word.islower() else str.upper
-        candidates |= {word: Candidate(in_case(word), "keyword") for word in sorted(here.words) if word.lower().startswith(begin)}
+        candidates |= {
+            word: Candidate(in_case(word), "keyword")
+            for word in sorted(here.words)
+            if word.lower().startswith(begin)
+        }
         if Slot.EXPRESSION in here.slots and not at.qualifier:
-            candidates |= {name: Candidate(name, label) for name, label in _functions() if name.startswith(begin)}
+            candidates |= {
+                name: Candidate(name, label)
+                for name, label in _functions()
+                if name.startswith(begin)
+            }
         if Slot.TYPE in here.slots:
-            candidates |= {name: Candidate(name, "type") for name in _TYPES if name.startswith(begin)}
+            candidates |= {
+                name: Candidate(name, "type") for name in _TYPES if name.startswith(begin)
+            }
     return list(candidates.values())
 
 
@@ -145,7 +173,11 @@ def _functions() -> Iterator[tuple[str, str]]:
         if name in special:
             yield name, special[name]
             continue
-        visible_overloads = [overload for overload in overloads(name) if not overload.special and not overload.refusal]
+        visible_overloads = [
+            overload
+            for overload in overloads(name)
+            if not overload.special and not overload.refusal
+        ]
         if visible_overloads:
             more = f", {len(visible_overloads) - 1} more" if len(visible_overloads) > 1 else ""
             yield name, f"{visible_overloads[0]} -> {visible_overloads[0].result}{more}"
@@ -178,7 +210,11 @@ class _Reader:
         if Slot.COLUMN in slots or (Slot.EXPRESSION in slots and not qualifier):
             for relation in self._here.relations:
                 yield from self._typed(self._columns(relation))
-            yield from ((self._called(relation)[-1], "table") for relation in self._here.relations if self._called(relation))
+            yield from (
+                (self._called(relation)[-1], "table")
+                for relation in self._here.relations
+                if self._called(relation)
+            )
         if Slot.EXPRESSION in slots and qualifier:
             requested = tuple(part.lower() for part in qualifier)
             for relation in self._here.relations:
@@ -193,7 +229,11 @@ class _Reader:
     def _called(self, relation: s.Relation) -> tuple[str, ...]:
         if isinstance(relation, s.Aliased):
             return (relation.alias.text,)
-        return tuple(part.text for part in relation.name.parts) if isinstance(relation, s.Table) else ()
+        return (
+            tuple(part.text for part in relation.name.parts)
+            if isinstance(relation, s.Table)
+            else ()
+        )
 
     def _table(self, parts: Sequence[st.Identifier]) -> Columns:
         return self._names.columns([part.text for part in parts])
@@ -216,7 +256,11 @@ class _Reader:
             case s.Aliased(relation=inner):
                 return self._columns(inner)
             case s.Table(name=name):
-                return self._named_query(name.parts[0].value) if self._is_named(name.parts) else self._table(name.parts)
+                return (
+                    self._named_query(name.parts[0].value)
+                    if self._is_named(name.parts)
+                    else self._table(name.parts)
+                )
             case s.SubqueryRelation(query=query) | s.Lateral(query=query):
                 return self._output(query)
             case s.Join(left=left, right=right):
@@ -244,11 +288,20 @@ class _Reader:
             return []
         if item.target is None:
             return self._columns(relation)
-        requested = tuple(part.value for part in item.target.parts) if isinstance(item.target, s.Name) else ()
-        return next((self._columns(leaf) for leaf in _leaves(relation) if self._is_called(leaf, requested)), [])
+        requested = (
+            tuple(part.value for part in item.target.parts)
+            if isinstance(item.target, s.Name)
+            else ()
+        )
+        return next(
+            (self._columns(leaf) for leaf in _leaves(relation) if self._is_called(leaf, requested)),
+            [],
+        )
 
     def _is_called(self, relation: s.Relation, requested: tuple[str, ...]) -> bool:
-        return tuple(part.lower() for part in self._called(relation))[-len(requested) :] == requested
+        return (
+            tuple(part.lower() for part in self._called(relation))[-len(requested) :] == requested
+        )
 
 
 def _leaves(relation: s.Relation) -> Iterator[s.Relation]:

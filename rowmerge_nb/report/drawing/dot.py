@@ -71,7 +71,9 @@ def bold(text: str, color: str = "fg") -> Text:
 
 def mono(text: str, color: str = "fg", *, size: int = 12, strong: bool = False) -> Text:
     """Return a run of fixed-width text."""
-    return Text(visible(text).replace(" ", "\N{NO-BREAK SPACE}"), color, mono=True, bold=strong, size=size)
+    return Text(
+        visible(text).replace(" ", "\N{NO-BREAK SPACE}"), color, mono=True, bold=strong, size=size
+    )
 
 
 def muted(text: str) -> Text:
@@ -106,8 +108,14 @@ class Box:
     def markup(self) -> str:
         """Return the HTML-like cell."""
         height = len(self.lines) * LINE + 4 if self.lines else self.height
-        attributes = {"PORT": self.port, "ALIGN": self.align if self.lines and self.align != "CENTER" else ""}
-        attributes |= {"COLSPAN": str(self.span) if self.span > 1 else "", "BGCOLOR": COLORS[self.fill] if self.fill else ""}
+        attributes = {
+            "PORT": self.port,
+            "ALIGN": self.align if self.lines and self.align != "CENTER" else "",
+        }
+        attributes |= {
+            "COLSPAN": str(self.span) if self.span > 1 else "",
+            "BGCOLOR": COLORS[self.fill] if self.fill else "",
+        }
         attributes |= {"WIDTH": str(self.least), "HEIGHT": str(height)}
         text = " ".join(f'{name}="{value}"' for name, value in attributes.items() if value)
         # ALIGN of a cell applies to its last line, BALIGN to the others.
@@ -122,7 +130,8 @@ def _run(run: Text) -> str:
     text = escape(run.text, quote=False)
     face = MONO if run.mono else SANS
     return (
-        f'<FONT FACE="{face}" POINT-SIZE="{run.size}" COLOR="{COLORS[run.color]}">{f"<B>{text}</B>" if run.bold else text}</FONT>'
+        f'<FONT FACE="{face}" POINT-SIZE="{run.size}"'
+        f' COLOR="{COLORS[run.color]}">{f"<B>{text}</B>" if run.bold else text}</FONT>'
     )
 
 
@@ -130,14 +139,27 @@ def new_graph(name: str, **attributes: str) -> graphviz.Digraph:
     """Return an empty drawing from top to bottom."""
     import graphviz
 
-    settings = {"rankdir": "TB", "bgcolor": "transparent", "pad": "0.02", "margin": "0", **attributes}
+    settings = {
+        "rankdir": "TB",
+        "bgcolor": "transparent",
+        "pad": "0.02",
+        "margin": "0",
+        **attributes,
+    }
     graph = graphviz.Digraph(name, graph_attr=settings)
     graph.attr("node", shape="plain", fontname=SANS, fontsize="12")
     graph.attr("edge", fontname=SANS, fontsize="12")
     return graph
 
 
-def node(graph: graphviz.Digraph, name: str, rows: Sequence[Sequence[Box]], *, spacing: int = 0, fill: str = "node") -> None:
+def node(
+    graph: graphviz.Digraph,
+    name: str,
+    rows: Sequence[Sequence[Box]],
+    *,
+    spacing: int = 0,
+    fill: str = "node",
+) -> None:
     """Add a node: rows of cells on one surface."""
     background = f' BGCOLOR="{COLORS[fill]}"' if fill else ""
     head = f'<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="{spacing}" CELLPADDING="0"{background}>'
@@ -180,11 +202,16 @@ def edge(
 ) -> None:
     """Add an edge; its label is a cell of known size."""
     width = 1.25 if dashed else thickness(rows)
-    attributes = {"color": COLORS[color], "penwidth": f"{width:g}", "arrowsize": f"{0.45 + width / 10:.2g}"}
+    attributes = {
+        "color": COLORS[color],
+        "penwidth": f"{width:g}",
+        "arrowsize": f"{0.45 + width / 10:.2g}",
+    }
     if label is not None:
         box = Box([[plain("\N{NO-BREAK SPACE}"), label]])
         attributes["label"] = (
-            f'<<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="0" CELLPADDING="0"><TR>{box.markup()}</TR></TABLE>>'
+            '<<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="0"'
+            f' CELLPADDING="0"><TR>{box.markup()}</TR></TABLE>>'
         )
     if dashed:
         attributes["style"] = "dashed"

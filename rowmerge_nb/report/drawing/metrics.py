@@ -1,6 +1,8 @@
-"""The width of text in a browser: drawings are laid out without fonts, so that they are byte-identical on every machine.
+"""The width of text in a browser: drawings are laid out without fonts, so that they are
+byte-identical on every machine.
 
-The widths are those of Helvetica, in thousandths of the font size, from space to tilde; mono fonts are at most 0.6 wide.
+The widths are those of Helvetica, in thousandths of the font size, from space to tilde; mono fonts
+are at most 0.6 wide.
 """
 
 from __future__ import annotations
@@ -24,7 +26,14 @@ _BOLD: Final = (
     280, 389, 584,
 )
 # fmt: on
-_OTHER: Final = {"\N{NO-BREAK SPACE}": 278, "→": 1000, "\N{MINUS SIGN}": 584, "·": 278, "…": 1000, "\N{EN DASH}": 556}
+_OTHER: Final = {
+    "\N{NO-BREAK SPACE}": 278,
+    "→": 1000,
+    "\N{MINUS SIGN}": 584,
+    "·": 278,
+    "…": 1000,
+    "\N{EN DASH}": 556,
+}
 _UNKNOWN: Final = 667
 _MONO: Final = 602
 _WIDE: Final = 1000

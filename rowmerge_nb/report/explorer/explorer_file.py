@@ -93,18 +93,29 @@ def _with_clauses(state: Mapping[str, Any]) -> Markup:
         if line
     }
     line = Markup('<span data-clause="{}">{}</span>')
-    return Markup("\n").join(line.format(labels.get(at, ""), text) for at, text in enumerate(statement.split("\n"), start=1))
+    return Markup("\n").join(
+        line.format(labels.get(at, ""), text)
+        for at, text in enumerate(statement.split("\n"), start=1)
+    )
 
 
 def _label(numbers: Sequence[int]) -> str:
-    return f"clause {numbers[0]}" if len(numbers) == 1 else f"clauses {numbers[0]}\N{EN DASH}{numbers[-1]}"
+    return (
+        f"clause {numbers[0]}"
+        if len(numbers) == 1
+        else f"clauses {numbers[0]}\N{EN DASH}{numbers[-1]}"
+    )
 
 
-def explorer_page(trace: Trace, untouched: pa.Table | None = None, variants: Variants | None = None) -> str:
-    """Return an HTML document with the explorer of a statement; without scripts it shows the report.
+def explorer_page(
+    trace: Trace, untouched: pa.Table | None = None, variants: Variants | None = None
+) -> str:
+    """Return an HTML document with the explorer of a statement; without scripts it shows the
+    report.
 
     Raises:
-        RowMergeError: NOT_SUPPORTED, see `rowmerge_nb.report.explorer.explorer_state.explorer_state`.
+        RowMergeError: NOT_SUPPORTED, see
+            `rowmerge_nb.report.explorer.explorer_state.explorer_state`.
     """
     from markupsafe import escape
 
@@ -114,7 +125,9 @@ def explorer_page(trace: Trace, untouched: pa.Table | None = None, variants: Var
     # Entities are not decoded within a script, but its end tag must not occur.
     state_json = json.dumps(state).replace("<", "\\u003c")
     row, step = opening(state)
-    script = explorer_module().replace(_EXPORT, _START.replace("ROW", str(row)).replace("STEP", json.dumps(step)))
+    script = explorer_module().replace(
+        _EXPORT, _START.replace("ROW", str(row)).replace("STEP", json.dumps(step))
+    )
     return _SHELL.format(
         title=escape(f"{trace.kind} {trace.target}"),
         styles=explorer_styles(),

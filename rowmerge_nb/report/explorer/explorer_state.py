@@ -14,7 +14,13 @@ import pyarrow as pa
 from rowmerge_nb.base.choices import ROW_CHANGES, Flow, RepeatedMatches, StatementState
 from rowmerge_nb.base.errors import RowMergeError
 from rowmerge_nb.base.words import number, plural
-from rowmerge_nb.report.explorer.failed import absent_parts, ended_steps, matched_rows, raised_parts, sides_of_groups
+from rowmerge_nb.report.explorer.failed import (
+    absent_parts,
+    ended_steps,
+    matched_rows,
+    raised_parts,
+    sides_of_groups,
+)
 from rowmerge_nb.report.explorer.legend import CALLS, LEGENDS, asides, examples, legends
 from rowmerge_nb.report.explorer.stations import distinct_station, finish_station
 from rowmerge_nb.report.model.clauses import clause_label
@@ -53,17 +59,26 @@ _GROUPS: Final = {
     Join.NOT_MATCHED_BY_SOURCE: "only in the target",
     Join.CHOSEN: "chosen by WHERE",
 }
-_ALONE: Final = "No row of the source has it for a partner, so no clause looks at it, and it stays as it is."
+_ALONE: Final = (
+    "No row of the source has it for a partner, so no clause looks at it, and it stays as it is."
+)
 _NOT_CHOSEN: Final = "WHERE is not true for it, so it stays as it is."
 _NO_PAGE: Final[Mapping[str, Any]] = {"channels": [], "rows": [], "handed": 0, "decided": 0}
-_ANSWERS: Final = {Answer.TRUE: "true", Answer.FALSE: "false", Answer.UNKNOWN: "unknown", Answer.FAILED: "error"}
+_ANSWERS: Final = {
+    Answer.TRUE: "true",
+    Answer.FALSE: "false",
+    Answer.UNKNOWN: "unknown",
+    Answer.FAILED: "error",
+}
 
 
 def explorer_state(trace: Trace, untouched: pa.Table | None = None) -> dict[str, Any]:
-    """Return the explorer's state of a trace: the requested rows of a large statement, or the first ones in the trace.
+    """Return the explorer's state of a trace: the requested rows of a large statement, or the first
+    ones in the trace.
 
     Args:
-        trace: the trace of a MERGE, UPDATE or DELETE that ran by merge sinks with the values of both sides, or that failed.
+        trace: the trace of a MERGE, UPDATE or DELETE that ran by merge sinks with the values of
+            both sides, or that failed.
         untouched: target rows that took no part, if the caller knows more than the trace.
 
     Raises:
@@ -78,7 +93,9 @@ def explorer_state(trace: Trace, untouched: pa.Table | None = None) -> dict[str,
     steps, untouched_rows, near = _steps(trace), _untouched(trace), _near(trace)
     if trace.pages is not None and journeys:
         # From here on, only the displayed rows count, in their order.
-        trace = replace(trace, pages=rows_of(trace.pages, np.array([journey.page_row for journey in journeys])))
+        trace = replace(
+            trace, pages=rows_of(trace.pages, np.array([journey.page_row for journey in journeys]))
+        )
         journeys = tuple(replace(journey, page_row=index) for index, journey in enumerate(journeys))
     pages = trace.pages
     is_failed = trace.state == StatementState.FAILED
@@ -91,8 +108,14 @@ def explorer_state(trace: Trace, untouched: pa.Table | None = None) -> dict[str,
         "tag": f"{report.outcome.tag}: " if report.outcome.tag else "",
         "outcome": _runs(report.outcome.sentence),
         "meta": _runs(report.outcome.meta),
-        "options": {"paradigm": trace.paradigm, "era": trace.era, "duplicates": str(trace.duplicates)},
-        "sample": "" if len(journeys) >= total or not journeys else _sample(len(journeys), total, request),
+        "options": {
+            "paradigm": trace.paradigm,
+            "era": trace.era,
+            "duplicates": str(trace.duplicates),
+        },
+        "sample": (
+            "" if len(journeys) >= total or not journeys else _sample(len(journeys), total, request)
+        ),
         "steps": ended_steps(trace, steps) if is_failed else steps,
         "failed": is_failed,
         "absent": absent_parts(trace),
@@ -100,20 +123,36 @@ def explorer_state(trace: Trace, untouched: pa.Table | None = None) -> dict[str,
         "clauses": _clauses(report, trace),
         "tables": _tables(trace),
         "legends": legends(trace),
-        "sides": {side: _sides(pages, side) for side in ("source", "target")} if pages is not None else sides_of_groups(trace),
-        "rows": [
-            {**_row(journey, trace, near.get(journey.source_row, "")), "partner": partner}
-            for journey, partner in zip(journeys, _partners(journeys, pages), strict=True)
-        ]
-        if journeys
-        else matched_rows(trace, MOST_ROWS),
+        "sides": (
+            {side: _sides(pages, side) for side in ("source", "target")}
+            if pages is not None
+            else sides_of_groups(trace)
+        ),
+        "rows": (
+            [
+                {**_row(journey, trace, near.get(journey.source_row, "")), "partner": partner}
+                for journey, partner in zip(journeys, _partners(journeys, pages), strict=True)
+            ]
+            if journeys
+            else matched_rows(trace, MOST_ROWS)
+        ),
         "untouched": untouched_rows,
-        "others": _others(trace, untouched if untouched is not None else _recorded_untouched(trace)),
-        "apart": "that no source row matches" if trace.kind == "MERGE" else "that WHERE has not chosen",
-        "before": _page(_before_channels(report, pages), pages.before, pages, unfolded=pages.transformed)
-        if pages is not None and journeys
-        else _NO_PAGE,
-        "after": _after(report, pages, placed_rows(trace)) if pages is not None and journeys else _NO_PAGE,
+        "others": _others(
+            trace, untouched if untouched is not None else _recorded_untouched(trace)
+        ),
+        "apart": (
+            "that no source row matches" if trace.kind == "MERGE" else "that WHERE has not chosen"
+        ),
+        "before": (
+            _page(_before_channels(report, pages), pages.before, pages, unfolded=pages.transformed)
+            if pages is not None and journeys
+            else _NO_PAGE
+        ),
+        "after": (
+            _after(report, pages, placed_rows(trace))
+            if pages is not None and journeys
+            else _NO_PAGE
+        ),
         "writers": _writers(report, trace),
         "calls": _calls(report, trace),
     }
@@ -145,7 +184,10 @@ def _sample(rows: int, total: int, request: AskedRows | None) -> str:
     if request is None:
         return f"{number(rows)} of {plural(total, 'row')}: the first that the trace holds"
     first = "the first that were" if request.more else "those"
-    return f"{number(rows)} of {plural(total, 'row')}: {first} asked for by {visible(request.condition)}"
+    return (
+        f"{number(rows)} of {plural(total, 'row')}: {first} asked for by"
+        f" {visible(request.condition)}"
+    )
 
 
 def _journeys(trace: Trace) -> tuple[Journey, ...]:
@@ -179,22 +221,40 @@ def _steps(trace: Trace) -> list[dict[str, Any]]:
     joined = plural(trace.joined or 0, "joined row" if merged else "row")
     stored_rows = sum(sum(writer.rows.values()) for writer in trace.writers)
     fragments = sum(writer.fragments for writer in trace.writers)
-    steps = [("read", "read", "Reads both tables." if merged else "Reads the table, and keeps the rows for which WHERE is true.")]
+    steps = [
+        (
+            "read",
+            "read",
+            (
+                "Reads both tables."
+                if merged
+                else "Reads the table, and keeps the rows for which WHERE is true."
+            ),
+        )
+    ]
     if merged:
         steps.append(("join", "join", _join_sentence(trace)))
         steps.append(
             (
                 "case",
                 "CASE",
-                "Tries the WHEN clauses in their order; the first that is true wins, and unknown is not true."
-                + (f" {number(taken_rows)} of {joined} are taken by a clause." if trace.joined is not None else ""),
+                "Tries the WHEN clauses in their order; the first that is true wins, and unknown is"
+                " not true."
+                + (
+                    f" {number(taken_rows)} of {joined} are taken by a clause."
+                    if trace.joined is not None
+                    else ""
+                ),
             )
         )
         steps.append(
             (
                 "distinct",
                 "distinct",
-                f"{_MARKED[trace.duplicates]} A row without a target row is in no such pair.{_repeated(trace)}",
+                (
+                    f"{_MARKED[trace.duplicates]} A row without a target row is in no such"
+                    f" pair.{_repeated(trace)}"
+                ),
             )
         )
     if pages is not None and pages.transformed:
@@ -202,7 +262,10 @@ def _steps(trace: Trace) -> list[dict[str, Any]]:
             (
                 "transform",
                 "transform_page",
-                f"Drops rows that do nothing, and gives each change the form that the connector wants: {passage(trace, pages.total_before, pages.total_after)}.",
+                (
+                    "Drops rows that do nothing, and gives each change the form that the connector"
+                    f" wants: {passage(trace, pages.total_before, pages.total_after)}."
+                ),
             )
         )
     if any(node.kind == "Exchange" for node in trace.plan):
@@ -211,19 +274,32 @@ def _steps(trace: Trace) -> list[dict[str, Any]]:
         (
             "sinks",
             "sinks",
-            f"{_hands(trace)} {plural(stored_rows, 'row')} to {'its sink' if len(trace.writers) == 1 else 'their sinks, one each'}, out of sight of readers.",
+            (
+                f"{_hands(trace)} {plural(stored_rows, 'row')} to"
+                f" {'its sink' if len(trace.writers) == 1 else 'their sinks, one each'}, out of"
+                " sight of readers."
+            ),
         )
     )
     steps.append(
         (
             "finish",
             "finish_merge",
-            f"The connector gets {plural(fragments, 'fragment')}, which {'names' if fragments == 1 else 'name'} what the sinks have stored.",
+            (
+                f"The connector gets {plural(fragments, 'fragment')}, which"
+                f" {'names' if fragments == 1 else 'name'} what the sinks have stored."
+            ),
         )
     )
-    version = f", as version {trace.version_after} of the table" if trace.version_after is not None else ""
+    version = (
+        f", as version {trace.version_after} of the table"
+        if trace.version_after is not None
+        else ""
+    )
     commit_sentence = (
-        f"All of it becomes visible at once{version}." if trace.committed else "It was a rehearsal: all of it was rolled back."
+        f"All of it becomes visible at once{version}."
+        if trace.committed
+        else "It was a rehearsal: all of it was rolled back."
     )
     steps.append(("commit", "commit" if trace.committed else "rollback", commit_sentence))
     aside_texts = asides(trace)
@@ -243,16 +319,24 @@ def _steps(trace: Trace) -> list[dict[str, Any]]:
 def _hands(trace: Trace) -> str:
     among, writer_count = writers_among(trace), len(trace.writers)
     if among is not None and among > writer_count:
-        return f"{writers_phrase(trace)}; a writer without rows makes no sink. {'It hands' if writer_count == 1 else 'They hand'}"
+        return (
+            f"{writers_phrase(trace)}; a writer without rows makes no sink."
+            f" {'It hands' if writer_count == 1 else 'They hand'}"
+        )
     return f"{plural(writer_count, 'writer')} {'hands' if writer_count == 1 else 'hand'}"
 
 
 _MARKED: Final = {
-    RepeatedMatches.TRINO: "Marks pairs of a target row and a clause that come more than once: one ends the statement.",
-    RepeatedMatches.STANDARD: (
-        "Marks pairs of a target row and a clause that come more than once. What ends the statement is a target row that two source rows change."
+    RepeatedMatches.TRINO: (
+        "Marks pairs of a target row and a clause that come more than once: one ends the statement."
     ),
-    RepeatedMatches.NONE: "Marks pairs of a target row and a clause that come more than once, and lets them pass.",
+    RepeatedMatches.STANDARD: (
+        "Marks pairs of a target row and a clause that come more than once. What ends the statement"
+        " is a target row that two source rows change."
+    ),
+    RepeatedMatches.NONE: (
+        "Marks pairs of a target row and a clause that come more than once, and lets them pass."
+    ),
 }
 
 
@@ -263,11 +347,16 @@ def _repeated(trace: Trace) -> str:
     rows = sum(pattern.rows for pattern in patterns)
     if not rows:
         return " Here no target row is matched twice."
-    return f" Here {plural(rows, 'target row')} {'is' if rows == 1 else 'are'} matched more than once."
+    return (
+        f" Here {plural(rows, 'target row')} {'is' if rows == 1 else 'are'} matched more than once."
+    )
 
 
 def _join_sentence(trace: Trace) -> str:
-    says = "Pairs every source row with the target rows for which ON is true; one without stays, with NULLs"
+    says = (
+        "Pairs every source row with the target rows for which ON is true; one without stays, with"
+        " NULLs"
+    )
     if trace.joined is None:
         return f"{says}."
     parts = [f"{number(trace.matched or 0)} matched", f"{number(trace.unmatched or 0)} not matched"]
@@ -285,7 +374,11 @@ def _clauses(report: Report, trace: Trace) -> list[dict[str, Any]]:
                 "label": "WHERE",
                 "word": clause.operation.name,
                 "style": style_of(clause.operation),
-                "text": visible(clause.condition.text) if clause.condition is not None else visible(clause.text),
+                "text": (
+                    visible(clause.condition.text)
+                    if clause.condition is not None
+                    else visible(clause.text)
+                ),
                 "line": clause.line,
                 "rows": clause.rows,
             }
@@ -330,7 +423,11 @@ def _sides(pages: PageSample, side: str) -> list[dict[str, Any]]:
     return [
         {
             "name": visible(f.name),
-            "right": pa.types.is_floating(f.type) or pa.types.is_integer(f.type) or pa.types.is_decimal(f.type),
+            "right": (
+                pa.types.is_floating(f.type)
+                or pa.types.is_integer(f.type)
+                or pa.types.is_decimal(f.type)
+            ),
         }
         for f in fields
     ]
@@ -383,16 +480,24 @@ def _near(trace: Trace) -> dict[int | None, str]:
     if near is None or near.source is None:
         return {}
     # A match prevented by NULL alone is explained at ON.
-    rows = (row for row in near.source.told if row.row is not None and (row.nearest is not None or not row.separations))
+    rows = (
+        row
+        for row in near.source.told
+        if row.row is not None and (row.nearest is not None or not row.separations)
+    )
     return {row.row: _near_words(row, near, "source") for row in rows}
 
 
 def _near_words(row: NearRow, near: NearKeys, side: str) -> str:
-    return f"{'Near miss: ' if row.nearest is not None else ''}{near_sentence(row, near.terms, side)}"
+    return (
+        f"{'Near miss: ' if row.nearest is not None else ''}{near_sentence(row, near.terms, side)}"
+    )
 
 
 def _assigned(journey: Journey, trace: Trace) -> Iterable[tuple[str, str]]:
-    return next((clause.values for clause in trace.clauses if clause.number == journey.case_number), ())
+    return next(
+        (clause.values for clause in trace.clauses if clause.number == journey.case_number), ()
+    )
 
 
 def _term(truth: TermTruth | None) -> dict[str, Any] | None:
@@ -430,7 +535,12 @@ def _untouched(trace: Trace) -> int | None:
 
 def _recorded_untouched(trace: Trace) -> pa.RecordBatch | None:
     rows, pages = trace.untouched, trace.pages
-    if rows is None or pages is None or pages.witness is None or "target" not in pages.witness.schema.names:
+    if (
+        rows is None
+        or pages is None
+        or pages.witness is None
+        or "target" not in pages.witness.schema.names
+    ):
         return rows
     return rows.select([field.name for field in pages.witness.schema.field("target").type])
 
@@ -440,17 +550,24 @@ def _others(trace: Trace, rows: pa.Table | pa.RecordBatch | None) -> list[dict[s
         return []
     why = _ALONE if trace.kind == "MERGE" else _NOT_CHOSEN
     columns = {
-        name: python_values(column) for name, column in zip(rows.schema.names, rows.slice(0, MOST_ROWS).columns, strict=True)
+        name: python_values(column)
+        for name, column in zip(rows.schema.names, rows.slice(0, MOST_ROWS).columns, strict=True)
     }
-    records = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
-    return [{"cells": _values(row), "why": why, "near": _near_target(trace, row)} for row in records]
+    records = [
+        dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)
+    ]
+    return [
+        {"cells": _values(row), "why": why, "near": _near_target(trace, row)} for row in records
+    ]
 
 
 def _near_target(trace: Trace, row: Mapping[str, Any]) -> str:
     near = trace.near
     if near is None or near.target is None:
         return ""
-    matches = (one for one in near.target.told if one.columns and one.columns.items() <= row.items())
+    matches = (
+        one for one in near.target.told if one.columns and one.columns.items() <= row.items()
+    )
     return next((_near_words(one, near, "target") for one in matches), "")
 
 
@@ -463,7 +580,9 @@ def _before_channels(report: Report, pages: PageSample) -> Sequence[Channel]:
     return [Channel(str(index), name, "") for index, name in enumerate(pages.before.schema.names)]
 
 
-def _page(channels: Sequence[Channel], page: pa.RecordBatch, pages: PageSample, *, unfolded: bool) -> dict[str, Any]:
+def _page(
+    channels: Sequence[Channel], page: pa.RecordBatch, pages: PageSample, *, unfolded: bool
+) -> dict[str, Any]:
     columns: list[list[Any]] = []
     for index in range(page.num_columns):
         column = page.column(index)
@@ -478,13 +597,19 @@ def _page(channels: Sequence[Channel], page: pa.RecordBatch, pages: PageSample, 
     return {
         "channels": [_channel(channel) for channel in channels],
         # The number of channels after the CASE; the last ones are the merge row.
-        "decided": pages.layout.before.merge_row + page.column(pages.layout.before.merge_row).type.num_fields
-        if unfolded
-        else len(channels),
+        "decided": (
+            pages.layout.before.merge_row
+            + page.column(pages.layout.before.merge_row).type.num_fields
+            if unfolded
+            else len(channels)
+        ),
         "rows": [
             {
                 "of": at,
-                "cells": [_shown(tail(value)) if channel == hashed else _value(value) for channel, value in enumerate(row)],
+                "cells": [
+                    _shown(tail(value)) if channel == hashed else _value(value)
+                    for channel, value in enumerate(row)
+                ],
             }
             for at, row in enumerate(rows)
         ],
@@ -493,7 +618,11 @@ def _page(channels: Sequence[Channel], page: pa.RecordBatch, pages: PageSample, 
 
 def _write_codes(columns: list[list[Any]], layout: PageLayout) -> None:
     first, fields = layout.before.merge_row, layout.merge_row
-    for index in (first + fields.operation, first + fields.case_number, layout.before.case_number + fields.case_number):
+    for index in (
+        first + fields.operation,
+        first + fields.case_number,
+        layout.before.case_number + fields.case_number,
+    ):
         columns[index] = [None if value is None else number(value) for value in columns[index]]
 
 
@@ -509,7 +638,9 @@ def _after(report: Report, pages: PageSample, placements: Sequence[str]) -> dict
     )
     page = pages.after
     origins = [index for index, produced in enumerate(pages.produced) for _ in range(produced)]
-    operations = [Operation(operation) for operation in page.column(pages.layout.after.operation).to_pylist()]
+    operations = [
+        Operation(operation) for operation in page.column(pages.layout.after.operation).to_pylist()
+    ]
     values = zip(*(python_values(column) for column in page.columns), strict=True)
     rows = [
         {
@@ -524,12 +655,20 @@ def _after(report: Report, pages: PageSample, placements: Sequence[str]) -> dict
     ]
     # Sinks receive the channels before this one.
     handed_count = pages.layout.after.insert_from_update if pages.transformed else page.num_columns
-    return {"channels": [_channel(channel) for channel in channels], "rows": rows, "handed": handed_count}
+    return {
+        "channels": [_channel(channel) for channel in channels],
+        "rows": rows,
+        "handed": handed_count,
+    }
 
 
 def _writers(report: Report, trace: Trace) -> list[dict[str, Any]]:
     pages = {page.writer: page for page in report.stored.pages} if report.stored is not None else {}
-    channels = [_channel(channel) for channel in report.stored.channels] if report.stored is not None else []
+    channels = (
+        [_channel(channel) for channel in report.stored.channels]
+        if report.stored is not None
+        else []
+    )
     writers = []
     for writer in trace.writers:
         page = pages.get(writer.writer)
@@ -537,11 +676,22 @@ def _writers(report: Report, trace: Trace) -> list[dict[str, Any]]:
             {
                 "number": writer.writer,
                 "rows": operation_letters(writer.rows),
-                "stored": f"{plural(writer.fragments, 'fragment')}, {plural(writer.fragment_bytes, 'byte')}",
+                "stored": (
+                    f"{plural(writer.fragments, 'fragment')},"
+                    f" {plural(writer.fragment_bytes, 'byte')}"
+                ),
                 "channels": channels,
-                "page": [{"style": row.style, "cells": [_shown(display_cell) for display_cell in row.cells]} for row in page.rows]
-                if page
-                else [],
+                "page": (
+                    [
+                        {
+                            "style": row.style,
+                            "cells": [_shown(display_cell) for display_cell in row.cells],
+                        }
+                        for row in page.rows
+                    ]
+                    if page
+                    else []
+                ),
                 "total": page.total if page else 0,
             }
         )

@@ -50,7 +50,14 @@ def ended_steps(trace: Trace, steps: list[dict[str, Any]]) -> list[dict[str, Any
     reached = len(steps) if trace.pages is not None else 0
     return [
         *steps[:reached],
-        {"key": "failed", "name": visible(error.step) or "failed", "says": says, "aside": "", "examples": [], "legend": []},
+        {
+            "key": "failed",
+            "name": visible(error.step) or "failed",
+            "says": says,
+            "aside": "",
+            "examples": [],
+            "legend": [],
+        },
     ]
 
 
@@ -70,12 +77,18 @@ def absent_parts(trace: Trace) -> list[str]:
         return []
     sentences = []
     if trace.pages is None:
-        sentences.append("No page is shown: tasks hand their pages back at their end, and they did not come to it.")
+        sentences.append(
+            "No page is shown: tasks hand their pages back at their end, and they did not come"
+            " to it."
+        )
         if trace.duplicate_groups:
-            sentences.append("The rows are those that the error is about; the others are not known.")
+            sentences.append(
+                "The rows are those that the error is about; the others are not known."
+            )
         else:
             sentences.append(
-                "No row is shown, and none is counted, for the same reason. The message names the first row that failed, where the error is about one."
+                "No row is shown, and none is counted, for the same reason. The message names the"
+                " first row that failed, where the error is about one."
             )
     if not any(call.number is not None for call in trace.calls):
         sentences.append("The calls are the coordinator's: no task told of any.")
@@ -92,12 +105,19 @@ def raised_parts(trace: Trace) -> list[dict[str, Any]]:
             "code": [[at, text, marked] for at, text, marked in error.code],
             "causes": [{"what": words, "places": [*places]} for words, places in error.causes],
             "title": error.page.title if error.page is not None else "",
-            "columns": [{"name": name, "right": index in error.page.right} for index, name in enumerate(error.page.columns)]
-            if error.page is not None
-            else [],
-            "rows": [[None if value.null else value.text for value in row] for row in error.page.rows]
-            if error.page is not None
-            else [],
+            "columns": (
+                [
+                    {"name": name, "right": index in error.page.right}
+                    for index, name in enumerate(error.page.columns)
+                ]
+                if error.page is not None
+                else []
+            ),
+            "rows": (
+                [[None if value.null else value.text for value in row] for row in error.page.rows]
+                if error.page is not None
+                else []
+            ),
             "handle": error.handle,
         }
         for error in all_raised(trace.raised)
@@ -113,7 +133,10 @@ def sides_of_groups(trace: Trace) -> dict[str, list[dict[str, Any]]]:
 
 def _columns(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     first: Mapping[str, Any] = next(iter(rows), {})
-    return [{"name": visible(name), "right": isinstance(value, int | float)} for name, value in first.items()]
+    return [
+        {"name": visible(name), "right": isinstance(value, int | float)}
+        for name, value in first.items()
+    ]
 
 
 def matched_rows(trace: Trace, most: int) -> list[dict[str, Any]]:
@@ -126,7 +149,11 @@ def _matched(trace: Trace) -> Iterator[dict[str, Any]]:
         for source in group.sources:
             clause = next((one for one in trace.clauses if one.number == source.case_number), None)
             word = clause.operation.name if clause is not None and clause.number >= 0 else "none"
-            takes = f"{clause_label(source.case_number)} takes it" if source.case_number >= 0 else "no clause takes it"
+            takes = (
+                f"{clause_label(source.case_number)} takes it"
+                if source.case_number >= 0
+                else "no clause takes it"
+            )
             values = _texts(source.values)
             yield {
                 "number": source.source_row,
@@ -138,7 +165,10 @@ def _matched(trace: Trace) -> Iterator[dict[str, Any]]:
                 "style": word[0] if word != "none" else "N",
                 "fate": word,
                 "clause": source.case_number,
-                "gist": f"One of {plural(group.total, 'source row')} that match this target row; {takes}. This ended the statement.",
+                "gist": (
+                    f"One of {plural(group.total, 'source row')} that match this target row;"
+                    f" {takes}. This ended the statement."
+                ),
                 "reasons": [],
                 "on": None,
                 "near": "",
@@ -154,4 +184,7 @@ def _matched(trace: Trace) -> Iterator[dict[str, Any]]:
 
 
 def _texts(values: Mapping[str, Any]) -> list[str | None]:
-    return [None if (display_cell := cell(value)).null else display_cell.text for value in values.values()]
+    return [
+        None if (display_cell := cell(value)).null else display_cell.text
+        for value in values.values()
+    ]

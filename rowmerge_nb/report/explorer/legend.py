@@ -5,7 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.base.words import MINUS, code_parts, join
-from rowmerge_nb.report.model.placing import DELETE_AND_INSERT, EVENLY, exchange_of, rules_of, update_form
+from rowmerge_nb.report.model.placing import (
+    DELETE_AND_INSERT,
+    EVENLY,
+    exchange_of,
+    rules_of,
+    update_form,
+)
 from rowmerge_nb.report.model.repeated import build_repeated
 from rowmerge_nb.report.model.terms import SINKS
 from rowmerge_nb.report.words.display_values import visible
@@ -37,7 +43,10 @@ LEGENDS: Final = {
     "commit": [["", "handed"]],
 }
 """The legends of each step's pages, see `legends`, each with a title, ``""`` for a single page."""
-_OF_DELETE: Final = [["operation", "2 DELETE"], ["row_id", "of the row to delete: by it the store finds the row"]]
+_OF_DELETE: Final = [
+    ["operation", "2 DELETE"],
+    ["row_id", "of the row to delete: by it the store finds the row"],
+]
 """The channels of a DELETE's page, which no processor produced."""
 
 
@@ -56,7 +65,9 @@ def asides(trace: Trace) -> dict[str, str]:
 def examples(trace: Trace) -> list[list[str]]:
     """Return examples of repeated matches, each with Trino's answer and the standard's."""
     rules = build_repeated(trace)
-    return [[one.rows, one.trino, one.standard] for one in rules.examples] if rules is not None else []
+    return (
+        [[one.rows, one.trino, one.standard] for one in rules.examples] if rules is not None else []
+    )
 
 
 def legends(trace: Trace) -> dict[str, list[list[str]]]:
@@ -65,7 +76,10 @@ def legends(trace: Trace) -> dict[str, list[list[str]]]:
     if pages is None:
         return {}
     if not pages.transformed:
-        return {"after": [*_OF_DELETE, ["insert_from_update", "0 throughout; the sinks do not get it"]], "handed": _OF_DELETE}
+        return {
+            "after": [*_OF_DELETE, ["insert_from_update", "0 throughout; the sinks do not get it"]],
+            "handed": _OF_DELETE,
+        }
     before, after = _before(trace, pages), _after(trace, pages)
     # At the CASE, the channels of MarkDistinct do not exist yet.
     decided = [pair for pair in before if pair[0] not in {"is_distinct", "unique_id"}]
@@ -92,18 +106,26 @@ def _of_update(pages: PageSample) -> list[list[str]]:
 
 def _merge_row(pages: PageSample) -> list[str]:
     channel = pages.layout.before.merge_row
-    return [f"{channel}.0 and so on", f"the fields of one channel, merge_row: channel {channel} is one value of several fields"]
+    return [
+        f"{channel}.0 and so on",
+        f"the fields of one channel, merge_row: channel {channel} is one value of several fields",
+    ]
 
 
 def _old_place(pages: PageSample) -> list[list[str]]:
     channels = []
     if places := _places(pages):
-        channels.append([f"{places} (first)", "of the target row, so where the old row is; NULL without one"])
+        channels.append(
+            [f"{places} (first)", "of the target row, so where the old row is; NULL without one"]
+        )
     if pages.layout.before.hash is not None:
         channels.append(
             [
                 "hash",
-                "of that, its last digits; 42 of NULL. It does not decide on the writer: the exchange hashes anew what a row holds behind transform_page",
+                (
+                    "of that, its last digits; 42 of NULL. It does not decide on the writer: the"
+                    " exchange hashes anew what a row holds behind transform_page"
+                ),
             ]
         )
     return channels
@@ -120,28 +142,53 @@ def _of_merge(pages: PageSample) -> list[list[str]]:
         ["row_id", "by which the store finds the target row; NULL without one"],
         [
             "columns",
-            "the row that the clause makes; of a DELETE the old one; of no clause NULL"
-            if current
-            else f"the row that the clause makes; of a DELETE and of no clause NULL{f', but for the old {places}' if places else ''}",
+            (
+                "the row that the clause makes; of a DELETE the old one; of no clause NULL"
+                if current
+                else (
+                    "the row that the clause makes; of a DELETE and of no clause"
+                    f" NULL{f', but for the old {places}' if places else ''}"
+                )
+            ),
         ],
         [
             "present",
-            "the join found a target row; of no clause NULL, as all of merge_row"
-            if current
-            else "the join found a target row, of no clause too; the documents' example has false there, Trino 476 a merge_row that is NULL",
+            (
+                "the join found a target row; of no clause NULL, as all of merge_row"
+                if current
+                else (
+                    "the join found a target row, of no clause too; the documents' example has"
+                    " false there, Trino 476 a merge_row that is NULL"
+                )
+            ),
         ],
         ["operation", codes],
         [
             "case_number",
-            f"the clause that fired, {none} where none did; behind the CASE once more beside merge_row, for is_distinct",
+            (
+                f"the clause that fired, {none} where none did; behind the CASE once more beside"
+                " merge_row, for is_distinct"
+            ),
         ],
         [
             "is_distinct",
-            "0 where a pair of unique_id and case_number has come before; of rows without a target row it is 0 as well from the second on, and does not count"
-            if current
-            else "0 on every row of a pair of unique_id and case_number that comes more than once",
+            (
+                "0 where a pair of unique_id and case_number has come before; of rows without a"
+                " target row it is 0 as well from the second on, and does not count"
+                if current
+                else (
+                    "0 on every row of a pair of unique_id and case_number that comes more than"
+                    " once"
+                )
+            ),
         ],
-        ["unique_id", "the number that the engine gave each target row when it was read; is_distinct is what is left of it here"],
+        [
+            "unique_id",
+            (
+                "the number that the engine gave each target row when it was read; is_distinct is"
+                " what is left of it here"
+            ),
+        ],
     ]
 
 
@@ -156,12 +203,19 @@ def _after(trace: Trace, pages: PageSample) -> list[list[str]]:
     places = _places(pages)
     spread = exchange_of(trace)
     # The insert layout places a DELETE only without an update layout.
-    decides = ", which says where it goes," if spread is not None and rules_of(trace, spread)[1] != EVENLY else ""
+    decides = (
+        ", which says where it goes,"
+        if spread is not None and rules_of(trace, spread)[1] != EVENLY
+        else ""
+    )
     values_text = f"all but {places}{decides} are left empty" if places else "they are left empty"
     deleted = (
         "the row id names the row; the old values go along"
         if current and not split
-        else f"the row id names the row, so its values are not needed: {values_text}. Nothing is lost"
+        else (
+            f"the row id names the row, so its values are not needed: {values_text}. Nothing is"
+            " lost"
+        )
     )
     channels = [
         ["operation", ", ".join(codes)],
@@ -170,18 +224,30 @@ def _after(trace: Trace, pages: PageSample) -> list[list[str]]:
     ]
     if pages.layout.after.case_number is not None:
         channels.append(
-            ["case_number", "0 throughout: this paradigm's processor does not pass it on" if split else "the clause that fired"]
+            [
+                "case_number",
+                (
+                    "0 throughout: this paradigm's processor does not pass it on"
+                    if split
+                    else "the clause that fired"
+                ),
+            ]
         )
     return [
         *channels,
         [
             "insert_from_update",
-            "1 on the INSERT of an UPDATE, which is not counted once more; the sinks do not get it"
-            if split
-            else "0 throughout, since an UPDATE stays one row; the sinks do not get it",
+            (
+                "1 on the INSERT of an UPDATE, which is not counted once more; the sinks do not"
+                " get it"
+                if split
+                else "0 throughout, since an UPDATE stays one row; the sinks do not get it"
+            ),
         ],
     ]
 
 
 def _places(pages: PageSample) -> str:
-    return join([visible(pages.after.schema.names[index]) for index in pages.layout.redistribution_columns])
+    return join(
+        [visible(pages.after.schema.names[index]) for index in pages.layout.redistribution_columns]
+    )

@@ -27,19 +27,26 @@ if TYPE_CHECKING:
 BETWEEN: Final = "|"
 """The separator of option values in the name of a difference."""
 _CALLS: Final = "No call was made. These would be: those of the run"
-_UNKNOWN: Final = "Not all of them are known: for some rows a function of the connector's decides on the writer."
+_UNKNOWN: Final = (
+    "Not all of them are known: for some rows a function of the connector's decides on the writer."
+)
 _FRAGMENTS: Final = (
-    "What is in the fragments only a run can tell: in a notebook result.what_if(...) makes one on a copy of the target."
+    "What is in the fragments only a run can tell: in a notebook result.what_if(...) makes one on a"
+    " copy of the target."
 )
 _NOT_KNOWN: Final = "fragments, how many only a run can tell"
 _NO_VERSION: Final = "a version that only a run can tell"
 _ONLY_RUN: Final = "how many there would be, and what is in them, only a run can tell."
-_FINISH: Final = f"Not run. The connector would get fragments that name the rows which the sinks would have stored; {_ONLY_RUN}"
+_FINISH: Final = (
+    "Not run. The connector would get fragments that name the rows which the sinks would have"
+    f" stored; {_ONLY_RUN}"
+)
 _OF_ROW: Final = "Not run. Fragments of {} would name it."
 _COMMIT: Final = "Not run. All of it would become visible at once."
 _ROLLBACK: Final = "Not run. As the run was a rehearsal, all of it would be rolled back."
 _SAME_TABLE: Final = (
-    " The table would have the same rows as after the run: only the form differs in which its changes reach the connector."
+    " The table would have the same rows as after the run: only the form differs in which its"
+    " changes reach the connector."
 )
 _HEADS: Final = {
     (False, True): "With these options, not run; the same rows change: ",
@@ -49,22 +56,30 @@ _HEADS: Final = {
 """The start of the outcome, by whether it fails, and whether the table has the same rows."""
 
 
-def otherwise(run: Mapping[str, Any], variants: Variants, untouched: pa.Table | None = None) -> dict[str, Any]:
+def otherwise(
+    run: Mapping[str, Any], variants: Variants, untouched: pa.Table | None = None
+) -> dict[str, Any]:
     """Return the results of other options for the rows of a run, whose state is ``run``.
 
-    ``choices`` has the options with their values. ``changes`` maps values joined by `BETWEEN` to the name of the most similar state, ``""``
-    for the run, and the `difference` from it. ``why`` explains options that cannot be changed.
+    ``choices`` has the options with their values. ``changes`` maps values joined by `BETWEEN` to
+    the name of the most similar state, ``""`` for the run, and the `difference` from it. ``why``
+    explains options that cannot be changed.
     """
     own = tuple(str(run["options"][name]) for name in variants.choices)
     states: dict[tuple[str, ...], Mapping[str, Any]] = {own: run}
     changes: dict[str, Any] = {}
-    # States with fewer changed options come first: others are described by their difference from these.
+    # States with fewer changed options come first: others are described by their difference from
+    # these.
     for values in sorted(variants.traces, key=lambda values: _distance(values, own)):
         nearest = _nearest(values, own)
         states[values] = _state(variants.traces[values], run, untouched)
         name = "" if nearest == own else BETWEEN.join(nearest)
         changes[BETWEEN.join(values)] = [name, difference(states[nearest], states[values])]
-    return {"choices": {name: list(values) for name, values in variants.choices.items()}, "changes": changes, "why": variants.why}
+    return {
+        "choices": {name: list(values) for name, values in variants.choices.items()},
+        "changes": changes,
+        "why": variants.why,
+    }
 
 
 def _distance(values: tuple[str, ...], own: tuple[str, ...]) -> int:
@@ -72,8 +87,12 @@ def _distance(values: tuple[str, ...], own: tuple[str, ...]) -> int:
 
 
 def _nearest(values: tuple[str, ...], own: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the values with the last changed option reset; the duplicate rule, which comes last, seldom makes a difference."""
-    at = max(index for index, (value, was) in enumerate(zip(values, own, strict=True)) if value != was)
+    """Return the values with the last changed option reset; the duplicate rule, which comes last,
+    seldom makes a difference.
+    """
+    at = max(
+        index for index, (value, was) in enumerate(zip(values, own, strict=True)) if value != was
+    )
     return (*values[:at], own[at], *values[at + 1 :])
 
 
@@ -100,11 +119,16 @@ def _derived(trace: Trace, run: Mapping[str, Any], untouched: pa.Table | None) -
     return {
         **state,
         "steps": [
-            step if is_failed or step["key"] not in says else {**step, "says": says[step["key"]]} for step in state["steps"]
+            step if is_failed or step["key"] not in says else {**step, "says": says[step["key"]]}
+            for step in state["steps"]
         ],
         "absent": [],
         "rows": [
-            {**row, "finish": [row["finish"][0], _OF_ROW.format(row["finish"][0])]} if row["becomes"] else row
+            (
+                {**row, "finish": [row["finish"][0], _OF_ROW.format(row["finish"][0])]}
+                if row["becomes"]
+                else row
+            )
             for row in state["rows"]
         ],
         "tag": _HEADS[is_failed, same],
@@ -122,8 +146,16 @@ def _calls_sentence(calls: list[dict[str, Any]], run: Mapping[str, Any]) -> str:
     if not calls:
         return f"No call was made. {_UNKNOWN} {_FRAGMENTS}"
     old, new = _by_call(run["calls"]), _by_call(calls)
-    other_paradigm = any(new[key] != words for key, words in old.items() if key in new and key[0] == "get_row_change_paradigm")
-    other_rows = any(new[key] != words for key, words in old.items() if key in new and key[0] == "store_merged_rows")
+    other_paradigm = any(
+        new[key] != words
+        for key, words in old.items()
+        if key in new and key[0] == "get_row_change_paradigm"
+    )
+    other_rows = any(
+        new[key] != words
+        for key, words in old.items()
+        if key in new and key[0] == "store_merged_rows"
+    )
     differences = [
         *(["get_row_change_paradigm answers otherwise"] if other_paradigm else []),
         *(["sinks get other rows"] if other_rows else []),
@@ -137,7 +169,8 @@ def _by_call(calls: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], tuple[
 
 
 def _calls(trace: Trace, run: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the expected calls: the coordinator's from the run, and between them those of each writer that gets rows.
+    """Yield the expected calls: the coordinator's from the run, and between them those of each
+    writer that gets rows.
 
     Yields nothing if a row's writer or the boundaries of pages are unknown.
     """
@@ -145,7 +178,12 @@ def _calls(trace: Trace, run: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     methods = list(dict.fromkeys(call["method"] for call in of_sinks))
     pages = Counter((call["writer"], call["method"]) for call in of_sinks)
     unknown = trace.pages is None or any(writer < 0 for writer in trace.pages.writers)
-    if unknown or not of_sinks or max(pages.values()) > 1 or any(call["error"] for call in run["calls"]):
+    if (
+        unknown
+        or not of_sinks
+        or max(pages.values()) > 1
+        or any(call["error"] for call in run["calls"])
+    ):
         return
     first = min(call["order"] for call in of_sinks)
     own = [call for call in run["calls"] if call["writer"] is None]
@@ -163,7 +201,9 @@ def _calls(trace: Trace, run: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     for writer in trace.writers:
         mine = {"writer": writer.writer, "where": f"writer {writer.writer}"}
         arguments = {"store_merged_rows": {"given": stored_with(operation_letters(writer.rows))}}
-        derived_calls += [{**words[method], **mine, **arguments.get(method, {})} for method in methods]
+        derived_calls += [
+            {**words[method], **mine, **arguments.get(method, {})} for method in methods
+        ]
     derived_calls += [call for call in own if call["order"] > first]
     for order, call in enumerate(derived_calls, start=1):
         yield {**call, **updates.get(call["method"], {}), "order": order}
@@ -176,11 +216,16 @@ def _options(trace: Trace) -> str:
 
 def _pages_sentence(trace: Trace) -> str:
     rows = len(trace.pages.writers) if trace.pages is not None else 0
-    sentence = f"Not run: {plural(len(trace.writers), 'writer')} would be handed {plural(rows, 'row')}"
+    sentence = (
+        f"Not run: {plural(len(trace.writers), 'writer')} would be handed {plural(rows, 'row')}"
+    )
     unknown = sum(writer < 0 for writer in trace.pages.writers) if trace.pages is not None else 0
     if not unknown:
         return f"{sentence}."
-    return f"Not run. Of {plural(rows, 'row')} the writers of {number(unknown)} are not known: {NOT_SHOWN}."
+    return (
+        f"Not run. Of {plural(rows, 'row')} the writers of {number(unknown)} are not known:"
+        f" {NOT_SHOWN}."
+    )
 
 
 _MARKS: Final = "What differs is framed there, and rows that only the run has are struck out."
@@ -192,9 +237,22 @@ def _says(state: Mapping[str, Any], run: Mapping[str, Any], differs: list[str]) 
     if not differs:
         return "Every page is as in the run."
     pages = differing_pages(state, run)
-    asides = [step["name"] for step in state["steps"] if step["key"] in differs and step["key"] not in pages]
+    asides = [
+        step["name"]
+        for step in state["steps"]
+        if step["key"] in differs and step["key"] not in pages
+    ]
     parts = [
-        *([f"the pages of {join([step['name'] for step in state['steps'] if step['key'] in pages])}"] if pages else []),
+        *(
+            [
+                (
+                    "the pages of"
+                    f" {join([step['name'] for step in state['steps'] if step['key'] in pages])}"
+                )
+            ]
+            if pages
+            else []
+        ),
         *([f"what stands beside {join(asides)}"] if asides else []),
     ]
     sentence = f"Other than in the run, and marked \N{NOT EQUAL TO}: {', and '.join(parts)}."
@@ -203,7 +261,9 @@ def _says(state: Mapping[str, Any], run: Mapping[str, Any], differs: list[str]) 
     rows, before = len(state["after"]["rows"]), len(run["after"]["rows"])
     # A sample cannot be counted.
     row_counts = (
-        "" if rows == before or run["sample"] else f" transform_page gives {plural(rows, 'row')}, in the run {number(before)}."
+        ""
+        if rows == before or run["sample"]
+        else f" transform_page gives {plural(rows, 'row')}, in the run {number(before)}."
     )
     return f"{sentence}{row_counts} {_MARKS}"
 
@@ -211,20 +271,24 @@ def _says(state: Mapping[str, Any], run: Mapping[str, Any], differs: list[str]) 
 def difference(old: Any, new: Any) -> Any:
     """Return the difference between two JSON values; None if they are equal.
 
-    ``["=", new]`` replaces the value, ``["{", {name: difference}, [removed names]]`` changes an object,
-    ``["[", {position: difference}, length]`` a list.
+    ``["=", new]`` replaces the value, ``["{", {name: difference}, [removed names]]`` changes an
+    object, ``["[", {position: difference}, length]`` a list.
 
     >>> difference({"a": [1, 2, 3], "b": 1}, {"a": [1, 5], "b": 1})
     ['{', {'a': ['[', {'1': ['=', 5]}, 2]}, []]
     """
     if isinstance(old, dict) and isinstance(new, dict):
-        differences = {name: difference(old.get(name, _NOTHING), value) for name, value in new.items()}
+        differences = {
+            name: difference(old.get(name, _NOTHING), value) for name, value in new.items()
+        }
         removed = [name for name in old if name not in new]
         changed = {name: one for name, one in differences.items() if one is not None}
         return ["{", changed, removed] if changed or removed else None
     if isinstance(old, list) and isinstance(new, list):
         pairs = ((old[at] if at < len(old) else _NOTHING, value) for at, value in enumerate(new))
-        changed = {str(at): one for at, pair in enumerate(pairs) if (one := difference(*pair)) is not None}
+        changed = {
+            str(at): one for at, pair in enumerate(pairs) if (one := difference(*pair)) is not None
+        }
         return ["[", changed, len(new)] if changed or len(old) != len(new) else None
     return None if type(old) is type(new) and old == new else ["=", new]
 

@@ -14,11 +14,16 @@ if TYPE_CHECKING:
 
 
 def distinct_station(journey: Journey, pages: PageSample) -> tuple[str, str]:
-    """Describe whether the row's pair of target row and clause repeats, in a word and in a sentence."""
+    """Describe whether the row's pair of target row and clause repeats, in a word and in a
+    sentence.
+    """
     if journey.target is None:
         return (
             "does not count",
-            "It has no target row, so it is in no pair that could come again: whatever is_distinct is, nothing looks at it.",
+            (
+                "It has no target row, so it is in no pair that could come again: whatever"
+                " is_distinct is, nothing looks at it."
+            ),
         )
     if not pages.transformed:
         return "", "What is_distinct was for it, is not known."
@@ -28,9 +33,13 @@ def distinct_station(journey: Journey, pages: PageSample) -> tuple[str, str]:
         if journey.case_number >= 0
         else "without a clause, which counts as a clause of its own"
     )
-    # In current pages, rows after a pair's first one are marked; in pages of the documents, all of them.
+    # In current pages, rows after a pair's first one are marked; in pages of the documents, all of
+    # them.
     once = "for the first time" if pages.layout.era is Era.CURRENT else "once"
-    return f"is_distinct {is_distinct}", f"This target row comes {once if is_distinct else 'more than once'} {clause}."
+    return (
+        f"is_distinct {is_distinct}",
+        f"This target row comes {once if is_distinct else 'more than once'} {clause}.",
+    )
 
 
 def finish_station(journey: Journey) -> tuple[str, str]:
@@ -46,5 +55,8 @@ def finish_station(journey: Journey) -> tuple[str, str]:
     predicate = "it has" if one else "they have"
     return (
         writers,
-        f"The fragments that the {sinks} at the end name what {predicate} stored of this row; finish_merge makes one change of all fragments.",
+        (
+            f"The fragments that the {sinks} at the end name what {predicate} stored of this row;"
+            " finish_merge makes one change of all fragments."
+        ),
     )

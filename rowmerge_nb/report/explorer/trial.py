@@ -28,7 +28,9 @@ _PAGES: Final = (
 """The steps whose page a trial may change, and the page's key in the state."""
 
 
-def trial_state(trial: Trace, untouched: pa.Table | None, same: Mapping[str, Any]) -> dict[str, Any]:
+def trial_state(
+    trial: Trace, untouched: pa.Table | None, same: Mapping[str, Any]
+) -> dict[str, Any]:
     """Return the explorer's state of a trial.
 
     ``same`` is the state of a trial of the unchanged statement on the same copy.
@@ -45,7 +47,12 @@ def trial_state(trial: Trace, untouched: pa.Table | None, same: Mapping[str, Any
     )
     return {
         **state,
-        "trial": {"tag": "what if", "says": f"{TRIAL} {moves}", "moved": moved, "differs": differing_steps(state, same)},
+        "trial": {
+            "tag": "what if",
+            "says": f"{TRIAL} {moves}",
+            "moved": moved,
+            "differs": differing_steps(state, same),
+        },
     }
 
 
@@ -53,13 +60,21 @@ def differing_steps(state: Mapping[str, Any], same: Mapping[str, Any]) -> list[s
     """Return the steps with another page or another aside than in a state of the same rows."""
     was = {step["key"]: step["aside"] for step in same["steps"]}
     pages = differing_pages(state, same)
-    return [step["key"] for step in state["steps"] if step["key"] in pages or was.get(step["key"], "") != step["aside"]]
+    return [
+        step["key"]
+        for step in state["steps"]
+        if step["key"] in pages or was.get(step["key"], "") != step["aside"]
+    ]
 
 
 def differing_pages(state: Mapping[str, Any], same: Mapping[str, Any]) -> list[str]:
     """Return the steps with another page than in a state of the same rows."""
     steps = {step["key"] for step in state["steps"]}
-    return [key for key, part in _PAGES if key in steps and _page(_shown(state, key, part)) != _page(_shown(same, key, part))]
+    return [
+        key
+        for key, part in _PAGES
+        if key in steps and _page(_shown(state, key, part)) != _page(_shown(same, key, part))
+    ]
 
 
 def _shown(state: Mapping[str, Any], key: str, part: str) -> Any:
@@ -76,36 +91,62 @@ def _shown(state: Mapping[str, Any], key: str, part: str) -> Any:
 def _page(part: Any) -> str:
     """Return a comparable form of a page; writers' pages are sorted, since their order varies."""
     if isinstance(part, list):
-        return _plain([[writer["number"], writer["channels"], sorted(map(_plain, writer["page"]))] for writer in part])
+        return _plain(
+            [
+                [writer["number"], writer["channels"], sorted(map(_plain, writer["page"]))]
+                for writer in part
+            ]
+        )
     return _plain(part)
 
 
 def editable_cells(run: Mapping[str, Any]) -> dict[str, Any]:
     """Return the distinct source rows of a state: column names, and number and values per row."""
-    rows = {row["number"]: row["source"] for row in run["rows"] if row["number"] is not None and row["source"] is not None}
-    return {"columns": [side["name"] for side in run["sides"]["source"]], "rows": [list(row) for row in rows.items()]}
+    rows = {
+        row["number"]: row["source"]
+        for row in run["rows"]
+        if row["number"] is not None and row["source"] is not None
+    }
+    return {
+        "columns": [side["name"] for side in run["sides"]["source"]],
+        "rows": [list(row) for row in rows.items()],
+    }
 
 
 def moved_since(run: Mapping[str, Any], same: Mapping[str, Any]) -> str:
-    """Return a warning if the unchanged statement now has other results than in its run, else ``""``."""
+    """Return a warning if the unchanged statement now has other results than in its run, else
+    ``""``.
+    """
     if not run["sample"] and any(_moved(run, same)):
-        return "As it was, the statement takes other rows today than it took: a source has changed since."
+        return (
+            "As it was, the statement takes other rows today than it took: a source has changed"
+            " since."
+        )
     return ""
 
 
 def _moved(was: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     old = {_key(row): row for row in was["rows"]}
-    old_rows = {index: old.pop(key) for index, row in enumerate(now["rows"]) if (key := _key(row)) in old}
+    old_rows = {
+        index: old.pop(key) for index, row in enumerate(now["rows"]) if (key := _key(row)) in old
+    }
     # A row with other values or another partner is still the row with its number in the source.
     unpaired: dict[object, list[str]] = {}
     for key, row in old.items():
         unpaired.setdefault(row["number"], []).append(key)
     for index, row in enumerate(now["rows"]):
-        if index not in old_rows and row["number"] is not None and (keys := unpaired.get(row["number"])):
+        if (
+            index not in old_rows
+            and row["number"] is not None
+            and (keys := unpaired.get(row["number"]))
+        ):
             old_rows[index] = old.pop(keys.pop(0))
     for index, row in enumerate(now["rows"]):
         before = old_rows.get(index)
-        if before is None or (_taker(before, was), before["made"]) != (_taker(row, now), row["made"]):
+        if before is None or (_taker(before, was), before["made"]) != (
+            _taker(row, now),
+            row["made"],
+        ):
             yield {
                 "row": index,
                 "name": row["name"],
@@ -121,7 +162,9 @@ def _key(row: Mapping[str, Any]) -> str:
 
 
 def _taker(row: Mapping[str, Any], state: Mapping[str, Any]) -> str:
-    clause_taken = next((clause for clause in state["clauses"] if clause["number"] == row["clause"]), None)
+    clause_taken = next(
+        (clause for clause in state["clauses"] if clause["number"] == row["clause"]), None
+    )
     return f"{clause_taken['label']} {clause_taken['word']}" if clause_taken is not None else "none"
 
 

@@ -38,7 +38,9 @@ _OF_JSON: Final = (str, int, float)
 
 
 class _CheckedTrait(traitlets.Any):
-    """A trait set from Python: the widget's validators report wrong values, None and other types too, as wrong arguments."""
+    """A trait set from Python: the widget's validators report wrong values, None and other types
+    too, as wrong arguments.
+    """
 
     allow_none = False
 
@@ -52,20 +54,25 @@ class Explorer(anywidget.AnyWidget):
         variants: the derived results under other options.
 
     Raises:
-        RowMergeError: NOT_SUPPORTED for another trace; INVALID_ARGUMENTS for an unknown row, step, clause or option.
+        RowMergeError: NOT_SUPPORTED for another trace; INVALID_ARGUMENTS for an unknown row, step,
+            clause or option.
 
     Attributes:
         state: the displayed state.
         row: the selected row, from 0 in the order of the list; -1 for none.
-        step: the key of the step, if the statement has it: ``read``, ``join``, ``case``, ``distinct``, ``transform``, ``exchange``,
-            ``sinks``, ``finish`` or ``commit``.
+        step: the key of the step, if the statement has it: ``read``, ``join``, ``case``,
+            ``distinct``, ``transform``, ``exchange``, ``sinks``, ``finish`` or ``commit``.
         clause: the clause whose rows are marked; None for all.
-        paradigm, era, duplicates: the options. A change shows the derived result, or else rehearses the statement on the run's rows.
+        paradigm, era, duplicates: the options. A change shows the derived result, or else rehearses
+            the statement on the run's rows.
         statement: its text; another text is rehearsed with these options.
-        cells: changed source cells, by row number and column: ``{3: {"price": 2}}``, see `rowmerge_nb.engine.result.Result.what_if`.
+        cells: changed source cells, by row number and column: ``{3: {"price": 2}}``, see
+            `rowmerge_nb.engine.result.Result.what_if`.
         tried: the result of the last trial; None without one or if it failed.
-        trouble: why a trial failed, or ``""``. ``tries`` counts trials, ``asrun`` has the original options.
-        picks: the learner's answers in the mode Predict; ``score`` is the number of right ones once revealed.
+        trouble: why a trial failed, or ``""``. ``tries`` counts trials, ``asrun`` has the original
+            options.
+        picks: the learner's answers in the mode Predict; ``score`` is the number of right ones once
+            revealed.
     """
 
     _esm = explorer_module()
@@ -85,14 +92,20 @@ class Explorer(anywidget.AnyWidget):
     trouble = traitlets.Unicode("").tag(sync=True)
     tries = traitlets.Int(0).tag(sync=True)
 
-    def __init__(self, trace: Trace, again: Again | None = None, variants: Variants | None = None) -> None:
+    def __init__(
+        self, trace: Trace, again: Again | None = None, variants: Variants | None = None
+    ) -> None:
         untouched = None if again is None else again.untouched(trace)
         run = explorer_state(trace, untouched)
         self._trace = trace
         self._again = again
         self._run = {
             **run,
-            "choices": {name: list(choices) for name, choices in _CHOICES.items()} if again is not None else None,
+            "choices": (
+                {name: list(choices) for name, choices in _CHOICES.items()}
+                if again is not None
+                else None
+            ),
             "cells": self._cells(run),
             "otherwise": otherwise(run, variants, untouched) if variants is not None else None,
         }
@@ -104,7 +117,9 @@ class Explorer(anywidget.AnyWidget):
         self._same: dict[str, Any] | None = None
         self.tried: Result | None = None
         row, step = opening(run)
-        super().__init__(state=self._run, row=row, step=step, asrun=self._as_it_was, **self._as_it_was)
+        super().__init__(
+            state=self._run, row=row, step=step, asrun=self._as_it_was, **self._as_it_was
+        )
         self.observe(self._try, list(self._as_it_was))
 
     def _cells(self, run: dict[str, Any]) -> dict[str, Any]:
@@ -116,7 +131,9 @@ class Explorer(anywidget.AnyWidget):
         return editable_cells(run)
 
     def _try(self, change: Any) -> None:
-        """Rehearse the statement with the current values and show the result; on failure, keep the state and report why."""
+        """Rehearse the statement with the current values and show the result; on failure, keep the
+        state and report why.
+        """
         self._rehearse({name: getattr(self, name) for name in self._as_it_was})
         # The front end waits for this change.
         self.tries += 1
@@ -127,28 +144,39 @@ class Explorer(anywidget.AnyWidget):
             self._show(self._run)
             return
         if self._again is None:
-            self.trouble = "The statement cannot be run once more: there is no engine that has run it."
+            self.trouble = (
+                "The statement cannot be run once more: there is no engine that has run it."
+            )
             return
         try:
             if self._same is None:
                 self._same = explorer_state(self._again.run().trace)
             statement, cells = settings.pop("statement"), settings.pop("cells")
             self.tried = self._again.run(
-                None if statement == self._as_it_was["statement"] else statement, cells or None, **settings
+                None if statement == self._as_it_was["statement"] else statement,
+                cells or None,
+                **settings,
             )
-            state = trial_state(self.tried.trace, self._again.untouched(self.tried.trace), self._same)
+            state = trial_state(
+                self.tried.trace, self._again.untouched(self.tried.trace), self._same
+            )
         except RowMergeError as error:
             self.tried = None
             self.trouble = visible(str(error))
             return
-        state["trial"]["note"] = " ".join(filter(None, [moved_since(self._run, self._same), visible(self._again.missing)]))
+        state["trial"]["note"] = " ".join(
+            filter(None, [moved_since(self._run, self._same), visible(self._again.missing)])
+        )
         self._show({**state, "choices": self._run["choices"], "cells": self._run["cells"]})
 
     def _is_derived(self, settings: Mapping[str, Any]) -> bool:
         derived = self._run["otherwise"] or {"choices": (), "changes": ()}
         others = [name for name in self._as_it_was if name not in derived["choices"]]
         same = all(settings[name] == self._as_it_was[name] for name in others)
-        return same and BETWEEN.join(settings[name] for name in derived["choices"]) in derived["changes"]
+        return (
+            same
+            and BETWEEN.join(settings[name] for name in derived["choices"]) in derived["changes"]
+        )
 
     def _show(self, state: dict[str, Any]) -> None:
         with self.hold_trait_notifications():
@@ -162,7 +190,12 @@ class Explorer(anywidget.AnyWidget):
     @traitlets.validate("paradigm", "era", "duplicates")
     def _option_exists(self, proposal: Any) -> str:
         name = proposal["trait"].name
-        option: str = checked(proposal["value"], name, _CHOICES[name].__contains__, f"one of {', '.join(_CHOICES[name])}")
+        option: str = checked(
+            proposal["value"],
+            name,
+            _CHOICES[name].__contains__,
+            f"one of {', '.join(_CHOICES[name])}",
+        )
         return option
 
     @traitlets.validate("statement")
@@ -177,7 +210,8 @@ class Explorer(anywidget.AnyWidget):
         # Normalize to JSON, as values from the front end are.
         return {
             str(row): {
-                column: value if value is None or isinstance(value, _OF_JSON) else str(value) for column, value in cells.items()
+                column: value if value is None or isinstance(value, _OF_JSON) else str(value)
+                for column, value in cells.items()
             }
             for row, cells in self._again.checked_cells(proposal["value"]).items()
             if cells
@@ -197,14 +231,18 @@ class Explorer(anywidget.AnyWidget):
     @traitlets.validate("step")
     def _step_exists(self, proposal: Any) -> str:
         keys = [step["key"] for step in self.state["steps"]]
-        step: str = checked(proposal["value"], "step", keys.__contains__, f"one of {', '.join(keys)}")
+        step: str = checked(
+            proposal["value"], "step", keys.__contains__, f"one of {', '.join(keys)}"
+        )
         return step
 
     @traitlets.validate("clause")
     def _clause_exists(self, proposal: Any) -> int | None:
         numbers = [clause["number"] for clause in self.state["clauses"]]
         choices = f"one of {', '.join(map(str, numbers))}, or None for all"
-        clause: int | None = checked(proposal["value"], "clause", [None, *numbers].__contains__, choices)
+        clause: int | None = checked(
+            proposal["value"], "clause", [None, *numbers].__contains__, choices
+        )
         return clause
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:

@@ -41,13 +41,25 @@ def _reason(trace: Trace, part: str) -> str:
     if trace.state in {StatementState.PLANNED, StatementState.EXPLAINED}:
         return "nothing was run"
     if trace.kind not in ROW_CHANGES:
-        return "they are about MERGE, UPDATE and DELETE" if part != "plan" else f"a {trace.kind} has none"
+        return (
+            "they are about MERGE, UPDATE and DELETE"
+            if part != "plan"
+            else f"a {trace.kind} has none"
+        )
     if part == "near":
         return _no_near(trace)
     if part == "check":
-        return f"they were not looked for; {code('--check')} does" if trace.check is None else "none was found"
+        return (
+            f"they were not looked for; {code('--check')} does"
+            if trace.check is None
+            else "none was found"
+        )
     if part == "verdicts":
-        return "how rows were matched is not known" if trace.kind == "MERGE" else f"a {trace.kind} has no source rows that match"
+        return (
+            "how rows were matched is not known"
+            if trace.kind == "MERGE"
+            else f"a {trace.kind} has no source rows that match"
+        )
     if part == "clauses":
         return f"a {trace.kind} has no WHEN clauses"
     if trace.state == StatementState.FAILED:
@@ -57,7 +69,10 @@ def _reason(trace: Trace, part: str) -> str:
     if trace.joined == 0 and part in _ROWS:
         return "there were no rows to do anything about"
     if part == "journeys":
-        return f"the trace of a large statement lacks the values of both sides; {code('--why CONDITION')} requests rows, {code('--trace full')} keeps all"
+        return (
+            "the trace of a large statement lacks the values of both sides;"
+            f" {code('--why CONDITION')} requests rows, {code('--trace full')} keeps all"
+        )
     if part == "pages" and (trace.flow == Flow.UPDATABLE or trace.kind == "DELETE"):
         return "there is no transform_page"
     return "they were not recorded"
@@ -67,5 +82,12 @@ def _no_near(trace: Trace) -> str:
     if trace.kind != "MERGE":
         return f"a {trace.kind} has no source whose rows could have a partner"
     if trace.near is None:
-        return "every source row has a partner" if trace.unmatched == 0 else f"they were not looked for; {code('--near')} does"
-    return trace.near.problem.removesuffix(".") or f"no row without a partner is near to one; {code('result.near()')} has all"
+        return (
+            "every source row has a partner"
+            if trace.unmatched == 0
+            else f"they were not looked for; {code('--near')} does"
+        )
+    return (
+        trace.near.problem.removesuffix(".")
+        or f"no row without a partner is near to one; {code('result.near()')} has all"
+    )

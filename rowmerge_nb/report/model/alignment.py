@@ -49,7 +49,9 @@ class AlignedRow:
     def lines(self) -> list[tuple[str, str, str, str, str]]:
         """The row as lines of a table, one per result."""
         height = max(len(self.left), len(self.right), 1)
-        left, right = (list(side or ("dropped",)) + [""] * height for side in (self.left, self.right))
+        left, right = (
+            list(side or ("dropped",)) + [""] * height for side in (self.left, self.right)
+        )
         heads = [(self.source, self.name, "≠" if self.differs else "")] + [("", "", "")] * height
         return [(*heads[line], left[line], right[line]) for line in range(height)]
 
@@ -63,9 +65,15 @@ def unaligned(left: Trace, right: Trace) -> str:
     if left.flow != right.flow or any(page is None for page in pages):
         return ""
     if any(page.before.num_rows > MOST_JOINED for page in pages if page is not None):
-        return f"Rows are laid side by side of statements with at most {number(MOST_JOINED)} joined rows."
+        return (
+            f"Rows are laid side by side of statements with at most {number(MOST_JOINED)} joined"
+            " rows."
+        )
     if not all(page.complete for page in pages if page is not None):
-        return "Rows are not laid side by side: the traces have a sample of them, and a row that is not in it would look dropped."
+        return (
+            "Rows are not laid side by side: the traces have a sample of them, and a row that is"
+            " not in it would look dropped."
+        )
     return ""
 
 
@@ -129,7 +137,9 @@ def aligned_plans(left: Sequence[str], right: Sequence[str]) -> tuple[PlanLine, 
     ['Output', '<Sort', '>Limit']
     """
     lines: list[PlanLine] = []
-    for what, start, end, other_start, other_end in SequenceMatcher(a=left, b=right, autojunk=False).get_opcodes():
+    for what, start, end, other_start, other_end in SequenceMatcher(
+        a=left, b=right, autojunk=False
+    ).get_opcodes():
         if what == "equal":
             lines += [PlanLine("", line) for line in left[start:end]]
         else:

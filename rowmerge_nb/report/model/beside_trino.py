@@ -24,14 +24,29 @@ TARGET, UNIQUE_ID, PRESENT, SOURCE, JOIN, FILTER, CASE, CASE_NUMBER = (
     *("the source's rows", "the join", "the condition", "CASE", "case_number"),
 )
 MARKED, CHECKED, CHANGED, WRITTEN = "MarkDistinct", "duplicates", "transform_page", "written rows"
-ORDER: Final = (TARGET, UNIQUE_ID, PRESENT, SOURCE, JOIN, FILTER, CASE, CASE_NUMBER, MARKED, CHECKED, CHANGED, WRITTEN)
+ORDER: Final = (
+    TARGET,
+    UNIQUE_ID,
+    PRESENT,
+    SOURCE,
+    JOIN,
+    FILTER,
+    CASE,
+    CASE_NUMBER,
+    MARKED,
+    CHECKED,
+    CHANGED,
+    WRITTEN,
+)
 """The steps in execution order; each is a row count that both plans have."""
 _PROJECTED: Final = {"merge_row": CASE, "case_number": CASE_NUMBER, "present": PRESENT}
 
 
 @dataclass(frozen=True)
 class Step:
-    """A step of execution: our operator and Trino's node, ``""`` if missing, with their rows, None if not counted."""
+    """A step of execution: our operator and Trino's node, ``""`` if missing, with their rows, None
+    if not counted.
+    """
 
     name: str
     ours: str
@@ -86,7 +101,8 @@ def lay_beside(trace: Trace, query: TrinoQuery) -> BesideTrino:
     """Compare a query of Trino with our run of the same statement.
 
     Raises:
-        RowMergeError: INVALID_ARGUMENTS for another statement's query, and if our statement has no plan.
+        RowMergeError: INVALID_ARGUMENTS for another statement's query, and if our statement has no
+            plan.
     """
     plan = build_plan(trace)
     if trace.kind not in ROW_CHANGES or plan is None:
@@ -125,7 +141,14 @@ def lay_beside(trace: Trace, query: TrinoQuery) -> BesideTrino:
         if node.id not in used_nodes and node.name not in {"Output", "TableCommit", "RemoteSource"}
     ]
     is_failed = query.state != "FINISHED" or trace.state != StatementState.FINISHED
-    return BesideTrino(query, tuple(steps), tuple(only_ours), tuple(only_trino), tuple(_notices(trace, query, steps)), is_failed)
+    return BesideTrino(
+        query,
+        tuple(steps),
+        tuple(only_ours),
+        tuple(only_trino),
+        tuple(_notices(trace, query, steps)),
+        is_failed,
+    )
 
 
 def _our_role(operator: Operator, facts: object) -> str | None:
@@ -175,7 +198,11 @@ def _their_roles(query: TrinoQuery) -> tuple[dict[str, tuple[str, int | None]], 
         for detail in node.details:
             role = _PROJECTED.get(detail.partition(" := ")[0])
             # An UPDATE without clauses assigns the same name again.
-            if role is not None and " := " in detail and not (role == CASE_NUMBER and query.kind != "MERGE"):
+            if (
+                role is not None
+                and " := " in detail
+                and not (role == CASE_NUMBER and query.kind != "MERGE")
+            ):
                 take(role, node, node.rows_out)
     target = _target(query)
     if target is not None:
@@ -205,9 +232,12 @@ def _shown(node: TrinoNode) -> str:
 def _check_same(trace: Trace, query: TrinoQuery) -> None:
     ours, theirs = trace.qualified or trace.target or "", query.table
     same_table = _last(ours) == _last(theirs) or not theirs
-    if trace.kind != query.kind or (not same_table and _words(trace.statement) != _words(query.statement)):
+    if trace.kind != query.kind or (
+        not same_table and _words(trace.statement) != _words(query.statement)
+    ):
         raise RowMergeError(
-            f"The query is another statement: {query.kind} of {theirs or 'no table'}, and here it is {trace.kind} of {ours}",
+            f"The query is another statement: {query.kind} of {theirs or 'no table'}, and here it"
+            f" is {trace.kind} of {ours}",
             code="INVALID_ARGUMENTS",
             hint="Pass the JSON of the query that ran this statement in Trino.",
         )
@@ -226,11 +256,17 @@ def _notices(trace: Trace, query: TrinoQuery, steps: Sequence[Step]) -> Iterator
     if _words(trace.statement) != _words(query.statement):
         yield "The texts of the statements are not the same; the plans are compared all the same"
     if query.state != "FINISHED":
-        yield f"Trino's query ended as {query.state}{f' ({query.error})' if query.error else ''}: its rows are those of that moment"
+        yield (
+            f"Trino's query ended as {query.state}{f' ({query.error})' if query.error else ''}: its"
+            " rows are those of that moment"
+        )
     if trace.state == StatementState.FAILED:
         code = trace.error.code if trace.error is not None else "an error"
         also = ", as Trino's did" if query.error and code == query.error else ""
-        yield f"The statement failed here with {code}{also}: its rows are those that were counted until then"
+        yield (
+            f"The statement failed here with {code}{also}: its rows are those that were counted"
+            " until then"
+        )
     elif trace.state != StatementState.FINISHED:
         yield "The statement was not run here, so that only Trino has rows"
     if not any(step.trino_rows is not None for step in steps):

@@ -12,7 +12,14 @@ from rowmerge_nb.base.words import number, plural
 from rowmerge_nb.report.model.clauses import operation_counts
 from rowmerge_nb.report.model.pages import row_limit, stored_channels
 from rowmerge_nb.report.model.placing import writers_phrase
-from rowmerge_nb.report.words.display_values import NULL, Cell, cell, struct_rows, visible, with_ends
+from rowmerge_nb.report.words.display_values import (
+    NULL,
+    Cell,
+    cell,
+    struct_rows,
+    visible,
+    with_ends,
+)
 from rowmerge_nb.report.words.phrases import style_of
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.values import python_values
@@ -27,7 +34,9 @@ if TYPE_CHECKING:
     from rowmerge_nb.trace.trace import PageSample, StoredSample, Trace
 
 MOST_UNTOUCHED: Final = 30
-"""The limit of untouched rows in a trace, see `rowmerge_nb.engine.observers.untouched_rows.MOST_ROWS`."""
+"""The limit of untouched rows in a trace, see
+`rowmerge_nb.engine.observers.untouched_rows.MOST_ROWS`.
+"""
 MOST_LEFT: Final = 15
 """Tables with up to this many rows are shown whole."""
 _SIGNS: Final = {"U": "~", "D": "\N{MINUS SIGN}", "I": "+"}
@@ -124,7 +133,8 @@ class Stored:
     Args:
         title: the receivers: sinks, or page sources in the older flow.
         caller: the word for one of them: ``writer`` or ``split``.
-        operation: the index of the operation channel; None in the older flow, where the call implies it.
+        operation: the index of the operation channel; None in the older flow, where the call
+            implies it.
     """
 
     title: str
@@ -154,7 +164,11 @@ def build_diff(trace: Trace, pages: Pages | None) -> Diff | None:
     untouched = None
     if trace.rows_before is not None and counts and None not in counts.values():
         changed = _changed_targets(sample)
-        untouched = max(trace.rows_before - (by_operation[1] + by_operation[2] if changed is None else len(changed)), 0)
+        untouched = max(
+            trace.rows_before
+            - (by_operation[1] + by_operation[2] if changed is None else len(changed)),
+            0,
+        )
     limit = row_limit(len(columns))
     sampled = rows_of(sample, changing[:limit])
     changes = _changes(sampled) if pages is not None else _without_merge_rows(sampled)
@@ -186,7 +200,11 @@ def build_diff(trace: Trace, pages: Pages | None) -> Diff | None:
         same[:limit],
         sizes.strip(),
         resulting_rows,
-        f"{_left_said(trace)}{_repeated_keys(trace, columns, resulting_rows)}" if resulting_rows else "",
+        (
+            f"{_left_said(trace)}{_repeated_keys(trace, columns, resulting_rows)}"
+            if resulting_rows
+            else ""
+        ),
     )
 
 
@@ -196,22 +214,41 @@ def _left(trace: Trace, changes: Sequence[Change], same: Sequence[SameRow]) -> t
     if len(present) + len(same) != trace.rows_after or trace.rows_after > MOST_LEFT:
         return ()
     changed = [
-        LeftRow(change.sign, change.style, tuple((one.new or NULL, one.changed) for one in change.cells)) for change in present
+        LeftRow(
+            change.sign, change.style, tuple((one.new or NULL, one.changed) for one in change.cells)
+        )
+        for change in present
     ]
     return (*changed, *(LeftRow("=", "", tuple((one, False) for one in row.cells)) for row in same))
 
 
 def _left_said(trace: Trace) -> str:
-    rows = f"{visible(trace.target)} {'after the commit' if trace.committed else 'as it would be'}: {plural(trace.rows_after or 0, 'row')}"
+    rows = (
+        f"{visible(trace.target)} {'after the commit' if trace.committed else 'as it would be'}:"
+        f" {plural(trace.rows_after or 0, 'row')}"
+    )
     if not trace.committed or trace.version_after is None:
         return f"{rows}."
-    was = "" if trace.version_before is None else f"; before it was version {visible(str(trace.version_before))}"
+    was = (
+        ""
+        if trace.version_before is None
+        else f"; before it was version {visible(str(trace.version_before))}"
+    )
     return f"{rows}, version {visible(str(trace.version_after))}{was}."
 
 
-def _repeated_keys(trace: Trace, columns: Sequence[Channel], resulting_rows: Sequence[LeftRow]) -> str:
-    """Describe keys that an inserted row shares with another row; keys are the target columns that ON reads."""
-    read = {name for term in (() if trace.on is None else trace.on.walk()) for side, name in term.reads if side == "target"}
+def _repeated_keys(
+    trace: Trace, columns: Sequence[Channel], resulting_rows: Sequence[LeftRow]
+) -> str:
+    """Describe keys that an inserted row shares with another row; keys are the target columns that
+    ON reads.
+    """
+    read = {
+        name
+        for term in (() if trace.on is None else trace.on.walk())
+        for side, name in term.reads
+        if side == "target"
+    }
     at = [index for index, column in enumerate(columns) if column.name in read]
     styles: dict[tuple[str, ...], list[str]] = {}
     for row in resulting_rows:
@@ -220,7 +257,8 @@ def _repeated_keys(trace: Trace, columns: Sequence[Channel], resulting_rows: Seq
         if key and not any(one.null or one.title for one in key):
             styles.setdefault(tuple(one.text for one in key), []).append(row.style)
     return "".join(
-        f" {plural(len(row_styles), 'row')} have {', '.join(columns[index].name for index in at)} {', '.join(key)} now, {number(row_styles.count('I'))} of them inserted."
+        f" {plural(len(row_styles), 'row')} have {', '.join(columns[index].name for index in at)}"
+        f" {', '.join(key)} now, {number(row_styles.count('I'))} of them inserted."
         for key, row_styles in styles.items()
         if len(row_styles) > 1 and "I" in row_styles
     )
@@ -245,7 +283,9 @@ def _sum(parts: list[tuple[int, str]]) -> str:
 
 
 def _idle(sample: PageSample) -> npt.NDArray[np.int64]:
-    """Return the first joined row of each matched and unchanged target row; none if not all rows are known."""
+    """Return the first joined row of each matched and unchanged target row; none if not all rows
+    are known.
+    """
     changed = _changed_targets(sample)
     if sample.witness is None or changed is None:
         return np.zeros(0, np.int64)
@@ -266,8 +306,12 @@ def _changed_targets(sample: PageSample) -> npt.NDArray[np.int64] | None:
 
 
 def _acts(sample: PageSample) -> npt.NDArray[np.bool_]:
-    operations = sample.before.column(sample.layout.before.merge_row).flatten()[sample.layout.merge_row.operation]
-    acts: npt.NDArray[np.bool_] = operations.fill_null(int(Operation.NONE)).to_numpy(zero_copy_only=False) != Operation.NONE
+    operations = sample.before.column(sample.layout.before.merge_row).flatten()[
+        sample.layout.merge_row.operation
+    ]
+    acts: npt.NDArray[np.bool_] = (
+        operations.fill_null(int(Operation.NONE)).to_numpy(zero_copy_only=False) != Operation.NONE
+    )
     return acts
 
 
@@ -280,7 +324,9 @@ def _apart(trace: Trace, untouched: int, idle: npt.NDArray[np.int64]) -> str:
     if trace.kind != "MERGE" or not len(idle) or len(idle) > untouched:
         return ""
     unmatched = untouched - len(idle)
-    parts = [f"{number(unmatched)} without a partner"] * bool(unmatched) + [f"{number(len(idle))} for which no clause fired"]
+    parts = [f"{number(unmatched)} without a partner"] * bool(unmatched) + [
+        f"{number(len(idle))} for which no clause fired"
+    ]
     return f": {', '.join(parts)}"
 
 
@@ -288,10 +334,18 @@ def _same(
     trace: Trace, sample: PageSample, idle: npt.NDArray[np.int64], untouched: int | None, limit: int
 ) -> tuple[SameRow, ...]:
     others = trace.untouched
-    if others is None or untouched is None or (len(idle) + others.num_rows < untouched and others.num_rows < MOST_UNTOUCHED):
+    if (
+        others is None
+        or untouched is None
+        or (len(idle) + others.num_rows < untouched and others.num_rows < MOST_UNTOUCHED)
+    ):
         return ()
     sides = _both_sides(rows_of(sample, idle[:limit]))
-    matched = [SameRow(_cells(target), "" if at is None else str(at)) for at, target in sides if target is not None]
+    matched = [
+        SameRow(_cells(target), "" if at is None else str(at))
+        for at, target in sides
+        if target is not None
+    ]
     rest = [python_values(column) for column in others.slice(0, limit - len(matched)).columns]
     return (*matched, *(SameRow(_cells(values), "") for values in zip(*rest, strict=True)))
 
@@ -323,10 +377,14 @@ def _without_merge_rows(sample: PageSample) -> list[Change]:
     channels = sample.layout.after
     row_ids = python_values(sample.after.column(channels.row_id))
     operations = map(Operation, sample.after.column(channels.operation).to_pylist())
-    values = zip(*(python_values(sample.after.column(channel)) for channel in channels.columns), strict=True)
+    values = zip(
+        *(python_values(sample.after.column(channel)) for channel in channels.columns), strict=True
+    )
     return [
         _change(operation, list(new), target, 0, None, row_id)
-        for (_, target), operation, new, row_id in zip(_both_sides(sample), operations, values, row_ids, strict=True)
+        for (_, target), operation, new, row_id in zip(
+            _both_sides(sample), operations, values, row_ids, strict=True
+        )
     ]
 
 
@@ -334,16 +392,32 @@ def _both_sides(sample: PageSample) -> list[tuple[int | None, list[Any] | None]]
     witness = sample.witness
     if witness is None:
         return [(None, None)] * sample.before.num_rows
-    return list(zip(witness.column("source_row").to_pylist(), struct_rows(witness.column("target")), strict=True))
+    return list(
+        zip(
+            witness.column("source_row").to_pylist(),
+            struct_rows(witness.column("target")),
+            strict=True,
+        )
+    )
 
 
-def _change(operation: Operation, new: list[Any], old_row: list[Any] | None, case: int, at: int | None, row_id: Any) -> Change:
+def _change(
+    operation: Operation,
+    new: list[Any],
+    old_row: list[Any] | None,
+    case: int,
+    at: int | None,
+    row_id: Any,
+) -> Change:
     style = style_of(operation)
     return Change(
         sign=_SIGNS[style],
         style=style,
         word=operation.name,
-        cells=tuple(_cell(style, old_row[i] if old_row else None, new[i], old_row is not None) for i in range(len(new))),
+        cells=tuple(
+            _cell(style, old_row[i] if old_row else None, new[i], old_row is not None)
+            for i in range(len(new))
+        ),
         case=str(case),
         source="" if at is None else str(at),
         row_id=cell(row_id),
@@ -356,7 +430,9 @@ def _cell(style: str, old: Any, new: Any, recorded: bool) -> ChangeCell:
     if style == "D":
         return ChangeCell(cell(with_ends(old)) if recorded else None, None, True)
     # Values are compared, not their display: two long texts may be truncated to the same start.
-    return ChangeCell(cell(with_ends(old)) if recorded else None, cell(with_ends(new)), not recorded or old != new)
+    return ChangeCell(
+        cell(with_ends(old)) if recorded else None, cell(with_ends(new)), not recorded or old != new
+    )
 
 
 def build_stored(trace: Trace, pages: Pages | None) -> Stored | None:
@@ -373,7 +449,11 @@ def build_stored(trace: Trace, pages: Pages | None) -> Stored | None:
     stored_pages = tuple(_stored_page(sample, operation) for sample in samples)
     total = sum(page.total for page in stored_pages)
     # If pages of a writer are missing, the phrase would list other writers than those shown.
-    writers = writers_phrase(trace) if len(stored_pages) == len(trace.writers) else plural(len(stored_pages), "writer")
+    writers = (
+        writers_phrase(trace)
+        if len(stored_pages) == len(trace.writers)
+        else plural(len(stored_pages), "writer")
+    )
     summary = f"{plural(total, 'row')}, {writers}; without insert_from_update"
     return Stored("Pages the sinks got", "writer", channels, operation, stored_pages, summary)
 
@@ -381,22 +461,34 @@ def build_stored(trace: Trace, pages: Pages | None) -> Stored | None:
 def _given_back(trace: Trace, channels: tuple[Channel, ...], samples: list[StoredSample]) -> Stored:
     operation = Operation[trace.kind]
     stored_pages = tuple(_stored_page(sample, None, operation) for sample in samples)
-    summary = f"{plural(sum(page.total for page in stored_pages), 'row')}, {plural(len(stored_pages), 'split')}; by {trace.kind.lower()}_rows"
+    summary = (
+        f"{plural(sum(page.total for page in stored_pages), 'row')},"
+        f" {plural(len(stored_pages), 'split')}; by {trace.kind.lower()}_rows"
+    )
     if operation is Operation.DELETE:
         remark = "delete_rows gets row ids and nothing else."
     else:
         values = ", ".join(f"{channel.number} the new {channel.name}" for channel in channels[1:])
-        remark = f"update_rows gets the updated columns alone: channel 0 is the row id ({channels[0].type}), {values}."
-    return Stored("Pages the page sources got back", "split", channels, None, stored_pages, summary, remark)
+        remark = (
+            "update_rows gets the updated columns alone: channel 0 is the row id"
+            f" ({channels[0].type}), {values}."
+        )
+    return Stored(
+        "Pages the page sources got back", "split", channels, None, stored_pages, summary, remark
+    )
 
 
-def _stored_page(sample: StoredSample, channel: int | None, code: Operation = Operation.NONE) -> StoredPage:
+def _stored_page(
+    sample: StoredSample, channel: int | None, code: Operation = Operation.NONE
+) -> StoredPage:
     rows = sample.page.slice(0, row_limit(sample.page.num_columns if channel is None else channel))
     columns = [python_values(column) for column in rows.columns]
     values = [[column[i] for column in columns] for i in range(rows.num_rows)]
     return StoredPage(
         writer=sample.writer,
-        rows=tuple(_stored_row(row, code if channel is None else Operation(row[channel])) for row in values),
+        rows=tuple(
+            _stored_row(row, code if channel is None else Operation(row[channel])) for row in values
+        ),
         total=sample.total,
     )
 

@@ -53,13 +53,24 @@ def build_check(trace: Trace) -> Check | None:
 def _line(row: WrongRow, method: str, ways: Mapping[int, JourneyRow]) -> WrongLine:
     call = "" if row.writer is None else f"{method}, writer {row.writer}"
     way = ways.get(row.joined_row) if row.joined_row is not None else None
-    journey = "" if way is None else f"{f'source row {way.source}' if way.source else f'target row {way.target}'}: {way.clause}"
+    journey = (
+        ""
+        if way is None
+        else (
+            f"{f'source row {way.source}' if way.source else f'target row {way.target}'}:"
+            f" {way.clause}"
+        )
+    )
     return WrongLine(visible(row.sentence), call, journey)
 
 
 def _ways(trace: Trace) -> Mapping[int, JourneyRow]:
     pages = trace.pages
-    if pages is None or pages.before.num_rows > MOST_JOURNEYS or (journeys := journeys_of(trace)) is None:
+    if (
+        pages is None
+        or pages.before.num_rows > MOST_JOURNEYS
+        or (journeys := journeys_of(trace)) is None
+    ):
         return {}
     merged = trace.kind == "MERGE"
     return {journey.page_row: journey_row(journey, merged) for journey in journeys}

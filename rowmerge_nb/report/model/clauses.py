@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 MOST_LANES: Final = 6
 """With more clauses, a drawing has one lane per operation."""
 MOST_LINES: Final = 16
-"""The maximum number of lines shown before the clauses: a source may be a thousand rows of VALUES."""
+"""The maximum number of lines shown before the clauses: a source may be a thousand rows of VALUES.
+"""
 MOST_LETTERS: Final = 600
 """The maximum number of characters shown of a line."""
 
@@ -81,12 +82,20 @@ def build_clauses(trace: Trace) -> ClauseTable | None:
     if not trace.clauses or trace.kind != "MERGE":
         return None
     counts = [record.rows for record in trace.clauses]
-    total = sum(rows for rows in counts if rows is not None) if all(rows is not None for rows in counts) else None
+    total = (
+        sum(rows for rows in counts if rows is not None)
+        if all(rows is not None for rows in counts)
+        else None
+    )
     writes = _writes(trace.plan)
     rows = tuple(_row(record, total, writes) for record in trace.clauses)
-    joined = trace.alone is not None or (trace.source_rows is not None and total is not None and total != trace.source_rows)
+    joined = trace.alone is not None or (
+        trace.source_rows is not None and total is not None and total != trace.source_rows
+    )
     head, tail, tail_line = _around(trace)
-    return ClauseTable(rows, total, "joined rows" if joined else "source rows", head, tail, tail_line)
+    return ClauseTable(
+        rows, total, "joined rows" if joined else "source rows", head, tail, tail_line
+    )
 
 
 def _around(trace: Trace) -> tuple[tuple[str, ...], tuple[str, ...], int]:
@@ -106,7 +115,11 @@ def _start(statement: str, record: ClauseRecord) -> int:
 
 
 def _written(text: str) -> tuple[str, ...]:
-    lines = [line.rstrip() for line in text.expandtabs(4).replace("\r", "").strip().split("\n") if line.strip()]
+    lines = [
+        line.rstrip()
+        for line in text.expandtabs(4).replace("\r", "").strip().split("\n")
+        if line.strip()
+    ]
     if len(lines) > MOST_LINES:
         rest = len(lines) - MOST_LINES + 1
         lines = [*lines[: MOST_LINES - 2], f"… {plural(rest, 'more line')} …", lines[-1]]
@@ -146,7 +159,10 @@ def _clause_lines(text: str) -> tuple[str, ...]:
     """Split a clause into lines, indented by two after the first."""
     first, _, rest = text.expandtabs(4).replace("\r", "").strip().partition("\n")
     following = textwrap.dedent(rest).split("\n")
-    return (visible(_cut(first.rstrip())), *(f"  {visible(_cut(line.rstrip()))}" for line in following if line.strip()))
+    return (
+        visible(_cut(first.rstrip())),
+        *(f"  {visible(_cut(line.rstrip()))}" for line in following if line.strip()),
+    )
 
 
 def case_branches(plan: Sequence[NodeRecord]) -> tuple[BranchRecord, ...]:
@@ -177,13 +193,20 @@ def build_lanes(trace: Trace) -> tuple[Lane, ...]:
     """Return one lane per clause, or per operation if there are too many clauses."""
     if len(trace.clauses) <= MOST_LANES + 1:
         return tuple(
-            Lane(clause_label(record.number), record.operation, (record.number,), record.rows) for record in trace.clauses
+            Lane(clause_label(record.number), record.operation, (record.number,), record.rows)
+            for record in trace.clauses
         )
     lanes = []
     # Deletes, updates, inserts: an update between the two splits into both without a crossing.
-    for operation in sorted({record.operation for record in trace.clauses}, key=lambda op: "DUI·".index(op.letter)):
+    for operation in sorted(
+        {record.operation for record in trace.clauses}, key=lambda op: "DUI·".index(op.letter)
+    ):
         records = [record for record in trace.clauses if record.operation is operation]
-        rows = None if any(record.rows is None for record in records) else sum(record.rows or 0 for record in records)
+        rows = (
+            None
+            if any(record.rows is None for record in records)
+            else sum(record.rows or 0 for record in records)
+        )
         label = clause_label(records[0].number) if len(records) == 1 else f"{len(records)} clauses"
         lanes.append(Lane(label, operation, tuple(record.number for record in records), rows))
     return tuple(lanes)
@@ -218,13 +241,27 @@ def case_text(trace: Trace) -> tuple[str, ...]:
     if not branches:
         return ()
     if len(branches) == 1:
-        return (visible(f"row({', '.join([*branches[0].values, 'true', str(int(branches[0].operation)), '0'])}) AS merge_row"),)
+        return (
+            visible(
+                f"row({', '.join([*branches[0].values, 'true', str(int(branches[0].operation)), '0'])})"
+                " AS merge_row"
+            ),
+        )
     lines = ["CASE"]
     for branch in branches:
-        values = ", ".join([*branch.values, branch.present, str(int(branch.operation)), str(branch.number)])
+        values = ", ".join(
+            [*branch.values, branch.present, str(int(branch.operation)), str(branch.number)]
+        )
         head = "  ELSE" if branch.matched is None else f"  WHEN {condition_text(branch)} THEN"
         word = "DO NOTHING" if branch.operation is Operation.NONE else branch.operation.name
         note = "none" if branch.number < 0 else f"clause {branch.number}, {word}"
         whole_null = trace.era == "current" and branch.matched is None
-        lines += [head, "    NULL" if whole_null else visible(f"    row({' '.join(values.split())})  -- {note}")]
+        lines += [
+            head,
+            (
+                "    NULL"
+                if whole_null
+                else visible(f"    row({' '.join(values.split())})  -- {note}")
+            ),
+        ]
     return (*lines, "END AS merge_row")

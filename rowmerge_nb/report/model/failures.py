@@ -94,14 +94,24 @@ def build_failure(trace: Trace) -> Failure:
     error = trace.error
     if error is None:
         raise ValueError("The trace has no error")
-    return _failure(error, trace.statement, _consequences(error, trace), _duplicates(trace.duplicate_groups, trace), trace.raised)
+    return _failure(
+        error,
+        trace.statement,
+        _consequences(error, trace),
+        _duplicates(trace.duplicate_groups, trace),
+        trace.raised,
+    )
 
 
 def failure_of_error(error: RowMergeError, trace: Trace | None) -> Failure:
     """Build the failure of an exception, with or without a trace."""
-    groups: Sequence[DuplicateGroup] = tuple(getattr(error, "groups", ())) or (trace.duplicate_groups if trace else ())
+    groups: Sequence[DuplicateGroup] = tuple(getattr(error, "groups", ())) or (
+        trace.duplicate_groups if trace else ()
+    )
     recorded = trace.error if trace is not None else None
-    statement = error.statement if error.statement is not None else trace.statement if trace else None
+    statement = (
+        error.statement if error.statement is not None else trace.statement if trace else None
+    )
     if trace is None:
         consequences: tuple[str, ...] = ()
     elif recorded is None and error.changed is not False:
@@ -120,7 +130,11 @@ def _failure(
     raised: tuple[Raised, ...],
 ) -> Failure:
     # A record already has the display position.
-    line, column, length = error.shown if isinstance(error, RowMergeError) else (error.line, error.column, error.length)
+    line, column, length = (
+        error.shown
+        if isinstance(error, RowMergeError)
+        else (error.line, error.column, error.length)
+    )
     return Failure(
         code=error.code,
         message=visible(error.message),
@@ -138,7 +152,9 @@ _WIDEST: Final = 1_000
 """The maximum number of characters shown of a line."""
 
 
-def _excerpt(statement: str | None, line: int | None, column: int | None, length: int) -> Excerpt | None:
+def _excerpt(
+    statement: str | None, line: int | None, column: int | None, length: int
+) -> Excerpt | None:
     if statement is None or line is None or column is None:
         return None
     lines = [text.rstrip("\r").replace("\t", " ") for text in statement.split("\n")]
@@ -180,7 +196,9 @@ def _consequences(error: ErrorRecord | None, trace: Trace) -> tuple[str, ...]:
         sentences.append(f"{text if facts[0].method else text[0].upper() + text[1:]}.")
     if trace.duplicate_groups and trace.joined is not None:
         repeated = plural(len(trace.duplicate_groups), "target row")
-        sentences.append(f"{plural(trace.joined, 'joined row')} checked, {repeated} matched more than once.")
+        sentences.append(
+            f"{plural(trace.joined, 'joined row')} checked, {repeated} matched more than once."
+        )
     return tuple(sentences)
 
 
@@ -202,7 +220,13 @@ def _from_calls(trace: Trace) -> tuple[Consequence, ...]:
     begins = [name for name in dict.fromkeys(methods) if name.startswith("begin_")]
     sinks = sum(name in {"create_merge_sink", "create_page_sink"} for name in methods)
     aborted = methods.count("abort")
-    facts = [Consequence("was called", join(begins)) if begins else Consequence("was not called", "begin_merge")]
+    facts = [
+        (
+            Consequence("was called", join(begins))
+            if begins
+            else Consequence("was not called", "begin_merge")
+        )
+    ]
     created = "no sink was created" if not sinks else f"{plural(sinks, 'sink')} created"
     facts.append(Consequence(f"{created}, {number(aborted)} aborted" if aborted else created))
     if not any(name.startswith("finish_") for name in methods):
@@ -222,13 +246,21 @@ def _duplicates(groups: Sequence[DuplicateGroup], trace: Trace | None) -> Duplic
         for source in group.sources:
             columns |= dict.fromkeys(source.values)
     rows = tuple(_group(group, tuple(columns), trace) for group in groups[:MOST_GROUPS])
-    times = "Target row matched more than once" if len(groups) == 1 else "Target rows matched more than once"
+    times = (
+        "Target row matched more than once"
+        if len(groups) == 1
+        else "Target rows matched more than once"
+    )
     same = all(group.case_number is not None for group in groups)
     summary = "by the same clause" if same else "by several clauses"
     if len(groups) > MOST_GROUPS:
         summary += f"; first {MOST_GROUPS} of {number(len(groups))}"
-    values = {name: [row.get(name) for group in groups for row in _rows_of(group)] for name in columns}
-    right = frozenset(i for i, name in enumerate(columns) if all(_number_or_null(value) for value in values[name]))
+    values = {
+        name: [row.get(name) for group in groups for row in _rows_of(group)] for name in columns
+    }
+    right = frozenset(
+        i for i, name in enumerate(columns) if all(_number_or_null(value) for value in values[name])
+    )
     return DuplicateTable(tuple(map(visible, columns)), right, rows, times, summary)
 
 
@@ -237,16 +269,24 @@ def _rows_of(group: DuplicateGroup) -> list[Mapping[str, Any]]:
 
 
 def _number_or_null(value: Any) -> bool:
-    return value is None or (isinstance(value, (int, float, decimal.Decimal)) and not isinstance(value, bool))
+    return value is None or (
+        isinstance(value, (int, float, decimal.Decimal)) and not isinstance(value, bool)
+    )
 
 
-def _group(group: DuplicateGroup, columns: tuple[str, ...], trace: Trace | None) -> tuple[DuplicateRow, ...]:
-    target = DuplicateRow("target", _row_name("row_id", group.row_id), _cells(group.target, columns), "", "", "")
+def _group(
+    group: DuplicateGroup, columns: tuple[str, ...], trace: Trace | None
+) -> tuple[DuplicateRow, ...]:
+    target = DuplicateRow(
+        "target", _row_name("row_id", group.row_id), _cells(group.target, columns), "", "", ""
+    )
     rows = [target]
     for source in group.sources[:MOST_SOURCES]:
         clause, style, letter = _clause(source.case_number, trace)
         name = _row_name("row", source.source_row) if source.source_row is not None else Cell("")
-        rows.append(DuplicateRow("source", name, _cells(source.values, columns), clause, style, letter))
+        rows.append(
+            DuplicateRow("source", name, _cells(source.values, columns), clause, style, letter)
+        )
     more = max(group.total, len(group.sources)) - min(len(group.sources), MOST_SOURCES)
     if more > 0:
         summary = Cell(f"and {plural(more, 'more source row')}")
@@ -264,14 +304,22 @@ def _cells(values: Mapping[str, Any], columns: tuple[str, ...]) -> tuple[Cell | 
 
 
 def _clause(case_number: int, trace: Trace | None) -> tuple[str, str, str]:
-    record = next((record for record in trace.clauses if record.number == case_number), None) if trace else None
+    record = (
+        next((record for record in trace.clauses if record.number == case_number), None)
+        if trace
+        else None
+    )
     if case_number < 0:
         return f"{number(case_number)}, no clause fired", "N", "·"
     if record is None:
         return clause_label(case_number), "", ""
     # The clause up to its operation identifies it; its assignments are in the statement.
     words = cell(" ".join(record.head.split()), 72).text
-    return f"{clause_label(case_number)}, {words}", style_of(record.operation), record.operation.letter
+    return (
+        f"{clause_label(case_number)}, {words}",
+        style_of(record.operation),
+        record.operation.letter,
+    )
 
 
 def failure_text(failure: Failure, first_line: int, width: int) -> list[str]:
@@ -282,7 +330,11 @@ def failure_text(failure: Failure, first_line: int, width: int) -> list[str]:
     if failure.excerpt is not None:
         lines += ["", *_excerpt_lines(failure.excerpt, first_line)]
     if failure.duplicates is not None:
-        lines += ["", f"{failure.duplicates.title}, {failure.duplicates.summary}", *_duplicate_lines(failure.duplicates)]
+        lines += [
+            "",
+            f"{failure.duplicates.title}, {failure.duplicates.summary}",
+            *_duplicate_lines(failure.duplicates),
+        ]
     for raised in failure.raised:
         lines += ["", *raised_text(raised, width)]
     if failure.hint:
@@ -292,7 +344,9 @@ def failure_text(failure: Failure, first_line: int, width: int) -> list[str]:
 
 def _excerpt_lines(excerpt: Excerpt, first_line: int) -> list[str]:
     width = len(str(excerpt.lines[-1][0] + first_line - 1))
-    lines = [f"{at + first_line - 1:>{width}}  {visible(text)}".rstrip() for at, text in excerpt.lines]
+    lines = [
+        f"{at + first_line - 1:>{width}}  {visible(text)}".rstrip() for at, text in excerpt.lines
+    ]
     before = visible(excerpt.lines[-1][1][: excerpt.column - 1])
     return [*lines, " " * (width + 2 + width_of(before)) + "^" * excerpt.length]
 

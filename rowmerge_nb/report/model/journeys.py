@@ -113,7 +113,11 @@ class Journeys:
     def marks(self) -> str:
         """The legend of the marks that occur."""
         occurring = {mark.text for row in self.rows for mark in row.marks}
-        return ", ".join(f"{mark.strip() or 'blank'} = {meaning}" for mark, meaning in MARKS.items() if mark in occurring)
+        return ", ".join(
+            f"{mark.strip() or 'blank'} = {meaning}"
+            for mark, meaning in MARKS.items()
+            if mark in occurring
+        )
 
     @property
     def by_themselves(self) -> bool:
@@ -124,24 +128,48 @@ class Journeys:
     def heads(self) -> tuple[str, ...]:
         """The column heads."""
         if self.joined:
-            return ("source row", "join", "target row", "clauses", "fires", "becomes", self.stored_by)
+            return (
+                "source row",
+                "join",
+                "target row",
+                "clauses",
+                "fires",
+                "becomes",
+                self.stored_by,
+            )
         return ("row", "operation", "becomes", self.stored_by)
 
     @property
     def columns(self) -> dict[str, str]:
         """The column names of the rows, by column head."""
-        return {"source row": self.source_columns, "target row": self.target_columns, "row": self.target_columns}
+        return {
+            "source row": self.source_columns,
+            "target row": self.target_columns,
+            "row": self.target_columns,
+        }
 
     def values(self, row: JourneyRow) -> tuple[str, ...]:
         """Return the texts of a row, one per head."""
         if self.joined:
-            return (row.source, row.join, row.target, row.strip, row.clause, row.becomes, row.writers)
+            return (
+                row.source,
+                row.join,
+                row.target,
+                row.strip,
+                row.clause,
+                row.becomes,
+                row.writers,
+            )
         return (row.target, row.clause, row.becomes, row.writers)
 
 
 def build_journeys(trace: Trace) -> Journeys | None:
     """Build the journeys; None if rows of both sides were not recorded."""
-    request = trace.asked if trace.pages is None or not trace.pages.complete or trace.pages.witness is None else None
+    request = (
+        trace.asked
+        if trace.pages is None or not trace.pages.complete or trace.pages.witness is None
+        else None
+    )
     journeys = journeys_of(trace, row_limit(8)) if request is None else asked_journeys(trace)
     others, apart = _others(trace)
     if journeys is None and not others:
@@ -156,7 +184,10 @@ def build_journeys(trace: Trace) -> Journeys | None:
     if request is not None:
         summary += f", asked for by {request.condition}"
     return Journeys(
-        rows=tuple(_with_near(journey_row(journey, joined), near.get(journey.source_row)) for journey in journeys),
+        rows=tuple(
+            _with_near(journey_row(journey, joined), near.get(journey.source_row))
+            for journey in journeys
+        ),
         summary=summary,
         joined=joined,
         stored_by="split" if trace.flow == Flow.UPDATABLE else "to writer",
@@ -179,7 +210,11 @@ def _near(trace: Trace) -> dict[int | None, str]:
     near = trace.near
     if near is None or near.source is None:
         return {}
-    return {row.row: near_sentence(row, near.terms, "source") for row in near.source.told if row.row is not None}
+    return {
+        row.row: near_sentence(row, near.terms, "source")
+        for row in near.source.told
+        if row.row is not None
+    }
 
 
 def _with_near(row: JourneyRow, near: str | None) -> JourneyRow:
@@ -199,18 +234,29 @@ def _others(trace: Trace) -> tuple[tuple[str, ...], str]:
     rows, pages = trace.untouched, trace.pages
     if rows is None or not rows.num_rows:
         return (), ""
-    texts = tuple(cell(tuple(map(with_ends, row)), _VALUES).text for row in zip(*map(python_values, rows.columns), strict=True))
+    texts = tuple(
+        cell(tuple(map(with_ends, row)), _VALUES).text
+        for row in zip(*map(python_values, rows.columns), strict=True)
+    )
     touched = 0 if pages is None else count_row_ids(pages)
     total = rows.num_rows if trace.rows_before is None else trace.rows_before - touched
     first = "" if total <= rows.num_rows else f", the first {number(rows.num_rows)}"
     them, partners = ("it", "a partner") if total == 1 else ("them", "partners")
-    why = f"no row of the source has {them} for {partners}" if trace.kind == "MERGE" else f"WHERE is not true for {them}"
+    why = (
+        f"no row of the source has {them} for {partners}"
+        if trace.kind == "MERGE"
+        else f"WHERE is not true for {them}"
+    )
     return texts, f"{plural(total, 'target row')} untouched, since {why}{first}"
 
 
 def journey_row(journey: Journey, joined: bool) -> JourneyRow:
     """Return the texts of a journey."""
-    clause = f"{clause_label(journey.case_number)} {journey.operation.name}" if joined else journey.operation.name
+    clause = (
+        f"{clause_label(journey.case_number)} {journey.operation.name}"
+        if joined
+        else journey.operation.name
+    )
     clause = "no clause fired" if journey.case_number < 0 else clause
     at = "" if journey.source_row is None else f"{number(journey.source_row)} "
     writers = dict.fromkeys("?" if writer < 0 else str(writer) for writer in journey.writers)
@@ -226,7 +272,8 @@ def journey_row(journey: Journey, joined: bool) -> JourneyRow:
         gist=gist_of(journey),
         reasons=tuple(reasons_of(journey)),
         told=tuple(reasons_of(journey, apart=True)),
-        by_null=journey.barred is not None or (journey.case_number < 0 and any(v.fate is Fate.UNKNOWN for v in journey.verdicts)),
+        by_null=journey.barred is not None
+        or (journey.case_number < 0 and any(v.fate is Fate.UNKNOWN for v in journey.verdicts)),
     )
 
 

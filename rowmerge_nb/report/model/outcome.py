@@ -19,14 +19,18 @@ if TYPE_CHECKING:
     from rowmerge_nb.trace.trace import Trace
 
 MOST_GROUPS: Final = 20
-"""The limit of duplicate groups in a trace, see `rowmerge_nb.engine.statements.duplicates.NAMED_GROUPS`."""
+"""The limit of duplicate groups in a trace, see
+`rowmerge_nb.engine.statements.duplicates.NAMED_GROUPS`.
+"""
 
 
 @dataclass(frozen=True)
 class Balance:
-    """Rows before, stored changes and rows after, as a sum: ``5 rows − 4 stored deletes + 5 stored inserts = 6 rows``.
+    """Rows before, stored changes and rows after, as a sum: ``5 rows − 4 stored deletes + 5 stored
+    inserts = 6 rows``.
 
-    ``holds`` is None if the connector does not count, or if rows deleted twice explain the difference.
+    ``holds`` is None if the connector does not count, or if rows deleted twice explain the
+    difference.
     """
 
     expected: int
@@ -79,7 +83,10 @@ _SESSION: Final = {
     "SET TIME ZONE": "The session has this time zone from now on.",
     "SET SESSION": "The session has this property from now on.",
     "RESET SESSION": "The session has this property no longer.",
-    "START TRANSACTION": "The transaction has begun: until COMMIT or ROLLBACK a table is read as it is when it is first named.",
+    "START TRANSACTION": (
+        "The transaction has begun: until COMMIT or ROLLBACK a table is read as it is when it is"
+        " first named."
+    ),
     "COMMIT": "The transaction is ended.",
     "ROLLBACK": "The transaction is ended.",
 }
@@ -87,8 +94,14 @@ _SESSION: Final = {
 
 def build_outcome(trace: Trace) -> Outcome:
     """Return the outcome of a statement, actual or expected."""
-    rehearsed = "rehearsal, rolled back" if trace.state == StatementState.FINISHED and not trace.committed else ""
-    tag = {StatementState.PLANNED: "dry run", StatementState.EXPLAINED: "explain"}.get(trace.state, rehearsed)
+    rehearsed = (
+        "rehearsal, rolled back"
+        if trace.state == StatementState.FINISHED and not trace.committed
+        else ""
+    )
+    tag = {StatementState.PLANNED: "dry run", StatementState.EXPLAINED: "explain"}.get(
+        trace.state, rehearsed
+    )
     sentence = (
         _planned(trace)
         if trace.state in {StatementState.PLANNED, StatementState.EXPLAINED}
@@ -97,10 +110,14 @@ def build_outcome(trace: Trace) -> Outcome:
         else _finished(trace)
     )
     elapsed = trace.seconds.get("total", sum(trace.seconds.values())) if trace.seconds else None
-    verb = {"MERGE": "MERGE INTO", "INSERT": "INSERT INTO", "DELETE": "DELETE FROM"}.get(trace.kind, trace.kind)
+    verb = {"MERGE": "MERGE INTO", "INSERT": "INSERT INTO", "DELETE": "DELETE FROM"}.get(
+        trace.kind, trace.kind
+    )
     balance = build_balance(trace)
     sentence = (*sentence, *_alarm(trace, balance))
-    return Outcome(tag, f"{verb} {visible(trace.target)}".strip(), sentence, elapsed, _meta(trace), balance)
+    return Outcome(
+        tag, f"{verb} {visible(trace.target)}".strip(), sentence, elapsed, _meta(trace), balance
+    )
 
 
 def _alarm(trace: Trace, balance: Balance | None) -> Phrase:
@@ -109,35 +126,58 @@ def _alarm(trace: Trace, balance: Balance | None) -> Phrase:
     if trace.check is not None and trace.check.state == "differs":
         return (
             Run(
-                f" The store does not hold that: {plural(trace.check.wrong, 'row')} {'is' if trace.check.wrong == 1 else 'are'} wrong.",
+                f" The store does not hold that: {plural(trace.check.wrong, 'row')}"
+                f" {'is' if trace.check.wrong == 1 else 'are'} wrong.",
                 "err",
             ),
         )
     if trace.unread:
-        return (Run(f" What was committed could not be looked at: {visible(trace.unread.rstrip('.'))}.", "err"),)
+        return (
+            Run(
+                f" What was committed could not be looked at: {visible(trace.unread.rstrip('.'))}.",
+                "err",
+            ),
+        )
     return ()
 
 
 def _planned(trace: Trace) -> Phrase:
-    what = (Run("Plan of "), Run(trace.kind + (" INTO" if trace.kind in {"MERGE", "INSERT"} else "")))
+    what = (
+        Run("Plan of "),
+        Run(trace.kind + (" INTO" if trace.kind in {"MERGE", "INSERT"} else "")),
+    )
     name = (Run(" "), Run(visible(trace.target), "code")) if trace.target else ()
     dry = trace.state == StatementState.PLANNED
     return (
         *what,
         *name,
-        Run(". Planned, and not begun: nothing was written." if dry else ". Nothing was read or written."),
+        Run(
+            ". Planned, and not begun: nothing was written."
+            if dry
+            else ". Nothing was read or written."
+        ),
         *_would(trace),
         *_added(trace, "would be", "would be"),
     )
 
 
 def _would(trace: Trace) -> Phrase:
-    reads = [(record, record.would) for record in trace.plan if record.would is not None and not record.sources]
+    reads = [
+        (record, record.would)
+        for record in trace.plan
+        if record.would is not None and not record.sources
+    ]
     words = join([f"{rows} of {_name_read(record)}" for record, rows in reads])
-    below = {record.sources[0] for record in trace.plan if record.kind in {"MergeWriter", "TableWriter"}}
+    below = {
+        record.sources[0] for record in trace.plan if record.kind in {"MergeWriter", "TableWriter"}
+    }
     stored_rows = next((record.would for record in trace.plan if record.id in below), None)
     verb = {"INSERT": "insert", "DELETE": "delete"}.get(trace.kind)
-    changes = f" and {verb} {stored_rows}" if verb and stored_rows is not None and trace.flow != Flow.UPDATABLE else ""
+    changes = (
+        f" and {verb} {stored_rows}"
+        if verb and stored_rows is not None and trace.flow != Flow.UPDATABLE
+        else ""
+    )
     return (Run(f" It would read {words}{changes}."),) if words else ()
 
 
@@ -149,7 +189,11 @@ def _name_read(record: NodeRecord) -> str:
 
 def _failed(trace: Trace) -> Phrase:
     error = trace.error
-    return (Run(error.code, "err"), Run(" " + visible(error.message))) if error else (Run(f"{trace.kind} failed.", "err"),)
+    return (
+        (Run(error.code, "err"), Run(" " + visible(error.message)))
+        if error
+        else (Run(f"{trace.kind} failed.", "err"),)
+    )
 
 
 def _finished(trace: Trace) -> Phrase:
@@ -162,14 +206,21 @@ def _finished(trace: Trace) -> Phrase:
         if trace.kind == "ALTER TABLE" and trace.skipped:
             return (Run("There is nothing to alter."),)
         skipped = (
-            missing if trace.kind.startswith("DROP") else (Run(f"{what} "), name, Run(" exists already; it was left as it is."))
+            missing
+            if trace.kind.startswith("DROP")
+            else (Run(f"{what} "), name, Run(" exists already; it was left as it is."))
         )
         return skipped if trace.skipped else (Run(f"{what} "), name, Run(f" {participle}."))
     if trace.kind in _SESSION:
         return (Run(_SESSION[trace.kind]),)
     if trace.kind in {"RESTORE", "UNDO"}:
         there = "" if trace.version_after is None else f" is in version {trace.version_after} now."
-        return (Run("Table "), name, Run(there or " is as it was before its first version."), *_sizes(trace))
+        return (
+            Run("Table "),
+            name,
+            Run(there or " is as it was before its first version."),
+            *_sizes(trace),
+        )
     if trace.kind == "CALL":
         return (Run("Procedure "), name, Run(" was run."))
     if trace.kind == "ALTER TABLE EXECUTE":
@@ -181,14 +232,24 @@ def _finished(trace: Trace) -> Phrase:
     if trace.kind == "CREATE TABLE":
         return (Run("Table "), name, Run(" created."))
     if trace.kind == "CREATE TABLE AS":
-        with_rows = f" created with {plural(trace.count, 'row')}." if trace.count is not None else " created."
+        with_rows = (
+            f" created with {plural(trace.count, 'row')}."
+            if trace.count is not None
+            else " created."
+        )
         return (Run("Table "), name, Run(with_rows))
     if trace.kind == "DROP TABLE":
         if trace.skipped or not trace.target:
             return (Run("There is no such table; nothing was dropped."),)
         return (Run("Table "), name, Run(" dropped."))
     if trace.kind == "SELECT":
-        return (Run("The query ran." if trace.count is None else f"{plural(trace.count, 'row')} selected."),)
+        return (
+            Run(
+                "The query ran."
+                if trace.count is None
+                else f"{plural(trace.count, 'row')} selected."
+            ),
+        )
     count = trace.count or 0
     verb, style, preposition = {
         "INSERT": ("inserted", "I", "into"),
@@ -233,7 +294,11 @@ def _changes(trace: Trace) -> Phrase:
     idle = (counts.get("N") or 0) - none
     if not runs:
         runs = [Run("No row changed", "b")]
-    what = "source row" if trace.joined == trace.source_rows or trace.source_rows is None else "joined row"
+    what = (
+        "source row"
+        if trace.joined == trace.source_rows or trace.source_rows is None
+        else "joined row"
+    )
     what = what if trace.alone is None else "joined row"
     if none:
         runs.append(Run(f"; no clause fired for {plural(none, what)}"))
@@ -261,7 +326,11 @@ def _sizes(trace: Trace) -> Phrase:
     before, after = trace.rows_before, trace.rows_after
     if before is None or after is None:
         return ()
-    return (Run(" "), Run(visible(trace.target), "code"), Run(f" {number(before)} → {plural(after, 'row')}.", "nw"))
+    return (
+        Run(" "),
+        Run(visible(trace.target), "code"),
+        Run(f" {number(before)} → {plural(after, 'row')}.", "nw"),
+    )
 
 
 def _meta(trace: Trace) -> Phrase:
@@ -269,12 +338,20 @@ def _meta(trace: Trace) -> Phrase:
     if trace.paradigm:
         runs += [Run(f"row change paradigm {trace.paradigm}"), Run(", ")]
     if trace.connector:
-        catalog = f" (catalog {trace.catalog})" if trace.catalog and trace.catalog != trace.connector else ""
+        catalog = (
+            f" (catalog {trace.catalog})"
+            if trace.catalog and trace.catalog != trace.connector
+            else ""
+        )
         runs += [Run("connector "), Run(trace.connector, "code"), Run(catalog + ", ")]
     if trace.flow == Flow.UPDATABLE:
         runs.append(Run("flow updatable: page sources change the rows that they have read, "))
     if trace.writers:
-        runs.append(Run(f"{plural(len(trace.writers), 'split') if trace.flow == Flow.UPDATABLE else writers_phrase(trace)}, "))
+        runs.append(
+            Run(
+                f"{plural(len(trace.writers), 'split') if trace.flow == Flow.UPDATABLE else writers_phrase(trace)}, "
+            )
+        )
     elif trace.state == StatementState.FINISHED and trace.kind in ROW_CHANGES:
         none = "no split" if trace.flow == Flow.UPDATABLE else "no writer: no row reached a sink"
         runs.append(Run(f"{none}, "))
@@ -285,7 +362,9 @@ def _meta(trace: Trace) -> Phrase:
     if trace.state in {StatementState.EXPLAINED, StatementState.PLANNED} and runs:
         has_counts = any(record.would is not None for record in trace.plan)
         explanation = (
-            "nothing was executed: rows are those that there would be, as far as they are known" if has_counts else _NO_COUNTS
+            "nothing was executed: rows are those that there would be, as far as they are known"
+            if has_counts
+            else _NO_COUNTS
         )
         runs.append(Run(f"{explanation}, "))
     if not runs:
@@ -300,7 +379,11 @@ _NO_COUNTS: Final = "no row counts because nothing was executed"
 
 def build_balance(trace: Trace) -> Balance | None:
     """Build the balance; None if the rows before are unknown."""
-    if trace.state != StatementState.FINISHED or trace.kind not in ROW_CHANGES or trace.rows_before is None:
+    if (
+        trace.state != StatementState.FINISHED
+        or trace.kind not in ROW_CHANGES
+        or trace.rows_before is None
+    ):
         return None
     stored_rows: dict[int, int] = {}
     for writer in trace.writers:
@@ -311,7 +394,10 @@ def build_balance(trace: Trace) -> Balance | None:
     result = trace.rows_before + inserts - deletes
     start = plural(trace.rows_before, "row")
     if trace.paradigm == DELETE_AND_INSERT:
-        parts = f"{start} {MINUS} {plural(deletes, 'stored delete')} + {plural(inserts, 'stored insert')}"
+        parts = (
+            f"{start} {MINUS} {plural(deletes, 'stored delete')} +"
+            f" {plural(inserts, 'stored insert')}"
+        )
     else:
         parts = f"{start} + {number(inserts)} inserted {MINUS} {number(deletes)} deleted"
     total = f"{parts} = {plural(result, 'row')}"
@@ -327,7 +413,9 @@ def build_balance(trace: Trace) -> Balance | None:
         cause = "deleted more than once because two clauses changed the same target row"
         excess = f"so the stored deletes exceed the rows that are gone by {number(excess_rows)}"
         return Balance(result, total, None, f"{connector_count}: {rows_were} {cause}, {excess}.")
-    return Balance(result, total, False, f", but the connector counts {plural(trace.rows_after, 'row')}.")
+    return Balance(
+        result, total, False, f", but the connector counts {plural(trace.rows_after, 'row')}."
+    )
 
 
 def _deletable_again(trace: Trace) -> int:

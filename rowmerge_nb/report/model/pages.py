@@ -20,7 +20,16 @@ from rowmerge_nb.report.model.placing import (
     update_form,
     writers_word,
 )
-from rowmerge_nb.report.words.display_values import NULL, Cell, cell, is_number, struct_rows, tail, visible, with_ends
+from rowmerge_nb.report.words.display_values import (
+    NULL,
+    Cell,
+    cell,
+    is_number,
+    struct_rows,
+    tail,
+    visible,
+    with_ends,
+)
 from rowmerge_nb.report.words.phrases import style_of
 from rowmerge_nb.spi.operations import Era, Operation
 from rowmerge_nb.spi.page import (
@@ -75,9 +84,11 @@ class Channels:
     Args:
         redistribution: write redistribution columns, with the target row's values.
         hash: the hash of the old location; None without redistribution columns.
-        merge_row: the merge row's channel; ``fields`` are its columns, ``present``, ``operation`` and ``case`` its last fields.
+        merge_row: the merge row's channel; ``fields`` are its columns, ``present``, ``operation``
+            and ``case`` its last fields.
         case_number: the input of MarkDistinct; ``is_distinct`` is its output.
-        columns: the table's columns in the page after; ``after_case`` exists in the current era only.
+        columns: the table's columns in the page after; ``after_case`` exists in the current era
+            only.
     """
 
     layout: PageLayout
@@ -105,7 +116,15 @@ class Channels:
     @property
     def before(self) -> tuple[Channel, ...]:
         """The page before, with the fields of the merge row as channels."""
-        return (*self.location, *self.fields, self.present, self.operation, self.case, self.case_number, self.is_distinct)
+        return (
+            *self.location,
+            *self.fields,
+            self.present,
+            self.operation,
+            self.case,
+            self.case_number,
+            self.is_distinct,
+        )
 
     @property
     def after(self) -> tuple[Channel, ...]:
@@ -121,7 +140,9 @@ class Channels:
     @property
     def long_types(self) -> tuple[Channel, ...]:
         """The channels whose type does not fit into a drawing."""
-        return tuple(channel for channel in (self.row_id, *self.columns) if len(channel.type) > TYPE_ROOM)
+        return tuple(
+            channel for channel in (self.row_id, *self.columns) if len(channel.type) > TYPE_ROOM
+        )
 
 
 @dataclass(frozen=True)
@@ -143,7 +164,9 @@ class AfterRow:
 
 @dataclass(frozen=True)
 class Destination:
-    """Rows that the exchange sent to one writer; ``number`` is the result of the hash or function for ``values``."""
+    """Rows that the exchange sent to one writer; ``number`` is the result of the hash or function
+    for ``values``.
+    """
 
     values: str
     number: str
@@ -156,7 +179,8 @@ class LedgerRow:
     """A row before ``transform_page`` and its results; a dropped row has none.
 
     Args:
-        source: its number in the source, ``none`` for a target row without one, ``""`` if not recorded.
+        source: its number in the source, ``none`` for a target row without one, ``""`` if not
+            recorded.
         name: the first value of the source row, or of the target row without one.
         merge_null: the whole merge row is NULL (current era, no clause fired).
         idle: it has a target row, and no clause changes it.
@@ -187,8 +211,10 @@ class Pages:
 
     Args:
         sample: which rows are shown, or ``""`` for all.
-        number_head: the head of the numbers that select writers; ``writer_head`` is the rule: ``writer = mod 2``.
-        other: the other paradigm, if its results are known; ``otherwise`` has the rows with different results.
+        number_head: the head of the numbers that select writers; ``writer_head`` is the rule:
+            ``writer = mod 2``.
+        other: the other paradigm, if its results are known; ``otherwise`` has the rows with
+            different results.
     """
 
     channels: Channels
@@ -222,7 +248,17 @@ def build_pages(trace: Trace, other: Trace | None = None) -> Pages | None:
             else "no rows were recorded"
         )
         remarks = (_update_rows(trace, channels), *remarks)
-        return Pages(channels, trace.paradigm, (), None, None, summary, "", remarks, updates_only=trace.kind == "UPDATE")
+        return Pages(
+            channels,
+            trace.paradigm,
+            (),
+            None,
+            None,
+            summary,
+            "",
+            remarks,
+            updates_only=trace.kind == "UPDATE",
+        )
     sample = _drawn(sample, row_limit(len(channels.columns)))
     ledger = tuple(_ledger(sample, channels))
     if any(row.idle or (row.merge_null and not row.row_id.null) for row in ledger):
@@ -230,7 +266,10 @@ def build_pages(trace: Trace, other: Trace | None = None) -> Pages | None:
     remarks = (_update_rows(trace, channels), *remarks)
     which = ""
     if len(ledger) < sample.total_before:
-        which = f"{number(len(ledger))} of {plural(sample.total_before, 'row')}: the first ones of each clause that were recorded"
+        which = (
+            f"{number(len(ledger))} of {plural(sample.total_before, 'row')}: the first ones of each"
+            " clause that were recorded"
+        )
     summary = f"transform_page: {passage(trace, sample.total_before, sample.total_after)}"
     word = "source row" if trace.kind == "MERGE" else "row"
     head = number_head(trace)
@@ -263,10 +302,15 @@ def _destinations(trace: Trace, rows: Sequence[LedgerRow]) -> tuple[Destination,
                 groups.setdefault(places[half.at].cells, []).append(
                     f"{row.source or (row.name.text if row.name else 'row')} {half.letter}"
                 )
-    return tuple(Destination(*cells, ", ".join(rows_of_group)) for cells, rows_of_group in groups.items())
+    return tuple(
+        Destination(*cells, ", ".join(rows_of_group)) for cells, rows_of_group in groups.items()
+    )
 
 
-_PRESENT: Final = "present: the join has found a target row, whether a clause fires or not; in pages of era current the whole merge_row is NULL where none fires."
+_PRESENT: Final = (
+    "present: the join has found a target row, whether a clause fires or not; in pages of era"
+    " current the whole merge_row is NULL where none fires."
+)
 _HASH_OF_NULL: Final = 42
 """The engine's hash of columns that are all NULL."""
 
@@ -277,8 +321,15 @@ def _update_rows(trace: Trace, channels: Channels) -> str:
     columns = " and ".join(channel.name for channel in channels.redistribution)
     updates, apart = _split_updates(trace.pages)
     halves = f" {_halves(apart, updates)}" if updates and trace.writers else ""
-    old = f" The DELETE keeps the old {columns} as well, the INSERT has the new one.{halves}" if columns else ""
-    mark = "insert_from_update = 1 marks the INSERT, so that the UPDATE counts as one row; the sink does not get it."
+    old = (
+        f" The DELETE keeps the old {columns} as well, the INSERT has the new one.{halves}"
+        if columns
+        else ""
+    )
+    mark = (
+        "insert_from_update = 1 marks the INSERT, so that the UPDATE counts as one row; the sink"
+        " does not get it."
+    )
     return f"{update_form(trace.paradigm)}{old} {mark}"
 
 
@@ -294,10 +345,16 @@ def _split_updates(sample: PageSample | None) -> tuple[int, int]:
 
 def _halves(apart: int, updates: int) -> str:
     if updates == 1:
-        return f"Here both rows of the one UPDATE went to {'two writers' if apart else 'the same writer'}."
+        return (
+            "Here both rows of the one UPDATE went to"
+            f" {'two writers' if apart else 'the same writer'}."
+        )
     if not apart:
         return f"Here both rows of each of the {number(updates)} UPDATEs went to the same writer."
-    return f"Here {number(apart)} of {number(updates)} UPDATEs sent their DELETE and their INSERT to two writers."
+    return (
+        f"Here {number(apart)} of {number(updates)} UPDATEs sent their DELETE and their INSERT to"
+        " two writers."
+    )
 
 
 def _remarks(trace: Trace, channels: Channels) -> Iterator[str]:
@@ -305,8 +362,9 @@ def _remarks(trace: Trace, channels: Channels) -> Iterator[str]:
     if channels.hash:
         columns = " and ".join(channel.name for channel in channels.redistribution)
         sentence += (
-            f" The hash is Spark's xxhash64. The channel hash has that of the old {columns}, {_HASH_OF_NULL} where there is none; the exchange hashes "
-            "anew what each row holds behind transform_page, as the table of writers shows."
+            f" The hash is Spark's xxhash64. The channel hash has that of the old {columns},"
+            f" {_HASH_OF_NULL} where there is none; the exchange hashes anew what each row holds"
+            " behind transform_page, as the table of writers shows."
         )
     if sentence:
         yield sentence.strip()
@@ -314,7 +372,11 @@ def _remarks(trace: Trace, channels: Channels) -> Iterator[str]:
         yield other
     current = "" if trace.era != Era.CURRENT else ", 4 and 5 the INSERT and the DELETE of an UPDATE"
     null = "NULL" if trace.era == Era.CURRENT else f"{MINUS}1"
-    clause = f"; case_number: the clause. Both are {null} where none fires." if trace.kind == "MERGE" else "."
+    clause = (
+        f"; case_number: the clause. Both are {null} where none fires."
+        if trace.kind == "MERGE"
+        else "."
+    )
     yield f"operation: 1 INSERT, 2 DELETE, 3 UPDATE{current}{clause}"
 
 
@@ -326,7 +388,9 @@ def _channels(trace: Trace) -> Channels | None:
 
 
 def _channels_of_pages(sample: PageSample, processor: NodeRecord | None) -> Channels:
-    """Read channels from the schemas by position: a table may have a column named ``hash`` or ``row_id``."""
+    """Read channels from the schemas by position: a table may have a column named ``hash`` or
+    ``row_id``.
+    """
     layout, before = sample.layout, sample.before.schema
     merge_row = before.field(layout.before.merge_row).type
     columns = [merge_row.field(index) for index in layout.merge_row.columns]
@@ -338,7 +402,11 @@ def _channels_of_pages(sample: PageSample, processor: NodeRecord | None) -> Chan
 
 
 def _channels_of_plan(trace: Trace, processor: NodeRecord) -> Channels:
-    redistribution = processor.facts.redistribution_columns if isinstance(processor.facts, ProcessorFacts) else ()
+    redistribution = (
+        processor.facts.redistribution_columns
+        if isinstance(processor.facts, ProcessorFacts)
+        else ()
+    )
     layout = PageLayout.of_output(len(processor.layout), era=Era(trace.era))
     columns = [processor.layout[channel] for channel in layout.after.columns]
     indexes = tuple(index for index, (name, _) in enumerate(columns) if name in redistribution)
@@ -351,20 +419,39 @@ def _channels_of_plan(trace: Trace, processor: NodeRecord) -> Channels:
     )
 
 
-def _numbered(names: Sequence[str], types: Sequence[str], row_id: str, layout: PageLayout) -> Channels:
+def _numbered(
+    names: Sequence[str], types: Sequence[str], row_id: str, layout: PageLayout
+) -> Channels:
     before, merge_row, after = layout.before, layout.merge_row, layout.after
     names = [visible(name) for name in names]
-    columns = tuple(Channel(str(i), name, sql_type) for i, (name, sql_type) in enumerate(zip(names, types, strict=True)))
-    parts = [*zip(names, types, strict=True), (PRESENT, "boolean"), (OPERATION, "tinyint"), (CASE_NUMBER, "integer")]
-    inner = [Channel(f"{before.merge_row}.{i}", name, sql_type) for i, (name, sql_type) in enumerate(parts)]
-    redistribution = zip(before.write_redistribution_columns, layout.redistribution_columns, strict=True)
+    columns = tuple(
+        Channel(str(i), name, sql_type)
+        for i, (name, sql_type) in enumerate(zip(names, types, strict=True))
+    )
+    parts = [
+        *zip(names, types, strict=True),
+        (PRESENT, "boolean"),
+        (OPERATION, "tinyint"),
+        (CASE_NUMBER, "integer"),
+    ]
+    inner = [
+        Channel(f"{before.merge_row}.{i}", name, sql_type)
+        for i, (name, sql_type) in enumerate(parts)
+    ]
+    redistribution = zip(
+        before.write_redistribution_columns, layout.redistribution_columns, strict=True
+    )
     return Channels(
         layout=layout,
-        redistribution=tuple(replace(columns[index], number=str(channel)) for channel, index in redistribution),
+        redistribution=tuple(
+            replace(columns[index], number=str(channel)) for channel, index in redistribution
+        ),
         hash=Channel(str(before.hash), HASH, "bigint") if before.hash is not None else None,
         row_id=Channel(str(before.row_id), ROW_ID, row_id),
         merge_row=Channel(
-            str(before.merge_row), MERGE_ROW, "row(" + ", ".join(f"{name} {sql_type}" for name, sql_type in parts) + ")"
+            str(before.merge_row),
+            MERGE_ROW,
+            "row(" + ", ".join(f"{name} {sql_type}" for name, sql_type in parts) + ")",
         ),
         fields=tuple(inner[index] for index in merge_row.columns),
         present=inner[merge_row.present],
@@ -374,7 +461,11 @@ def _numbered(names: Sequence[str], types: Sequence[str], row_id: str, layout: P
         is_distinct=Channel(str(before.is_distinct), IS_DISTINCT, "tinyint"),
         columns=columns,
         after_operation=Channel(str(after.operation), OPERATION, "tinyint"),
-        after_case=Channel(str(after.case_number), CASE_NUMBER, "integer") if after.case_number is not None else None,
+        after_case=(
+            Channel(str(after.case_number), CASE_NUMBER, "integer")
+            if after.case_number is not None
+            else None
+        ),
         after_row_id=Channel(str(after.row_id), ROW_ID, row_id),
         insert_from_update=Channel(str(after.insert_from_update), INSERT_FROM_UPDATE, "tinyint"),
     )
@@ -382,21 +473,33 @@ def _numbered(names: Sequence[str], types: Sequence[str], row_id: str, layout: P
 
 def stored_channels(schema: pa.Schema) -> tuple[Channel, ...]:
     """Return the channels of a page as a sink receives it."""
-    return tuple(Channel(str(i), visible(field.name), str(from_arrow(field.type))) for i, field in enumerate(schema))
+    return tuple(
+        Channel(str(i), visible(field.name), str(from_arrow(field.type)))
+        for i, field in enumerate(schema)
+    )
 
 
 def _ledger(sample: PageSample, channels: Channels) -> list[LedgerRow]:
     merge_row = sample.layout.before.merge_row
-    before = [struct_rows(column) if i == merge_row else python_values(column) for i, column in enumerate(sample.before.columns)]
+    before = [
+        struct_rows(column) if i == merge_row else python_values(column)
+        for i, column in enumerate(sample.before.columns)
+    ]
     after = [python_values(column) for column in sample.after.columns]
     witness = _witness(sample.witness, sample.before.num_rows)
     rows, position = [], 0
     for index, produced in enumerate(sample.produced):
-        halves = tuple(_after_row(after, i, channels, sample) for i in range(position, position + produced))
+        halves = tuple(
+            _after_row(after, i, channels, sample) for i in range(position, position + produced)
+        )
         position += produced
         row = [column[index] for column in before]
         entry = _ledger_row(row, witness[index], channels, halves)
-        if witness[index][0] is None and sample.witness is not None and "source" in sample.witness.schema.names:
+        if (
+            witness[index][0] is None
+            and sample.witness is not None
+            and "source" in sample.witness.schema.names
+        ):
             # A target row that a FULL join kept without a source row.
             entry = replace(entry, source="none")
         rows.append(entry)
@@ -410,11 +513,17 @@ def _witness(witness: pa.RecordBatch | None, count: int) -> list[tuple[int | Non
     numbers = witness.column("source_row").to_pylist() if "source_row" in names else [None] * count
     # Without a source, the target's values identify a row.
     sources = struct_rows(witness.column("source" if "source" in names else "target"))
-    return [(at, cell(with_ends(values[0]), 24) if values else None) for at, values in zip(numbers, sources, strict=True)]
+    return [
+        (at, cell(with_ends(values[0]), 24) if values else None)
+        for at, values in zip(numbers, sources, strict=True)
+    ]
 
 
 def _ledger_row(
-    row: Sequence[Any], witness: tuple[int | None, Cell | None], channels: Channels, after: tuple[AfterRow, ...]
+    row: Sequence[Any],
+    witness: tuple[int | None, Cell | None],
+    channels: Channels,
+    after: tuple[AfterRow, ...],
 ) -> LedgerRow:
     before, layout = channels.layout.before, channels.layout.merge_row
     merge_row = row[before.merge_row]
@@ -424,7 +533,9 @@ def _ledger_row(
     return LedgerRow(
         source="" if witness[0] is None else str(witness[0]),
         name=witness[1],
-        redistribution=tuple(_value(row[channel]) for channel in before.write_redistribution_columns),
+        redistribution=tuple(
+            _value(row[channel]) for channel in before.write_redistribution_columns
+        ),
         hash=tail(row[before.hash]) if before.hash is not None else None,
         row_id=cell(row[before.row_id]),
         fields=tuple(_value(values[index]) for index in layout.columns),
@@ -446,7 +557,9 @@ def _value(value: Any) -> Cell:
     return cell(with_ends(value))
 
 
-def _after_row(after: Sequence[Sequence[Any]], index: int, channels: Channels, sample: PageSample) -> AfterRow:
+def _after_row(
+    after: Sequence[Sequence[Any]], index: int, channels: Channels, sample: PageSample
+) -> AfterRow:
     layout, writers = channels.layout.after, sample.writers
     code = Operation(after[layout.operation][index])
     writer = writers[index] if index < len(writers) and writers[index] >= 0 else None
@@ -459,7 +572,11 @@ def _after_row(after: Sequence[Sequence[Any]], index: int, channels: Channels, s
         case=_small(after[layout.case_number][index]) if layout.case_number is not None else None,
         row_id=cell(after[layout.row_id][index]),
         insert_from_update=_small(after[layout.insert_from_update][index]),
-        number="" if sample.placement is None else str(sample.placement.numbers[index]).replace("-", MINUS),
+        number=(
+            ""
+            if sample.placement is None
+            else str(sample.placement.numbers[index]).replace("-", MINUS)
+        ),
         writer=writer,
         at=index,
     )

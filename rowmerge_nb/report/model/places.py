@@ -6,7 +6,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.base.words import MINUS, join, number
-from rowmerge_nb.report.model.placing import EVENLY, FUNCTION, HASH, IN_TURN, exchange_of, exchange_sentence, rules_of
+from rowmerge_nb.report.model.placing import (
+    EVENLY,
+    FUNCTION,
+    HASH,
+    IN_TURN,
+    exchange_of,
+    exchange_sentence,
+    rules_of,
+)
 from rowmerge_nb.report.words.display_values import cell, visible
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.values import python_values
@@ -47,7 +55,11 @@ class Place:
         if self.writer < 0:
             return f"{self.values}: {NOT_SHOWN}", "", ""
         # Like the channel `hash`, without thousands separators.
-        return self.values, "" if self.number is None else str(self.number).replace("-", MINUS), number(self.writer)
+        return (
+            self.values,
+            "" if self.number is None else str(self.number).replace("-", MINUS),
+            number(self.writer),
+        )
 
     @property
     def sentence(self) -> str:
@@ -56,7 +68,11 @@ class Place:
             return _EVENLY
         if self.writer < 0:
             return f"{self.values}: {NOT_SHOWN}"
-        remainder = "" if self.number is None else f" {self.number} \N{RIGHTWARDS ARROW} mod {number(self.among or 0)}"
+        remainder = (
+            ""
+            if self.number is None
+            else f" {self.number} \N{RIGHTWARDS ARROW} mod {number(self.among or 0)}"
+        )
         by = "the connector's function" if self.rule == FUNCTION else "hash"
         return f"{self.values} \N{RIGHTWARDS ARROW} {by}{remainder} = writer {number(self.writer)}"
 
@@ -68,14 +84,21 @@ def place_sentence(trace: Trace) -> str:
         return exchange_sentence(trace)
     columns = join(_columns(trace)) or "nothing"
     # Other languages give -5 mod 2 as -1.
-    hash_note = " The hash is Spark's xxhash64, and mod is never below zero." if exchange.insert_rule == HASH else ""
+    hash_note = (
+        " The hash is Spark's xxhash64, and mod is never below zero."
+        if exchange.insert_rule == HASH
+        else ""
+    )
     rows = "rows to insert" if rules_of(trace, exchange)[1] == EVENLY else "rows"
     alike = (
         f"{rows} with the same {columns}"
         if exchange.insert_rule == HASH
         else f"{rows} for which its function of {columns} gives the same"
     )
-    return f"A row's place is what the connector wants kept together, here {alike}: one place, one writer. {exchange_sentence(trace)}{hash_note}"
+    return (
+        f"A row's place is what the connector wants kept together, here {alike}: one place, one"
+        f" writer. {exchange_sentence(trace)}{hash_note}"
+    )
 
 
 def placed_rows(trace: Trace) -> list[str]:
@@ -98,14 +121,23 @@ def places_of(trace: Trace) -> list[Place]:
     for at, (operation, writer) in enumerate(zip(operations, pages.writers, strict=True)):
         inserted = operation in _INSERTED
         rule, values = (inserts, by_columns[at]) if inserted else (others, by_row_id[at])
-        placed_number, among = (None, None) if placement is None else (placement.numbers[at], placement.writers)
+        placed_number, among = (
+            (None, None) if placement is None else (placement.numbers[at], placement.writers)
+        )
         places.append(Place(rule, values, placed_number, among, writer))
     return places
 
 
 def _columns(trace: Trace) -> list[str]:
     pages = trace.pages
-    return [] if pages is None else [visible(pages.after.schema.names[index]) for index in pages.layout.redistribution_columns]
+    return (
+        []
+        if pages is None
+        else [
+            visible(pages.after.schema.names[index])
+            for index in pages.layout.redistribution_columns
+        ]
+    )
 
 
 def _read(trace: Trace, channels: Sequence[int]) -> list[str]:
@@ -114,7 +146,10 @@ def _read(trace: Trace, channels: Sequence[int]) -> list[str]:
     names = [visible(pages.after.schema.names[index]) for index in channels]
     rows = zip(*(python_values(pages.after.column(index)) for index in channels), strict=True)
     return (
-        [", ".join(f"{name} = {_text(value)}" for name, value in zip(names, row, strict=True)) for row in rows]
+        [
+            ", ".join(f"{name} = {_text(value)}" for name, value in zip(names, row, strict=True))
+            for row in rows
+        ]
         if names
         else ["no column decides"] * pages.after.num_rows
     )

@@ -17,24 +17,29 @@ if TYPE_CHECKING:
 DELETE_AND_INSERT: Final = "DELETE_ROW_AND_INSERT_ROW"
 CHANGE_ONLY: Final = "CHANGE_ONLY_UPDATED_COLUMNS"
 HASH, FUNCTION, EVENLY = "hash", "function", "evenly"
-"""What selects a row's writer: the engine's hash, a function of the connector, or no value of the row."""
+"""What selects a row's writer: the engine's hash, a function of the connector, or no value of the
+row.
+"""
 MOST_NAMED: Final = 3
 """The maximum number of writers listed by number."""
 ROOM: Final = 40
 """The maximum number of characters of a rule in a sentence; the plan shows all of it."""
 IN_TURN: Final = "the writers in turn, some thousand rows at a time"
 COMPARED: Final = (
-    f" {code('--compare paradigms')} runs both; of a store that has only one of them, on a copy of the target in memory."
+    f" {code('--compare paradigms')} runs both; of a store that has only one of them, on a copy of"
+    " the target in memory."
 )
 BY_ORDER: Final = "what is left would depend on their order"
 """Why two clauses may not change one row in place."""
 _TWO_ROWS: Final = (
-    "DELETE_ROW_AND_INSERT_ROW: the connector takes rows to delete and rows to insert and changes none in place. So an UPDATE is two rows: a "
-    "DELETE of the old row, by its row id, and an INSERT of the new one."
+    "DELETE_ROW_AND_INSERT_ROW: the connector takes rows to delete and rows to insert and changes"
+    " none in place. So an UPDATE is two rows: a DELETE of the old row, by its row id, and an"
+    " INSERT of the new one."
 )
 _ONE_ROW: Final = (
-    "CHANGE_ONLY_UPDATED_COLUMNS: the connector changes rows in place. So an UPDATE stays one row: the row id, by which its writer finds the "
-    "old row wherever it lies, and all columns. Those that no clause sets carry their old values, since all rows of a page have the same columns."
+    "CHANGE_ONLY_UPDATED_COLUMNS: the connector changes rows in place. So an UPDATE stays one row:"
+    " the row id, by which its writer finds the old row wherever it lies, and all columns. Those"
+    " that no clause sets carry their old values, since all rows of a page have the same columns."
 )
 
 
@@ -63,7 +68,8 @@ def writers_phrase(trace: Trace) -> str:
     if among is None or among <= len(numbers):
         return plural(len(numbers), "writer")
     which = (
-        f"{'writer' if len(numbers) == 1 else 'writers'} {join([number(writer) for writer in numbers])}"
+        f"{'writer' if len(numbers) == 1 else 'writers'}"
+        f" {join([number(writer) for writer in numbers])}"
         if len(numbers) <= MOST_NAMED
         else number(len(numbers))
     )
@@ -81,7 +87,11 @@ def number_head(trace: Trace) -> str:
     exchange = exchange_of(trace)
     if trace.pages is None or trace.pages.placement is None:
         return ""
-    return _rule(exchange.inserts) if exchange is not None and _all_alike(trace, exchange) else "its number"
+    return (
+        _rule(exchange.inserts)
+        if exchange is not None and _all_alike(trace, exchange)
+        else "its number"
+    )
 
 
 def _all_alike(trace: Trace, exchange: ExchangeFacts) -> bool:
@@ -97,7 +107,10 @@ def exchange_sentence(trace: Trace) -> str:
     inserts, others = rules_of(trace, exchange)
     to = _writer(trace, inserts, exchange.inserts)
     if not _all_alike(trace, exchange):
-        return f"An INSERT goes to {to}, a DELETE or UPDATE to {_writer(trace, others, exchange.others)}."
+        return (
+            f"An INSERT goes to {to}, a DELETE or UPDATE to"
+            f" {_writer(trace, others, exchange.others)}."
+        )
     if inserts == EVENLY:
         return f"A row goes to {to}."
     update = "" if trace.paradigm == DELETE_AND_INSERT else " or UPDATE"
@@ -127,11 +140,15 @@ def other_paradigm(trace: Trace) -> str:
     if counts and counts.get("U", 0) == 0:
         return f"By {other} as many rows would leave, since none is updated.{COMPARED}"
     shape = (
-        "stay one row: operation 3, the row id and all columns, since all rows of a page have the same ones, whatever a clause sets"
+        "stay one row: operation 3, the row id and all columns, since all rows of a page have the"
+        " same ones, whatever a clause sets"
         if other == CHANGE_ONLY
         else "be two rows, a DELETE with the row id and an INSERT"
     )
-    return f"By {other} an UPDATE would {shape}.{_going(trace, other)}{_as_rows(trace, counts)}{_left(trace, other)}{COMPARED}"
+    return (
+        f"By {other} an UPDATE would"
+        f" {shape}.{_going(trace, other)}{_as_rows(trace, counts)}{_left(trace, other)}{COMPARED}"
+    )
 
 
 def _left(trace: Trace, other: str) -> str:
@@ -140,7 +157,11 @@ def _left(trace: Trace, other: str) -> str:
         return ""
     if trace.kind == "MERGE" and patterns and any(pattern.acting > 1 for pattern in patterns):
         fails = other == CHANGE_ONLY and trace.duplicates == RepeatedMatches.TRINO
-        return f" But the statement would fail, since two clauses change one row in place: {BY_ORDER}." if fails else ""
+        return (
+            f" But the statement would fail, since two clauses change one row in place: {BY_ORDER}."
+            if fails
+            else ""
+        )
     return " The table would have the same rows."
 
 
@@ -152,7 +173,10 @@ def _as_rows(trace: Trace, counts: dict[str, int | None]) -> str:
     would, does = (one, two) if trace.paradigm == DELETE_AND_INSERT else (two, one)
     split = {"D": deleted + updated, "I": inserted + updated}
     rows = {"D": deleted, "U": updated, "I": inserted} if would == one else split
-    return f" {plural(would, 'row')} ({letters(rows)}) would leave and reach the writers, not {number(does)}."
+    return (
+        f" {plural(would, 'row')} ({letters(rows)}) would leave and reach the writers, not"
+        f" {number(does)}."
+    )
 
 
 def _going(trace: Trace, other: str) -> str:
@@ -163,7 +187,11 @@ def _going(trace: Trace, other: str) -> str:
         return ""
     if rules_of(trace, exchange)[1] == EVENLY:
         return " It might go to any writer."
-    by = _rule(exchange.others) if exchange.update_rule else f"{_rule(exchange.inserts)} of its new values"
+    by = (
+        _rule(exchange.others)
+        if exchange.update_rule
+        else f"{_rule(exchange.inserts)} of its new values"
+    )
     return f" It would go by {by}."
 
 
@@ -174,5 +202,7 @@ def passage(trace: Trace, before: int, after: int) -> str:
     split = after - (before - dropped)
     if not counts or None in counts.values() or split < 0 or not (dropped or split):
         return f"{plural(before, 'row')} in, {number(after)} out"
-    parts = [f" {MINUS} {number(dropped)} dropped"] * bool(dropped) + [f" + {number(split)} split"] * bool(split)
+    parts = [f" {MINUS} {number(dropped)} dropped"] * bool(dropped) + [
+        f" + {number(split)} split"
+    ] * bool(split)
     return f"{plural(before, 'row')}{''.join(parts)} = {number(after)}"

@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.base.choices import RepeatedMatches, StatementState
 from rowmerge_nb.base.words import MINUS, number, plural
-from rowmerge_nb.report.model.clauses import Lane, build_lanes, case_branches, case_text, operation_counts
+from rowmerge_nb.report.model.clauses import (
+    Lane,
+    build_lanes,
+    case_branches,
+    case_text,
+    operation_counts,
+)
 from rowmerge_nb.report.model.placing import DELETE_AND_INSERT, exchange_of, passage, writers_among
 from rowmerge_nb.report.model.repeated import Repeated, build_repeated
 from rowmerge_nb.report.words.display_values import visible
@@ -135,7 +141,8 @@ class Plan:
 
     Args:
         operators: root first, depth first.
-        outputs: rows out of ``transform_page`` per letter D, U, I; None if nothing ran, absent if no clause has the operation.
+        outputs: rows out of ``transform_page`` per letter D, U, I; None if nothing ran, absent if
+            no clause has the operation.
         dashed: the sinks are not reached (dry run).
         matched: joined rows with both sides; ``unmatched``: those without a target row.
         by_source: rows of a FULL join without a source row; None if nothing ran.
@@ -198,7 +205,11 @@ def build_plan(trace: Trace) -> Plan | None:
     has_counts = any(lane.rows is not None for lane in build_lanes(trace)) or any(
         out is not None for _, out in trace.rows.values()
     )
-    legend = "rows on the edges; D delete, U update, I insert, · none" if has_counts and trace.clauses else ""
+    legend = (
+        "rows on the edges; D delete, U update, I insert, · none"
+        if has_counts and trace.clauses
+        else ""
+    )
     unrun = trace.state in {StatementState.PLANNED, StatementState.EXPLAINED}
     if trace.state == StatementState.PLANNED:
         legend = "dashed: the sinks are not reached"
@@ -218,14 +229,18 @@ def build_plan(trace: Trace) -> Plan | None:
         case_lines=case_text(trace),
         legend=legend,
         paradigm=trace.paradigm,
-        printed=tuple(visible(line) for line in explain_text(trace.plan).split("\n")) if unrun else (),
+        printed=(
+            tuple(visible(line) for line in explain_text(trace.plan).split("\n")) if unrun else ()
+        ),
         repeated=build_repeated(trace),
         among=writers_among(trace),
     )
 
 
 def _outputs(trace: Trace) -> dict[str, int | None]:
-    """Return the rows out of ``transform_page``: under DELETE_ROW_AND_INSERT_ROW, an update is a delete and an insert."""
+    """Return the rows out of ``transform_page``: under DELETE_ROW_AND_INSERT_ROW, an update is a
+    delete and an insert.
+    """
     counts = operation_counts(trace)
     unknown = None in counts.values()
     requested = {style: counts.get(style) or 0 for style in "DUI"}
@@ -250,11 +265,18 @@ def _alone(trace: Trace) -> str:
     Row ids are counted, since two source rows may match one target row.
     """
     sample = trace.pages
-    if trace.kind != "MERGE" or trace.rows_before is None or sample is None or not sample.complete or trace.alone is not None:
+    if (
+        trace.kind != "MERGE"
+        or trace.rows_before is None
+        or sample is None
+        or not sample.complete
+        or trace.alone is not None
+    ):
         return ""
     unmatched_rows = trace.rows_before - count_row_ids(sample)
     return (
-        f"{plural(unmatched_rows, 'target row')} without a partner {'stays' if unmatched_rows == 1 else 'stay'} untouched"
+        f"{plural(unmatched_rows, 'target row')} without a partner"
+        f" {'stays' if unmatched_rows == 1 else 'stay'} untouched"
         if unmatched_rows > 0
         else ""
     )
@@ -278,9 +300,11 @@ def _operator(record: NodeRecord, trace: Trace) -> Operator:
         exchange=_is_exchanged(record),
         short=visible(_short(record)),
         would=record.would,
-        passage=passage(trace, rows_in[0] or 0, rows_out or 0)
-        if record.kind == "MergeProcessor" and rows_out is not None
-        else "",
+        passage=(
+            passage(trace, rows_in[0] or 0, rows_out or 0)
+            if record.kind == "MergeProcessor" and rows_out is not None
+            else ""
+        ),
         inside=_inside(record.facts.nodes) if isinstance(record.facts, QueryFacts) else None,
     )
 
@@ -291,7 +315,9 @@ def _inside(nodes: Sequence[NodeRecord]) -> Inner | None:
 
     def inner(record: NodeRecord) -> Inner:
         sources = (records[source] for source in record.sources)
-        return Inner(visible(record.name), visible(record.arguments), tuple(map(inner, sources)), record.rows)
+        return Inner(
+            visible(record.name), visible(record.arguments), tuple(map(inner, sources)), record.rows
+        )
 
     return inner(nodes[0]) if nodes else None
 
@@ -316,7 +342,10 @@ _TITLES: Final = {
 }
 
 
-_CASE: Final = "Tries the WHEN clauses in their order; the first that holds fills merge_row, and no later one is tried."
+_CASE: Final = (
+    "Tries the WHEN clauses in their order; the first that holds fills merge_row, and no later one"
+    " is tried."
+)
 
 
 def _case_arguments(record: NodeRecord) -> str:
@@ -341,19 +370,31 @@ def _rows(record: NodeRecord, trace: Trace) -> tuple[tuple[int | None, ...], int
         # Above the writers, only fragments and one count are passed: see `_carries`.
         return (trace.rows.get(record.id, ((), None))[0] if record.kind in WRITERS else ()), None
     rows_in, rows_out = trace.rows.get(record.id, ((), None))
-    if rows_out is None and trace.joined is not None and (record.kind in _JOINED_KINDS or record.branches):
+    if (
+        rows_out is None
+        and trace.joined is not None
+        and (record.kind in _JOINED_KINDS or record.branches)
+    ):
         rows_out = trace.joined
     return rows_in, rows_out
 
 
 def _fragments(trace: Trace) -> str:
-    return plural(sum(writer.fragments for writer in trace.writers), "fragment") if trace.writers else ""
+    return (
+        plural(sum(writer.fragments for writer in trace.writers), "fragment")
+        if trace.writers
+        else ""
+    )
 
 
 def _carries(record: NodeRecord, trace: Trace) -> str:
     if record.kind in WRITERS:
         return _fragments(trace)
-    return f"row count {number(trace.count)}" if record.kind == "TableFinish" and trace.count is not None else ""
+    return (
+        f"row count {number(trace.count)}"
+        if record.kind == "TableFinish" and trace.count is not None
+        else ""
+    )
 
 
 def _notes(record: NodeRecord, trace: Trace) -> list[str]:
@@ -367,13 +408,26 @@ def _notes(record: NodeRecord, trace: Trace) -> list[str]:
     if record.kind == "DuplicateCheck":
         return _check_notes(trace)
     if isinstance(record.facts, WriterFacts) and record.facts.fused:
-        below = "transform_page" if any(other.kind == "MergeProcessor" for other in trace.plan) else "the Project below it"
+        below = (
+            "transform_page"
+            if any(other.kind == "MergeProcessor" for other in trace.plan)
+            else "the Project below it"
+        )
         return [f"runs in one pass with {below}"]
     if record.kind in CHANGERS:
-        return [f"{'delete_rows' if record.kind == 'DeleteRows' else 'update_rows'}, on the page source that read the rows"]
+        return [
+            (
+                f"{'delete_rows' if record.kind == 'DeleteRows' else 'update_rows'}, on the page source"
+                " that read the rows"
+            )
+        ]
     if record.kind == "Exchange":
         exchange = exchange_of(trace)
-        by_old = exchange is not None and not exchange.others and bool({"D", "U"} & operation_counts(trace).keys())
+        by_old = (
+            exchange is not None
+            and not exchange.others
+            and bool({"D", "U"} & operation_counts(trace).keys())
+        )
         return ["a row to delete goes by its old values"] if by_old else []
     if record.kind == "TableFinish":
         return _count_notes(trace)
@@ -387,7 +441,11 @@ def _check_notes(trace: Trace) -> list[str]:
         return ["no target row is changed twice"]
     if trace.state == StatementState.FINISHED and trace.matched is not None:
         return [f"{plural(trace.matched, 'matched row')}, no pair twice"]
-    return ["fails on a repeated key"] if trace.state in {StatementState.EXPLAINED, StatementState.PLANNED} else []
+    return (
+        ["fails on a repeated key"]
+        if trace.state in {StatementState.EXPLAINED, StatementState.PLANNED}
+        else []
+    )
 
 
 def _count_notes(trace: Trace) -> list[str]:
@@ -396,6 +454,9 @@ def _count_notes(trace: Trace) -> list[str]:
     positions = sum(sum(writer.rows.values()) for writer in trace.writers)
     derived = positions - sum(writer.counted for writer in trace.writers)
     sum_ = (
-        f"{number(positions)} stored {MINUS} {plural(derived, 'insert half', 'insert halves')} of updates = " if derived else ""
+        f"{number(positions)} stored {MINUS} {plural(derived, 'insert half', 'insert halves')} of"
+        " updates = "
+        if derived
+        else ""
     )
     return [f"{_fragments(trace)}, row count {sum_}{number(trace.count)}"]

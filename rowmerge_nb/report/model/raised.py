@@ -62,7 +62,9 @@ def all_raised(raised: Iterable[Raised]) -> tuple[ShownRaised, ...]:
     errors: list[ShownRaised] = []
     handles: set[str] = set()
     for first, *others in same.values():
-        errors.append(_shown(first, len(others), handle="" if first.handle in handles else first.handle))
+        errors.append(
+            _shown(first, len(others), handle="" if first.handle in handles else first.handle)
+        )
         handles.add(first.handle)
     return tuple(errors)
 
@@ -84,7 +86,11 @@ def _shown(raised: Raised, others: int, handle: str) -> ShownRaised:
 
 
 def _cause(cause: RaisedFrom) -> str:
-    return visible(f"Raised from {cause.what}" if cause.direct else f"Raised while this was handled: {cause.what}")
+    return visible(
+        f"Raised from {cause.what}"
+        if cause.direct
+        else f"Raised while this was handled: {cause.what}"
+    )
 
 
 def _way(frame: CodeFrame) -> str:
@@ -109,13 +115,22 @@ def _page(page: pa.RecordBatch | None, rows: int | None) -> GivenPage | None:
     columns = [[cell(value) for value in python_values(column)] for column in page.columns]
     right = frozenset(index for index, column in enumerate(page.columns) if _is_number(column.type))
     names = tuple(map(visible, page.schema.names))
-    return GivenPage(f"The page that it was given: {first}{plural(rows, 'row')}", names, right, tuple(zip(*columns, strict=True)))
+    return GivenPage(
+        f"The page that it was given: {first}{plural(rows, 'row')}",
+        names,
+        right,
+        tuple(zip(*columns, strict=True)),
+    )
 
 
 def _is_number(arrow_type: pa.DataType) -> bool:
     import pyarrow as pa
 
-    return bool(pa.types.is_integer(arrow_type) or pa.types.is_floating(arrow_type) or pa.types.is_decimal(arrow_type))
+    return bool(
+        pa.types.is_integer(arrow_type)
+        or pa.types.is_floating(arrow_type)
+        or pa.types.is_decimal(arrow_type)
+    )
 
 
 def raised_text(raised: ShownRaised, width: int) -> list[str]:
@@ -124,13 +139,18 @@ def raised_text(raised: ShownRaised, width: int) -> list[str]:
     lines += [f"  {way}" for way in raised.ways]
     if raised.place:
         lines.append(f"  {raised.place}")
-    lines += [f"  {'>' if marked else ' '} {at}  {text}".rstrip() for at, text, marked in raised.code]
+    lines += [
+        f"  {'>' if marked else ' '} {at}  {text}".rstrip() for at, text, marked in raised.code
+    ]
     for words, places in raised.causes:
         lines += [*textwrap.wrap(words, width), *(f"  {frame_text}" for frame_text in places)]
     if raised.page is not None:
         lines += ["", raised.page.title]
         if raised.page.columns:
-            grid = [[*raised.page.columns], *([value.text for value in row] for row in raised.page.rows)]
+            grid = [
+                [*raised.page.columns],
+                *([value.text for value in row] for row in raised.page.rows),
+            ]
             lines += columns_of(grid, right=set(raised.page.right))
     if raised.handle:
         lines += ["", *textwrap.wrap(f"Its handle: {raised.handle}", width)]

@@ -24,28 +24,33 @@ if TYPE_CHECKING:
     from rowmerge_nb.trace.trace import ClauseRecord, Trace
 
 EQUALITY: Final = (
-    "Which values are equal is another matter: Trino compares exactly, so 'Eve ' is not 'Eve'; the standard leaves it to the collation whether "
-    "blanks at the end count, and whether case does. Both agree that NULL equals nothing, and that unknown is not true."
+    "Which values are equal is another matter: Trino compares exactly, so 'Eve ' is not 'Eve'; the"
+    " standard leaves it to the collation whether blanks at the end count, and whether case does."
+    " Both agree that NULL equals nothing, and that unknown is not true."
 )
 _RULES: Final = (
-    "Trino fails where a pair (unique_id, case_number), a target row and the clause that takes it, comes twice, the SQL standard where two "
-    "source rows change one target row."
+    "Trino fails where a pair (unique_id, case_number), a target row and the clause that takes it,"
+    " comes twice, the SQL standard where two source rows change one target row."
 )
 _SO: Final = (
-    " So two clauses that each change the row pass {check} alone, and two source rows for which no clause fires, the pair (unique_id, {none}) "
-    "twice, fail in Trino alone."
+    " So two clauses that each change the row pass {check} alone, and two source rows for which no"
+    " clause fires, the pair (unique_id, {none}) twice, fail in Trino alone."
 )
 _ELSE: Final = " In everything else about rows and clauses the two agree."
 _IN_PLACE: Final = (
-    f" Where rows are changed in place, as here, two clauses that each change the row fail all the same: {BY_ORDER}."
+    " Where rows are changed in place, as here, two clauses that each change the row fail all the"
+    f" same: {BY_ORDER}."
 )
 _ELSEWHERE: Final = (
-    " Where a store changes rows in place (CHANGE_ONLY_UPDATED_COLUMNS), two clauses that each change the row fail in Trino, too."
+    " Where a store changes rows in place (CHANGE_ONLY_UPDATED_COLUMNS), two clauses that each"
+    " change the row fail in Trino, too."
 )
 _STANDARD: Final = code('duplicates="standard"')
 _DECIDES: Final = {
     RepeatedMatches.TRINO: "",
-    RepeatedMatches.STANDARD: f" The standard's rule decides here, since the option {_STANDARD} asks for it.",
+    RepeatedMatches.STANDARD: (
+        f" The standard's rule decides here, since the option {_STANDARD} asks for it."
+    ),
 }
 _ROOM: Final = 48
 
@@ -102,7 +107,11 @@ def repeated_matches(trace: Trace) -> str:
 
 
 def _is_checked(trace: Trace) -> bool:
-    return trace.kind == "MERGE" and trace.duplicates in _DECIDES and any(node.kind == "DuplicateCheck" for node in trace.plan)
+    return (
+        trace.kind == "MERGE"
+        and trace.duplicates in _DECIDES
+        and any(node.kind == "DuplicateCheck" for node in trace.plan)
+    )
 
 
 def _in_place(trace: Trace) -> str:
@@ -121,9 +130,15 @@ def _none(trace: Trace) -> str:
 
 def _examples(trace: Trace) -> Iterator[Example]:
     """Yield examples from rows of the statement, each paired with a second row."""
-    changing = [clause for clause in trace.clauses if clause.matched and clause.operation in {Operation.UPDATE, Operation.DELETE}]
+    changing = [
+        clause
+        for clause in trace.clauses
+        if clause.matched and clause.operation in {Operation.UPDATE, Operation.DELETE}
+    ]
     match = _matched(trace, [clause.number for clause in changing])
-    first = next((one for one in changing if match is None or one.number == match.case_number), None)
+    first = next(
+        (one for one in changing if match is None or one.number == match.case_number), None
+    )
     idle = _matched(trace, [NO_CLAUSE])
     if first is not None:
         row = _row(match, f"a source row that takes clause {first.number}")
@@ -131,17 +146,30 @@ def _examples(trace: Trace) -> Iterator[Example]:
         other = next((clause for clause in changing if clause is not first), None)
         if other is not None:
             yield _example(
-                trace, f"{row}, and another one for the same target row, which takes clause {other.number}", (first, other)
+                trace,
+                f"{row}, and another one for the same target row, which takes clause"
+                f" {other.number}",
+                (first, other),
             )
-        yield _example(trace, f"{row}, and another one for the same target row, for which no clause fires", (first, None))
-    yield _example(trace, f"{_row(idle, 'a matched source row')}, for which no clause fires, twice", (None, None))
+        yield _example(
+            trace,
+            f"{row}, and another one for the same target row, for which no clause fires",
+            (first, None),
+        )
+    yield _example(
+        trace,
+        f"{_row(idle, 'a matched source row')}, for which no clause fires, twice",
+        (None, None),
+    )
 
 
 def _matched(trace: Trace, numbers: Sequence[int]) -> Journey | None:
     pages = trace.pages
     if pages is None:
         return None
-    journeys = journeys_at(trace, (joins_of(pages) == Join.MATCHED) & np.isin(case_numbers(pages), numbers), 1)
+    journeys = journeys_at(
+        trace, (joins_of(pages) == Join.MATCHED) & np.isin(case_numbers(pages), numbers), 1
+    )
     return journeys[0] if journeys else None
 
 
@@ -150,22 +178,39 @@ def _row(journey: Journey | None, without: str) -> str:
         return without
     at = "" if journey.source_row is None else f" {number(journey.source_row)}"
     suffix = "" if journey.case_number < 0 else f", which takes clause {journey.case_number}"
-    return f"source row{at} {cell(tuple(map(with_ends, journey.source.values())), _ROOM).text}{suffix}"
+    return (
+        f"source row{at} {cell(tuple(map(with_ends, journey.source.values())), _ROOM).text}{suffix}"
+    )
 
 
-def _example(trace: Trace, rows: str, clauses: tuple[ClauseRecord | None, ClauseRecord | None]) -> Example:
+def _example(
+    trace: Trace, rows: str, clauses: tuple[ClauseRecord | None, ClauseRecord | None]
+) -> Example:
     """Apply both rules to two source rows that take these clauses, or none."""
     acting = [clause for clause in clauses if clause is not None]
     deletes = sum(clause.operation is Operation.DELETE for clause in acting)
-    pattern = MatchPattern(2, len(acting), len(acting) - deletes, deletes, clauses[0] is clauses[1], 1)
+    pattern = MatchPattern(
+        2, len(acting), len(acting) - deletes, deletes, clauses[0] is clauses[1], 1
+    )
     matched_clauses = MatchedClauses.of(trace.clauses)
-    pairs = [f"(unique_id, {_none(trace) if clause is None else clause.number})" for clause in clauses]
-    pairs_text = f"{pairs[0]} comes twice" if pattern.repeated else f"{pairs[0]} and {pairs[1]} are two pairs"
+    pairs = [
+        f"(unique_id, {_none(trace) if clause is None else clause.number})" for clause in clauses
+    ]
+    pairs_text = (
+        f"{pairs[0]} comes twice"
+        if pattern.repeated
+        else f"{pairs[0]} and {pairs[1]} are two pairs"
+    )
     crossing = _is_in_place(trace) and len(acting) > 1 and not pattern.repeated
-    changes = ("no source row changes it", "one source row changes it", "two source rows change it")[len(acting)]
+    changes = (
+        "no source row changes it",
+        "one source row changes it",
+        "two source rows change it",
+    )[len(acting)]
     return Example(
         rows,
-        f"{_word(crossing or TRINO.fails(pattern, matched_clauses))}: {pairs_text}{', but rows are changed in place' if crossing else ''}",
+        f"{_word(crossing or TRINO.fails(pattern, matched_clauses))}:"
+        f" {pairs_text}{', but rows are changed in place' if crossing else ''}",
         f"{_word(STANDARD.fails(pattern, matched_clauses))}: {changes}",
     )
 
@@ -191,8 +236,18 @@ def _answers(trace: Trace) -> str:
 def _unequal(trace: Trace) -> str:
     rows = () if trace.near is None or trace.near.source is None else trace.near.source.told
     for row in rows:
-        if row.nearest is not None and row.kinds and set(row.kinds) <= {Difference.TRAILING_BLANKS, Difference.CASE}:
-            key, nearest = (cell(with_ends(side if len(side) > 1 else side[0]), _ROOM).text for side in (row.key, row.nearest))
+        if (
+            row.nearest is not None
+            and row.kinds
+            and set(row.kinds) <= {Difference.TRAILING_BLANKS, Difference.CASE}
+        ):
+            key, nearest = (
+                cell(with_ends(side if len(side) > 1 else side[0]), _ROOM).text
+                for side in (row.key, row.nearest)
+            )
             at = "" if row.row is None else f" {number(row.row)}"
-            return f" Here source row{at} has {key}, which is not the target's {nearest}; by some collations it is."
+            return (
+                f" Here source row{at} has {key}, which is not the target's {nearest}; by some"
+                " collations it is."
+            )
     return ""

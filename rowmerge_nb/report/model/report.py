@@ -43,8 +43,8 @@ PARTS: Final = (
 )
 """The parts of a report, in order.
 
-``outcome`` is always shown, ``verdicts`` only on request. ``journeys`` is also shown by default if it covers all rows.
-``near`` and ``check`` are shown if they have content.
+``outcome`` is always shown, ``verdicts`` only on request. ``journeys`` is also shown by default if
+it covers all rows. ``near`` and ``check`` are shown if they have content.
 """
 PRESETS: Final = {
     "short": ("outcome", "check"),
@@ -54,7 +54,9 @@ PRESETS: Final = {
 """Names for sets of parts: a short overview, a MERGE explained, and the calls of a connector."""
 
 
-JOURNEYS_BY_NAME: Final = f"Row journeys are not shown of so many rows; {code('--show journeys')} shows the first ones."
+JOURNEYS_BY_NAME: Final = (
+    f"Row journeys are not shown of so many rows; {code('--show journeys')} shows the first ones."
+)
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,9 @@ class Notice:
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """All parts of a report; a part without content is None, and ``absences`` has a sentence about it."""
+    """All parts of a report; a part without content is None, and ``absences`` has a sentence about
+    it.
+    """
 
     statement: str
     kind: str
@@ -100,7 +104,9 @@ def build_report(trace: Trace, other: Trace | None = None) -> Report:
     """
     pages = build_pages(trace, other)
     report = Report(
-        statement="\n".join(visible(line) for line in trace.statement.replace("\r", "").expandtabs(4).split("\n")),
+        statement="\n".join(
+            visible(line) for line in trace.statement.replace("\r", "").expandtabs(4).split("\n")
+        ),
         kind=trace.kind,
         state=trace.state,
         outcome=build_outcome(trace),
@@ -147,24 +153,38 @@ def parts_to_show(report: Report, show: str | Iterable[str] | None) -> tuple[str
         selected.remove("journeys")
     if show is not None:
         names = [name.strip() for name in show.split(",")] if isinstance(show, str) else list(show)
-        selected = {"outcome", "check", *(part for name in names if name for part in PRESETS.get(name, (name,)))}
+        selected = {
+            "outcome",
+            "check",
+            *(part for name in names if name for part in PRESETS.get(name, (name,))),
+        }
         if unknown := sorted(selected - set(PARTS)):
-            choices = f"its parts are {', '.join(PARTS)}, and {', '.join(PRESETS)} are some of them together"
+            choices = (
+                f"its parts are {', '.join(PARTS)}, and {', '.join(PRESETS)} are some of them"
+                " together"
+            )
             raise ValueError(f"A report has no part {', '.join(map(repr, unknown))}; {choices}")
     elif report.state == StatementState.FAILED:
         # The plan and the channels do not explain the failure.
         selected -= {"clauses", "plan", "pages"}
     elif report.state == StatementState.FINISHED and report.kind not in ROW_CHANGES:
-        # One sentence is enough for a CREATE or INSERT that prepares another statement, unless the check fails.
+        # One sentence is enough for a CREATE or INSERT that prepares another statement, unless the
+        # check fails.
         selected = {"outcome", "check"}
-    return tuple(name for name in PARTS if name in selected and (name == "outcome" or getattr(report, name) is not None))
+    return tuple(
+        name
+        for name in PARTS
+        if name in selected and (name == "outcome" or getattr(report, name) is not None)
+    )
 
 
 def missing_parts(report: Report, show: str | Iterable[str] | None) -> tuple[str, ...]:
     """Return a sentence for each requested part that does not exist, and for hidden journeys."""
     if show is not None:
         names = [name.strip() for name in show.split(",")] if isinstance(show, str) else list(show)
-        return tuple(report.absences[name] for name in dict.fromkeys(names) if name in report.absences)
+        return tuple(
+            report.absences[name] for name in dict.fromkeys(names) if name in report.absences
+        )
     if report.state != StatementState.FINISHED or report.kind not in ROW_CHANGES:
         return ()
     if report.journeys is None:

@@ -19,7 +19,9 @@ _MERGE_HANDLE: Final = "the merge handle"
 
 @dataclass(frozen=True)
 class CallRow:
-    """A logged call of the contract: ``given`` has its arguments without the session, ``gave`` its result."""
+    """A logged call of the contract: ``given`` has its arguments without the session, ``gave`` its
+    result.
+    """
 
     order: int
     where: str
@@ -48,7 +50,9 @@ def build_calls(trace: Trace) -> Calls | None:
         return None
     rows = tuple(_row(trace, call) for call in sorted(trace.calls, key=lambda call: call.order))
     workers = {call.where: call.caller for call in trace.calls if call.number is not None}
-    stored_rows = sum(row.rows or 0 for row in rows if not row.error and row.method != "get_next_page")
+    stored_rows = sum(
+        row.rows or 0 for row in rows if not row.error and row.method != "get_next_page"
+    )
     parts = [plural(len(rows), "call")]
     if workers:
         caller = next(iter(workers.values()))
@@ -79,7 +83,9 @@ def _row(trace: Trace, call: Call) -> CallRow:
 def given_and_gave(trace: Trace, call: Call) -> tuple[str, str]:
     """Return the arguments of a call without the session, and its result."""
     method, arguments, gave = call.method, visible(call.given), visible(call.gave)
-    if method.startswith("get_") and method.endswith(("_row_id_column_handle", "_paradigm", "_layout")):
+    if method.startswith("get_") and method.endswith(
+        ("_row_id_column_handle", "_paradigm", "_layout")
+    ):
         return _TABLE_HANDLE, gave
     if method == "begin_merge":
         return begun_with(trace), f"{_MERGE_HANDLE}{f', a {gave}' if gave else ''}"
@@ -100,7 +106,10 @@ def begun_with(trace: Trace) -> str:
     if trace.era != Era.CURRENT:
         return handle
     updates = [clause for clause in trace.clauses if clause.operation is Operation.UPDATE]
-    updated_columns = [f"{visible(join([name for name, _ in clause.values]))} by clause {clause.number}" for clause in updates]
+    updated_columns = [
+        f"{visible(join([name for name, _ in clause.values]))} by clause {clause.number}"
+        for clause in updates
+    ]
     return f"{handle}, and the columns that are updated: {'; '.join(updated_columns) or 'none'}"
 
 

@@ -22,7 +22,8 @@ def preformatted(text: str) -> str:
 
 
 def width_of(text: str) -> int:
-    r"""Return the width of a text in a terminal: two cells per wide character, none per combining mark.
+    r"""Return the width of a text in a terminal: two cells per wide character, none per combining
+    mark.
 
     >>> width_of("abc"), width_of("日本"), width_of("\N{LATIN SMALL LETTER E}\N{COMBINING ACUTE ACCENT}")
     (3, 4, 1)
@@ -48,8 +49,11 @@ def pad(text: str, width: int, *, right: bool = False) -> str:
     return space + text if right else text + space
 
 
-def columns_of(rows: Sequence[Sequence[str]], *, right: Container[int] = (), gap: str = "  ") -> list[str]:
-    """Return rows of cells as aligned lines; the last cell of a shorter row may run over the following columns.
+def columns_of(
+    rows: Sequence[Sequence[str]], *, right: Container[int] = (), gap: str = "  "
+) -> list[str]:
+    """Return rows of cells as aligned lines; the last cell of a shorter row may run over the
+    following columns.
 
     >>> columns_of([["n", "name"], ["12", "b"]], right={0})
     [' n  name', '12  b']
@@ -60,4 +64,7 @@ def columns_of(rows: Sequence[Sequence[str]], *, right: Container[int] = (), gap
         whole = len(row) == count
         for index, text in enumerate(row if whole else row[:-1]):
             widths[index] = max(widths[index], width_of(text))
-    return [gap.join(pad(text, widths[i], right=i in right) for i, text in enumerate(row)).rstrip() for row in rows]
+    return [
+        gap.join(pad(text, widths[i], right=i in right) for i, text in enumerate(row)).rstrip()
+        for row in rows
+    ]

@@ -42,7 +42,10 @@ def visible(text: str) -> str:
     >>> visible("a\nb\u202ec")
     'a\\nb\\u202ec'
     """
-    return "".join(_escape(char) if char in _NO_CHARACTERS or unicodedata.category(char) in _HIDDEN else char for char in text)
+    return "".join(
+        _escape(char) if char in _NO_CHARACTERS or unicodedata.category(char) in _HIDDEN else char
+        for char in text
+    )
 
 
 _NO_CHARACTERS: Final = "\ufffe\uffff"
@@ -52,7 +55,9 @@ _SHORT: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 def _escape(char: str) -> str:
-    return _SHORT.get(char) or (f"\\u{ord(char):04x}" if ord(char) < 0x10000 else f"\\U{ord(char):08x}")
+    return _SHORT.get(char) or (
+        f"\\u{ord(char):04x}" if ord(char) < 0x10000 else f"\\U{ord(char):08x}"
+    )
 
 
 def with_ends(value: Any) -> Any:
@@ -96,7 +101,9 @@ def _plain(value: Any) -> str:
     if isinstance(value, dt.datetime):
         return value.isoformat(sep=" ")
     if isinstance(value, bytes):
-        return "X'" + value[:_TITLE_LIMIT].hex().upper() + ("…'" if len(value) > _TITLE_LIMIT else "'")
+        return (
+            "X'" + value[:_TITLE_LIMIT].hex().upper() + ("…'" if len(value) > _TITLE_LIMIT else "'")
+        )
     if isinstance(value, Mapping):
         return "(" + ", ".join(_plain(item) for item in value.values()) + ")"
     if isinstance(value, list):
@@ -119,7 +126,9 @@ def tail(value: Any) -> Cell:
     if value is None:
         return NULL
     digits = str(abs(value))
-    return Cell(digits if len(digits) <= _HASH_DIGITS else "…" + digits[-_HASH_DIGITS:], title=str(value))
+    return Cell(
+        digits if len(digits) <= _HASH_DIGITS else "…" + digits[-_HASH_DIGITS:], title=str(value)
+    )
 
 
 def struct_rows(column: pa.Array) -> list[list[Any] | None]:
@@ -132,7 +141,10 @@ def struct_rows(column: pa.Array) -> list[list[Any] | None]:
 
     fields = [python_values(field) for field in column.flatten()]
     valid = column.is_valid().to_pylist()
-    return [[field[index] for field in fields] if is_valid else None for index, is_valid in enumerate(valid)]
+    return [
+        [field[index] for field in fields] if is_valid else None
+        for index, is_valid in enumerate(valid)
+    ]
 
 
 def is_number(sql_type: str) -> bool:
@@ -141,4 +153,12 @@ def is_number(sql_type: str) -> bool:
     >>> is_number("decimal(38,0)"), is_number("varchar")
     (True, False)
     """
-    return sql_type.partition("(")[0] in {"tinyint", "smallint", "integer", "bigint", "real", "double", "decimal"}
+    return sql_type.partition("(")[0] in {
+        "tinyint",
+        "smallint",
+        "integer",
+        "bigint",
+        "real",
+        "double",
+        "decimal",
+    }

@@ -36,11 +36,16 @@ _SHORT: Final = {
 
 
 def is_likely_mistake(row: NearRow) -> bool:
-    """Return whether a row was probably meant to match the nearest key: both are the same apart from notation.
+    """Return whether a row was probably meant to match the nearest key: both are the same apart
+    from notation.
 
     A difference of one letter counts if the nearest key has no partner of its own.
     """
-    if row.nearest is None or not row.kinds or any(answer is not Answer.TRUE for answer in row.answers):
+    if (
+        row.nearest is None
+        or not row.kinds
+        or any(answer is not Answer.TRUE for answer in row.answers)
+    ):
         return False
     if row.kinds == (Difference.LETTER,):
         return not row.taken
@@ -66,18 +71,29 @@ def near_sentence(row: NearRow, terms: tuple[NearTerm, ...], side: str) -> str:
         nulls = [_text(terms[one.term]) for one in row.separations]
         if nulls:
             return f"{head} has NULL in {join(nulls)}, which equals nothing."
-        return f"{head}: no key of the {other} is near, that is the same but for blanks, case, writing or one letter."
+        return (
+            f"{head}: no key of the {other} is near, that is the same but for blanks, case, writing"
+            " or one letter."
+        )
     more = f", one of {number(row.alike)}," if row.alike > 1 else ""
     partner = f"{other} row {_values(row.nearest)}{more}"
     unmet_terms = [f"{_text(term)} is {_answer(answer)}" for term, answer in _unmet(row, terms)]
     if not row.separations:
-        return f"{head}: the key is there, in {partner.removesuffix(',')}, but {join(unmet_terms)} for it."
+        return (
+            f"{head}: the key is there, in {partner.removesuffix(',')}, but {join(unmet_terms)}"
+            " for it."
+        )
     but = f", but {join(unmet_terms)} for it" if unmet_terms else ""
     where = _where(row, terms)
     if _would_match(row.kinds) and (Difference.NULL not in row.kinds or _both_null(row)):
-        sentence = f"{head} would match {partner} {_without(row.kinds, _strange_blanks(row))}{where}{but}."
+        sentence = (
+            f"{head} would match {partner} {_without(row.kinds, _strange_blanks(row))}{where}{but}."
+        )
     elif row.kinds == (Difference.NULL,):
-        sentence = f"{head} has the other keys of {partner.removesuffix(',')}, and NULL equals nothing{where}{but}."
+        sentence = (
+            f"{head} has the other keys of {partner.removesuffix(',')}, and NULL equals"
+            f" nothing{where}{but}."
+        )
     else:
         sentence = f"{head} differs from {partner} by {_short(row.kinds)}{where}{but}."
     return f"{sentence}{_padding(row, terms)}"
@@ -89,7 +105,11 @@ def _text(term: NearTerm) -> str:
 
 def _unmet(row: NearRow, terms: tuple[NearTerm, ...]) -> Iterator[tuple[NearTerm, Answer]]:
     conditions = [term for term in terms if not term.key]
-    yield from ((term, answer) for term, answer in zip(conditions, row.answers, strict=False) if answer is not Answer.TRUE)
+    yield from (
+        (term, answer)
+        for term, answer in zip(conditions, row.answers, strict=False)
+        if answer is not Answer.TRUE
+    )
 
 
 def _answer(answer: Answer) -> str:
@@ -126,10 +146,19 @@ def _where(row: NearRow, terms: tuple[NearTerm, ...]) -> str:
 
 def _without(kinds: tuple[Difference, ...], strange: str = "") -> str:
     """Return what makes values equal: ``without leading and trailing blanks and in the same case``."""
-    blanks = [difference.value.removesuffix(" blanks") for difference in kinds if difference in _BLANKS]
+    blanks = [
+        difference.value.removesuffix(" blanks") for difference in kinds if difference in _BLANKS
+    ]
     first = [f"without {join(blanks)} blanks{strange}"] if blanks else []
     return join(
-        [*first, *(phrase for difference, phrase in _WITHOUT.items() if difference in kinds and difference not in _BLANKS)]
+        [
+            *first,
+            *(
+                phrase
+                for difference, phrase in _WITHOUT.items()
+                if difference in kinds and difference not in _BLANKS
+            ),
+        ]
     )
 
 
@@ -144,7 +173,9 @@ def _strange_blanks(row: NearRow) -> str:
                 if not (char.isspace() or char in "\u200b\u2060\ufeff"):
                     break
                 blanks[char] = None
-    labels = [f"U+{ord(char):04X} {unicodedata.name(char, '')}".rstrip() for char in blanks if char != " "]
+    labels = [
+        f"U+{ord(char):04X} {unicodedata.name(char, '')}".rstrip() for char in blanks if char != " "
+    ]
     return f" ({', '.join(labels)})" if labels else ""
 
 
@@ -153,9 +184,12 @@ def _short(kinds: tuple[Difference, ...]) -> str:
 
 
 def _padding(row: NearRow, terms: tuple[NearTerm, ...]) -> str:
-    sides = {terms[one.term].padded for one in row.separations if Difference.TRAILING_BLANKS in one.kinds} - {""}
+    sides = {
+        terms[one.term].padded for one in row.separations if Difference.TRAILING_BLANKS in one.kinds
+    } - {""}
     return (
-        f" The {' and the '.join(sorted(sides))} has a column of type char there, which is filled up with blanks."
+        f" The {' and the '.join(sorted(sides))} has a column of type char there, which is filled"
+        " up with blanks."
         if sides
         else ""
     )
@@ -169,7 +203,9 @@ def separation_text(row: NearRow, terms: tuple[NearTerm, ...]) -> str:
 
 
 def _separated(one: Separation, row: NearRow, terms: tuple[NearTerm, ...]) -> str:
-    return _short(one.kinds) if len(row.key) == 1 else f"{_text(terms[one.term])}: {_short(one.kinds)}"
+    return (
+        _short(one.kinds) if len(row.key) == 1 else f"{_text(terms[one.term])}: {_short(one.kinds)}"
+    )
 
 
 def counts_of(side: NearSide, name: str) -> Iterator[str]:
@@ -186,7 +222,10 @@ def counts_of(side: NearSide, name: str) -> Iterator[str]:
         if _would_match(count.kinds):
             yield f"{rows} would match {_without(count.kinds)}."
         else:
-            yield f"{rows} {'differs' if count.rows == 1 else 'differ'} from a near key by {_short(count.kinds)}."
+            yield (
+                f"{rows} {'differs' if count.rows == 1 else 'differ'} from a near key by"
+                f" {_short(count.kinds)}."
+            )
 
 
 def summary_of(near: NearKeys) -> str:
@@ -196,4 +235,7 @@ def summary_of(near: NearKeys) -> str:
     if not near.source.unmatched:
         return "Every row of the source has a partner."
     have = "has" if near.source.unmatched == 1 else "have"
-    return f"{number(near.source.unmatched)} of {plural(near.source.rows, 'source row')} {have} no partner."
+    return (
+        f"{number(near.source.unmatched)} of {plural(near.source.rows, 'source row')} {have} no"
+        " partner."
+    )

@@ -19,7 +19,8 @@ class Run:
 
     Args:
         text: the text.
-        style: ``""`` plain, ``I`` ``U`` ``D`` ``N`` an operation, ``code`` a name, ``err`` an alarm, ``b`` emphasis, ``nw`` unbroken.
+        style: ``""`` plain, ``I`` ``U`` ``D`` ``N`` an operation, ``code`` a name, ``err`` an
+            alarm, ``b`` emphasis, ``nw`` unbroken.
     """
 
     text: str

@@ -33,7 +33,12 @@ _MARKS: Final = {
     Fate.NOT_REACHED: " ",
     Fate.NOT_APPLICABLE: "–",
 }
-_WORDS: Final = {Answer.TRUE: "true", Answer.FALSE: "false", Answer.UNKNOWN: "unknown", Answer.FAILED: "an error"}
+_WORDS: Final = {
+    Answer.TRUE: "true",
+    Answer.FALSE: "false",
+    Answer.UNKNOWN: "unknown",
+    Answer.FAILED: "an error",
+}
 _VALUES: Final = 24
 
 
@@ -54,29 +59,39 @@ def mark_of(verdict: Verdict) -> str:
 
 
 def reasons_of(journey: Journey, *, apart: bool = False) -> Iterator[str]:
-    """Yield sentences about the join, each tried clause, and the result; ``apart`` includes clauses about other kinds of rows."""
+    """Yield sentences about the join, each tried clause, and the result; ``apart`` includes clauses
+    about other kinds of rows.
+    """
     if journey.join is Join.MATCHED:
         yield f"It has a partner: ON is true{because_of(journey.on)}."
     elif journey.join is Join.NOT_MATCHED:
         yield f"It has no partner: {_unmatched(journey)}."
     elif journey.join is Join.NOT_MATCHED_BY_SOURCE:
         yield "No row of the source has it for a partner."
-    listed_verdicts = [verdict for verdict in journey.verdicts if apart or verdict.fate is not Fate.NOT_APPLICABLE]
+    listed_verdicts = [
+        verdict for verdict in journey.verdicts if apart or verdict.fate is not Fate.NOT_APPLICABLE
+    ]
     for fate, verdicts in groupby(listed_verdicts, key=lambda verdict: verdict.fate):
         if fate is Fate.NOT_REACHED:
             passed_over = [str(verdict.clause.number) for verdict in verdicts]
-            yield f"The first clause that fires is the only one: {_listed(passed_over)} not reached."
+            yield (
+                f"The first clause that fires is the only one: {_listed(passed_over)} not reached."
+            )
         elif fate is Fate.NOT_APPLICABLE:
             yield _apart([str(verdict.clause.number) for verdict in verdicts], journey)
         else:
-            yield from (f"{reason_of(verdict, chosen=journey.join is Join.CHOSEN)}." for verdict in verdicts)
+            yield from (
+                f"{reason_of(verdict, chosen=journey.join is Join.CHOSEN)}." for verdict in verdicts
+            )
     if journey.case_number < 0:
         yield "No clause fires, so the row does nothing."
 
 
 def _apart(numbers: list[str], journey: Journey) -> str:
     clauses = "Clause" if len(numbers) == 1 else "Clauses"
-    return f"{clauses} {_listed(numbers)} about other rows, not about those that are {journey.join}."
+    return (
+        f"{clauses} {_listed(numbers)} about other rows, not about those that are {journey.join}."
+    )
 
 
 def _unmatched(journey: Journey) -> str:
@@ -84,14 +99,21 @@ def _unmatched(journey: Journey) -> str:
     if part is None:
         return "ON is true for no row of the target"
     blamed = _listed([f"{side}.{name}" for side, name, _ in part.values], "is NULL", "are NULL")
-    return f"{visible(' '.join(part.term.text.split()))} is unknown for every row of the target, since {blamed}"
+    return (
+        f"{visible(' '.join(part.term.text.split()))} is unknown for every row of the target, since"
+        f" {blamed}"
+    )
 
 
 def gist_of(journey: Journey) -> str:
-    """Return the reason in short: a NULL that prevents a match, the clause that fired, or the first one that was not true."""
+    """Return the reason in short: a NULL that prevents a match, the clause that fired, or the first
+    one that was not true.
+    """
     barred = "" if journey.barred is None else f"It has no partner: {_unmatched(journey)}. "
     fired = [verdict for verdict in journey.verdicts if verdict.fate is Fate.FIRES]
-    tried_verdicts = [v for v in journey.verdicts if v.fate not in {Fate.NOT_REACHED, Fate.NOT_APPLICABLE}]
+    tried_verdicts = [
+        v for v in journey.verdicts if v.fate not in {Fate.NOT_REACHED, Fate.NOT_APPLICABLE}
+    ]
     unknown = [verdict for verdict in tried_verdicts if verdict.fate is Fate.UNKNOWN]
     for verdict in (*fired, *unknown, *tried_verdicts):
         return f"{barred}{reason_of(verdict, chosen=journey.join is Join.CHOSEN)}."
@@ -102,7 +124,11 @@ def reason_of(verdict: Verdict, *, chosen: bool = False) -> str:
     """Return a clause's effect on a row, and the reason; ``chosen`` means a WHERE condition."""
     clause, condition = verdict.clause, verdict.condition
     if chosen:
-        return "WHERE is true" + because_of(condition) if clause.conditional else "There is no WHERE, so every row is chosen"
+        return (
+            "WHERE is true" + because_of(condition)
+            if clause.conditional
+            else "There is no WHERE, so every row is chosen"
+        )
     name = f"Clause {clause.number}"
     if verdict.fate is Fate.NOT_REACHED:
         return f"{name} is not reached: an earlier clause fires"
@@ -126,13 +152,19 @@ def _about(verdict: Verdict) -> str:
 
 
 def because_of(condition: TermTruth | None) -> str:
-    """Return the smallest deciding parts with their values, and the parts that a NULL makes unknown, after a colon."""
+    """Return the smallest deciding parts with their values, and the parts that a NULL makes
+    unknown, after a colon.
+    """
     if condition is None:
         return ""
     deciding = tuple(dict.fromkeys(condition.deciding))
     parts = [_part(part, condition) for part in deciding]
     if condition.answer is not Answer.UNKNOWN:
-        parts += [_part(part, condition) for part in dict.fromkeys(_leaves(condition)) if part.answer is Answer.UNKNOWN]
+        parts += [
+            _part(part, condition)
+            for part in dict.fromkeys(_leaves(condition))
+            if part.answer is Answer.UNKNOWN
+        ]
     return ": " + "; ".join(parts) if parts else ""
 
 
@@ -145,7 +177,11 @@ def _leaves(condition: TermTruth) -> Iterator[TermTruth]:
 
 def _part(part: TermTruth, whole: TermTruth) -> str:
     text = visible(" ".join(part.term.text.split()))
-    clause_text = text if part is whole or part.answer is whole.answer else f"{text} is {_WORDS.get(part.answer, 'not known')}"
+    clause_text = (
+        text
+        if part is whole or part.answer is whole.answer
+        else f"{text} is {_WORDS.get(part.answer, 'not known')}"
+    )
     blamed = [f"{side}.{name}" for side, name, value in part.values if value is None]
     if part.answer is Answer.UNKNOWN and part.term.strict and blamed:
         return f"{clause_text}, since {_listed(blamed, 'is NULL', 'are NULL')}"

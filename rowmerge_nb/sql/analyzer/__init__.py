@@ -1,1 +1,3 @@
-"""From the tree to meaning: names bound, expressions typed and coerced, errors as Trino reports them."""
+"""From the tree to meaning: names bound, expressions typed and coerced, errors as Trino reports
+them.
+"""

@@ -44,20 +44,23 @@ def _by_none() -> bool:
 
 @dataclass(frozen=True)
 class TableBinding:
-    """A table that the statement names: a catalog's, a DataFrame of the notebook, or rows of constants.
+    """A table that the statement names: a catalog's, a DataFrame of the notebook, or rows of
+    constants.
 
     Args:
         display: the name as written.
         catalog: ``""`` for a DataFrame and for a table of ``information_schema``.
         view: the name in Spark text, unique within the engine; its columns are ``c0``, ``c1``, ...
-        dataframe: a Spark DataFrame, an Arrow table, or the rows of a table of ``information_schema``.
+        dataframe: a Spark DataFrame, an Arrow table, or the rows of a table of
+            ``information_schema``.
         rows: the rows of VALUES; reading them may raise.
         deterministic: reading it again within the statement returns the same rows.
         is_read_by_tasks: every task can read it, with the same rows in the same order.
         version: the version that the statement names.
         hidden: columns that the statement may name, and ``*`` omits; they follow the others.
         checks_reads: see `ConnectorMetadata.checks_reads`.
-        refused: errors of DataFrame columns without an SQL type, raised if the statement reads them.
+        refused: errors of DataFrame columns without an SQL type, raised if the statement reads
+            them.
     """
 
     display: str
@@ -96,12 +99,20 @@ class TableBinding:
     @property
     def kind(self) -> str:
         """A noun for tables without a connector."""
-        return "a DataFrame of the notebook" if len(self.name) == 1 else "a table of information_schema"
+        return (
+            "a DataFrame of the notebook"
+            if len(self.name) == 1
+            else "a table of information_schema"
+        )
 
     @property
     def remedy(self) -> str:
         """A hint for changing data that is in no store."""
-        return "Register it as a table first." if len(self.name) == 1 else "CREATE TABLE AS copies its rows into a table."
+        return (
+            "Register it as a table first."
+            if len(self.name) == 1
+            else "CREATE TABLE AS copies its rows into a table."
+        )
 
     def shown(self, name: str) -> str:
         """Return a name with the version that the statement names."""
@@ -115,7 +126,11 @@ class TableBinding:
     @property
     def data_size(self) -> int | None:
         """The size of the rows in bytes."""
-        return int(self.dataframe.nbytes) if self.dataframe is not None and self.has_rows_at_hand else self.statistics().data_size
+        return (
+            int(self.dataframe.nbytes)
+            if self.dataframe is not None and self.has_rows_at_hand
+            else self.statistics().data_size
+        )
 
 
 @dataclass(frozen=True)
@@ -134,14 +149,18 @@ class ViewBinding:
 class Tables(Protocol):
     """The catalogs as the analyzer sees them; the engine implements this."""
 
-    def resolve(self, parts: Sequence[str], version: ConnectorTableVersion | None = None) -> TableBinding | None:
+    def resolve(
+        self, parts: Sequence[str], version: ConnectorTableVersion | None = None
+    ) -> TableBinding | None:
         """Return a table by one to three name parts; these are in lower case except for DataFrames."""
 
     def evaluate(self, values: Sequence[Typed]) -> Sequence[Any]:
         """Compute expressions that read no columns at the same moment; RowMergeError on failure."""
 
     def qualify(self, parts: Sequence[str]) -> tuple[str, str, str]:
-        """Complete a name by the default catalog and schema; RowMergeError CATALOG_NOT_FOUND or SCHEMA_NOT_FOUND."""
+        """Complete a name by the default catalog and schema; RowMergeError CATALOG_NOT_FOUND or
+        SCHEMA_NOT_FOUND.
+        """
 
     def view(self, parts: Sequence[str]) -> ViewBinding | None:
         """Return a view by one to three name parts."""
@@ -290,7 +309,8 @@ class ClauseAnalysis:
 
     Args:
         number: case number, from 0.
-        values: one per table column, coerced. None keeps the old value in an UPDATE, and is NULL or the default in an INSERT.
+        values: one per table column, coerced. None keeps the old value in an UPDATE, and is NULL or
+            the default in an INSERT.
         origin: the place of errors about columns without a value.
         assigned: indexes of the assigned columns, in the order of the clause.
         head: the clause up to its operation: ``WHEN MATCHED AND s.a > 1 THEN UPDATE``.
@@ -327,7 +347,8 @@ class Returning:
 
     Args:
         new: the values after the change; NULL for a deleted row.
-        current: the same, but the old values for a deleted row: the meaning of the target's own name.
+        current: the same, but the old values for a deleted row: the meaning of the target's own
+            name.
         action: ``merge_action()``.
         clause: ``merge_clause()``.
     """
@@ -342,7 +363,9 @@ class Returning:
 
 @dataclass(frozen=True)
 class CheckConstraint:
-    """A CHECK constraint in Trino's notation; ``value`` is true for a valid row, fails for others, and reads columns by name."""
+    """A CHECK constraint in Trino's notation; ``value`` is true for a valid row, fails for others,
+    and reads columns by name.
+    """
 
     text: str
     value: Typed
@@ -353,7 +376,8 @@ class Analysis:
     """Base of all analyses.
 
     Args:
-        bindings: the tables that the statement reads; the engine creates their views before it runs Spark text.
+        bindings: the tables that the statement reads; the engine creates their views before it runs
+            Spark text.
         origins: the places of the expressions, by number.
     """
 
@@ -388,7 +412,8 @@ class MergeAnalysis(RowChangeAnalysis):
     """A resolved MERGE.
 
     Args:
-        equalities: pairs of expressions (target side, source side) of one type, implied by ON. Each reads only its own side.
+        equalities: pairs of expressions (target side, source side) of one type, implied by ON. Each
+            reads only its own side.
         key_columns: the symbols of the pairs of plain columns whose types compare by value.
         added: new columns of the target, which has them already.
     """

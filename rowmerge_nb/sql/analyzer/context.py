@@ -61,7 +61,9 @@ class Context:
         """The places of the expressions, by number: run-time errors are located by them."""
         self._use: Span | None = None
         self.refusals: list[AnalysisError] | None = None
-        """Errors about features that this engine lacks, in order; the analysis goes on to find Trino's own errors first."""
+        """Errors about features that this engine lacks, in order; the analysis goes on to find
+        Trino's own errors first.
+        """
         self.parameters: dict[int, Type] | None = None
         """The types of parameters without values, by index; None if every parameter has a value."""
         self.now = dt.datetime.now(dt.UTC)
@@ -106,7 +108,9 @@ class Context:
         inner.origins, inner._use, inner.now = self.origins, self._use or span, self.now
         return inner
 
-    def error(self, code: str, message: str, span: Span | None, hint: str | None = None) -> NoReturn:
+    def error(
+        self, code: str, message: str, span: Span | None, hint: str | None = None
+    ) -> NoReturn:
         """Raise an AnalysisError."""
         if span is None:
             raise AnalysisError(message, code=code, hint=hint)
@@ -131,12 +135,15 @@ class Context:
             raise self.refusals[0]
 
     def expand(self, span: Span) -> None:
-        """Count a use of a WITH query, since nested uses multiply; AnalysisError NOT_SUPPORTED above `EXPANSIONS`."""
+        """Count a use of a WITH query, since nested uses multiply; AnalysisError NOT_SUPPORTED
+        above `EXPANSIONS`.
+        """
         self._expansions += 1
         if self._expansions > EXPANSIONS:
             self.error(
                 "NOT_SUPPORTED",
-                f"The queries of WITH refer to each other so often that they would be read more than {EXPANSIONS} times",
+                "The queries of WITH refer to each other so often that they would be read more"
+                f" than {EXPANSIONS} times",
                 span,
                 "Make a table of a query that others use often: CREATE TABLE ... AS.",
             )
@@ -146,10 +153,14 @@ class Context:
         self.notices.setdefault(Notice(message, span))
 
     def statement_span(self, about: Span | None = None) -> Span:
-        """Return the first character, the place of Trino's errors about the whole statement; readers are shown ``about``."""
+        """Return the first character, the place of Trino's errors about the whole statement;
+        readers are shown ``about``.
+        """
         return Span(0, 1, 1, 1, about)
 
-    def lookup(self, name: TableName, version: ConnectorTableVersion | None = None) -> TableBinding | None:
+    def lookup(
+        self, name: TableName, version: ConnectorTableVersion | None = None
+    ) -> TableBinding | None:
         """Return a table; DataFrames are found by their exact name."""
         self.check_parts(name)
         values = [part.value for part in name.parts]
@@ -166,7 +177,11 @@ class Context:
     def check_parts(self, name: TableName) -> None:
         """Check the number of a table name's parts."""
         if len(name.parts) > _MAX_PARTS:
-            self.error("SYNTAX_ERROR", f"Too many dots in table name: {'.'.join(p.value for p in name.parts)}", name.span)
+            self.error(
+                "SYNTAX_ERROR",
+                f"Too many dots in table name: {'.'.join(p.value for p in name.parts)}",
+                name.span,
+            )
 
     def canonical(self, name: Identifier) -> str:
         """Return a name in capitals, unless quoted."""
@@ -187,7 +202,10 @@ class Context:
 
     def completed(self, name: TableName) -> tuple[str, str, str]:
         """Complete a table's name without checks."""
-        catalog, schema, table = (*self.tables.default()[: _MAX_PARTS - len(name.parts)], *(part.value for part in name.parts))
+        catalog, schema, table = (
+            *self.tables.default()[: _MAX_PARTS - len(name.parts)],
+            *(part.value for part in name.parts),
+        )
         return catalog, schema, table
 
     def bind(self, rows: ConstantRows) -> TableBinding:
@@ -229,14 +247,18 @@ class Context:
             if error.code != "SCHEMA_NOT_FOUND":
                 raise
             full = self.completed(name)
-            # Trino looks for the schema only when it creates something in it, so other errors come first.
-            missing = AnalysisError(f"Schema {full[1]} not found", code="NOT_FOUND", hint=error.hint).at(span)
+            # Trino looks for the schema only when it creates something in it, so other errors come
+            # first.
+            missing = AnalysisError(
+                f"Schema {full[1]} not found", code="NOT_FOUND", hint=error.hint
+            ).at(span)
             if not self.refuse_later(missing):
                 raise missing from error
         if full[1] == INFORMATION_SCHEMA:
             self.error(
                 "NOT_SUPPORTED",
-                f"Nothing can be made in schema '{INFORMATION_SCHEMA}': the engine makes its tables",
+                f"Nothing can be made in schema '{INFORMATION_SCHEMA}': the engine makes its"
+                " tables",
                 span,
                 "Choose another schema.",
             )
@@ -249,7 +271,12 @@ class Context:
         except RowMergeError as error:
             if error.code != "CATALOG_NOT_FOUND":
                 raise
-            self.error("CATALOG_NOT_FOUND", f"Target catalog '{name.parts[0].value}' not found", span, error.hint)
+            self.error(
+                "CATALOG_NOT_FOUND",
+                f"Target catalog '{name.parts[0].value}' not found",
+                span,
+                error.hint,
+            )
 
     def evaluate(self, values: Sequence[Typed], span: Span) -> Sequence[Any]:
         """Compute constant expressions at the same moment."""
@@ -271,12 +298,16 @@ class Context:
                 f"{error.message}. {error.hint or ''}".rstrip(),
             )
 
-    def evolved(self, table: TableBinding, columns: Sequence[ColumnMetadata], span: Span) -> TableBinding:
+    def evolved(
+        self, table: TableBinding, columns: Sequence[ColumnMetadata], span: Span
+    ) -> TableBinding:
         """Return a table with new columns; errors are at the span."""
         with _placed(span):
             return self.tables.evolved(table, columns)
 
-    def table(self, name: TableName, span: Span, version: ConnectorTableVersion | None = None) -> TableBinding:
+    def table(
+        self, name: TableName, span: Span, version: ConnectorTableVersion | None = None
+    ) -> TableBinding:
         """Return an existing table; errors are at the span."""
         with _placed(span):
             binding = self.lookup(name, version)
@@ -317,7 +348,9 @@ class _InView:
     def _completed(self, parts: Sequence[str]) -> tuple[str, ...]:
         return (*self._default[: _MAX_PARTS - len(parts)], *parts)
 
-    def resolve(self, parts: Sequence[str], version: ConnectorTableVersion | None = None) -> TableBinding | None:
+    def resolve(
+        self, parts: Sequence[str], version: ConnectorTableVersion | None = None
+    ) -> TableBinding | None:
         table = self._tables.resolve(self._completed(parts), version)
         if table is None and len(parts) == 1:
             table = self._tables.resolve(parts, version)

@@ -106,7 +106,9 @@ class Match:
 
 @dataclass(frozen=True)
 class Scope:
-    """The fields that an expression sees; a barrier keeps subqueries from outer names (ON of MERGE)."""
+    """The fields that an expression sees; a barrier keeps subqueries from outer names (ON of
+    MERGE).
+    """
 
     fields: tuple[ScopeField, ...]
     parent: Scope | None = None
@@ -124,7 +126,8 @@ class Scope:
     def find(self, parts: Sequence[str]) -> Match | None:
         """Return the fields that the longest prefix of a dotted name refers to.
 
-        The innermost scope with a match decides: a column ``s`` of a subquery's table hides an outer alias ``s``.
+        The innermost scope with a match decides: a column ``s`` of a subquery's table hides an
+            outer alias ``s``.
         """
         scope: Scope | None = self
         depth = 0
@@ -146,20 +149,32 @@ class Scope:
         return depth > 0 and scope is not None and scope.barrier
 
     def like(self, parts: Sequence[str]) -> str | None:
-        """Return the most similar visible name, qualified if the parts are; columns of the same table come first."""
+        """Return the most similar visible name, qualified if the parts are; columns of the same
+        table come first.
+        """
         fields: list[ScopeField] = []
         scope: Scope | None = self
         while scope is not None:
             fields += [field for field in scope.fields if field.name is not None]
             scope = scope.parent
         if len(parts) == 1:
-            return _nearest(parts[0], {str(field.name).lower(): str(field.name) for field in reversed(fields)})
+            return _nearest(
+                parts[0], {str(field.name).lower(): str(field.name) for field in reversed(fields)}
+            )
         qualified = [field for field in fields if field.qualifier]
         mine = [field for field in qualified if field.qualifier[-1] == parts[-2]]
-        near = _nearest(parts[-1], {str(f.name).lower(): f"{f.qualifier[-1]}.{f.name}" for f in reversed(mine)}, 0.6)
+        near = _nearest(
+            parts[-1],
+            {str(f.name).lower(): f"{f.qualifier[-1]}.{f.name}" for f in reversed(mine)},
+            0.6,
+        )
         if near is not None:
             return near
-        same = [f"{field.qualifier[-1]}.{field.name}" for field in qualified if str(field.name).lower() == parts[-1]]
+        same = [
+            f"{field.qualifier[-1]}.{field.name}"
+            for field in qualified
+            if str(field.name).lower() == parts[-1]
+        ]
         return same[0] if same else None
 
 

@@ -1,7 +1,7 @@
 """Aggregates as DuckDB SQL, and checks of types.
 
-DuckDB does not detect intermediate overflows, and orders NaN and -0.0 differently. If the engines could differ on the values of a
-group, an aggregate raises an error, and Spark answers instead.
+DuckDB does not detect intermediate overflows, and orders NaN and -0.0 differently. If the engines
+could differ on the values of a group, an aggregate raises an error, and Spark answers instead.
 """
 
 from __future__ import annotations
@@ -21,7 +21,18 @@ if TYPE_CHECKING:
 
 _ORDERED: Final = frozenset(
     {
-        *("boolean", "tinyint", "smallint", "integer", "bigint", "decimal", "varchar", "char", "uuid", "varbinary"),
+        *(
+            "boolean",
+            "tinyint",
+            "smallint",
+            "integer",
+            "bigint",
+            "decimal",
+            "varchar",
+            "char",
+            "uuid",
+            "varbinary",
+        ),
         *("date", "time", "timestamp", "timestamp with time zone"),
     }
 )
@@ -65,7 +76,10 @@ def guarded_key(key: Column) -> str:
     True
     """
     column = quoted(key.symbol)
-    return f"CASE WHEN {_is_odd(column)} THEN {failure(DOUBT, text_literal('groups of such values'))} ELSE {column} END"
+    return (
+        f"CASE WHEN {_is_odd(column)} THEN {failure(DOUBT, text_literal('groups of such values'))}"
+        f" ELSE {column} END"
+    )
 
 
 def _is_odd(column: str) -> str:
@@ -102,13 +116,20 @@ class _Call:
         return (
             value
             if not doubt
-            else f"CASE WHEN {doubt} THEN {failure(DOUBT, text_literal(f'{self.call.name} of such values'))} ELSE {value} END"
+            else (
+                f"CASE WHEN {doubt} THEN"
+                f" {failure(DOUBT, text_literal(f'{self.call.name} of such values'))} ELSE"
+                f" {value} END"
+            )
         )
 
     def largest(self, sql_type: str) -> str:
         """Return a bound of all partial sums."""
         low, high = self.text("min"), self.text("max")
-        return f"CAST(greatest(abs(CAST({high} AS {sql_type})), abs(CAST({low} AS {sql_type}))) AS DOUBLE) * {self.text('count')}"
+        return (
+            f"CAST(greatest(abs(CAST({high} AS {sql_type})), abs(CAST({low} AS {sql_type}))) AS"
+            f" DOUBLE) * {self.text('count')}"
+        )
 
 
 def _column_text(node: object) -> str:
@@ -147,9 +168,13 @@ def _extreme(call: _Call, sql_type: Type) -> str:
 def _sum(call: _Call, sql_type: Type) -> str:
     value = call.text("sum")
     if sql_type.base == "bigint":
-        return call.guarded(f"{call.largest('HUGEINT')} >= {_MOST_BIGINT}", f"CAST({value} AS BIGINT)")
+        return call.guarded(
+            f"{call.largest('HUGEINT')} >= {_MOST_BIGINT}", f"CAST({value} AS BIGINT)"
+        )
     if sql_type.base == "decimal":
-        return call.guarded(_is_long(call, sql_type), f"CAST({value} AS {duckdb_type(call.call.type)})")
+        return call.guarded(
+            _is_long(call, sql_type), f"CAST({value} AS {duckdb_type(call.call.type)})"
+        )
     return _of_floats(call, sql_type, "sum")
 
 
@@ -159,7 +184,10 @@ def _avg(call: _Call, sql_type: Type) -> str:
         return call.guarded(f"{call.largest('HUGEINT')} >= {_EXACT_DOUBLE}", quotient)
     if sql_type.base == "decimal":
         summed, count = decimal_of(_MOST_DIGITS, sql_type.parameters[1]), decimal_of(19, 0)
-        parts = (f"CAST({call.text('sum')} AS {duckdb_type(decimal_of(38, sql_type.parameters[1]))})", call.text("count"))
+        parts = (
+            f"CAST({call.text('sum')} AS {duckdb_type(decimal_of(38, sql_type.parameters[1]))})",
+            call.text("count"),
+        )
         quotient = decimal_quotient(*parts, (summed, count), call.call.type, "NULL")
         return call.guarded(_is_long(call, sql_type), quotient)
     return _of_floats(call, sql_type, "avg")
@@ -167,7 +195,9 @@ def _avg(call: _Call, sql_type: Type) -> str:
 
 def _of_floats(call: _Call, sql_type: Type, function: str) -> str:
     if not is_float(sql_type) or call.call.distinct:
-        raise UnprintableError(f"{call.call.name} of {'distinct ' if call.call.distinct else ''}{sql_type}")
+        raise UnprintableError(
+            f"{call.call.name} of {'distinct ' if call.call.distinct else ''}{sql_type}"
+        )
     value = call.text(function, f"CAST({call.columns[0]} AS DOUBLE)")
     return f"CAST({value} AS {duckdb_type(sql_type)})"
 

@@ -32,7 +32,9 @@ _MONTHS: Final = {"month": 1, "quarter": 3, "year": 12}
 _DAY_SECONDS: Final = 86_400
 
 
-def shifted(operator: str, text: str, sql_type: Type, interval: e.Constant, fail: Callable[..., str]) -> str:
+def shifted(
+    operator: str, text: str, sql_type: Type, interval: e.Constant, fail: Callable[..., str]
+) -> str:
     """Shift a date or timestamp by a constant interval, or raise UnprintableError."""
     if sql_type.base not in _KINDS or is_zoned(sql_type):
         raise UnprintableError(f"{sql_type} {operator} an interval")
@@ -41,18 +43,26 @@ def shifted(operator: str, text: str, sql_type: Type, interval: e.Constant, fail
     if sql_type.base == _WITH_ZONE:
         return _on_clock(text, lambda clock: shifted(operator, clock, TIMESTAMP, interval, fail))
     if interval.type == INTERVAL_YEAR:
-        return f"CAST({text} {operator} to_months({int(interval.value)}) AS {sql_type.base.upper()})"
+        return (
+            f"CAST({text} {operator} to_months({int(interval.value)}) AS {sql_type.base.upper()})"
+        )
     seconds = Decimal(interval.value)
     if sql_type.base == "timestamp":
         return f"make_timestamp(epoch_us({text}) {operator} ({int(seconds * 1_000_000)}))"
     if seconds % _DAY_SECONDS:
-        action = "add hour, minutes or seconds to a date" if operator == "+" else "subtract hour, minutes or seconds from a date"
+        action = (
+            "add hour, minutes or seconds to a date"
+            if operator == "+"
+            else "subtract hour, minutes or seconds from a date"
+        )
         message = fail("INVALID_FUNCTION_ARGUMENT", f"'Cannot {action}'")
         return f"CASE WHEN {text} IS NOT NULL THEN {message} END"
     return f"CAST({text} {operator} CAST({int(seconds) // _DAY_SECONDS} AS INTEGER) AS DATE)"
 
 
-def moment_text(node: e.Apply, printed: Callable[[Sequence[e.Typed]], list[str]], fail: Callable[..., str]) -> str:
+def moment_text(
+    node: e.Apply, printed: Callable[[Sequence[e.Typed]], list[str]], fail: Callable[..., str]
+) -> str:
     """Write a function with a unit or a pattern.
 
     Raises:
@@ -80,15 +90,25 @@ def moment_text(node: e.Apply, printed: Callable[[Sequence[e.Typed]], list[str]]
     if name != "date_add" or sql_type.base == "date" or not e.may_exceed_integer(node.arguments[1]):
         return text
     far = f"{texts[0]} NOT BETWEEN -2147483648 AND 2147483647 AND {texts[1]} IS NOT NULL"
-    return f"CASE WHEN {far} THEN {fail('INVALID_FUNCTION_ARGUMENT', text_literal('integer overflow'))} ELSE {text} END"
+    return (
+        f"CASE WHEN {far} THEN"
+        f" {fail('INVALID_FUNCTION_ARGUMENT', text_literal('integer overflow'))} ELSE {text} END"
+    )
 
 
-def _no_unit(unit: e.Constant, texts: Sequence[str], sql_type: Type, fail: Callable[..., str]) -> str:
+def _no_unit(
+    unit: e.Constant, texts: Sequence[str], sql_type: Type, fail: Callable[..., str]
+) -> str:
     if unit.value is None:
         return "NULL"
-    message = f"'{unit.value.lower()}' is not a valid {'DATE' if sql_type.base == 'date' else 'TIMESTAMP'} field"
+    message = (
+        f"'{unit.value.lower()}' is not a valid"
+        f" {'DATE' if sql_type.base == 'date' else 'TIMESTAMP'} field"
+    )
     not_null = " AND ".join(f"{text} IS NOT NULL" for text in texts)
-    return f"CASE WHEN {not_null} THEN {fail('INVALID_FUNCTION_ARGUMENT', text_literal(message))} END"
+    return (
+        f"CASE WHEN {not_null} THEN {fail('INVALID_FUNCTION_ARGUMENT', text_literal(message))} END"
+    )
 
 
 def _thousandths(text: str, sql_type: Type) -> str:
@@ -111,7 +131,10 @@ def _date_trunc(unit: str, texts: list[str], sql_type: Type) -> str:
 def _date_add(unit: str, texts: list[str], sql_type: Type) -> str:
     def write(number: str, text: str) -> str:
         if unit in _MONTHS:
-            moved = f"CAST({text} + to_months(CAST({number} * {_MONTHS[unit]} AS INTEGER)) AS {sql_type.base.upper()})"
+            moved = (
+                f"CAST({text} + to_months(CAST({number} * {_MONTHS[unit]} AS INTEGER)) AS"
+                f" {sql_type.base.upper()})"
+            )
         elif sql_type.base == "date":
             moved = f"CAST({text} + CAST({number} * {_DAYS[unit]} AS INTEGER) AS DATE)"
         else:
@@ -133,12 +156,17 @@ def _date_diff(unit: str, texts: list[str], sql_type: Type) -> str:
     def write(a: str, b: str) -> str:
         low, high = f"least({a}, {b})", f"greatest({a}, {b})"
         apart = f"((year({high}) - year({low})) * 12 + month({high}) - month({low}))"
-        whole = f"({apart} - CASE WHEN {low} + to_months(CAST({apart} AS INTEGER)) > {high} THEN 1 ELSE 0 END)"
+        whole = (
+            f"({apart} - CASE WHEN {low} + to_months(CAST({apart} AS INTEGER)) > {high} THEN 1 ELSE"
+            " 0 END)"
+        )
         sign = f"CASE WHEN {a} <= {b} THEN 1 ELSE -1 END"
         months_text = f"CAST({sign} * ({whole} // {_MONTHS[unit]}) AS BIGINT)"
         return f"CASE WHEN {a} IS NULL OR {b} IS NULL THEN NULL ELSE {months_text} END"
 
-    return once(write, *(f"date_trunc('milliseconds', CAST({text} AS TIMESTAMP))" for text in texts))
+    return once(
+        write, *(f"date_trunc('milliseconds', CAST({text} AS TIMESTAMP))" for text in texts)
+    )
 
 
 def _millis(text: str) -> str:

@@ -18,7 +18,10 @@ _WORDS: Final = {
     "short month name": "strftime({t}, '%b')",
     "month name": "strftime({t}, '%B')",
     "halfday": "CASE WHEN hour({t}) < 12 THEN 'AM' ELSE 'PM' END",
-    "short year": "lpad(CAST((CASE WHEN year({t}) > 0 THEN year({t}) ELSE 1 - year({t}) END) % 100 AS VARCHAR), 2, '0')",
+    "short year": (
+        "lpad(CAST((CASE WHEN year({t}) > 0 THEN year({t}) ELSE 1 - year({t}) END) % 100 AS"
+        " VARCHAR), 2, '0')"
+    ),
 }
 _NUMBERS: Final = {
     "year": "year({t})",
@@ -60,5 +63,7 @@ def _token_text(token: Token, moment: str) -> str:
         raise UnprintableError(f"a date pattern with a part '{token.field}'")
     number_text = f"CAST({_NUMBERS[token.field].format(t=moment)} AS VARCHAR)"
     return (
-        number_text if token.width == 1 else f"lpad({number_text}, greatest({token.width}, length({number_text}))::INTEGER, '0')"
+        number_text
+        if token.width == 1
+        else f"lpad({number_text}, greatest({token.width}, length({number_text}))::INTEGER, '0')"
     )

@@ -41,10 +41,16 @@ def decimal_quotient(left: str, right: str, kinds: Sequence[Type], result: Type,
     shift = scale - s1 + s2
     if p1 + shift > _MOST_DIGITS or kinds[1].parameters[0] >= _MOST_DIGITS:
         raise UnprintableError(f"the quotient of {kinds[0]} and {kinds[1]}")
-    dividend, divisor = f"(abs({_whole(left)}) * CAST('1{'0' * shift}' AS HUGEINT))", f"abs({_whole(right)})"
+    dividend, divisor = (
+        f"(abs({_whole(left)}) * CAST('1{'0' * shift}' AS HUGEINT))",
+        f"abs({_whole(right)})",
+    )
     digits = f"CAST((2 * {dividend} + {divisor}) // (2 * {divisor}) AS VARCHAR)"
     if scale:
-        digits = f"regexp_replace(lpad({digits}, CAST(greatest(length({digits}), {scale + 1}) AS INTEGER), '0'), '(.{{{scale}}})$', '.\\1')"
+        digits = (
+            f"regexp_replace(lpad({digits}, CAST(greatest(length({digits}), {scale + 1}) AS"
+            f" INTEGER), '0'), '(.{{{scale}}})$', '.\\1')"
+        )
     signed = f"CASE WHEN ({left} < 0) <> ({right} < 0) THEN '-' ELSE '' END || {digits}"
     return (
         f"CASE WHEN {right} = 0 THEN CASE WHEN {left} IS NOT NULL THEN {zero} END "

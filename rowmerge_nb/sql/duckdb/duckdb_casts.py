@@ -7,11 +7,33 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.spi.types import UNKNOWN, Type
-from rowmerge_nb.sql.duckdb.duckdb_text import UnprintableError, duckdb_type, failure, literal, once, text_literal
+from rowmerge_nb.sql.duckdb.duckdb_text import (
+    UnprintableError,
+    duckdb_type,
+    failure,
+    literal,
+    once,
+    text_literal,
+)
 from rowmerge_nb.sql.duckdb.nested import nested_cast
-from rowmerge_nb.sql.duckdb.text_casts import decimal_of_digits, from_text, java_double, shown_exact, to_text
+from rowmerge_nb.sql.duckdb.text_casts import (
+    decimal_of_digits,
+    from_text,
+    java_double,
+    shown_exact,
+    to_text,
+)
 from rowmerge_nb.sql.typed import expressions as e
-from rowmerge_nb.sql.typed.type_rules import RANGES, as_decimal, is_exact, is_float, is_integer, is_text, is_zoned, precision_of
+from rowmerge_nb.sql.typed.type_rules import (
+    RANGES,
+    as_decimal,
+    is_exact,
+    is_float,
+    is_integer,
+    is_text,
+    is_zoned,
+    precision_of,
+)
 from rowmerge_nb.sql.typed.zones import session_zone
 
 if TYPE_CHECKING:
@@ -36,7 +58,9 @@ def is_total(source: Type, target: Type) -> bool:
     if source in {target, UNKNOWN}:
         return True
     if source.base in _NESTED:
-        return all(is_total(a, b) for a, b in zip(source.parameters, target.parameters, strict=True))
+        return all(
+            is_total(a, b) for a, b in zip(source.parameters, target.parameters, strict=True)
+        )
     if is_text(source):
         return target.base in {"varchar", "varbinary"} and not target.parameters
     if is_exact(source) and target.base == "decimal":
@@ -48,10 +72,16 @@ def is_total(source: Type, target: Type) -> bool:
         return not target.parameters
     if is_exact(source) or is_float(source):
         return is_float(target) or target.base == "boolean"
-    return source.base == "uuid" or {source.base, target.base} <= _MOMENTS or source.base == target.base == "time"
+    return (
+        source.base == "uuid"
+        or {source.base, target.base} <= _MOMENTS
+        or source.base == target.base == "time"
+    )
 
 
-def cast_text(argument: e.Typed, target: Type, printed: Callable[[e.Typed], str], *, safe: bool, storing: bool) -> str:
+def cast_text(
+    argument: e.Typed, target: Type, printed: Callable[[e.Typed], str], *, safe: bool, storing: bool
+) -> str:
     """Write a cast, or raise UnprintableError.
 
     Args:
@@ -94,12 +124,21 @@ def _words(source: Type, target: Type) -> str:
 
 
 def _writer(source: Type, target: Type) -> Writer:
-    if target.base == "timestamp with time zone" and source.base != target.base and session_zone() != "UTC":
+    if (
+        target.base == "timestamp with time zone"
+        and source.base != target.base
+        and session_zone() != "UTC"
+    ):
         raise UnprintableError(_words(source, target))
     writer = _from_text(target) if is_text(source) else _from_number(source, target)
     if writer is None and target.base == "varchar" and not is_zoned(source):
         writer = to_text
-    if writer is None and (source.base in _MOMENTS or is_zoned(source)) and target.base in _MOMENTS and not is_zoned(target):
+    if (
+        writer is None
+        and (source.base in _MOMENTS or is_zoned(source))
+        and target.base in _MOMENTS
+        and not is_zoned(target)
+    ):
         writer = _moment
     if writer is None and (source.base, target.base) == ("uuid", "varbinary"):
         writer = _uuid_bytes
@@ -120,12 +159,19 @@ def _from_number(source: Type, target: Type) -> Writer | None:
     if is_exact(source) and target.base == "decimal":
         return _to_decimal
     if is_float(source) and is_integer(target):
-        return _real_to_bigint if (source.base, target.base) == ("real", "bigint") else _float_to_integer
+        return (
+            _real_to_bigint
+            if (source.base, target.base) == ("real", "bigint")
+            else _float_to_integer
+        )
     if is_float(source) and target.base == "decimal":
         return _float_to_decimal
     if source.base == "decimal" and is_float(target):
         return lambda text, _s, t, _f: f"CAST(CAST({text} AS VARCHAR) AS {duckdb_type(t)})"
-    if (is_integer(source) and is_float(target)) or (source.base, target.base) == ("real", "double"):
+    if (is_integer(source) and is_float(target)) or (source.base, target.base) == (
+        "real",
+        "double",
+    ):
         return lambda text, _s, t, _f: f"CAST({text} AS {duckdb_type(t)})"
     if (source.base, target.base) == ("double", "real"):
         return _double_to_real
@@ -144,25 +190,53 @@ def _to_integer(text: str, source: Type, target: Type, fail: Callable[..., str])
     if is_total(source, target):
         return f"CAST({text} AS {type_text})"
     if is_integer(source):
-        message = fail("NUMERIC_VALUE_OUT_OF_RANGE", f"'Out of range for {target.base}: '", f"CAST({text} AS VARCHAR)")
+        message = fail(
+            "NUMERIC_VALUE_OUT_OF_RANGE",
+            f"'Out of range for {target.base}: '",
+            f"CAST({text} AS VARCHAR)",
+        )
     else:
-        value_text = f"CAST(round({text}, 0) AS VARCHAR)" if source.parameters[0] <= _SHORT_DECIMAL else shown_exact(text, source)
-        message = fail("INVALID_CAST_ARGUMENT", "'Cannot cast '''", value_text, f"''' to {target.base.upper()}'")
-    return f"coalesce(TRY_CAST({text} AS {type_text}), CASE WHEN {text} IS NOT NULL THEN {message} END)"
+        value_text = (
+            f"CAST(round({text}, 0) AS VARCHAR)"
+            if source.parameters[0] <= _SHORT_DECIMAL
+            else shown_exact(text, source)
+        )
+        message = fail(
+            "INVALID_CAST_ARGUMENT",
+            "'Cannot cast '''",
+            value_text,
+            f"''' to {target.base.upper()}'",
+        )
+    return (
+        f"coalesce(TRY_CAST({text} AS {type_text}), CASE WHEN {text} IS NOT NULL THEN {message}"
+        " END)"
+    )
 
 
 def _to_decimal(text: str, source: Type, target: Type, fail: Callable[..., str]) -> str:
     type_text = duckdb_type(target)
     if is_total(source, target):
         return f"CAST({text} AS {type_text})"
-    type_words = f"DECIMAL({source.parameters[0]}, {source.parameters[1]})" if source.base == "decimal" else source.base.upper()
+    type_words = (
+        f"DECIMAL({source.parameters[0]}, {source.parameters[1]})"
+        if source.base == "decimal"
+        else source.base.upper()
+    )
     message = _unfit(type_words, shown_exact(text, source), target, fail)
-    return f"coalesce(TRY_CAST({text} AS {type_text}), CASE WHEN {text} IS NOT NULL THEN {message} END)"
+    return (
+        f"coalesce(TRY_CAST({text} AS {type_text}), CASE WHEN {text} IS NOT NULL THEN {message}"
+        " END)"
+    )
 
 
 def _unfit(type_words: str, value_text: str, target: Type, fail: Callable[..., str]) -> str:
     precision, scale = target.parameters
-    return fail("INVALID_CAST_ARGUMENT", f"'Cannot cast {type_words} '''", value_text, f"''' to DECIMAL({precision}, {scale})'")
+    return fail(
+        "INVALID_CAST_ARGUMENT",
+        f"'Cannot cast {type_words} '''",
+        value_text,
+        f"''' to DECIMAL({precision}, {scale})'",
+    )
 
 
 def _float_to_integer(text: str, source: Type, target: Type, fail: Callable[..., str]) -> str:
@@ -171,13 +245,18 @@ def _float_to_integer(text: str, source: Type, target: Type, fail: Callable[...,
     nan = fail("INVALID_CAST_ARGUMENT", f"'Cannot cast {source.base} NaN to {base}'")
     if base == "bigint":
         nan = far = fail("INVALID_CAST_ARGUMENT", "'Unable to cast '", value_text, "' to bigint'")
-        within = f"{text} >= -9223372036854775808.0::DOUBLE AND {text} < 9223372036854775808.0::DOUBLE"
+        within = (
+            f"{text} >= -9223372036854775808.0::DOUBLE AND {text} < 9223372036854775808.0::DOUBLE"
+        )
     else:
         far = fail("NUMERIC_VALUE_OUT_OF_RANGE", f"'Out of range for {base}: '", value_text)
         # As doubles, since as a real 2147483647 would be out of range.
         within = f"round(CAST({text} AS DOUBLE)) BETWEEN {-limit}::DOUBLE AND {limit - 1}::DOUBLE"
     value = f"CAST(round({text}) AS {duckdb_type(target)})"
-    return f"CASE WHEN {text} IS NULL THEN NULL WHEN isnan({text}) THEN {nan} WHEN {within} THEN {value} ELSE {far} END"
+    return (
+        f"CASE WHEN {text} IS NULL THEN NULL WHEN isnan({text}) THEN {nan} WHEN {within} THEN"
+        f" {value} ELSE {far} END"
+    )
 
 
 def _float_to_decimal(text: str, source: Type, target: Type, fail: Callable[..., str]) -> str:
@@ -185,16 +264,20 @@ def _float_to_decimal(text: str, source: Type, target: Type, fail: Callable[...,
     message = _unfit(source.base.upper(), java_double(text), target, fail)
     attempt = once(lambda digits: decimal_of_digits(digits, target), f"CAST({text} AS VARCHAR)")
     finite = f"isnan({text}) OR isinf({text})"
-    return f"CASE WHEN {finite} THEN {message} ELSE coalesce({attempt}, CASE WHEN {text} IS NOT NULL THEN {message} END) END"
+    return (
+        f"CASE WHEN {finite} THEN {message} ELSE coalesce({attempt}, CASE WHEN {text} IS NOT NULL"
+        f" THEN {message} END) END"
+    )
 
 
 def _real_to_bigint(text: str, _source: Type, _target: Type, fail: Callable[..., str]) -> str:
     """Write a cast that clamps, unlike a double's."""
     nan = fail("INVALID_CAST_ARGUMENT", "'Cannot cast real NaN to bigint'")
     return (
-        f"CASE WHEN {text} IS NULL THEN NULL WHEN isnan({text}) THEN {nan} WHEN {text} >= 9223372036854775808.0::DOUBLE THEN "
-        f"9223372036854775807 WHEN {text} <= -9223372036854775808.0::DOUBLE THEN CAST('-9223372036854775808' AS BIGINT) "
-        f"ELSE CAST(round(CAST({text} AS DOUBLE)) AS BIGINT) END"
+        f"CASE WHEN {text} IS NULL THEN NULL WHEN isnan({text}) THEN {nan} WHEN {text} >="
+        f" 9223372036854775808.0::DOUBLE THEN 9223372036854775807 WHEN {text} <="
+        " -9223372036854775808.0::DOUBLE THEN CAST('-9223372036854775808' AS BIGINT) ELSE"
+        f" CAST(round(CAST({text} AS DOUBLE)) AS BIGINT) END"
     )
 
 
@@ -217,14 +300,22 @@ def _stored(text: str, source: Type, target: Type, writer: Writer, fail: Callabl
         return value
     message = fail(
         "INVALID_CAST_ARGUMENT",
-        text_literal(f"Cannot truncate non-space characters when casting from {source} to {target} on INSERT"),
+        text_literal(
+            f"Cannot truncate non-space characters when casting from {source} to {target} on INSERT"
+        ),
     )
-    return f"CASE WHEN {text} IS NULL OR length(rtrim({text}, ' ')) <= {length} THEN {value} ELSE {message} END"
+    return (
+        f"CASE WHEN {text} IS NULL OR length(rtrim({text}, ' ')) <= {length} THEN {value} ELSE"
+        f" {message} END"
+    )
 
 
 _CONSTANTS: Final = {
     "date": (r"\s*(\d{4}-\d\d-\d\d)\s*",),
-    "timestamp": (r"\s*(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{1,6})?)\s*", r"\s*(\d{4}-\d\d-\d\d)\s*"),
+    "timestamp": (
+        r"\s*(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{1,6})?)\s*",
+        r"\s*(\d{4}-\d\d-\d\d)\s*",
+    ),
     "double": (r"([+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d{1,2})?)",),
     "boolean": ("(?i:(true|false))",),
 }
@@ -236,7 +327,11 @@ def _constant(argument: e.Typed, target: Type) -> str | None:
         return None
     if argument.value is None:
         return literal(target, None)
-    if is_zoned(argument.type) and target.base == argument.type.base and precision_of(argument.type) <= precision_of(target):
+    if (
+        is_zoned(argument.type)
+        and target.base == argument.type.base
+        and precision_of(argument.type) <= precision_of(target)
+    ):
         return literal(target, argument.value.rpartition(" ")[0])
     for form in _CONSTANTS.get(target.base, ()) if argument.type.base == "varchar" else ():
         match = re.fullmatch(form, argument.value)
@@ -265,8 +360,14 @@ def _moment(text: str, source: Type, target: Type, _fail: Callable[..., str]) ->
     if is_zoned(source):
         text = f"{text}['instant']"
     if target.base != "date" and precision_of(source) > precision_of(target):
-        timestamp_text = f"make_timestamp({rounded_micros(f'epoch_us({text})', precision_of(target))})"
-        return timestamp_text if target.base == "timestamp" else f"CAST({timestamp_text} AS {duckdb_type(target)})"
+        timestamp_text = (
+            f"make_timestamp({rounded_micros(f'epoch_us({text})', precision_of(target))})"
+        )
+        return (
+            timestamp_text
+            if target.base == "timestamp"
+            else f"CAST({timestamp_text} AS {duckdb_type(target)})"
+        )
     return f"CAST({text} AS {duckdb_type(target)})"
 
 
@@ -274,7 +375,9 @@ def _time(text: str, source: Type, target: Type, _fail: Callable[..., str]) -> s
     """Write a time cast, which wraps around midnight."""
     if precision_of(source) <= precision_of(target):
         return text
-    return f"CAST(make_timestamp({rounded_micros(f'epoch_us({text})', precision_of(target))}) AS TIME)"
+    return (
+        f"CAST(make_timestamp({rounded_micros(f'epoch_us({text})', precision_of(target))}) AS TIME)"
+    )
 
 
 def _uuid_bytes(text: str, _source: Type, _target: Type, _fail: Callable[..., str]) -> str:

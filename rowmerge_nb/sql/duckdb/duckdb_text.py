@@ -140,7 +140,8 @@ def once(write: Callable[..., str], *texts: str) -> str:
 
 
 def bound(write: Callable[..., str], *texts: str) -> str:
-    """Bind arguments to lambda parameters, or repeat them beside a subquery, which lambdas cannot contain.
+    """Bind arguments to lambda parameters, or repeat them beside a subquery, which lambdas cannot
+    contain.
 
     >>> bound(lambda x: f"{x} * {x}", "(a + 1)")
     'list_transform([(a + 1)], lambda v1_0: v1_0 * v1_0)[1]'
@@ -150,7 +151,9 @@ def bound(write: Callable[..., str], *texts: str) -> str:
         return sql
     # Names that the text has already, of other lambdas or of columns, must not be captured.
     depth = max((int(number) for number in re.findall(r"v(\d+)_", sql)), default=0) + 1
-    short_texts = [text if _SIMPLE.fullmatch(text) else f"v{depth}_{index}" for index, text in enumerate(texts)]
+    short_texts = [
+        text if _SIMPLE.fullmatch(text) else f"v{depth}_{index}" for index, text in enumerate(texts)
+    ]
     body = write(*short_texts)
     for parameter, text in reversed(list(zip(short_texts, texts, strict=True))):
         if parameter != text:

@@ -33,7 +33,9 @@ def row_text(texts: Sequence[str], sql_type: Type) -> str:
     >>> row_text(["1"], row_of([("a", INTEGER)]))
     'CAST(struct_pack("a" := 1) AS STRUCT("a" INTEGER))'
     """
-    pairs = ", ".join(f"{quoted(name)} := {text}" for name, text in zip(field_names(sql_type), texts, strict=True))
+    pairs = ", ".join(
+        f"{quoted(name)} := {text}" for name, text in zip(field_names(sql_type), texts, strict=True)
+    )
     return f"CAST(struct_pack({pairs}) AS {duckdb_type(sql_type)})"
 
 
@@ -69,18 +71,24 @@ def subscript_text(texts: Sequence[str], sql_type: Type, fail: Callable[..., str
             f"CAST(len({whole}) AS VARCHAR)",
         )
         return (
-            f"CASE WHEN {whole} IS NULL OR {index} IS NULL THEN NULL WHEN {index} = 0 THEN {zero} WHEN {index} < 0 THEN {negative} "
-            f"WHEN {index} > len({whole}) THEN {beyond} ELSE {whole}[{index}] END"
+            f"CASE WHEN {whole} IS NULL OR {index} IS NULL THEN NULL WHEN {index} = 0 THEN {zero}"
+            f" WHEN {index} < 0 THEN {negative} WHEN {index} > len({whole}) THEN {beyond} ELSE"
+            f" {whole}[{index}] END"
         )
 
     return bound(from_array, *texts)
 
 
-def nested_cast(text: str, source: Type, target: Type, cast: Callable[[str, Type, Type], str]) -> str:
+def nested_cast(
+    text: str, source: Type, target: Type, cast: Callable[[str, Type, Type], str]
+) -> str:
     """Write the cast of a nested value; ``cast`` writes those of its parts."""
     part = f"part{_depth(source)}_"
     if source.base == "array":
-        return f"list_transform({text}, lambda {part}: {cast(part, source.parameters[0], target.parameters[0])})"
+        return (
+            f"list_transform({text}, lambda {part}:"
+            f" {cast(part, source.parameters[0], target.parameters[0])})"
+        )
     if source.base == "map":
         sides = zip(("key", "value"), source.parameters, target.parameters, strict=True)
         entry = ", ".join(f"'{side}': " + cast(f"{part}['{side}']", a, b) for side, a, b in sides)
@@ -88,7 +96,10 @@ def nested_cast(text: str, source: Type, target: Type, cast: Callable[[str, Type
 
     def write(row: str) -> str:
         kinds = zip(source.parameters, target.parameters, strict=True)
-        fields = [cast(f"struct_extract_at({row}, {index})", a, b) for index, (a, b) in enumerate(kinds, start=1)]
+        fields = [
+            cast(f"struct_extract_at({row}, {index})", a, b)
+            for index, (a, b) in enumerate(kinds, start=1)
+        ]
         return f"CASE WHEN {row} IS NOT NULL THEN {row_text(fields, target)} END"
 
     return bound(write, text)
@@ -96,4 +107,6 @@ def nested_cast(text: str, source: Type, target: Type, cast: Callable[[str, Type
 
 def _depth(sql_type: Type) -> int:
     """Return the depth of a type, for unique parameters."""
-    return 1 + max((_depth(part) for part in sql_type.parameters if isinstance(part, Type)), default=0)
+    return 1 + max(
+        (_depth(part) for part in sql_type.parameters if isinstance(part, Type)), default=0
+    )

@@ -1,7 +1,8 @@
-"""Prints typed expressions as DuckDB SQL, for pages within a task; without a known equivalent, UnprintableError is raised.
+"""Prints typed expressions as DuckDB SQL, for pages within a task; without a known equivalent,
+UnprintableError is raised.
 
-DuckDB may evaluate all terms of AND and OR, so a term that may fail is in a CASE behind its guards. Errors are raised by
-``error``, marked as in Spark SQL.
+DuckDB may evaluate all terms of AND and OR, so a term that may fail is in a CASE behind its guards.
+Errors are raised by ``error``, marked as in Spark SQL.
 """
 
 from __future__ import annotations
@@ -15,7 +16,14 @@ from rowmerge_nb.spi.types import BOOLEAN, UNKNOWN, Type
 from rowmerge_nb.sql.duckdb.date_arithmetic import moment_text, shifted
 from rowmerge_nb.sql.duckdb.decimals import decimal_quotient, widened
 from rowmerge_nb.sql.duckdb.duckdb_casts import cast_text, is_total
-from rowmerge_nb.sql.duckdb.duckdb_text import UnprintableError, duckdb_type, failure, literal, once, text_literal
+from rowmerge_nb.sql.duckdb.duckdb_text import (
+    UnprintableError,
+    duckdb_type,
+    failure,
+    literal,
+    once,
+    text_literal,
+)
 from rowmerge_nb.sql.duckdb.nested import array_text, arrays_joined, row_text, subscript_text
 from rowmerge_nb.sql.duckdb.regular_expressions import pattern_text
 from rowmerge_nb.sql.typed import expressions as e
@@ -52,7 +60,9 @@ _CONSTANT_ARGUMENTS: Final = {"array_join(array(varchar), varchar)": 1}
 """Arguments that must be non-empty constants for the template to be equivalent."""
 _LONGEST: Final = 4_000_000
 _MOST_STEPS: Final = 250
-"""DuckDB parses 1000 levels of nesting; an operator with its cast and parentheses takes up to three."""
+"""DuckDB parses 1000 levels of nesting; an operator with its cast and parentheses takes up to
+three.
+"""
 _WIDE: Final = 50
 _MARK: Final = re.compile(r"\{(\d|\*|type|fail:[^{}]+)\}")
 _ARGUMENT: Final = re.compile(r"\$(\d)")
@@ -62,10 +72,12 @@ class PagePrinter:
     """Prints the expressions of one statement over a page's columns.
 
     Attributes:
-        subqueries: the subqueries of the expressions, each once. In the text the first one is ``$q0``: a column with a value for each row,
-            or a table with the column ``v`` for a list.
-        lists: the long lists of constants that the expressions look values up in, by the names of the tables, with the column ``v``, that they
-            are in the text; equal names are equal lists.
+        subqueries: the subqueries of the expressions, each once. In the text the first one is
+            ``$q0``: a column with a value for each row, or a table with the column ``v`` for a
+            list.
+        lists: the long lists of constants that the expressions look values up in, by the names of
+            the tables, with the column ``v``, that they are in the text; equal names are equal
+            lists.
     """
 
     def __init__(self, columns: Collection[str] = ()) -> None:
@@ -116,8 +128,14 @@ class PagePrinter:
 
     def lookups(self, node: e.Typed) -> frozenset[str]:
         """Return the names of the subqueries of an expression that are looked up for each row."""
-        asked = (part for part in e.walk(node) if isinstance(part, e.Subquery) and (part.outer or part.value is not None))
-        return frozenset(self.symbol(self.subqueries.index(part)) for part in asked if part in self.subqueries)
+        asked = (
+            part
+            for part in e.walk(node)
+            if isinstance(part, e.Subquery) and (part.outer or part.value is not None)
+        )
+        return frozenset(
+            self.symbol(self.subqueries.index(part)) for part in asked if part in self.subqueries
+        )
 
     def listed(self, constants: ConstantSet) -> str:
         """Return the name of a list."""
@@ -190,14 +208,22 @@ class _Printer:
             return self.divided(node, operator, a, b)
         if is_integer(node.type):
             return self.native(f"({a} {operator} {b})")
-        if operator == "*" and left.type.parameters[1] + right.type.parameters[1] > node.type.parameters[1]:
+        if (
+            operator == "*"
+            and left.type.parameters[1] + right.type.parameters[1] > node.type.parameters[1]
+        ):
             raise UnprintableError(f"a product of {left.type} and {right.type}")
-        return self.native(f"CAST(({widened(a, left.type, right.type, operator)} {operator} {b}) AS {duckdb_type(node.type)})")
+        return self.native(
+            f"CAST(({widened(a, left.type, right.type, operator)} {operator} {b}) AS"
+            f" {duckdb_type(node.type)})"
+        )
 
     def chain(self, node: e.Apply) -> str:
         first, *steps = node.arguments
         if len(steps) > _MOST_STEPS:
-            raise UnprintableError(f"a run of {len(steps)} operators, of which it takes {_MOST_STEPS}")
+            raise UnprintableError(
+                f"a run of {len(steps)} operators, of which it takes {_MOST_STEPS}"
+            )
         text = self.text(first)
         for step in steps:
             text = _Printer(self.page, safe=self.safe, so_far=text).text(step)
@@ -213,14 +239,23 @@ class _Printer:
         type_text = duckdb_type(node.type)
         sign = "//" if operator == "/" else "%"
         divisor = node.arguments[1]
-        if isinstance(divisor, e.Constant) and divisor.value is not None and divisor.value.strip("-0.") not in {"", "1"}:
+        if (
+            isinstance(divisor, e.Constant)
+            and divisor.value is not None
+            and divisor.value.strip("-0.") not in {"", "1"}
+        ):
             return self.native(f"CAST(({a} {sign} {b}) AS {type_text})")
 
         def write(x: str, y: str) -> str:
             by_zero = f"WHEN {y} = 0 THEN CASE WHEN {x} IS NOT NULL THEN {zero} END"
             # In DuckDB, the remainder of the lowest number by -1 overflows.
-            by_one = f" WHEN {y} = -1 THEN {x} - {x}" if sign == "%" and is_integer(node.type) else ""
-            return f"CASE {by_zero}{by_one} ELSE {self.native(f'CAST(({x} {sign} {y}) AS {type_text})')} END"
+            by_one = (
+                f" WHEN {y} = -1 THEN {x} - {x}" if sign == "%" and is_integer(node.type) else ""
+            )
+            return (
+                f"CASE {by_zero}{by_one} ELSE"
+                f" {self.native(f'CAST(({x} {sign} {y}) AS {type_text})')} END"
+            )
 
         return once(write, a, b)
 
@@ -230,18 +265,35 @@ class _Printer:
         if sql_type in _INTERVALS:
             raise UnprintableError("an interval that is computed")
         argument = node.arguments[0]
-        if not is_integer(sql_type) or (isinstance(argument, e.Constant) and (argument.value or "").isdigit()):
+        if not is_integer(sql_type) or (
+            isinstance(argument, e.Constant) and (argument.value or "").isdigit()
+        ):
             return f"CAST((- {text}) AS {duckdb_type(sql_type)})"
         lowest = f"CAST('-{_LOWEST[sql_type.base]}' AS {duckdb_type(sql_type)})"
-        message = self.failure("NUMERIC_VALUE_OUT_OF_RANGE", f"'{sql_type} negation overflow: '", f"CAST({lowest} AS VARCHAR)")
-        return once(lambda x: f"CASE WHEN {x} = {lowest} THEN {message} ELSE CAST((- {x}) AS {duckdb_type(sql_type)}) END", text)
+        message = self.failure(
+            "NUMERIC_VALUE_OUT_OF_RANGE",
+            f"'{sql_type} negation overflow: '",
+            f"CAST({lowest} AS VARCHAR)",
+        )
+        return once(
+            lambda x: (
+                f"CASE WHEN {x} = {lowest} THEN {message} ELSE CAST((- {x}) AS"
+                f" {duckdb_type(sql_type)}) END"
+            ),
+            text,
+        )
 
     def moved(self, node: e.Apply) -> str:
         left, right = node.arguments
         operator = str(node.detail)
         if operator == "+" and left.type in _INTERVALS:
             left, right = right, left
-        if operator in "+-" and isinstance(right, e.Constant) and right.type in _INTERVALS and left.type not in _INTERVALS:
+        if (
+            operator in "+-"
+            and isinstance(right, e.Constant)
+            and right.type in _INTERVALS
+            and left.type not in _INTERVALS
+        ):
             return shifted(operator, self.text(left), left.type, right, self.failure)
         raise UnprintableError(f"{left.type} {operator} {right.type}")
 
@@ -258,7 +310,9 @@ class _Printer:
         operator, result = node.name, "true" if node.name == "<>" else "false"
 
         def nan_aware(a: str, b: str) -> str:
-            """Write a comparison where NaN equals nothing; in DuckDB it equals itself and exceeds all numbers."""
+            """Write a comparison where NaN equals nothing; in DuckDB it equals itself and exceeds
+            all numbers.
+            """
             nans = [f"(isnan({a}) AND {b} IS NOT NULL)", f"(isnan({b}) AND {a} IS NOT NULL)"]
             return f"CASE WHEN {' OR '.join(nans)} THEN {result} ELSE ({a} {operator} {b}) END"
 
@@ -285,7 +339,9 @@ class _Printer:
             terms = tuple(e.Apply(BOOLEAN, "=", (value, item)) for item in items)
             any_equal = self.text(e.Apply(BOOLEAN, "or", terms) if len(terms) > 1 else terms[0])
             return f"(NOT {any_equal})" if node.detail else any_equal
-        return f"({self.text(value)} {'NOT ' if node.detail else ''}IN ({', '.join(self.all(items))}))"
+        return (
+            f"({self.text(value)} {'NOT ' if node.detail else ''}IN ({', '.join(self.all(items))}))"
+        )
 
     def in_set(self, node: e.Apply) -> str:
         (value_to_find,), (constants, negated) = node.arguments, node.detail
@@ -293,7 +349,10 @@ class _Printer:
         table, value = self.page.listed(constants), self.text(value_to_find)
         result = self.sought(value_to_find, table)
         if is_float(value_to_find.type):
-            result = f"CASE WHEN isnan({value}) THEN {'NULL' if constants.has_null else 'false'} ELSE {result} END"
+            result = (
+                f"CASE WHEN isnan({value}) THEN {'NULL' if constants.has_null else 'false'} ELSE"
+                f" {result} END"
+            )
         return f"(NOT {result})" if negated else result
 
     def like(self, node: e.Apply) -> str:
@@ -304,21 +363,39 @@ class _Printer:
         if not escape:
             return f"({self.text(value)} {negated}LIKE {self.text(pattern)})"
         mark = escape[0]
-        if not isinstance(mark, e.Constant) or not isinstance(pattern, e.Constant) or pattern.value is None or mark.value is None:
-            raise UnprintableError("LIKE with a pattern and an escape character that are no constants")
+        if (
+            not isinstance(mark, e.Constant)
+            or not isinstance(pattern, e.Constant)
+            or pattern.value is None
+            or mark.value is None
+        ):
+            raise UnprintableError(
+                "LIKE with a pattern and an escape character that are no constants"
+            )
         text = self.text(value)
         if len(mark.value.encode("utf-16-le")) != 2:
             message = "'Escape string must be a single character'"
-        elif re.search(f"{re.escape(mark.value)}(?![%_{re.escape(mark.value)}])", _without_pairs(pattern.value, mark.value)):
-            message = "'Escape character must be followed by ''%'', ''_'' or the escape character itself'"
+        elif re.search(
+            f"{re.escape(mark.value)}(?![%_{re.escape(mark.value)}])",
+            _without_pairs(pattern.value, mark.value),
+        ):
+            message = (
+                "'Escape character must be followed by ''%'', ''_'' or the escape character itself'"
+            )
         else:
             return f"({text} {negated}LIKE {self.text(pattern)} ESCAPE {self.text(mark)})"
-        return f"CASE WHEN {text} IS NOT NULL THEN {self.failure('INVALID_FUNCTION_ARGUMENT', message)} END"
+        return (
+            f"CASE WHEN {text} IS NOT NULL THEN"
+            f" {self.failure('INVALID_FUNCTION_ARGUMENT', message)} END"
+        )
 
     def case(self, node: e.Apply) -> str:
         texts = self.all(node.arguments)
         default = f" ELSE {texts.pop()}" if len(texts) % 2 else ""
-        pairs = " ".join(f"WHEN {condition} THEN {value}" for condition, value in zip(texts[::2], texts[1::2], strict=True))
+        pairs = " ".join(
+            f"WHEN {condition} THEN {value}"
+            for condition, value in zip(texts[::2], texts[1::2], strict=True)
+        )
         return f"CASE {pairs}{default} END"
 
     def nullif(self, node: e.Apply) -> str:
@@ -334,7 +411,9 @@ class _Printer:
             nulls = " OR ".join(f"{value} IS NULL" for value in values)
             result = f"{node.name}({', '.join(values)})"
             if is_float(node.type) and node.name == "greatest" and len(values) > 1:
-                numbers = ", ".join(f"CASE WHEN NOT isnan({value}) THEN {value} END" for value in values)
+                numbers = ", ".join(
+                    f"CASE WHEN NOT isnan({value}) THEN {value} END" for value in values
+                )
                 result = f"coalesce(greatest({numbers}), {values[0]})"
             return f"CASE WHEN {nulls} THEN NULL ELSE {result} END"
 
@@ -372,7 +451,10 @@ class _Printer:
             raise UnprintableError(f"a concatenation that gives {node.type}")
         texts = self.all(node.arguments)
         while len(texts) > _WIDE:
-            texts = [f"({' || '.join(texts[start : start + _WIDE])})" for start in range(0, len(texts), _WIDE)]
+            texts = [
+                f"({' || '.join(texts[start : start + _WIDE])})"
+                for start in range(0, len(texts), _WIDE)
+            ]
         return f"({' || '.join(texts)})"
 
     def function(self, node: e.Apply) -> str:
@@ -385,7 +467,9 @@ class _Printer:
         if index is not None:
             argument = node.arguments[index]
             if not isinstance(argument, e.Constant) or not argument.value:
-                raise UnprintableError(f"{node.detail.name} with an argument {index + 1} that is empty or no constant")
+                raise UnprintableError(
+                    f"{node.detail.name} with an argument {index + 1} that is empty or no constant"
+                )
         for argument in node.arguments:
             if not isinstance(argument, e.Function):
                 duckdb_type(argument.type)
@@ -397,13 +481,23 @@ class _Printer:
             if "{fail:" not in template or len(texts) == 1:
                 return sql
             # NULL is returned before any check.
-            is_constant = (isinstance(part, e.Constant) and part.value is not None for part in node.arguments)
-            checks = [f"{text} IS NOT NULL" for text, is_known in zip(texts, is_constant, strict=True) if not is_known]
+            is_constant = (
+                isinstance(part, e.Constant) and part.value is not None for part in node.arguments
+            )
+            checks = [
+                f"{text} IS NOT NULL"
+                for text, is_known in zip(texts, is_constant, strict=True)
+                if not is_known
+            ]
             return f"CASE WHEN {' AND '.join(checks)} THEN {sql} END" if checks else sql
 
         texts = self.all(node.arguments)
         # A lambda cannot be bound to a parameter.
-        return fill(*texts) if any(isinstance(part, e.Function) for part in node.arguments) else once(fill, *texts)
+        return (
+            fill(*texts)
+            if any(isinstance(part, e.Function) for part in node.arguments)
+            else once(fill, *texts)
+        )
 
     def _filled(self, template: str, texts: Sequence[str], sql_type: Type) -> str:
         def filled(match: re.Match[str]) -> str:
@@ -437,25 +531,37 @@ class _Printer:
         return self.page.numbered(node)
 
     def in_query(self, node: e.Subquery, value: e.Typed) -> str:
-        """Read the answer that is looked up for each row, unless the value may fail: then it must not be computed for every row."""
+        """Read the answer that is looked up for each row, unless the value may fail: then it must
+        not be computed for every row.
+        """
         _check_compared(value.type, "IN")
         if is_float(value.type):
             # Trino's semi join finds NaN in a list with NaN, an index by equal values does not.
             raise UnprintableError("IN a query of floating point numbers")
         in_lambda = any(isinstance(part, e.Variable) for part in e.walk(value))
-        if not (in_lambda or may_fail(value) or e.has_subquery(value)) and e.is_deterministic(value):
+        if not (in_lambda or may_fail(value) or e.has_subquery(value)) and e.is_deterministic(
+            value
+        ):
             return self.page.numbered(node)
         return self.sought(value, self.page.numbered(replace(node, type=value.type, value=None)))
 
     def sought(self, value: e.Typed, table: str) -> str:
-        """Look a value up by a join, which computes it for all rows; a value that may fail is NULL there, and computed again."""
+        """Look a value up by a join, which computes it for all rows; a value that may fail is NULL
+        there, and computed again.
+        """
         text = self.text(value)
         if self.safe or not may_fail(value):
             return f"({text} IN (SELECT v FROM {table}))"
         if any(isinstance(part, e.Subquery) and part.kind == "in" for part in e.walk(value)):
             raise UnprintableError("IN for a value that has IN a query and may fail")
-        is_in_table = f"({_Printer(self.page, safe=True, so_far=self.so_far).text(value)} IN (SELECT v FROM {table}))"
-        return f"CASE WHEN {text} IS NULL THEN CASE WHEN (SELECT count(*) FROM {table}) = 0 THEN false END ELSE {is_in_table} END"
+        is_in_table = (
+            f"({_Printer(self.page, safe=True, so_far=self.so_far).text(value)} IN (SELECT v FROM"
+            f" {table}))"
+        )
+        return (
+            f"CASE WHEN {text} IS NULL THEN CASE WHEN (SELECT count(*) FROM {table}) = 0 THEN false"
+            f" END ELSE {is_in_table} END"
+        )
 
 
 def may_fail(node: e.Typed) -> bool:
@@ -475,16 +581,25 @@ def _fails(node: e.Apply) -> bool:
         return node.detail != "try" and not is_total(node.arguments[0].type, node.type)
     if node.name == "function":
         return "{fail" in node.detail.duckdb
-    return node.name in {"written", "like", "subscript"} and (node.name != "like" or len(node.arguments) > 2)
+    return node.name in {"written", "like", "subscript"} and (
+        node.name != "like" or len(node.arguments) > 2
+    )
 
 
 def _compares_elements(function: Overload) -> bool:
     """Return whether a function compares elements or keys, for which the engines may differ."""
-    return function.constraints.endswith((":comparable", ":orderable")) or str(function) == "element_at(map(K,V), K) K, V"
+    return (
+        function.constraints.endswith((":comparable", ":orderable"))
+        or str(function) == "element_at(map(K,V), K) K, V"
+    )
 
 
 def _check_compared(sql_type: Type, subject: str, *, floats: bool = True) -> None:
-    if (sql_type.base not in _COMPARED and sql_type != UNKNOWN) or is_zoned(sql_type) or (is_float(sql_type) and not floats):
+    if (
+        (sql_type.base not in _COMPARED and sql_type != UNKNOWN)
+        or is_zoned(sql_type)
+        or (is_float(sql_type) and not floats)
+    ):
         raise UnprintableError(f"{subject} of {sql_type}")
 
 
@@ -494,7 +609,10 @@ def _without_pairs(pattern: str, mark: str) -> str:
 
 def _described(node: e.Typed) -> str:
     if isinstance(node, e.Apply) and node.name in {"function", "written"}:
-        return f"the function {node.detail.name}({', '.join(str(checks.type) for checks in node.arguments)})"
+        return (
+            "the function"
+            f" {node.detail.name}({', '.join(str(checks.type) for checks in node.arguments)})"
+        )
     if isinstance(node, e.Apply):
         return f"the operation '{node.name}' that gives {node.type}"
     return f"an expression of kind {type(node).__name__}"
@@ -509,7 +627,9 @@ _WRITERS: Final[dict[str, Callable[[_Printer, Any], str]]] = {
     "and": _Printer.logical,
     "or": _Printer.logical,
     "not": lambda printer, node: f"(NOT {printer.text(node.arguments[0])})",
-    "is null": lambda printer, node: f"({printer.text(node.arguments[0])} IS {'NOT ' if node.detail else ''}NULL)",
+    "is null": lambda printer, node: (
+        f"({printer.text(node.arguments[0])} IS {'NOT ' if node.detail else ''}NULL)"
+    ),
     "like": _Printer.like,
     "in": _Printer.in_list,
     "in set": _Printer.in_set,

@@ -1,7 +1,8 @@
 r"""Regular expressions in DuckDB SQL, if RE2 and Trino's engine agree.
 
-A constant pattern is rewritten, with ``\d``, ``\w`` and ``\s`` as ASCII. Unsupported are ``$`` and ``\Z`` except at the end of a
-condition, word boundaries, backreferences, repetitions of possibly empty parts, nested classes, and flags.
+A constant pattern is rewritten, with ``\d``, ``\w`` and ``\s`` as ASCII. Unsupported are ``$`` and
+``\Z`` except at the end of a condition, word boundaries, backreferences, repetitions of possibly
+empty parts, nested classes, and flags.
 """
 
 from __future__ import annotations
@@ -39,7 +40,9 @@ class _Pattern:
     groups: int = 0
 
     def refuse(self) -> UnprintableError:
-        return UnprintableError(f"the regular expression '{self.text}', which is read otherwise there")
+        return UnprintableError(
+            f"the regular expression '{self.text}', which is read otherwise there"
+        )
 
     @property
     def next(self) -> str:
@@ -151,7 +154,10 @@ class _Pattern:
             raise self.refuse()
         while self.next != "]":
             first = self.member()
-            if self.next == "-" and self.text[self.position + 1 : self.position + 2] not in {"]", ""}:
+            if self.next == "-" and self.text[self.position + 1 : self.position + 2] not in {
+                "]",
+                "",
+            }:
                 self.position += 1
                 last = self.member()
                 if len(first) > 1 or len(last) > 1 or last < first:
@@ -180,11 +186,14 @@ class _Pattern:
 
 
 def _plain(character: str) -> str:
-    return character if character.isascii() and character.isalnum() else f"\\x{{{ord(character):x}}}"
+    return (
+        character if character.isascii() and character.isalnum() else f"\\x{{{ord(character):x}}}"
+    )
 
 
 def _translated(pattern: str, *, is_condition: bool) -> tuple[str, bool, int]:
-    r"""Return an RE2 pattern, whether it may be empty, and the number of groups; or raise UnprintableError.
+    r"""Return an RE2 pattern, whether it may be empty, and the number of groups; or raise
+    UnprintableError.
 
     >>> _translated(r"^a\d+(b|c)?", is_condition=True)
     ('\\Aa[0-9]+(b|c)?', False, 1)
@@ -203,7 +212,9 @@ def pattern_text(node: e.Apply, text: str) -> str:
     """Write the call of a function on ``text``, or raise UnprintableError."""
     constants = [_constant(part) for part in node.arguments[1:]]
     if any(constant is None for constant in constants):
-        raise UnprintableError(f"{node.detail.name} with a pattern, a group or a replacement that is no constant")
+        raise UnprintableError(
+            f"{node.detail.name} with a pattern, a group or a replacement that is no constant"
+        )
     pattern, *others = (str(constant) for constant in constants)
     name = node.detail.name
     re2_pattern, may_be_empty, groups = _translated(pattern, is_condition=name == "regexp_like")
@@ -212,7 +223,10 @@ def pattern_text(node: e.Apply, text: str) -> str:
     call_text = _FUNCTIONS[name](text, text_literal(re2_pattern), others, groups)
     # An unmatched group is NULL in Trino and empty here; groups with empty matches were excluded.
     is_optional = (
-        name == "regexp_extract" and others and others[0] != "0" and not structure(pattern).groups[int(others[0]) - 1].certain
+        name == "regexp_extract"
+        and others
+        and others[0] != "0"
+        and not structure(pattern).groups[int(others[0]) - 1].certain
     )
     return f"nullif({call_text}, '')" if is_optional else call_text
 
@@ -231,7 +245,10 @@ def _extract(text: str, pattern: str, others: Sequence[str], groups: int) -> str
     group = int(others[0]) if others else 0
     if not 0 <= group <= min(groups, _MOST_GROUP):
         raise UnprintableError(f"regexp_extract with group {group}")
-    return f"CASE WHEN regexp_matches({text}, {pattern}) THEN regexp_extract({text}, {pattern}, {group}) END"
+    return (
+        f"CASE WHEN regexp_matches({text}, {pattern}) THEN regexp_extract({text}, {pattern},"
+        f" {group}) END"
+    )
 
 
 def _replace(text: str, pattern: str, others: Sequence[str], _groups: int) -> str:

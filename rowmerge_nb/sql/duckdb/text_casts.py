@@ -1,6 +1,7 @@
 r"""Casts from and to text in DuckDB SQL, with Trino's formats and errors.
 
-A regular expression splits a text, which is rewritten; DuckDB's own casts accept other texts (``1_000``).
+A regular expression splits a text, which is rewritten; DuckDB's own casts accept other texts
+(``1_000``).
 """
 
 # All writers of casts have one signature.
@@ -32,7 +33,8 @@ _DATE: Final = r"^([+-]?[0-9]{1,7})-([0-9][0-9]?)-([0-9][0-9]?)$"
 # A valid zone at the end is ignored, as in Trino.
 _MOMENT: Final = (
     r"^([+-]?[0-9]{4,6})-([0-9][0-9]?)-([0-9][0-9]?)"
-    r"(?: (?:([0-9][0-9]?):([0-9][0-9]?)(?::([0-9][0-9]?)(?:[.]([0-9]+))?)?)?[\t-\r ]*([^\n\r\x{85}\x{2028}\x{2029}]+)?)?$"
+    r"(?: (?:([0-9][0-9]?):([0-9][0-9]?)(?::([0-9][0-9]?)(?:[.]([0-9]+))?)?)?[\t-\r"
+    r" ]*([^\n\r\x{85}\x{2028}\x{2029}]+)?)?$"
 )
 _UUID: Final = r"^[0-9A-Fa-f]+(?:-[0-9A-Fa-f]+){4}$"
 _UUID_LENGTH: Final = 36
@@ -44,7 +46,11 @@ _MICROS: Final = 6
 
 
 def _checked(attempt: str, text: str, message: str) -> str:
-    return attempt if message == "NULL" else f"coalesce({attempt}, CASE WHEN {text} IS NOT NULL THEN {message} END)"
+    return (
+        attempt
+        if message == "NULL"
+        else f"coalesce({attempt}, CASE WHEN {text} IS NOT NULL THEN {message} END)"
+    )
 
 
 # -- from text --------------------------------------------------------------------------------------------------------
@@ -56,7 +62,9 @@ def from_text(target: Type) -> Writer | None:
 
 
 def _to_varchar(text: str, source: Type, target: Type, fail: Callable[..., str]) -> str:
-    if not target.parameters or (source.parameters and source.parameters[0] <= target.parameters[0]):
+    if not target.parameters or (
+        source.parameters and source.parameters[0] <= target.parameters[0]
+    ):
         return text
     return f"substr({text}, 1, {target.parameters[0]})"
 
@@ -72,8 +80,8 @@ def _to_binary(text: str, source: Type, target: Type, fail: Callable[..., str]) 
 def _to_boolean(text: str, source: Type, target: Type, fail: Callable[..., str]) -> str:
     message = fail(_CODE, "'Cannot cast '''", text, "''' to BOOLEAN'")
     return (
-        f"CASE WHEN lower({text}) IN ('t', 'true', '1') THEN true WHEN lower({text}) IN ('f', 'false', '0') THEN false "
-        f"WHEN {text} IS NOT NULL THEN {message} END"
+        f"CASE WHEN lower({text}) IN ('t', 'true', '1') THEN true WHEN lower({text}) IN ('f',"
+        f" 'false', '0') THEN false WHEN {text} IS NOT NULL THEN {message} END"
     )
 
 
@@ -93,7 +101,12 @@ def _to_float(text: str, source: Type, target: Type, fail: Callable[..., str]) -
     number = f"regexp_extract({text}, '^{_BLANK}({_NUMBER})[fFdD]?{_BLANK}$', 1)"
     word = f"regexp_extract({text}, '^{_BLANK}([+-]?(?:NaN|Infinity)){_BLANK}$', 1)"
     message = fail(_CODE, "'Cannot cast '''", text, f"''' to {NUMBERS_IN_ERRORS[target.base]}'")
-    return _checked(f"TRY_CAST(nullif({number} || replace({word}, '-NaN', 'NaN'), '') AS {duckdb_type(target)})", text, message)
+    return _checked(
+        f"TRY_CAST(nullif({number} || replace({word}, '-NaN', 'NaN'), '') AS"
+        f" {duckdb_type(target)})",
+        text,
+        message,
+    )
 
 
 def _to_decimal(text: str, source: Type, target: Type, fail: Callable[..., str]) -> str:
@@ -102,14 +115,25 @@ def _to_decimal(text: str, source: Type, target: Type, fail: Callable[..., str])
     attempt = f"CASE WHEN {number} THEN {decimal_of_digits(text, target)} END"
     why = f"CASE WHEN {number} THEN 'Value too large.' ELSE 'Value is not a number.' END"
     return _checked(
-        attempt, text, fail(_CODE, "'Cannot cast VARCHAR '''", text, f"''' to DECIMAL({precision}, {scale}). '", f"({why})")
+        attempt,
+        text,
+        fail(
+            _CODE,
+            "'Cannot cast VARCHAR '''",
+            text,
+            f"''' to DECIMAL({precision}, {scale}). '",
+            f"({why})",
+        ),
     )
 
 
 def decimal_of_digits(text: str, target: Type) -> str:
     """Write a number's text as a decimal, rounded half away from zero; NULL on overflow."""
     plain = bound(_without_exponent, f"regexp_extract({text}, '{_PARTS}', ['s', 'w', 'f', 'e'])")
-    return f"TRY_CAST(CASE WHEN regexp_matches({text}, '[eE]') THEN {plain} ELSE {text} END AS {duckdb_type(target)})"
+    return (
+        f"TRY_CAST(CASE WHEN regexp_matches({text}, '[eE]') THEN {plain} ELSE {text} END AS"
+        f" {duckdb_type(target)})"
+    )
 
 
 def _without_exponent(parts: str) -> str:
@@ -117,15 +141,18 @@ def _without_exponent(parts: str) -> str:
 
     def write(digits: str, point: str) -> str:
         shifted = (
-            f"CASE WHEN {point} IS NULL THEN NULL WHEN {digits} = '' OR {point} < -{_FAR} THEN '0' WHEN {point} <= 0 THEN '0.' || repeat('0', -{point}) || {digits} "
-            f"WHEN {point} <= {_FAR} THEN rpad(substr({digits}, 1, {point}), CAST({point} AS INTEGER), '0') || '.' || "
-            f"substr({digits}, {point} + 1) END"
+            f"CASE WHEN {point} IS NULL THEN NULL WHEN {digits} = '' OR {point} < -{_FAR} THEN '0'"
+            f" WHEN {point} <= 0 THEN '0.' || repeat('0', -{point}) || {digits} WHEN {point} <="
+            f" {_FAR} THEN rpad(substr({digits}, 1, {point}), CAST({point} AS INTEGER), '0') || '.'"
+            f" || substr({digits}, {point} + 1) END"
         )
         return f"{parts}['s'] || {shifted}"
 
     digits = f"ltrim({parts}['w'] || {parts}['f'], '0')"
     zeros = f"length({parts}['w'] || {parts}['f']) - length({digits})"
-    return bound(write, digits, f"(length({parts}['w']) - ({zeros}) + TRY_CAST({parts}['e'] AS INTEGER))")
+    return bound(
+        write, digits, f"(length({parts}['w']) - ({zeros}) + TRY_CAST({parts}['e'] AS INTEGER))"
+    )
 
 
 def _day(parts: str, type_name: str) -> str:
@@ -133,7 +160,10 @@ def _day(parts: str, type_name: str) -> str:
     first, last = _YEARS[type_name]
     is_valid = f"{year} BETWEEN {first} AND {last} AND {month} BETWEEN 1 AND 12"
     within = f"{day} BETWEEN 1 AND day(last_day(make_date({year}, {month}, 1)))"
-    return f"CASE WHEN {is_valid} THEN CASE WHEN {within} THEN make_date({year}, {month}, {day}) END END"
+    return (
+        f"CASE WHEN {is_valid} THEN CASE WHEN {within} THEN make_date({year}, {month}, {day})"
+        " END END"
+    )
 
 
 def _to_date(text: str, source: Type, target: Type, fail: Callable[..., str]) -> str:
@@ -146,14 +176,25 @@ def _to_timestamp(text: str, source: Type, target: Type, fail: Callable[..., str
     precision = min(precision_of(target), _MICROS)
 
     def write(parts: str) -> str:
-        hour, minute, second = (f"coalesce(TRY_CAST(nullif({parts}['{name}'], '') AS BIGINT), 0)" for name in "his")
+        hour, minute, second = (
+            f"coalesce(TRY_CAST(nullif({parts}['{name}'], '') AS BIGINT), 0)" for name in "his"
+        )
         # The first omitted digit decides.
-        digits = f"CAST(rpad(substr({parts}['f'], 1, {precision + 1}), {precision + 1}, '0') AS BIGINT)"
+        digits = (
+            f"CAST(rpad(substr({parts}['f'], 1, {precision + 1}), {precision + 1}, '0') AS BIGINT)"
+        )
         fraction = f"(({digits} + 5) // 10 * {10 ** (_MICROS - precision)})"
         clock = f"(({hour} * 60 + {minute}) * 60 + {second}) * 1000000 + {fraction}"
         within = f"{hour} < 24 AND {minute} < 60 AND {second} < 60"
-        zone = f"{parts}['z'] = '' OR regexp_matches({parts}['z'], '{DISTANCE}') OR {parts}['z'] IN ({names_of_zones()})"
-        return f"CASE WHEN {within} AND ({zone}) THEN make_timestamp(epoch_us(CAST({_day(parts, 'timestamp')} AS TIMESTAMP)) + {clock}) END"
+        zone = (
+            f"{parts}['z'] = '' OR regexp_matches({parts}['z'], '{DISTANCE}') OR {parts}['z'] IN"
+            f" ({names_of_zones()})"
+        )
+        return (
+            f"CASE WHEN {within} AND ({zone}) THEN"
+            f" make_timestamp(epoch_us(CAST({_day(parts, 'timestamp')} AS TIMESTAMP)) +"
+            f" {clock}) END"
+        )
 
     names = ", ".join(f"'{name}'" for name in "ymdhisfz")
     trimmed = f"trim({text}, '{WHITE}')"
@@ -166,7 +207,11 @@ def _to_uuid(text: str, source: Type, target: Type, fail: Callable[..., str]) ->
     attempt = f"CASE WHEN {formed} AND length({text}) = {_UUID_LENGTH} THEN lower({text}) END"
     length = fail(_CODE, "'Invalid UUID string length: '", f"CAST(length({text}) AS VARCHAR)")
     other = fail(_CODE, "'Cannot cast value to UUID: '", text)
-    return _checked(attempt, text, "NULL" if length == "NULL" else f"CASE WHEN {formed} THEN {length} ELSE {other} END")
+    return _checked(
+        attempt,
+        text,
+        "NULL" if length == "NULL" else f"CASE WHEN {formed} THEN {length} ELSE {other} END",
+    )
 
 
 _READERS: Final[dict[str, Writer]] = {
@@ -198,9 +243,13 @@ def to_text(text: str, source: Type, target: Type, fail: Callable[..., str]) -> 
 
     def fitting(text_value: str) -> str:
         message_start = (
-            ["'Value '", java_double(text), "' ('", text_value, "')'"] if source.base == "double" else ["'Value '", text_value]
+            ["'Value '", java_double(text), "' ('", text_value, "')'"]
+            if source.base == "double"
+            else ["'Value '", text_value]
         )
-        message = fail(_CODE, *message_start, f"' cannot be represented as {target.base}({length})'")
+        message = fail(
+            _CODE, *message_start, f"' cannot be represented as {target.base}({length})'"
+        )
         if source.base in {"timestamp", "timestamp with time zone"}:
             # Trino does not check this; it fails when stored or sent, even under TRY.
             message = failure(
@@ -208,7 +257,10 @@ def to_text(text: str, source: Type, target: Type, fail: Callable[..., str]) -> 
                 f"'Character count exceeds length limit {length}: base64:'",
                 f"to_base64(encode({text_value}))",
             )
-        return f"CASE WHEN {text_value} IS NULL OR length({text_value}) <= {length} THEN {text_value} ELSE {message} END"
+        return (
+            f"CASE WHEN {text_value} IS NULL OR length({text_value}) <= {length} THEN {text_value}"
+            f" ELSE {message} END"
+        )
 
     return bound(fitting, value_text)
 
@@ -225,9 +277,18 @@ def shown_date(text: str, source: Type) -> str:
     """Write a date; long years have a sign in timestamps only."""
     year = f"year({text})"
     plus = "" if source.base == "date" else "+"
-    far = f"CASE WHEN {year} < 0 THEN '-' ELSE '{plus}' END || lpad(CAST(abs({year}) AS VARCHAR), greatest(4, length(CAST(abs({year}) AS VARCHAR)))::INTEGER, '0')"
-    rest = f"'-' || lpad(CAST(month({text}) AS VARCHAR), 2, '0') || '-' || lpad(CAST(day({text}) AS VARCHAR), 2, '0')"
-    return f"CASE WHEN {year} BETWEEN 1 AND 9999 THEN CAST({text} AS VARCHAR) WHEN {year} = 0 THEN '0000' || {rest} ELSE {far} || {rest} END"
+    far = (
+        f"CASE WHEN {year} < 0 THEN '-' ELSE '{plus}' END || lpad(CAST(abs({year}) AS VARCHAR),"
+        f" greatest(4, length(CAST(abs({year}) AS VARCHAR)))::INTEGER, '0')"
+    )
+    rest = (
+        f"'-' || lpad(CAST(month({text}) AS VARCHAR), 2, '0') || '-' || lpad(CAST(day({text}) AS"
+        " VARCHAR), 2, '0')"
+    )
+    return (
+        f"CASE WHEN {year} BETWEEN 1 AND 9999 THEN CAST({text} AS VARCHAR) WHEN {year} = 0 THEN"
+        f" '0000' || {rest} ELSE {far} || {rest} END"
+    )
 
 
 def _shown_timestamp(text: str, source: Type) -> str:
@@ -235,44 +296,70 @@ def _shown_timestamp(text: str, source: Type) -> str:
     length = len(" 00:00:00") + (precision + 1 if precision else 0)
     clock = f"substr(strftime(CAST({text} AS TIMESTAMP), ' %H:%M:%S.%f'), 1, {length})"
     timestamp_text = f"({shown_date(f'CAST({text} AS DATE)', source)}) || {clock}"
-    return f"{timestamp_text} || ' UTC'" if source.base == "timestamp with time zone" else timestamp_text
+    return (
+        f"{timestamp_text} || ' UTC'"
+        if source.base == "timestamp with time zone"
+        else timestamp_text
+    )
 
 
 def _digits(text: str) -> str:
     """Write the shortest digits ``d`` of a float and its exponent ``e``."""
 
     def write(parts: str) -> str:
-        lead = f"CASE WHEN {parts}['w'] <> '0' THEN length({parts}['w']) ELSE length(ltrim({parts}['f'], '0')) - length({parts}['f']) END"
+        lead = (
+            f"CASE WHEN {parts}['w'] <> '0' THEN length({parts}['w']) ELSE"
+            f" length(ltrim({parts}['f'], '0')) - length({parts}['f']) END"
+        )
         power = f"coalesce(TRY_CAST(nullif({parts}['e'], '') AS INTEGER), 0) + {lead} - 1"
         return f"{{'d': trim({parts}['w'] || {parts}['f'], '0'), 'e': CAST({power} AS VARCHAR)}}"
 
-    return bound(write, f"regexp_extract(CAST(abs({text}) AS VARCHAR), '^([0-9]+)[.]?([0-9]*)(?:e(.+))?$', ['w', 'f', 'e'])")
+    return bound(
+        write,
+        f"regexp_extract(CAST(abs({text}) AS VARCHAR), '^([0-9]+)[.]?([0-9]*)(?:e(.+))?$', ['w',"
+        " 'f', 'e'])",
+    )
 
 
 def _scientific(text: str) -> str:
     def write(digits: str) -> str:
         two = f"printf('%.1e', CAST(abs({text}) AS DOUBLE))"
         short = f"substr({two}, 1, 3) || 'E' || CAST(CAST(substr({two}, 5) AS INTEGER) AS VARCHAR)"
-        long = f"substr({digits}['d'], 1, 1) || '.' || substr({digits}['d'], 2) || 'E' || {digits}['e']"
-        return f"CASE WHEN {text} < 0 THEN '-' ELSE '' END || CASE WHEN length({digits}['d']) = 1 THEN {short} ELSE {long} END"
+        long = (
+            f"substr({digits}['d'], 1, 1) || '.' || substr({digits}['d'], 2) || 'E' ||"
+            f" {digits}['e']"
+        )
+        return (
+            f"CASE WHEN {text} < 0 THEN '-' ELSE '' END || CASE WHEN length({digits}['d']) = 1 THEN"
+            f" {short} ELSE {long} END"
+        )
 
     return bound(write, _digits(text))
 
 
 def _special(text: str) -> str:
     infinite = f"CASE WHEN {text} > 0 THEN 'Infinity' ELSE '-Infinity' END"
-    return f"WHEN {text} IS NULL THEN NULL WHEN isnan({text}) THEN 'NaN' WHEN isinf({text}) THEN {infinite}"
+    return (
+        f"WHEN {text} IS NULL THEN NULL WHEN isnan({text}) THEN 'NaN' WHEN isinf({text}) THEN"
+        f" {infinite}"
+    )
 
 
 def java_double(text: str) -> str:
     """Write a float in Java's form: 1.5, 1.0E10, NaN, Infinity."""
     near = f"{text} = 0 OR (abs({text}) >= 0.001::DOUBLE AND abs({text}) < 10000000.0::DOUBLE)"
-    return f"CASE {_special(text)} WHEN {near} THEN CAST({text} AS VARCHAR) ELSE {_scientific(text)} END"
+    return (
+        f"CASE {_special(text)} WHEN {near} THEN CAST({text} AS VARCHAR) ELSE"
+        f" {_scientific(text)} END"
+    )
 
 
 def shown_double(text: str, _source: Type) -> str:
     """Write a double like Trino: 1.0E0, 1.23456789E5."""
-    zero = f"WHEN {text} = 0 THEN CASE WHEN CAST({text} AS VARCHAR) LIKE '-%' THEN '-0E0' ELSE '0E0' END"
+    zero = (
+        f"WHEN {text} = 0 THEN CASE WHEN CAST({text} AS VARCHAR) LIKE '-%' THEN '-0E0' ELSE"
+        " '0E0' END"
+    )
     return f"CASE {_special(text)} {zero} ELSE {_scientific(text)} END"
 
 

@@ -112,7 +112,10 @@ def _folded(entry: str, begin: str, step: str, result: str) -> str:
     return f"aggregate({not_empty(entry)}, named_struct({begin}), (s, r) -> {step}, s -> {result})"
 
 
-_PAIR: Final = "IF({0} IS NULL OR {1} IS NULL, NULL, named_struct('y', CAST({0} AS DOUBLE), 'x', CAST({1} AS DOUBLE)))"
+_PAIR: Final = (
+    "IF({0} IS NULL OR {1} IS NULL, NULL, named_struct('y', CAST({0} AS DOUBLE), 'x', CAST({1} AS"
+    " DOUBLE)))"
+)
 _NONE: Final = "'n', 0D, 'my', 0D, 'mx', 0D, 'c', 0D, 'sy', 0D, 'sx', 0D"
 
 
@@ -131,8 +134,9 @@ _PAIR_STEP: Final = bound(
 _VALUE: Final = "IF({0} IS NULL, NULL, named_struct('x', CAST({0} AS DOUBLE)))"
 _MOMENT_STEP: Final = bound(
     {"n": "s.n + 1D", "d": "r.x - s.m1", "dn": "d / n", "dq": "dn * dn", "dm": "d * dn * s.n"},
-    "named_struct('n', n, 'm1', s.m1 + dn, 'm2', s.m2 + dm, 'm3', s.m3 + (dm * dn * (n - 2D) - 3D * dn * s.m2), "
-    "'m4', s.m4 + (dm * dq * (n * n - 3D * n + 3D) + 6D * dq * s.m2 - 4D * dn * s.m3))",
+    "named_struct('n', n, 'm1', s.m1 + dn, 'm2', s.m2 + dm, 'm3', s.m3 + (dm * dn * (n - 2D) - 3D *"
+    " dn * s.m2), 'm4', s.m4 + (dm * dq * (n * n - 3D * n + 3D) + 6D * dq * s.m2 - 4D * dn *"
+    " s.m3))",
 )
 
 
@@ -161,7 +165,8 @@ _AS_MANY_AS_FIT: Final = (
     "aggregate(g.l, named_struct('n', 0, 'b', 0, 'full', false), (s, r) -> "
     + bound(
         {"b": "s.b + octet_length(r.v) + IF(s.n > 0, octet_length(g.s), 0)"},
-        f"IF(s.full OR b > {_ROOM}, named_struct('n', s.n, 'b', s.b, 'full', true), named_struct('n', s.n + 1, 'b', b, 'full', false))",
+        f"IF(s.full OR b > {_ROOM}, named_struct('n', s.n, 'b', s.b, 'full', true),"
+        " named_struct('n', s.n + 1, 'b', b, 'full', false))",
     )
     + ", s -> s.n)"
 )
@@ -173,16 +178,26 @@ FRAGMENTS: Final = {
     # Spark's own variances differ in the last digits.
     "sample variance": "covar_samp({distinct}{0}, {0}){rows}",
     "variance of all": "covar_pop({distinct}{0}, {0}){rows}",
-    "correlation": _of_pairs(_if_finite("IF(s.sx = 0 OR s.sy = 0, NULL, s.c / sqrt(s.sx) / sqrt(s.sy))")),
+    "correlation": _of_pairs(
+        _if_finite("IF(s.sx = 0 OR s.sy = 0, NULL, s.c / sqrt(s.sx) / sqrt(s.sy))")
+    ),
     "slope": _of_pairs(_if_finite("IF(s.sx = 0, NULL, s.c / s.sx)")),
     "intercept": _of_pairs(_if_finite("IF(s.sx = 0, NULL, s.my - s.c / s.sx * s.mx)")),
-    "skewness": _of_moments(f"CASE WHEN s.n >= 3 THEN sqrt(s.n) * s.m3 / {_divisor('power(s.m2, 1.5D)')} END"),
-    "kurtosis": _of_moments(
-        "CASE WHEN s.n >= 4 THEN ((s.n - 1D) * s.n * (s.n + 1D)) / ((s.n - 2D) * (s.n - 3D)) * s.m4 / "
-        f"{_divisor('s.m2 * s.m2')} - 3D * ((s.n - 1D) * (s.n - 1D)) / ((s.n - 2D) * (s.n - 3D)) END"
+    "skewness": _of_moments(
+        f"CASE WHEN s.n >= 3 THEN sqrt(s.n) * s.m3 / {_divisor('power(s.m2, 1.5D)')} END"
     ),
-    "geometric mean": "exp(sum({distinct}{logarithm}){rows} / nullif(count({distinct}{0}){rows}, 0))",
-    "logarithm": "CASE WHEN {0} > 0 THEN ln({0}) WHEN {0} = 0 THEN CAST('-Infinity' AS DOUBLE) WHEN {0} IS NOT NULL THEN CAST('NaN' AS DOUBLE) END",
+    "kurtosis": _of_moments(
+        "CASE WHEN s.n >= 4 THEN ((s.n - 1D) * s.n * (s.n + 1D)) / ((s.n - 2D) * (s.n - 3D)) *"
+        f" s.m4 / {_divisor('s.m2 * s.m2')} - 3D * ((s.n - 1D) * (s.n - 1D)) / ((s.n - 2D) * (s.n -"
+        " 3D)) END"
+    ),
+    "geometric mean": (
+        "exp(sum({distinct}{logarithm}){rows} / nullif(count({distinct}{0}){rows}, 0))"
+    ),
+    "logarithm": (
+        "CASE WHEN {0} > 0 THEN ln({0}) WHEN {0} = 0 THEN CAST('-Infinity' AS DOUBLE) WHEN {0} IS"
+        " NOT NULL THEN CAST('NaN' AS DOUBLE) END"
+    ),
     "checksum of a boolean": checksum("CAST({0} AS BIGINT)"),
     "checksum of a number": checksum("CAST({0} AS BIGINT)"),
     # -0.0 is 0.0.
@@ -199,7 +214,8 @@ FRAGMENTS: Final = {
     "map of maps": (
         "IF(count({0}){rows} = 0, NULL, "
         + grouped(
-            "flatten(transform(collect_list({distinct}{0}){rows}, m -> transform(map_entries(m), e -> named_struct('k', e.key, 'v', e.value))))",
+            "flatten(transform(collect_list({distinct}{0}){rows}, m -> transform(map_entries(m), e"
+            " -> named_struct('k', e.key, 'v', e.value))))",
             FIRST_VALUE,
         )
         + ")"
@@ -208,12 +224,14 @@ FRAGMENTS: Final = {
     "texts": "collect_list({distinct}IF({0} IS NULL, NULL, named_struct('v', {0}))){rows}",
     # The texts g.l of a group, separated by g.s, unless they are too long.
     "joined": (
-        "CASE WHEN size(g.l) > 0 AND aggregate(g.l, 0L, (n, r) -> n + octet_length(r.v)) + octet_length(g.s) * (size(g.l) - 1L) "
-        f"<= {_ROOM} THEN array_join(transform(g.l, r -> r.v), g.s) WHEN size(g.l) > 0 THEN"
+        "CASE WHEN size(g.l) > 0 AND aggregate(g.l, 0L, (n, r) -> n + octet_length(r.v)) +"
+        f" octet_length(g.s) * (size(g.l) - 1L) <= {_ROOM} THEN array_join(transform(g.l, r ->"
+        " r.v), g.s) WHEN size(g.l) > 0 THEN"
     ),
     "truncated": bound(
         {"n": _AS_MANY_AS_FIT},
-        "concat(array_join(transform(slice(g.l, 1, n), r -> r.v), g.s), IF(n > 0, g.s, ''), g.e, IF(g.c, concat('(', size(g.l) - n, ')'), ''))",
+        "concat(array_join(transform(slice(g.l, 1, n), r -> r.v), g.s), IF(n > 0, g.s, ''), g.e,"
+        " IF(g.c, concat('(', size(g.l) - n, ')'), ''))",
     ),
 }
 """Parts that several templates share, as ``{name}``."""
@@ -227,7 +245,14 @@ SIGNATURES: Final[dict[str, tuple[str, ...]]] = {
         ("bigint", "double"),
     ),
     "approx_distinct": (
-        *("boolean", "boolean, double", "t) T:comparable", "t, double) T:comparable", "unknown", "unknown, double"),
+        *(
+            "boolean",
+            "boolean, double",
+            "t) T:comparable",
+            "t, double) T:comparable",
+            "unknown",
+            "unknown, double",
+        ),
     ),
 }
 """See `rowmerge_nb.sql.functions.all_functions.SIGNATURES`."""

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from typing import Final
 
-from rowmerge_nb.sql.functions import aggregates, arrays, binary, datetime, maps, math, percentiles, refused, regexp, strings
+from rowmerge_nb.sql.functions import (
+    aggregates,
+    arrays,
+    binary,
+    datetime,
+    maps,
+    math,
+    percentiles,
+    refused,
+    regexp,
+    strings,
+)
 from rowmerge_nb.sql.functions import json_functions as json
 from rowmerge_nb.sql.functions import window_functions as windows
 
@@ -25,12 +36,26 @@ AGGREGATES: Final = aggregates.ROWS + percentiles.ROWS + refused.AGGREGATES
 WINDOWS: Final = windows.ROWS
 FRAGMENTS: Final = {
     name: part
-    for module in (math, strings, regexp, binary, json, datetime, arrays, maps, aggregates, percentiles, windows)
+    for module in (
+        math,
+        strings,
+        regexp,
+        binary,
+        json,
+        datetime,
+        arrays,
+        maps,
+        aggregates,
+        percentiles,
+        windows,
+    )
     for name, part in module.FRAGMENTS.items()
 }
 """Shared parts of Spark SQL templates, as ``{name}``."""
 DUCKDB_FRAGMENTS: Final = {
-    name: part for module in (math, strings, datetime, arrays) for name, part in module.DUCKDB_FRAGMENTS.items()
+    name: part
+    for module in (math, strings, datetime, arrays)
+    for name, part in module.DUCKDB_FRAGMENTS.items()
 }
 """Shared parts of DuckDB SQL templates."""
 
@@ -38,10 +63,17 @@ SIGNATURES: Final[dict[str, tuple[str, ...]]] = {
     **datetime.SIGNATURES,
     **aggregates.SIGNATURES,
     **regexp.SIGNATURES,
-    **dict.fromkeys(("ltrim", "rtrim", "trim"), ("char(x)", "char(x), codepoints", "varchar(x)", "varchar(x), codepoints")),
+    **dict.fromkeys(
+        ("ltrim", "rtrim", "trim"),
+        ("char(x)", "char(x), codepoints", "varchar(x)", "varchar(x), codepoints"),
+    ),
     "array_join": ("array(e), varchar) E", "array(e), varchar, varchar) E"),
     "mod": (
-        *("bigint, bigint", "decimal(a_precision,a_scale), decimal(b_precision,b_scale)", "double, double"),
+        *(
+            "bigint, bigint",
+            "decimal(a_precision,a_scale), decimal(b_precision,b_scale)",
+            "double, double",
+        ),
         *("integer, integer", "real, real", "smallint, smallint", "tinyint, tinyint"),
     ),
 }
@@ -54,7 +86,9 @@ FORMS: Final = {
     "coalesce": "coalesce(value, value, ...): the first that is not NULL",
     "concat": "concat(value, value, ...)",
     "greatest": "greatest(value, value, ...)",
-    "grouping": "grouping(column, ...) -> integer: per column a bit, 1 where it is not in the grouping set",
+    "grouping": (
+        "grouping(column, ...) -> integer: per column a bit, 1 where it is not in the grouping set"
+    ),
     "if": "if(condition, value[, otherwise])",
     "json_extract": "json_extract(json, path) -> json",
     "json_extract_scalar": "json_extract_scalar(json, path) -> varchar",
@@ -68,20 +102,45 @@ FORMS: Final = {
 """Calls that are in no table; the analyzer has a special form for each."""
 
 MOMENTS: Final = {
-    "at_timezone": "at_timezone(timestamp, zone) -> timestamp with time zone: the same instant in a zone",
+    "at_timezone": (
+        "at_timezone(timestamp, zone) -> timestamp with time zone: the same instant in a zone"
+    ),
     "date_add": "date_add(unit, amount, moment): moved by so many units",
     "date_diff": "date_diff(unit, moment, moment) -> bigint: how many whole units lie between",
-    "date_format": "date_format(moment, pattern) -> varchar: by a pattern of MySQL's (`%Y-%m-%d`), which must be a literal",
-    "date_parse": "date_parse(varchar, pattern) -> timestamp(3): by a pattern of MySQL's, which must be a literal",
+    "date_format": (
+        "date_format(moment, pattern) -> varchar: by a pattern of MySQL's (`%Y-%m-%d`), which must"
+        " be a literal"
+    ),
+    "date_parse": (
+        "date_parse(varchar, pattern) -> timestamp(3): by a pattern of MySQL's, which must be a"
+        " literal"
+    ),
     "date_trunc": "date_trunc(unit, moment): the begin of the unit",
-    "format_datetime": "format_datetime(moment, pattern) -> varchar: by a pattern of Joda's (`yyyy-MM-dd`), which must be a literal",
+    "format_datetime": (
+        "format_datetime(moment, pattern) -> varchar: by a pattern of Joda's (`yyyy-MM-dd`), which"
+        " must be a literal"
+    ),
     "from_iso8601_date": "from_iso8601_date(varchar) -> date",
     "from_iso8601_timestamp": "from_iso8601_timestamp(varchar) -> timestamp(3) with time zone",
-    "from_unixtime": "from_unixtime(double[, zone]) or from_unixtime(double, hours, minutes) -> timestamp(3) with time zone",
-    "parse_datetime": "parse_datetime(varchar, pattern) -> timestamp(3) with time zone: by a pattern of Joda's, which must be a literal",
+    "from_unixtime": (
+        "from_unixtime(double[, zone]) or from_unixtime(double, hours, minutes) -> timestamp(3)"
+        " with time zone"
+    ),
+    "parse_datetime": (
+        "parse_datetime(varchar, pattern) -> timestamp(3) with time zone: by a pattern of Joda's,"
+        " which must be a literal"
+    ),
     "timezone": "timezone(timestamp with time zone) -> varchar: its zone",
-    "timezone_hour": "timezone_hour(timestamp with time zone) -> bigint: hours of its distance from UTC",
-    "timezone_minute": "timezone_minute(timestamp with time zone) -> bigint: minutes of its distance from UTC",
-    "with_timezone": "with_timezone(timestamp, zone) -> timestamp with time zone: the wall clock of a zone",
+    "timezone_hour": (
+        "timezone_hour(timestamp with time zone) -> bigint: hours of its distance from UTC"
+    ),
+    "timezone_minute": (
+        "timezone_minute(timestamp with time zone) -> bigint: minutes of its distance from UTC"
+    ),
+    "with_timezone": (
+        "with_timezone(timestamp, zone) -> timestamp with time zone: the wall clock of a zone"
+    ),
 }
-"""Date and time functions with a unit, a pattern or a zone: see `rowmerge_nb.sql.analyzer.expressions.moment_calls`."""
+"""Date and time functions with a unit, a pattern or a zone: see
+`rowmerge_nb.sql.analyzer.expressions.moment_calls`.
+"""

@@ -77,7 +77,10 @@ cosine_distance(array(double), array(double)) -> double | (1D - {cosine})
 def _fields_of(arrays: int) -> str:
     longest = ", ".join(f"size({{{i}}})" for i in range(arrays))
     absent = " OR ".join(f"{{{i}}} IS NULL" for i in range(arrays))
-    return f"IF({absent}, NULL, filter(sequence(0, greatest({longest})), i -> i < greatest({longest})))"
+    return (
+        f"IF({absent}, NULL, filter(sequence(0, greatest({longest})), i -> i <"
+        f" greatest({longest})))"
+    )
 
 
 _MOST_COMBINED: Final = 5
@@ -88,54 +91,78 @@ def _combined(count: int, upto: str) -> str:
     if count == 0:
         return "array(slice({0}, 1, 0))"
     position = f"place{count}"
-    others = f"transform({_combined(count - 1, f'{position} - 1')}, others -> concat(others, array(get({{0}}, {position} - 1))))"
-    return f"flatten(transform(sequence({count}, greatest({count}, {upto})), {position} -> {others}))"
+    others = (
+        f"transform({_combined(count - 1, f'{position} - 1')}, others -> concat(others,"
+        f" array(get({{0}}, {position} - 1))))"
+    )
+    return (
+        f"flatten(transform(sequence({count}, greatest({count}, {upto})), {position} -> {others}))"
+    )
 
 
 def _combined_elements() -> str:
-    factors = (f"IF({{1}} > {i}, (size({{0}}) - {i}) / {i + 1}BD, 1)" for i in range(_MOST_COMBINED))
+    factors = (
+        f"IF({{1}} > {i}, (size({{0}}) - {i}) / {i + 1}BD, 1)" for i in range(_MOST_COMBINED)
+    )
     return f"CAST({{1}} AS DOUBLE) * {' * '.join(factors)}"
 
 
 FRAGMENTS: Final = {
-    "combined": " ".join(f"WHEN {{1}} = {i} THEN {_combined(i, 'size({0})')}" for i in range(_MOST_COMBINED + 1)),
+    "combined": " ".join(
+        f"WHEN {{1}} = {i} THEN {_combined(i, 'size({0})')}" for i in range(_MOST_COMBINED + 1)
+    ),
     "combined elements": _combined_elements(),
     # NaN equals nothing in Trino, and itself in Spark.
-    "contains number": "IF(isnan({1}), IF(exists({0}, x -> x IS NULL), NULL, IF({0} IS NULL, NULL, false)), array_contains({0}, {1}))",
+    "contains number": (
+        "IF(isnan({1}), IF(exists({0}, x -> x IS NULL), NULL, IF({0} IS NULL, NULL, false)),"
+        " array_contains({0}, {1}))"
+    ),
     # NaN is the smallest number here in Trino, and the greatest in Spark.
-    "greatest number": "IF(exists({0}, x -> x IS NULL), NULL, coalesce(array_max(filter({0}, x -> NOT isnan(x))), array_max({0})))",
+    "greatest number": (
+        "IF(exists({0}, x -> x IS NULL), NULL, coalesce(array_max(filter({0}, x -> NOT isnan(x))),"
+        " array_max({0})))"
+    ),
     "unlike lengths": "{fail:INVALID_FUNCTION_ARGUMENT:The arguments must have the same length}",
     # Trino reads NULL as zero here.
-    "paired": "zip_with({0}, {1}, (x, y) -> named_struct('x', coalesce(x, 0D), 'y', coalesce(y, 0D)))",
+    "paired": (
+        "zip_with({0}, {1}, (x, y) -> named_struct('x', coalesce(x, 0D), 'y', coalesce(y, 0D)))"
+    ),
     "cosine": (
-        "CASE WHEN {0} IS NULL OR {1} IS NULL THEN NULL WHEN size({0}) <> size({1}) THEN {unlike lengths} "
-        "WHEN exists({0}, x -> x IS NULL) OR exists({1}, x -> x IS NULL) THEN NULL "
-        "ELSE aggregate({paired}, named_struct('x', 0D, 'y', 0D, 'xy', 0D), "
-        "(s, p) -> named_struct('x', s.x + p.x * p.x, 'y', s.y + p.y * p.y, 'xy', s.xy + p.x * p.y), "
-        "s -> CASE WHEN s.x = 0 OR s.y = 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:Vector magnitude cannot be zero} "
-        "WHEN s.x * s.y = 0 THEN s.xy * {inf} ELSE s.xy / sqrt(s.x * s.y) END) END"
+        "CASE WHEN {0} IS NULL OR {1} IS NULL THEN NULL WHEN size({0}) <> size({1}) THEN {unlike"
+        " lengths} WHEN exists({0}, x -> x IS NULL) OR exists({1}, x -> x IS NULL) THEN NULL ELSE"
+        " aggregate({paired}, named_struct('x', 0D, 'y', 0D, 'xy', 0D), (s, p) -> named_struct('x',"
+        " s.x + p.x * p.x, 'y', s.y + p.y * p.y, 'xy', s.xy + p.x * p.y), s -> CASE WHEN s.x = 0 OR"
+        " s.y = 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:Vector magnitude cannot be zero} WHEN s.x *"
+        " s.y = 0 THEN s.xy * {inf} ELSE s.xy / sqrt(s.x * s.y) END) END"
     ),
     # Spark merges 0.0 and -0.0; Trino retains the first one.
     "first zero of 0": "x -> IF(x = 0, filter({0}, y -> y = 0)[0], x)",
     "first zero of both": "x -> IF(x = 0, filter(concat({0}, {1}), y -> y = 0)[0], x)",
     "step millis": (
-        "CAST((extract(DAY FROM {2}) * 86400L + extract(HOUR FROM {2}) * 3600 + extract(MINUTE FROM {2}) * 60 "
-        "+ extract(SECOND FROM {2})) * 1000 AS BIGINT)"
+        "CAST((extract(DAY FROM {2}) * 86400L + extract(HOUR FROM {2}) * 3600 + extract(MINUTE FROM"
+        " {2}) * 60 + extract(SECOND FROM {2})) * 1000 AS BIGINT)"
     ),
     "step months": "(extract(YEAR FROM {2}) * 12 + extract(MONTH FROM {2}))",
     "stepped": (
         "WHEN {2} = {2} * 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:step must not be zero} "
         "WHEN ({2} > {2} * 0 AND {1} < {0}) OR ({2} < {2} * 0 AND {1} > {0}) THEN {wrong way}"
     ),
-    # Spark computes constants in advance, even without rows, so too long an array must not be built.
+    # Spark computes constants in advance, even without rows, so too long an array must not be
+    # built.
     "far": "abs(CAST({1} AS DECIMAL(20,0)) - {0}) >= 10000",
     "far in steps": "abs((CAST({1} AS DECIMAL(20,0)) - {0}) / {2}) >= 10000",
-    "too many": "{fail:INVALID_FUNCTION_ARGUMENT:result of sequence function must not have more than 10000 entries}",
-    "wrong way": (
-        "{fail:INVALID_FUNCTION_ARGUMENT:sequence stop value should be greater than or equal to start value if step is greater than zero "
-        "otherwise stop should be less than or equal to start}"
+    "too many": (
+        "{fail:INVALID_FUNCTION_ARGUMENT:result of sequence function must not have more than 10000"
+        " entries}"
     ),
-    "too long": "{fail:INVALID_FUNCTION_ARGUMENT:size must not exceed array cardinality $(size($0)): $1}",
+    "wrong way": (
+        "{fail:INVALID_FUNCTION_ARGUMENT:sequence stop value should be greater than or equal to"
+        " start value if step is greater than zero otherwise stop should be less than or equal to"
+        " start}"
+    ),
+    "too long": (
+        "{fail:INVALID_FUNCTION_ARGUMENT:size must not exceed array cardinality $(size($0)): $1}"
+    ),
     "fields 3": _fields_of(3),
     "fields 4": _fields_of(4),
     "fields 5": _fields_of(5),
@@ -145,16 +172,26 @@ FRAGMENTS: Final = {
 DUCKDB_FRAGMENTS: Final = {
     "both": "{0} IS NOT NULL AND {1} IS NOT NULL",
     "has null": "list_count({0}) < len({0})",
-    "element": "CASE WHEN {1} = 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:SQL array indices start at 1} ELSE {0}[{1}] END",
+    "element": (
+        "CASE WHEN {1} = 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:SQL array indices start at 1} ELSE"
+        " {0}[{1}] END"
+    ),
     "sliced": (
-        "CASE WHEN {2} < 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:length must be greater than or equal to 0} WHEN {1} = 0 THEN "
-        "{fail:INVALID_FUNCTION_ARGUMENT:SQL array indices start at 1} WHEN {0} IS NULL OR {1} IS NULL OR {2} IS NULL THEN NULL "
-        "WHEN {2} = 0 OR {1} < -len({0}) OR {1} > len({0}) THEN list_filter({0}, lambda element_: false) ELSE list_slice({0}, "
-        "CASE WHEN {1} < 0 THEN len({0}) + 1 ELSE 0 END + {1}, "
-        "CASE WHEN {1} < 0 THEN len({0}) + 1 ELSE 0 END + {1} + least({2}, len({0})) - 1) END"
+        "CASE WHEN {2} < 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:length must be greater than or"
+        " equal to 0} WHEN {1} = 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:SQL array indices start at"
+        " 1} WHEN {0} IS NULL OR {1} IS NULL OR {2} IS NULL THEN NULL WHEN {2} = 0 OR {1} <"
+        " -len({0}) OR {1} > len({0}) THEN list_filter({0}, lambda element_: false) ELSE"
+        " list_slice({0}, CASE WHEN {1} < 0 THEN len({0}) + 1 ELSE 0 END + {1}, CASE WHEN {1} < 0"
+        " THEN len({0}) + 1 ELSE 0 END + {1} + least({2}, len({0})) - 1) END"
     ),
     "truths": "list_transform({0}, {1})",
-    "any match": "CASE WHEN list_contains({truths}, true) THEN true WHEN list_count({truths}) = len({truths}) THEN false END",
-    "all match": "CASE WHEN list_contains({truths}, false) THEN false WHEN list_count({truths}) = len({truths}) THEN true END",
+    "any match": (
+        "CASE WHEN list_contains({truths}, true) THEN true WHEN list_count({truths}) ="
+        " len({truths}) THEN false END"
+    ),
+    "all match": (
+        "CASE WHEN list_contains({truths}, false) THEN false WHEN list_count({truths}) ="
+        " len({truths}) THEN true END"
+    ),
 }
 """Shared parts of DuckDB SQL templates."""

@@ -52,20 +52,29 @@ murmur3(varbinary) -> varbinary | {murmur3}
 """
 
 _DIGIT: Final = "[A-Za-z0-9+/]"
-_DIGESTS: Final = {"md5": "md5({1})", "sha1": "sha1({1})", "sha256": "sha2({1}, 256)", "sha512": "sha2({1}, 512)"}
+_DIGESTS: Final = {
+    "md5": "md5({1})",
+    "sha1": "sha1({1})",
+    "sha256": "sha2({1}, 256)",
+    "sha512": "sha2({1}, 512)",
+}
 
 
 def _mixed(block: int, digest: str, byte: int) -> str:
     """Write the key of an HMAC, padded to a block, with each byte XORed."""
     key = f"rpad(IF(octet_length({{1}}) > {block}, upper({digest}), hex({{1}})), {2 * block}, '0')"
-    mixed = f"transform(regexp_extract_all({key}, '..', 0), b -> lpad(hex(CAST(conv(b, 16, 10) AS INT) ^ {byte}), 2, '0'))"
+    mixed = (
+        f"transform(regexp_extract_all({key}, '..', 0), b -> lpad(hex(CAST(conv(b, 16, 10) AS INT)"
+        f" ^ {byte}), 2, '0'))"
+    )
     return f"unhex(array_join({mixed}, ''))"
 
 
 _CONTINUED: Final = "[89AB]."
 _VALID: Final = f"[0-7].|(?:C[2-9A-F]|D.){_CONTINUED}|(?:E0[AB]|E[1-9A-CEF][89AB]|ED[89]).{_CONTINUED}|(?:F0[9AB]|F[1-3][89AB]|F48).{_CONTINUED * 2}"
 _BROKEN: Final = "|".join(
-    f"{lead}(?:{_CONTINUED}){{0,{most}}}" for lead, most in (("[CD].", 1), ("E.", 2), ("F[0-7]", 3), ("F[89AB]", 4), ("F[CD]", 5))
+    f"{lead}(?:{_CONTINUED}){{0,{most}}}"
+    for lead, most in (("[CD].", 1), ("E.", 2), ("F[0-7]", 3), ("F[89AB]", 4), ("F[CD]", 5))
 )
 
 
@@ -79,16 +88,24 @@ def _mended(by: str) -> str:
 def _from_base_32(text: str, message_text: str) -> str:
     """Decode base 32; messages have ``message_text``."""
     plain, message_text = (f"trim(TRAILING '=' FROM {part})" for part in (text, message_text))
-    length = "{fail:INVALID_FUNCTION_ARGUMENT:Invalid input length $(char_length(" + message_text + "))}"
+    length = (
+        "{fail:INVALID_FUNCTION_ARGUMENT:Invalid input length $(char_length(" + message_text + "))}"
+    )
     invalid_character = f"regexp_extract({message_text}, '[^A-Z2-7]', 0)"
     # An invisible character is shown by its number.
     unseen = f"concat('0x', ltrim('0', lower(hex(encode({invalid_character}, 'UTF-32')))))"
-    letter = f"{{fail:INVALID_FUNCTION_ARGUMENT:Unrecognized character: $(IF({invalid_character} RLIKE '^[\\\\pZ\\\\pC]', {unseen}, {invalid_character}))}}"
+    letter = (
+        f"{{fail:INVALID_FUNCTION_ARGUMENT:Unrecognized character: $(IF({invalid_character} RLIKE"
+        f" '^[\\\\pZ\\\\pC]', {unseen}, {invalid_character}))}}"
+    )
     digits = f"translate(b, {_LETTERS_32}, {_DIGITS_32})"
-    block = f"left(lpad(conv(rpad({digits}, 8, '0'), 32, 16), 10, '0'), char_length(b) * 5 div 8 * 2)"
+    block = (
+        f"left(lpad(conv(rpad({digits}, 8, '0'), 32, 16), 10, '0'), char_length(b) * 5 div 8 * 2)"
+    )
     return (
-        f"CASE WHEN char_length({plain}) % 8 IN (1, 3, 6) THEN {length} WHEN {plain} RLIKE '[^A-Z2-7]' THEN {letter} "
-        f"ELSE unhex(array_join(transform(regexp_extract_all({plain}, '.{{1,8}}', 0), b -> {block}), '')) END"
+        f"CASE WHEN char_length({plain}) % 8 IN (1, 3, 6) THEN {length} WHEN {plain} RLIKE"
+        f" '[^A-Z2-7]' THEN {letter} ELSE unhex(array_join(transform(regexp_extract_all({plain},"
+        f" '.{{1,8}}', 0), b -> {block}), '')) END"
     )
 
 
@@ -104,12 +121,12 @@ def _not_in_base_64(text: str, digits: str) -> str:
     letter = f"IF({byte} < 128, lower(hex({byte})), concat('-', lower(hex(256 - {byte}))))"
     ending = "'Input byte array has"
     return (
-        "{fail:INVALID_FUNCTION_ARGUMENT:$(CASE "
-        f"WHEN octet_length({text}) < 2 THEN 'Input byte[] should at least have 2 bytes for base64 bytes' "
-        f"WHEN {rest} = '' OR ({rest} LIKE '=%' AND {read} % 4 = 1) THEN 'Last unit does not have enough valid bits' "
-        f"WHEN {rest} NOT LIKE '=%' THEN concat('Illegal base64 character ', {letter}) "
-        f"WHEN {read} % 4 = 0 OR ({read} % 4 = 2 AND {rest} NOT LIKE '==%') THEN {ending} wrong 4-byte ending unit' "
-        f"ELSE concat({ending} incorrect ending byte at ', {read} + IF({read} % 4 = 2, 2, 1)) END)}}"
+        f"{{fail:INVALID_FUNCTION_ARGUMENT:$(CASE WHEN octet_length({text}) < 2 THEN 'Input byte[]"
+        f" should at least have 2 bytes for base64 bytes' WHEN {rest} = '' OR ({rest} LIKE '=%' AND"
+        f" {read} % 4 = 1) THEN 'Last unit does not have enough valid bits' WHEN {rest} NOT LIKE"
+        f" '=%' THEN concat('Illegal base64 character ', {letter}) WHEN {read} % 4 = 0 OR ({read} %"
+        f" 4 = 2 AND {rest} NOT LIKE '==%') THEN {ending} wrong 4-byte ending unit' ELSE"
+        f" concat({ending} incorrect ending byte at ', {read} + IF({read} % 4 = 2, 2, 1)) END)}}"
     )
 
 
@@ -117,13 +134,17 @@ def _bits_of(exponents: int, fraction: int) -> str:
     """Write a float's bits without sign as a bigint; powers of two avoid rounding."""
     size, bias, infinite = "CAST(abs({0}) AS DOUBLE)", 2 ** (exponents - 1) - 1, 2**exponents - 1
     near = f"CAST(floor(log2({size})) AS INT)"
-    power = f"({near} + CASE WHEN {size} < power(2D, {near}) THEN -1 WHEN {size} >= power(2D, {near} + 1) THEN 1 ELSE 0 END)"
+    power = (
+        f"({near} + CASE WHEN {size} < power(2D, {near}) THEN -1 WHEN {size} >= power(2D, {near} +"
+        " 1) THEN 1 ELSE 0 END)"
+    )
     # In two steps, since the power of two of the least double is not a double.
     least = f"CAST({size} * power(2D, {bias - 1}) * {2**fraction}D AS BIGINT)"
     return (
-        f"CASE WHEN isnan({{0}}) THEN {infinite << fraction | 1 << fraction - 1}L WHEN {size} = CAST('Infinity' AS DOUBLE) THEN {infinite << fraction}L "
-        f"WHEN {size} < power(2D, {1 - bias}) THEN {least} "
-        f"ELSE {power} * {2**fraction}L + {(bias - 1) << fraction}L + CAST({size} * power(2D, -{power}) * {2**fraction}D AS BIGINT) END"
+        f"CASE WHEN isnan({{0}}) THEN {infinite << fraction | 1 << fraction - 1}L WHEN {size} ="
+        f" CAST('Infinity' AS DOUBLE) THEN {infinite << fraction}L WHEN {size} < power(2D,"
+        f" {1 - bias}) THEN {least} ELSE {power} * {2**fraction}L + {(bias - 1) << fraction}L +"
+        f" CAST({size} * power(2D, -{power}) * {2**fraction}D AS BIGINT) END"
     )
 
 
@@ -131,9 +152,15 @@ def _float_of(exponents: int, fraction: int) -> str:
     """Write the float with these bits as a double."""
     bias, infinite = 2 ** (exponents - 1) - 1, 2**exponents - 1
     bits = "CAST(conv(hex({0}), 16, -10) AS BIGINT)"
-    exponent, rest = f"(shiftright({bits}, {fraction}) & {infinite}L)", f"({bits} & {2**fraction - 1}L)"
+    exponent, rest = (
+        f"(shiftright({bits}, {fraction}) & {infinite}L)",
+        f"({bits} & {2**fraction - 1}L)",
+    )
     sign = f"IF(({bits} & {_as_long(1 << exponents + fraction)}) = 0, 1D, -1D)"
-    number = f"CAST({rest} + IF({exponent} > 0, {2**fraction}L, 0L) AS DOUBLE) * power(2D, greatest({exponent}, 1L) - {bias + fraction})"
+    number = (
+        f"CAST({rest} + IF({exponent} > 0, {2**fraction}L, 0L) AS DOUBLE) * power(2D,"
+        f" greatest({exponent}, 1L) - {bias + fraction})"
+    )
     large = f"CAST(IF({rest} = 0, 'Infinity', 'NaN') AS DOUBLE)"
     return f"({sign} * IF({exponent} = {infinite}, {large}, {number}))"
 
@@ -167,17 +194,25 @@ FRAGMENTS: Final = {
     # Spark breaks lines after 76 characters.
     "in base 64": r"translate(base64({0}), '\r\n', '')",
     "bytes checked": (
-        "CASE WHEN {1} NOT BETWEEN 0 AND 2147483647 THEN {fail:INVALID_FUNCTION_ARGUMENT:Target length must be in the range [0..2147483647]} "
-        "WHEN octet_length({2}) = 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:Padding bytes must not be empty}"
+        "CASE WHEN {1} NOT BETWEEN 0 AND 2147483647 THEN {fail:INVALID_FUNCTION_ARGUMENT:Target"
+        " length must be in the range [0..2147483647]} WHEN octet_length({2}) = 0 THEN"
+        " {fail:INVALID_FUNCTION_ARGUMENT:Padding bytes must not be empty}"
     ),
     "base64": f"'^(?:{_DIGIT * 4})*(?:{_DIGIT * 2}(?:==)?|{_DIGIT * 3}=?)?$'",
     "fail odd": "{fail:INVALID_FUNCTION_ARGUMENT:invalid input length $(octet_length($0))}",
     "fail digit": (
-        "{fail:INVALID_FUNCTION_ARGUMENT:not a hexadecimal digit: \"$(regexp_extract($0, '[^0-9A-Fa-f]', 0))\" = "
-        "$(conv(hex(encode(regexp_extract($0, '[^0-9A-Fa-f]', 0), 'UTF-32')), 16, 10))}"
+        '{fail:INVALID_FUNCTION_ARGUMENT:not a hexadecimal digit: "$(regexp_extract($0,'
+        " '[^0-9A-Fa-f]', 0))\" = $(conv(hex(encode(regexp_extract($0, '[^0-9A-Fa-f]', 0),"
+        " 'UTF-32')), 16, 10))}"
     ),
-    "fail length 4": "{fail:INVALID_FUNCTION_ARGUMENT:expected 4-byte input, but got instead: $(octet_length($0))}",
-    "fail length 8": "{fail:INVALID_FUNCTION_ARGUMENT:expected 8-byte input, but got instead: $(octet_length($0))}",
+    "fail length 4": (
+        "{fail:INVALID_FUNCTION_ARGUMENT:expected 4-byte input, but got instead:"
+        " $(octet_length($0))}"
+    ),
+    "fail length 8": (
+        "{fail:INVALID_FUNCTION_ARGUMENT:expected 8-byte input, but got instead:"
+        " $(octet_length($0))}"
+    ),
     **{
         f"{side} {block} {name}": _mixed(block, _DIGESTS[name], byte)
         for side, byte in (("inner", 0x36), ("outer", 0x5C))

@@ -36,7 +36,18 @@ class Token:
 
 
 _WORDS: Final = frozenset(
-    {"literal", "era", "day name", "short day name", "month name", "short month name", "halfday", "zone name", "offset", "zone"}
+    {
+        "literal",
+        "era",
+        "day name",
+        "short day name",
+        "month name",
+        "short month name",
+        "halfday",
+        "zone name",
+        "offset",
+        "zone",
+    }
 )
 
 _MYSQL: Final = {
@@ -67,7 +78,9 @@ _MYSQL: Final = {
 }
 _COLON: Final = (Token("literal", text=":"),)
 _SPACE: Final = (Token("literal", text=" "),)
-_CLOCK: Final[dict[str, tuple[Token, ...]]] = {"T": _MYSQL["H"] + _COLON + _MYSQL["i"] + _COLON + _MYSQL["s"]}
+_CLOCK: Final[dict[str, tuple[Token, ...]]] = {
+    "T": _MYSQL["H"] + _COLON + _MYSQL["i"] + _COLON + _MYSQL["s"]
+}
 _CLOCK["r"] = _MYSQL["h"] + _CLOCK["T"][1:] + _SPACE + _MYSQL["p"]
 ISO_DATE: Final = "%Y-%m-%d"
 """A pattern that Trino parses specially, with its own errors about texts of ten characters."""
@@ -153,7 +166,11 @@ def joda_tokens(pattern: str) -> tuple[Token, ...]:
         following = parts[index + 1][2] if index + 1 < len(parts) else ""
         if run:
             tokens.append(
-                _joda_token(letter, len(run), before_number=bool(following) and _is_number(following, parts[index + 1][1]))
+                _joda_token(
+                    letter,
+                    len(run),
+                    before_number=bool(following) and _is_number(following, parts[index + 1][1]),
+                )
             )
         else:
             text = other or quoted.replace("''", "'") or "'"

@@ -67,21 +67,28 @@ parse_duration(varchar(x)) -> interval day to second | IF({0} IS NULL OR {0} RLI
 
 FRAGMENTS: Final = {
     "milliseconds": (
-        "CAST((extract(DAY FROM {0}) * 86400L + extract(HOUR FROM {0}) * 3600 + extract(MINUTE FROM {0}) * 60 "
-        "+ extract(SECOND FROM {0})) * 1000 AS BIGINT)"
+        "CAST((extract(DAY FROM {0}) * 86400L + extract(HOUR FROM {0}) * 3600 + extract(MINUTE FROM"
+        " {0}) * 60 + extract(SECOND FROM {0})) * 1000 AS BIGINT)"
     ),
     "periods": (
-        "transform(array(IF(abs({0}) < 9.2e18D, CAST(floor(abs({0}) + 0.5D) AS BIGINT), 9223372036854775807L)), s -> IF(s = 0, '0 seconds', array_join(transform(filter(array("
-        "named_struct('n', s div 604800, 'u', 'week'), named_struct('n', s % 604800 div 86400, 'u', 'day'), "
-        "named_struct('n', s % 86400 div 3600, 'u', 'hour'), named_struct('n', s % 3600 div 60, 'u', 'minute'), "
-        "named_struct('n', s % 60, 'u', 'second')), p -> p.n > 0), p -> concat(p.n, ' ', p.u, IF(p.n = 1, '', 's'))), ', ')))[0]"
+        "transform(array(IF(abs({0}) < 9.2e18D, CAST(floor(abs({0}) + 0.5D) AS BIGINT),"
+        " 9223372036854775807L)), s -> IF(s = 0, '0 seconds',"
+        " array_join(transform(filter(array(named_struct('n', s div 604800, 'u', 'week'),"
+        " named_struct('n', s % 604800 div 86400, 'u', 'day'), named_struct('n', s % 86400 div"
+        " 3600, 'u', 'hour'), named_struct('n', s % 3600 div 60, 'u', 'minute'), named_struct('n',"
+        " s % 60, 'u', 'second')), p -> p.n > 0), p -> concat(p.n, ' ', p.u, IF(p.n = 1, '',"
+        " 's'))), ', ')))[0]"
     ),
     "duration": (
-        "make_dt_interval(0, 0, 0, CAST(floor(CAST(regexp_extract({0}, '[0-9.]+', 0) AS DOUBLE) * CASE regexp_extract({0}, '[a-zA-Z]+', 0) "
-        "WHEN 'ns' THEN 0.000001D WHEN 'us' THEN 0.001D WHEN 'ms' THEN 1D WHEN 's' THEN 1000D WHEN 'm' THEN 60000D WHEN 'h' THEN 3600000D "
-        "WHEN 'd' THEN 86400000D ELSE {unit} END + 0.5D) AS DECIMAL(18,0)) / 1000)"
+        "make_dt_interval(0, 0, 0, CAST(floor(CAST(regexp_extract({0}, '[0-9.]+', 0) AS DOUBLE) *"
+        " CASE regexp_extract({0}, '[a-zA-Z]+', 0) WHEN 'ns' THEN 0.000001D WHEN 'us' THEN 0.001D"
+        " WHEN 'ms' THEN 1D WHEN 's' THEN 1000D WHEN 'm' THEN 60000D WHEN 'h' THEN 3600000D WHEN"
+        " 'd' THEN 86400000D ELSE {unit} END + 0.5D) AS DECIMAL(18,0)) / 1000)"
     ),
-    "unit": "CAST({fail:INVALID_FUNCTION_ARGUMENT:Unknown time unit: $(regexp_extract($0, '[a-zA-Z]+', 0))} AS DOUBLE)",
+    "unit": (
+        "CAST({fail:INVALID_FUNCTION_ARGUMENT:Unknown time unit: $(regexp_extract($0, '[a-zA-Z]+',"
+        " 0))} AS DOUBLE)"
+    ),
 }
 """Parts that several templates share, as ``{name}``."""
 
@@ -98,11 +105,16 @@ _CLOCKS: Final = ("time(p) with time zone", "time(p)")
 _MOMENTS: Final = ("date", *_CLOCKS, *_STAMPS)
 
 SIGNATURES: Final[dict[str, tuple[str, ...]]] = {
-    **dict.fromkeys(("quarter", "week", "week_of_year", "year_of_week", "yow", "last_day_of_month"), ("date", *_STAMPS)),
+    **dict.fromkeys(
+        ("quarter", "week", "week_of_year", "year_of_week", "yow", "last_day_of_month"),
+        ("date", *_STAMPS),
+    ),
     **dict.fromkeys(("day_of_week", "dow", "day_of_year", "doy", "to_iso8601"), ("date", *_STAMPS)),
     **dict.fromkeys(("year", "month"), ("date", "interval year to month", *_STAMPS)),
     **dict.fromkeys(("day", "day_of_month"), ("date", "interval day to second", *_STAMPS)),
-    **dict.fromkeys(("hour", "minute", "second", "millisecond"), ("interval day to second", *_CLOCKS, *_STAMPS)),
+    **dict.fromkeys(
+        ("hour", "minute", "second", "millisecond"), ("interval day to second", *_CLOCKS, *_STAMPS)
+    ),
     **dict.fromkeys(("timezone", "timezone_hour", "timezone_minute"), (_CLOCKS[0], _STAMPS[0])),
     "version": ("",),
     "date": (*_STAMPS, "varchar(x)"),
@@ -110,12 +122,19 @@ SIGNATURES: Final[dict[str, tuple[str, ...]]] = {
     "date_trunc": tuple(f"varchar(x), {sql_type}" for sql_type in _MOMENTS),
     "date_add": tuple(f"varchar(x), bigint, {sql_type}" for sql_type in _MOMENTS),
     "date_diff": tuple(f"varchar(x), {sql_type}, {sql_type}" for sql_type in _MOMENTS),
-    **dict.fromkeys(("date_format", "format_datetime"), tuple(f"{sql_type}, varchar(x)" for sql_type in _STAMPS)),
+    **dict.fromkeys(
+        ("date_format", "format_datetime"), tuple(f"{sql_type}, varchar(x)" for sql_type in _STAMPS)
+    ),
     **dict.fromkeys(("date_parse", "parse_datetime"), ("varchar(x), varchar(y)",)),
-    **dict.fromkeys(("from_iso8601_date", "from_iso8601_timestamp", "from_iso8601_timestamp_nanos"), ("varchar(x)",)),
+    **dict.fromkeys(
+        ("from_iso8601_date", "from_iso8601_timestamp", "from_iso8601_timestamp_nanos"),
+        ("varchar(x)",),
+    ),
     "from_unixtime": ("double", "double, bigint, bigint", "double, varchar(x)"),
     "from_unixtime_nanos": ("bigint", "decimal(p,s)"),
-    "at_timezone": tuple(f"{_STAMPS[0]}, {zone}" for zone in ("interval day to second", "varchar(x)")),
+    "at_timezone": tuple(
+        f"{_STAMPS[0]}, {zone}" for zone in ("interval day to second", "varchar(x)")
+    ),
     "with_timezone": ("timestamp(p), varchar(x)",),
 }
 """See `rowmerge_nb.sql.functions.all_functions.SIGNATURES`."""

@@ -59,7 +59,9 @@ def argument_types(literal: str, kinds: list[Type]) -> list[Type | None]:
     >>> [str(kind) for kind in argument_types("%s %.2f", [VARCHAR, Type("decimal", (4, 2))])]
     ['varchar', 'double']
     """
-    cast_types: list[Type | None] = [VARCHAR if not _plain(sql_type) else sql_type for sql_type in kinds]
+    cast_types: list[Type | None] = [
+        VARCHAR if not _plain(sql_type) else sql_type for sql_type in kinds
+    ]
     following = index = 0
     for explicit, flags, _width, _precision, moment, conversion in _SPECIFIER.findall(literal):
         if conversion in "%n":
@@ -70,10 +72,13 @@ def argument_types(literal: str, kinds: list[Type]) -> list[Type | None]:
             index, following = following, following + 1
         if index >= len(kinds):
             raise FormatError(
-                f"MissingFormatArgument: Format specifier '%{explicit}{flags}{_width}{_precision}{moment}{conversion}'"
+                "MissingFormatArgument: Format specifier"
+                f" '%{explicit}{flags}{_width}{_precision}{moment}{conversion}'"
             )
         cast_types[index] = (
-            _moment(conversion, kinds[index], flags + _precision) if moment else _cast_type(conversion, kinds[index])
+            _moment(conversion, kinds[index], flags + _precision)
+            if moment
+            else _cast_type(conversion, kinds[index])
         )
     return cast_types
 
@@ -105,16 +110,26 @@ def with_moments(literal: str, kinds: list[Type]) -> tuple[str, list[Moment]]:
         return f"%{position + 1}${flags.replace('<', '')}{width}{precision}{conversion}"
 
     java_format = _SPECIFIER.sub(explicit, literal)
-    return (java_format, moments) if any(match[4] for match in _SPECIFIER.findall(literal)) else (literal, [])
+    return (
+        (java_format, moments)
+        if any(match[4] for match in _SPECIFIER.findall(literal))
+        else (literal, [])
+    )
 
 
 def _moment(conversion: str, sql_type: Type, marks: str) -> Type | None:
     """Return the type that a part is formatted from; None if unsupported."""
     if sql_type.base == "unknown":
         return VARCHAR
-    if not (conversion in _OF_ZONES or any(conversion in letters for letters in _CONVERSIONS.values())):
+    if not (
+        conversion in _OF_ZONES or any(conversion in letters for letters in _CONVERSIONS.values())
+    ):
         raise FormatError(f"UnknownFormatConversion: Conversion = 't{conversion}'")
-    if re.search("[^-<]", marks) or is_integer(sql_type) or sql_type.base == "timestamp with time zone":
+    if (
+        re.search("[^-<]", marks)
+        or is_integer(sql_type)
+        or sql_type.base == "timestamp with time zone"
+    ):
         return None
     if conversion not in _CONVERSIONS.get(sql_type.base, ()):
         return _mismatch(_OTHERS.get(conversion, conversion), sql_type)
@@ -122,7 +137,12 @@ def _moment(conversion: str, sql_type: Type, marks: str) -> Type | None:
 
 
 def _plain(sql_type: Type) -> bool:
-    return is_integer(sql_type) or is_float(sql_type) or is_text(sql_type) or sql_type.base in {"boolean", "unknown"}
+    return (
+        is_integer(sql_type)
+        or is_float(sql_type)
+        or is_text(sql_type)
+        or sql_type.base in {"boolean", "unknown"}
+    )
 
 
 def _cast_type(conversion: str, sql_type: Type) -> Type | None:
@@ -132,7 +152,15 @@ def _cast_type(conversion: str, sql_type: Type) -> Type | None:
     if base in "sb" or base == "h":
         if _plain(sql_type):
             # An integer's number is that of Java's Long, and a text's is not that of Spark's.
-            return sql_type if base != "h" else BIGINT if is_integer(sql_type) else None if is_text(sql_type) else sql_type
+            return (
+                sql_type
+                if base != "h"
+                else BIGINT
+                if is_integer(sql_type)
+                else None
+                if is_text(sql_type)
+                else sql_type
+            )
         if base == "h":
             return None
         if sql_type.base == "json":
@@ -141,7 +169,8 @@ def _cast_type(conversion: str, sql_type: Type) -> Type | None:
             return Type(sql_type.base, (_MICROSECONDS,))
         return (
             VARCHAR
-            if sql_type.base in _SHOWN or (sql_type.base == "decimal" and sql_type.parameters[1] <= _MICROSECONDS)
+            if sql_type.base in _SHOWN
+            or (sql_type.base == "decimal" and sql_type.parameters[1] <= _MICROSECONDS)
             else None
         )
     if base in {"d", "o", "x"}:

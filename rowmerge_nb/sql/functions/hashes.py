@@ -12,7 +12,13 @@ def _signed(*numbers: int) -> tuple[int, ...]:
     return tuple(number - 2**64 if number >= 2**63 else number for number in numbers)
 
 
-_PRIMES: Final = _signed(0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0x85EBCA77C2B2AE63, 0x27D4EB2F165667C5)
+_PRIMES: Final = _signed(
+    0x9E3779B185EBCA87,
+    0xC2B2AE3D27D4EB4F,
+    0x165667B19E3779F9,
+    0x85EBCA77C2B2AE63,
+    0x27D4EB2F165667C5,
+)
 _STRIPE: Final = 32
 """Bytes per stripe, for four sums."""
 
@@ -26,11 +32,17 @@ def _wide(number: str) -> str:
 
 
 def _constant(number: int) -> str:
-    return f"CAST({number}BD AS DECIMAL(20,0))" if number >= 0 else f"CAST(-{-number}BD AS DECIMAL(20,0))"
+    return (
+        f"CAST({number}BD AS DECIMAL(20,0))"
+        if number >= 0
+        else f"CAST(-{-number}BD AS DECIMAL(20,0))"
+    )
 
 
 def _times(value: str, factor: int, added: int = 0) -> str:
-    return _wrapped(f"{_wide(value)} * {_constant(factor)}" + (f" + {_constant(added)}" if added else ""))
+    return _wrapped(
+        f"{_wide(value)} * {_constant(factor)}" + (f" + {_constant(added)}" if added else "")
+    )
 
 
 def _product(value: str, prime: int, added: int = 0) -> str:
@@ -50,7 +62,10 @@ def _rotated(value: str, by: int) -> str:
 
 
 def _read(hexadecimal: str, offset: str, size: int) -> str:
-    digits = ", ".join(f"substring({hexadecimal}, {offset} + {2 * index + 1}, 2)" for index in reversed(range(size)))
+    digits = ", ".join(
+        f"substring({hexadecimal}, {offset} + {2 * index + 1}, 2)"
+        for index in reversed(range(size))
+    )
     return f"CAST(conv(concat({digits}), 16, -10) AS BIGINT)"
 
 
@@ -68,12 +83,17 @@ def _folded(offsets: str, begin: str, step: str) -> str:
 
 
 def _places(low: str, high: str, size: int) -> str:
-    return f"IF({high} - {low} >= {2 * size}, sequence({low}, {high} - {2 * size}, {2 * size}), slice(array(0), 1, 0))"
+    return (
+        f"IF({high} - {low} >= {2 * size}, sequence({low}, {high} - {2 * size}, {2 * size}),"
+        " slice(array(0), 1, 0))"
+    )
 
 
 def _stripes(x: str, end: str) -> str:
     begins = (_sum(*map(_literal, _PRIMES[:2])), _literal(_PRIMES[1]), "0L", _literal(-_PRIMES[0]))
-    lanes = ", ".join(f"{_round(f'a[{lane}]', _read(x, f'i + {16 * lane}', 8))}" for lane in range(4))
+    lanes = ", ".join(
+        f"{_round(f'a[{lane}]', _read(x, f'i + {16 * lane}', 8))}" for lane in range(4)
+    )
     sums = _folded(_places("0", end, _STRIPE), f"array({', '.join(begins)})", f"array({lanes})")
     digest = _sum(*(_rotated(f"v[{lane}]", by) for lane, by in enumerate((1, 7, 12, 18))))
     for lane in range(4):
@@ -96,11 +116,21 @@ def _hash_of_digits() -> str:
     begin = f"IF({whole} > 0, {_stripes('x', whole)}, {_literal(_PRIMES[4])})"
     digest = _sum(begin, "CAST(char_length(x) div 2 AS BIGINT)")
     eights = "(char_length(x) div 16 * 16)"
-    digest = _folded(_places(whole, eights, 8), digest, _product(_rotated(f"(a ^ {_round('0L', _read('x', 'i', 8))})", 27), 1, 4))
-    fours = "(char_length(x) div 8 * 8)"
-    digest = _folded(_places(eights, fours, 4), digest, _product(_rotated(f"(a ^ {_product(_read('x', 'i', 4), 1)})", 23), 2, 3))
     digest = _folded(
-        _places(fours, "char_length(x)", 1), digest, _product(_rotated(f"(a ^ {_product(_read('x', 'i', 1), 5)})", 11), 1)
+        _places(whole, eights, 8),
+        digest,
+        _product(_rotated(f"(a ^ {_round('0L', _read('x', 'i', 8))})", 27), 1, 4),
+    )
+    fours = "(char_length(x) div 8 * 8)"
+    digest = _folded(
+        _places(eights, fours, 4),
+        digest,
+        _product(_rotated(f"(a ^ {_product(_read('x', 'i', 4), 1)})", 23), 2, 3),
+    )
+    digest = _folded(
+        _places(fours, "char_length(x)", 1),
+        digest,
+        _product(_rotated(f"(a ^ {_product(_read('x', 'i', 1), 5)})", 11), 1),
     )
     return _mixed_to_the_end(digest)
 
@@ -131,7 +161,9 @@ def checksum_of_bytes(value: str) -> str:
 
 def _summed(digest: str) -> str:
     each = _wide(f"IF({{0}} IS NULL, {_literal(_PRIMES[0])}, {_product(digest, 1)})")
-    return _bound("a", _wrapped(f"sum({{distinct}}{each}){{rows}}"), f"unhex({_little_endian('a')})")
+    return _bound(
+        "a", _wrapped(f"sum({{distinct}}{each}){{rows}}"), f"unhex({_little_endian('a')})"
+    )
 
 
 # -- MURMUR3 ----------------------------------------------------------------------------------------------------------
@@ -158,7 +190,11 @@ def _mixed(half: str) -> str:
 
 def _little_endian(half: str) -> str:
     digits = f"lpad(hex({half}), 16, '0')"
-    return _bound("d", digits, f"concat({', '.join(f'substring(d, {position}, 2)' for position in range(15, 0, -2))})")
+    return _bound(
+        "d",
+        digits,
+        f"concat({', '.join(f'substring(d, {position}, 2)' for position in range(15, 0, -2))})",
+    )
 
 
 def _added(halves: str) -> str:
@@ -170,14 +206,24 @@ def _murmur3() -> str:
     first = _times(_sum(_rotated(f"(a[0] ^ {_first_word(words[0])})", 27), "a[1]"), 5, 0x52DCE729)
     second = _times(_sum(_rotated(f"(a[1] ^ {_second_word(words[1])})", 31), "b"), 5, 0x38495AB5)
     blocks = f"(char_length(x) div {_BLOCK} * {_BLOCK})"
-    digest = _folded(_places("0", blocks, _BLOCK // 2), "array(0L, 0L)", _bound("b", first, f"array(b, {second})"))
+    digest = _folded(
+        _places("0", blocks, _BLOCK // 2),
+        "array(0L, 0L)",
+        _bound("b", first, f"array(b, {second})"),
+    )
     # The rest is padded with zeros; a word of zeros changes nothing.
     rest = f"rpad(substring(x, {blocks} + 1), {_BLOCK}, '0')"
     words = _first_word(_read("y", "0", 8)), _second_word(_read("y", "16", 8))
     size = "CAST(char_length(x) div 2 AS BIGINT)"
-    digest = _bound("y", rest, _bound("a", digest, f"array(a[0] ^ {words[0]} ^ {size}, a[1] ^ {words[1]} ^ {size})"))
+    digest = _bound(
+        "y",
+        rest,
+        _bound("a", digest, f"array(a[0] ^ {words[0]} ^ {size}, a[1] ^ {words[1]} ^ {size})"),
+    )
     mixed = _bound("a", _added(digest), f"array({_mixed('a[0]')}, {_mixed('a[1]')})")
-    bytes_of = _bound("a", _added(mixed), f"unhex(concat({_little_endian('a[0]')}, {_little_endian('a[1]')}))")
+    bytes_of = _bound(
+        "a", _added(mixed), f"unhex(concat({_little_endian('a[0]')}, {_little_endian('a[1]')}))"
+    )
     return f"IF({{0}} IS NULL, NULL, {_bound('x', 'hex({0})', bytes_of)})"
 
 

@@ -27,15 +27,21 @@ _TEXT: Final = r'"(?:[^"\\\\]++|\\\\.)*+"'
 _FLOATING: Final = r"-?[0-9]++(?:\\.[0-9]++)?[eE][+-]?[0-9]++"
 _WHOLE: Final = r"-?[0-9]++(?![.eE])"
 _DECIMAL: Final = r"-?[0-9]++\\.[0-9]++(?![eE])"
-# Numbers with a decimal point are doubles in Trino, and in Spark decimals unless they have an exponent.
-AS_DOUBLES: Final = f"regexp_replace({{0}}, '\\\\G((?:[^\"0-9-]++|{_TEXT}|{_FLOATING}|{_WHOLE})*+)({_DECIMAL})', '$1$2e0')"
+# Numbers with a decimal point are doubles in Trino, and in Spark decimals unless they have an
+# exponent.
+AS_DOUBLES: Final = (
+    f"regexp_replace({{0}}, '\\\\G((?:[^\"0-9-]++|{_TEXT}|{_FLOATING}|{_WHOLE})*+)({_DECIMAL})',"
+    " '$1$2e0')"
+)
 _READ: Final = f"try_variant_get(try_parse_json(concat('[', {AS_DOUBLES}, ']')), '$[0]', 'variant')"
 _PARSED: Final = f"IF(json_array_length(concat('[', {{0}}, ']')) = 1, to_json({_READ}), NULL)"
 """The canonical text of a json value: no spaces, sorted keys; NULL if the text is not JSON."""
 _LIST: Final = "from_json({}, 'ARRAY<STRING>')"
 # As texts, numbers retain their digits.
 _QUOTED_NUMBERS: Final = (
-    f"regexp_replace({{0}}, '\\\\G((?:[^\"0-9-]++|{_TEXT})*+)(-?[0-9]++(?:\\\\.[0-9]++)?(?:[eE][+-]?[0-9]++)?)', '$1\"$2\"')"
+    "regexp_replace({0},"
+    f" '\\\\G((?:[^\"0-9-]++|{_TEXT})*+)(-?[0-9]++(?:\\\\.[0-9]++)?(?:[eE][+-]?[0-9]++)?)',"
+    " '$1\"$2\"')"
 )
 _FAR: Final = r"[\\x{10000}-\\x{10FFFF}]"
 
@@ -44,7 +50,10 @@ def escaped(text: str, *, where: str = "") -> str:
     """Write characters beyond U+FFFF as two escapes; ``where`` is a shorter text to search."""
     units = "hex(encode(c, 'UTF-16BE'))"
     pair = rf"concat('\\u', left({units}, 4), '\\u', right({units}, 4))"
-    far = f"array_join(transform(split({text}, ''), c -> IF(char_length(c) < octet_length(c) - 2, {pair}, c)), '')"
+    far = (
+        f"array_join(transform(split({text}, ''), c -> IF(char_length(c) < octet_length(c) - 2,"
+        f" {pair}, c)), '')"
+    )
     return rf"IF({where or text} RLIKE '{_FAR}|\\\\u[dD][89abAB]', {far}, {text})"
 
 
@@ -54,17 +63,19 @@ LITERAL: Final = escaped(_PARSED, where="{0}")
 FRAGMENTS: Final = {
     "json read": _PARSED,
     "json parsed": (
-        f"CASE WHEN {{0}} RLIKE '{'[0-9]' * 39}' THEN {{fail:NOT_SUPPORTED:JSON numbers of more than 38 digits are not supported by this engine}} "
-        f"WHEN {_PARSED} IS NOT NULL THEN {LITERAL} WHEN {{0}} IS NOT NULL "
-        "THEN {fail:INVALID_FUNCTION_ARGUMENT:Cannot convert value to JSON: '$0'} END"
+        f"CASE WHEN {{0}} RLIKE '{'[0-9]' * 39}' THEN {{fail:NOT_SUPPORTED:JSON numbers of more"
+        f" than 38 digits are not supported by this engine}} WHEN {_PARSED} IS NOT NULL THEN"
+        f" {LITERAL} WHEN {{0}} IS NOT NULL THEN {{fail:INVALID_FUNCTION_ARGUMENT:Cannot convert"
+        " value to JSON: '$0'} END"
     ),
     "elements": "from_json(concat('{\"v\":', {0}, '}'), 'v ARRAY<VARIANT>').v",
     "floating": f"from_json(concat('{{\"v\":', {AS_DOUBLES}, '}}'), 'v ARRAY<VARIANT>').v",
     # Trino unquotes strings too, although the result is not JSON.
     "element": (
-        f"transform(array(IF({{0}} RLIKE '^\\\\s*\\\\[', struct({_LIST.format('{0}')} AS l, {_LIST.format(_QUOTED_NUMBERS)} AS q), NULL)), "
-        "s -> transform(array({int:1} + IF({1} < 0, size(s.l), 0)), i -> IF({1} BETWEEN -size(s.l) AND size(s.l) - 1, "
-        "IF(get(s.l, i) RLIKE '^[\\\\[{]', get(s.l, i), get(s.q, i)), NULL))[0])[0]"
+        f"transform(array(IF({{0}} RLIKE '^\\\\s*\\\\[', struct({_LIST.format('{0}')} AS l,"
+        f" {_LIST.format(_QUOTED_NUMBERS)} AS q), NULL)), s -> transform(array({{int:1}} + IF({{1}}"
+        " < 0, size(s.l), 0)), i -> IF({1} BETWEEN -size(s.l) AND size(s.l) - 1, IF(get(s.l, i)"
+        " RLIKE '^[\\\\[{]', get(s.l, i), get(s.q, i)), NULL))[0])[0]"
     ),
     "container": "'^\\\\s*[\\\\[{]'",
 }

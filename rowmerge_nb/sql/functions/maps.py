@@ -28,7 +28,8 @@ COUNT: Final = "CAST(g.q - g.p AS BIGINT)"
 
 
 def grouped(entries: str, value: str) -> str:
-    """Write the map that groups entries by key, in order of occurrence; sorting avoids quadratic time.
+    """Write the map that groups entries by key, in order of occurrence; sorting avoids quadratic
+    time.
 
     Args:
         entries: a non-empty array of structs with a key ``k``.
@@ -36,12 +37,19 @@ def grouped(entries: str, value: str) -> str:
     """
     # The entries of a key are at g.p up to g.q.
     places = "sort_array(transform(`$entries`, (e, i) -> named_struct('k', e.k, 'i', i)))"
-    begins = "filter(sequence(0, size(`$places`) - 1), j -> j = 0 OR NOT (get(`$places`, j).k <=> get(`$places`, j - 1).k))"
-    groups = (
-        "sort_array(zip_with(`$begins`, concat(slice(`$begins`, 2, size(`$begins`)), array(size(`$places`))), "
-        "(p, q) -> named_struct('i', get(`$places`, p).i, 'p', p, 'q', q)))"
+    begins = (
+        "filter(sequence(0, size(`$places`) - 1), j -> j = 0 OR NOT (get(`$places`, j).k <=>"
+        " get(`$places`, j - 1).k))"
     )
-    whole = f"map_from_entries(transform({groups}, g -> named_struct('key', get(`$places`, g.p).k, 'value', {value})))"
+    groups = (
+        "sort_array(zip_with(`$begins`, concat(slice(`$begins`, 2, size(`$begins`)),"
+        " array(size(`$places`))), (p, q) -> named_struct('i', get(`$places`, p).i, 'p', p, 'q',"
+        " q)))"
+    )
+    whole = (
+        f"map_from_entries(transform({groups}, g -> named_struct('key', get(`$places`, g.p).k,"
+        f" 'value', {value})))"
+    )
     for name, text in (("begins", begins), ("places", places), ("entries", entries)):
         whole = f"transform(array({text}), `${name}` -> {whole})[0]"
     return whole
@@ -49,16 +57,26 @@ def grouped(entries: str, value: str) -> str:
 
 FRAGMENTS: Final = {
     # Added in the order of the entries, as in Trino, for the last digits.
-    "shared": "aggregate(map_entries({0}), 0D, (s, e) -> s + coalesce(e.value * try_element_at({1}, e.key), 0D))",
-    **{f"length {index}": f"sqrt(aggregate(map_values({{{index}}}), 0D, (s, v) -> s + v * v))" for index in range(2)},
-    "values of entries": grouped("transform({0}, e -> named_struct('k', e.field0, 'v', e.field1))", ALL_VALUES),
+    "shared": (
+        "aggregate(map_entries({0}), 0D, (s, e) -> s + coalesce(e.value * try_element_at({1},"
+        " e.key), 0D))"
+    ),
+    **{
+        f"length {index}": f"sqrt(aggregate(map_values({{{index}}}), 0D, (s, v) -> s + v * v))"
+        for index in range(2)
+    },
+    "values of entries": grouped(
+        "transform({0}, e -> named_struct('k', e.field0, 'v', e.field1))", ALL_VALUES
+    ),
     "equal keys": (
-        "{fail:INVALID_FUNCTION_ARGUMENT:Duplicate map keys ($key(filter($0, (k, i) -> array_position($0, k) <= i)[0])) are not allowed}"
+        "{fail:INVALID_FUNCTION_ARGUMENT:Duplicate map keys ($key(filter($0, (k, i) ->"
+        " array_position($0, k) <= i)[0])) are not allowed}"
     ),
     "entry keys": "transform({0}, e -> e.field0)",
     "equal entry keys": (
-        "{fail:INVALID_FUNCTION_ARGUMENT:Duplicate map keys ($key(filter(transform($0, e -> e.field0), "
-        "(k, i) -> array_position(transform($0, e -> e.field0), k) <= i)[0])) are not allowed}"
+        "{fail:INVALID_FUNCTION_ARGUMENT:Duplicate map keys ($key(filter(transform($0, e ->"
+        " e.field0), (k, i) -> array_position(transform($0, e -> e.field0), k) <= i)[0])) are not"
+        " allowed}"
     ),
 }
 """Parts that several templates share, as ``{name}``."""

@@ -139,29 +139,41 @@ bitwise_right_shift_arithmetic(bigint, integer) -> bigint | IF({1} >= 64, IF({0}
 FRAGMENTS: Final = {
     "either bit": "({0} | {1})",
     "rounded 0 to 1": (
-        "CASE WHEN {0} IS NULL OR {1} IS NULL THEN NULL WHEN {factor} = 0 AND abs({0}) < {inf} THEN {nan} WHEN abs({0} * {factor}) >= {inf} THEN {0} "
-        "WHEN abs({0} * {factor}) >= 4503599627370496D THEN {0} * {factor} / {factor} WHEN {0} < 0 THEN -(round(-{0} * {factor}) / {factor}) ELSE round({0} * {factor}) / {factor} END"
+        "CASE WHEN {0} IS NULL OR {1} IS NULL THEN NULL WHEN {factor} = 0 AND abs({0}) < {inf} THEN"
+        " {nan} WHEN abs({0} * {factor}) >= {inf} THEN {0} WHEN abs({0} * {factor}) >="
+        " 4503599627370496D THEN {0} * {factor} / {factor} WHEN {0} < 0 THEN -(round(-{0} *"
+        " {factor}) / {factor}) ELSE round({0} * {factor}) / {factor} END"
     ),
     "factor": "power(10D, {1})",
-    "rounded 0": "CASE WHEN isnan({0}) OR abs({0}) >= 4503599627370496D THEN {0} WHEN {0} < 0 THEN -round(-{0}) ELSE round({0}) END",
+    "rounded 0": (
+        "CASE WHEN isnan({0}) OR abs({0}) >= 4503599627370496D THEN {0} WHEN {0} < 0 THEN"
+        " -round(-{0}) ELSE round({0}) END"
+    ),
     "rounded far": "(round({0} / {step}) * {step})",
     "step": "CAST(power(10D, -{1}) AS DECIMAL(19,0))",
     "rounded decimal": "CAST(round({0}, {1}) AS {type})",
     # Java cannot truncate two thousand million digits before the decimal point.
     "truncated decimal": (
-        "IF({1} IS NULL, NULL, CAST(IF({0} < 0, ceil({0}, greatest({1}, -39)), floor({0}, greatest({1}, -39))) AS {type}))"
+        "IF({1} IS NULL, NULL, CAST(IF({0} < 0, ceil({0}, greatest({1}, -39)), floor({0},"
+        " greatest({1}, -39))) AS {type}))"
     ),
-    "floor 0": "IF(isnan({0}) OR abs({0}) >= 4503599627370496D OR {0} = 0, {0}, CAST(floor({0}) AS DOUBLE))",
+    "floor 0": (
+        "IF(isnan({0}) OR abs({0}) >= 4503599627370496D OR {0} = 0, {0}, CAST(floor({0}) AS"
+        " DOUBLE))"
+    ),
     "ceil 0": (
-        "CASE WHEN isnan({0}) OR abs({0}) >= 4503599627370496D OR {0} = 0 THEN {0} WHEN {0} < 0 AND {0} > -1 THEN -0.0D "
-        "ELSE CAST(ceil({0}) AS DOUBLE) END"
+        "CASE WHEN isnan({0}) OR abs({0}) >= 4503599627370496D OR {0} = 0 THEN {0} WHEN {0} < 0 AND"
+        " {0} > -1 THEN -0.0D ELSE CAST(ceil({0}) AS DOUBLE) END"
     ),
     "truncated 0": (
-        "CASE WHEN isnan({0}) OR abs({0}) >= 4503599627370496D OR {0} = 0 THEN {0} WHEN {0} < 0 AND {0} > -1 THEN -0.0D "
-        "WHEN {0} < 0 THEN CAST(ceil({0}) AS DOUBLE) ELSE CAST(floor({0}) AS DOUBLE) END"
+        "CASE WHEN isnan({0}) OR abs({0}) >= 4503599627370496D OR {0} = 0 THEN {0} WHEN {0} < 0 AND"
+        " {0} > -1 THEN -0.0D WHEN {0} < 0 THEN CAST(ceil({0}) AS DOUBLE) ELSE CAST(floor({0}) AS"
+        " DOUBLE) END"
     ),
     # Spark's function treats -0.0 as 0.0.
-    "angle of zero": "(IF(CAST({0} AS STRING) LIKE '-%', -1D, 1D) * IF(CAST({1} AS STRING) LIKE '-%', pi(), 0D))",
+    "angle of zero": (
+        "(IF(CAST({0} AS STRING) LIKE '-%', -1D, 1D) * IF(CAST({1} AS STRING) LIKE '-%', pi(), 0D))"
+    ),
     "inf": "CAST('Infinity' AS DOUBLE)",
     "-inf": "CAST('-Infinity' AS DOUBLE)",
     "nan": "CAST('NaN' AS DOUBLE)",
@@ -169,25 +181,37 @@ FRAGMENTS: Final = {
     "digits": "lower(regexp_replace({0}, '^[+-]', ''))",
     # Sums up to just above 64 bits: longer ones fail anyway.
     "number": (
-        "(IF({0} LIKE '-%', -1, 1) * reduce(split({digits}, ''), CAST(0 AS DECIMAL(38,0)), "
-        "(n, c) -> CAST(least(n * {1} + instr({alphabet}, c) - 1, 100000000000000000000BD) AS DECIMAL(38,0))))"
+        "(IF({0} LIKE '-%', -1, 1) * reduce(split({digits}, ''), CAST(0 AS DECIMAL(38,0)), (n, c)"
+        " -> CAST(least(n * {1} + instr({alphabet}, c) - 1, 100000000000000000000BD) AS"
+        " DECIMAL(38,0))))"
     ),
     "no latitude": "{fail:INVALID_FUNCTION_ARGUMENT:Latitude must be between -90 and 90}",
     "no longitude": "{fail:INVALID_FUNCTION_ARGUMENT:Longitude must be between -180 and 180}",
     # Three sides of a path on a sphere, between latitudes and longitudes.
     "to the east": "(cos(radians({2})) * sin(radians({1}) - radians({3})))",
-    "to the north": "(cos(radians({0})) * sin(radians({2})) - sin(radians({0})) * cos(radians({2})) * cos(radians({1}) - radians({3})))",
-    "towards": "(sin(radians({0})) * sin(radians({2})) + cos(radians({0})) * cos(radians({2})) * cos(radians({1}) - radians({3})))",
-    "bucket": "CAST(floor({3} * ({0} - least({1}, {2})) / (greatest({1}, {2}) - least({1}, {2})) + 1) AS BIGINT)",
-    # Trino halves the bins until one remains, and checks only those visited: NULL counts as 0 and as ordered.
+    "to the north": (
+        "(cos(radians({0})) * sin(radians({2})) - sin(radians({0})) * cos(radians({2})) *"
+        " cos(radians({1}) - radians({3})))"
+    ),
+    "towards": (
+        "(sin(radians({0})) * sin(radians({2})) + cos(radians({0})) * cos(radians({2})) *"
+        " cos(radians({1}) - radians({3})))"
+    ),
+    "bucket": (
+        "CAST(floor({3} * ({0} - least({1}, {2})) / (greatest({1}, {2}) - least({1}, {2})) + 1) AS"
+        " BIGINT)"
+    ),
+    # Trino halves the bins until one remains, and checks only those visited: NULL counts as 0 and
+    # as ordered.
     "searched bins": (
-        "aggregate({1}, named_struct('low', 0L, 'high', CAST(size({1}) AS BIGINT)), (s, b) -> CASE WHEN s.low >= s.high THEN s "
-        "WHEN {1}[s.low] > {1}[s.high - 1] AND NOT isnan({1}[s.low]) "
-        "THEN {fail:INVALID_FUNCTION_ARGUMENT:Bin values are not sorted in ascending order} "
-        "WHEN isnan({halving bin}) OR abs({halving bin}) = {inf} THEN {fail:INVALID_FUNCTION_ARGUMENT:Bin value must be finite, got "
-        "$($1[(s.low + s.high) div 2])} "
-        "WHEN {0} < coalesce({halving bin}, 0D) THEN named_struct('low', s.low, 'high', (s.low + s.high) div 2) "
-        "ELSE named_struct('low', (s.low + s.high) div 2 + 1, 'high', s.high) END, s -> s.low)"
+        "aggregate({1}, named_struct('low', 0L, 'high', CAST(size({1}) AS BIGINT)), (s, b) -> CASE"
+        " WHEN s.low >= s.high THEN s WHEN {1}[s.low] > {1}[s.high - 1] AND NOT isnan({1}[s.low])"
+        " THEN {fail:INVALID_FUNCTION_ARGUMENT:Bin values are not sorted in ascending order} WHEN"
+        " isnan({halving bin}) OR abs({halving bin}) = {inf} THEN"
+        " {fail:INVALID_FUNCTION_ARGUMENT:Bin value must be finite, got $($1[(s.low + s.high) div"
+        " 2])} WHEN {0} < coalesce({halving bin}, 0D) THEN named_struct('low', s.low, 'high',"
+        " (s.low + s.high) div 2) ELSE named_struct('low', (s.low + s.high) div 2 + 1, 'high',"
+        " s.high) END, s -> s.low)"
     ),
     "halving bin": "{1}[(s.low + s.high) div 2]",
 }
@@ -199,14 +223,15 @@ DUCKDB_FRAGMENTS: Final = {
     "rounded": "CASE WHEN {large} THEN {0} WHEN {0} = 0 THEN 0.0::DOUBLE ELSE round({0}) END",
     "scale": "pow(10.0::DOUBLE, {1})",
     "rounded to": (
-        "CASE WHEN {0} IS NULL OR {1} IS NULL THEN NULL WHEN {scale} = 0 AND isfinite({0}) THEN 'nan'::DOUBLE "
-        "WHEN NOT isfinite({0} * {scale}) THEN {0} WHEN abs({0} * {scale}) >= 4503599627370496.0::DOUBLE "
-        "THEN {0} * {scale} / {scale} WHEN {0} = 0 THEN 0.0::DOUBLE ELSE round({0} * {scale}) / {scale} END"
+        "CASE WHEN {0} IS NULL OR {1} IS NULL THEN NULL WHEN {scale} = 0 AND isfinite({0}) THEN"
+        " 'nan'::DOUBLE WHEN NOT isfinite({0} * {scale}) THEN {0} WHEN abs({0} * {scale}) >="
+        " 4503599627370496.0::DOUBLE THEN {0} * {scale} / {scale} WHEN {0} = 0 THEN 0.0::DOUBLE"
+        " ELSE round({0} * {scale}) / {scale} END"
     ),
     # In DuckDB, the remainder of the lowest number by -1 overflows.
     "remainder": (
-        "CASE WHEN {1} = 0 THEN CASE WHEN {0} IS NOT NULL THEN {fail:DIVISION_BY_ZERO:Division by zero} END "
-        "WHEN {1} = -1 THEN CAST({0} - {0} AS {type}) ELSE CAST({0} % {1} AS {type}) END"
+        "CASE WHEN {1} = 0 THEN CASE WHEN {0} IS NOT NULL THEN {fail:DIVISION_BY_ZERO:Division by"
+        " zero} END WHEN {1} = -1 THEN CAST({0} - {0} AS {type}) ELSE CAST({0} % {1} AS {type}) END"
     ),
 }
 """Shared parts of DuckDB SQL templates."""

@@ -1,10 +1,12 @@
 """The signatures of functions and their equivalents, as data.
 
-A row reads ``name(argument types) -> result type | Spark SQL | DuckDB SQL``; without the last column, pages cannot compute it.
+A row reads ``name(argument types) -> result type | Spark SQL | DuckDB SQL``; without the last
+column, pages cannot compute it.
 
-In a signature, a capital letter is any type, ``varchar(x)`` and ``decimal(p,s)`` have any size, ``function(T,R)`` is a lambda,
-``T...`` repeats; constraints follow the parenthesis. ``! sentence`` refuses a signature. ``~`` marks a row that Trino does not
-list: for exactly the types of a listed one, or for arguments that none accepts.
+In a signature, a capital letter is any type, ``varchar(x)`` and ``decimal(p,s)`` have any size,
+``function(T,R)`` is a lambda, ``T...`` repeats; constraints follow the parenthesis. ``! sentence``
+refuses a signature. ``~`` marks a row that Trino does not list: for exactly the types of a listed
+one, or for arguments that none accepts.
 
 A template of Spark SQL has these marks:
 
@@ -14,8 +16,8 @@ A template of Spark SQL has these marks:
 - ``{fail:CODE:message}`` Trino's error; ``$0`` is the argument's text
 - ``{distinct}`` and ``{rows}`` DISTINCT, FILTER and OVER
 
-A template of DuckDB SQL has ``{0}``, ``{*}``, ``{type}`` and ``{fail:CODE:message}``, or is ``{pattern}`` for regular
-expressions. SQL with ``|`` between spaces must be in a fragment.
+A template of DuckDB SQL has ``{0}``, ``{*}``, ``{type}`` and ``{fail:CODE:message}``, or is
+``{pattern}`` for regular expressions. SQL with ``|`` between spaces must be in a fragment.
 """
 
 from __future__ import annotations
@@ -25,7 +27,14 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.sql.functions.all_functions import AGGREGATES, DUCKDB_FRAGMENTS, FRAGMENTS, SCALARS, SIGNATURES, WINDOWS
+from rowmerge_nb.sql.functions.all_functions import (
+    AGGREGATES,
+    DUCKDB_FRAGMENTS,
+    FRAGMENTS,
+    SCALARS,
+    SIGNATURES,
+    WINDOWS,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -87,7 +96,11 @@ class Overload:
     @property
     def shown(self) -> str:
         """The signature as in Trino's errors."""
-        constraints = self.constraints if self._in_capitals else ", ".join(sorted(self.constraints.split(", ")))
+        constraints = (
+            self.constraints
+            if self._in_capitals
+            else ", ".join(sorted(self.constraints.split(", ")))
+        )
         return f"{self.name}({self.as_shown(', '.join(self.parameters))}) {constraints}".rstrip()
 
     def as_shown(self, types: str) -> str:
@@ -111,7 +124,9 @@ def _table(text: str) -> Mapping[str, tuple[Overload, ...]]:
 
 
 def _row(line: str) -> Overload:
-    match = re.fullmatch(r"(~?)(\w+)\((.*?)\)( [A-Z]\S*(?:, [A-Z]\S*)*)? -> (.*?) ([|!]) (.*)", line)
+    match = re.fullmatch(
+        r"(~?)(\w+)\((.*?)\)( [A-Z]\S*(?:, [A-Z]\S*)*)? -> (.*?) ([|!]) (.*)", line
+    )
     assert match is not None, line
     special, name, arguments, constraints, result, mark, rest = match.groups()
     parameters = tuple(parts(arguments))
@@ -120,10 +135,14 @@ def _row(line: str) -> Overload:
     is_refused = mark == "!"
     constraint_text = (constraints or "").strip()
     if is_refused:
-        return Overload(name, types, result, "", variadic, constraint_text, rest.strip(), bool(special))
+        return Overload(
+            name, types, result, "", variadic, constraint_text, rest.strip(), bool(special)
+        )
     spark, _, duckdb = rest.strip().partition(" | ")
     spark, duckdb = _expanded(spark, FRAGMENTS), _expanded(duckdb, DUCKDB_FRAGMENTS)
-    return Overload(name, types, result, spark, variadic, constraint_text, special=bool(special), duckdb=duckdb)
+    return Overload(
+        name, types, result, spark, variadic, constraint_text, special=bool(special), duckdb=duckdb
+    )
 
 
 def _expanded(template: str, fragments: Mapping[str, str]) -> str:
@@ -164,7 +183,9 @@ def overloads(name: str) -> tuple[Overload, ...]:
     >>> [str(overload) for overload in overloads("starts_with")]
     ['starts_with(varchar(x), varchar(y))']
     """
-    return tuple(entry for table in (SCALARS, AGGREGATES, WINDOWS) for entry in _table(table).get(name, ()))
+    return tuple(
+        entry for table in (SCALARS, AGGREGATES, WINDOWS) for entry in _table(table).get(name, ())
+    )
 
 
 def is_aggregate(name: str) -> bool:
@@ -192,16 +213,28 @@ def known() -> tuple[str, ...]:
     True
     """
     tables = (_table(text) for text in (SCALARS, AGGREGATES, WINDOWS))
-    return tuple(name for table in tables for name, entries in table.items() if not all(entry.refusal for entry in entries))
+    return tuple(
+        name
+        for table in tables
+        for name, entries in table.items()
+        if not all(entry.refusal for entry in entries)
+    )
 
 
 def listed() -> list[tuple[str, Overload]]:
     """Return all supported signatures with their functions' kinds."""
     tables = (("scalar", SCALARS), ("aggregate", AGGREGATES), ("window", WINDOWS))
     entries = (
-        (function_kind, entry) for function_kind, table in tables for entries in _table(table).values() for entry in entries
+        (function_kind, entry)
+        for function_kind, table in tables
+        for entries in _table(table).values()
+        for entry in entries
     )
-    return [(function_kind, entry) for function_kind, entry in entries if not (entry.refusal or entry.special)]
+    return [
+        (function_kind, entry)
+        for function_kind, entry in entries
+        if not (entry.refusal or entry.special)
+    ]
 
 
 def signatures(name: str) -> str:
@@ -211,5 +244,8 @@ def signatures(name: str) -> str:
     'to_unixtime(timestamp(p) with time zone)'
     """
     if name in SIGNATURES:
-        return ", ".join(f"{name}({listed}" + ("" if re.search(r"\) \S+$", listed) else ")") for listed in SIGNATURES[name])
+        return ", ".join(
+            f"{name}({listed}" + ("" if re.search(r"\) \S+$", listed) else ")")
+            for listed in SIGNATURES[name]
+        )
     return ", ".join(sorted(overload.shown for overload in overloads(name) if not overload.special))

@@ -1,6 +1,7 @@
 """``approx_percentile`` by Trino's digest.
 
-It merges close values into centroids, means with weights: once up to 1260 values. Beyond, the order of rows matters, and answers
+It merges close values into centroids, means with weights: once up to 1260 values. Beyond, the order
+    of rows matters, and answers
 are exact here.
 """
 
@@ -33,35 +34,53 @@ _LARGEST_BUFFER: Final = 1260
 _FINITE: Final = "abs({0}) < CAST('Infinity' AS DOUBLE)"
 _SHOWN: Final = "$(IF(isnan($0), 'NaN', IF($0 > 0, 'Infinity', '-Infinity')))"
 # The greatest bigint is not a double, but Java casts the double above back to it.
-_INEXACT: Final = "IF({0} < 9223372036854775296L, CAST(CAST({0} AS DOUBLE) AS BIGINT) <> {0}, {0} <> 9223372036854775807L)"
+_INEXACT: Final = (
+    "IF({0} < 9223372036854775296L, CAST(CAST({0} AS DOUBLE) AS BIGINT) <> {0}, {0} <>"
+    " 9223372036854775807L)"
+)
 _VALUES: Final = {
-    "double": f"IF({_FINITE}, CAST({{0}} AS DOUBLE), CAST({{fail:{_CODE}:value must be finite; was {_SHOWN}}} AS DOUBLE))",
-    "bigint": f"IF({_INEXACT}, CAST({{fail:{_CODE}:no exact double representation for long: $0}} AS DOUBLE), CAST({{0}} AS DOUBLE))",
+    "double": (
+        f"IF({_FINITE}, CAST({{0}} AS DOUBLE), CAST({{fail:{_CODE}:value must be finite; was"
+        f" {_SHOWN}}} AS DOUBLE))"
+    ),
+    "bigint": (
+        f"IF({_INEXACT}, CAST({{fail:{_CODE}:no exact double representation for long: $0}} AS"
+        " DOUBLE), CAST({0} AS DOUBLE))"
+    ),
 }
 """The fields of a row."""
-_WEIGHT: Final = f"IF({{1}} >= 1 AND NOT isnan({{1}}), {{1}}, CAST({{fail:{_CODE}:weight must be >= 1, was $1}} AS DOUBLE))"
+_WEIGHT: Final = (
+    f"IF({{1}} >= 1 AND NOT isnan({{1}}), {{1}}, CAST({{fail:{_CODE}:weight must be >= 1, was $1}}"
+    " AS DOUBLE))"
+)
 _OUTSIDE: Final = f"{{fail:{_CODE}:Percentile must be between 0 and 1}}"
 _UNKNOWN: Final = f"{{fail:{_CODE}:Percentile cannot be null}}"
 _COUNTED: Final = (
-    f"CASE WHEN NOT {{1}} > 0 THEN CAST({{fail:{_CODE}:percentile weight must be > 0}} AS DOUBLE) WHEN {{3}} > 0 AND {{3}} < 1 THEN {{1}} "
-    f"ELSE CAST({{fail:{_CODE}:Percentile accuracy must be strictly between 0 and 1}} AS DOUBLE) END"
+    f"CASE WHEN NOT {{1}} > 0 THEN CAST({{fail:{_CODE}:percentile weight must be > 0}} AS DOUBLE)"
+    f" WHEN {{3}} > 0 AND {{3}} < 1 THEN {{1}} ELSE CAST({{fail:{_CODE}:Percentile accuracy must be"
+    " strictly between 0 and 1} AS DOUBLE) END"
 )
 
 
 def _rows(value: str, weight: str, share_argument: int, last: int) -> str:
     """Write a group's values, weights and shares; rows with NULL are omitted."""
     missing = " OR ".join(f"{{{index}}} IS NULL" for index in range(last + 1))
-    return not_empty(f"IF({missing}, NULL, named_struct('m', {value}, 'w', {weight}, 'p', {{{share_argument}}}))")
+    return not_empty(
+        f"IF({missing}, NULL, named_struct('m', {value}, 'w', {weight}, 'p', {{{share_argument}}}))"
+    )
 
 
 # -- the digest -------------------------------------------------------------------------------------------------------
 
-_FIRST: Final = "named_struct('done', slice(array(named_struct('m', o[0].m, 'w', o[0].w, 'c', 0D)), 1, 0), 'm', o[0].m, 'w', o[0].w, 'before', 0D, 'room', 0D)"
+_FIRST: Final = (
+    "named_struct('done', slice(array(named_struct('m', o[0].m, 'w', o[0].w, 'c', 0D)), 1, 0), 'm',"
+    " o[0].m, 'w', o[0].w, 'before', 0D, 'room', 0D)"
+)
 _DONE: Final = "concat(s.done, array(named_struct('m', s.m, 'w', s.w, 'c', s.before + s.w / 2D)))"
 _STEP: Final = bound(
     {"v": "s.w + r.w", "q": "least((s.before + v) / n, 1D)"},
-    "IF(v <= n * least(s.room, q * (1D - q) / z), "
-    "named_struct('done', s.done, 'm', s.m + (r.m - s.m) * r.w / v, 'w', v, 'before', s.before, 'room', s.room), "
+    "IF(v <= n * least(s.room, q * (1D - q) / z), named_struct('done', s.done, 'm', s.m + (r.m -"
+    " s.m) * r.w / v, 'w', v, 'before', s.before, 'room', s.room), "
     + bound(
         {"b": "s.before + s.w", "f": "b / n"},
         f"named_struct('done', {_DONE}, 'm', r.m, 'w', r.w, 'before', b, 'room', f * (1D - f) / z)",
@@ -81,7 +100,12 @@ _BETWEEN: Final = bound(
     "ELSE a.m + d / IF(b.w = 1, a.w / 2D, (a.w + b.w) / 2D) * (b.m - a.m) END",
 )
 """The interpolation between two centroids."""
-_LOW, _HIGH, _BELOW, _ABOVE = "o[0].m", "o[size(o) - 1].m", "(k[0].w / 2D)", "(k[size(k) - 1].w / 2D)"
+_LOW, _HIGH, _BELOW, _ABOVE = (
+    "o[0].m",
+    "o[size(o) - 1].m",
+    "(k[0].w / 2D)",
+    "(k[size(k) - 1].w / 2D)",
+)
 _OF_DIGEST: Final = bound(
     {"t": "p * n", "i": "size(filter(k, e -> e.c <= t)) - 1"},
     f"CASE WHEN size(k) = 1 THEN k[0].m WHEN t < 1 THEN {_LOW} "
@@ -117,14 +141,19 @@ def _percentile(rows: str, template: str) -> str:
 def _percentiles(rows: str, template: str) -> str:
     """Write the percentiles of the first row's shares."""
     each = template.format(_OF_GROUP)
-    checked = f"CASE WHEN p IS NULL THEN {_UNKNOWN} WHEN p BETWEEN 0 AND 1 THEN {each} ELSE {_OUTSIDE} END"
+    checked = (
+        f"CASE WHEN p IS NULL THEN {_UNKNOWN} WHEN p BETWEEN 0 AND 1 THEN {each} ELSE"
+        f" {_OUTSIDE} END"
+    )
     return _answered(rows, "l[0].p", bound({"k": _DIGEST}, f"transform(a, p -> {checked})"))
 
 
 def _quantile(rows: str, template: str) -> str:
     """Write a percentile by Trino's other digest, exact for small groups."""
     return _answered(
-        rows, "element_at(l, -1).p", f"IF(a BETWEEN 0 AND 1, {bound({'p': 'a'}, template.format(_EXACT))}, {_OUTSIDE})"
+        rows,
+        "element_at(l, -1).p",
+        f"IF(a BETWEEN 0 AND 1, {bound({'p': 'a'}, template.format(_EXACT))}, {_OUTSIDE})",
     )
 
 

@@ -33,6 +33,10 @@ SIGNATURES: Final[dict[str, tuple[str, ...]]] = {
     **dict.fromkeys(("regexp_count", "regexp_like", "regexp_split"), (_PATTERN,)),
     **dict.fromkeys(("regexp_extract", "regexp_extract_all"), (_PATTERN, f"{_PATTERN}, bigint")),
     "regexp_position": (_PATTERN, f"{_PATTERN}, integer", f"{_PATTERN}, integer, integer"),
-    "regexp_replace": (_PATTERN, f"{_PATTERN}, varchar(y)", "varchar, joniregexp, function(array(varchar),varchar(x))"),
+    "regexp_replace": (
+        _PATTERN,
+        f"{_PATTERN}, varchar(y)",
+        "varchar, joniregexp, function(array(varchar),varchar(x))",
+    ),
 }
 """See `rowmerge_nb.sql.functions.all_functions.SIGNATURES`."""

@@ -168,8 +168,12 @@ def structure(pattern: str) -> Structure:
 
 def _behind_class(pattern: str, position: int) -> int:
     depth = 1
-    for match in re.compile(r"\\Q.*?(?:\\E|\Z)|\\.|\[\^?\]?|\]|.", re.DOTALL).finditer(pattern, position):
-        first = match.start() == position or (match.start() == position + 1 and pattern[position] == "^")
+    for match in re.compile(r"\\Q.*?(?:\\E|\Z)|\\.|\[\^?\]?|\]|.", re.DOTALL).finditer(
+        pattern, position
+    ):
+        first = match.start() == position or (
+            match.start() == position + 1 and pattern[position] == "^"
+        )
         depth += match[0].startswith("[") - (match[0] == "]" and not first)
         if depth == 0:
             return match.end()

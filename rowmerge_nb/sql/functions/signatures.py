@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.spi.types import UNKNOWN, VARCHAR, Type, decimal_of, parse_type
 from rowmerge_nb.sql.functions.overloads import Overload, listed, overloads, parts
-from rowmerge_nb.sql.typed.type_rules import as_decimal, can_coerce, common_type, instant, is_integer, is_orderable, is_text
+from rowmerge_nb.sql.typed.type_rules import (
+    as_decimal,
+    can_coerce,
+    common_type,
+    instant,
+    is_integer,
+    is_orderable,
+    is_text,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -70,18 +78,33 @@ def candidates(name: str, arguments: Sequence[Type]) -> list[Resolved]:
     if UNKNOWN not in arguments:
         return []
     fitting = [
-        match for match in (_bind(entry, arguments) for entry in overloads(name) if not entry.special) if match is not None
+        match
+        for match in (_bind(entry, arguments) for entry in overloads(name) if not entry.special)
+        if match is not None
     ]
-    preferred = [match for match in fitting if not any(_is_narrower(other, match) for other in fitting)]
+    preferred = [
+        match for match in fitting if not any(_is_narrower(other, match) for other in fitting)
+    ]
     several = len({VARCHAR if is_text(match.result) else match.result for match in preferred}) > 1
     if not several:
         return []
-    exact = [match for match in fitting if all(a in {UNKNOWN, b} for a, b in zip(arguments, match.arguments, strict=True))]
-    return exact or [match for match in preferred if not any(sql_type.base == "char" for sql_type in match.arguments)]
+    exact = [
+        match
+        for match in fitting
+        if all(a in {UNKNOWN, b} for a, b in zip(arguments, match.arguments, strict=True))
+    ]
+    return exact or [
+        match
+        for match in preferred
+        if not any(sql_type.base == "char" for sql_type in match.arguments)
+    ]
 
 
 def _is_narrower(first: Resolved, second: Resolved) -> bool:
-    return _bind(second.overload, first.arguments) is not None and _bind(first.overload, second.arguments) is None
+    return (
+        _bind(second.overload, first.arguments) is not None
+        and _bind(first.overload, second.arguments) is None
+    )
 
 
 def _bind(overload: Overload, arguments: Sequence[Type]) -> Resolved | None:
@@ -98,7 +121,9 @@ def _bind(overload: Overload, arguments: Sequence[Type]) -> Resolved | None:
     targets = tuple(_substitute(p, variables, a) for p, a in zip(patterns, arguments, strict=True))
     if not all(_reaches(a, t) for a, t in zip(arguments, targets, strict=True)):
         return None
-    if not all(is_orderable(variables.get(name, UNKNOWN)) for name in _ordered(overload.constraints)):
+    if not all(
+        is_orderable(variables.get(name, UNKNOWN)) for name in _ordered(overload.constraints)
+    ):
         return None
     return Resolved(overload, targets, _result(overload.result, variables, targets))
 
@@ -107,13 +132,17 @@ def _reaches(source: Type, target: Type) -> bool:
     """Return whether a type coerces; a lambda by its result, except for an untyped NULL."""
     if source.base == "function" and source.parameters and target.parameters:
         source_result, target_result = source.parameters[-1], target.parameters[-1]
-        return can_coerce(source_result, target_result) and (source_result != UNKNOWN or target_result == UNKNOWN)
+        return can_coerce(source_result, target_result) and (
+            source_result != UNKNOWN or target_result == UNKNOWN
+        )
     return can_coerce(source, target)
 
 
 @functools.cache
 def _ordered(constraints: str) -> tuple[str, ...]:
-    return tuple(part.split(":")[0] for part in constraints.split(", ") if part.endswith(":orderable"))
+    return tuple(
+        part.split(":")[0] for part in constraints.split(", ") if part.endswith(":orderable")
+    )
 
 
 def lambda_parameters(name: str, arguments: Sequence[Type], index: int) -> Sequence[Type] | None:
@@ -126,7 +155,9 @@ def lambda_parameters(name: str, arguments: Sequence[Type], index: int) -> Seque
     for overload in overloads(name):
         variables: dict[str, Type] = {}
         pairs = list(zip(overload.parameters, arguments, strict=False))
-        base, inner = _open(overload.parameters[index]) if index < len(overload.parameters) else ("", [])
+        base, inner = (
+            _open(overload.parameters[index]) if index < len(overload.parameters) else ("", [])
+        )
         fits = base == "function" and len(pairs) == len(arguments) == len(overload.parameters)
         if fits and all(_match(p, a, variables) for p, a in pairs):
             return [_substitute(part, variables, UNKNOWN) for part in inner[:-1]]
@@ -157,14 +188,27 @@ def _match(pattern: str, sql_type: Type, variables: dict[str, Type]) -> bool:
         if sql_type == UNKNOWN:
             return all(_match(part, UNKNOWN, variables) for part in inner)
         matches = sql_type.base == base and len(inner) == len(sql_type.parameters)
-        return matches and all(_match(p, k, variables) for p, k in zip(inner, sql_type.parameters, strict=True))
+        return matches and all(
+            _match(p, k, variables) for p, k in zip(inner, sql_type.parameters, strict=True)
+        )
     target = _named(pattern)
     return can_coerce(sql_type, target) or (sql_type.base == target.base and _is_lenient(target))
 
 
 _PASSING_ON: Final = frozenset(
     [
-        *("element_at", "slice", "reverse", "filter", "transform", "reduce", "flatten", "repeat", "zip_with", "map_values"),
+        *(
+            "element_at",
+            "slice",
+            "reverse",
+            "filter",
+            "transform",
+            "reduce",
+            "flatten",
+            "repeat",
+            "zip_with",
+            "map_values",
+        ),
         *("array_agg", "any_value", "arbitrary", "min", "max", "min_by", "max_by"),
         *("lag", "lead", "first_value", "last_value", "nth_value"),
     ]
@@ -271,7 +315,9 @@ def _text_of(length: Callable[..., int]) -> Callable[[Sequence[Type]], Type]:
 
     def result(arguments: Sequence[Type]) -> Type:
         lengths = [
-            sql_type.parameters[0] if sql_type.parameters else _LONGEST for sql_type in arguments if sql_type.base == "varchar"
+            sql_type.parameters[0] if sql_type.parameters else _LONGEST
+            for sql_type in arguments
+            if sql_type.base == "varchar"
         ]
         longest = min(_LONGEST, length(*lengths))
         return VARCHAR if longest == _LONGEST else Type("varchar", (longest,))
@@ -285,12 +331,16 @@ _RESULTS: Final[dict[str, Callable[[Sequence[Type]], Type]]] = {
     "array of moments": lambda arguments: Type("array", (common_type(*arguments[:2]) or UNKNOWN,)),
     "rounded": _rounded,
     "rounded_to": _rounded_to,
-    "truncated": lambda arguments: decimal_of(max(1, arguments[0].parameters[0] - arguments[0].parameters[1]), 0),
+    "truncated": lambda arguments: decimal_of(
+        max(1, arguments[0].parameters[0] - arguments[0].parameters[1]), 0
+    ),
     "remainder": _remainder,
     "sum": lambda arguments: decimal_of(38, arguments[0].parameters[1]),
     "as long": lambda arguments: Type("varchar", arguments[0].parameters),
     "replaced": _text_of(lambda text, _search, by: text + by * (text + 1)),
-    "regexp replaced": _text_of(lambda text, _pattern, by: text + max(text * by // 2, by) * (text + 1)),
+    "regexp replaced": _text_of(
+        lambda text, _pattern, by: text + max(text * by // 2, by) * (text + 1)
+    ),
     "url encoded": _text_of(lambda text: text * 12),
 }
 """Rules of result types that are not patterns."""
@@ -316,7 +366,9 @@ def _shown_result(entry: Overload) -> str:
         return entry.as_shown(entry.result)
     if (entry.name, entry.result) == ("round", "rounded"):
         return "decimal(rp,rs)"
-    return _SHOWN_RESULTS.get(entry.result) or entry.as_shown(entry.parameters[0 if entry.result == "first" else -1])
+    return _SHOWN_RESULTS.get(entry.result) or entry.as_shown(
+        entry.parameters[0 if entry.result == "first" else -1]
+    )
 
 
 def listed_functions() -> list[tuple[str, str, str, str, bool, str]]:
@@ -328,5 +380,7 @@ def listed_functions() -> list[tuple[str, str, str, str, bool, str]]:
     rows = []
     for function_kind, entry in listed():
         arguments = entry.as_shown(", ".join(entry.parameters))
-        rows.append((entry.name, _shown_result(entry), arguments, function_kind, entry.deterministic, ""))
+        rows.append(
+            (entry.name, _shown_result(entry), arguments, function_kind, entry.deterministic, "")
+        )
     return sorted(rows)

@@ -98,7 +98,10 @@ def _shortened(number: str) -> str:
     """Write a bigint with a unit and three digits."""
     branches, value = [], f"CAST({number} AS DOUBLE)"
     for unit in ("", "K", "M", "B", "T", "Q"):
-        rounded_number = f"format_number({value}, CASE WHEN {value} < 10 THEN '#.##' WHEN {value} < 100 THEN '#.#' ELSE '#' END)"
+        rounded_number = (
+            f"format_number({value}, CASE WHEN {value} < 10 THEN '#.##' WHEN {value} < 100 THEN"
+            " '#.#' ELSE '#' END)"
+        )
         branches.append(
             f"WHEN abs({value}) < 1000 THEN concat({rounded_number}, '{unit}')"
             if unit != "Q"
@@ -108,7 +111,8 @@ def _shortened(number: str) -> str:
     return f"CASE {' '.join(branches)} END"
 
 
-# Letters whose capital is several letters, as SS for ß; Trino retains them or uses a single capital.
+# Letters whose capital is several letters, as SS for ß; Trino retains them or uses a single
+# capital.
 _UPPER_IN_MANY: Final = (
     "\u00df\u0149\u01f0\u0390\u03b0\u0587\u1e96-\u1e9a\u1f50\u1f52\u1f54\u1f56"
     "\u1f80-\u1faf\u1fb2-\u1fb4\u1fb6-\u1fb7\u1fbc\u1fc2-\u1fc4\u1fc6-\u1fc7\u1fcc\u1fd2-\u1fd3\u1fd6-\u1fd7\u1fe2-\u1fe4\u1fe6-\u1fe7\u1ff2-\u1ff4\u1ff6-\u1ff7\u1ffc\ufb00-\ufb06\ufb13-\ufb17"
@@ -116,7 +120,9 @@ _UPPER_IN_MANY: Final = (
 _SMALL: Final = "ᾀᾁᾂᾃᾄᾅᾆᾇᾐᾑᾒᾓᾔᾕᾖᾗᾠᾡᾢᾣᾤᾥᾦᾧᾳῃῳ"
 _CAPITAL: Final = "ᾈᾉᾊᾋᾌᾍᾎᾏᾘᾙᾚᾛᾜᾝᾞᾟᾨᾩᾪᾫᾬᾭᾮᾯᾼῌῼ"
 _KEPT: Final = "".join(
-    chr(code) for first, last in re.findall("(.)(?:-(.))?", _UPPER_IN_MANY) for code in range(ord(first), ord(last or first) + 1)
+    chr(code)
+    for first, last in re.findall("(.)(?:-(.))?", _UPPER_IN_MANY)
+    for code in range(ord(first), ord(last or first) + 1)
 )
 _STANDING_IN: Final = "".join(chr(0x10FE00 + index) for index in range(len(_KEPT)))
 """Private-use characters that replace letters which Spark's upper must not change."""
@@ -132,24 +138,31 @@ _BAD_ESCAPE: Final = "(?s)^(?:[^%]|%[0-9A-Fa-f][0-9A-Fa-f])*+%"
 _NO_DIGIT: Final = f"regexp_extract($0, '{_BAD_ESCAPE}[0-9A-Fa-f]?([^0-9A-Fa-f])', 1)"
 
 FRAGMENTS: Final = {
-    # Trino maps single code points; Spark maps ß to SS, and a final Σ to ς. No lambda, so that subqueries are possible.
+    # Trino maps single code points; Spark maps ß to SS, and a final Σ to ς. No lambda, so that
+    # subqueries are possible.
     "upper": (
-        f"IF({{0}} RLIKE '[{_UPPER_IN_MANY}]', translate(upper(translate({{0}}, '{_KEPT}', '{_STANDING_IN}')), "
-        f"'{_STANDING_IN}', '{_KEPT.translate(str.maketrans(_SMALL, _CAPITAL))}'), upper({{0}}))"
+        f"IF({{0}} RLIKE '[{_UPPER_IN_MANY}]', translate(upper(translate({{0}}, '{_KEPT}',"
+        f" '{_STANDING_IN}')), '{_STANDING_IN}',"
+        f" '{_KEPT.translate(str.maketrans(_SMALL, _CAPITAL))}'), upper({{0}}))"
     ),
     "lower": "lower(translate({0}, 'İΣ', 'iσ'))",
-    "tail": ("CASE WHEN {1} = 0 OR {1} < -char_length({0}) THEN IF({0} IS NULL, NULL, '') ELSE substring({0}, {int:1}) END"),
+    "tail": (
+        "CASE WHEN {1} = 0 OR {1} < -char_length({0}) THEN IF({0} IS NULL, NULL, '') ELSE"
+        " substring({0}, {int:1}) END"
+    ),
     "part": (
-        "CASE WHEN {1} = 0 OR {1} < -char_length({0}) OR {2} <= 0 THEN IF({0} IS NULL OR {1} IS NULL OR {2} IS NULL, NULL, '') "
-        "ELSE substring({0}, {int:1}, {int:2}) END"
+        "CASE WHEN {1} = 0 OR {1} < -char_length({0}) OR {2} <= 0 THEN IF({0} IS NULL OR {1} IS"
+        " NULL OR {2} IS NULL, NULL, '') ELSE substring({0}, {int:1}, {int:2}) END"
     ),
     # Occurrences may overlap; from the end, Trino counts in UTF-16 units.
     "found": (
-        "try_element_at(filter(sequence(1, greatest(char_length({0}), 1)), p -> substring({0}, p, char_length({1})) = {1}), {int:2})"
+        "try_element_at(filter(sequence(1, greatest(char_length({0}), 1)), p -> substring({0}, p,"
+        " char_length({1})) = {1}), {int:2})"
     ),
     "padding checked": (
-        "CASE WHEN {1} NOT BETWEEN 0 AND 2147483647 THEN {fail:INVALID_FUNCTION_ARGUMENT:Target length must be in the range [0..2147483647]} "
-        "WHEN {2} = '' THEN {fail:INVALID_FUNCTION_ARGUMENT:Padding string must not be empty}"
+        "CASE WHEN {1} NOT BETWEEN 0 AND 2147483647 THEN {fail:INVALID_FUNCTION_ARGUMENT:Target"
+        " length must be in the range [0..2147483647]} WHEN {2} = '' THEN"
+        " {fail:INVALID_FUNCTION_ARGUMENT:Padding string must not be empty}"
     ),
     # Spark computes constants even in an unreachable CASE branch.
     "padded to": "IF({1} BETWEEN 0 AND 2147483647, {int:1}, 0)",
@@ -157,40 +170,50 @@ FRAGMENTS: Final = {
     "pairs": f"transform({_ENTRIES}, p -> split(p, {_quoted(2)}, -1))",
     "pair keys": f"transform({_ENTRIES}, p -> split(p, {_quoted(2)}, -1)[0])",
     "fail entry": (
-        "{fail:INVALID_FUNCTION_ARGUMENT:Key-value delimiter must appear exactly once in each entry. Bad input: '"
+        "{fail:INVALID_FUNCTION_ARGUMENT:Key-value delimiter must appear exactly once in each"
+        " entry. Bad input: '"
         f"$({_in_message(f'filter({_ENTRIES}, p -> size(split(p, {_quoted(2)}, -1)) <> 2)[0]')})'}}"
     ),
     "fail several": (
-        "{fail:INVALID_FUNCTION_ARGUMENT:Key-value delimiter must appear exactly once in each entry. Bad input: "
-        f"$({_in_message(f'filter({_ENTRIES}, p -> size(split(p, {_quoted(2)}, -1)) <> 2)[0]')})}}"
+        "{fail:INVALID_FUNCTION_ARGUMENT:Key-value delimiter must appear exactly once in each"
+        " entry. Bad input:"
+        f" $({_in_message(f'filter({_ENTRIES}, p -> size(split(p, {_quoted(2)}, -1)) <> 2)[0]')})}}"
     ),
     "values of pairs": grouped(
-        f"transform({_ENTRIES}, p -> named_struct('k', split(p, {_quoted(2)}, -1)[0], 'v', split(p, {_quoted(2)}, -1)[1]))",
+        f"transform({_ENTRIES}, p -> named_struct('k', split(p, {_quoted(2)}, -1)[0], 'v', split(p,"
+        f" {_quoted(2)}, -1)[1]))",
         ALL_VALUES,
     ),
     "number formatted": _shortened("{0}"),
     "double formatted": _shortened(
-        "CASE WHEN isnan({0}) THEN 0L WHEN {0} >= 9223372036854775808D THEN 9223372036854775807L "
-        "WHEN {0} <= -9223372036854775808D THEN -9223372036854775807L - 1L ELSE CAST({0} AS BIGINT) END"
+        "CASE WHEN isnan({0}) THEN 0L WHEN {0} >= 9223372036854775808D THEN 9223372036854775807L"
+        " WHEN {0} <= -9223372036854775808D THEN -9223372036854775807L - 1L ELSE CAST({0} AS"
+        " BIGINT) END"
     ),
     "fail key": (
-        "{fail:INVALID_FUNCTION_ARGUMENT:Duplicate keys ("
-        f"$({_in_message(f'filter({_KEYS}, (k, i) -> array_position({_KEYS}, k) <= i)[0]')})) are not allowed}}"
+        "{fail:INVALID_FUNCTION_ARGUMENT:Duplicate keys"
+        f" ($({_in_message(f'filter({_KEYS}, (k, i) -> array_position({_KEYS}, k) <= i)[0]')})) are"
+        " not allowed}"
     ),
     "letters": _LETTERS,
     "unmapped": _UNMAPPED,
     "letters before": f"regexp_extract(upper({_LETTERS}), '^[A-Z]*', 0)",
     "fail unmapped": (
-        f"{{fail:INVALID_FUNCTION_ARGUMENT:The character is not mapped: $({_in_message(_UNMAPPED)}) "
+        "{fail:INVALID_FUNCTION_ARGUMENT:The character is not mapped:"
+        f" $({_in_message(_UNMAPPED)}) "
         f"(index=$({_in_message(f'CAST(conv(hex(encode({_UNMAPPED}, {_UTF_32})), 16, 10) - 65 AS INT)')}))}}"
     ),
     "bad escape": "'%(?![0-9A-Fa-f][0-9A-Fa-f])'",
     "fail escape": (
-        f"IF({{0}} RLIKE '{_BAD_ESCAPE}..', {{fail:INVALID_FUNCTION_ARGUMENT:URLDecoder: Illegal hex characters in escape (%) pattern - "
-        f"not a hexadecimal digit: \"$({_NO_DIGIT})\" = $(conv(hex(encode({_NO_DIGIT}, 'UTF-32')), 16, 10))}}, "
-        "{fail:INVALID_FUNCTION_ARGUMENT:URLDecoder: Incomplete trailing escape (%) pattern})"
+        f"IF({{0}} RLIKE '{_BAD_ESCAPE}..', {{fail:INVALID_FUNCTION_ARGUMENT:URLDecoder: Illegal"
+        f' hex characters in escape (%) pattern - not a hexadecimal digit: "$({_NO_DIGIT})" ='
+        f" $(conv(hex(encode({_NO_DIGIT}, 'UTF-32')), 16, 10))}},"
+        " {fail:INVALID_FUNCTION_ARGUMENT:URLDecoder: Incomplete trailing escape (%) pattern})"
     ),
-    "url checked": "CASE WHEN {0} IS NULL OR try_parse_url({0}, 'PATH') IS NULL AND try_parse_url({0}, 'PROTOCOL') IS NULL THEN NULL",
+    "url checked": (
+        "CASE WHEN {0} IS NULL OR try_parse_url({0}, 'PATH') IS NULL AND try_parse_url({0},"
+        " 'PROTOCOL') IS NULL THEN NULL"
+    ),
 }
 """Parts that several templates share, as ``{name}``."""
 
@@ -202,45 +225,52 @@ DUCKDB_FRAGMENTS: Final = {
     "white": f"'{WHITE}'",
     "begin": "CASE WHEN {1} > 2147483647 THEN 2147483647 ELSE {1} END",
     "tail": (
-        "CASE WHEN {1} = 0 OR {1} < -length({0}) THEN CASE WHEN {0} IS NULL OR {1} IS NULL THEN NULL ELSE '' END "
-        "ELSE substr({0}, {begin}) END"
+        "CASE WHEN {1} = 0 OR {1} < -length({0}) THEN CASE WHEN {0} IS NULL OR {1} IS NULL THEN"
+        " NULL ELSE '' END ELSE substr({0}, {begin}) END"
     ),
     "part": (
-        "CASE WHEN {1} = 0 OR {1} < -length({0}) OR {2} <= 0 THEN CASE WHEN {0} IS NULL OR {1} IS NULL OR {2} IS NULL THEN NULL "
-        "ELSE '' END ELSE substr({0}, {begin}, CASE WHEN {2} > 2147483647 THEN 2147483647 ELSE {2} END) END"
+        "CASE WHEN {1} = 0 OR {1} < -length({0}) OR {2} <= 0 THEN CASE WHEN {0} IS NULL OR {1} IS"
+        " NULL OR {2} IS NULL THEN NULL ELSE '' END ELSE substr({0}, {begin}, CASE WHEN {2} >"
+        " 2147483647 THEN 2147483647 ELSE {2} END) END"
     ),
     "padding checked": (
-        "CASE WHEN {0} IS NULL OR {1} IS NULL OR {2} IS NULL THEN NULL WHEN {1} NOT BETWEEN 0 AND 2147483647 THEN "
-        "{fail:INVALID_FUNCTION_ARGUMENT:Target length must be in the range [0..2147483647]} WHEN {2} = '' THEN "
-        "{fail:INVALID_FUNCTION_ARGUMENT:Padding string must not be empty}"
+        "CASE WHEN {0} IS NULL OR {1} IS NULL OR {2} IS NULL THEN NULL WHEN {1} NOT BETWEEN 0 AND"
+        " 2147483647 THEN {fail:INVALID_FUNCTION_ARGUMENT:Target length must be in the range"
+        " [0..2147483647]} WHEN {2} = '' THEN {fail:INVALID_FUNCTION_ARGUMENT:Padding string must"
+        " not be empty}"
     ),
     # Trino finds an empty text around every letter.
     "replaced": (
-        "CASE WHEN {1} <> '' THEN replace({0}, {1}, {2}) WHEN {1} IS NULL THEN NULL WHEN {0} = '' THEN {2} WHEN {2} IS NOT NULL THEN "
-        "{2} || array_to_string(list_transform(string_split({0}, ''), lambda letter_: letter_ || {2}), '') END"
+        "CASE WHEN {1} <> '' THEN replace({0}, {1}, {2}) WHEN {1} IS NULL THEN NULL WHEN {0} = ''"
+        " THEN {2} WHEN {2} IS NOT NULL THEN {2} ||"
+        " array_to_string(list_transform(string_split({0}, ''), lambda letter_: letter_ || {2}),"
+        " '') END"
     ),
     "reversed": "array_to_string(list_reverse(string_split({0}, '')), '')",
     "parts": "string_split({0}, {1})",
     "first parts": "list_slice({parts}, 1, {2} - 1)",
     "no delimiter": "{fail:INVALID_FUNCTION_ARGUMENT:The delimiter may not be the empty string}",
     "limited parts": (
-        "CASE WHEN {2} <= 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:Limit must be positive} WHEN {2} > 2147483647 THEN "
-        "{fail:INVALID_FUNCTION_ARGUMENT:Limit is too large} WHEN {1} = '' THEN {no delimiter} "
-        "WHEN {1} IS NULL OR {2} IS NULL THEN NULL WHEN len({parts}) <= {2} THEN {parts} "
-        "WHEN {0} IS NOT NULL THEN list_append({first parts}, substr({0}, 1 + length({1}) * ({2} - 1) + "
-        "coalesce(list_sum(list_transform({first parts}, lambda part_: length(part_))), 0)::BIGINT)) END"
+        "CASE WHEN {2} <= 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:Limit must be positive} WHEN {2} >"
+        " 2147483647 THEN {fail:INVALID_FUNCTION_ARGUMENT:Limit is too large} WHEN {1} = '' THEN"
+        " {no delimiter} WHEN {1} IS NULL OR {2} IS NULL THEN NULL WHEN len({parts}) <= {2} THEN"
+        " {parts} WHEN {0} IS NOT NULL THEN list_append({first parts}, substr({0}, 1 + length({1})"
+        " * ({2} - 1) + coalesce(list_sum(list_transform({first parts}, lambda part_:"
+        " length(part_))), 0)::BIGINT)) END"
     ),
     "one part": (
-        "CASE WHEN {2} <= 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:Index must be greater than zero} WHEN {1} = '' THEN "
-        "nullif(substr({0}, least({2}, 2147483647), 1), '') WHEN {1} IS NOT NULL THEN {parts}[{2}] END"
+        "CASE WHEN {2} <= 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:Index must be greater than zero}"
+        " WHEN {1} = '' THEN nullif(substr({0}, least({2}, 2147483647), 1), '') WHEN {1} IS NOT"
+        " NULL THEN {parts}[{2}] END"
     ),
     "letter": (
-        "CASE WHEN {0} BETWEEN 0 AND 55295 OR {0} BETWEEN 57344 AND 1114111 THEN chr(CAST({0} AS INTEGER)) WHEN {0} IS NOT NULL THEN "
-        "{fail:INVALID_FUNCTION_ARGUMENT:Not a valid Unicode code point: $0} END"
+        "CASE WHEN {0} BETWEEN 0 AND 55295 OR {0} BETWEEN 57344 AND 1114111 THEN chr(CAST({0} AS"
+        " INTEGER)) WHEN {0} IS NOT NULL THEN {fail:INVALID_FUNCTION_ARGUMENT:Not a valid Unicode"
+        " code point: $0} END"
     ),
     "code point": (
-        "CASE WHEN {0} = '' THEN {fail:INVALID_FUNCTION_ARGUMENT:Input string must be a single character string} "
-        "WHEN {0} IS NOT NULL THEN unicode({0}) END"
+        "CASE WHEN {0} = '' THEN {fail:INVALID_FUNCTION_ARGUMENT:Input string must be a single"
+        " character string} WHEN {0} IS NOT NULL THEN unicode({0}) END"
     ),
 }
 """Shared parts of DuckDB SQL templates."""

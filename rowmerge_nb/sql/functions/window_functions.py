@@ -1,4 +1,6 @@
-"""Functions that require OVER: ``{rows}`` is the window, ``{partition}`` the same without order and frame."""
+"""Functions that require OVER: ``{rows}`` is the window, ``{partition}`` the same without order and
+frame.
+"""
 
 from __future__ import annotations
 

@@ -15,11 +15,15 @@ _PRIVILEGES: Final = ("CREATE", "DELETE", "INSERT", "SELECT", "UPDATE")
 class AccessReader(MergeReader):
     """Parses and refuses GRANT, REVOKE, DENY, the statements of roles, and SET AUTHORIZATION."""
 
-    def _refuse_later(self, start: int, message: str | None = None, hint: str | None = None) -> None:
+    def _refuse_later(
+        self, start: int, message: str | None = None, hint: str | None = None
+    ) -> None:
         """Record a refusal at the token ``start``."""
         words = " ".join(token.word for token in self.tokens[start : self.index])
         message = message or f"The statement {words} is not supported by this engine"
-        self.refused(ParseError(message, code="NOT_SUPPORTED", hint=hint).at(self.tokens[start].span))
+        self.refused(
+            ParseError(message, code="NOT_SUPPORTED", hint=hint).at(self.tokens[start].span)
+        )
 
     def _refuse_read(self) -> NoReturn:
         self.expect_end()
@@ -81,7 +85,9 @@ class AccessReader(MergeReader):
             self.expect("OPTION")
         self._refuse_read()
 
-    def _privileges(self, end: str = "", *, has_all: bool = True) -> tuple[tuple[st.Identifier, ...], bool]:
+    def _privileges(
+        self, end: str = "", *, has_all: bool = True
+    ) -> tuple[tuple[st.Identifier, ...], bool]:
         """Parse privileges or roles; the flag means ALL PRIVILEGES."""
         if has_all and self.accept("ALL"):
             self.note("','", "'ON'", *([f"'{end}'"] if end == "TO" else []))
@@ -99,7 +105,9 @@ class AccessReader(MergeReader):
     def _object(self, before: str) -> None:
         self.note("'SCHEMA'")
         is_name = self.ahead().word == before and (not before or self.at_identifier(self.ahead(2)))
-        if self.at("TABLE") or (self.at_identifier() and self.at_identifier(self.ahead()) and not is_name):
+        if self.at("TABLE") or (
+            self.at_identifier() and self.at_identifier(self.ahead()) and not is_name
+        ):
             self.take()
         self.table_name()
 
@@ -110,9 +118,10 @@ class AccessReader(MergeReader):
         wrong = next((name for name in names if name.text.upper() in _PRIVILEGES), None)
         if wrong is not None:
             self.refused(
-                ParseError("May not use a privilege name as a role name", hint="Write ON and a table behind a privilege.").at(
-                    wrong.span
-                )
+                ParseError(
+                    "May not use a privilege name as a role name",
+                    hint="Write ON and a table behind a privilege.",
+                ).at(wrong.span)
             )
         self._in_catalog()
 
@@ -174,7 +183,9 @@ class AccessReader(MergeReader):
     # -- owners ---------------------------------------------------------------------------------------------------
 
     def _authorization(self, start: int) -> NoReturn:
-        self._refuse_later(start, "ALTER ... SET AUTHORIZATION is not supported by this engine", NO_USERS)
+        self._refuse_later(
+            start, "ALTER ... SET AUTHORIZATION is not supported by this engine", NO_USERS
+        )
         self._principal()
         self._refuse_read()
 

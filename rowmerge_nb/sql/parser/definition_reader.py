@@ -25,13 +25,18 @@ _NOT_ALTERED: Final = frozenset({"MATERIALIZED", "SCHEMA", "VIEW"})
 _ACCESS: Final = ("CURRENT", "GRANTS", "ROLE", "ROLES")
 """Objects of SHOW that are refused: roles and privileges."""
 
-_NOT_MATERIALIZED: Final = "Write CREATE VIEW to store a query, or CREATE TABLE AS to store its present rows."
+_NOT_MATERIALIZED: Final = (
+    "Write CREATE VIEW to store a query, or CREATE TABLE AS to store its present rows."
+)
 _NO_STATISTICS: Final = "SELECT count(*), min(x), max(x) FROM t computes such numbers."
 _INSTEAD: Final[dict[str, str]] = {
     "SHOW CREATE FUNCTION": "There are no functions but those of docs/functions.md.",
     "CREATE CATALOG": "Engine.add_catalog(name, connector) adds one.",
     "DROP CATALOG": "An engine keeps its catalogs: make another Engine without it.",
-    "CREATE FUNCTION": "WITH FUNCTION f(x integer) RETURNS integer RETURN x + 1 in front of a query defines it for that statement.",
+    "CREATE FUNCTION": (
+        "WITH FUNCTION f(x integer) RETURNS integer RETURN x + 1 in front of a query defines it for"
+        " that statement."
+    ),
     "DROP FUNCTION": "There are no functions but those of docs/functions.md: leave it out.",
 }
 """Alternatives to refused statements, by their first words."""
@@ -74,18 +79,33 @@ def read_type(name: s.TypeName) -> Type:
     from rowmerge_nb.spi.types import parse_type
 
     # Names of fields are in lower case unless quoted.
-    text = re.sub(r'"(?:[^"]|"")*"|[^"]+', lambda part: part[0] if part[0].startswith('"') else part[0].lower(), name.text)
+    text = re.sub(
+        r'"(?:[^"]|"")*"|[^"]+',
+        lambda part: part[0] if part[0].startswith('"') else part[0].lower(),
+        name.text,
+    )
     try:
-        return parse_type(re.sub(r"(?is)^(time|timestamp)(.*?)\s+without\s+time\s+zone$", r"\1\2", text))
+        return parse_type(
+            re.sub(r"(?is)^(time|timestamp)(.*?)\s+without\s+time\s+zone$", r"\1\2", text)
+        )
     except ValueError as error:
         code, message = "TYPE_MISMATCH", f"Unknown type: {formatted_type(name.text)}"
-        absent = next((word for word in re.findall(r"\w+", name.text.lower()) if word in ABSENT_TYPES), None)
+        absent = next(
+            (word for word in re.findall(r"\w+", name.text.lower()) if word in ABSENT_TYPES), None
+        )
         if re.search(r"\btime\s*(\(\s*\d+\s*\))?\s*with\s+time\s+zone\b", name.text.lower()):
             absent = "time with time zone"
         if absent is not None:
             code, message = "NOT_SUPPORTED", f"The type {absent} is not supported by this engine"
         if "must be in range" in str(error):
-            code, message = "INVALID_FUNCTION_ARGUMENT" if str(error)[0] in "CD" else "NUMERIC_VALUE_OUT_OF_RANGE", str(error)
+            code, message = (
+                (
+                    "INVALID_FUNCTION_ARGUMENT"
+                    if str(error)[0] in "CD"
+                    else "NUMERIC_VALUE_OUT_OF_RANGE"
+                ),
+                str(error),
+            )
         raise AnalysisError(message, code=code).at(name.span) from None
 
 
@@ -93,13 +113,17 @@ class DefinitionReader(AccessReader):
     """Parses CREATE, DROP, TRUNCATE, SHOW and DESCRIBE."""
 
     def _refuse_statement(self, message: str, hint: str | None = None) -> NoReturn:
-        raise ParseError(message, code="NOT_SUPPORTED", hint=hint).at(self.token.span, len(self.token.text))
+        raise ParseError(message, code="NOT_SUPPORTED", hint=hint).at(
+            self.token.span, len(self.token.text)
+        )
 
     def _refuse_clause(self, statement: str) -> None:
         """Record a refusal; syntax errors come first."""
         self.refused(
             ParseError(
-                f"{self.token.word} of {statement} is not supported by this engine", code="NOT_SUPPORTED", hint="Leave it out."
+                f"{self.token.word} of {statement} is not supported by this engine",
+                code="NOT_SUPPORTED",
+                hint="Leave it out.",
             ).at(self.token.span)
         )
 
@@ -151,12 +175,25 @@ class DefinitionReader(AccessReader):
         if columns or not (aliases or self.at("AS")):
             if not columns:
                 self.fail()
-            return st.CreateTable(*self.whole(), name, columns, (), properties, if_not_exists, None, True, spans, comment)
+            return st.CreateTable(
+                *self.whole(),
+                name,
+                columns,
+                (),
+                properties,
+                if_not_exists,
+                None,
+                True,
+                spans,
+                comment,
+            )
         self.close("AS")
         statement = self._create_as(name, aliases, if_not_exists)
         return replace(statement, properties=properties, property_spans=spans, comment=comment)
 
-    def _create_as(self, name: st.TableName, aliases: tuple[st.Identifier, ...], if_not_exists: bool) -> st.CreateTable:
+    def _create_as(
+        self, name: st.TableName, aliases: tuple[st.Identifier, ...], if_not_exists: bool
+    ) -> st.CreateTable:
         self.note("'('", "'WITH'")
         tree = self.query_of_statement()
         with_data = True
@@ -166,7 +203,9 @@ class DefinitionReader(AccessReader):
         query = st.Query(*self.whole(), tree)
         return st.CreateTable(*self.whole(), name, (), aliases, {}, if_not_exists, query, with_data)
 
-    def _create_columns(self) -> tuple[tuple[st.Identifier, ...], tuple[st.ColumnDefinition | st.LikeTable, ...]]:
+    def _create_columns(
+        self,
+    ) -> tuple[tuple[st.Identifier, ...], tuple[st.ColumnDefinition | st.LikeTable, ...]]:
         """Parse names (CREATE TABLE AS) or columns, by one token of lookahead."""
         if not self.accept("("):
             return (), ()
@@ -184,7 +223,11 @@ class DefinitionReader(AccessReader):
 
     def _behind_element(self, column: st.ColumnDefinition | st.LikeTable) -> None:
         # TIME may be followed by a zone.
-        base_type = None if isinstance(column, st.LikeTable) or isinstance(column.type, AnalysisError) else column.type.base
+        base_type = (
+            None
+            if isinstance(column, st.LikeTable) or isinstance(column.type, AnalysisError)
+            else column.type.base
+        )
         if base_type not in {"time", "timestamp"}:
             self.restart()
 
@@ -198,14 +241,20 @@ class DefinitionReader(AccessReader):
             self.expect("PROPERTIES")
         return st.LikeTable(like.span, name, option is not None and option.word == "INCLUDING")
 
-    def _column(self, *behind_name: str, added: bool = False) -> tuple[st.ColumnDefinition, tuple[st.Identifier, ...]]:
+    def _column(
+        self, *behind_name: str, added: bool = False
+    ) -> tuple[st.ColumnDefinition, tuple[st.Identifier, ...]]:
         """Parse a column, and in ALTER TABLE (``added``) the path before its name."""
         *within, name = self._path()
         if added or not behind_name:
             self.restart()
         self.note(*behind_name)
         type_name = self.type_name()
-        hint = PRIMARY_KEY if (name.text.upper(), type_name.text[:3].upper()) == ("PRIMARY", "KEY") else None
+        hint = (
+            PRIMARY_KEY
+            if (name.text.upper(), type_name.text[:3].upper()) == ("PRIMARY", "KEY")
+            else None
+        )
         first = within[0] if within else name
         column_type = self._type_of_column(first, type_name, first.span, hint)
         default = self.value() if self.extended and self.accept("DEFAULT") else None
@@ -219,17 +268,25 @@ class DefinitionReader(AccessReader):
             self._properties()
         if within and not added:
             column_type = AnalysisError(
-                f"Column name '{'.'.join(part.text for part in (*within, name))}' must not be qualified",
+                f"Column name '{'.'.join(part.text for part in (*within, name))}' must not be"
+                " qualified",
                 code="NOT_SUPPORTED",
                 hint="Write the name alone.",
             ).at(st.Span(0, 1, 1, 1, first.span))
         return st.ColumnDefinition(name, column_type, nullable, comment, default), tuple(within)
 
     def _type_of_column(
-        self, column: st.Identifier, type_name: s.TypeName, name_span: st.Span, hint: str | None = None
+        self,
+        column: st.Identifier,
+        type_name: s.TypeName,
+        name_span: st.Span,
+        hint: str | None = None,
     ) -> Type | AnalysisError:
         """Return a column's type, or its error, which is raised later."""
-        message, code = f"Unknown type '{formatted_type(type_name.text)}' for column '{column.text}'", "COLUMN_TYPE_UNKNOWN"
+        message, code = (
+            f"Unknown type '{formatted_type(type_name.text)}' for column '{column.text}'",
+            "COLUMN_TYPE_UNKNOWN",
+        )
         try:
             column_type = read_type(type_name)
             if column_type.base != "unknown":
@@ -259,7 +316,9 @@ class DefinitionReader(AccessReader):
         column = None
         if kind == "COLUMN":
             if len(name.parts) == 1:
-                error = AnalysisError("Table must be specified", code="MISSING_TABLE", hint="Write table.column.")
+                error = AnalysisError(
+                    "Table must be specified", code="MISSING_TABLE", hint="Write table.column."
+                )
                 self.refused(error.at(name.span))
             column, name = name.parts[-1], replace(name, parts=name.parts[:-1])
         self.expect("IS")
@@ -274,8 +333,12 @@ class DefinitionReader(AccessReader):
         self.close(")")
         return assigned
 
-    def _assigned_properties(self, object_kind: str = "table") -> tuple[dict[str, Any], dict[str, st.Span]]:
-        """Parse ``name = value, ...`` as values and the places of names; None for DEFAULT, an error if not constant."""
+    def _assigned_properties(
+        self, object_kind: str = "table"
+    ) -> tuple[dict[str, Any], dict[str, st.Span]]:
+        """Parse ``name = value, ...`` as values and the places of names; None for DEFAULT, an error
+        if not constant.
+        """
         properties: dict[str, Any] = {}
         spans: dict[str, st.Span] = {}
         while True:
@@ -290,7 +353,9 @@ class DefinitionReader(AccessReader):
             except ValueError as error:
                 message = f"Invalid value for {object_kind} property '{name.value}': {error}"
                 code = f"INVALID_{object_kind.upper()}_PROPERTY"
-                properties[name.value] = AnalysisError(message, code=code, hint="Give a constant.").at(name.span)
+                properties[name.value] = AnalysisError(
+                    message, code=code, hint="Give a constant."
+                ).at(name.span)
             if not self.accept(","):
                 return properties, spans
 
@@ -300,12 +365,19 @@ class DefinitionReader(AccessReader):
             return value.parts[0].text
         if isinstance(value, s.ArrayConstructor):
             return tuple(self._property_value(item) for item in value.items)
-        if isinstance(value, s.Unary) and isinstance(value.operand, s.Literal) and value.operand.kind in _NUMBERS:
+        if (
+            isinstance(value, s.Unary)
+            and isinstance(value.operand, s.Literal)
+            and value.operand.kind in _NUMBERS
+        ):
             number = self._property_value(value.operand)
             return -number if value.operator == "-" else number
         if isinstance(value, s.Literal) and value.kind in _CONSTANTS:
             return _CONSTANTS[value.kind](value.value)
-        raise ValueError(f"{' '.join(value.span.of(self.text).split())} is neither a constant nor an ARRAY of constants")
+        raise ValueError(
+            f"{' '.join(value.span.of(self.text).split())} is neither a constant nor an ARRAY of"
+            " constants"
+        )
 
     def _drop(self) -> st.Statement:
         start = self.index
@@ -334,15 +406,22 @@ class DefinitionReader(AccessReader):
         if what == "VIEW":
             return st.DropView(*self.whole(), name, if_exists)
         behaviour = self.accept("CASCADE", "RESTRICT")
-        return st.DropSchema(*self.whole(), name, if_exists, cascade=behaviour is not None and behaviour.word == "CASCADE")
+        return st.DropSchema(
+            *self.whole(),
+            name,
+            if_exists,
+            cascade=behaviour is not None and behaviour.word == "CASCADE",
+        )
 
     def _alter(self) -> st.Statement:
         start = self.index
         if self.ahead().word in _NOT_ALTERED:
             self.take()
-            return {"VIEW": self._alter_view, "SCHEMA": self._alter_schema, "MATERIALIZED": self._alter_materialized}[
-                self.take().word
-            ](start)
+            return {
+                "VIEW": self._alter_view,
+                "SCHEMA": self._alter_schema,
+                "MATERIALIZED": self._alter_materialized,
+            }[self.take().word](start)
         self.take()
         self.note("<identifier>", *(f"'{word}'" for word in sorted(_NOT_ALTERED)))
         if not self.at("TABLE"):
@@ -362,7 +441,9 @@ class DefinitionReader(AccessReader):
             self.take()
             self.take()
             self._authorization(start)
-        return st.AlterTable(*self.whole(), name, if_exists, self._alteration(if_exists=if_exists), table)
+        return st.AlterTable(
+            *self.whole(), name, if_exists, self._alteration(if_exists=if_exists), table
+        )
 
     def _alter_view(self, start: int) -> st.RenameView:
         name = self.table_name()
@@ -433,7 +514,9 @@ class DefinitionReader(AccessReader):
             self.close("TYPE")
             type_name = self.type_name()
             whole = replace(name, text=".".join(part.text for part in (name, *fields)))
-            return st.SetColumnType(name, self._type_of_column(whole, type_name, type_name.span), fields)
+            return st.SetColumnType(
+                name, self._type_of_column(whole, type_name, type_name.span), fields
+            )
         self.expect("NOT")
         self.expect("NULL")
         return st.DropNotNull(name)
@@ -448,7 +531,9 @@ class DefinitionReader(AccessReader):
         self.take()
         name = self.identifier()
         arguments = self._call_arguments() if self.accept("(") and not self.accept(")") else []
-        return st.TableExecute(name, tuple(arguments), self.expression() if self.accept("WHERE") else None)
+        return st.TableExecute(
+            name, tuple(arguments), self.expression() if self.accept("WHERE") else None
+        )
 
     def _call_arguments(self) -> list[st.CallArgument]:
         arguments = [self._call_argument()]
@@ -464,7 +549,9 @@ class DefinitionReader(AccessReader):
         column, within = self._column(added=True)
         position = self.accept("FIRST", "LAST", "AFTER")
         after = self.identifier() if position is not None and position.word == "AFTER" else None
-        return st.AddColumn(column, if_not_exists, "LAST" if position is None else position.word, after, within)
+        return st.AddColumn(
+            column, if_not_exists, "LAST" if position is None else position.word, after, within
+        )
 
     def _truncate(self) -> st.Truncate:
         self.take()
@@ -499,7 +586,10 @@ class DefinitionReader(AccessReader):
         self.restart()
         comment = self._comment()
         # There is no login, so both mean the same.
-        invoker = self.accept("SECURITY") is not None and self.expect("DEFINER", "INVOKER").word == "INVOKER"
+        invoker = (
+            self.accept("SECURITY") is not None
+            and self.expect("DEFINER", "INVOKER").word == "INVOKER"
+        )
         if self.at("WITH"):
             self._refuse_clause("CREATE VIEW")
             self._properties()
@@ -508,13 +598,25 @@ class DefinitionReader(AccessReader):
         self.note("'WITH'")
         tree = self.query_of_statement()
         query, span = st.Query(*self.whole(), tree), self.span_from(start)
-        return st.CreateView(*self.whole(), name, query, span, replace, comment.text if comment is not None else None, invoker)
+        return st.CreateView(
+            *self.whole(),
+            name,
+            query,
+            span,
+            replace,
+            comment.text if comment is not None else None,
+            invoker,
+        )
 
     def _create_schema(self) -> st.CreateSchema:
         if_not_exists = self._accept_if("NOT", "EXISTS")
         name = self.table_name()
         if self.at("AUTHORIZATION"):
-            self._refuse_later(self.index, "AUTHORIZATION of CREATE SCHEMA is not supported by this engine", NO_USERS)
+            self._refuse_later(
+                self.index,
+                "AUTHORIZATION of CREATE SCHEMA is not supported by this engine",
+                NO_USERS,
+            )
             self.take()
             self._principal()
         _, spans = self._properties("schema")
@@ -526,7 +628,11 @@ class DefinitionReader(AccessReader):
         if what == "FUNCTION":
             self._refuse_now(
                 start,
-                _WITHOUT_PATH if len(self.table_name().parts) == 1 else ("This connector does not support creating functions"),
+                (
+                    _WITHOUT_PATH
+                    if len(self.table_name().parts) == 1
+                    else ("This connector does not support creating functions")
+                ),
                 "CREATE FUNCTION",
             )
         self._accept_if("NOT", "EXISTS")
@@ -538,7 +644,9 @@ class DefinitionReader(AccessReader):
             self._principal()
         self._properties("catalog")
         self.expect_end()
-        self._refuse_now(start, "CREATE CATALOG is not supported by the static catalog store", "CREATE CATALOG")
+        self._refuse_now(
+            start, "CREATE CATALOG is not supported by the static catalog store", "CREATE CATALOG"
+        )
 
     def _drop_elsewhere(self, start: int) -> NoReturn:
         what = self.take().word
@@ -547,7 +655,9 @@ class DefinitionReader(AccessReader):
         if isinstance(name, st.TableName):
             self.expect("(")
             message = "This connector does not support dropping functions"
-            self._refuse_now(start, _WITHOUT_PATH if len(name.parts) == 1 else message, "DROP FUNCTION")
+            self._refuse_now(
+                start, _WITHOUT_PATH if len(name.parts) == 1 else message, "DROP FUNCTION"
+            )
         cascades = self.accept("CASCADE", "RESTRICT")
         self.expect_end()
         message = "DROP CATALOG is not supported by the static catalog store"
@@ -556,12 +666,16 @@ class DefinitionReader(AccessReader):
         self._refuse_now(start, message, "DROP CATALOG")
 
     def _refuse_now(self, start: int, message: str, words: str) -> NoReturn:
-        raise ParseError(message, code="NOT_SUPPORTED", hint=_INSTEAD[words]).at(self.tokens[start].span)
+        raise ParseError(message, code="NOT_SUPPORTED", hint=_INSTEAD[words]).at(
+            self.tokens[start].span
+        )
 
     # -- materialized views, which are refused --------------------------------------------------------------------
 
     def _refuse_materialized(self, start: int) -> None:
-        self._refuse_later(start, "Materialized views are not supported by this engine", _NOT_MATERIALIZED)
+        self._refuse_later(
+            start, "Materialized views are not supported by this engine", _NOT_MATERIALIZED
+        )
 
     def _create_materialized(self, start: int) -> NoReturn:
         self.take()
@@ -612,14 +726,20 @@ class DefinitionReader(AccessReader):
 
     def at_prepared_description(self) -> bool:
         """Return whether DESCRIBE INPUT or OUTPUT begins here; these can be table names."""
-        return self.token.word == "DESCRIBE" and self.ahead().word in {"INPUT", "OUTPUT"} and self.at_identifier(self.ahead(2))
+        return (
+            self.token.word == "DESCRIBE"
+            and self.ahead().word in {"INPUT", "OUTPUT"}
+            and self.at_identifier(self.ahead(2))
+        )
 
     def _show(self) -> st.Statement:
         start = self.index
         self.take()
         if self.at(*_ACCESS):
             self._show_roles(start)
-        shown_kind = self.expect("CATALOGS", "COLUMNS", "CREATE", "FUNCTIONS", "SCHEMAS", "SESSION", "STATS", "TABLES").word
+        shown_kind = self.expect(
+            "CATALOGS", "COLUMNS", "CREATE", "FUNCTIONS", "SCHEMAS", "SESSION", "STATS", "TABLES"
+        ).word
         if shown_kind == "SESSION":
             self._refuse_later(start, hint=SESSION_HINT)
         if shown_kind == "STATS":
@@ -629,7 +749,11 @@ class DefinitionReader(AccessReader):
                 function = self.table_name()
                 self.expect_end()
                 function_name = ".".join(part.value for part in function.parts)
-                message = _WITHOUT_PATH if len(function.parts) == 1 else f"Function '{function_name}' not found"
+                message = (
+                    _WITHOUT_PATH
+                    if len(function.parts) == 1
+                    else f"Function '{function_name}' not found"
+                )
                 self._refuse_now(start, message, "SHOW CREATE FUNCTION")
             if self.at("MATERIALIZED"):
                 self.take()

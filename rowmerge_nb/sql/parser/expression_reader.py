@@ -78,7 +78,11 @@ class ExpressionReader(PrimaryReader):
     def _comparison(self, start: int, left: s.Expression, operator: Token) -> s.Expression:
         sign = "<>" if operator.word == "!=" else operator.word
         reached, depth = self.index, self.depth
-        quantifier = self.accept("ALL", "ANY", "SOME") if self.ahead().word == "(" and self.query_follows(behind=1) else None
+        quantifier = (
+            self.accept("ALL", "ANY", "SOME")
+            if self.ahead().word == "(" and self.query_follows(behind=1)
+            else None
+        )
         if quantifier is None:
             self.note("'ALL'", "'ANY'", "'SOME'")
             right = self.value()
@@ -98,7 +102,9 @@ class ExpressionReader(PrimaryReader):
             return s.Binary(self.span_from(start), sign, left, self.value(), operator.span)
         finally:
             self.undecided = undecided
-        return s.Quantified(self.span_from(start), left, operator.span, sign, quantifier.word, query)
+        return s.Quantified(
+            self.span_from(start), left, operator.span, sign, quantifier.word, query
+        )
 
     def _is(self, start: int, value: s.Expression, word: Span) -> s.Expression:
         negated = self.accept("NOT") is not None
@@ -109,7 +115,9 @@ class ExpressionReader(PrimaryReader):
         right = self.value()
         return s.IsDistinct(self.span_from(start), value, word, right, negated)
 
-    def _ranged(self, start: int, value: s.Expression, word: Span, *, negated: bool) -> s.Expression:
+    def _ranged(
+        self, start: int, value: s.Expression, word: Span, *, negated: bool
+    ) -> s.Expression:
         word_text = self.take().word
         if word_text == "BETWEEN":
             low = self.value()
@@ -224,7 +232,11 @@ class ExpressionReader(PrimaryReader):
 
     def _dereferences(self, start: int, value: s.Expression) -> s.Expression:
         for _ in range(DEEPEST_TREE):
-            if self.token.word == "." and self.ahead().word == "*" and start == self.undecided_primary:
+            if (
+                self.token.word == "."
+                and self.ahead().word == "*"
+                and start == self.undecided_primary
+            ):
                 self.starred = self.index
                 return value
             if self.token.word == "." and (self.undecided or self.at_identifier(self.ahead())):

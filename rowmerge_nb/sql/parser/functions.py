@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.parser.tokens import Token
     from rowmerge_nb.sql.tree.statements import Identifier
 
-_ROUTINES: Final = frozenset({"BEGIN", "CASE", "IF", "ITERATE", "LEAVE", "LOOP", "REPEAT", "SET", "WHILE"})
+_ROUTINES: Final = frozenset(
+    {"BEGIN", "CASE", "IF", "ITERATE", "LEAVE", "LOOP", "REPEAT", "SET", "WHILE"}
+)
 _CHARACTERISTICS: Final = frozenset(
     {"AS", "CALLED", "COMMENT", "DETERMINISTIC", "LANGUAGE", "NOT", "RETURNS", "SECURITY", "WITH"}
 )
@@ -35,14 +37,22 @@ class FunctionReader(QueryReader):
 
     def at_functions(self) -> bool:
         """Return whether WITH FUNCTION begins here, rather than a query of that name."""
-        return self.token.word == "WITH" and self.ahead().word == "FUNCTION" and self.at_identifier(self.ahead(2))
+        return (
+            self.token.word == "WITH"
+            and self.ahead().word == "FUNCTION"
+            and self.at_identifier(self.ahead(2))
+        )
 
     def _function(self) -> s.FunctionDefinition:
         start = self.index
         first = self.expect("FUNCTION")
         name = self.table_name()
         if len(name.parts) > 1:
-            self.error(f"Inline function names cannot be qualified: {'.'.join(part.value for part in name.parts)}", first.span)
+            self.error(
+                "Inline function names cannot be qualified:"
+                f" {'.'.join(part.value for part in name.parts)}",
+                first.span,
+            )
         self.expect("(")
         parameters: list[tuple[Identifier, s.TypeName]] = []
         if not self.accept(")"):
@@ -67,16 +77,25 @@ class FunctionReader(QueryReader):
         span, returns_span = self.span_from(start), self.tokens[returns - 1].span
         strict, deterministic = "RETURNS" in characteristics, "NOT" not in characteristics
         return s.FunctionDefinition(
-            span, name.parts[0], tuple(parameters), return_type, returns_span, body, strict=strict, deterministic=deterministic
+            span,
+            name.parts[0],
+            tuple(parameters),
+            return_type,
+            returns_span,
+            body,
+            strict=strict,
+            deterministic=deterministic,
         )
 
     def _function_parameter(self) -> tuple[Identifier, s.TypeName]:
         span = self.token.span
         if self.ahead().word in {",", ")"} or not self.at_identifier(self.ahead()):
             self.type_name()
-            raise ParseError("Function parameters must have a name", code="INVALID_ARGUMENTS", hint="Write f(x integer).").at(
-                span
-            )
+            raise ParseError(
+                "Function parameters must have a name",
+                code="INVALID_ARGUMENTS",
+                hint="Write f(x integer).",
+            ).at(span)
         return self.identifier(), self.type_name()
 
     def _characteristics(self) -> set[str]:
@@ -96,7 +115,9 @@ class FunctionReader(QueryReader):
         if start.word == "LANGUAGE":
             language = self.identifier()
             if language.value != "sql":
-                self.error("Only functions using language 'SQL' may be defined using SQL", self.token.span)
+                self.error(
+                    "Only functions using language 'SQL' may be defined using SQL", self.token.span
+                )
         elif start.word == "NOT":
             self.expect("DETERMINISTIC")
         elif start.word in {"RETURNS", "CALLED"}:
@@ -106,12 +127,16 @@ class FunctionReader(QueryReader):
             self.string()
         elif start.word == "SECURITY":
             self.expect("DEFINER", "INVOKER")
-            raise ParseError("Security mode not supported for inline functions", code="NOT_SUPPORTED", hint="Leave it out.").at(
-                start.span
-            )
+            raise ParseError(
+                "Security mode not supported for inline functions",
+                code="NOT_SUPPORTED",
+                hint="Leave it out.",
+            ).at(start.span)
         elif start.word != "DETERMINISTIC":
             raise ParseError(
-                f"{start.word} of a function is not supported by this engine", code="NOT_SUPPORTED", hint="Leave it out."
+                f"{start.word} of a function is not supported by this engine",
+                code="NOT_SUPPORTED",
+                hint="Leave it out.",
             ).at(start.span)
 
 

@@ -25,7 +25,11 @@ def json_lookup(reader: PrimaryReader, start: int) -> s.Expression:
     path = reader.primary()
     path_name = reader.identifier() if reader.accept("AS") else None
     passing = _passing(reader)
-    returning, output_format = (None, None) if name == "JSON_EXISTS" else _returning(reader, with_format=name == "JSON_QUERY")
+    returning, output_format = (
+        (None, None)
+        if name == "JSON_EXISTS"
+        else _returning(reader, with_format=name == "JSON_QUERY")
+    )
     wrapper, quotes = _presentation(reader) if name == "JSON_QUERY" else ("WITHOUT", None)
     on_empty, on_error = _behaviors(reader, name)
     reader.expect(")")
@@ -68,13 +72,24 @@ def json_constructor(reader: PrimaryReader, start: int) -> s.Expression:
     returning, output_format = _returning(reader, with_format=True)
     reader.expect(")")
     span = reader.span_from(start)
-    return j.JsonConstructor(span, name, tuple(keys), tuple(values), keeps_null, unique, returning, output_format)
+    return j.JsonConstructor(
+        span, name, tuple(keys), tuple(values), keeps_null, unique, returning, output_format
+    )
 
 
-def _member(reader: PrimaryReader, name: str, keys: list[s.Expression], values: list[j.JsonInput]) -> None:
+def _member(
+    reader: PrimaryReader, name: str, keys: list[s.Expression], values: list[j.JsonInput]
+) -> None:
     if name == "JSON_OBJECT":
         # KEY may be a name: JSON_OBJECT(key : 1) has a column's value as its key.
-        if reader.token.word == "KEY" and reader.ahead().word not in {":", "VALUE", ".", "(", "[", "||"}:
+        if reader.token.word == "KEY" and reader.ahead().word not in {
+            ":",
+            "VALUE",
+            ".",
+            "(",
+            "[",
+            "||",
+        }:
             reader.take()
             keys.append(reader.expression())
             reader.expect("VALUE")
@@ -132,8 +147,13 @@ def _presentation(reader: PrimaryReader) -> tuple[str, str | None]:
     return wrapper, quotes
 
 
-def _behaviors(reader: PrimaryReader, name: str) -> tuple[j.JsonBehavior | None, j.JsonBehavior | None]:
-    words = {"JSON_EXISTS": ("TRUE", "FALSE", "UNKNOWN", "ERROR"), "JSON_VALUE": ("ERROR", "NULL", "DEFAULT")}
+def _behaviors(
+    reader: PrimaryReader, name: str
+) -> tuple[j.JsonBehavior | None, j.JsonBehavior | None]:
+    words = {
+        "JSON_EXISTS": ("TRUE", "FALSE", "UNKNOWN", "ERROR"),
+        "JSON_VALUE": ("ERROR", "NULL", "DEFAULT"),
+    }
     on_empty = None
     while behavior_word := reader.accept(*words.get(name, ("ERROR", "NULL", "EMPTY"))):
         word, default = behavior_word.word, None

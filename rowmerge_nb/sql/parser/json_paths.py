@@ -25,7 +25,9 @@ def path_tokens(path: str) -> list[str]:
         if path[offset] == "." or (path[offset] == "[" and path[offset + 1 : offset + 2] != '"'):
             bracket = path[offset] == "["
             end = offset + 1
-            while end < len(path) and (path[end].isalnum() or path[end] == "_" or (path[end] == ":" and not bracket)):
+            while end < len(path) and (
+                path[end].isalnum() or path[end] == "_" or (path[end] == ":" and not bracket)
+            ):
                 end += 1
             tokens.append(path[offset + 1 : end])
             offset = _closed(path, end) if bracket else end

@@ -29,7 +29,10 @@ _METHODS: Final = frozenset({"abs", "ceiling", "double", "floor", "keyvalue", "s
 _OPERATORS: Final = frozenset({"==", "<>", "!=", "<", ">", "<=", ">="})
 _DECIMAL: Final = re.compile(r"[0-9]+\.[0-9]+")
 _AFTER_STEP: Final = "{<EOF>, '+', '*', '/', '%', '.', '..', '[', '?', '-'}"
-_VALUES: Final = "{'+', '(', '$', '@', 'false', 'last', '-', 'null', 'true', DECIMAL_VALUE, DOUBLE_VALUE, INTEGER_VALUE, STRING, NAMED_VARIABLE}"
+_VALUES: Final = (
+    "{'+', '(', '$', '@', 'false', 'last', '-', 'null', 'true', DECIMAL_VALUE, DOUBLE_VALUE,"
+    " INTEGER_VALUE, STRING, NAMED_VARIABLE}"
+)
 
 
 class PathSyntaxError(ValueError):
@@ -64,7 +67,9 @@ class _PathReader:
     def __init__(self, text: str) -> None:
         self.source = text
         self.tokens = [
-            (str(match.lastgroup), match.group(), match.start()) for match in _TOKENS.finditer(text) if match.lastgroup != "space"
+            (str(match.lastgroup), match.group(), match.start())
+            for match in _TOKENS.finditer(text)
+            if match.lastgroup != "space"
         ]
         self.tokens.append(("end", "<EOF>", len(text)))
         self.index = 0
@@ -114,7 +119,13 @@ class _PathReader:
         root = self._plain(self._sum())
         if self.kind != "end":
             self.fail(_AFTER_STEP)
-        if sum(isinstance(part, t.Method) and part.name == "keyvalue" for part in t.parts_of_path(root)) > 1:
+        if (
+            sum(
+                isinstance(part, t.Method) and part.name == "keyvalue"
+                for part in t.parts_of_path(root)
+            )
+            > 1
+        ):
             self.refuse("keyvalue() twice")
         return JsonPath(strict, root)
 
@@ -254,7 +265,9 @@ class _PathReader:
                 self.fail("{STRING, NAMED_VARIABLE}")
             return t.StartsWith(left, self._begin())
         if self.word == "like_regex":
-            raise PathRefusedError("like_regex predicate in JSON path is not yet supported", everywhere=True)
+            raise PathRefusedError(
+                "like_regex predicate in JSON path is not yet supported", everywhere=True
+            )
         read = self.source[self.tokens[begin][2] : self.tokens[self.index][2] + len(self.word)]
         return self.wrong(f"no viable alternative at input '{read}'")
 
@@ -305,7 +318,14 @@ class _PathReader:
         if negative or not from_last or (self.kind == "symbol" and self.word == "+"):
             if not negative:
                 self.accept("+")
-            if self.kind in {"variable", "string"} or self.word in {"$", "@", "(", "last", "+", "-"}:
+            if self.kind in {"variable", "string"} or self.word in {
+                "$",
+                "@",
+                "(",
+                "last",
+                "+",
+                "-",
+            }:
                 self.refuse(f"a subscript with {self.word}")
             if self.kind not in {"integer", "fraction"}:
                 self.fail("a number or 'last'")
@@ -317,9 +337,14 @@ class _PathReader:
     def _whole(self, *, negative: bool, from_last: bool) -> int:
         """Parse an index; fractions are rounded after the addition."""
         number = Decimal(self.word)
-        # The rounding of negative halves would depend on the sign of the whole index, and on its type.
+        # The rounding of negative halves would depend on the sign of the whole index, and on its
+        # type.
         if number > _LARGEST or (negative and number % 1 == _HALF):
             self.refuse(f"the subscript {self.word}")
         self.take()
         number = -number if negative else number
-        return math.floor(number + _HALF) if from_last else int(number.quantize(Decimal(1), ROUND_HALF_UP))
+        return (
+            math.floor(number + _HALF)
+            if from_last
+            else int(number.quantize(Decimal(1), ROUND_HALF_UP))
+        )

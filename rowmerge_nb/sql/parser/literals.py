@@ -73,7 +73,9 @@ class SimpleReader(Reader):
         return s.Literals(token.span, run)
 
     def _refuse_number(self, text: str, span: Span) -> None:
-        self.wrong(f"Invalid numeric literal: {text}", span, "Write DECIMAL '...' for a number this large.")
+        self.wrong(
+            f"Invalid numeric literal: {text}", span, "Write DECIMAL '...' for a number this large."
+        )
 
     def _coded_literal(self) -> s.Expression:
         token = self.take()
@@ -110,7 +112,10 @@ class SimpleReader(Reader):
             elif number > _LAST_CODE_POINT:
                 message = f"Invalid escaped character: {digits}"
             elif number in _SURROGATES:
-                message = f"Invalid escaped character: {digits}. Escaped character is a surrogate. Use '\\+123456' instead."
+                message = (
+                    f"Invalid escaped character: {digits}. Escaped character is a surrogate. Use"
+                    " '\\+123456' instead."
+                )
             if message is not None:
                 self.wrong(message, token.span)
                 return ""
@@ -168,7 +173,12 @@ class SimpleReader(Reader):
             else:
                 self.note("<integer>" if first or not is_row else "<identifier>")
                 interval = self.token.word == "INTERVAL" and self.ahead(2).word == "TO"
-                has_name = is_row and not interval and self.at_identifier() and self.at_identifier(self.ahead())
+                has_name = (
+                    is_row
+                    and not interval
+                    and self.at_identifier()
+                    and self.at_identifier(self.ahead())
+                )
                 # "x array" is the old spelling of array(x), "x array(...)" a field.
                 suffix = self.ahead().word == "ARRAY" and self.ahead(2).word not in {"(", "<"}
                 if has_name and not suffix and self.ahead().word not in {"PRECISION", "WITH"}:

@@ -44,11 +44,17 @@ class MergeReader(FunctionReader):
             clauses.append(self._clause(len(clauses)))
         self.note("'WHEN'")
         returning = self.accept_returning()
-        return st.Merge(*self.whole(), target, alias, source, on, tuple(clauses), returning, named, evolution)
+        return st.Merge(
+            *self.whole(), target, alias, source, on, tuple(clauses), returning, named, evolution
+        )
 
     def _accept_evolution(self) -> st.Span | None:
         start = self.index
-        return self.span_from(start) if self.extended and self.accept_all("WITH", "SCHEMA", "EVOLUTION") else None
+        return (
+            self.span_from(start)
+            if self.extended and self.accept_all("WITH", "SCHEMA", "EVOLUTION")
+            else None
+        )
 
     def accept_returning(self) -> tuple[s.SelectItem | s.AllColumns, ...]:
         """Accept RETURNING (extended dialect)."""
@@ -79,7 +85,10 @@ class MergeReader(FunctionReader):
         matched = self.accept("NOT") is None
         self.expect("MATCHED")
         by_source = (
-            self.extended and not matched and self.accept("BY") is not None and self.expect("SOURCE", "TARGET").word == "SOURCE"
+            self.extended
+            and not matched
+            and self.accept("BY") is not None
+            and self.expect("SOURCE", "TARGET").word == "SOURCE"
         )
         self.undecided += matched  # UPDATE or DELETE: only what follows the condition decides
         condition = None
@@ -94,7 +103,8 @@ class MergeReader(FunctionReader):
             self.error(
                 "mismatched input '*'. Expecting: <identifier>",
                 action.star,
-                "A row that is not matched by the source has no source row to take the columns from; write the columns.",
+                "A row that is not matched by the source has no source row to take the columns"
+                " from; write the columns.",
             )
         return st.MergeClause(
             number,
@@ -121,7 +131,9 @@ class MergeReader(FunctionReader):
         if starred is not None:
             return starred
         self.expect("SET")
-        return self._accept_star(Operation.UPDATE, head) or _Action(Operation.UPDATE, head, *self.assignments())
+        return self._accept_star(Operation.UPDATE, head) or _Action(
+            Operation.UPDATE, head, *self.assignments()
+        )
 
     def _insert_action(self, start: int) -> _Action:
         if self._accept_nothing():

@@ -28,7 +28,8 @@ def parameter(value: object) -> str:
         text = constant(value)
     except NoConstantError as error:
         raise AnalysisError(
-            f"The parameter {shorten(repr(value), _MOST_SHOWN, placeholder='...')} has no type of SQL: {error}",
+            f"The parameter {shorten(repr(value), _MOST_SHOWN, placeholder='...')} has no type of"
+            f" SQL: {error}",
             code="INVALID_PARAMETER_USAGE",
             hint="docs/types.md says which values of Python are which of SQL.",
         ) from error
@@ -77,14 +78,16 @@ class Filled:
 
     Args:
         text: the resulting text.
-        pieces: per piece its offset in the text and in the statement, and the number of the value, if it is one.
+        pieces: per piece its offset in the text and in the statement, and the number of the value,
+            if it is one.
     """
 
     text: str
     pieces: tuple[tuple[int, int, int | None], ...]
 
     def origin(self, offset: int) -> tuple[int, int | None, int]:
-        """Return a character's offset in the statement, the number of its value, and the offset in the value.
+        """Return a character's offset in the statement, the number of its value, and the offset in
+        the value.
 
         >>> with_parameters("SELECT ?, x", ["12345"]).origin(14)
         (10, None, 0)
@@ -106,7 +109,10 @@ def with_parameters(text: str, values: Sequence[str]) -> Filled:
         raise AnalysisError(
             f"Incorrect number of parameters: expected {len(spans)} but found {len(values)}",
             code="INVALID_PARAMETER_USAGE",
-            hint="Give a value for every ? of the statement: run(sql, parameters=[...]), or EXECUTE ... USING.",
+            hint=(
+                "Give a value for every ? of the statement: run(sql, parameters=[...]), or EXECUTE"
+                " ... USING."
+            ),
         ).at(Span.within(text, 0, len(text)))
     pieces_of_text: list[str] = []
     pieces: list[tuple[int, int, int | None]] = [(0, 0, None)]

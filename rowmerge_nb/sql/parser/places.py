@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.tree import statements as st
 
 _DUMMY: Final = " x "
-_REFUSED: Final = frozenset({"JSON_TABLE", "MATCH_RECOGNIZE", "TABLESAMPLE", "MATERIALIZED", "AUTHORIZATION"})
+_REFUSED: Final = frozenset(
+    {"JSON_TABLE", "MATCH_RECOGNIZE", "TABLESAMPLE", "MATERIALIZED", "AUTHORIZATION"}
+)
 """Words that the grammar parses only to refuse them, and parts of such clauses."""
 _BEGINS_REFUSED: Final = frozenset({"ANALYZE"})
 """First words of statements that are refused later."""
@@ -72,7 +74,9 @@ class Place:
     named: tuple[s.NamedQuery, ...] = ()
 
 
-def place(before: str, after: str = "", *, qualified: bool = False, extended: bool = False) -> Place:
+def place(
+    before: str, after: str = "", *, qualified: bool = False, extended: bool = False
+) -> Place:
     """Return what the grammar allows between two parts of a text.
 
     Args:
@@ -93,13 +97,19 @@ def place(before: str, after: str = "", *, qualified: bool = False, extended: bo
     if not before.strip():
         words -= _BEGINS_REFUSED
     if len(before.split()) < _SAYING_WHAT:
-        words = frozenset(word for word in words if not _is_refused(f"{before}{word}{_DUMMY}", extended=extended))
+        words = frozenset(
+            word for word in words if not _is_refused(f"{before}{word}{_DUMMY}", extended=extended)
+        )
     frames = whole.seen or prefix_reader.seen or []
     relations: list[s.Relation] = []
     for frame in frames:
         relations.extend(relation for relation in frame.relations if relation not in relations)
     return Place(
-        words, frozenset(prefix_reader.slots), tuple(relations), prefix_reader.changed, tuple(whole.named or prefix_reader.named)
+        words,
+        frozenset(prefix_reader.slots),
+        tuple(relations),
+        prefix_reader.changed,
+        tuple(whole.named or prefix_reader.named),
     )
 
 
@@ -138,7 +148,11 @@ class _Watching(StatementReader):
 
     def __init__(self, text: str, cursor: int, *, extended: bool) -> None:
         super().__init__(text, extended=extended, runs=Runs.ENDS)
-        self._watched = next(index for index, token in enumerate(self.tokens) if token.span.start >= cursor or not token.text)
+        self._watched = next(
+            index
+            for index, token in enumerate(self.tokens)
+            if token.span.start >= cursor or not token.text
+        )
         self._frames = [_Frame()]
         self._slots: list[Slot | None] = [None]
         self._lists: Slot | None = None
@@ -197,7 +211,14 @@ class _Watching(StatementReader):
             self.fail()
         if self.token.word == "INSERT":
             self._inserting, self._lists = True, Slot.TARGET_COLUMN
-        self._calling, self._defining = self.token.word == "CALL", self.token.word in {"ALTER", "CREATE"}
+        self._calling, self._defining = (
+            self.token.word == "CALL",
+            self.token.word
+            in {
+                "ALTER",
+                "CREATE",
+            },
+        )
         return super().statement()
 
     def table_name(self) -> st.TableName:
@@ -216,7 +237,9 @@ class _Watching(StatementReader):
             self.slots.add(Slot.ARGUMENT)
         return super()._call_argument()
 
-    def _assigned_properties(self, kind: str = "table") -> tuple[dict[str, Any], dict[str, st.Span]]:
+    def _assigned_properties(
+        self, kind: str = "table"
+    ) -> tuple[dict[str, Any], dict[str, st.Span]]:
         with self._names(Slot.PROPERTY):
             return super()._assigned_properties(kind)
 
@@ -320,7 +343,9 @@ class _Watching(StatementReader):
         self.named.append(entry)
         return entry
 
-    def _without_with(self, start: int, named: tuple[s.NamedQuery, ...] = (), *, recursive: bool = False) -> s.QueryNode:
+    def _without_with(
+        self, start: int, named: tuple[s.NamedQuery, ...] = (), *, recursive: bool = False
+    ) -> s.QueryNode:
         # ORDER BY is outside of the SELECT, but sees its tables.
         with self._query_scope(), self._names(None):
             return super()._without_with(start, named, recursive=recursive)

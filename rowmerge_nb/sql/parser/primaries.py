@@ -19,7 +19,8 @@ from rowmerge_nb.sql.tree.statements import Identifier
 
 _ADDITION: Final = ("+", "-")
 _WORDS: Final = frozenset(
-    "CURRENT_DATE CURRENT_TIME CURRENT_TIMESTAMP LOCALTIME LOCALTIMESTAMP CURRENT_USER CURRENT_CATALOG CURRENT_SCHEMA CURRENT_PATH".split()  # noqa: SIM905 - nine lines would say no more
+    "CURRENT_DATE CURRENT_TIME CURRENT_TIMESTAMP LOCALTIME LOCALTIMESTAMP CURRENT_USER"  # noqa: SIM905
+    " CURRENT_CATALOG CURRENT_SCHEMA CURRENT_PATH".split()
 )
 _CLOCKS: Final = frozenset({"CURRENT_TIME", "CURRENT_TIMESTAMP", "LOCALTIME", "LOCALTIMESTAMP"})
 """Functions with a precision."""
@@ -28,7 +29,9 @@ _BEHIND_NAME: Final = ("'('", "'->'", "'OVER'", "<string>")
 """Tokens after which a word is not a name."""
 _UNITS: Final = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND")
 _QUERY_WORDS: Final = frozenset({"SELECT", "WITH", "VALUES", "TABLE"})
-_AFTER_QUERY: Final = frozenset({")", "UNION", "EXCEPT", "INTERSECT", "ORDER", "OFFSET", "LIMIT", "FETCH"})
+_AFTER_QUERY: Final = frozenset(
+    {")", "UNION", "EXCEPT", "INTERSECT", "ORDER", "OFFSET", "LIMIT", "FETCH"}
+)
 
 
 class PrimaryReader(WindowReader):
@@ -49,7 +52,9 @@ class PrimaryReader(WindowReader):
             rows.append(self._expression_or_run())
         return tuple(rows)
 
-    def listed(self, *, runs: bool = False, only_name: bool = False, subscript: bool = False) -> tuple[s.Expression, ...]:
+    def listed(
+        self, *, runs: bool = False, only_name: bool = False, subscript: bool = False
+    ) -> tuple[s.Expression, ...]:
         """Parse a list of expressions up to its end.
 
         Args:
@@ -102,10 +107,16 @@ class PrimaryReader(WindowReader):
         token = self.ahead(count)
         if token.kind is not Kind.WORD or token.word not in _QUERY_WORDS:
             return False
-        # ((SELECT 1) + 1) is an expression, ((SELECT 1) s JOIN t ...) a relation: the token behind the inner query decides.
+        # ((SELECT 1) + 1) is an expression, ((SELECT 1) s JOIN t ...) a relation: the token behind
+        # the inner query decides.
         inner = range(self.index + behind + (not opened), self.index + count)
-        behind_inner = (self.tokens[min(self.closing(index) + 1, len(self.tokens) - 1)] for index in inner)
-        return all(following.kind is Kind.END or following.word in _AFTER_QUERY for following in behind_inner)
+        behind_inner = (
+            self.tokens[min(self.closing(index) + 1, len(self.tokens) - 1)] for index in inner
+        )
+        return all(
+            following.kind is Kind.END or following.word in _AFTER_QUERY
+            for following in behind_inner
+        )
 
     # -- primaries ------------------------------------------------------------------------------------------------
 
@@ -256,7 +267,9 @@ class PrimaryReader(WindowReader):
         self.close(")")
         if field.value.upper() not in s.EXTRACT_FIELDS:
             self.wrong(
-                f"Invalid EXTRACT field {field.text}, valid fields are: {', '.join(s.EXTRACT_FIELDS)}", self.span_from(start)
+                f"Invalid EXTRACT field {field.text}, valid fields are:"
+                f" {', '.join(s.EXTRACT_FIELDS)}",
+                self.span_from(start),
             )
         return s.Extract(self.span_from(start), field, value)
 
@@ -323,7 +336,9 @@ class PrimaryReader(WindowReader):
             last = self.take().word
         elif self.token.word != "TO":
             self.note("'TO'")
-        return s.Interval(self.span_from(start), sign is not None and sign.word == "-", value, first, last)
+        return s.Interval(
+            self.span_from(start), sign is not None and sign.word == "-", value, first, last
+        )
 
     def _position(self, start: int) -> s.Expression | None:
         """Parse ``POSITION(a IN b)``, or a call with a comma."""
@@ -374,7 +389,9 @@ class PrimaryReader(WindowReader):
         side = self.accept("BOTH", "LEADING", "TRAILING")
         if side is None and self.token.word == "FROM":
             self.wrong(
-                "The 'trim' function must have specification, char or both arguments when it takes FROM", self.span_from(start)
+                "The 'trim' function must have specification, char or both arguments when it takes"
+                " FROM",
+                self.span_from(start),
             )
         name = {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(side.word if side else "", "trim")
         first = None if self.token.word == "FROM" else self.value()
@@ -382,7 +399,9 @@ class PrimaryReader(WindowReader):
             value = self.value()
             arguments = (value,) if first is None else (value, first)
         else:
-            arguments = (first, self.value()) if first and not side and self.accept(",") else (first,)  # type: ignore[assignment]
+            arguments = (
+                (first, self.value()) if first and not side and self.accept(",") else (first,)  # type: ignore[assignment]
+            )
         self.expect(")")
         return s.Call(self.span_from(start), name, arguments)
 
@@ -417,7 +436,15 @@ class PrimaryReader(WindowReader):
         condition, window = self._filter(), self.over()
         distinct = quantifier is not None and quantifier.word == "DISTINCT"
         arguments = (value, separator, *truncated)
-        return s.Call(self.span_from(start), "listagg", arguments, distinct, order_by=order_by, filter=condition, window=window)
+        return s.Call(
+            self.span_from(start),
+            "listagg",
+            arguments,
+            distinct,
+            order_by=order_by,
+            filter=condition,
+            window=window,
+        )
 
     def _truncated(self) -> tuple[s.Expression, ...]:
         """Parse ON OVERFLOW of LISTAGG: the filler of TRUNCATE, and WITH COUNT."""
@@ -465,7 +492,11 @@ class PrimaryReader(WindowReader):
         if following.kind in STRINGS and self.token.kind in {Kind.WORD, Kind.QUOTED}:
             type_name, text = self.identifier().value, self.string()
             return s.TypedLiteral(self.span_from(start), type_name, text)
-        if self.token.word == "DOUBLE" and following.word == "PRECISION" and self.ahead(2).kind in STRINGS:
+        if (
+            self.token.word == "DOUBLE"
+            and following.word == "PRECISION"
+            and self.ahead(2).kind in STRINGS
+        ):
             self.take()
             self.take()
             text = self.string()
@@ -483,7 +514,9 @@ class PrimaryReader(WindowReader):
     def _call(self, start: int) -> s.Expression:
         return self.call_behind(start, (), self.identifier())
 
-    def call_behind(self, start: int, qualifier: tuple[Identifier, ...], function: Identifier) -> s.Expression:
+    def call_behind(
+        self, start: int, qualifier: tuple[Identifier, ...], function: Identifier
+    ) -> s.Expression:
         """Parse a call from its parenthesis on."""
         name = function.value
         opening = self.index
@@ -517,14 +550,29 @@ class PrimaryReader(WindowReader):
         window = self.over()
         parts = tuple(part.value for part in qualifier)
         span = self.span_from(start)
-        call = s.Call(span, name, arguments, distinct, star, order_by, condition, nulls, window, qualifier=parts)
+        call = s.Call(
+            span,
+            name,
+            arguments,
+            distinct,
+            star,
+            order_by,
+            condition,
+            nulls,
+            window,
+            qualifier=parts,
+        )
         if name in _FORMS and not qualifier and (wrong := _wrong_form(call)) is not None:
             self.wrong(wrong, span)
         return call
 
     def _arguments(self) -> tuple[s.Expression, ...]:
         self.note("'*'")
-        if self.at_identifier() and self.ahead().word == "." and not self.at_identifier(self.ahead(2)):
+        if (
+            self.at_identifier()
+            and self.ahead().word == "."
+            and not self.at_identifier(self.ahead(2))
+        ):
             start = self.index
             self.take()
             self.take()
@@ -533,7 +581,8 @@ class PrimaryReader(WindowReader):
                 self.fail()
             self.refused(
                 AnalysisError(
-                    "label.* syntax is only supported as the only argument of row pattern count function",
+                    "label.* syntax is only supported as the only argument of row pattern count"
+                    " function",
                     code="INVALID_FUNCTION_ARGUMENT",
                 ).at(self.span_from(start))
             )
@@ -569,7 +618,9 @@ _FORMS: Final = {
     "try": (1, 1, "The 'try' function must have exactly one argument"),
     "format": (2, None, "The 'format' function must have at least two arguments"),
 }
-"""Functions that are part of the grammar: the minimum and maximum number of arguments, and the error of another number."""
+"""Functions that are part of the grammar: the minimum and maximum number of arguments, and the
+error of another number.
+"""
 
 
 def _wrong_form(call: s.Call) -> str | None:
@@ -582,7 +633,14 @@ def _wrong_form(call: s.Call) -> str | None:
         "Null treatment clause": call.nulls is not None,
         "FILTER": call.filter is not None,
     }
-    return next((f"{part} not valid for '{call.name}' function" for part, is_there in parts.items() if is_there), None)
+    return next(
+        (
+            f"{part} not valid for '{call.name}' function"
+            for part, is_there in parts.items()
+            if is_there
+        ),
+        None,
+    )
 
 
 SPECIAL: Final = {

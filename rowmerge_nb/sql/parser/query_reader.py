@@ -54,18 +54,24 @@ class QueryReader(ExpressionReader):
         self.depth -= 1
         return named, recursive
 
-    def query_behind(self, start: int, named: tuple[s.NamedQuery, ...] = (), *, recursive: bool = False) -> s.QueryNode:
+    def query_behind(
+        self, start: int, named: tuple[s.NamedQuery, ...] = (), *, recursive: bool = False
+    ) -> s.QueryNode:
         """Parse a query after its WITH, which begins at ``start``."""
         self.deeper()
         query = self._without_with(start, named, recursive=recursive)
         self.depth -= 1
         return query
 
-    def _without_with(self, start: int, named: tuple[s.NamedQuery, ...] = (), *, recursive: bool = False) -> s.QueryNode:
+    def _without_with(
+        self, start: int, named: tuple[s.NamedQuery, ...] = (), *, recursive: bool = False
+    ) -> s.QueryNode:
         body = self._body()
         order_by = self.accept_order_by()
         offset, (limit, fetch, ties) = self._offset(), self._limit()
-        return s.QueryNode(self.span_from(start), named, body, order_by, offset, limit, recursive, fetch, ties)
+        return s.QueryNode(
+            self.span_from(start), named, body, order_by, offset, limit, recursive, fetch, ties
+        )
 
     def _named_queries(self) -> tuple[s.NamedQuery, ...]:
         queries = [self._named_query()]
@@ -99,7 +105,9 @@ class QueryReader(ExpressionReader):
             return None, None, False
         self.expect("FIRST", "NEXT")
         self.note("'?'", "<integer>")
-        count = self._row_count() if self.token.kind is Kind.INTEGER or self.token.word == "?" else 1
+        count = (
+            self._row_count() if self.token.kind is Kind.INTEGER or self.token.word == "?" else 1
+        )
         self.expect("ROW", "ROWS")
         ties = self.expect("ONLY", "WITH").word == "WITH"
         if ties:
@@ -122,7 +130,9 @@ class QueryReader(ExpressionReader):
         while word := self.accept("UNION", "EXCEPT"):
             distinct = self._set_quantifier()
             right = self._intersections()
-            left = s.SetOperation(self.span_from(start), word.word, distinct, left, right, word.span)
+            left = s.SetOperation(
+                self.span_from(start), word.word, distinct, left, right, word.span
+            )
         return left
 
     def _intersections(self) -> s.QueryBody:
@@ -131,7 +141,9 @@ class QueryReader(ExpressionReader):
         while word := self.accept("INTERSECT"):
             distinct = self._set_quantifier()
             right = self._query_primary()
-            left = s.SetOperation(self.span_from(start), word.word, distinct, left, right, word.span)
+            left = s.SetOperation(
+                self.span_from(start), word.word, distinct, left, right, word.span
+            )
         return left
 
     def _set_quantifier(self) -> bool:
@@ -157,7 +169,11 @@ class QueryReader(ExpressionReader):
 
     def _select(self, start: int) -> s.Select:
         # ALL is not reserved.
-        quantifier = None if self.token.word == "ALL" and self._behind_name() else self.accept("ALL", "DISTINCT")
+        quantifier = (
+            None
+            if self.token.word == "ALL" and self._behind_name()
+            else self.accept("ALL", "DISTINCT")
+        )
         items = self.select_items()
         relation = self._from() if self.accept("FROM") else None
         where = self.expression() if self.accept("WHERE") else None
@@ -165,7 +181,17 @@ class QueryReader(ExpressionReader):
         having = self.expression() if self.accept("HAVING") else None
         windows = self._windows() if self.accept("WINDOW") else ()
         distinct = quantifier is not None and quantifier.word == "DISTINCT"
-        return s.Select(self.span_from(start), distinct, items, relation, where, group_by, having, windows, grouping)
+        return s.Select(
+            self.span_from(start),
+            distinct,
+            items,
+            relation,
+            where,
+            group_by,
+            having,
+            windows,
+            grouping,
+        )
 
     def _behind_name(self) -> bool:
         following = self.ahead()
@@ -174,7 +200,9 @@ class QueryReader(ExpressionReader):
         if following.kind is not Kind.WORD:
             return following.kind is Kind.END
         # A word that is not reserved may be an alias.
-        return following.word in _BEHIND_NAME and (following.word in RESERVED or self.ahead(2).text not in {"", ",", "FROM"})
+        return following.word in _BEHIND_NAME and (
+            following.word in RESERVED or self.ahead(2).text not in {"", ",", "FROM"}
+        )
 
     def _windows(self) -> tuple[tuple[Identifier, s.Window], ...]:
         windows: list[tuple[Identifier, s.Window]] = []
@@ -280,7 +308,9 @@ class QueryReader(ExpressionReader):
             self._check_sets(start, math.prod(map(len, elements)))
         sets = [tuple(chain.from_iterable(parts)) for parts in product(*elements)]
         several = columns or len(sets) > 1
-        return tuple(items), s.GroupingSets(tuple(sets), frozenset(columns), distinct) if several else None
+        return tuple(items), (
+            s.GroupingSets(tuple(sets), frozenset(columns), distinct) if several else None
+        )
 
     def _keys_follow(self) -> bool:
         following = self.ahead()
@@ -311,13 +341,16 @@ class QueryReader(ExpressionReader):
         else:
             in_parentheses = self.token.word == "("
             item = self.expression()
-            items.extend(item.items if in_parentheses and isinstance(item, s.RowConstructor) else [item])
+            items.extend(
+                item.items if in_parentheses and isinstance(item, s.RowConstructor) else [item]
+            )
         return tuple(range(first, len(items)))
 
     def _check_sets(self, start: int, count: int) -> None:
         if count > _MOST_SETS:
             raise ParseError(
-                f"GROUP BY has {count} grouping sets but can contain at most {_MOST_SETS}", code="TOO_MANY_GROUPING_SETS"
+                f"GROUP BY has {count} grouping sets but can contain at most {_MOST_SETS}",
+                code="TOO_MANY_GROUPING_SETS",
             ).at(self.span_from(start), 1)
 
     # -- relations ------------------------------------------------------------------------------------------------
@@ -376,7 +409,9 @@ class QueryReader(ExpressionReader):
         if self.token.word == "MATCH_RECOGNIZE":
             self._refuse("MATCH_RECOGNIZE")
         error = ParseError(
-            "TABLESAMPLE is not supported by this engine", code="NOT_SUPPORTED", hint="Choose rows by a condition in WHERE."
+            "TABLESAMPLE is not supported by this engine",
+            code="NOT_SUPPORTED",
+            hint="Choose rows by a condition in WHERE.",
         )
         self.refused(error.at(self.take().span))
         self.expect("BERNOULLI", "SYSTEM")
@@ -389,7 +424,9 @@ class QueryReader(ExpressionReader):
         return self.ahead().word in _SAMPLES.get(self.token.word, ())
 
     def _refuse(self, what: str) -> NoReturn:
-        raise ParseError(f"{what} is not supported by this engine", code="NOT_SUPPORTED").at(self.token.span, len(what))
+        raise ParseError(f"{what} is not supported by this engine", code="NOT_SUPPORTED").at(
+            self.token.span, len(what)
+        )
 
     def _aliased(self) -> s.Relation:
         start = self.index
@@ -525,9 +562,15 @@ def _rolled_up(sets: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
 
 
 def _cubed(sets: list[tuple[int, ...]], items: list[s.Expression]) -> list[tuple[int, ...]]:
-    once = list({frozenset(_called(items[index]) for index in some_set): some_set for some_set in sets}.values())
+    once = list(
+        {
+            frozenset(_called(items[index]) for index in some_set): some_set for some_set in sets
+        }.values()
+    )
     return [
-        tuple(chain.from_iterable(combination)) for count in range(len(once), -1, -1) for combination in combinations(once, count)
+        tuple(chain.from_iterable(combination))
+        for count in range(len(once), -1, -1)
+        for combination in combinations(once, count)
     ]
 
 

@@ -66,7 +66,8 @@ _FORMATS: Final = ("TEXT", "GRAPHVIZ", "JSON")
 
 
 def split_statements(text: str) -> tuple[tuple[str, int], ...]:
-    r"""Split a cell at its semicolons into statements with their offsets, without surrounding comments.
+    r"""Split a cell at its semicolons into statements with their offsets, without surrounding
+    comments.
 
     >>> split_statements("SELECT ';';  -- one; two\n SELECT 2 ;")
     (("SELECT ';'", 0), ('SELECT 2', 26))
@@ -107,14 +108,22 @@ def parse(text: str, *, dialect: str = "trino") -> st.Statement:
     return statement
 
 
-def _read(text: str, read: Callable[[StatementReader], Read], *, extended: bool = False, runs: Runs = Runs.WHOLE) -> Read:
+def _read(
+    text: str,
+    read: Callable[[StatementReader], Read],
+    *,
+    extended: bool = False,
+    runs: Runs = Runs.WHOLE,
+) -> Read:
     """Parse a text with runs of literals as single tokens, and on an error without."""
     reader = StatementReader(text, extended=extended, runs=runs)
     try:
         result = read(reader)
         reader.expect_end()
     except ParseError as error:
-        if not is_mismatch(error) or not any(token.kind is Kind.LITERALS for token in reader.tokens):
+        if not is_mismatch(error) or not any(
+            token.kind is Kind.LITERALS for token in reader.tokens
+        ):
             raise
         # The ends of runs have the same error; without one, a run is where Trino does not allow it.
         _read(text, read, extended=extended, runs=Runs.ENDS)
@@ -158,7 +167,11 @@ class StatementReader(DefinitionReader):
 
     def _query_statement(self) -> st.Statement:
         start = self.index
-        if self.token.word == "WITH" and self.ahead().word == "SESSION" and self.ahead(2).word not in {"AS", "("}:
+        if (
+            self.token.word == "WITH"
+            and self.ahead().word == "SESSION"
+            and self.ahead(2).word not in {"AS", "("}
+        ):
             self.take()
             self.take()
             self._refuse_later(start, "WITH SESSION is not supported by this engine", SESSION_HINT)
@@ -174,7 +187,8 @@ class StatementReader(DefinitionReader):
             if recursive:
                 self.index = start
                 self._refuse_statement(
-                    "WITH RECURSIVE is not supported by this engine", "Leave RECURSIVE out, or keep what it computes in a table."
+                    "WITH RECURSIVE is not supported by this engine",
+                    "Leave RECURSIVE out, or keep what it computes in a table.",
                 )
             return self.merge(named)
         return st.Query(*self.whole(), self.query_behind(start, named, recursive=recursive))
@@ -253,7 +267,9 @@ class StatementReader(DefinitionReader):
         elif self.token.word == "ANALYZE" and not self.at_identifier(self.ahead()):
             # Both alternatives are possible.
             self.take()
-            self.note("<identifier>", "'VERBOSE'", "<query>", *(f"'{word}'" for word in _STATEMENTS))
+            self.note(
+                "<identifier>", "'VERBOSE'", "<query>", *(f"'{word}'" for word in _STATEMENTS)
+            )
             self.fail()
         inner = self._explained()
         return st.Explain(*self.whole(), inner, explain_type, form)
@@ -262,23 +278,31 @@ class StatementReader(DefinitionReader):
         """Return whether ANALYZE belongs to EXPLAIN."""
         following = self.ahead()
         return self.token.word == "ANALYZE" and (
-            following.word in {*READERS, *_STATEMENTS, "(", "SELECT", "TABLE", "VALUES", "VERBOSE"} or following.kind is Kind.END
+            following.word in {*READERS, *_STATEMENTS, "(", "SELECT", "TABLE", "VALUES", "VERBOSE"}
+            or following.kind is Kind.END
         )
 
     def _explained(self) -> st.Statement:
         """Parse the explained statement with its own positions."""
         start = self.token.span.start
-        end = next((t.span.start for t in self.tokens[self.index :] if t.text == ";"), len(self.text))
+        end = next(
+            (t.span.start for t in self.tokens[self.index :] if t.text == ";"), len(self.text)
+        )
         if self.token.word == "EXPLAIN":
-            self._refuse_statement("EXPLAIN of EXPLAIN is not supported by this engine", "Write EXPLAIN once.")
+            self._refuse_statement(
+                "EXPLAIN of EXPLAIN is not supported by this engine", "Write EXPLAIN once."
+            )
         if self.token.word in _NOT_EXPLAINED or self.at_prepared_description():
             self._refuse_statement(
-                f"EXPLAIN of {self.token.word} is not supported by this engine", "Explain the statement itself."
+                f"EXPLAIN of {self.token.word} is not supported by this engine",
+                "Explain the statement itself.",
             )
         self.statement()
         self.expect_end()
         self.check()
-        return parse(self.text[start:end].rstrip(), dialect="extended" if self.extended else "trino")
+        return parse(
+            self.text[start:end].rstrip(), dialect="extended" if self.extended else "trino"
+        )
 
     # -- the session ----------------------------------------------------------------------------------------------
 
@@ -301,7 +325,9 @@ class StatementReader(DefinitionReader):
         self.expect("SESSION")
         if self.at("AUTHORIZATION") and self.ahead().kind is Kind.END:
             self.take()
-            self._refuse_later(start, "RESET SESSION AUTHORIZATION not supported by client", NO_USERS)
+            self._refuse_later(
+                start, "RESET SESSION AUTHORIZATION not supported by client", NO_USERS
+            )
             self._refuse_read()
         self.note("'AUTHORIZATION'")
         return st.SetSession(*self.whole(), self.table_name(), None)
@@ -319,14 +345,18 @@ class StatementReader(DefinitionReader):
         start = self.index
         self.take()
         what = self.expect("PATH", "ROLE", "SESSION", "TIME").word
-        if what == "SESSION" and not (self.at("AUTHORIZATION") and self.ahead().text not in {"=", "."}):
+        if what == "SESSION" and not (
+            self.at("AUTHORIZATION") and self.ahead().text not in {"=", "."}
+        ):
             self.note("'AUTHORIZATION'")
             name = self.table_name()
             self.expect("=")
             return st.SetSession(*self.whole(), name, self.expression())
         if what == "TIME":
             self.expect("ZONE")
-            return st.SetTimeZone(*self.whole(), None if self.accept("LOCAL") else self.expression())
+            return st.SetTimeZone(
+                *self.whole(), None if self.accept("LOCAL") else self.expression()
+            )
         if what == "ROLE":
             self._set_role(start)
         if what == "SESSION":
@@ -334,7 +364,9 @@ class StatementReader(DefinitionReader):
             self._refuse_later(start, "SET SESSION AUTHORIZATION not supported by client", NO_USERS)
         else:
             self._refuse_later(
-                start, "SET PATH not supported by client", "Functions are found by their names alone: leave it out."
+                start,
+                "SET PATH not supported by client",
+                "Functions are found by their names alone: leave it out.",
             )
         if what == "SESSION" and self.token.kind in STRINGS:
             self.string()
@@ -361,7 +393,9 @@ class StatementReader(DefinitionReader):
         self.expect("FROM")
         start = self.token.span.start
         if self.token.word in _PREPARED:
-            self._refuse_statement(f"Invalid statement type for prepared statement: {self.token.word.capitalize()}")
+            self._refuse_statement(
+                f"Invalid statement type for prepared statement: {self.token.word.capitalize()}"
+            )
         self.statement()
         return st.Prepare(*self.whole(), name, self.text[start:].rstrip())
 
@@ -420,7 +454,9 @@ class StatementReader(DefinitionReader):
         for option, values in (("isolation levels", levels), ("read modes", accesses)):
             if len(values) > 1:
                 raise AnalysisError(
-                    f"Multiple transaction {option} specified", code="INVALID_TRANSACTION_MODE", hint="Leave all but one out."
+                    f"Multiple transaction {option} specified",
+                    code="INVALID_TRANSACTION_MODE",
+                    hint="Leave all but one out.",
                 ).at(start)
         return st.StartTransaction(*self.whole(), accesses == ["ONLY"], "".join(levels))
 

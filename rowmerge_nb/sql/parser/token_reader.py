@@ -17,38 +17,76 @@ if TYPE_CHECKING:
 
 PRIMARY_KEY = "Write the key as a property behind the columns: WITH (primary_key = ARRAY['...'])."
 _CHANGES = frozenset(["MERGE", "UPDATE", "DELETE", "INSERT"])
-_BEGINS = frozenset(["INSERT", "MERGE", "CREATE", "SELECT", "DROP", "WITH", "EXPLAIN", "UPDATE", "DELETE", "VALUES"])
+_BEGINS = frozenset(
+    ["INSERT", "MERGE", "CREATE", "SELECT", "DROP", "WITH", "EXPLAIN", "UPDATE", "DELETE", "VALUES"]
+)
 EXTENDED = 'The option --dialect extended accepts it (in a program: dialect="extended").'
 _ELSEWHERE = {
-    ("BY", "THEN"): "Trino's MERGE has no WHEN NOT MATCHED BY SOURCE or BY TARGET; plain WHEN NOT MATCHED means BY TARGET.",
-    ("DO", "UPDATE"): "Trino's MERGE has no DO NOTHING; leave the clause out, or let its condition exclude the rows.",
-    ("DO", "INSERT"): "Trino's MERGE has no DO NOTHING; leave the clause out, or let its condition exclude the rows.",
+    ("BY", "THEN"): (
+        "Trino's MERGE has no WHEN NOT MATCHED BY SOURCE or BY TARGET; plain WHEN NOT MATCHED means"
+        " BY TARGET."
+    ),
+    ("DO", "UPDATE"): (
+        "Trino's MERGE has no DO NOTHING; leave the clause out, or let its condition exclude the"
+        " rows."
+    ),
+    ("DO", "INSERT"): (
+        "Trino's MERGE has no DO NOTHING; leave the clause out, or let its condition exclude the"
+        " rows."
+    ),
     ("*", "<identifier>"): "Trino's MERGE has no UPDATE SET *; write the columns.",
     ("*", "VALUES"): "Trino's MERGE has no INSERT *; write the columns and VALUES.",
     ("*", "SET"): "Trino's MERGE has no UPDATE *; write SET and the columns.",
-    ("WITH", "INTO"): "Trino's MERGE has no WITH SCHEMA EVOLUTION; add the columns before it: ALTER TABLE ... ADD COLUMN.",
-    ("MERGE", "SELECT"): "Trino refuses WITH before MERGE; write the WITH inside the parentheses of USING (...).",
+    ("WITH", "INTO"): (
+        "Trino's MERGE has no WITH SCHEMA EVOLUTION; add the columns before it: ALTER TABLE ... ADD"
+        " COLUMN."
+    ),
+    (
+        "MERGE",
+        "SELECT",
+    ): "Trino refuses WITH before MERGE; write the WITH inside the parentheses of USING (...).",
 }
-"""(offending word, an expected one): forms of other engines, refused by Trino and accepted by the extended dialect."""
+"""(offending word, an expected one): forms of other engines, refused by Trino and accepted by the
+extended dialect.
+"""
 _REFUSED = {
-    ("DEFAULT", "VALUES"): "Trino's MERGE has no INSERT DEFAULT VALUES; write the columns and VALUES.",
+    (
+        "DEFAULT",
+        "VALUES",
+    ): "Trino's MERGE has no INSERT DEFAULT VALUES; write the columns and VALUES.",
     ("ROW", "VALUES"): "Trino's MERGE has no INSERT ROW; write the columns and VALUES.",
     ("ELSE", "WHEN"): "Trino's MERGE has no ELSE; write one more WHEN clause.",
-    ("WHERE", "WHEN"): "Trino's WHEN clauses have no WHERE; write the condition after WHEN MATCHED AND.",
+    (
+        "WHERE",
+        "WHEN",
+    ): "Trino's WHEN clauses have no WHERE; write the condition after WHEN MATCHED AND.",
     ("WHERE", "THEN"): "Trino's WHEN clauses have no WHERE; write the condition after AND.",
     ("UPDATE", "SELECT"): "Trino refuses WITH before UPDATE; write the WITH inside a subquery.",
     ("DELETE", "SELECT"): "Trino refuses WITH before DELETE; write the WITH inside a subquery.",
     ("INSERT", "SELECT"): "Trino refuses WITH before INSERT; write it after INSERT INTO table.",
-    ("INSERT", "UPDATE"): "Only a WHEN NOT MATCHED clause can INSERT; one about rows of the target takes UPDATE or DELETE.",
-    ("UPDATE", "INSERT"): "WHEN NOT MATCHED has no row of the target to change; UPDATE belongs under WHEN MATCHED.",
-    ("DELETE", "INSERT"): "WHEN NOT MATCHED has no row of the target to change; DELETE belongs under WHEN MATCHED.",
+    ("INSERT", "UPDATE"): (
+        "Only a WHEN NOT MATCHED clause can INSERT; one about rows of the target takes UPDATE or"
+        " DELETE."
+    ),
+    (
+        "UPDATE",
+        "INSERT",
+    ): "WHEN NOT MATCHED has no row of the target to change; UPDATE belongs under WHEN MATCHED.",
+    (
+        "DELETE",
+        "INSERT",
+    ): "WHEN NOT MATCHED has no row of the target to change; DELETE belongs under WHEN MATCHED.",
 }
 """(offending word, an expected one): hints on forms that every dialect refuses."""
 
 
 _NO_NAMES: dict[Kind | str, str] = {
-    Kind.BACKQUOTED: "backquoted identifiers are not supported; use double quotes to quote identifiers",
-    Kind.DIGITS_FIRST: "identifiers must not start with a digit; surround the identifier with double quotes",
+    Kind.BACKQUOTED: (
+        "backquoted identifiers are not supported; use double quotes to quote identifiers"
+    ),
+    Kind.DIGITS_FIRST: (
+        "identifiers must not start with a digit; surround the identifier with double quotes"
+    ),
     '""': "Zero-length delimited identifier not allowed",
 }
 """Errors of invalid names."""
@@ -62,10 +100,11 @@ def is_mismatch(error: ParseError) -> bool:
 class Reader:
     """A cursor over the tokens of one statement.
 
-    As in Trino, errors list the tokens expected at the farthest position, so alternatives can be tried safely.
+    As in Trino, errors list the tokens expected at the farthest position, so alternatives can be
+    tried safely.
 
-    Where Trino looks ahead (``undecided`` counts open choices), errors are reported there. Elsewhere an optional part with an
-    error is given up, and its first token reported (`give_up`).
+    Where Trino looks ahead (``undecided`` counts open choices), errors are reported there.
+    Elsewhere an optional part with an error is given up, and its first token reported (`give_up`).
     """
 
     def __init__(self, text: str, *, extended: bool = False, runs: Runs = Runs.TOKENS) -> None:
@@ -180,9 +219,13 @@ class Reader:
     def close(self, word: str, *, is_decided: bool = True) -> Token:
         """Take the word that ends a part.
 
-        Errors list alternatives to this word; of consecutive calls the first counts. ``is_decided``: the choice is already made.
+        Errors list alternatives to this word; of consecutive calls the first counts.
+        ``is_decided``: the choice is already made.
         """
-        start, labels = self.index, self._expected - self._looked if self._farthest == self.index else set()
+        start, labels = (
+            self.index,
+            (self._expected - self._looked if self._farthest == self.index else set()),
+        )
         token = self.accept(word) or self._fail(is_decided=is_decided and not self.undecided)
         if self._behind == start or labels:
             if self._behind != start:
@@ -238,9 +281,13 @@ class Reader:
             return False
         if word == "WINDOW" and self.at_identifier(following) and self.ahead(2).word == "AS":
             return False
-        if word in {"LIMIT", "OFFSET"} and (following.kind is Kind.INTEGER or following.word in {"ALL", "?"}):
+        if word in {"LIMIT", "OFFSET"} and (
+            following.kind is Kind.INTEGER or following.word in {"ALL", "?"}
+        ):
             return False
-        return self.at_identifier() and not (word == "FETCH" and following.word in {"FIRST", "NEXT"})
+        return self.at_identifier() and not (
+            word == "FETCH" and following.word in {"FIRST", "NEXT"}
+        )
 
     @contextmanager
     def before_returning(self) -> Iterator[None]:
@@ -325,7 +372,9 @@ class Reader:
     def _fail(self, *, is_decided: bool) -> NoReturn:
         token = self.tokens[self._farthest]
         token_text = token.text or "<EOF>"
-        expected = self._left_open if is_decided and self._behind == self._farthest else self._expected
+        expected = (
+            self._left_open if is_decided and self._behind == self._farthest else self._expected
+        )
         message = f"mismatched input '{token_text}'. Expecting: {', '.join(sorted(expected))}"
         self.error(message, token.span, self._hint(token))
 
@@ -350,7 +399,11 @@ class Reader:
         within_merge = any(read.word == "MERGE" for read in self.tokens[: self._farthest + 1])
         if token.word == "RETURNING" and self.tokens[0].word in _CHANGES and not self.extended:
             return f"Trino has no RETURNING; query the table after the statement. {EXTENDED}"
-        if token.word == "DEFAULT" and self.tokens[0].word in {"CREATE", "ALTER"} and not self.extended:
+        if (
+            token.word == "DEFAULT"
+            and self.tokens[0].word in {"CREATE", "ALTER"}
+            and not self.extended
+        ):
             return f"Trino 476 has no defaults of columns, 477 has. {EXTENDED}"
         for word in words:
             if (token.word, word) in _REFUSED:
@@ -358,7 +411,11 @@ class Reader:
             if within_merge and not self.extended and (token.word, word) in _ELSEWHERE:
                 return f"{_ELSEWHERE[token.word, word]} {EXTENDED}"
         if token.kind is Kind.UNKNOWN and token.text in "'\"":
-            return "The quote is never closed." if token.text == "'" else "The double quote is never closed."
+            return (
+                "The quote is never closed."
+                if token.text == "'"
+                else "The double quote is never closed."
+            )
         if token.kind is Kind.WORD:
             near = nearest(token.word, (word for word in words if word.isalpha()))
             return f"Did you mean {near}?" if near else None

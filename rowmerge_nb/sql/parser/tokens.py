@@ -35,7 +35,8 @@ class Kind(Enum):
 class Runs(Enum):
     """The treatment of long runs of literals behind VALUES and IN.
 
-    One token per run is enough for parsing; errors need the separate tokens of its first and last part.
+    One token per run is enough for parsing; errors need the separate tokens of its first and last
+    part.
     """
 
     WHOLE = "one token"
@@ -170,7 +171,13 @@ class Token:
     @cached_property
     def word(self) -> str:
         """The text in upper case, if it can be a keyword."""
-        return self.text.upper() if self.kind is Kind.WORD else self.text if self.kind is Kind.SYMBOL else ""
+        return (
+            self.text.upper()
+            if self.kind is Kind.WORD
+            else self.text
+            if self.kind is Kind.SYMBOL
+            else ""
+        )
 
     @property
     def name(self) -> str:
@@ -186,7 +193,8 @@ class Token:
 def tokenize(text: str, runs: Runs = Runs.TOKENS) -> tuple[Token, ...]:
     """Split a text into tokens and an END.
 
-    Characters that begin no token form one of kind UNKNOWN. An unclosed comment becomes two symbols.
+    Characters that begin no token form one of kind UNKNOWN. An unclosed comment becomes two
+    symbols.
 
     Args:
         text: the text.
@@ -220,7 +228,11 @@ class _Tokenizer:
     def tokens(self) -> tuple[Token, ...]:
         offset = 0
         while offset < len(self.text):
-            offset = self._run(offset) if self.begins_part and not self._is_blank(offset) else self._token(offset)
+            offset = (
+                self._run(offset)
+                if self.begins_part and not self._is_blank(offset)
+                else self._token(offset)
+            )
         self._add(Kind.END, offset, offset)
         return tuple(self.found)
 
@@ -238,7 +250,11 @@ class _Tokenizer:
 
     def _add(self, kind: Kind, offset: int, end: int) -> Token:
         shown_end = offset + 1 if kind is Kind.UNKNOWN else end
-        token = Token(kind, self.text[offset:shown_end], Span(offset, end, self.line, offset - self.line_start + 1))
+        token = Token(
+            kind,
+            self.text[offset:shown_end],
+            Span(offset, end, self.line, offset - self.line_start + 1),
+        )
         self.found.append(token)
         if token.text in _OPENING:
             self.open += 1
@@ -252,7 +268,10 @@ class _Tokenizer:
     def _pass(self, offset: int, end: int) -> None:
         newlines = self.text.count("\n", offset, end)
         if newlines:
-            self.line, self.line_start = self.line + newlines, self.text.rindex("\n", offset, end) + 1
+            self.line, self.line_start = (
+                self.line + newlines,
+                self.text.rindex("\n", offset, end) + 1,
+            )
 
     def _is_blank(self, offset: int) -> bool:
         return self.text[offset] in _BLANKS or self.text.startswith(("--", "/*"), offset)
@@ -308,7 +327,8 @@ def _next(text: str, offset: int) -> tuple[Kind | None, int]:
     if group == "space":
         return None, match.end()
     if group in _NUMBERS:
-        # The longest token wins: 1s is an identifier that starts with a digit, 1E5 and 1.5 are numbers.
+        # The longest token wins: 1s is an identifier that starts with a digit, 1E5 and 1.5 are
+        # numbers.
         longer = _DIGITS_FIRST.match(text, offset)
         if longer is not None and longer.end() > match.end():
             return Kind.DIGITS_FIRST, longer.end()

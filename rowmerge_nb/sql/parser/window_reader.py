@@ -38,7 +38,9 @@ class WindowReader(SimpleReader):
     def over_follows(self, count: int) -> bool:
         """Return whether OVER begins ``count`` tokens later."""
         following = self.ahead(count + 1)
-        return self.ahead(count).word == "OVER" and (following.word == "(" or self.at_identifier(following))
+        return self.ahead(count).word == "OVER" and (
+            following.word == "(" or self.at_identifier(following)
+        )
 
     def window_specification(self, start: int) -> s.Window:
         """Parse ``([name] [PARTITION BY ...] [ORDER BY ...] [frame])``."""
@@ -110,4 +112,6 @@ class WindowReader(SimpleReader):
         direction = self.accept("ASC", "DESC")
         nulls = self.expect("FIRST", "LAST") if self.accept("NULLS") else None
         descending = direction is not None and direction.word == "DESC"
-        return s.SortItem(self.span_from(start), value, descending, nulls is not None and nulls.word == "FIRST")
+        return s.SortItem(
+            self.span_from(start), value, descending, nulls is not None and nulls.word == "FIRST"
+        )

@@ -1,13 +1,22 @@
 """Arithmetic in Spark SQL with Trino's checks and messages.
 
-An operation is tried first; its message repeats the operands without checks, so texts do not grow exponentially.
+An operation is tried first; its message repeats the operands without checks, so texts do not grow
+exponentially.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.sql.spark.casts.moment_casts import from_micros, instant_of, local, micros, rounded, with_zone, zone_of
+from rowmerge_nb.sql.spark.casts.moment_casts import (
+    from_micros,
+    instant_of,
+    local,
+    micros,
+    rounded,
+    with_zone,
+    zone_of,
+)
 from rowmerge_nb.sql.spark.text import once
 from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed.type_rules import (
@@ -31,7 +40,9 @@ _TRIED: Final = {"+": "try_add", "-": "try_subtract", "*": "try_multiply"}
 _WORDS: Final = {"+": "addition", "-": "subtraction", "*": "multiplication", "/": "division"}
 _RANGE: Final = "NUMERIC_VALUE_OUT_OF_RANGE"
 ROUNDED_DIGITS: Final = 34
-"""Above this precision, Spark rounds a decimal when it negates it; such decimals are negated as text."""
+"""Above this precision, Spark rounds a decimal when it negates it; such decimals are negated as
+text.
+"""
 _EPOCH: Final = "TIMESTAMP'1970-01-01 00:00:00'"
 _LOWEST: Final = {
     "tinyint": "-128Y",
@@ -41,7 +52,14 @@ _LOWEST: Final = {
 }
 
 
-def arithmetic(node: e.Apply, texts: Sequence[str], raw: Sequence[str] | None, fail: Callable[..., str], *, safe: bool) -> str:
+def arithmetic(
+    node: e.Apply,
+    texts: Sequence[str],
+    raw: Sequence[str] | None,
+    fail: Callable[..., str],
+    *,
+    safe: bool,
+) -> str:
     """Write an operation.
 
     Args:
@@ -63,30 +81,58 @@ def arithmetic(node: e.Apply, texts: Sequence[str], raw: Sequence[str] | None, f
     if operator in "/%":
         return _division(node, operator, texts, raw, fail, safe=safe)
     decimal = node.type.base == "decimal"
-    plain = f"CAST({left} {operator} {right} AS {spark_type(node.type)})" if decimal else f"({left} {operator} {right})"
+    plain = (
+        f"CAST({left} {operator} {right} AS {spark_type(node.type)})"
+        if decimal
+        else f"({left} {operator} {right})"
+    )
     if decimal and exact_precision(operator, *operand_types) <= node.type.parameters[0]:
         return plain
     if raw is None and not safe:
         return plain
     attempt = f"{_TRIED[operator]}({left}, {right})"
-    return _checked(node, f"try_cast({attempt} AS {spark_type(node.type)})" if decimal else attempt, raw, fail, safe=safe)
+    return _checked(
+        node,
+        f"try_cast({attempt} AS {spark_type(node.type)})" if decimal else attempt,
+        raw,
+        fail,
+        safe=safe,
+    )
 
 
-def _checked(node: e.Apply, attempt: str, raw: Sequence[str] | None, fail: Callable[..., str], *, safe: bool) -> str:
+def _checked(
+    node: e.Apply, attempt: str, raw: Sequence[str] | None, fail: Callable[..., str], *, safe: bool
+) -> str:
     if safe or raw is None:
         return attempt
     if node.type.base == "decimal":
         message = fail(_RANGE, "'Decimal overflow'")
     else:
         message_start = e.text_literal(f"{node.type} {_WORDS[node.detail]} overflow: ")
-        message = fail(_RANGE, message_start, f"CAST({raw[0]} AS STRING)", f"' {node.detail} '", f"CAST({raw[1]} AS STRING)")
-    nullable = [text for text, part in zip(raw, node.arguments, strict=True) if not isinstance(part, e.Constant)]
+        message = fail(
+            _RANGE,
+            message_start,
+            f"CAST({raw[0]} AS STRING)",
+            f"' {node.detail} '",
+            f"CAST({raw[1]} AS STRING)",
+        )
+    nullable = [
+        text
+        for text, part in zip(raw, node.arguments, strict=True)
+        if not isinstance(part, e.Constant)
+    ]
     nulls = " OR ".join(f"{text} IS NULL" for text in nullable)
     return f"coalesce({attempt}, {f'IF({nulls}, NULL, {message})' if nulls else message})"
 
 
 def _division(
-    node: e.Apply, operator: str, texts: Sequence[str], raw: Sequence[str] | None, fail: Callable[..., str], *, safe: bool
+    node: e.Apply,
+    operator: str,
+    texts: Sequence[str],
+    raw: Sequence[str] | None,
+    fail: Callable[..., str],
+    *,
+    safe: bool,
 ) -> str:
     """Write a quotient or a remainder; under TRY, failures yield NULL."""
     left, right = texts
@@ -94,22 +140,36 @@ def _division(
     guarded = divisor(right, safe=safe)
     checked = safe or raw is not None
     if operator == "%":
-        return f"CAST({left} % {guarded} AS {name})" if node.type.base == "decimal" else f"({left} % {guarded})"
+        return (
+            f"CAST({left} % {guarded} AS {name})"
+            if node.type.base == "decimal"
+            else f"({left} % {guarded})"
+        )
     if is_integer(node.type):
         number = node.arguments[1]
         if not checked or (isinstance(number, e.Constant) and number.value not in {None, "-1"}):
             return f"CAST({left} div {guarded} AS {name})"
 
         def divided(dividend: str, by: str) -> str:
-            negated = _checked(node, f"try_subtract(CAST(0 AS {name}), {dividend})", raw, fail, safe=safe)
+            negated = _checked(
+                node, f"try_subtract(CAST(0 AS {name}), {dividend})", raw, fail, safe=safe
+            )
             return f"IF({by} = -1, {negated}, CAST({dividend} div {by} AS {name}))"
 
         return once(divided, left, guarded)
-    if not checked or not _may_overflow([part.type.parameters for part in node.arguments], node.type):
+    if not checked or not _may_overflow(
+        [part.type.parameters for part in node.arguments], node.type
+    ):
         return f"CAST({left} / {guarded} AS {name})"
-    attempt = _checked(node, f"try_cast(try_divide({left}, {right}) AS {name})", raw, fail, safe=safe)
+    attempt = _checked(
+        node, f"try_cast(try_divide({left}, {right}) AS {name})", raw, fail, safe=safe
+    )
     # Across two types, Spark would choose one with room for both.
-    return attempt if safe else once(lambda b: f"IF({b} = 0, CAST({left} / {b} AS {name}), {attempt})", right)
+    return (
+        attempt
+        if safe
+        else once(lambda b: f"IF({b} = 0, CAST({left} / {b} AS {name}), {attempt})", right)
+    )
 
 
 def divisor(text: str, *, safe: bool) -> str:
@@ -128,26 +188,36 @@ def _may_overflow(kinds: Sequence[tuple[int, int]], result: Type) -> bool:
     return precision > result.parameters[0] or p1 - s1 + s2 + max(6, s1 + p2 + 1) > MAX_PRECISION
 
 
-def negation(node: e.Apply, text: str, raw: str | None, fail: Callable[..., str], *, safe: bool) -> str:
+def negation(
+    node: e.Apply, text: str, raw: str | None, fail: Callable[..., str], *, safe: bool
+) -> str:
     """Write a negation; see `arithmetic`."""
     sql_type = node.type
     if sql_type.base == "decimal" and sql_type.parameters[0] > ROUNDED_DIGITS:
         return once(lambda x: _negated_as_text(x, sql_type), text)
     argument = node.arguments[0]
-    literal = isinstance(argument, e.Constant) and argument.value is not None and argument.value.isdigit()
+    literal = (
+        isinstance(argument, e.Constant) and argument.value is not None and argument.value.isdigit()
+    )
     if not is_integer(sql_type) or literal or (raw is None and not safe):
         return f"(- {text})"
     attempt = f"try_subtract(CAST(0 AS {spark_type(sql_type)}), {text})"
     if safe or raw is None:
         return attempt
-    message = fail(_RANGE, e.text_literal(f"{sql_type} negation overflow: "), f"CAST({raw} AS STRING)")
+    message = fail(
+        _RANGE, e.text_literal(f"{sql_type} negation overflow: "), f"CAST({raw} AS STRING)"
+    )
     return f"coalesce({attempt}, IF({raw} IS NULL, NULL, {message}))"
 
 
 def _negated_as_text(text: str, sql_type: Type) -> str:
     text_form = f"CAST({text} AS STRING)"
-    # The sign is read from the text: compared with 0 as a decimal of scale 38, the smallest numbers count as 0.
-    return f"CAST(IF({text_form} LIKE '-%', substring({text_form}, 2), concat('-', {text_form})) AS {spark_type(sql_type)})"
+    # The sign is read from the text: compared with 0 as a decimal of scale 38, the smallest numbers
+    # count as 0.
+    return (
+        f"CAST(IF({text_form} LIKE '-%', substring({text_form}, 2), concat('-', {text_form})) AS"
+        f" {spark_type(sql_type)})"
+    )
 
 
 def absolute(text: str, sql_type: Type) -> str:
@@ -166,11 +236,15 @@ def _float_division(operator: str, left: str, right: str, sql_type: Type) -> str
     """Write a division of doubles; Spark's ANSI mode refuses zero, unlike IEEE 754 and Trino."""
     name = spark_type(sql_type)
     if operator == "%":
-        return f"CASE WHEN {right} = 0 THEN IF({left} IS NULL, NULL, CAST('NaN' AS {name})) ELSE ({left} % {right}) END"
+        return (
+            f"CASE WHEN {right} = 0 THEN IF({left} IS NULL, NULL, CAST('NaN' AS {name})) ELSE"
+            f" ({left} % {right}) END"
+        )
     positive = f"({left} > 0) = (CAST({right} AS STRING) NOT LIKE '-%')"
     return (
-        f"CASE WHEN {right} = 0 THEN CASE WHEN {left} IS NULL THEN NULL WHEN isnan({left}) OR {left} = 0 THEN CAST('NaN' AS {name}) "
-        f"WHEN {positive} THEN CAST('Infinity' AS {name}) ELSE CAST('-Infinity' AS {name}) END ELSE CAST({left} / {right} AS {name}) END"
+        f"CASE WHEN {right} = 0 THEN CASE WHEN {left} IS NULL THEN NULL WHEN isnan({left}) OR"
+        f" {left} = 0 THEN CAST('NaN' AS {name}) WHEN {positive} THEN CAST('Infinity' AS {name})"
+        f" ELSE CAST('-Infinity' AS {name}) END ELSE CAST({left} / {right} AS {name}) END"
     )
 
 
@@ -192,68 +266,105 @@ def interval_months(text: str) -> str:
     return f"(extract(YEAR FROM {text}) * 12 + extract(MONTH FROM {text}))"
 
 
-def _moment(operator: str, texts: tuple[str, str], operand_types: Sequence[Type], result: Type, fail: Callable[..., str]) -> str:
+def _moment(
+    operator: str,
+    texts: tuple[str, str],
+    operand_types: Sequence[Type],
+    result: Type,
+    fail: Callable[..., str],
+) -> str:
     (left, right), (first, second) = texts, operand_types
     intervals = (INTERVAL_DAY, INTERVAL_YEAR)
     if result in intervals:
         if first == second == result:
             return f"CAST({left} {operator} {right} AS {spark_type(result)})"
         if result in (first, second) and operator in "*/":
-            value, number, sql_type = (left, right, second) if first == result else (right, left, first)
+            value, number, sql_type = (
+                (left, right, second) if first == result else (right, left, first)
+            )
             return _scaled(operator, value, number, sql_type, result, fail)
         return _difference(left, right, first)
-    moment, interval, sql_type = (left, right, second) if second in intervals else (right, left, first)
+    moment, interval, sql_type = (
+        (left, right, second) if second in intervals else (right, left, first)
+    )
     return _shifted(operator, moment, interval, result, sql_type, fail)
 
 
 def _difference(left: str, right: str, sql_type: Type) -> str:
     if sql_type.base == "date":
         return f"CAST({left} - {right} AS INTERVAL DAY TO SECOND)"
-    return from_interval_micros(rounded(f"({micros(left, sql_type)} - {micros(right, sql_type)})", 3))
+    return from_interval_micros(
+        rounded(f"({micros(left, sql_type)} - {micros(right, sql_type)})", 3)
+    )
 
 
-def _shifted(operator: str, moment: str, interval: str, sql_type: Type, by: Type, fail: Callable[..., str]) -> str:
+def _shifted(
+    operator: str, moment: str, interval: str, sql_type: Type, by: Type, fail: Callable[..., str]
+) -> str:
     if sql_type.base == "date":
         if by == INTERVAL_YEAR:
             return f"CAST({moment} {operator} {interval} AS DATE)"
         preposition = "to a date" if operator == "+" else "from a date"
         word = "add" if operator == "+" else "subtract"
-        message = fail("INVALID_FUNCTION_ARGUMENT", e.text_literal(f"Cannot {word} hour, minutes or seconds {preposition}"))
+        message = fail(
+            "INVALID_FUNCTION_ARGUMENT",
+            e.text_literal(f"Cannot {word} hour, minutes or seconds {preposition}"),
+        )
         days = f"CAST(extract(DAY FROM {interval}) AS INT)"
         moved = f"date_{'add' if operator == '+' else 'sub'}({moment}, {days})"
         clean = f"{interval} = make_dt_interval({days})"
-        return f"CASE WHEN {moment} IS NULL OR {interval} IS NULL OR {clean} THEN {moved} ELSE {message} END"
+        return (
+            f"CASE WHEN {moment} IS NULL OR {interval} IS NULL OR {clean} THEN {moved} ELSE"
+            f" {message} END"
+        )
     if sql_type.base == "time":
-        return from_micros(f"time_to_micros({moment}) {operator} {interval_micros(interval)}", sql_type)
+        return from_micros(
+            f"time_to_micros({moment}) {operator} {interval_micros(interval)}", sql_type
+        )
     if is_zoned(sql_type):
         zone = zone_of(moment, sql_type)
         if by == INTERVAL_YEAR:
             # Months are added on the zone's clock, days and seconds to the instant.
             return with_zone(
-                f"to_utc_timestamp(CAST({local(moment, sql_type)} {operator} {interval} AS TIMESTAMP), {zone})", zone
+                f"to_utc_timestamp(CAST({local(moment, sql_type)} {operator} {interval} AS"
+                f" TIMESTAMP), {zone})",
+                zone,
             )
         return with_zone(f"({instant_of(moment, sql_type)} {operator} {interval})", zone)
     return f"({moment} {operator} {interval})"
 
 
-def _scaled(operator: str, value: str, number: str, sql_type: Type, result: Type, fail: Callable[..., str]) -> str:
+def _scaled(
+    operator: str, value: str, number: str, sql_type: Type, result: Type, fail: Callable[..., str]
+) -> str:
     """Write an interval times a number, truncated to milliseconds or months."""
-    units = f"({interval_micros(value)} div 1000)" if result == INTERVAL_DAY else interval_months(value)
+    units = (
+        f"({interval_micros(value)} div 1000)" if result == INTERVAL_DAY else interval_months(value)
+    )
     product = (
-        f"{units} * {number}" if is_integer(sql_type) and operator == "*" else f"CAST({units} {operator} {number} AS BIGINT)"
+        f"{units} * {number}"
+        if is_integer(sql_type) and operator == "*"
+        else f"CAST({units} {operator} {number} AS BIGINT)"
     )
     if is_float(sql_type) and operator == "*":
         # An empty interval times infinity is empty.
         product = f"CAST(nanvl({units} * {number}, 0D) AS BIGINT)"
     whole = (
-        from_interval_micros(f"{product} * 1000") if result == INTERVAL_DAY else f"make_ym_interval(0, CAST({product} AS INT))"
+        from_interval_micros(f"{product} * 1000")
+        if result == INTERVAL_DAY
+        else f"make_ym_interval(0, CAST({product} AS INT))"
     )
     if operator == "/":
         bad = f"isnan({number}) OR {number} = 0"
-        message = fail("INVALID_FUNCTION_ARGUMENT", "'Cannot divide by double '", f"CAST({number} AS STRING)")
+        message = fail(
+            "INVALID_FUNCTION_ARGUMENT", "'Cannot divide by double '", f"CAST({number} AS STRING)"
+        )
     elif is_float(sql_type):
         bad = f"isnan({number})"
         message = fail("INVALID_FUNCTION_ARGUMENT", "'Cannot multiply by double NaN'")
     else:
         return whole
-    return f"CASE WHEN {value} IS NULL OR {number} IS NULL THEN NULL WHEN {bad} THEN {message} ELSE {whole} END"
+    return (
+        f"CASE WHEN {value} IS NULL OR {number} IS NULL THEN NULL WHEN {bad} THEN {message} ELSE"
+        f" {whole} END"
+    )

@@ -1,7 +1,7 @@
 """Prints long runs of operators as loops, since Spark's parser and optimizer recurse per operator.
 
-A loop is an `aggregate` over numbered parts of a few dozen operators each. Order, NULL and the first error are those of the run.
-If an operator changes the type, a new loop begins.
+A loop is an `aggregate` over numbered parts of a few dozen operators each. Order, NULL and the
+first error are those of the run. If an operator changes the type, a new loop begins.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ def chain_text(node: e.Apply, write: Write, *, is_tried: bool) -> str:
 
     Args:
         node: the chain.
-        write: returns an expression's texts, with and without checks, for those of the value so far.
+        write: returns an expression's texts, with and without checks, for those of the value so
+            far.
         is_tried: operators return NULL on failure.
 
     Raises:
@@ -49,7 +50,11 @@ def chain_text(node: e.Apply, write: Write, *, is_tried: bool) -> str:
     for _, run in groupby(steps, key=lambda step: step.type):
         opening, *rest = run
         texts = write(opening, *texts)
-        texts = _looped(texts, rest, write, most) if len(rest) > most else _written_out(texts, rest, write)
+        texts = (
+            _looped(texts, rest, write, most)
+            if len(rest) > most
+            else _written_out(texts, rest, write)
+        )
     return texts[0]
 
 
@@ -66,12 +71,18 @@ def unrolled(node: e.Apply) -> e.Apply:
     last = node
     while True:
         left, right = last.arguments
-        cast = left if isinstance(left, e.Apply) and left.name == "cast" and left.detail is None else None
+        cast = (
+            left
+            if isinstance(left, e.Apply) and left.name == "cast" and left.detail is None
+            else None
+        )
         inner = cast.arguments[0] if cast else left
         if not (isinstance(inner, e.Apply) and inner.name == last.name):
             return e.Apply(node.type, "chain", (last, *reversed(steps)))
         so_far: e.Typed = e.Variable(inner.type, e.SO_FAR)
-        steps.append(replace(last, arguments=(replace(cast, arguments=(so_far,)) if cast else so_far, right)))
+        steps.append(
+            replace(last, arguments=(replace(cast, arguments=(so_far,)) if cast else so_far, right))
+        )
         last = inner
 
 
@@ -81,14 +92,24 @@ def _written_out(texts: tuple[str, str], steps: Sequence[e.Typed], write: Write)
     return texts
 
 
-def _looped(texts: tuple[str, str], steps: Sequence[e.Typed], write: Write, most: int) -> tuple[str, str]:
+def _looped(
+    texts: tuple[str, str], steps: Sequence[e.Typed], write: Write, most: int
+) -> tuple[str, str]:
     """Write a loop over parts of ``most`` operators, nested if needed."""
     length = most if len(steps) <= most * _MOST_PARTS else _MOST_PARTS * most
     parts = [steps[start : start + length] for start in range(0, len(steps), length)]
     within = (_VALUE, _VALUE)
     part_texts = [
-        _written_out(within, part, write)[0] if length == most else _looped(within, part, write, most)[0] for part in parts
+        (
+            _written_out(within, part, write)[0]
+            if length == most
+            else _looped(within, part, write, most)[0]
+        )
+        for part in parts
     ]
     branches = " ".join(f"WHEN {number} THEN {text}" for number, text in enumerate(part_texts))
-    loop = f"aggregate(sequence(0, {len(parts) - 1}), {texts[0]}, ({_VALUE}, {_NUMBER}) -> CASE {_NUMBER} {branches} END)"
+    loop = (
+        f"aggregate(sequence(0, {len(parts) - 1}), {texts[0]}, ({_VALUE}, {_NUMBER}) -> CASE"
+        f" {_NUMBER} {branches} END)"
+    )
     return loop, loop

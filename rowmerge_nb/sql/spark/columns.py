@@ -9,7 +9,13 @@ from rowmerge_nb.base.names import backquoted
 from rowmerge_nb.spi.types import UNKNOWN
 from rowmerge_nb.sql.spark.printer import print_spark
 from rowmerge_nb.sql.typed import expressions as e
-from rowmerge_nb.sql.typed.type_rules import entries_type, instant, parts_of, spark_type, without_unknown
+from rowmerge_nb.sql.typed.type_rules import (
+    entries_type,
+    instant,
+    parts_of,
+    spark_type,
+    without_unknown,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -31,14 +37,18 @@ def item(text: str, symbol: str) -> str:
 
 def restored(column: e.Column, symbol: str) -> str:
     """Write the column ``symbol`` with its maps restored; see `rowmerge_nb.sql.spark.maps`."""
-    return item(print_spark(e.as_maps(e.Column(entries_type(column.type), symbol), column.type)), column.symbol)
+    return item(
+        print_spark(e.as_maps(e.Column(entries_type(column.type), symbol), column.type)),
+        column.symbol,
+    )
 
 
 def output(column: e.Column, value: e.Typed, *, distinct: bool) -> str:
     """Write a column of a SELECT list; ``distinct`` makes it comparable."""
     symbol = backquoted(column.symbol)
     if value.type == UNKNOWN:
-        # A column that is always NULL needs a type. An aggregate is written, since it reduces the rows.
+        # A column that is always NULL needs a type. An aggregate is written, since it reduces the
+        # rows.
         is_written = any(isinstance(part, e.Aggregate) for part in e.walk(value))
         return f"CAST({print_spark(value) if is_written else 'NULL'} AS BOOLEAN) AS {symbol}"
     origin = value.origin

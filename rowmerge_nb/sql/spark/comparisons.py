@@ -28,7 +28,11 @@ def compared(operator: str, left: str, right: str, sql_type: Type, fail: Callabl
         return f"(NOT {compared('=', left, right, sql_type, fail)})"
     if sql_type.base == "row":
         return _rows(operator, left, right, sql_type, fail)
-    return _maps(left, right, sql_type, fail) if sql_type.base == "map" else _arrays(operator, left, right, sql_type, fail)
+    return (
+        _maps(left, right, sql_type, fail)
+        if sql_type.base == "map"
+        else _arrays(operator, left, right, sql_type, fail)
+    )
 
 
 def _nan_aware(operator: str, left: str, right: str, value: str) -> str:
@@ -37,7 +41,10 @@ def _nan_aware(operator: str, left: str, right: str, value: str) -> str:
         return f"IF(isnan({right}) AND {left} IS NOT NULL, false, {value})"
     if operator in {">", ">="}:
         return f"IF(isnan({left}) AND {right} IS NOT NULL, false, {value})"
-    return f"IF(isnan({left}) AND {right} IS NOT NULL, {'true' if operator == '<>' else 'false'}, {value})"
+    return (
+        f"IF(isnan({left}) AND {right} IS NOT NULL, {'true' if operator == '<>' else 'false'},"
+        f" {value})"
+    )
 
 
 def _rows(operator: str, left: str, right: str, sql_type: Type, fail: Callable[..., str]) -> str:
@@ -50,37 +57,64 @@ def _arrays(operator: str, left: str, right: str, sql_type: Type, fail: Callable
     if operator != "=":
         return _in_order(operator, left, right, sql_type, fail)
     same = compared("=", "x", "y", sql_type.parameters[0], fail)
-    return f"IF(size({left}) <> size({right}), false, forall(zip_with({left}, {right}, (x, y) -> {same}), z -> z))"
+    return (
+        f"IF(size({left}) <> size({right}), false, forall(zip_with({left}, {right}, (x, y) ->"
+        f" {same}), z -> z))"
+    )
 
 
 def _fields(left: str, right: str, sql_type: Type) -> list[tuple[str, str, Type]]:
     names = [backquoted(name or f"field{i}") for i, name in enumerate(sql_type.fields)]
-    return [(f"{left}.{name}", f"{right}.{name}", part) for name, part in zip(names, sql_type.parameters, strict=True)]
+    return [
+        (f"{left}.{name}", f"{right}.{name}", part)
+        for name, part in zip(names, sql_type.parameters, strict=True)
+    ]
 
 
-def _in_order(operator: str, left: str, right: str, sql_type: Type, fail: Callable[..., str]) -> str:
-    return f"CASE WHEN {left} IS NOT NULL AND {right} IS NOT NULL THEN {ordered(left, right, sql_type, fail)} {operator} 0 END"
+def _in_order(
+    operator: str, left: str, right: str, sql_type: Type, fail: Callable[..., str]
+) -> str:
+    return (
+        f"CASE WHEN {left} IS NOT NULL AND {right} IS NOT NULL THEN"
+        f" {ordered(left, right, sql_type, fail)} {operator} 0 END"
+    )
 
 
 _ORDER, _PAIR = backquoted("$order"), backquoted("$pair")
 
 
-def ordered(left: str, right: str, sql_type: Type, fail: Callable[..., str], *, nan_first: bool = False) -> str:
+def ordered(
+    left: str, right: str, sql_type: Type, fail: Callable[..., str], *, nan_first: bool = False
+) -> str:
     """Write the order of two values that are not NULL: -1, 0 or 1.
 
-    The first parts that differ decide; a NULL before them is an error. With ``nan_first``, NaN precedes all numbers.
+    The first parts that differ decide; a NULL before them is an error. With ``nan_first``, NaN
+    precedes all numbers.
     """
     if sql_type.base == "row":
         order = "0"
         for a, b, part in reversed(_fields(left, right, sql_type)):
-            order = _then(_parts_ordered(a, b, part, fail, "ROW", "fields", nan_first=nan_first), order)
+            order = _then(
+                _parts_ordered(a, b, part, fail, "ROW", "fields", nan_first=nan_first), order
+            )
         return order
     if sql_type.base == "array":
-        both = ", ".join(f"slice({side}, 1, least(size({left}), size({right})))" for side in (left, right))
-        pair = _parts_ordered(f"{_PAIR}.x", f"{_PAIR}.y", sql_type.parameters[0], fail, "ARRAY", "arrays", nan_first=nan_first)
+        both = ", ".join(
+            f"slice({side}, 1, least(size({left}), size({right})))" for side in (left, right)
+        )
+        pair = _parts_ordered(
+            f"{_PAIR}.x",
+            f"{_PAIR}.y",
+            sql_type.parameters[0],
+            fail,
+            "ARRAY",
+            "arrays",
+            nan_first=nan_first,
+        )
         return (
-            f"aggregate(zip_with({both}, (x, y) -> struct(x, y)), 0, ({_ORDER}, {_PAIR}) -> IF({_ORDER} <> 0, {_ORDER}, {pair}), "
-            f"{_ORDER} -> IF({_ORDER} <> 0, {_ORDER}, CAST(sign(size({left}) - size({right})) AS INT)))"
+            f"aggregate(zip_with({both}, (x, y) -> struct(x, y)), 0, ({_ORDER}, {_PAIR}) ->"
+            f" IF({_ORDER} <> 0, {_ORDER}, {pair}), {_ORDER} -> IF({_ORDER} <> 0, {_ORDER},"
+            f" CAST(sign(size({left}) - size({right})) AS INT)))"
         )
     first = ""
     if nan_first and is_float(sql_type):
@@ -89,14 +123,30 @@ def ordered(left: str, right: str, sql_type: Type, fail: Callable[..., str], *, 
 
 
 def _parts_ordered(
-    left: str, right: str, sql_type: Type, fail: Callable[..., str], subject: str, parts: str, *, nan_first: bool
+    left: str,
+    right: str,
+    sql_type: Type,
+    fail: Callable[..., str],
+    subject: str,
+    parts: str,
+    *,
+    nan_first: bool,
 ) -> str:
-    message = fail("NOT_SUPPORTED", f"'{subject} comparison not supported for {parts} with null elements'")
-    return f"IF({left} IS NULL OR {right} IS NULL, {message}, {ordered(left, right, sql_type, fail, nan_first=nan_first)})"
+    message = fail(
+        "NOT_SUPPORTED", f"'{subject} comparison not supported for {parts} with null elements'"
+    )
+    return (
+        f"IF({left} IS NULL OR {right} IS NULL, {message},"
+        f" {ordered(left, right, sql_type, fail, nan_first=nan_first)})"
+    )
 
 
 def _then(order: str, rest: str) -> str:
-    return order if rest == "0" else f"transform(array({order}), {_ORDER} -> IF({_ORDER} <> 0, {_ORDER}, {rest}))[0]"
+    return (
+        order
+        if rest == "0"
+        else f"transform(array({order}), {_ORDER} -> IF({_ORDER} <> 0, {_ORDER}, {rest}))[0]"
+    )
 
 
 def _maps(left: str, right: str, sql_type: Type, fail: Callable[..., str]) -> str:
@@ -105,24 +155,46 @@ def _maps(left: str, right: str, sql_type: Type, fail: Callable[..., str]) -> st
         # Both are empty.
         return f"IF({left} IS NULL OR {right} IS NULL, NULL, true)"
     # Values may be NULL, so they are wrapped in structs; NULL means a missing key.
-    others = f"transform(map_keys({left}), k -> IF({has_key(right, 'k', key, fail)}, named_struct('v', try_element_at({right}, k)), NULL))"
+    others = (
+        f"transform(map_keys({left}), k -> IF({has_key(right, 'k', key, fail)}, named_struct('v',"
+        f" try_element_at({right}, k)), NULL))"
+    )
     same = compared("=", "x", "y.v", value, fail)
-    same_keys = f"forall(zip_with(map_values({left}), {others}, (x, y) -> IF(y IS NULL, false, {same})), z -> z)"
-    return f"CASE WHEN {left} IS NULL OR {right} IS NULL THEN NULL WHEN size({left}) <> size({right}) THEN false ELSE {same_keys} END"
+    same_keys = (
+        f"forall(zip_with(map_values({left}), {others}, (x, y) -> IF(y IS NULL, false, {same})), z"
+        " -> z)"
+    )
+    return (
+        f"CASE WHEN {left} IS NULL OR {right} IS NULL THEN NULL WHEN size({left}) <> size({right})"
+        f" THEN false ELSE {same_keys} END"
+    )
 
 
 def has_key(text: str, key: str, sql_type: Type, fail: Callable[..., str]) -> str:
     """Write whether a map has a key; NaN never matches."""
     contains = f"map_contains_key({text}, {key})"
-    return f"({contains} AND {compared('=', key, key, sql_type, fail)})" if any(map(is_float, parts_of(sql_type))) else contains
+    return (
+        f"({contains} AND {compared('=', key, key, sql_type, fail)})"
+        if any(map(is_float, parts_of(sql_type)))
+        else contains
+    )
 
 
-def certain_keys(keys: str, sql_type: Type, fail: Callable[..., str], format_key: Callable[[str, Type], str]) -> str:
-    """Write the keys of MAP; one that contains a NULL is an error. ``format_key`` writes a key for the message."""
+def certain_keys(
+    keys: str, sql_type: Type, fail: Callable[..., str], format_key: Callable[[str, Type], str]
+) -> str:
+    """Write the keys of MAP; one that contains a NULL is an error.
+
+    ``format_key`` writes a key for the message.
+    """
     unknown = _with_null("k", sql_type)
     if unknown is None:
         return keys
-    message = fail("INVALID_FUNCTION_ARGUMENT", "'map key cannot be indeterminate: '", format_key("k", sql_type))
+    message = fail(
+        "INVALID_FUNCTION_ARGUMENT",
+        "'map key cannot be indeterminate: '",
+        format_key("k", sql_type),
+    )
     return f"transform({keys}, k -> IF(k IS NOT NULL AND ({unknown}), {message}, k))"
 
 
@@ -144,22 +216,35 @@ def _with_null(text: str, sql_type: Type) -> str | None:
 ELEMENT_SEARCHES: Final = frozenset({"contains", "array_position", "array_remove"})
 
 
-def element_search(name: str, array: str, element: str, sql_type: Type, fail: Callable[..., str]) -> str:
-    """Write one of `ELEMENT_SEARCHES` for a nested element; an element whose equality is unknown is an error."""
-    unknown = fail("NOT_SUPPORTED", f"'{name} does not support arrays with elements that are null or contain null'")
+def element_search(
+    name: str, array: str, element: str, sql_type: Type, fail: Callable[..., str]
+) -> str:
+    """Write one of `ELEMENT_SEARCHES` for a nested element; an element whose equality is unknown is
+    an error.
+    """
+    unknown = fail(
+        "NOT_SUPPORTED",
+        f"'{name} does not support arrays with elements that are null or contain null'",
+    )
     same = compared("=", "`$element`", element, sql_type, fail)
     places = (
-        f"transform({array}, `$element` -> CASE WHEN `$element` IS NULL THEN 'null' WHEN {same} THEN 'same' "
-        f"WHEN NOT {same} THEN 'other' ELSE 'unknown' END)"
+        f"transform({array}, `$element` -> CASE WHEN `$element` IS NULL THEN 'null' WHEN {same}"
+        f" THEN 'same' WHEN NOT {same} THEN 'other' ELSE 'unknown' END)"
     )
     first, doubtful = "array_position(`$places`, 'same')", "array_position(`$places`, 'unknown')"
     value, fails = {
         "contains": (
-            f"CASE WHEN {first} > 0 THEN true WHEN NOT array_contains(`$places`, 'null') THEN false END",
+            (
+                f"CASE WHEN {first} > 0 THEN true WHEN NOT array_contains(`$places`, 'null') THEN"
+                " false END"
+            ),
             f"{doubtful} > 0 AND ({first} = 0 OR {doubtful} < {first})",
         ),
         "array_position": (first, f"{doubtful} > 0 AND ({first} = 0 OR {doubtful} < {first})"),
-        "array_remove": (f"filter({array}, (x, i) -> get(`$places`, i) <> 'same')", f"{doubtful} > 0"),
+        "array_remove": (
+            f"filter({array}, (x, i) -> get(`$places`, i) <> 'same')",
+            f"{doubtful} > 0",
+        ),
     }[name]
     checked = f"transform(array({places}), `$places` -> IF({fails}, {unknown}, {value}))[0]"
     return f"IF({array} IS NULL OR {element} IS NULL, NULL, {checked})"

@@ -1,7 +1,8 @@
 r"""Patterns of Joni, Trino's regular expressions, as patterns of Java, Spark's.
 
-Joni reads ``\w``, ``\d`` and ``\s`` as ASCII, but ``\b`` and POSIX classes as Unicode. Java's flag ``u`` compares letters as
-Unicode, ``d`` makes ``\n`` the only line end. In Java's UTF-16, an empty match could split a character beyond U+FFFF.
+Joni reads ``\w``, ``\d`` and ``\s`` as ASCII, but ``\b`` and POSIX classes as Unicode. Java's flag
+``u`` compares letters as Unicode, ``d`` makes ``\n`` the only line end. In Java's UTF-16, an empty
+match could split a character beyond U+FFFF.
 """
 
 from __future__ import annotations
@@ -9,7 +10,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.sql.functions.regexp_groups import EXTENDED, OUTSIDE, Structure, is_wrong, structure
+from rowmerge_nb.sql.functions.regexp_groups import (
+    EXTENDED,
+    OUTSIDE,
+    Structure,
+    is_wrong,
+    structure,
+)
 from rowmerge_nb.sql.spark.text import fail, once
 from rowmerge_nb.sql.typed import expressions as e
 
@@ -118,10 +125,13 @@ class _Reader:
             start = start[:-1]
         self.position += len(start)
         class_text = start.replace("]", r"\]")
-        # After a set or a range, Joni starts a new range with the last character before, or with the first of all.
+        # After a set or a range, Joni starts a new range with the last character before, or with
+        # the first of all.
         last, before = r"\x00", ""
         while self.position < len(self.pattern):
-            if self.pattern[self.position] == "[" and not _is_posix(_INSIDE.match(self.pattern, self.position)):
+            if self.pattern[self.position] == "[" and not _is_posix(
+                _INSIDE.match(self.pattern, self.position)
+            ):
                 class_text += self.character_class()
                 continue
             match = _INSIDE.match(self.pattern, self.position)
@@ -138,7 +148,11 @@ class _Reader:
                 class_text += f"{last}-" if before == "set" else "-"
                 before = "range"
                 continue
-            if match["property"] is not None or match["posix"] is not None or (match["escaped"] or "") in _SETS:
+            if (
+                match["property"] is not None
+                or match["posix"] is not None
+                or (match["escaped"] or "") in _SETS
+            ):
                 before = "set"
             else:
                 last, before = member, "set" if before == "range" else "character"
@@ -147,7 +161,11 @@ class _Reader:
 
 
 def _is_posix(match: re.Match[str] | None) -> bool:
-    return match is not None and match["posix"] is not None and match["posix"].removeprefix("^") in _POSIX
+    return (
+        match is not None
+        and match["posix"] is not None
+        and match["posix"].removeprefix("^") in _POSIX
+    )
 
 
 def _member(match: re.Match[str]) -> str:
@@ -220,7 +238,9 @@ _REWRITTEN: Final = (
     (r"\\0(?![0-7])", r"\\x00"),
     (r"\\([a-zA-Z&&[^wWdDsStnrfaexucAZzGkpPbBQEU]])", "$2"),
 )
-"""Replacements for patterns that are not literals, applied in order outside of character classes; ``$1`` precedes them."""
+"""Replacements for patterns that are not literals, applied in order outside of character classes;
+``$1`` precedes them.
+"""
 _ANY_REWRITTEN: Final = "(?s)" + "|".join([r"\\Q", *(regex for regex, _ in _REWRITTEN)])
 """A quick test, since most patterns need none of the replacements."""
 
@@ -235,14 +255,24 @@ def _with_posix(pattern_sql: str) -> str:
     """Write the translation of nested POSIX classes in a computed pattern."""
     for name in _POSIX:
         for posix_name in (name, f"^{name}"):
-            posix_regex, java = rf"(?<!\\)\[:{re.escape(posix_name)}:\]", _set(posix_name).replace("\\", r"\\")
-            pattern_sql = f"regexp_replace({pattern_sql}, {e.text_literal(posix_regex)}, {e.text_literal(java)})"
+            posix_regex, java = (
+                rf"(?<!\\)\[:{re.escape(posix_name)}:\]",
+                _set(posix_name).replace("\\", r"\\"),
+            )
+            pattern_sql = (
+                f"regexp_replace({pattern_sql}, {e.text_literal(posix_regex)},"
+                f" {e.text_literal(java)})"
+            )
     unknown = fail("INVALID_FUNCTION_ARGUMENT", "'invalid POSIX bracket type'")
-    return f"transform(array({pattern_sql}), `$q` -> IF(`$q` RLIKE {e.text_literal(_LEFT_POSIX)}, {unknown}, `$q`))[0]"
+    return (
+        f"transform(array({pattern_sql}), `$q` -> IF(`$q` RLIKE {e.text_literal(_LEFT_POSIX)},"
+        f" {unknown}, `$q`))[0]"
+    )
 
 
 def pattern_text(node: e.Typed, text: str, *, safe: bool = False) -> str:
-    """Write a pattern; a computed one is translated per row, without POSIX classes outside of brackets.
+    """Write a pattern; a computed one is translated per row, without POSIX classes outside of
+    brackets.
 
     With ``safe``, an invalid pattern is NULL.
     """
@@ -251,20 +281,34 @@ def pattern_text(node: e.Typed, text: str, *, safe: bool = False) -> str:
             return "CAST(NULL AS STRING)"
         return text if node.value is None else e.text_literal(java_pattern(node.value))
     # An unterminated quotation would include the text that follows.
-    pattern_sql = f"regexp_replace({text}, {e.text_literal(_OPEN_QUOTATION)}, {e.text_literal(_CLOSED_QUOTATION)})"
+    pattern_sql = (
+        f"regexp_replace({text}, {e.text_literal(_OPEN_QUOTATION)},"
+        f" {e.text_literal(_CLOSED_QUOTATION)})"
+    )
     for regex, replacement in _REWRITTEN:
         full_regex = rf"(?s)\G((?:(?!{regex})(?:{_PART}))*+){regex}"
-        pattern_sql = f"regexp_replace({pattern_sql}, {e.text_literal(full_regex)}, {e.text_literal(f'$1{replacement}')})"
+        pattern_sql = (
+            f"regexp_replace({pattern_sql}, {e.text_literal(full_regex)},"
+            f" {e.text_literal(f'$1{replacement}')})"
+        )
     pattern_sql = f"IF({text} RLIKE {e.text_literal(_ANY_REWRITTEN)}, {pattern_sql}, {text})"
     outside = fail(
-        "NOT_SUPPORTED", "'A class of POSIX outside of brackets in a pattern that is no literal is not supported by this engine'"
+        "NOT_SUPPORTED",
+        "'A class of POSIX outside of brackets in a pattern that is no literal is not supported by"
+        " this engine'",
     )
     checked = f"IF({text} RLIKE {e.text_literal(_POSIX_OUTSIDE)}, {outside}, {_with_posix('`$p`')})"
-    pattern_sql = f"IF(instr({text}, '[:') > 0, transform(array({pattern_sql}), `$p` -> {checked})[0], {pattern_sql})"
+    pattern_sql = (
+        f"IF(instr({text}, '[:') > 0, transform(array({pattern_sql}), `$p` -> {checked})[0],"
+        f" {pattern_sql})"
+    )
     pattern_sql = f"concat({e.text_literal(f'{FLAGS}{WHOLE}(?:')}, {pattern_sql}, ')')"
     if not safe:
         return pattern_sql
-    return f"transform(array({pattern_sql}), `$p` -> IF(try_reflect('java.util.regex.Pattern', 'compile', `$p`) IS NULL, NULL, `$p`))[0]"
+    return (
+        f"transform(array({pattern_sql}), `$p` -> IF(try_reflect('java.util.regex.Pattern',"
+        " 'compile', `$p`) IS NULL, NULL, `$p`))[0]"
+    )
 
 
 # -- groups -----------------------------------------------------------------------------------------------------------
@@ -280,23 +324,36 @@ def with_missing(node: e.Apply, text: str) -> str:
         return text
     if structure(pattern.value).groups[number - 1].certain:
         return text
-    return f"transform({text}, `$g` -> nullif(`$g`, ''))" if node.type.base == "array" else f"nullif({text}, '')"
+    return (
+        f"transform({text}, `$g` -> nullif(`$g`, ''))"
+        if node.type.base == "array"
+        else f"nullif({text}, '')"
+    )
 
 
 def replaced_by_lambda(pattern: str, texts: Sequence[str]) -> str:
-    """Write REGEXP_REPLACE with a lambda; neither the pattern nor its optional groups may match nothing."""
+    """Write REGEXP_REPLACE with a lambda; neither the pattern nor its optional groups may match
+    nothing.
+    """
     text, regex, function = texts
 
     def write(value: str) -> str:
         group_lists = [
-            f"regexp_extract_all({value}, {regex}, {number})" for number in range(1, len(structure(pattern).groups) + 1)
+            f"regexp_extract_all({value}, {regex}, {number})"
+            for number in range(1, len(structure(pattern).groups) + 1)
         ]
         parts = [
             f"{part}[`$i` - 1]" if group.certain else f"nullif({part}[`$i` - 1], '')"
             for part, group in zip(group_lists, structure(pattern).groups, strict=True)
         ]
         replacement = f"transform(array(array({', '.join(parts)})), {function})[0]"
-        pieces = f"transform(split({value}, {regex}, -1), (`$p`, `$i`) -> IF(`$i` = 0, `$p`, concat({replacement}, `$p`)))"
-        return f"transform(array({pieces}), `$t` -> IF(exists(`$t`, `$p` -> `$p` IS NULL), NULL, array_join(`$t`, '')))[0]"
+        pieces = (
+            f"transform(split({value}, {regex}, -1), (`$p`, `$i`) -> IF(`$i` = 0, `$p`,"
+            f" concat({replacement}, `$p`)))"
+        )
+        return (
+            f"transform(array({pieces}), `$t` -> IF(exists(`$t`, `$p` -> `$p` IS NULL), NULL,"
+            " array_join(`$t`, '')))[0]"
+        )
 
     return once(write, text)

@@ -28,10 +28,21 @@ def tail(keys: tuple[Sort, ...], query: Selected | Ordered) -> str:
     return text + (f" OFFSET {query.offset}" if 0 < query.offset <= _MOST_COUNTED else "")
 
 
-def with_ties(text: str, columns: str, keys: tuple[Sort, ...], query: Selected | Ordered, new_name: Callable[[str], str]) -> str:
-    """Write WITH TIES, which Spark lacks: the first rows of ``text``, and those with the keys of the last one."""
+def with_ties(
+    text: str,
+    columns: str,
+    keys: tuple[Sort, ...],
+    query: Selected | Ordered,
+    new_name: Callable[[str], str],
+) -> str:
+    """Write WITH TIES, which Spark lacks: the first rows of ``text``, and those with the keys of
+    the last one.
+    """
     rank, number = backquoted(new_name("rank")), backquoted(new_name("number"))
     order, offset = f"OVER (ORDER BY {sort_keys(keys)})", query.offset
     ranked = f"SELECT *, rank() {order} AS {rank}, row_number() {order} AS {number} FROM ({text})"
     most = (query.limit or 0) + offset
-    return f"SELECT {columns} FROM ({ranked}) WHERE {rank} <= {most} AND {number} > {offset} ORDER BY {number}"
+    return (
+        f"SELECT {columns} FROM ({ranked}) WHERE {rank} <= {most} AND {number} > {offset} ORDER BY"
+        f" {number}"
+    )

@@ -45,7 +45,9 @@ def looked_up(text: str, constants: ConstantSet) -> str:
     count = max(len(keys) // _IN_A_BUCKET, 1)
     key_type = _KEY_TYPES.get(keys.type, "STRING")
     buckets = _buckets(keys, numbers % count, count)
-    table = f"from_json({text_literal(buckets)}, 'ARRAY<ARRAY<{key_type}>>', map('mode', 'FAILFAST'))"
+    table = (
+        f"from_json({text_literal(buckets)}, 'ARRAY<ARRAY<{key_type}>>', map('mode', 'FAILFAST'))"
+    )
 
     def contains(key: str) -> str:
         return f"array_contains(get({_LIST}, {_bucket(key, key_type, count)}), {key})"
@@ -73,7 +75,9 @@ def _key(text: str, sql_type: Type) -> str:
         if precision > _SHORT_DECIMAL:
             return f"CAST({text} AS STRING)"
         return (
-            f"CAST({text} * CAST('1{'0' * scale}' AS DECIMAL({scale + 1},0)) AS BIGINT)" if scale else f"CAST({text} AS BIGINT)"
+            f"CAST({text} * CAST('1{'0' * scale}' AS DECIMAL({scale + 1},0)) AS BIGINT)"
+            if scale
+            else f"CAST({text} AS BIGINT)"
         )
     return text
 
@@ -100,7 +104,9 @@ def _keys(values: pa.Array, sql_type: Type) -> tuple[pa.Array, npt.NDArray[np.in
         keys = pa.array([f"{value:f}" for value in values.to_pylist()], pa.string())
     else:
         keys = pc.cast(values, pa.string())
-    return keys, np.fromiter((zlib.crc32(key.encode()) for key in keys.to_pylist()), np.int64, len(keys))
+    return keys, np.fromiter(
+        (zlib.crc32(key.encode()) for key in keys.to_pylist()), np.int64, len(keys)
+    )
 
 
 def _bucket(key: str, key_type: str, count: int) -> str:

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 
 def as_entries(text: str, sql_type: Type) -> str:
-    """Write a value with sorted entries instead of maps; NULL equals NULL, and NaN NaN, as in Trino's groups.
+    """Write a value with sorted entries instead of maps; NULL equals NULL, and NaN NaN, as in
+    Trino's groups.
 
     >>> from rowmerge_nb.spi.types import BIGINT, VARCHAR, Type
     >>> as_entries("`m`", Type("map", (VARCHAR, BIGINT)))
@@ -29,7 +30,10 @@ def as_entries(text: str, sql_type: Type) -> str:
     entries = f"map_entries({text})"
     key, value = sql_type.parameters
     if has_map(key) or has_map(value):
-        pair = f"named_struct('key', {as_entries('`$entry`.key', key)}, 'value', {as_entries('`$entry`.value', value)})"
+        pair = (
+            f"named_struct('key', {as_entries('`$entry`.key', key)}, 'value',"
+            f" {as_entries('`$entry`.value', value)})"
+        )
         entries = f"transform({entries}, `$entry` -> {pair})"
     return f"sort_array({entries})"
 
@@ -45,7 +49,10 @@ def as_maps(text: str, sql_type: Type) -> str:
         return _within(text, sql_type, as_maps)
     key, value = sql_type.parameters
     if has_map(key) or has_map(value):
-        pair = f"named_struct('key', {as_maps('`$entry`.key', key)}, 'value', {as_maps('`$entry`.value', value)})"
+        pair = (
+            f"named_struct('key', {as_maps('`$entry`.key', key)}, 'value',"
+            f" {as_maps('`$entry`.value', value)})"
+        )
         text = f"transform({text}, `$entry` -> {pair})"
     return f"map_from_entries({text})"
 
@@ -58,8 +65,13 @@ def _within(text: str, sql_type: Type, write: Callable[[str, Type], str]) -> str
     names = [name or f"field{index}" for index, name in enumerate(sql_type.fields)]
 
     def fields(row: str) -> str:
-        values = (write(f"{row}.{backquoted(name)}", part) for name, part in zip(names, sql_type.parameters, strict=True))
-        pairs = ", ".join(f"{e.text_literal(name)}, {value}" for name, value in zip(names, values, strict=True))
+        values = (
+            write(f"{row}.{backquoted(name)}", part)
+            for name, part in zip(names, sql_type.parameters, strict=True)
+        )
+        pairs = ", ".join(
+            f"{e.text_literal(name)}, {value}" for name, value in zip(names, values, strict=True)
+        )
         return f"IF({row} IS NULL, NULL, named_struct({pairs}))"
 
     return once(fields, text)

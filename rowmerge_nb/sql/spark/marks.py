@@ -1,6 +1,7 @@
 """Marks that relate run-time errors to expressions.
 
-Our errors carry the number of their expression. Spark's errors have a position in the SQL, where comments mark expressions.
+Our errors carry the number of their expression. Spark's errors have a position in the SQL, where
+comments mark expressions.
 """
 
 from __future__ import annotations

@@ -15,9 +15,23 @@ from rowmerge_nb.sql.spark.arithmetic import absolute, arithmetic, divisor, nega
 from rowmerge_nb.sql.spark.casts.moment_casts import zoned_value
 from rowmerge_nb.sql.spark.casts.spark_casts import cast, shown, store
 from rowmerge_nb.sql.spark.chains import MOST_TRIED, chain_text, unrolled
-from rowmerge_nb.sql.spark.comparisons import ELEMENT_SEARCHES, certain_keys, compared, distinct, element_search, has_key
+from rowmerge_nb.sql.spark.comparisons import (
+    ELEMENT_SEARCHES,
+    certain_keys,
+    compared,
+    distinct,
+    element_search,
+    has_key,
+)
 from rowmerge_nb.sql.spark.dates.functions import MOMENTS
-from rowmerge_nb.sql.spark.extremes import EXTREMES, extreme, extreme_element, greater, ordered_list, sorted_array
+from rowmerge_nb.sql.spark.extremes import (
+    EXTREMES,
+    extreme,
+    extreme_element,
+    greater,
+    ordered_list,
+    sorted_array,
+)
 from rowmerge_nb.sql.spark.joni_patterns import pattern_text, replaced_by_lambda, with_missing
 from rowmerge_nb.sql.spark.json.paths import at_path
 from rowmerge_nb.sql.spark.json.sql_json import JSON_CALLS
@@ -25,7 +39,14 @@ from rowmerge_nb.sql.spark.lookup import looked_up
 from rowmerge_nb.sql.spark.maps import as_entries, as_maps
 from rowmerge_nb.sql.spark.marks import marked
 from rowmerge_nb.sql.spark.text import fail, once
-from rowmerge_nb.sql.spark.volatile import bound, calls, has_call, shared_call, unused_name, with_variable
+from rowmerge_nb.sql.spark.volatile import (
+    bound,
+    calls,
+    has_call,
+    shared_call,
+    unused_name,
+    with_variable,
+)
 from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed.queries import columns_of
 from rowmerge_nb.sql.typed.type_rules import (
@@ -46,13 +67,16 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.functions.overloads import Overload
 
 _SHORT: Final = 1_000
-"""Operands up to this length are repeated in the message of an overflow; longer ones would let the text grow exponentially."""
+"""Operands up to this length are repeated in the message of an overflow; longer ones would let the
+text grow exponentially.
+"""
 _EXTRACTING: Final = frozenset({"regexp_extract", "regexp_extract_all"})
 _SUFFIX: Final = {"tinyint": "Y", "smallint": "S", "integer": "", "bigint": "L"}
 
 
 def print_spark(node: e.Typed, *, safe: bool = False) -> str:
-    """Print an expression with marks that locate its errors; ``safe`` returns NULL on failure (TRY).
+    """Print an expression with marks that locate its errors; ``safe`` returns NULL on failure
+    (TRY).
 
     >>> from rowmerge_nb.spi.types import BOOLEAN, INTEGER
     >>> print_spark(e.Apply(BOOLEAN, "=", (e.Column(INTEGER, "a"), e.Constant(INTEGER, "1"))))
@@ -64,13 +88,21 @@ def print_spark(node: e.Typed, *, safe: bool = False) -> str:
 def sort_keys(keys: tuple[e.Sort, ...]) -> str:
     """Print sort keys; Spark's default for NULL differs from Trino's."""
     return ", ".join(
-        f"{print_spark(key.value)} {'DESC' if key.descending else 'ASC'} NULLS {'FIRST' if key.nulls_first else 'LAST'}"
+        f"{print_spark(key.value)} {'DESC' if key.descending else 'ASC'} NULLS"
+        f" {'FIRST' if key.nulls_first else 'LAST'}"
         for key in keys
     )
 
 
 class _Printer:
-    def __init__(self, *, safe: bool, volatile: bool, unchecked: bool = False, so_far: tuple[str, str] = ("", "")) -> None:
+    def __init__(
+        self,
+        *,
+        safe: bool,
+        volatile: bool,
+        unchecked: bool = False,
+        so_far: tuple[str, str] = ("", ""),
+    ) -> None:
         self.safe = safe
         self.volatile = volatile
         self.unchecked = unchecked
@@ -88,7 +120,11 @@ class _Printer:
         if isinstance(node, e.Variable):
             return self.so_far[self.unchecked] if node.name == e.SO_FAR else node.name
         if isinstance(node, e.Function):
-            names = node.parameters[0] if len(node.parameters) == 1 else f"({', '.join(node.parameters)})"
+            names = (
+                node.parameters[0]
+                if len(node.parameters) == 1
+                else f"({', '.join(node.parameters)})"
+            )
             return f"{names} -> {self.text(node.body)}"
         if isinstance(node, e.Subquery):
             return self._subquery(node)
@@ -139,15 +175,25 @@ class _Printer:
     # -- operators ------------------------------------------------------------------------------------------------
 
     def raw(self, nodes: tuple[e.Typed, ...], texts: list[str]) -> list[str] | None:
-        """Return operands without checks, computed before; None for long ones and subqueries, which messages do not repeat."""
-        if self.unchecked or self.safe or any(len(text) > _SHORT or "(SELECT " in text for text in texts):
+        """Return operands without checks, computed before; None for long ones and subqueries, which
+        messages do not repeat.
+        """
+        if (
+            self.unchecked
+            or self.safe
+            or any(len(text) > _SHORT or "(SELECT " in text for text in texts)
+        ):
             return None
-        return _Printer(safe=False, volatile=self.volatile, unchecked=True, so_far=self.so_far).all(nodes)
+        return _Printer(safe=False, volatile=self.volatile, unchecked=True, so_far=self.so_far).all(
+            nodes
+        )
 
     def chain(self, node: e.Apply) -> str:
         def write(part: e.Typed, so_far: str, raw_so_far: str) -> tuple[str, str]:
             now = (so_far, raw_so_far)
-            checked = _Printer(safe=self.safe, volatile=self.volatile, unchecked=self.unchecked, so_far=now)
+            checked = _Printer(
+                safe=self.safe, volatile=self.volatile, unchecked=self.unchecked, so_far=now
+            )
             text = checked.text(part)
             raw = checked.raw((part,), [text])
             return text, raw[0] if raw else text
@@ -161,7 +207,9 @@ class _Printer:
             if len(chain.arguments) > MOST_TRIED:
                 return self.chain(chain)
         texts = self.all(node.arguments)
-        return arithmetic(node, texts, self.raw(node.arguments, texts), self.failure, safe=self.safe)
+        return arithmetic(
+            node, texts, self.raw(node.arguments, texts), self.failure, safe=self.safe
+        )
 
     def negate(self, node: e.Apply) -> str:
         texts = self.all(node.arguments)
@@ -170,7 +218,10 @@ class _Printer:
 
     def compare(self, node: e.Apply) -> str:
         operand_type = node.arguments[0].type
-        return once(lambda a, b: compared(node.name, a, b, operand_type, self.failure), *self.all(node.arguments))
+        return once(
+            lambda a, b: compared(node.name, a, b, operand_type, self.failure),
+            *self.all(node.arguments),
+        )
 
     def distinct(self, node: e.Apply) -> str:
         left, right = self.all(node.arguments)
@@ -182,17 +233,23 @@ class _Printer:
         if not escape:
             return f"({value} {negated}LIKE {_plain_pattern(node.arguments[1], pattern)})"
         dangling = self.failure(
-            "INVALID_FUNCTION_ARGUMENT", "'Escape character must be followed by \\'%\\', \\'_\\' or the escape character itself'"
+            "INVALID_FUNCTION_ARGUMENT",
+            "'Escape character must be followed by \\'%\\', \\'_\\' or the escape character"
+            " itself'",
         )
-        long = self.failure("INVALID_FUNCTION_ARGUMENT", "'Escape string must be a single character'")
+        long = self.failure(
+            "INVALID_FUNCTION_ARGUMENT", "'Escape string must be a single character'"
+        )
 
         def write(text: str, mark: str) -> str:
             without_escapes = (
-                f"replace(replace(replace({text}, concat({mark}, {mark}), ''), concat({mark}, '%'), ''), concat({mark}, '_'), '')"
+                f"replace(replace(replace({text}, concat({mark}, {mark}), ''), concat({mark}, '%'),"
+                f" ''), concat({mark}, '_'), '')"
             )
             return (
-                f"CASE WHEN char_length({mark}) <> 1 OR octet_length({mark}) > 3 THEN {long} WHEN instr({without_escapes}, {mark}) > 0 THEN {dangling} "
-                f"ELSE {_escaped_pattern(text, mark)} END"
+                f"CASE WHEN char_length({mark}) <> 1 OR octet_length({mark}) > 3 THEN {long} WHEN"
+                f" instr({without_escapes}, {mark}) > 0 THEN {dangling} ELSE"
+                f" {_escaped_pattern(text, mark)} END"
             )
 
         return f"({value} {negated}LIKE {once(write, pattern, escape[0])})"
@@ -213,7 +270,10 @@ class _Printer:
     def case(self, node: e.Apply) -> str:
         texts = self.all(node.arguments)
         default = f" ELSE {texts.pop()}" if len(texts) % 2 else ""
-        pairs = " ".join(f"WHEN {condition} THEN {value}" for condition, value in zip(texts[::2], texts[1::2], strict=True))
+        pairs = " ".join(
+            f"WHEN {condition} THEN {value}"
+            for condition, value in zip(texts[::2], texts[1::2], strict=True)
+        )
         return f"CASE {pairs}{default} END"
 
     def row(self, node: e.Apply) -> str:
@@ -230,12 +290,25 @@ class _Printer:
         base, index = self.all(node.arguments)
         if node.arguments[0].type.base == "map":
             key_type = node.arguments[1].type
-            key_text = () if key_type.base in {"array", "map", "row", "varbinary"} else ("': '", cast(index, key_type, VARCHAR))
-            missing = self.failure("INVALID_FUNCTION_ARGUMENT", "'Key not present in map'", *key_text)
+            key_text = (
+                ()
+                if key_type.base in {"array", "map", "row", "varbinary"}
+                else ("': '", cast(index, key_type, VARCHAR))
+            )
+            missing = self.failure(
+                "INVALID_FUNCTION_ARGUMENT", "'Key not present in map'", *key_text
+            )
             contains = has_key(base, index, key_type, self.failure)
-            return f"CASE WHEN {base} IS NULL OR {index} IS NULL THEN NULL WHEN {contains} THEN try_element_at({base}, {index}) ELSE {missing} END"
+            return (
+                f"CASE WHEN {base} IS NULL OR {index} IS NULL THEN NULL WHEN {contains} THEN"
+                f" try_element_at({base}, {index}) ELSE {missing} END"
+            )
         zero = self.failure("INVALID_FUNCTION_ARGUMENT", "'SQL array indices start at 1'")
-        negative = self.failure("INVALID_FUNCTION_ARGUMENT", "'Array subscript is negative: '", f"CAST({index} AS STRING)")
+        negative = self.failure(
+            "INVALID_FUNCTION_ARGUMENT",
+            "'Array subscript is negative: '",
+            f"CAST({index} AS STRING)",
+        )
         beyond = self.failure(
             "INVALID_FUNCTION_ARGUMENT",
             "'Array subscript must be less than or equal to array length: '",
@@ -244,8 +317,9 @@ class _Printer:
             f"CAST(size({base}) AS STRING)",
         )
         return (
-            f"CASE WHEN {base} IS NULL OR {index} IS NULL THEN NULL WHEN {index} = 0 THEN {zero} WHEN {index} < 0 THEN {negative} "
-            f"WHEN {index} > size({base}) THEN {beyond} ELSE try_element_at({base}, CAST({index} AS INT)) END"
+            f"CASE WHEN {base} IS NULL OR {index} IS NULL THEN NULL WHEN {index} = 0 THEN {zero}"
+            f" WHEN {index} < 0 THEN {negative} WHEN {index} > size({base}) THEN {beyond} ELSE"
+            f" try_element_at({base}, CAST({index} AS INT)) END"
         )
 
     def cast(self, node: e.Apply) -> str:
@@ -269,32 +343,61 @@ class _Printer:
                 if pattern.value is None:
                     return texts[1]
                 return replaced_by_lambda(pattern.value, texts)
-        if overload.name == "array_sort" and len(texts) == 1 and node.type.parameters[0].base in {"array", "row"}:
+        if (
+            overload.name == "array_sort"
+            and len(texts) == 1
+            and node.type.parameters[0].base in {"array", "row"}
+        ):
             return sorted_array(texts[0], node.type.parameters[0], self.failure)
         if overload.name in {"array_max", "array_min"} and node.type.base in {"array", "row"}:
-            return once(lambda text: extreme_element(overload.name, text, node.type, self.failure), *texts)
+            return once(
+                lambda text: extreme_element(overload.name, text, node.type, self.failure), *texts
+            )
         if overload.name in _SET_FUNCTIONS and has_map(node.arguments[0].type):
-            entries = [as_entries(text, argument.type) for text, argument in zip(texts, node.arguments, strict=True)]
-            return as_maps(once(lambda *arrays: self._fill(overload.spark, list(arrays), node.type), *entries), node.type)
-        if overload.name in ELEMENT_SEARCHES and node.arguments[1].type.base in {"array", "map", "row"}:
+            entries = [
+                as_entries(text, argument.type)
+                for text, argument in zip(texts, node.arguments, strict=True)
+            ]
+            return as_maps(
+                once(lambda *arrays: self._fill(overload.spark, list(arrays), node.type), *entries),
+                node.type,
+            )
+        if overload.name in ELEMENT_SEARCHES and node.arguments[1].type.base in {
+            "array",
+            "map",
+            "row",
+        }:
             element_type = node.arguments[1].type
-            return once(lambda array, element: element_search(overload.name, array, element, element_type, self.failure), *texts)
+            return once(
+                lambda array, element: element_search(
+                    overload.name, array, element, element_type, self.failure
+                ),
+                *texts,
+            )
         if overload.name == "element_at" and any(map(is_float, parts_of(node.arguments[1].type))):
             key_type = node.arguments[1].type
             return once(
-                lambda base, key: f"IF({has_key(base, key, key_type, self.failure)}, try_element_at({base}, {key}), NULL)", *texts
+                lambda base, key: (
+                    f"IF({has_key(base, key, key_type, self.failure)}, try_element_at({base},"
+                    f" {key}), NULL)"
+                ),
+                *texts,
             )
         if any(isinstance(argument, e.Function) for argument in node.arguments):
             return self._fill(overload.spark, texts, node.type)
         template = _null_first(overload, node.arguments)
         text = once(lambda *values: self._fill(template, list(values), node.type), *texts)
-        return with_missing(node, text) if overload.name in _EXTRACTING and len(texts) == 3 else text
+        return (
+            with_missing(node, text) if overload.name in _EXTRACTING and len(texts) == 3 else text
+        )
 
     def written(self, node: e.Apply) -> str:
         write = partial(_WRITTEN[node.detail.name], node)
         return once(lambda *texts: write(self.failure, *texts), *self.all(node.arguments))
 
-    def _fill(self, template: str, texts: list[str], sql_type: Type, rows: str = "", distinct: str = "") -> str:
+    def _fill(
+        self, template: str, texts: list[str], sql_type: Type, rows: str = "", distinct: str = ""
+    ) -> str:
         def filled(match: re.Match[str]) -> str:
             name = match.group(1)
             if name == "*":
@@ -341,26 +444,47 @@ class _Printer:
         assert resolved is not None
         rows = (f" FILTER (WHERE {self.text(node.filter)})" if node.filter else "") + over
         texts = self.all(node.arguments)
-        compares_values = (node.distinct and node.name not in _DUPLICATES_IGNORED) or node.name == "approx_distinct"
+        compares_values = (
+            node.distinct and node.name not in _DUPLICATES_IGNORED
+        ) or node.name == "approx_distinct"
         by_entries = compares_values and any(has_map(argument.type) for argument in node.arguments)
         if by_entries:
-            texts = [as_entries(text, argument.type) for text, argument in zip(texts, node.arguments, strict=True)]
+            texts = [
+                as_entries(text, argument.type)
+                for text, argument in zip(texts, node.arguments, strict=True)
+            ]
         if over and (node.distinct or node.name == "approx_distinct") and node.name in _OVER_SETS:
             return _over_set(node, texts[0], over)
-        distinct = "DISTINCT " if node.distinct and not over and node.name not in _DUPLICATES_IGNORED else ""
+        distinct = (
+            "DISTINCT "
+            if node.distinct and not over and node.name not in _DUPLICATES_IGNORED
+            else ""
+        )
         template = resolved.overload.spark
         if node.order_by:
-            template = ordered_list(template, [(self.text(key.value), key.descending, key.nulls_first) for key in node.order_by])
+            template = ordered_list(
+                template,
+                [(self.text(key.value), key.descending, key.nulls_first) for key in node.order_by],
+            )
         value = self._fill(template, texts, node.type, rows, distinct)
         if node.name in EXTREMES:
-            value = extreme(node.name, texts, node.arguments[node.name.endswith("_by")].type, value, rows, self.failure)
+            value = extreme(
+                node.name,
+                texts,
+                node.arguments[node.name.endswith("_by")].type,
+                value,
+                rows,
+                self.failure,
+            )
         value = as_maps(value, node.type) if by_entries else value
         return f"CAST({value} AS {spark_type(node.type)})" if node.type.base == "decimal" else value
 
     def _windowed(self, node: e.Windowed) -> str:
         parts = []
         if node.partition_by:
-            parts.append(f"PARTITION BY {', '.join(self.all(tuple(map(e.as_entries, node.partition_by))))}")
+            parts.append(
+                f"PARTITION BY {', '.join(self.all(tuple(map(e.as_entries, node.partition_by))))}"
+            )
         partition = f" OVER ({' '.join(parts)})"
         if node.order_by:
             parts.append(f"ORDER BY {sort_keys(node.order_by)}")
@@ -395,16 +519,28 @@ class _Printer:
 
 
 def _in_query(value: str, query: str, column: e.Column) -> str:
-    """Write IN over a query, with tests for NULL: Spark's IN is false instead of NULL outside of WHERE."""
+    """Write IN over a query, with tests for NULL: Spark's IN is false instead of NULL outside of
+    WHERE.
+    """
     unknown = f"{value} IS NULL AND EXISTS ({query})"
     holes = f"EXISTS (SELECT 1 FROM ({query}) WHERE {backquoted(column.symbol)} IS NULL)"
-    return f"CASE WHEN {value} IN ({query}) THEN true WHEN ({unknown}) OR {holes} THEN NULL ELSE false END"
+    return (
+        f"CASE WHEN {value} IN ({query}) THEN true WHEN ({unknown}) OR {holes} THEN NULL ELSE"
+        " false END"
+    )
 
 
 _DUPLICATES_IGNORED: Final = frozenset({"any_value", "arbitrary", "map_agg", "map_union"})
 """Aggregates that ignore duplicates and can return maps."""
 _SET_FUNCTIONS: Final = frozenset(
-    {"array_distinct", "array_union", "array_intersect", "array_except", "arrays_overlap", "contains_sequence"}
+    {
+        "array_distinct",
+        "array_union",
+        "array_intersect",
+        "array_except",
+        "arrays_overlap",
+        "contains_sequence",
+    }
 )
 """Functions that compare elements of arrays."""
 
@@ -414,8 +550,17 @@ _TAKING_NULL: Final = frozenset({"repeat"})
 
 def _null_first(overload: Overload, arguments: tuple[e.Typed, ...]) -> str:
     """Return a template that tests for NULL before it can refuse other arguments."""
-    open_ = [i for i, value in enumerate(arguments) if not (isinstance(value, e.Constant) and value.value is not None)]
-    if "{fail:" not in overload.spark or len(arguments) < 2 or not open_ or overload.name in _TAKING_NULL:
+    open_ = [
+        i
+        for i, value in enumerate(arguments)
+        if not (isinstance(value, e.Constant) and value.value is not None)
+    ]
+    if (
+        "{fail:" not in overload.spark
+        or len(arguments) < 2
+        or not open_
+        or overload.name in _TAKING_NULL
+    ):
         return overload.spark
     return f"IF({' OR '.join(f'{{{index}}} IS NULL' for index in open_)}, NULL, {overload.spark})"
 
@@ -433,19 +578,29 @@ def _over_set(node: e.Aggregate, text: str, over: str) -> str:
         type_text = f"DECIMAL(38,{node.type.parameters[1]})"
     elif node.name == "sum" and node.type.base != "real":
         type_text = spark_type(node.type)
-    total = f"reduce({values}, CAST(NULL AS {type_text}), (total, v) -> CAST(coalesce(total, 0) + v AS {type_text}))"
+    total = (
+        f"reduce({values}, CAST(NULL AS {type_text}), (total, v) -> CAST(coalesce(total, 0) + v AS"
+        f" {type_text}))"
+    )
     if node.name == "avg":
         total = f"({total} / nullif(size({values}), 0))"
     return f"CAST({total} AS {spark_type(node.type)})"
 
 
 _INTERVAL_UNITS: Final = {INTERVAL_DAY: "SECOND", INTERVAL_YEAR: "MONTH"}
-_RANKING: Final = frozenset({"row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile", "lag", "lead"})
-_MARK: Final = re.compile(r"\{(\*|type|absolute|certain keys|rows|distinct|fail:[^{}]+|(?:int|divisor):\d|\d(?: names| body)?)\}")
+_RANKING: Final = frozenset(
+    {"row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile", "lag", "lead"}
+)
+_MARK: Final = re.compile(
+    r"\{(\*|type|absolute|certain keys|rows|distinct|fail:[^{}]+|(?:int|divisor):\d|\d(?: names|"
+    r" body)?)\}"
+)
 
 
 def _message(template: str, texts: list[str], sql_type: Type) -> list[str]:
-    """Return the parts of a message: ``$0`` an argument, ``$(...)`` Spark SQL over arguments, ``$key(...)`` a map's key."""
+    """Return the parts of a message: ``$0`` an argument, ``$(...)`` Spark SQL over arguments,
+    ``$key(...)`` a map's key.
+    """
     parts: list[str] = []
     plain = ""
     offset = 0
@@ -461,8 +616,14 @@ def _message(template: str, texts: list[str], sql_type: Type) -> list[str]:
             opening = template.index("(", end)
             end = _closing(template, opening)
             inner = template[opening + 1 : end]
-        sql = re.sub(r"\$(\d)", lambda match: texts[int(match[1])], inner if len(inner) > 1 else f"${inner}")
-        value = once(lambda key: shown(key, sql_type.parameters[0]), sql) if is_key else f"CAST({sql} AS STRING)"
+        sql = re.sub(
+            r"\$(\d)", lambda match: texts[int(match[1])], inner if len(inner) > 1 else f"${inner}"
+        )
+        value = (
+            once(lambda key: shown(key, sql_type.parameters[0]), sql)
+            if is_key
+            else f"CAST({sql} AS STRING)"
+        )
         parts += [*([e.text_literal(plain)] if plain else []), value]
         plain, offset = "", end + 1
     return [*parts, *([e.text_literal(plain)] if plain else [])]
@@ -485,7 +646,8 @@ def _as_int(text: str) -> str:
     if literal:
         return f"({literal[1]})" if literal[1].startswith("-") else literal[1]
     return (
-        f"CAST(CASE WHEN {text} > 2147483647 THEN 2147483647 WHEN {text} < -2147483648 THEN -2147483648 ELSE {text} END AS INT)"
+        f"CAST(CASE WHEN {text} > 2147483647 THEN 2147483647 WHEN {text} < -2147483648 THEN"
+        f" -2147483648 ELSE {text} END AS INT)"
     )
 
 
@@ -499,7 +661,11 @@ def _constant(sql_type: Type, value: str | None) -> str:
         moment, zone = value.rsplit(" ", 1)
         return zoned_value(f"TIMESTAMP'{moment}'", e.text_literal(zone))
     writer = _CONSTANTS.get(sql_type.base)
-    return writer(sql_type, value) if writer else f"CAST({e.text_literal(value)} AS {spark_type(sql_type)})"
+    return (
+        writer(sql_type, value)
+        if writer
+        else f"CAST({e.text_literal(value)} AS {spark_type(sql_type)})"
+    )
 
 
 def _double(_kind: Type, value: str) -> str:
@@ -550,7 +716,10 @@ def _escaped_pattern(pattern: str, mark: str) -> str:
     private = "'\ue0de'"
     doubled = f"IF({mark} = '\\\\', {pattern}, replace({pattern}, '\\\\', '\\\\\\\\'))"
     marked = f"replace({doubled}, concat({mark}, {mark}), {private})"
-    return f"replace(replace({marked}, {mark}, '\\\\'), {private}, IF({mark} = '\\\\', '\\\\\\\\', {mark}))"
+    return (
+        f"replace(replace({marked}, {mark}, '\\\\'), {private}, IF({mark} = '\\\\', '\\\\\\\\',"
+        f" {mark}))"
+    )
 
 
 def _logical(printer: _Printer, node: e.Apply) -> str:
@@ -561,8 +730,12 @@ def _logical(printer: _Printer, node: e.Apply) -> str:
         if column is None or len(terms) < _LONG_RUN:
             texts += printer.all(terms)
             continue
-        values = ", ".join(printer.text(side) for term in terms for side in e.children(term) if side != column)
-        texts.append(f"({printer.text(column)} {'IN' if node.name == 'or' else 'NOT IN'} ({values}))")
+        values = ", ".join(
+            printer.text(side) for term in terms for side in e.children(term) if side != column
+        )
+        texts.append(
+            f"({printer.text(column)} {'IN' if node.name == 'or' else 'NOT IN'} ({values}))"
+        )
     return texts[0] if len(texts) == 1 else f"({f' {node.name.upper()} '.join(texts)})"
 
 
@@ -575,7 +748,12 @@ def _listed_column(logical: str, term: e.Typed) -> e.Column | None:
         left, right = right, left
     # Floats and nested values have their own comparisons.
     plain = not is_float(left.type) and left.type.base not in {"array", "map", "row"}
-    if isinstance(left, e.Column) and isinstance(right, e.Constant) and right.value is not None and plain:
+    if (
+        isinstance(left, e.Column)
+        and isinstance(right, e.Constant)
+        and right.value is not None
+        and plain
+    ):
         return left
     return None
 
@@ -590,18 +768,25 @@ def _extreme(printer: _Printer, node: e.Apply) -> str:
     if node.type.base in {"array", "row"}:
 
         def better(left: str, right: str) -> str:
-            return once(lambda a, b: greater(node.name, a, b, node.type, printer.failure), left, right)
+            return once(
+                lambda a, b: greater(node.name, a, b, node.type, printer.failure), left, right
+            )
 
         value = reduce(better, texts)
     if is_float(node.type) and node.name == "greatest" and len(texts) > 1:
-        numbers = ", ".join(f"nullif({text}, CAST('NaN' AS {spark_type(node.type)}))" for text in texts)
+        numbers = ", ".join(
+            f"nullif({text}, CAST('NaN' AS {spark_type(node.type)}))" for text in texts
+        )
         value = f"coalesce({node.name}({numbers}), {texts[0]})"
     return f"IF({nulls}, NULL, {value})"
 
 
 def _grouping(printer: _Printer, node: e.Apply) -> str:
     bits = [f"grouping({text})" for text in printer.all(node.arguments)]
-    return f"CAST({' + '.join(f'{bit} * {2**position}' for position, bit in enumerate(reversed(bits)))} AS INT)"
+    return (
+        f"CAST({' + '.join(f'{bit} * {2**position}' for position, bit in enumerate(reversed(bits)))}"
+        " AS INT)"
+    )
 
 
 def _json_path(printer: _Printer, node: e.Apply) -> str:
@@ -628,7 +813,9 @@ _WRITERS: Final[dict[str, Callable[[_Printer, e.Apply], str]]] = {
     "and": _logical,
     "or": _logical,
     "not": lambda printer, node: f"(NOT {printer.text(node.arguments[0])})",
-    "is null": lambda printer, node: f"({printer.text(node.arguments[0])} IS {'NOT ' if node.detail else ''}NULL)",
+    "is null": lambda printer, node: (
+        f"({printer.text(node.arguments[0])} IS {'NOT ' if node.detail else ''}NULL)"
+    ),
     "like": _Printer.like,
     "in": _Printer.in_list,
     "in set": _Printer.in_set,
@@ -637,11 +824,14 @@ _WRITERS: Final[dict[str, Callable[[_Printer, e.Apply], str]]] = {
     "concat": _named("concat"),
     "fail": lambda printer, node: printer.failure(node.detail[0], e.text_literal(node.detail[1])),
     "renamed": _renamed,
-    "as entries": lambda printer, node: as_entries(printer.text(node.arguments[0]), node.arguments[0].type),
+    "as entries": lambda printer, node: as_entries(
+        printer.text(node.arguments[0]), node.arguments[0].type
+    ),
     "as maps": lambda printer, node: as_maps(printer.text(node.arguments[0]), node.type),
     "array": _named("array"),
     "nullif": lambda printer, node: (
-        f"CASE WHEN {printer.text(node.arguments[1])} THEN NULL ELSE {printer.text(node.arguments[0])} END"
+        f"CASE WHEN {printer.text(node.arguments[1])} THEN NULL ELSE"
+        f" {printer.text(node.arguments[0])} END"
     ),
     "grouping": _grouping,
     "greatest": _extreme,

@@ -23,7 +23,13 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.spi.types import Type
 
-_JOINS: Final = {"CROSS": "CROSS JOIN", "INNER": "JOIN", "LEFT": "LEFT JOIN", "RIGHT": "RIGHT JOIN", "FULL": "FULL JOIN"}
+_JOINS: Final = {
+    "CROSS": "CROSS JOIN",
+    "INNER": "JOIN",
+    "LEFT": "LEFT JOIN",
+    "RIGHT": "RIGHT JOIN",
+    "FULL": "FULL JOIN",
+}
 _texts: Final[WeakKeyDictionary[q.Query, str]] = WeakKeyDictionary()
 """The texts of subqueries, which an expression may repeat."""
 
@@ -59,10 +65,15 @@ def subquery_text(node: e.Subquery) -> str:
     text, columns = _texts[query], q.columns_of(query)
     if node.kind == "in":
         value_type = node.type if node.value is None else node.value.type
-        return _entries(_cast(text, columns, (value_type,)), (e.Column(value_type, columns[0].symbol),))
+        return _entries(
+            _cast(text, columns, (value_type,)), (e.Column(value_type, columns[0].symbol),)
+        )
     if node.kind == "scalar" and len(columns) > 1:
         fields = zip(node.type.fields, columns, strict=True)
-        pairs = (f"{e.text_literal(name or f'field{i}')}, {names([column])}" for i, (name, column) in enumerate(fields))
+        pairs = (
+            f"{e.text_literal(name or f'field{i}')}, {names([column])}"
+            for i, (name, column) in enumerate(fields)
+        )
         return f"SELECT named_struct({', '.join(pairs)}) FROM ({text})"
     return text
 
@@ -112,7 +123,10 @@ class _QueryPrinter:
                 return self._recursive(node)
             case q.Stepped():
                 # Spark moves nothing past a sample, even one of all rows.
-                return f"SELECT {names(q.columns_of(node))} FROM ({self.query(node.source)}) TABLESAMPLE (100 PERCENT)"
+                return (
+                    f"SELECT {names(q.columns_of(node))} FROM ({self.query(node.source)})"
+                    " TABLESAMPLE (100 PERCENT)"
+                )
             case q.Failing():
                 return self._failing(node)
             case q.Extremes():
@@ -125,7 +139,10 @@ class _QueryPrinter:
             return self._join(node)
         alias = backquoted(self.new_name("r"))
         if isinstance(node, q.Unnested):
-            return f"{'inline_outer' if outer else 'inline'}({unnested_rows(node)}) AS {alias}({names(node.columns)})"
+            return (
+                f"{'inline_outer' if outer else 'inline'}({unnested_rows(node)}) AS"
+                f" {alias}({names(node.columns)})"
+            )
         if isinstance(node, q.Scanned):
             return f"({_view_rows(node.view, [column for column, _ in node.columns])}) AS {alias}"
         if isinstance(node, q.Generated):
@@ -138,13 +155,16 @@ class _QueryPrinter:
         left, right, condition = self._sides(node)
         text = f"{left} {_JOINS[node.kind]} {'LATERAL ' if node.lateral else ''}{right}"
         if node.kind == "LEFT" and isinstance(node.right, q.Unnested):
-            # UNNEST is joined only ON TRUE. Spark's outer join would read the left side twice, and cannot read maps.
+            # UNNEST is joined only ON TRUE. Spark's outer join would read the left side twice, and
+            # cannot read maps.
             text = f"{left} {_JOINS['CROSS']} {'LATERAL ' if node.lateral else ''}{right}"
         elif condition is not None:
             text += f" ON {print_spark(condition)}"
         if not node.shared:
             return text
-        items = [f"{print_spark(value)} AS {backquoted(column.symbol)}" for column, value in node.shared]
+        items = [
+            f"{print_spark(value)} AS {backquoted(column.symbol)}" for column, value in node.shared
+        ]
         items += [backquoted(column.symbol) for column in node.rest]
         return f"(SELECT {', '.join(items)} FROM {text}) AS {backquoted(self.new_name('r'))}"
 
@@ -165,7 +185,9 @@ class _QueryPrinter:
                 condition = e.replaced(condition, pairs)
         return texts[0], texts[1], condition
 
-    def _with_columns(self, relation: str, values: Sequence[e.Typed]) -> tuple[str, list[tuple[e.Typed, e.Typed]]]:
+    def _with_columns(
+        self, relation: str, values: Sequence[e.Typed]
+    ) -> tuple[str, list[tuple[e.Typed, e.Typed]]]:
         pairs: list[tuple[e.Typed, e.Typed]] = []
         items = []
         for value in dict.fromkeys(values):
@@ -173,7 +195,10 @@ class _QueryPrinter:
             column = e.Column(entries.type, self.new_name("value"))
             items.append(f"{print_spark(entries)} AS {backquoted(column.symbol)}")
             pairs.append((value, column))
-        return f"(SELECT *, {', '.join(items)} FROM {relation}) AS {backquoted(self.new_name('r'))}", pairs
+        return (
+            f"(SELECT *, {', '.join(items)} FROM {relation}) AS {backquoted(self.new_name('r'))}",
+            pairs,
+        )
 
     # -- queries --------------------------------------------------------------------------------------------------
 
@@ -181,7 +206,10 @@ class _QueryPrinter:
         texts = [_form(form, node) for form in node.forms]
         if not node.is_numbered:
             return " UNION ALL ".join(texts)
-        return f"SELECT {names(node.columns)} FROM ({_united(texts)}) ORDER BY {backquoted(q.ROW_NUMBER)}"
+        return (
+            f"SELECT {names(node.columns)} FROM ({_united(texts)}) ORDER BY"
+            f" {backquoted(q.ROW_NUMBER)}"
+        )
 
     def _set_operation(self, node: q.SetOperated) -> str:
         sides = [self.query(node.left), self.query(node.right)]
@@ -216,7 +244,10 @@ class _QueryPrinter:
         is_counted = e.Apply(BOOLEAN, ">=", (e.Column(BIGINT, number), e.Constant(BIGINT, "0")))
         condition = e.Apply(BOOLEAN, "case", (is_counted, failure, e.Constant(BOOLEAN, "true")))
         columns = names(q.columns_of(node))
-        inner = f"SELECT {columns}, count(*) OVER () AS {backquoted(number)} FROM {self.relation(node.source)}"
+        inner = (
+            f"SELECT {columns}, count(*) OVER () AS {backquoted(number)} FROM"
+            f" {self.relation(node.source)}"
+        )
         return f"SELECT {columns} FROM ({inner}) WHERE {print_spark(condition)}"
 
     def _extremes(self, node: q.Extremes) -> str:
@@ -227,9 +258,14 @@ class _QueryPrinter:
         if source.type.base in {"real", "double"}:
             # NaN is the greatest value only without others.
             most = f"coalesce(max({value}) FILTER (WHERE NOT isnan({value})), {most})"
-        facts = zip(column.type.fields, ("count(*)", f"count({value})", f"min({value})", most), strict=True)
+        facts = zip(
+            column.type.fields, ("count(*)", f"count({value})", f"min({value})", most), strict=True
+        )
         fields = ", ".join(f"'{name}', {fact}" for name, fact in facts)
-        return f"SELECT named_struct({fields}) AS {backquoted(column.symbol)} FROM {self.relation(node.source)}"
+        return (
+            f"SELECT named_struct({fields}) AS {backquoted(column.symbol)} FROM"
+            f" {self.relation(node.source)}"
+        )
 
 
 def _symbols(query: q.Query) -> frozenset[str]:
@@ -237,7 +273,9 @@ def _symbols(query: q.Query) -> frozenset[str]:
 
 
 def _view_rows(view: str, columns: Sequence[e.Column]) -> str:
-    items = ", ".join(f"c{index} AS {backquoted(column.symbol)}" for index, column in enumerate(columns))
+    items = ", ".join(
+        f"c{index} AS {backquoted(column.symbol)}" for index, column in enumerate(columns)
+    )
     return f"SELECT {items} FROM {backquoted(view)}"
 
 
@@ -246,13 +284,19 @@ def _sequence(node: q.Generated) -> str:
     start, stop, step = node.arguments
     # Spark's range excludes its end, and needs a step even for a single number.
     step = step or 1
-    return f"SELECT id AS {backquoted(column.symbol)} FROM range({start}L, {stop + (1 if step > 0 else -1)}L, {step}L)"
+    return (
+        f"SELECT id AS {backquoted(column.symbol)} FROM range({start}L,"
+        f" {stop + (1 if step > 0 else -1)}L, {step}L)"
+    )
 
 
 def _form(form: q.Form, node: q.Valued) -> str:
     if form.view and form.values == form.constants:
         return _view_rows(form.view, form.constants)
-    items = [item(print_spark(value), column.symbol) for column, value in zip(node.columns, form.values, strict=True)]
+    items = [
+        item(print_spark(value), column.symbol)
+        for column, value in zip(node.columns, form.values, strict=True)
+    ]
     if form.number is not None:
         items.append(f"{form.number}L AS {backquoted(q.ROW_NUMBER)}")
     elif form.view:

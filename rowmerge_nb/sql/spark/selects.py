@@ -31,7 +31,9 @@ def select_text(query: q.Selected, relation: str | None, new_name: Callable[[str
 
 @dataclass(frozen=True)
 class _Total:
-    """The row of a grand total over no rows: a mark of the source's rows, and the condition of resulting groups."""
+    """The row of a grand total over no rows: a mark of the source's rows, and the condition of
+    resulting groups.
+    """
 
     mark: e.Typed
     condition: str
@@ -40,7 +42,9 @@ class _Total:
 class _Select:
     """The state of printing a SELECT."""
 
-    def __init__(self, query: q.Selected, relation: str | None, new_name: Callable[[str], str]) -> None:
+    def __init__(
+        self, query: q.Selected, relation: str | None, new_name: Callable[[str], str]
+    ) -> None:
         self.query = query
         self.new_name = new_name
         self.keys = query.keys
@@ -56,7 +60,12 @@ class _Select:
         sets, total = self.query.sets, None
         if self.has_source and self.keys and sets is not None and is_alone:
             total = self._add_total(sets, self.keys)
-        if self.has_source and self.keys is not None and sets is not None and self._is_twofold(sets, self.keys):
+        if (
+            self.has_source
+            and self.keys is not None
+            and sets is not None
+            and self._is_twofold(sets, self.keys)
+        ):
             self._group_below(sets, self.keys, total or _Total(_UNMARKED, ""))
             total, self.keys = None, None
         elif total is not None:
@@ -74,7 +83,11 @@ class _Select:
     def _change(self, change: Callable[[e.Typed], e.Typed]) -> None:
         def changed(value: e.Typed) -> e.Typed:
             new = change(value)
-            return new if new.origin is not None or value.origin is None else replace(new, origin=value.origin)
+            return (
+                new
+                if new.origin is not None or value.origin is None
+                else replace(new, origin=value.origin)
+            )
 
         query = self.query
         self.query = replace(
@@ -89,17 +102,25 @@ class _Select:
             self._change(lambda value: e.replaced(value, pairs))
 
     def _compute_below(self) -> None:
-        """Compute maps and nondeterministic calls, which Spark neither groups nor aggregates, in a query below."""
+        """Compute maps and nondeterministic calls, which Spark neither groups nor aggregates, in a
+        query below.
+        """
         values = _computed_below(self.keys or (), self._values())
         if not values:
             return
-        columns = {value: e.Column(entries_type(value.type), self.new_name("value")) for value in dict.fromkeys(values)}
+        columns = {
+            value: e.Column(entries_type(value.type), self.new_name("value"))
+            for value in dict.fromkeys(values)
+        }
         computed = ", ".join(
-            f"{print_spark(e.as_entries(value))} AS {backquoted(column.symbol)}" for value, column in columns.items()
+            f"{print_spark(e.as_entries(value))} AS {backquoted(column.symbol)}"
+            for value, column in columns.items()
         )
         self.source = f" FROM (SELECT *, {computed} FROM {self.rows}) AS {self._alias()}"
         self.fields, self.has_source = (*self.fields, *columns.values()), True
-        groupings = (part for value in self._values() for part in e.walk(value) if _is_grouping(part))
+        groupings = (
+            part for value in self._values() for part in e.walk(value) if _is_grouping(part)
+        )
         pairs: list[tuple[e.Typed, e.Typed]] = [
             (part, replace(part, arguments=tuple(columns.get(key, key) for key in part.arguments)))
             for part in groupings
@@ -123,7 +144,10 @@ class _Select:
         nulls = f"SELECT {', '.join([*(['NULL'] * len(symbols)), 'false'])}"
         everything = 2 ** len(frozenset[str]().union(*texts)) - 1
         self.source = f" FROM ({rows} UNION ALL {nulls}) AS {self._alias()}"
-        return _Total(e.Column(BOOLEAN, mark), f"(bool_or({backquoted(mark)}) OR grouping_id() = {everything})")
+        return _Total(
+            e.Column(BOOLEAN, mark),
+            f"(bool_or({backquoted(mark)}) OR grouping_id() = {everything})",
+        )
 
     def _is_twofold(self, sets: q.Sets, keys: tuple[e.Typed, ...]) -> bool:
         texts = _set_texts(sets, keys)
@@ -132,7 +156,9 @@ class _Select:
         )
 
     def _group_below(self, sets: q.Sets, keys: tuple[e.Typed, ...], total: _Total) -> None:
-        """Group in a query below: Spark has no window functions beside ROLLUP, and no HAVING with repeated sets."""
+        """Group in a query below: Spark has no window functions beside ROLLUP, and no HAVING with
+        repeated sets.
+        """
         parts = [part for value in self._values() for part in e.outside_windows(value)]
         values = [key for key in keys if not isinstance(key, e.Constant)]
         values += [part for part in parts if isinstance(part, e.Aggregate) or _is_grouping(part)]
@@ -141,7 +167,9 @@ class _Select:
         masked = _masked(self._values(), total.mark) if total.condition else []
         for part in dict.fromkeys(values):
             column = e.Column(part.type, self.new_name("value"))
-            columns.append(f"{print_spark(e.replaced(part, masked))} AS {backquoted(column.symbol)}")
+            columns.append(
+                f"{print_spark(e.replaced(part, masked))} AS {backquoted(column.symbol)}"
+            )
             computed.append((part, column))
         comes_out = backquoted(self.new_name("comes_out"))
         columns.append(f"{total.condition or 'count(*) >= 0'} AS {comes_out}")
@@ -157,7 +185,12 @@ class _Select:
 
     def _number_groups(self) -> None:
         """Turn frames of GROUPS, which Spark lacks, into RANGE over group numbers."""
-        windows = [part for value in self._values() for part in e.walk(value) if isinstance(part, e.Windowed)]
+        windows = [
+            part
+            for value in self._values()
+            for part in e.walk(value)
+            if isinstance(part, e.Windowed)
+        ]
         pairs: list[tuple[e.Typed, e.Typed]] = []
         numbers = []
         for part in windows:
@@ -166,7 +199,9 @@ class _Select:
             symbol = self.new_name("group")
             rank = e.Windowed(BIGINT, _DENSE_RANK, part.partition_by, part.order_by, None)
             number = (e.Sort(e.Column(BIGINT, symbol), descending=False, nulls_first=False),)
-            pairs.append((part, replace(part, order_by=number, frame=replace(part.frame, unit="RANGE"))))
+            pairs.append(
+                (part, replace(part, order_by=number, frame=replace(part.frame, unit="RANGE")))
+            )
             numbers.append(f"{print_spark(rank)} AS {backquoted(symbol)}")
         if numbers:
             self._replace(pairs)
@@ -181,8 +216,14 @@ class _Select:
         outputs = {column.symbol for column, _ in query.outputs} if query.ties else None
         keys, key_columns = [], []
         for key in query.order_by:
-            is_output = isinstance(key.value, e.Column) and outputs is not None and key.value.symbol in outputs
-            needs_column = any(isinstance(part, (e.Windowed, e.Subquery)) for part in e.walk(key.value))
+            is_output = (
+                isinstance(key.value, e.Column)
+                and outputs is not None
+                and key.value.symbol in outputs
+            )
+            needs_column = any(
+                isinstance(part, (e.Windowed, e.Subquery)) for part in e.walk(key.value)
+            )
             if (outputs is not None and not is_output) or needs_column:
                 symbol = self.new_name("key")
                 key_columns.append(f"{print_spark(key.value)} AS {backquoted(symbol)}")
@@ -195,7 +236,9 @@ class _Select:
     def _final_text(self, total: _Total | None) -> str:
         key_columns = self._hide_keys()
         query, columns = self.query, [column for column, _ in self.query.outputs]
-        outputs = [output(column, value, distinct=query.distinct) for column, value in query.outputs]
+        outputs = [
+            output(column, value, distinct=query.distinct) for column, value in query.outputs
+        ]
         items = ", ".join([*outputs, *key_columns]) or "1"
         parts = [f"SELECT {'DISTINCT ' if query.distinct else ''}{items}{self.source}"]
         parts += [f"GROUP BY {_group_keys(self.keys, query.sets)}"] if self.keys else []
@@ -204,11 +247,19 @@ class _Select:
         conditions += [print_spark(query.having)] if query.having is not None else []
         parts += [f"HAVING {' AND '.join(conditions)}"] if conditions else []
         text = " ".join(parts)
-        visible = ", ".join(restored(column, column.symbol) for column in columns) if query.distinct else names(columns)
+        visible = (
+            ", ".join(restored(column, column.symbol) for column in columns)
+            if query.distinct
+            else names(columns)
+        )
         if query.ties:
             return with_ties(text, visible, query.order_by, query, self.new_name)
-        is_within = key_columns or (query.distinct and any(has_map(column.type) for column in columns))
-        return (f"SELECT {visible} FROM ({text})" if is_within else text) + tail(query.order_by, query)
+        is_within = key_columns or (
+            query.distinct and any(has_map(column.type) for column in columns)
+        )
+        return (f"SELECT {visible} FROM ({text})" if is_within else text) + tail(
+            query.order_by, query
+        )
 
     def _alias(self) -> str:
         return backquoted(self.new_name("r"))
@@ -223,9 +274,18 @@ def _is_grouping(part: e.Typed) -> bool:
 
 def _computed_below(keys: Sequence[e.Typed], values: Sequence[e.Typed]) -> list[e.Typed]:
     """Return the keys and arguments of aggregates that become columns below the groups."""
-    aggregates = [part for value in values for part in e.outside_windows(value) if isinstance(part, e.Aggregate)]
-    arguments = (part for call in aggregates for part in e.children(call) if not isinstance(part, e.Function))
-    opaque = (value for value in (*keys, *arguments) if e.is_opaque(value) and not _reads_outer(value))
+    aggregates = [
+        part
+        for value in values
+        for part in e.outside_windows(value)
+        if isinstance(part, e.Aggregate)
+    ]
+    arguments = (
+        part for call in aggregates for part in e.children(call) if not isinstance(part, e.Function)
+    )
+    opaque = (
+        value for value in (*keys, *arguments) if e.is_opaque(value) and not _reads_outer(value)
+    )
     return [*(key for key in keys if has_map(key.type)), *opaque]
 
 
@@ -241,16 +301,33 @@ def _over_groups(value: e.Typed, computed: Sequence[tuple[e.Typed, e.Typed]]) ->
     """Return an expression over groups as columns; arguments of window functions become columns."""
     over = []
     for window in [part for part in e.walk(value) if isinstance(part, e.Windowed)]:
-        inner = [(part, e.replaced(part, computed)) for part in e.children(window) if part is not window.function]
+        inner = [
+            (part, e.replaced(part, computed))
+            for part in e.children(window)
+            if part is not window.function
+        ]
         inner += [(part, e.replaced(part, computed)) for part in e.children(window.function)]
         over.append((window, e.replaced(window, [pair for pair in inner if pair[0] != pair[1]])))
     return e.replaced(value, [*over, *computed])
 
 
 def _masked(values: Sequence[e.Typed], mark: e.Typed) -> list[tuple[e.Typed, e.Typed]]:
-    calls = [part for value in values for part in e.outside_windows(value) if isinstance(part, e.Aggregate)]
+    calls = [
+        part
+        for value in values
+        for part in e.outside_windows(value)
+        if isinstance(part, e.Aggregate)
+    ]
     return [
-        (call, replace(call, filter=mark if call.filter is None else e.Apply(BOOLEAN, "and", (mark, call.filter))))
+        (
+            call,
+            replace(
+                call,
+                filter=(
+                    mark if call.filter is None else e.Apply(BOOLEAN, "and", (mark, call.filter))
+                ),
+            ),
+        )
         for call in calls
     ]
 

@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _LONG = 80
-"""Texts up to this length are repeated: Spark detects equal expressions, and the text stays readable."""
+"""Texts up to this length are repeated: Spark detects equal expressions, and the text stays
+readable.
+"""
 _LONGEST = 1_000_000
 _SIMPLE = re.compile(r"`(?:[^`]|``)+`|[\w.]+|\(- [\w.]+\)")
 """Columns, parameters and constants; some Spark functions require visible constants."""
@@ -30,11 +32,13 @@ def once(write: Callable[..., str], *texts: str) -> str:
     if not any(len(text) > _LONG and sql.count(text) > 1 for text in texts):
         return sql
     if any("(SELECT " in text for text in texts):
-        # Spark allows no subquery within a lambda function; repeated at every level, the text would grow exponentially.
+        # Spark allows no subquery within a lambda function; repeated at every level, the text would
+        # grow exponentially.
         if len(sql) > _LONGEST:
             raise too_deep()
         return sql
-    # Symbols never begin with $, so parameters hide no column; they must not hide those of an outer call either.
+    # Symbols never begin with $, so parameters hide no column; they must not hide those of an outer
+    # call either.
     free = (f"`${index}`" for index in count() if f"`${index}`" not in sql)
     short_texts = [text if _SIMPLE.fullmatch(text) else next(free) for text in texts]
     body = write(*short_texts)
@@ -60,7 +64,10 @@ def groups(text: str, regex: str, count: int, write: Callable[[list[str]], str])
     parts = f"split(regexp_replace({text}, {regex}, '{marks}'), '\\u001F', {count})"
     if "(SELECT " in text:
         return write([f"{parts}[{index}]" for index in range(count)])
-    return f"transform(array({parts}), `$g` -> {write([f'`$g`[{index}]' for index in range(count)])})[0]"
+    return (
+        f"transform(array({parts}), `$g` ->"
+        f" {write([f'`$g`[{index}]' for index in range(count)])})[0]"
+    )
 
 
 def fail(code: str, *message: str) -> str:
@@ -75,5 +82,9 @@ def fail(code: str, *message: str) -> str:
     mark = f"[[{code}]] "
     if message and message[0].startswith("'"):
         first = f"'{mark}{message[0][1:]}"
-        return f"raise_error({first})" if len(message) == 1 else f"raise_error(concat({first}, {', '.join(message[1:])}))"
+        return (
+            f"raise_error({first})"
+            if len(message) == 1
+            else f"raise_error(concat({first}, {', '.join(message[1:])}))"
+        )
     return f"raise_error(concat('{mark}', {', '.join(message)}))"

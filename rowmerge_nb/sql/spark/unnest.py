@@ -19,7 +19,11 @@ def unnested_rows(node: Unnested) -> str:
         text, is_map = print_spark(item), item.type.base == "map"
         arrays.append(f"coalesce({f'map_entries({text})' if is_map else text}, array())")
         names = _field_names(item.type)
-        values += [f"z.`{index}`"] if names is None else [f"z.`{index}`.{backquoted(name)}" for name in names]
+        values += (
+            [f"z.`{index}`"]
+            if names is None
+            else [f"z.`{index}`.{backquoted(name)}" for name in names]
+        )
     if node.ordinality:
         values.append("CAST(i + 1 AS BIGINT)")
     body = ", ".join(f"'{index}', {value}" for index, value in enumerate(values))
@@ -32,7 +36,11 @@ def _field_names(sql_type: Type) -> list[str] | None:
     if sql_type.base == "map":
         return ["key", "value"]
     element = sql_type.parameters[0]
-    return [name or f"field{i}" for i, name in enumerate(element.fields)] if element.base == "row" else None
+    return (
+        [name or f"field{i}" for i, name in enumerate(element.fields)]
+        if element.base == "row"
+        else None
+    )
 
 
 def _zipped(arrays: list[str]) -> str:
@@ -41,4 +49,7 @@ def _zipped(arrays: list[str]) -> str:
         return f"transform({arrays[0]}, x -> named_struct('0', x))"
     longest = f"greatest({', '.join(f'size({array})' for array in arrays)})"
     fields = ", ".join(f"'{i}', get({array}, n)" for i, array in enumerate(arrays))
-    return f"transform(IF({longest} = 0, CAST(array() AS ARRAY<INT>), sequence(0, {longest} - 1)), n -> named_struct({fields}))"
+    return (
+        f"transform(IF({longest} = 0, CAST(array() AS ARRAY<INT>), sequence(0, {longest} - 1)), n"
+        f" -> named_struct({fields}))"
+    )

@@ -1,4 +1,6 @@
-"""Volatile calls such as random(), which must be evaluated once although texts and trees repeat them."""
+"""Volatile calls such as random(), which must be evaluated once although texts and trees repeat
+them.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,10 @@ def has_call(node: e.Typed) -> bool:
     >>> has_call(e.Column(e.Type("double"), "a"))
     False
     """
-    return any(_is_call(part) or (isinstance(part, e.Subquery) and not part.deterministic) for part in e.walk(node))
+    return any(
+        _is_call(part) or (isinstance(part, e.Subquery) and not part.deterministic)
+        for part in e.walk(node)
+    )
 
 
 def _is_call(node: e.Typed) -> bool:
@@ -67,7 +72,10 @@ def with_variable(node: e.Typed, call: e.Typed, variable: e.Variable) -> e.Typed
         return variable
     if not isinstance(node, e.Apply):
         return node
-    return replace(node, arguments=tuple(with_variable(argument, call, variable) for argument in node.arguments))
+    return replace(
+        node,
+        arguments=tuple(with_variable(argument, call, variable) for argument in node.arguments),
+    )
 
 
 def unused_name(texts: Sequence[str]) -> str:

@@ -24,7 +24,9 @@ LONGEST_CHAIN: Final = 20_000
 NESTED_CHAIN: Final = 100
 """Chains up to this length are nested, so that GROUP BY can match their beginnings."""
 RECURSION: Final = 20_000
-"""A level takes up to 25 calls of Python and, measured, up to 1 KiB of the C stack: 800 levels end far within both bounds."""
+"""A level takes up to 25 calls of Python and, measured, up to 1 KiB of the C stack: 800 levels end
+far within both bounds.
+"""
 
 _lock = threading.Lock()
 _inside = {"count": 0, "before": 0, "collecting": False}
@@ -34,7 +36,8 @@ _inside = {"count": 0, "before": 0, "collecting": False}
 def room() -> Iterator[None]:
     """Raise Python's recursion limit while statements are parsed.
 
-    The limit is global: the first user raises it, and the last one restores it. Garbage collection is disabled meanwhile: trees have no
+    The limit is global: the first user raises it, and the last one restores it. Garbage collection
+        is disabled meanwhile: trees have no
     cycles, and traversing a large growing tree repeatedly takes as long as parsing it.
     """
     with _lock:
@@ -63,7 +66,10 @@ def too_deep() -> ParseError:
         "The statement is nested too deeply to be read",
         line=1,
         column=1,
-        hint="Split the statement; write IN lists, arrays or subqueries instead of long chains of operators.",
+        hint=(
+            "Split the statement; write IN lists, arrays or subqueries instead of long chains of"
+            " operators."
+        ),
     )
 
 
@@ -81,7 +87,8 @@ def check_tree(statement: Any) -> None:
 def _children(node: Any) -> Iterator[Any]:
     for value in vars(node).values():
         for item in value if isinstance(value, tuple) else (value,):
-            # Pairs of WHEN and THEN, or of an argument's name and value, where the name may be missing.
+            # Pairs of WHEN and THEN, or of an argument's name and value, where the name may be
+            # missing.
             for part in item if isinstance(item, tuple) else (item,):
                 if dataclasses.is_dataclass(part) and not isinstance(part, Span):
                     yield part

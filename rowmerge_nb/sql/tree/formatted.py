@@ -36,7 +36,11 @@ def formatted_type(text: str) -> str:
     >>> formatted_type("row( a  nosuch,b varchar (10))")
     'ROW(a nosuch, b varchar(10))'
     """
-    spaced = re.sub(r"\s*([(,)])\s*", lambda match: ", " if match[1] == "," else match[1], re.sub(r"\s+", " ", text))
+    spaced = re.sub(
+        r"\s*([(,)])\s*",
+        lambda match: ", " if match[1] == "," else match[1],
+        re.sub(r"\s+", " ", text),
+    )
     # Restore the space after a closing parenthesis.
     return re.sub(r"(?i)\brow\(", "ROW(", re.sub(r"\)(?=\w)", ") ", spaced))
 
@@ -75,10 +79,17 @@ class Formatter:
             return f"({f' {node.operator} '.join(map(self.write, node.terms))})"
         if isinstance(node, s.Not):
             return f"(NOT {self.write(node.operand)})"
-        if isinstance(node, s.Call) and (node.arguments or node.star or node.window) and node.name != "listagg":
+        if (
+            isinstance(node, s.Call)
+            and (node.arguments or node.star or node.window)
+            and node.name != "listagg"
+        ):
             return self._call(node)
         if isinstance(node, s.Cast):
-            return f"{'TRY_CAST' if node.safe else 'CAST'}({self.write(node.value)} AS {formatted_type(node.type.text)})"
+            return (
+                f"{'TRY_CAST' if node.safe else 'CAST'}({self.write(node.value)} AS"
+                f" {formatted_type(node.type.text)})"
+            )
         return self._constructed(node)
 
     @staticmethod
@@ -88,8 +99,13 @@ class Formatter:
     def _constructed(self, node: s.Expression) -> str:
         if isinstance(node, s.Case):
             head = "CASE" if node.operand is None else f"CASE {self.write(node.operand)}"
-            whens = "".join(f" WHEN {self.write(when)} THEN {self.write(then)}" for when, then in node.whens)
-            return f"({head}{whens}{'' if node.default is None else f' ELSE {self.write(node.default)}'} END)"
+            whens = "".join(
+                f" WHEN {self.write(when)} THEN {self.write(then)}" for when, then in node.whens
+            )
+            return (
+                f"({head}{whens}{'' if node.default is None else f' ELSE {self.write(node.default)}'}"
+                " END)"
+            )
         if isinstance(node, s.ArrayConstructor):
             return f"ARRAY[{','.join(map(self.write, node.items))}]"
         if isinstance(node, s.RowConstructor):
@@ -103,7 +119,10 @@ class Formatter:
         if isinstance(node, s.Extract):
             return f"EXTRACT({node.field.text.upper()} FROM {self.write(node.value)})"
         if isinstance(node, s.Lambda):
-            return f"({', '.join(name.span.of(self.text) for name in node.parameters)}) -> {self.write(node.body)}"
+            return (
+                f"({', '.join(name.span.of(self.text) for name in node.parameters)}) ->"
+                f" {self.write(node.body)}"
+            )
         if isinstance(node, s.Special):
             word = node.word.upper() if node.word.upper() in _UPPER else node.word.lower()
             return word if node.precision is None else f"{word}({node.precision})"
@@ -116,7 +135,10 @@ class Formatter:
         if isinstance(node, s.IsNull):
             return f"({self.write(node.value)} IS {'NOT ' if node.negated else ''}NULL)"
         if isinstance(node, s.Between):
-            text = f"{self.write(node.value)} BETWEEN {self.write(node.low)} AND {self.write(node.high)}"
+            text = (
+                f"{self.write(node.value)} BETWEEN {self.write(node.low)} AND"
+                f" {self.write(node.high)}"
+            )
         elif isinstance(node, s.InList):
             text = f"{self.write(node.value)} IN ({self._listed(node.items)})"
         elif isinstance(node, s.Like):
@@ -137,13 +159,17 @@ class Formatter:
             return f"DECIMAL '{node.value}'"
         if node.kind in {"double", "null"}:
             return node.value.upper() if node.kind == "double" else "null"
-        return node.value.lower() if node.kind in {"integer", "boolean"} else node.span.of(self.text)
+        return (
+            node.value.lower() if node.kind in {"integer", "boolean"} else node.span.of(self.text)
+        )
 
     def _listed(self, items: Iterable[s.Expression]) -> str:
         return ", ".join(map(self.write, items))
 
     def _called(self, node: s.Call) -> str:
-        """Return a function's name as written, the function behind an operator, or the keyword of a special form."""
+        """Return a function's name as written, the function behind an operator, or the keyword of a
+        special form.
+        """
         if node.name in _KEYWORDS and not node.qualifier:
             return node.name.upper()
         text = self.text[node.span.start :].split("(", 1)[0].strip()
@@ -155,10 +181,17 @@ class Formatter:
     def _call(self, node: s.Call) -> str:
         if node.name == "grouping":
             return f"GROUPING ({self._listed(node.arguments)})"
-        if node.name in _TRIMS and self.text[node.span.start :].split("(", 1)[0].strip().lower() == "trim":
+        if (
+            node.name in _TRIMS
+            and self.text[node.span.start :].split("(", 1)[0].strip().lower() == "trim"
+        ):
             value, *letters = map(self.write, node.arguments)
             return f"trim({' '.join([_TRIMS[node.name], *letters, 'FROM', value])})"
-        arguments = "*" if node.star else f"{'DISTINCT ' if node.distinct else ''}{self._listed(node.arguments)}"
+        arguments = (
+            "*"
+            if node.star
+            else f"{'DISTINCT ' if node.distinct else ''}{self._listed(node.arguments)}"
+        )
         text = f"{self._called(node)}({arguments}{self._ordered(' ', node.order_by)})"
         if node.filter is not None:
             text += f" FILTER (WHERE {self.write(node.filter)})"
@@ -173,7 +206,9 @@ class Formatter:
         if node.span.of(self.text)[-1:] != ")":
             return name
         keys = f"PARTITION BY {self._listed(node.partition_by)}" if node.partition_by else ""
-        frame = "" if node.frame is None else " ".join(node.frame.span.of(self.text).upper().split())
+        frame = (
+            "" if node.frame is None else " ".join(node.frame.span.of(self.text).upper().split())
+        )
         return f"({' '.join(filter(None, [name, keys, self._ordered('', node.order_by), frame]))})"
 
     def _ordered(self, before: str, items: Iterable[s.SortItem]) -> str:
@@ -181,5 +216,7 @@ class Formatter:
         for item in items:
             suffix = self.text[item.value.span.end : item.span.end].upper()
             nulls = next((f" NULLS {word}" for word in ("FIRST", "LAST") if word in suffix), "")
-            sort_items.append(f"{self.write(item.value)} {'DESC' if item.descending else 'ASC'}{nulls}")
+            sort_items.append(
+                f"{self.write(item.value)} {'DESC' if item.descending else 'ASC'}{nulls}"
+            )
         return f"{before}ORDER BY {', '.join(sort_items)}" if sort_items else ""

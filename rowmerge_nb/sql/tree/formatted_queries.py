@@ -21,7 +21,8 @@ class _NoForm(Exception):
 
 
 def formatted_query(node: s.QueryNode, text: str) -> str:
-    """Format a query of ``text`` as Trino does; one with grouping sets, whose text the tree does not hold, stays as written.
+    """Format a query of ``text`` as Trino does; one with grouping sets, whose text the tree does
+    not hold, stays as written.
 
     >>> from rowmerge_nb.sql.parser.statement_reader import parse_query
     >>> text = "select a, count(*) c from t where a>1 group by a"
@@ -50,7 +51,10 @@ class _Queries(Formatter):
             text = f"({self.write(node.value)} IN {self._nested(node.query)})"
             return f"(NOT {text})" if node.negated else text
         if isinstance(node, s.Quantified):
-            return f"({self.write(node.value)} {node.operator} {node.quantifier} {self._nested(node.query)})"
+            return (
+                f"({self.write(node.value)} {node.operator} {node.quantifier}"
+                f" {self._nested(node.query)})"
+            )
         return super().write(node)
 
     def _nested(self, node: s.QueryNode) -> str:
@@ -62,7 +66,9 @@ class _Queries(Formatter):
         begin, lines = _STEP * depth, []
         if node.named:
             named_queries = f"\n{begin}, ".join(self._named(one, depth) for one in node.named)
-            lines.append(f"{begin}WITH{' RECURSIVE' if node.recursive else ''}\n  {begin}{named_queries}\n")
+            lines.append(
+                f"{begin}WITH{' RECURSIVE' if node.recursive else ''}\n  {begin}{named_queries}\n"
+            )
         lines.append(self._body(node.body, depth))
         if node.order_by:
             lines.append(f"{begin}{self._ordered('', node.order_by)}\n")
@@ -77,7 +83,10 @@ class _Queries(Formatter):
         return "".join(lines)
 
     def _named(self, node: s.NamedQuery, depth: int) -> str:
-        return f"{self._name(node.name)}{self._columns(node.columns)} AS {self._subquery(node.query, depth)}"
+        return (
+            f"{self._name(node.name)}{self._columns(node.columns)} AS"
+            f" {self._subquery(node.query, depth)}"
+        )
 
     def _subquery(self, node: s.QueryNode, depth: int) -> str:
         return f"(\n{self.query(node, depth + 1)}{_STEP * depth}) "
@@ -114,7 +123,9 @@ class _Queries(Formatter):
         if node.having is not None:
             lines.append(f"{begin}HAVING {self.write(node.having)}\n")
         if node.windows:
-            windows = (f"{self._name(name)} AS {self._window(window)}" for name, window in node.windows)
+            windows = (
+                f"{self._name(name)} AS {self._window(window)}" for name, window in node.windows
+            )
             lines.append(f"{begin}WINDOW {', '.join(windows)}\n")
         return "".join(lines)
 
@@ -130,13 +141,18 @@ class _Queries(Formatter):
         if isinstance(node, s.Table) and node.period is None:
             return self._dotted(node.name.parts)
         if isinstance(node, s.Aliased):
-            return f"{self._inner(node.relation, depth)} {self._name(node.alias)}{self._columns(node.columns)}"
+            return (
+                f"{self._inner(node.relation, depth)}"
+                f" {self._name(node.alias)}{self._columns(node.columns)}"
+            )
         if isinstance(node, s.SubqueryRelation):
             return self._subquery(node.query, depth)
         if isinstance(node, s.Lateral):
             return f"LATERAL ({self.query(node.query, depth + 1)}{_STEP * depth})"
         if isinstance(node, s.Unnest):
-            return f"UNNEST({self._listed(node.items)}){' WITH ORDINALITY' if node.ordinality else ''}"
+            return (
+                f"UNNEST({self._listed(node.items)}){' WITH ORDINALITY' if node.ordinality else ''}"
+            )
         if isinstance(node, s.TableFunction):
             return self._function(node, depth)
         if isinstance(node, s.Join):
@@ -149,7 +165,10 @@ class _Queries(Formatter):
 
     def _function(self, node: s.TableFunction, depth: int) -> str:
         begin = "\n" + _STEP * (depth + 2)
-        arguments = (("" if name is None else f"{self._name(name)} => ") + self.write(value) for name, value in node.arguments)
+        arguments = (
+            ("" if name is None else f"{self._name(name)} => ") + self.write(value)
+            for name, value in node.arguments
+        )
         return f"TABLE({self._dotted(node.name.parts)}({','.join(begin + argument for argument in arguments)}))"
 
     def _join(self, node: s.Join, depth: int) -> str:
@@ -160,7 +179,10 @@ class _Queries(Formatter):
         condition = f" USING ({', '.join(map(self._name, node.using))})" if node.using else ""
         if node.on is not None:
             condition = f" ON {self.write(node.on)}"
-        return f"({left}\n{begin}{'NATURAL ' if node.natural else ''}{node.kind} JOIN {right}{condition})"
+        return (
+            f"({left}\n{begin}{'NATURAL ' if node.natural else ''}{node.kind} JOIN"
+            f" {right}{condition})"
+        )
 
     # -- names ----------------------------------------------------------------------------------------------------
 

@@ -26,7 +26,9 @@ class Descendants(Part):
 
 @dataclass(frozen=True)
 class Range(Part):
-    """Elements of an array, both ends included; an end is a number, and whether it counts from the last index."""
+    """Elements of an array, both ends included; an end is a number, and whether it counts from the
+    last index.
+    """
 
     first: tuple[int, bool]
     last: tuple[int, bool]

@@ -19,8 +19,12 @@ _BLANK: Final = rf"(?:[ \r\n\t]++|{_COMMENT})*+"
 _DIGITS: Final = r"[0-9](?:_?[0-9])*+"
 _TEXT: Final = r"'[^']*+(?:''[^']*+)*+'"
 _NUMBER: Final = rf"[+-]?+(?:{_DIGITS}(?:\.(?:{_DIGITS})?+)?+|\.{_DIGITS})(?:[eE][+-]?+[0-9]++)?+"
-_MOMENT: Final = r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[ ][0-9]{1,2}:[0-9]{1,2}(?::[0-9]{1,2}(?:\.[0-9]{1,6})?+)?+)?+"
-# Typed literals, except timestamps with a zone or with more than microseconds, which need further analysis.
+_MOMENT: Final = (
+    r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:["
+    r" ][0-9]{1,2}:[0-9]{1,2}(?::[0-9]{1,2}(?:\.[0-9]{1,6})?+)?+)?+"
+)
+# Typed literals, except timestamps with a zone or with more than microseconds, which need further
+# analysis.
 _TYPED: Final = rf"(?:(?i:DATE|TIME|DECIMAL|BIGINT|INTEGER|VARCHAR|UUID)\s*+{_TEXT}|(?i:TIMESTAMP)\s*+'{_MOMENT}'|[xX]'(?:[0-9A-Fa-f]{{2}})*+')"
 _LITERAL: Final = rf"(?:{_TEXT}|{_NUMBER}|(?i:NULL|TRUE|FALSE)|{_TYPED})(?![\w@:.'])"
 _LIST: Final = rf"{_LITERAL}(?:{_BLANK},{_BLANK}{_LITERAL})*+"
@@ -44,10 +48,12 @@ def _rows(width: int) -> re.Pattern[str]:
 
 
 def find_run(text: str, start: int, *, rows: bool) -> int:
-    """Find a long run of literals or, with ``rows``, of rows in parentheses, at ``start``, after blanks and comments.
+    """Find a long run of literals or, with ``rows``, of rows in parentheses, at ``start``, after
+    blanks and comments.
 
     Returns:
-        The offset after the run; or, without a long run, the negated offset up to which there is none.
+        The offset after the run; or, without a long run, the negated offset up to which there is
+        none.
 
     >>> find_run("VALUES " + ", ".join(["(1, 'a')"] * 50) + " LIMIT 3", 7, rows=True)
     495
@@ -130,5 +136,7 @@ class LiteralRun:
 
     def span_of(self, index: int) -> Span:
         """Return the span of a literal, by its index row by row."""
-        match = next(islice(_CELL.finditer(self._text, self.span.start, self.span.end), index, None))
+        match = next(
+            islice(_CELL.finditer(self._text, self.span.start, self.span.end), index, None)
+        )
         return Span.within(self._text, match.start(1), match.end(1))

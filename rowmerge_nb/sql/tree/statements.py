@@ -11,7 +11,15 @@ if TYPE_CHECKING:
     from rowmerge_nb.base.errors import AnalysisError
     from rowmerge_nb.spi.operations import Operation
     from rowmerge_nb.spi.types import Type
-    from rowmerge_nb.sql.tree.syntax import AllColumns, Expression, Literal, NamedQuery, QueryNode, Relation, SelectItem
+    from rowmerge_nb.sql.tree.syntax import (
+        AllColumns,
+        Expression,
+        Literal,
+        NamedQuery,
+        QueryNode,
+        Relation,
+        SelectItem,
+    )
 
 _MOST_SHOWN: Final = 4_000
 
@@ -118,7 +126,8 @@ class MergeClause:
 
 @dataclass(frozen=True)
 class Merge(Statement):
-    """``[WITH ...] MERGE [WITH SCHEMA EVOLUTION] INTO target [[AS] alias] USING source ON condition WHEN ... [RETURNING ...]``.
+    """``[WITH ...] MERGE [WITH SCHEMA EVOLUTION] INTO target [[AS] alias] USING source ON condition
+    WHEN ... [RETURNING ...]``.
 
     Both WITH, RETURNING and some clauses require the extended dialect.
     """
@@ -200,10 +209,13 @@ class LikeTable:
 
 @dataclass(frozen=True)
 class CreateTable(Statement):
-    """``CREATE [OR REPLACE] TABLE [IF NOT EXISTS] name (columns) [WITH (properties)]`` or ``... AS query``.
+    """``CREATE [OR REPLACE] TABLE [IF NOT EXISTS] name (columns) [WITH (properties)]`` or ``...
+
+    AS query``.
 
     Args:
-        properties: lower-case name to a text, number, boolean, or tuple of those; an error for other expressions.
+        properties: lower-case name to a text, number, boolean, or tuple of those; an error for
+            other expressions.
         with_data: False for WITH NO DATA.
     """
 
@@ -247,7 +259,9 @@ class WrittenValue:
 
 @dataclass(frozen=True)
 class Execute(Statement):
-    """``EXECUTE name [USING value, ...]``, or ``EXECUTE IMMEDIATE 'statement' [USING value, ...]`` without a name."""
+    """``EXECUTE name [USING value, ...]``, or ``EXECUTE IMMEDIATE 'statement' [USING value, ...]``
+    without a name.
+    """
 
     name: Identifier | None
     inner: Literal | None
@@ -256,7 +270,9 @@ class Execute(Statement):
 
 @dataclass(frozen=True)
 class DescribePrepared(Statement):
-    """``DESCRIBE INPUT name``, or ``DESCRIBE OUTPUT name``; ``prepared`` is set once the name is resolved."""
+    """``DESCRIBE INPUT name``, or ``DESCRIBE OUTPUT name``; ``prepared`` is set once the name is
+    resolved.
+    """
 
     name: Identifier
     output: bool
@@ -313,7 +329,9 @@ class Deallocate(Statement):
 
 @dataclass(frozen=True)
 class AddColumn:
-    """``ADD COLUMN [IF NOT EXISTS] name type [NOT NULL] [FIRST | LAST | AFTER other]``; ``within`` is a new field's path."""
+    """``ADD COLUMN [IF NOT EXISTS] name type [NOT NULL] [FIRST | LAST | AFTER other]``; ``within``
+    is a new field's path.
+    """
 
     column: ColumnDefinition
     if_not_exists: bool
@@ -350,7 +368,9 @@ class RenameTable:
 
 @dataclass(frozen=True)
 class SetColumnType:
-    """``ALTER COLUMN name SET DATA TYPE type``; ``fields`` as in `DropColumn`, ``type`` is an error if unknown."""
+    """``ALTER COLUMN name SET DATA TYPE type``; ``fields`` as in `DropColumn`, ``type`` is an error
+    if unknown.
+    """
 
     name: Identifier
     type: Type | AnalysisError
@@ -419,7 +439,9 @@ class AlterTable(Statement):
 
 @dataclass(frozen=True)
 class CommentOn(Statement):
-    """``COMMENT ON TABLE name IS 'text'``, ``ON VIEW name``, ``ON COLUMN name.column``; ``comment`` is None for NULL."""
+    """``COMMENT ON TABLE name IS 'text'``, ``ON VIEW name``, ``ON COLUMN name.column``; ``comment``
+    is None for NULL.
+    """
 
     kind: str
     name: TableName
@@ -518,7 +540,8 @@ class Call(Statement):
 
 @dataclass(frozen=True)
 class Show(Statement):
-    """``SHOW CATALOGS | SCHEMAS | TABLES | COLUMNS | FUNCTIONS | CREATE TABLE | CREATE VIEW | CREATE SCHEMA``, ``DESCRIBE name``.
+    """``SHOW CATALOGS | SCHEMAS | TABLES | COLUMNS | FUNCTIONS | CREATE TABLE | CREATE VIEW |
+    CREATE SCHEMA``, ``DESCRIBE name``.
 
     ``kind`` is the words after SHOW, ``escape`` the escape character of ``like``.
     """
@@ -531,7 +554,9 @@ class Show(Statement):
 
 @dataclass(frozen=True)
 class Explain(Statement):
-    """``EXPLAIN [(TYPE LOGICAL | DISTRIBUTED | VALIDATE, FORMAT TEXT | GRAPHVIZ | JSON)] statement``."""
+    """``EXPLAIN [(TYPE LOGICAL | DISTRIBUTED | VALIDATE, FORMAT TEXT | GRAPHVIZ | JSON)]
+    statement``.
+    """
 
     statement: Statement
     kind: str = "DISTRIBUTED"

@@ -1,6 +1,7 @@
 """Syntax trees of expressions, relations and queries.
 
-The grammar is our own, since errors must have Trino's positions, and exactly Trino's statements must be rejected.
+The grammar is our own, since errors must have Trino's positions, and exactly Trino's statements
+must be rejected.
 """
 
 from __future__ import annotations
@@ -69,7 +70,9 @@ class Dereference(Expression):
 
 @dataclass(frozen=True)
 class Literal(Expression):
-    """A literal: null, boolean, string, binary, integer, decimal or double; ``value`` is its text without quotes."""
+    """A literal: null, boolean, string, binary, integer, decimal or double; ``value`` is its text
+    without quotes.
+    """
 
     kind: str
     value: str
@@ -253,7 +256,9 @@ class SortItem(Node):
 
 @dataclass(frozen=True)
 class FrameBound(Node):
-    """``UNBOUNDED PRECEDING``, ``CURRENT ROW``, ``1 FOLLOWING``; ``side`` is PRECEDING, FOLLOWING or ROW."""
+    """``UNBOUNDED PRECEDING``, ``CURRENT ROW``, ``1 FOLLOWING``; ``side`` is PRECEDING, FOLLOWING
+    or ROW.
+    """
 
     side: str
     offset: Expression | None = None
@@ -364,7 +369,19 @@ class AtTimeZone(Expression):
 
 
 EXTRACT_FIELDS: Final = (
-    *("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "DAY_OF_MONTH", "DAY_OF_WEEK", "DOW", "DAY_OF_YEAR", "DOY", "YEAR_OF_WEEK"),
+    *(
+        "YEAR",
+        "QUARTER",
+        "MONTH",
+        "WEEK",
+        "DAY",
+        "DAY_OF_MONTH",
+        "DAY_OF_WEEK",
+        "DOW",
+        "DAY_OF_YEAR",
+        "DOY",
+        "YEAR_OF_WEEK",
+    ),
     *("YOW", "HOUR", "MINUTE", "SECOND", "TIMEZONE_MINUTE", "TIMEZONE_HOUR"),
 )
 """What EXTRACT takes, in the order in which Trino lists it."""
@@ -581,7 +598,9 @@ class NamedQuery(Node):
 
 @dataclass(frozen=True)
 class FunctionDefinition(Node):
-    """``FUNCTION name(parameters) RETURNS type RETURN body``; ``strict`` means NULL for NULL arguments."""
+    """``FUNCTION name(parameters) RETURNS type RETURN body``; ``strict`` means NULL for NULL
+    arguments.
+    """
 
     name: Identifier
     parameters: tuple[tuple[Identifier, TypeName], ...]

@@ -20,14 +20,18 @@ NUMBERS_IN_ERRORS: Final = {
 }
 """What Trino calls a type where a text is no number of it."""
 
-_NUMBERS: Final = frozenset({"tinyint", "smallint", "integer", "bigint", "decimal", "real", "double"})
+_NUMBERS: Final = frozenset(
+    {"tinyint", "smallint", "integer", "bigint", "decimal", "real", "double"}
+)
 _MOMENTS: Final = frozenset({"date", "timestamp", "timestamp with time zone"})
 _NESTED: Final = frozenset({"array", "map", "row"})
 
 _TARGETS: Final = {
     "boolean": _NUMBERS | {"boolean", "varchar", "json"},
     **dict.fromkeys(_NUMBERS, _NUMBERS | {"boolean", "varchar", "json"}),
-    "varchar": _NUMBERS | _MOMENTS | {"boolean", "varchar", "char", "varbinary", "time", "json", "uuid"},
+    "varchar": (
+        _NUMBERS | _MOMENTS | {"boolean", "varchar", "char", "varbinary", "time", "json", "uuid"}
+    ),
     "char": frozenset({"varchar", "char"}),
     "varbinary": frozenset({"uuid"}),
     "date": _MOMENTS | {"varchar", "json"},
@@ -57,7 +61,9 @@ def can_cast(source: Type, target: Type) -> bool:
         return True
     if source.base in _NESTED and target.base in _NESTED:
         same = source.base == target.base and len(source.parameters) == len(target.parameters)
-        return same and all(can_cast(a, b) for a, b in zip(source.parameters, target.parameters, strict=True))
+        return same and all(
+            can_cast(a, b) for a, b in zip(source.parameters, target.parameters, strict=True)
+        )
     if source.base in _NESTED:
         return target.base == "json" and has_json_form(source)
     if target.base in _NESTED:
@@ -68,7 +74,9 @@ def can_cast(source: Type, target: Type) -> bool:
 
 
 def is_cast_supported(source: Type, target: Type) -> bool:
-    """Return whether this engine has a cast that Trino has. It reads no texts in JSON beside decimals.
+    """Return whether this engine has a cast that Trino has.
+
+    It reads no texts in JSON beside decimals.
 
     >>> from rowmerge_nb.spi.types import JSON, VARCHAR, decimal_of, row_of
     >>> is_cast_supported(JSON, row_of([("a", VARCHAR)])), is_cast_supported(JSON, row_of([("a", VARCHAR), ("b", decimal_of(5))]))

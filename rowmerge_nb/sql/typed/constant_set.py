@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ConstantSet:
-    """The values of a long list: the detail of an `Apply` named ``"in set"``, together with whether it is NOT IN.
+    """The values of a long list: the detail of an `Apply` named ``"in set"``, together with whether
+    it is NOT IN.
 
     Args:
         type: the type of the values.
@@ -32,7 +33,11 @@ class ConstantSet:
         """The values, and NULL if it is in the list."""
         import pyarrow as pa
 
-        return pa.concat_arrays([self.values, pa.nulls(1, self.values.type)]) if self.has_null else self.values
+        return (
+            pa.concat_arrays([self.values, pa.nulls(1, self.values.type)])
+            if self.has_null
+            else self.values
+        )
 
     @cached_property
     def name(self) -> str:
@@ -47,7 +52,11 @@ class ConstantSet:
         return self.type, len(self.values), self.has_null
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, ConstantSet) and self._key == other._key and bool(self.values.equals(other.values))
+        return (
+            isinstance(other, ConstantSet)
+            and self._key == other._key
+            and bool(self.values.equals(other.values))
+        )
 
     def __hash__(self) -> int:
         return hash(self._key)

@@ -1,6 +1,7 @@
 """Bounds of single columns in a condition, by which a connector can skip data.
 
-Only certain bounds count: comparisons with constants, of types whose values compare alike everywhere. The engine still applies the whole
+Only certain bounds count: comparisons with constants, of types whose values compare alike
+    everywhere. The engine still applies the whole
 condition.
 """
 
@@ -32,7 +33,8 @@ _MIRRORED: Final = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 def constraint_of(condition: e.Typed | None, columns: Mapping[str, str]) -> Constraint:
-    """Return the bounds that a condition sets to columns of a table; ``columns`` maps symbols to names.
+    """Return the bounds that a condition sets to columns of a table; ``columns`` maps symbols to
+    names.
 
     >>> from rowmerge_nb.spi.types import BIGINT, BOOLEAN
     >>> five = e.Apply(BOOLEAN, "<", (e.Column(BIGINT, "id$1"), e.Constant(BIGINT, "5")))
@@ -49,7 +51,8 @@ def constraint_of(condition: e.Typed | None, columns: Mapping[str, str]) -> Cons
 
 
 def domain_of_column(query: q.Query, symbol: str, kind: Type) -> ColumnDomain | None:
-    """Return the values of a query's column, to be compared with one of type ``kind``; None unless all are constants.
+    """Return the values of a query's column, to be compared with one of type ``kind``; None unless
+    all are constants.
 
     >>> from rowmerge_nb.spi.types import BIGINT
     >>> rows = [[e.Constant(BIGINT, "5")], [e.Constant(BIGINT, "2")]]
@@ -57,7 +60,9 @@ def domain_of_column(query: q.Query, symbol: str, kind: Type) -> ColumnDomain | 
     ColumnDomain(values=(5, 2), low=None, high=None)
     """
     cells = _cells(query, symbol)
-    values = None if cells is None else {_value(cell): None for cell in cells if not e.is_null(cell)}
+    values = (
+        None if cells is None else {_value(cell): None for cell in cells if not e.is_null(cell)}
+    )
     if values is None or None in values:
         return None
     return ColumnDomain(tuple(value for value in values if _fitting(value, kind) is not None))
@@ -68,7 +73,11 @@ def _cells(query: q.Query | None, symbol: str) -> list[e.Typed] | None:
         index = next((i for i, column in enumerate(query.columns) if column.symbol == symbol), None)
         rows = query.first(query.count) if index is not None and query.count <= MOST_VALUES else ()
         cells = [row[index] for row in rows if index is not None]
-        return [cell for cell in cells if not isinstance(cell, str)] if 0 < len(cells) == query.count else None
+        return (
+            [cell for cell in cells if not isinstance(cell, str)]
+            if 0 < len(cells) == query.count
+            else None
+        )
     if isinstance(query, q.Selected):
         value = next((value for column, value in query.outputs if column.symbol == symbol), None)
         if isinstance(value, e.Column) and not value.outer:
@@ -81,9 +90,17 @@ def conjuncts(node: e.Typed) -> list[e.Typed]:
     """Return the parts of AND. ``(a, b) = (c, d)`` has one per field."""
     if isinstance(node, e.Apply) and node.name == "and":
         return [part for argument in node.arguments for part in conjuncts(argument)]
-    if isinstance(node, e.Apply) and node.name == "=" and all(isinstance(a, e.Apply) and a.name == "row" for a in node.arguments):
+    if (
+        isinstance(node, e.Apply)
+        and node.name == "="
+        and all(isinstance(a, e.Apply) and a.name == "row" for a in node.arguments)
+    ):
         pairs = zip(*(e.children(argument) for argument in node.arguments), strict=True)
-        return [part for left, right in pairs for part in conjuncts(e.Apply(node.type, "=", (left, right)))]
+        return [
+            part
+            for left, right in pairs
+            for part in conjuncts(e.Apply(node.type, "=", (left, right)))
+        ]
     return [node]
 
 
@@ -101,12 +118,17 @@ def intersect(one: ColumnDomain, other: ColumnDomain) -> ColumnDomain:
         return both
     known = [frozenset(others) for others in sets[1:]]
     values = (value for value in sets[0] if all(value in others for others in known))
-    within = (v for v in values if (both.low is None or v >= both.low) and (both.high is None or v <= both.high))
+    within = (
+        v
+        for v in values
+        if (both.low is None or v >= both.low) and (both.high is None or v <= both.high)
+    )
     return replace(both, values=tuple(within))
 
 
 def same_values(one: Type, other: Type) -> bool:
-    """Return whether two types store equal values alike, except for the width of integers and the length of text.
+    """Return whether two types store equal values alike, except for the width of integers and the
+    length of text.
 
     >>> from rowmerge_nb.spi.types import parse_type
     >>> same_values(parse_type("integer"), parse_type("bigint")), same_values(parse_type("date"), parse_type("timestamp(6)"))
@@ -121,7 +143,11 @@ def same_values(one: Type, other: Type) -> bool:
 
 def compares_by_value(kind: Type) -> bool:
     """Return whether equal values are stored alike: not numbers with NaN, padded text, or zones."""
-    return is_integer(kind) or kind.base in {"decimal", "varchar", "date", "boolean"} or _is_timestamp(kind)
+    return (
+        is_integer(kind)
+        or kind.base in {"decimal", "varchar", "date", "boolean"}
+        or _is_timestamp(kind)
+    )
 
 
 def plain_column(node: e.Typed) -> e.Column | None:
@@ -133,14 +159,23 @@ def plain_column(node: e.Typed) -> e.Column | None:
 def key_column(node: e.Typed) -> e.Column | None:
     """Return the column below lossless casts if it can be a join key, or None.
 
-    This includes types whose values are stored alike only within one type. `same_values` compares both sides.
+    This includes types whose values are stored alike only within one type. `same_values` compares
+    both sides.
     """
     column = _column_below_casts(node)
-    return column if column is not None and (compares_by_value(column.type) or _is_stored_alike(column.type)) else None
+    return (
+        column
+        if column is not None and (compares_by_value(column.type) or _is_stored_alike(column.type))
+        else None
+    )
 
 
 def _column_below_casts(node: e.Typed) -> e.Column | None:
-    while isinstance(node, e.Apply) and node.name == "cast" and _keeps_all(node.arguments[0].type, node.type):
+    while (
+        isinstance(node, e.Apply)
+        and node.name == "cast"
+        and _keeps_all(node.arguments[0].type, node.type)
+    ):
         node = node.arguments[0]
     return node if isinstance(node, e.Column) and not node.outer else None
 
@@ -180,10 +215,15 @@ def _domain(part: e.Typed) -> tuple[str, ColumnDomain] | None:
     if part.name == "in set":
         return _listed(part)
     if part.name == "in" and not part.detail:
-        column, values = plain_column(part.arguments[0]), [_value(item) for item in part.arguments[1:]]
+        column, values = (
+            plain_column(part.arguments[0]),
+            [_value(item) for item in part.arguments[1:]],
+        )
         if column is None or None in values:
             return None
-        return column.symbol, ColumnDomain(tuple(v for v in values if _fitting(v, column.type) is not None))
+        return column.symbol, ColumnDomain(
+            tuple(v for v in values if _fitting(v, column.type) is not None)
+        )
     if part.name not in _MIRRORED:
         return None
     left, right = part.arguments
@@ -200,17 +240,26 @@ def _listed(part: e.Apply) -> tuple[str, ColumnDomain] | None:
     """Return the domain of IN over a long list: the values, or the bounds if they are very many."""
     known, negated = part.detail
     column = plain_column(part.arguments[0])
-    if column is None or negated or not (is_integer(known.type) or known.type.base in _PYTHON_VALUES):
+    if (
+        column is None
+        or negated
+        or not (is_integer(known.type) or known.type.base in _PYTHON_VALUES)
+    ):
         return None
     if len(known.values) > MOST_VALUES:
         bounds = pc.min_max(known.values)
         low, high = (_fitting(bounds[name].as_py(), column.type) for name in ("min", "max"))
         return column.symbol, ColumnDomain(low=low, high=high)
-    return column.symbol, ColumnDomain(tuple(v for v in known.values.to_pylist() if _fitting(v, column.type) is not None))
+    return column.symbol, ColumnDomain(
+        tuple(v for v in known.values.to_pylist() if _fitting(v, column.type) is not None)
+    )
 
 
 def _compared(operator: str, value: Any, kind: Type) -> ColumnDomain | None:
-    """Return the domain of a comparison. If the column cannot hold the constant, only ``=`` has one."""
+    """Return the domain of a comparison.
+
+    If the column cannot hold the constant, only ``=`` has one.
+    """
     fitting = _fitting(value, kind)
     if operator == "=":
         return ColumnDomain(() if fitting is None else (fitting,))
@@ -237,11 +286,17 @@ def _fitting(value: Any, kind: Type) -> Any:
 
 
 def _value(node: e.Typed) -> Any:
-    """Return the value of a constant; None for other expressions, NULL, and casts that may change it."""
+    """Return the value of a constant; None for other expressions, NULL, and casts that may change
+    it.
+    """
     if isinstance(node, e.Apply) and node.name == "cast" and node.detail is None:
         inner = node.arguments[0].type
         return _value(node.arguments[0]) if _keeps_all(inner, node.type) else None
-    if isinstance(node, e.Apply) and node.name == "negate" and (is_integer(node.type) or node.type.base == "decimal"):
+    if (
+        isinstance(node, e.Apply)
+        and node.name == "negate"
+        and (is_integer(node.type) or node.type.base == "decimal")
+    ):
         value = _value(node.arguments[0])
         return -value if value is not None else None
     if not isinstance(node, e.Constant) or node.value is None:
@@ -279,5 +334,11 @@ def _keeps_all(source: Type, target: Type) -> bool:
         (precision, scale), (wider, finer) = source.parameters, target.parameters
         return bool(finer >= scale and wider - finer >= precision - scale)
     if source.base == target.base == "varchar":
-        return not target.parameters or bool(source.parameters and source.parameters[0] <= target.parameters[0])
-    return _is_timestamp(source) and _is_timestamp(target) and bool(source.parameters[0] <= target.parameters[0])
+        return not target.parameters or bool(
+            source.parameters and source.parameters[0] <= target.parameters[0]
+        )
+    return (
+        _is_timestamp(source)
+        and _is_timestamp(target)
+        and bool(source.parameters[0] <= target.parameters[0])
+    )

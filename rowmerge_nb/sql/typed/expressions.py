@@ -32,7 +32,10 @@ class Origin:
 
 @dataclass(frozen=True)
 class Typed:
-    """Base of the tree. ``origin`` is set for whole expressions of a statement, and ignored in comparisons."""
+    """Base of the tree.
+
+    ``origin`` is set for whole expressions of a statement, and ignored in comparisons.
+    """
 
     type: Type
     origin: Origin | None = field(default=None, compare=False, repr=False, kw_only=True)
@@ -68,8 +71,9 @@ SO_FAR = "$so_far"
 class Apply(Typed):
     """An operator or function over arguments; ``detail`` is anything else, such as a field's index.
 
-    ``"chain"`` is a long run of operators as a list: each argument after the first computes the next value from the variable `SO_FAR`. Plans add
-    ``"fail"`` (an error; the detail is code and message), ``"hash"`` (the number of a row's writer) and ``"renamed"`` (rows whose fields were
+    ``"chain"`` is a long run of operators as a list: each argument after the first computes the
+    next value from the variable `SO_FAR`. Plans add ``"fail"`` (an error; the detail is code and
+    message), ``"hash"`` (the number of a row's writer) and ``"renamed"`` (rows whose fields were
     named by position).
     """
 
@@ -80,7 +84,9 @@ class Apply(Typed):
 
 @dataclass(frozen=True)
 class Written:
-    """The detail of an `Apply` named ``"written"``: an operation that printers know by name; equal ``key`` means equal meaning."""
+    """The detail of an `Apply` named ``"written"``: an operation that printers know by name; equal
+    ``key`` means equal meaning.
+    """
 
     name: str
     key: Any
@@ -166,7 +172,11 @@ class Reads:
 
     def __add__(self, other: Reads) -> Reads:
         """Combine what two queries read."""
-        return Reads((*self.views, *other.views), self.written * other.written, self.generates or other.generates)
+        return Reads(
+            (*self.views, *other.views),
+            self.written * other.written,
+            self.generates or other.generates,
+        )
 
 
 NOTHING: Final = Reads()
@@ -208,7 +218,9 @@ def chain_of(kind: Type, arguments: Sequence[Typed]) -> Typed:
     first, *steps = arguments
     if not steps:
         return first
-    operands = [step.arguments for step in steps if isinstance(step, Apply) and step.name == "concat"]
+    operands = [
+        step.arguments for step in steps if isinstance(step, Apply) and step.name == "concat"
+    ]
     if len(operands) == len(steps) and all(isinstance(left, Variable) for left, _ in operands):
         return Apply(kind, "concat", (first, *(right for _, right in operands)))
     return Apply(kind, "chain", tuple(arguments))
@@ -223,7 +235,11 @@ def children(node: Typed) -> tuple[Typed, ...]:
     if isinstance(node, Subquery):
         return (*node.outer, *((node.value,) if node.value else ()))
     if isinstance(node, Aggregate):
-        return (*node.arguments, *((node.filter,) if node.filter else ()), *(item.value for item in node.order_by))
+        return (
+            *node.arguments,
+            *((node.filter,) if node.filter else ()),
+            *(item.value for item in node.order_by),
+        )
     if isinstance(node, Windowed):
         return (node.function, *node.partition_by, *(item.value for item in node.order_by))
     return ()
@@ -239,9 +255,13 @@ def walk(node: Typed) -> Iterator[Typed]:
 
 
 def outside_windows(node: Typed) -> list[Typed]:
-    """Return all parts of an expression except window functions themselves, whose arguments and keys are included."""
+    """Return all parts of an expression except window functions themselves, whose arguments and
+    keys are included.
+    """
     if isinstance(node, Windowed):
-        inner = children(node.function) + node.partition_by + tuple(key.value for key in node.order_by)
+        inner = (
+            children(node.function) + node.partition_by + tuple(key.value for key in node.order_by)
+        )
         return [part for child in inner for part in outside_windows(child)]
     return [node, *(part for child in children(node) for part in outside_windows(child))]
 
@@ -271,7 +291,8 @@ def reads(node: Typed) -> Reads:
 
 
 def exchanged(node: Typed, parts: Sequence[Typed]) -> Typed:
-    """Return an expression with its parts replaced by equal ones of ``parts``, which have other origins.
+    """Return an expression with its parts replaced by equal ones of ``parts``, which have other
+    origins.
 
     >>> a = Column(Type("date"), "a")
     >>> exchanged(Apply(Type("date"), "coalesce", (a,)), [a]).arguments[0] is a
@@ -281,7 +302,9 @@ def exchanged(node: Typed, parts: Sequence[Typed]) -> Typed:
 
 
 def as_entries(value: Typed) -> Typed:
-    """Return a value with arrays of sorted entries in place of maps, which Spark cannot order or group."""
+    """Return a value with arrays of sorted entries in place of maps, which Spark cannot order or
+    group.
+    """
     return Apply(entries_type(value.type), "as entries", (value,)) if has_map(value.type) else value
 
 
@@ -291,8 +314,13 @@ def as_maps(value: Typed, kind: Type) -> Typed:
 
 
 def reflected_function(node: Typed) -> str | None:
-    """Return the name of a Java function in an expression, or None. Spark calls it by reflection and takes it for non-deterministic."""
-    calls = (part.detail for part in walk(node) if isinstance(part, Apply) and part.name == "function")
+    """Return the name of a Java function in an expression, or None.
+
+    Spark calls it by reflection and takes it for non-deterministic.
+    """
+    calls = (
+        part.detail for part in walk(node) if isinstance(part, Apply) and part.name == "function"
+    )
     return next((function.name for function in calls if function.reflected), None)
 
 
@@ -306,8 +334,13 @@ def reflected_parts(node: Typed, symbols: frozenset[str]) -> list[Typed]:
 
 
 def is_opaque(node: Typed) -> bool:
-    """Return whether an expression calls a function that Spark takes for non-deterministic, rightly or not."""
-    return any(isinstance(part, Apply) and part.name == "function" and part.detail.opaque for part in walk(node))
+    """Return whether an expression calls a function that Spark takes for non-deterministic, rightly
+    or not.
+    """
+    return any(
+        isinstance(part, Apply) and part.name == "function" and part.detail.opaque
+        for part in walk(node)
+    )
 
 
 def replaced(node: Typed, pairs: Sequence[tuple[Typed, Typed]]) -> Typed:
@@ -335,10 +368,20 @@ def replaced(node: Typed, pairs: Sequence[tuple[Typed, Typed]]) -> Typed:
         return replace(node, value=None if node.value is None else change(node.value))
     if isinstance(node, Aggregate):
         kept = None if node.filter is None else change(node.filter)
-        return replace(node, arguments=tuple(map(change, node.arguments)), filter=kept, order_by=changed(node.order_by))
+        return replace(
+            node,
+            arguments=tuple(map(change, node.arguments)),
+            filter=kept,
+            order_by=changed(node.order_by),
+        )
     if isinstance(node, Windowed):
         partition = tuple(map(change, node.partition_by))
-        return replace(node, function=change(node.function), partition_by=partition, order_by=changed(node.order_by))
+        return replace(
+            node,
+            function=change(node.function),
+            partition_by=partition,
+            order_by=changed(node.order_by),
+        )
     return node
 
 

@@ -11,7 +11,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Looked:
-    """JSON_EXISTS, JSON_VALUE or JSON_QUERY over the document, the path's variables, and default values.
+    """JSON_EXISTS, JSON_VALUE or JSON_QUERY over the document, the path's variables, and default
+    values.
 
     Args:
         on_empty: NULL, ERROR, DEFAULT, EMPTY ARRAY or EMPTY OBJECT.

@@ -1,7 +1,9 @@
-"""The typed tree of queries. Printers make text of it, and `rowmerge_nb.plan.query_planner` plans it into nodes.
+"""The typed tree of queries.
 
-Columns have symbols that are unique in a statement. `rowmerge_nb.sql.typed.readings` tells what a tree reads and how many rows it has.
-Nodes are compared by identity.
+Printers make text of it, and `rowmerge_nb.plan.query_planner` plans it into nodes.
+
+Columns have symbols that are unique in a statement. `rowmerge_nb.sql.typed.readings` tells what a
+tree reads and how many rows it has. Nodes are compared by identity.
 """
 
 from __future__ import annotations
@@ -17,7 +19,10 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.typed.expressions import Column
 
 ROW_NUMBER: Final = "$row"
-"""The column that numbers rows of VALUES which are computed in several queries. No symbol begins with ``$``."""
+"""The column that numbers rows of VALUES which are computed in several queries.
+
+No symbol begins with ``$``.
+"""
 Sets: TypeAlias = tuple[tuple[int, ...], ...]
 """The sets of GROUPING SETS, ROLLUP and CUBE: the indexes of the keys in each."""
 
@@ -48,9 +53,11 @@ class Form:
 
     Args:
         values: the values, over ``constants``.
-        view: the view of each row's constants; ``""`` for a single row with constants in its values.
+        view: the view of each row's constants; ``""`` for a single row with constants in its
+            values.
         constants: the columns of that view.
-        number: a single row's number, if rows are numbered. A view has it in its last column, `ROW_NUMBER`.
+        number: a single row's number, if rows are numbered. A view has it in its last column,
+            `ROW_NUMBER`.
     """
 
     values: tuple[Typed, ...]
@@ -172,7 +179,10 @@ class Ordered:
 
 @dataclass(frozen=True, eq=False)
 class Coerced:
-    """A query with other types, symbols or order of columns. Values to store have casts of their own kind."""
+    """A query with other types, symbols or order of columns.
+
+    Values to store have casts of their own kind.
+    """
 
     source: Query
     columns: tuple[tuple[Column, Typed], ...]
@@ -196,7 +206,8 @@ class Recursive:
 class Stepped:
     """The rows of a step of a recursion, computed before the next step reads them.
 
-    Otherwise an engine could merge the expressions of levels, and they would double from level to level.
+    Otherwise an engine could merge the expressions of levels, and they would double from level to
+    level.
     """
 
     source: Query
@@ -213,7 +224,9 @@ class Failing:
 
 @dataclass(frozen=True, eq=False)
 class Extremes:
-    """One row about a query of one column, as one column of four fields: number of rows, of values that are not NULL, minimum, maximum."""
+    """One row about a query of one column, as one column of four fields: number of rows, of values
+    that are not NULL, minimum, maximum.
+    """
 
     source: Query
     columns: tuple[Column, ...]
@@ -254,7 +267,8 @@ def columns_of(query: Query) -> tuple[Column, ...]:
 
 
 def parts_of(query: Query) -> Iterator[Query | Form | Typed]:
-    """Yield all nodes of a query and their expressions, outside in, without queries within expressions.
+    """Yield all nodes of a query and their expressions, outside in, without queries within
+    expressions.
 
     A shared node comes once per reader.
     """

@@ -15,7 +15,13 @@ if TYPE_CHECKING:
 
 
 def subquery(
-    kind: Type, name: str, query: q.Query, value: e.Typed | None = None, *, origins: range = range(0), of: q.Query | None = None
+    kind: Type,
+    name: str,
+    query: q.Query,
+    value: e.Typed | None = None,
+    *,
+    origins: range = range(0),
+    of: q.Query | None = None,
 ) -> e.Subquery:
     """Return a query as a value.
 
@@ -56,7 +62,11 @@ def outer_columns(query: q.Query) -> tuple[e.Column, ...]:
             read.update((column, None) for column in e.walk(part) if isinstance(column, e.Column))
         else:
             made.update(column.symbol for column in _made(part))
-    return tuple(e.Column(column.type, column.symbol, column.outer) for column in read if column.symbol not in made)
+    return tuple(
+        e.Column(column.type, column.symbol, column.outer)
+        for column in read
+        if column.symbol not in made
+    )
 
 
 def _made(part: q.Query | q.Form) -> Iterable[e.Column]:
@@ -76,7 +86,9 @@ def is_deterministic(query: q.Query) -> bool:
 
 
 def is_cut(query: q.Query) -> bool:
-    """Return whether a query repeats its rows but for a LIMIT or OFFSET of its own, which may take any of them."""
+    """Return whether a query repeats its rows but for a LIMIT or OFFSET of its own, which may take
+    any of them.
+    """
     match query:
         case q.Selected():
             return _repeats(query) and _has_limit(query)
@@ -88,7 +100,9 @@ def is_cut(query: q.Query) -> bool:
 
 
 def _has_limit(query: q.Query) -> bool:
-    return isinstance(query, q.Selected | q.Ordered) and (query.limit is not None or bool(query.offset))
+    return isinstance(query, q.Selected | q.Ordered) and (
+        query.limit is not None or bool(query.offset)
+    )
 
 
 def _repeats(query: q.Query) -> bool:
@@ -104,8 +118,13 @@ def _repeats(query: q.Query) -> bool:
             sides = is_deterministic(query.left) and is_deterministic(query.right)
             return sides and (query.condition is None or e.is_deterministic(query.condition))
         case q.Selected():
-            chosen = [*(value for _, value in query.outputs), *(part for part in (query.where, query.having) if part)]
-            return (query.source is None or is_deterministic(query.source)) and all(map(e.is_deterministic, chosen))
+            chosen = [
+                *(value for _, value in query.outputs),
+                *(part for part in (query.where, query.having) if part),
+            ]
+            return (query.source is None or is_deterministic(query.source)) and all(
+                map(e.is_deterministic, chosen)
+            )
         case q.SetOperated():
             return is_deterministic(query.left) and is_deterministic(query.right)
         case q.Recursive():
@@ -130,9 +149,14 @@ def reads(query: q.Query) -> e.Reads:
             both = reads(query.left) + reads(query.right)
             return both if query.condition is None else both + e.reads(query.condition)
         case q.Selected():
-            parts = [*(value for _, value in query.outputs), *(part for part in (query.where, query.having) if part)]
+            parts = [
+                *(value for _, value in query.outputs),
+                *(part for part in (query.where, query.having) if part),
+            ]
             parts += [key.value for key in query.order_by]
-            return sum(map(e.reads, parts), e.NOTHING if query.source is None else reads(query.source))
+            return sum(
+                map(e.reads, parts), e.NOTHING if query.source is None else reads(query.source)
+            )
         case q.SetOperated():
             return reads(query.left) + reads(query.right)
         case q.Ordered():
@@ -151,7 +175,9 @@ def _value_reads(query: q.Valued) -> e.Reads:
 
 def _level_reads(levels: Sequence[e.Reads]) -> e.Reads:
     views = tuple(view for level in levels for view in level.views)
-    return e.Reads(views, sum(level.written for level in levels), any(level.generates for level in levels))
+    return e.Reads(
+        views, sum(level.written for level in levels), any(level.generates for level in levels)
+    )
 
 
 def is_single_row(query: q.Query) -> bool:
@@ -159,14 +185,20 @@ def is_single_row(query: q.Query) -> bool:
     match query:
         case q.Selected():
             one_set = query.sets is None or len(query.sets) == 1
-            return not query.keys and one_set and any(e.is_aggregated(value) for _, value in query.outputs)
+            return (
+                not query.keys
+                and one_set
+                and any(e.is_aggregated(value) for _, value in query.outputs)
+            )
         case q.Ordered():
             return is_single_row(query.source)
     return isinstance(query, q.Extremes)
 
 
 def known_rows(query: q.Query) -> KnownRows | None:
-    """Return what is known of a query's row count before it runs, or None. Tables are asked for their sizes.
+    """Return what is known of a query's row count before it runs, or None.
+
+    Tables are asked for their sizes.
 
     >>> known_rows(q.Ordered(q.Valued((), 5, lambda most: []), (), 2, 1))
     KnownRows(rows=2, exact=True)
@@ -203,12 +235,18 @@ def _select_rows(query: q.Selected) -> KnownRows | None:
         rows = KnownRows(1) if query.source is None else known_rows(query.source)
         return rows and KnownRows(max(rows.rows, 1) * len(query.sets)).bound
     values = [*(value for _, value in query.outputs), *(key.value for key in query.order_by)]
-    if query.keys == () or (not query.keys and (query.having is not None or any(map(e.is_aggregated, values)))):
+    if query.keys == () or (
+        not query.keys and (query.having is not None or any(map(e.is_aggregated, values)))
+    ):
         return KnownRows(1).bound if query.having is not None else KnownRows(1)
     rows = KnownRows(1) if query.source is None else known_rows(query.source)
     if rows is None:
         return None
-    return rows.bound if query.where is not None or query.distinct or query.having is not None or query.keys else rows
+    return (
+        rows.bound
+        if query.where is not None or query.distinct or query.having is not None or query.keys
+        else rows
+    )
 
 
 def _tail_rows(rows: KnownRows | None, query: q.Selected | q.Ordered) -> KnownRows | None:
@@ -219,7 +257,9 @@ def _tail_rows(rows: KnownRows | None, query: q.Selected | q.Ordered) -> KnownRo
     if rows is None:
         return None if query.limit is None else KnownRows(query.limit).bound
     left = max(rows.rows - query.offset, 0)
-    return KnownRows(left if query.limit is None else min(left, query.limit), rows.exact or left == 0)
+    return KnownRows(
+        left if query.limit is None else min(left, query.limit), rows.exact or left == 0
+    )
 
 
 def _set_rows(query: q.SetOperated) -> KnownRows | None:
@@ -227,7 +267,11 @@ def _set_rows(query: q.SetOperated) -> KnownRows | None:
     if query.operator == "EXCEPT":
         return left and left.bound
     if query.operator == "INTERSECT":
-        return min((rows.bound for rows in (left, right) if rows is not None), key=lambda rows: rows.rows, default=None)
+        return min(
+            (rows.bound for rows in (left, right) if rows is not None),
+            key=lambda rows: rows.rows,
+            default=None,
+        )
     if left is None or right is None:
         return None
     both = KnownRows(left.rows + right.rows, left.exact and right.exact)

@@ -63,8 +63,8 @@ def varchar_of(length: int) -> Type:
 def zoned(kind: Type) -> Type:
     """Return the timestamp with time zone whose values carry their zones.
 
-    Spark's TIMESTAMP and stored values are only instants. The zone of an expression such as ``t AT TIME ZONE 'Asia/Kolkata'`` decides casts and
-    fields of dates.
+    Spark's TIMESTAMP and stored values are only instants. The zone of an expression such as ``t AT
+    TIME ZONE 'Asia/Kolkata'`` decides casts and fields of dates.
 
     >>> str(zoned(Type("timestamp with time zone", (3,))))
     'timestamp(3) with time zone'
@@ -91,8 +91,14 @@ def cast_type(source: Type, target: Type) -> Type:
     if target.base == "timestamp with time zone":
         is_clock = source.base != target.base and session_zone() != "UTC"
         return zoned(target) if is_zoned(source) or is_text(source) or is_clock else target
-    if source.base == target.base and source.base in _NESTED and len(source.parameters) == len(target.parameters):
-        inner = tuple(cast_type(a, b) for a, b in zip(source.parameters, target.parameters, strict=True))
+    if (
+        source.base == target.base
+        and source.base in _NESTED
+        and len(source.parameters) == len(target.parameters)
+    ):
+        inner = tuple(
+            cast_type(a, b) for a, b in zip(source.parameters, target.parameters, strict=True)
+        )
         return Type(target.base, inner, target.fields)
     return target
 
@@ -103,8 +109,15 @@ def too_precise(kind: Type) -> Type | None:
     >>> str(too_precise(Type("array", (Type("timestamp", (9,)),)))), too_precise(Type("timestamp", (6,)))
     ('timestamp(9)', None)
     """
-    moments = (part for part in parts_of(kind) if part.base in {"time", "timestamp", "timestamp with time zone"})
-    return next((part for part in moments if part.parameters and part.parameters[0] > MOST_MICROSECONDS), None)
+    moments = (
+        part
+        for part in parts_of(kind)
+        if part.base in {"time", "timestamp", "timestamp with time zone"}
+    )
+    return next(
+        (part for part in moments if part.parameters and part.parameters[0] > MOST_MICROSECONDS),
+        None,
+    )
 
 
 def parts_of(kind: Type) -> Iterator[Type]:
@@ -167,7 +180,9 @@ def without_unknown(kind: Type) -> Type:
     'array(boolean)'
     """
     if kind.base in _NESTED:
-        return Type(kind.base, tuple(without_unknown(part) for part in kind.parameters), kind.fields)
+        return Type(
+            kind.base, tuple(without_unknown(part) for part in kind.parameters), kind.fields
+        )
     return BOOLEAN if kind == UNKNOWN else kind
 
 
@@ -221,7 +236,11 @@ def common_type(left: Type, right: Type) -> Type | None:
         return _common_text(left, right)
     if left.base in _MOMENTS and right.base in _MOMENTS:
         wider = max(left, right, key=lambda t: _MOMENTS.index(t.base))
-        return Type(wider.base, (_precision(left, right),), left.fields or right.fields) if wider != DATE else wider
+        return (
+            Type(wider.base, (_precision(left, right),), left.fields or right.fields)
+            if wider != DATE
+            else wider
+        )
     if left.base == right.base == "time":
         return Type("time", (_precision(left, right),))
     if left.base == right.base and left.base in _NESTED:
@@ -247,7 +266,11 @@ def _common_text(left: Type, right: Type) -> Type:
     if base == "varchar" and not (left.parameters and right.parameters):
         return VARCHAR
     lengths = [t.parameters[0] if t.parameters else LONGEST_CHAR for t in (left, right)]
-    return Type(base, (min(max(lengths), LONGEST_CHAR),)) if base == "char" else varchar_of(max(lengths))
+    return (
+        Type(base, (min(max(lengths), LONGEST_CHAR),))
+        if base == "char"
+        else varchar_of(max(lengths))
+    )
 
 
 def _common_nested(left: Type, right: Type) -> Type | None:
@@ -277,9 +300,13 @@ def can_coerce(source: Type, target: Type) -> bool:
     if source.base == target.base == "row":
         # Names of fields do not matter: an anonymous row fits by position.
         same_length = len(source.parameters) == len(target.parameters)
-        return same_length and all(can_coerce(a, b) for a, b in zip(source.parameters, target.parameters, strict=True))
+        return same_length and all(
+            can_coerce(a, b) for a, b in zip(source.parameters, target.parameters, strict=True)
+        )
     if source.base == target.base and source.base in {"array", "map"}:
-        return all(can_coerce(a, b) for a, b in zip(source.parameters, target.parameters, strict=True))
+        return all(
+            can_coerce(a, b) for a, b in zip(source.parameters, target.parameters, strict=True)
+        )
     common = common_type(source, target)
     return common is not None and instant(common) == instant(target)
 
@@ -287,13 +314,15 @@ def can_coerce(source: Type, target: Type) -> bool:
 def is_assignable(source: Type, target: Type) -> bool:
     """Return whether a value of one type may be stored in a column of the other.
 
-    Types with a common type are cast, even with loss. Within arrays, maps and rows, texts of limited length are not cast unless they fit.
+    Types with a common type are cast, even with loss. Within arrays, maps and rows, texts of
+    limited length are not cast unless they fit.
 
     >>> is_assignable(BIGINT, TINYINT), is_assignable(varchar_of(3), varchar_of(2)), is_assignable(Type("array", (varchar_of(3),)), Type("array", (varchar_of(2),)))
     (True, True, False)
     """
     exact = target.base in _NESTED and any(
-        part.base == "char" or (part.base == "varchar" and part.parameters) for part in parts_of(target)
+        part.base == "char" or (part.base == "varchar" and part.parameters)
+        for part in parts_of(target)
     )
     # What has no type holds NULL alone.
     if exact or UNKNOWN in parts_of(target):
@@ -302,7 +331,8 @@ def is_assignable(source: Type, target: Type) -> bool:
 
 
 def arithmetic_type(operator: str, left: Type, right: Type) -> Type | None:
-    """Return the result type of + - * / %; None without such an operator, UNKNOWN if NULL leaves it open.
+    """Return the result type of + - * / %; None without such an operator, UNKNOWN if NULL leaves it
+    open.
 
     >>> str(arithmetic_type("/", decimal_of(10, 2), decimal_of(5, 3)))
     'decimal(14,3)'
@@ -311,7 +341,11 @@ def arithmetic_type(operator: str, left: Type, right: Type) -> Type | None:
         return _with_null(operator, left, right)
     if is_numeric(left) and is_numeric(right):
         common = _common_number(left, right)
-        return _decimal_result(operator, as_decimal(left), as_decimal(right)) if common.base == "decimal" else common
+        return (
+            _decimal_result(operator, as_decimal(left), as_decimal(right))
+            if common.base == "decimal"
+            else common
+        )
     return _temporal_result(operator, left, right)
 
 
@@ -322,11 +356,19 @@ def _with_null(operator: str, left: Type, right: Type) -> Type | None:
         pair = (decimal_of(1), kind) if first else (kind, decimal_of(1))
         return _decimal_result(operator, *pair)
     if is_numeric(kind):
-        # NULL may be an interval as well, which is multiplied by bigint or double and divided by double.
-        open_ = (operator == "*" and kind in {BIGINT, DOUBLE}) or (operator == "/" and first and kind == DOUBLE)
+        # NULL may be an interval as well, which is multiplied by bigint or double and divided by
+        # double.
+        open_ = (operator == "*" and kind in {BIGINT, DOUBLE}) or (
+            operator == "/" and first and kind == DOUBLE
+        )
         return UNKNOWN if open_ else kind
     if kind in (INTERVAL_DAY, INTERVAL_YEAR):
-        found = {"+": UNKNOWN, "-": UNKNOWN if first else kind, "*": kind, "/": None if first else kind}
+        found = {
+            "+": UNKNOWN,
+            "-": UNKNOWN if first else kind,
+            "*": kind,
+            "/": None if first else kind,
+        }
         return found.get(operator)
     if kind == UNKNOWN:
         # Only numbers have a remainder, and those of the smallest type go for all.
@@ -423,7 +465,10 @@ def spark_type(kind: Type) -> str:
         return f"MAP<{spark_type(kind.parameters[0])}, {spark_type(kind.parameters[1])}>"
     if kind.base == "row":
         named = zip(kind.fields, kind.parameters, strict=True)
-        inner = ", ".join(f"`{(name or f'field{i}').replace('`', '``')}`: {spark_type(t)}" for i, (name, t) in enumerate(named))
+        inner = ", ".join(
+            f"`{(name or f'field{i}').replace('`', '``')}`: {spark_type(t)}"
+            for i, (name, t) in enumerate(named)
+        )
         return f"STRUCT<{inner}>"
     if is_zoned(kind):
         return "STRUCT<`instant`: TIMESTAMP, `zone`: STRING>"

@@ -13,8 +13,12 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-DISTANCE: Final = "^(UTC|GMT|UT)?[+-]([0-9]|(0[0-9]|1[0-7])(:?[0-5][0-9]|:[0-5][0-9]:00)?|18(:?00|:00:00)?)$"
-"""What tells a zone by its distance from UTC, as a regular expression: Java reads up to 18 hours, of which Trino takes 14."""
+DISTANCE: Final = (
+    "^(UTC|GMT|UT)?[+-]([0-9]|(0[0-9]|1[0-7])(:?[0-5][0-9]|:[0-5][0-9]:00)?|18(:?00|:00:00)?)$"
+)
+"""What tells a zone by its distance from UTC, as a regular expression: Java reads up to 18 hours,
+of which Trino takes 14.
+"""
 
 _OFFSET: Final = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d\d?|\d\d:?[0-5]\d|\d\d:[0-5]\d:00)", re.ASCII)
 _OF_GMT: Final = re.compile(r"Etc/GMT([+-])(\d\d?)", re.ASCII)
@@ -26,7 +30,9 @@ UNKNOWN_ZONES: Final = {
     "zone": ("INVALID_FUNCTION_ARGUMENT", "'", "' is not a valid time zone"),
     "unsupported zone": ("NOT_SUPPORTED", "Time zone not supported: ", ""),
 }
-"""By what checks the name of a zone: the code of an unknown one, and what is said before and behind its name."""
+"""By what checks the name of a zone: the code of an unknown one, and what is said before and behind
+its name.
+"""
 
 _SESSION: Final = ContextVar("session_zone", default="UTC")
 
@@ -73,7 +79,11 @@ def _offset(name: str) -> str | None:
         return "UTC"
     if found := _OF_GMT.fullmatch(name):
         # What is east of Greenwich has a minus in these names.
-        return f"{'-' if found[1] == '+' else '+'}{int(found[2]):02d}:00" if name in _regions() else None
+        return (
+            f"{'-' if found[1] == '+' else '+'}{int(found[2]):02d}:00"
+            if name in _regions()
+            else None
+        )
     found = _OFFSET.fullmatch(name)
     if found is None:
         return None
@@ -112,7 +122,8 @@ def to_utc(moment: dt.datetime, zone: str) -> dt.datetime:
 def at_clock(clock: dt.datetime, zone: dt.tzinfo) -> dt.datetime:
     """Return the instant of a wall clock as casts have it.
 
-    Of two instants it is the second in zones east of Greenwich and the first west of it. Skipped times are moved forward.
+    Of two instants it is the second in zones east of Greenwich and the first west of it. Skipped
+    times are moved forward.
 
     >>> at_clock(dt.datetime(2024, 10, 27, 2, 30), zone_info("Europe/Berlin")).isoformat()
     '2024-10-27T01:30:00+00:00'
@@ -121,7 +132,11 @@ def at_clock(clock: dt.datetime, zone: dt.tzinfo) -> dt.datetime:
     """
     as_utc = clock.replace(tzinfo=dt.UTC)
     found = as_utc - (as_utc.astimezone(zone).utcoffset() or dt.timedelta())
-    return found if found.astimezone(zone).replace(tzinfo=None) == clock else clock.replace(tzinfo=zone).astimezone(dt.UTC)
+    return (
+        found
+        if found.astimezone(zone).replace(tzinfo=None) == clock
+        else clock.replace(tzinfo=zone).astimezone(dt.UTC)
+    )
 
 
 def zone_info(zone: str) -> dt.tzinfo:
@@ -134,6 +149,19 @@ def zone_info(zone: str) -> dt.tzinfo:
 
 UTC_NAMES: Final = (
     *("UTC", "Z", "UT", "UCT", "GMT", "GMT0", "Greenwich", "Universal", "Zulu"),
-    *(f"Etc/{name}" for name in ("UTC", "UCT", "GMT", "GMT0", "GMT+0", "GMT-0", "Greenwich", "Universal", "Zulu")),
+    *(
+        f"Etc/{name}"
+        for name in (
+            "UTC",
+            "UCT",
+            "GMT",
+            "GMT0",
+            "GMT+0",
+            "GMT-0",
+            "Greenwich",
+            "Universal",
+            "Zulu",
+        )
+    ),
 )
 """Names that all mean the one zone that is shown as UTC."""

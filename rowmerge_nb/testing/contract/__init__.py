@@ -8,7 +8,8 @@ A connector's developer writes a test file::
         def make_connector(self, folder):
             return ShopConnector(folder / "shop")
 
-and runs pytest, or ``check_contract(TestShop)`` in a notebook. Attributes of `ConnectorContract` declare unsupported features, whose checks are skipped.
+and runs pytest, or ``check_contract(TestShop)`` in a notebook. Attributes of `ConnectorContract`
+declare unsupported features, whose checks are skipped.
 """
 
 from __future__ import annotations
@@ -41,4 +42,12 @@ from rowmerge_nb.testing.contract.contract_statement import Changes, PageStateme
 from rowmerge_nb.testing.contract.notebook import Checked, check_contract  # noqa: E402
 from rowmerge_nb.testing.contract.store_under_test import FilledTable, Way  # noqa: E402
 
-__all__ = ["Changes", "Checked", "ConnectorContract", "FilledTable", "PageStatement", "Way", "check_contract"]
+__all__ = [
+    "Changes",
+    "Checked",
+    "ConnectorContract",
+    "FilledTable",
+    "PageStatement",
+    "Way",
+    "check_contract",
+]

@@ -12,9 +12,16 @@ from rowmerge_nb.testing.contract.version_checks import VersionChecks
 
 
 class ConnectorContract(
-    ChangeChecks, LayoutChecks, TransactionChecks, EvolutionChecks, UpdatableChecks, VersionChecks, SparkChecks
+    ChangeChecks,
+    LayoutChecks,
+    TransactionChecks,
+    EvolutionChecks,
+    UpdatableChecks,
+    VersionChecks,
+    SparkChecks,
 ):
-    """The checks that every connector must pass; subclass it with a name that begins with ``Test``, in a file that pytest collects.
+    """The checks that every connector must pass; subclass it with a name that begins with ``Test``,
+    in a file that pytest collects.
 
     Only `make_connector` is required. For attributes and other methods to override, see
     `rowmerge_nb.testing.contract.store_under_test.ContractStore`.

@@ -65,8 +65,9 @@ def travel(thing: T) -> T:
     try:
         copy: T = pickle.loads(content.getvalue())  # noqa: S301 - what was pickled above
     finally:
-        # Cloudpickle copies a class from a cell by value, but in the same process it overwrites the original's methods with copies, which
-        # have copies of their globals. Restore the original methods; a real task is another process.
+        # Cloudpickle copies a class from a cell by value, but in the same process it overwrites the
+        # original's methods with copies, which have copies of their globals. Restore the original
+        # methods; a real task is another process.
         for each, attributes in saved_attributes:
             for name, value in attributes.items():
                 if vars(each).get(name) is not value:
@@ -91,7 +92,10 @@ class Changes:
     @property
     def clauses(self) -> dict[tuple[str, ...], int]:
         """The number of each UPDATE clause, by its assigned columns."""
-        return {columns: number for number, columns in enumerate(dict.fromkeys(tuple(new) for _, new in self.updated))}
+        return {
+            columns: number
+            for number, columns in enumerate(dict.fromkeys(tuple(new) for _, new in self.updated))
+        }
 
 
 def expected_rows(rows: Sequence[Row], columns: Sequence[str], changes: Changes) -> list[Row]:
@@ -103,7 +107,9 @@ def expected_rows(rows: Sequence[Row], columns: Sequence[str], changes: Changes)
         key = identity(row[0])
         if key not in deleted:
             new = updated.get(key, {})
-            rows_after.append(tuple(new.get(column, value) for column, value in zip(columns, row, strict=True)))
+            rows_after.append(
+                tuple(new.get(column, value) for column, value in zip(columns, row, strict=True))
+            )
     return [*rows_after, *changes.inserted]
 
 
@@ -125,7 +131,9 @@ class PageStatement:
     without_fragment: int = 0
 
     def __post_init__(self) -> None:
-        properties = {"era": str(self.era)} | ({"row_change_paradigm": self.paradigm} if self.paradigm else {})
+        properties = {"era": str(self.era)} | (
+            {"row_change_paradigm": self.paradigm} if self.paradigm else {}
+        )
         self.session = ConnectorSession(f"contract-{next(_queries)}", properties=properties)
         self.transaction = self.connector.begin_transaction()
         self.metadata = self.connector.get_metadata(self.transaction)
@@ -141,20 +149,33 @@ class PageStatement:
     def row_id(self) -> ColumnHandle:
         return self.metadata.get_merge_row_id_column_handle(self.session, self.handle)
 
-    def splits(self, constraint: Constraint | None = None, handle: ConnectorTableHandle | None = None) -> list[Any]:
+    def splits(
+        self, constraint: Constraint | None = None, handle: ConnectorTableHandle | None = None
+    ) -> list[Any]:
         manager = self.connector.get_split_manager()
-        return list(manager.get_splits(self.transaction, self.session, handle or self._scanned(), constraint or Constraint()))
+        return list(
+            manager.get_splits(
+                self.transaction,
+                self.session,
+                handle or self._scanned(),
+                constraint or Constraint(),
+            )
+        )
 
     def _scanned(self) -> Any:
         return self.handle if self.merge_handle is None else self.merge_handle.get_table_handle()
 
-    def pages(self, columns: Sequence[ColumnHandle], splits: Sequence[Any] | None = None) -> Iterator[Page]:
+    def pages(
+        self, columns: Sequence[ColumnHandle], splits: Sequence[Any] | None = None
+    ) -> Iterator[Page]:
         """Yield pages as tasks read them: with pickled copies of handles, splits and providers."""
         handle, passed_pages = self._scanned(), HandedPages("a page source")
         for split in self.splits() if splits is None else splits:
             provider = travel(self.connector.get_page_source_provider())
             handles = list(map(travel, columns))
-            source = provider.create_page_source(travel(self.transaction), self.session, travel(split), travel(handle), handles)
+            source = provider.create_page_source(
+                travel(self.transaction), self.session, travel(split), travel(handle), handles
+            )
             try:
                 while (page := source.get_next_page()) is not None:
                     passed_pages.check_last()
@@ -165,7 +186,9 @@ class PageStatement:
                 source.close()
         passed_pages.check()
 
-    def read(self, *names: str, row_id: bool = False, constraint: Constraint | None = None) -> pa.Table:
+    def read(
+        self, *names: str, row_id: bool = False, constraint: Constraint | None = None
+    ) -> pa.Table:
         """Return columns by name, by default all; the row id is last, named ``$row_id``."""
         by_name = {column.name.lower(): column for column in self.columns}
         columns = [by_name[name.lower()] for name in names] if names else list(by_name.values())
@@ -174,16 +197,21 @@ class PageStatement:
         schema = pa.schema([*((f"c{i}", column.type.arrow) for i, column in enumerate(columns))])
         pages = [
             pa.RecordBatch.from_arrays(
-                [channel.cast(f.type) for channel, f in zip(page.columns, schema, strict=True)], schema=schema
+                [channel.cast(f.type) for channel, f in zip(page.columns, schema, strict=True)],
+                schema=schema,
             )
             for page in self.pages(columns, self.splits(constraint))
         ]
         column_names = [column.name for column in columns]
-        return pa.Table.from_batches(pages, schema).rename_columns([*column_names[:-1], "$row_id"] if row_id else column_names)
+        return pa.Table.from_batches(pages, schema).rename_columns(
+            [*column_names[:-1], "$row_id"] if row_id else column_names
+        )
 
     def rows(self) -> list[Row]:
         channels = zip(self.read().columns, self.columns, strict=True)
-        return list(zip(*(read_values(channel, column.type) for channel, column in channels), strict=True))
+        return list(
+            zip(*(read_values(channel, column.type) for channel, column in channels), strict=True)
+        )
 
     def evolve(self, *columns: ColumnMetadata) -> None:
         """Add new columns to the table, as part of the merge."""
@@ -198,7 +226,9 @@ class PageStatement:
         for writer, part in enumerate((rows[::2], rows[1::2])):
             if part:
                 provider = travel(self.connector.get_page_sink_provider())
-                sink = provider.create_page_sink(travel(self.transaction), replace(self.session, writer=writer), travel(handle))
+                sink = provider.create_page_sink(
+                    travel(self.transaction), replace(self.session, writer=writer), travel(handle)
+                )
                 page, passed_pages = self.data_page(part), HandedPages("a page sink")
                 passed_pages.add(page)
                 sink.append_page(page)
@@ -208,7 +238,10 @@ class PageStatement:
 
     def data_page(self, rows: Sequence[Row]) -> Page:
         columns = self.columns
-        arrays = [pa.array([row[i] for row in rows], column.type.arrow) for i, column in enumerate(columns)]
+        arrays = [
+            pa.array([row[i] for row in rows], column.type.arrow)
+            for i, column in enumerate(columns)
+        ]
         return pa.RecordBatch.from_arrays(arrays, names=[column.name for column in columns])
 
     def begin(self, changes: Changes | None = None) -> None:
@@ -219,8 +252,13 @@ class PageStatement:
         self.update_layout = self.metadata.get_update_layout(self.session, self.handle)
         if self.era is Era.CURRENT:
             clauses = (changes or Changes()).clauses
-            lower = {number: {name.lower() for name in assigned} for assigned, number in clauses.items()}
-            updated = {n: [column for column in self.columns if column.name.lower() in names] for n, names in lower.items()}
+            lower = {
+                number: {name.lower() for name in assigned} for assigned, number in clauses.items()
+            }
+            updated = {
+                n: [column for column in self.columns if column.name.lower() in names]
+                for n, names in lower.items()
+            }
             self.merge_handle = self.metadata.begin_merge(self.session, self.handle, updated)
         else:
             self.merge_handle = self.metadata.begin_merge(self.session, self.handle)
@@ -228,13 +266,19 @@ class PageStatement:
     @property
     def layout(self) -> PageLayout:
         columns = self.columns
-        layout_columns = set(self.insert_layout.partition_columns) if self.insert_layout is not None else set()
-        redistribution = tuple(index for index, column in enumerate(columns) if column.name in layout_columns)
+        layout_columns = (
+            set(self.insert_layout.partition_columns) if self.insert_layout is not None else set()
+        )
+        redistribution = tuple(
+            index for index, column in enumerate(columns) if column.name in layout_columns
+        )
         return PageLayout(len(columns), redistribution, self.era)
 
     @property
     def processor(self) -> RowChangeProcessor:
-        columns = pa.schema([pa.field(column.name, column.type.arrow) for column in [*self.columns, self._row_id]])
+        columns = pa.schema(
+            [pa.field(column.name, column.type.arrow) for column in [*self.columns, self._row_id]]
+        )
         return create_processor(self._paradigm, self.layout, columns)
 
     def transformed(self, changes: Changes) -> Page:
@@ -244,11 +288,22 @@ class PageStatement:
         *data, row_ids = (column.combine_chunks() for column in scanned.columns)
         columns = self.columns
         names = [column.name for column in columns]
-        rows_before = list(zip(*(read_values(c, of.type) for c, of in zip(data, columns, strict=True)), strict=True))
+        rows_before = list(
+            zip(
+                *(read_values(c, of.type) for c, of in zip(data, columns, strict=True)), strict=True
+            )
+        )
         numbers = {identity(row[0]): number for number, row in enumerate(rows_before)}
         old = {key: rows_before[number] for key, number in numbers.items()}
-        if absent := [key for key in [*changes.deleted, *(key for key, _ in changes.updated)] if self._key(key) not in old]:
-            raise AssertionError(f"row {absent[0]!r} is to be changed, and the scan with its row id does not return it")
+        if absent := [
+            key
+            for key in [*changes.deleted, *(key for key, _ in changes.updated)]
+            if self._key(key) not in old
+        ]:
+            raise AssertionError(
+                f"row {absent[0]!r} is to be changed, and the scan with its row id does not"
+                " return it"
+            )
         requests: list[tuple[Any, Operation, int, Row]] = []
         for key in map(self._key, changes.deleted):
             old_values = [
@@ -260,26 +315,38 @@ class PageStatement:
             assigned = {name.lower(): value for name, value in new.items()}
             row = tuple(assigned.get(n.lower(), v) for n, v in zip(names, old[key], strict=True))
             requests.append((key, Operation.UPDATE, changes.clauses[tuple(new)], row))
-        requests += [(None, Operation.INSERT, len(changes.clauses) + 1, row) for row in changes.inserted]
+        requests += [
+            (None, Operation.INSERT, len(changes.clauses) + 1, row) for row in changes.inserted
+        ]
         rows = [row for *_, row in requests]
         cases = pa.array([number for _, _, number, _ in requests], pa.int32())
         merge_row = list(processor.input_schema.field(layout.before.merge_row).type)
-        values = [pa.array([row[i] for row in rows], merge_row[i].type) for i in layout.merge_row.columns]
+        values = [
+            pa.array([row[i] for row in rows], merge_row[i].type) for i in layout.merge_row.columns
+        ]
         control = [
             pa.array([key is not None for key, *_ in requests]),
             pa.array([int(o) for _, o, *_ in requests], pa.int8()),
             cases,
         ]
-        target_indexes = pa.array([numbers.get(key) if key is not None else None for key, *_ in requests], pa.int64())
+        target_indexes = pa.array(
+            [numbers.get(key) if key is not None else None for key, *_ in requests], pa.int64()
+        )
         channels = [
             *(data[index].take(target_indexes) for index in layout.redistribution_columns),
-            *([pa.array([0] * len(requests), pa.int64())] if layout.before.hash is not None else []),
+            *(
+                [pa.array([0] * len(requests), pa.int64())]
+                if layout.before.hash is not None
+                else []
+            ),
             row_ids.take(target_indexes),
             pa.StructArray.from_arrays([*values, *control], fields=merge_row),
             cases,
             pa.array([1] * len(requests), pa.int8()),
         ]
-        return processor.transform_page(pa.RecordBatch.from_arrays(channels, schema=processor.input_schema))
+        return processor.transform_page(
+            pa.RecordBatch.from_arrays(channels, schema=processor.input_schema)
+        )
 
     def _key(self, key: Any) -> Hashable:
         return identity(*stored_values([key], self.columns[0].type))
@@ -300,36 +367,63 @@ class PageStatement:
         if self.insert_layout is None and self.update_layout is None:
             return [number * 2 // page.num_rows for number in range(page.num_rows)]
         columns, layout = [column.name for column in self.columns], self.layout
-        arguments = tuple(columns.index(n) for n in self.insert_layout.partition_columns) if self.insert_layout else ()
-        inserts = self._destination(self.insert_layout, arguments, tuple(self.columns[i].type for i in arguments))
+        arguments = (
+            tuple(columns.index(n) for n in self.insert_layout.partition_columns)
+            if self.insert_layout
+            else ()
+        )
+        inserts = self._destination(
+            self.insert_layout, arguments, tuple(self.columns[i].type for i in arguments)
+        )
         updates = inserts
         if self.update_layout is not None or self.era is Era.CURRENT:
-            updates = self._destination(self.update_layout, (layout.after.row_id,), (self._row_id.type,))
+            updates = self._destination(
+                self.update_layout, (layout.after.row_id,), (self._row_id.type,)
+            )
         buckets = Placing(inserts, updates).buckets(page, layout, 0).to_pylist()
         hashed = [page.column(i).to_pylist() for i in arguments]
         return [
-            (zlib.crc32(repr([channel[row] for channel in hashed]).encode()) if bucket is None else bucket) % WRITERS
+            (
+                zlib.crc32(repr([channel[row] for channel in hashed]).encode())
+                if bucket is None
+                else bucket
+            )
+            % WRITERS
             for row, bucket in enumerate(buckets)
         ]
 
     def _destination(
-        self, layout: ConnectorTableLayout | None, arguments: tuple[int, ...], types: tuple[Any, ...]
+        self,
+        layout: ConnectorTableLayout | None,
+        arguments: tuple[int, ...],
+        types: tuple[Any, ...],
     ) -> Destination:
         if layout is None:
             return Destination(even=True)
         return Destination(
-            None if layout.partitioning is None else CheckedBuckets(self.bucket_function(layout, types)), arguments
+            (
+                None
+                if layout.partitioning is None
+                else CheckedBuckets(self.bucket_function(layout, types))
+            ),
+            arguments,
         )
 
     def bucket_function(self, layout: ConnectorTableLayout, types: tuple[Any, ...]) -> Any:
         provider = self.connector.get_node_partitioning_provider()
         partitioning: Any = layout.partitioning
-        return travel(provider.get_bucket_function(self.transaction, self.session, partitioning, types))
+        return travel(
+            provider.get_bucket_function(self.transaction, self.session, partitioning, types)
+        )
 
     def sink(self, writer: int = 0) -> ConnectorMergeSink:
         provider = travel(self.connector.get_page_sink_provider())
         handle: Any = travel(self.merge_handle)
-        return WatchedSink(provider.create_merge_sink(travel(self.transaction), replace(self.session, writer=writer), handle))
+        return WatchedSink(
+            provider.create_merge_sink(
+                travel(self.transaction), replace(self.session, writer=writer), handle
+            )
+        )
 
     def attempt(self, writer: int, pages: Sequence[Page]) -> list[bytes]:
         """Run an attempt of a task to its end; return its fragments."""
@@ -343,7 +437,11 @@ class PageStatement:
 
     def store(self, changes: Changes) -> list[bytes]:
         """Run all tasks once; return their fragments."""
-        return [fragment for writer, pages in self.sink_pages(changes).items() for fragment in self.attempt(writer, pages)]
+        return [
+            fragment
+            for writer, pages in self.sink_pages(changes).items()
+            for fragment in self.attempt(writer, pages)
+        ]
 
     def finish(self, fragments: Collection[bytes]) -> None:
         handle: Any = self.merge_handle
@@ -366,7 +464,9 @@ def given(fragments: Any) -> list[bytes]:
     result = fragments.result() if isinstance(fragments, Future) else fragments
     fragment_list = list(result) if isinstance(result, Iterable) else None
     if fragment_list is None or not all(type(fragment) is bytes for fragment in fragment_list):
-        raise AssertionError(f"finish() gave {result!r}; it gives a list of fragments, which are bytes")
+        raise AssertionError(
+            f"finish() gave {result!r}; it gives a list of fragments, which are bytes"
+        )
     return fragment_list
 
 
@@ -374,10 +474,12 @@ def _check_channels(page: Page, columns: Sequence[ColumnHandle]) -> None:
     __tracebackhide__ = True
     if page.num_columns != len(columns):
         raise AssertionError(
-            f"a page of the scan has {plural(page.num_columns, 'channel')} where {plural(len(columns), 'column')} were asked for"
+            f"a page of the scan has {plural(page.num_columns, 'channel')} where"
+            f" {plural(len(columns), 'column')} were asked for"
         )
     for index, (channel, column) in enumerate(zip(page.columns, columns, strict=True)):
         if channel.type != column.type.arrow:
             raise AssertionError(
-                f"channel {index} of a page ('{column.name}') is {channel.type}, and its handle says {column.type} ({column.type.arrow})"
+                f"channel {index} of a page ('{column.name}') is {channel.type}, and its handle"
+                f" says {column.type} ({column.type.arrow})"
             )

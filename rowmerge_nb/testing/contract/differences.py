@@ -55,16 +55,30 @@ class RowsDiffer(AssertionError):
     """
 
     def __init__(
-        self, found: Sequence[Difference], columns: Sequence[str], causes: Mapping[Cause, str] | None = None, about: str = ""
+        self,
+        found: Sequence[Difference],
+        columns: Sequence[str],
+        causes: Mapping[Cause, str] | None = None,
+        about: str = "",
     ) -> None:
-        self.differences, self.columns, self.causes = tuple(found), tuple(columns), dict(causes or {})
-        lines = [*filter(None, [about]), *self.causes.values(), *(difference.sentence for difference in found)]
+        self.differences, self.columns, self.causes = (
+            tuple(found),
+            tuple(columns),
+            dict(causes or {}),
+        )
+        lines = [
+            *filter(None, [about]),
+            *self.causes.values(),
+            *(difference.sentence for difference in found),
+        ]
         super().__init__("\n".join(lines))
 
     @property
     def kind(self) -> object:
         """What failures by the same bug have in common."""
-        return next(iter(self.causes), None) or frozenset(difference.kind for difference in self.differences)
+        return next(iter(self.causes), None) or frozenset(
+            difference.kind for difference in self.differences
+        )
 
 
 def must_be(what: str, seen: object, expected: object) -> None:
@@ -89,16 +103,29 @@ def differences(
     >>> [d.sentence for d in differences([(1, "a"), (3, "c")], [(1, "b"), (2, "x"), (3, "c"), (3, "c")], ("id", "v"), [(2, "x")])]
     ["row 1: v is 'b' and must be 'a'", 'row 2 was to be deleted and is there', 'row 3 is there twice and must be there once']
     """
-    expected_by_key, seen_by_key, before_by_key = (_by_key(rows) for rows in (expected, seen, before))
+    expected_by_key, seen_by_key, before_by_key = (
+        _by_key(rows) for rows in (expected, seen, before)
+    )
     keys = sorted(
-        {key: row[0] for rows in (expected_by_key, seen_by_key) for key, (row, *_) in rows.items()}.items(),
-        key=lambda pair: (not isinstance(pair[1], int), pair[1] if isinstance(pair[1], int) else repr(pair[1])),
+        {
+            key: row[0]
+            for rows in (expected_by_key, seen_by_key)
+            for key, (row, *_) in rows.items()
+        }.items(),
+        key=lambda pair: (
+            not isinstance(pair[1], int),
+            pair[1] if isinstance(pair[1], int) else repr(pair[1]),
+        ),
     )
     return [
         difference
         for key, value in keys
         for difference in _of_key(
-            value, expected_by_key.get(key, []), seen_by_key.get(key, []), columns, existed=key in before_by_key
+            value,
+            expected_by_key.get(key, []),
+            seen_by_key.get(key, []),
+            columns,
+            existed=key in before_by_key,
         )
     ]
 
@@ -120,28 +147,45 @@ def _by_key(rows: Sequence[Row]) -> dict[Hashable, list[Row]]:
 
 
 def _of_key(
-    key: Any, expected_rows: list[Row], seen_rows: list[Row], columns: Sequence[str], *, existed: bool
+    key: Any,
+    expected_rows: list[Row],
+    seen_rows: list[Row],
+    columns: Sequence[str],
+    *,
+    existed: bool,
 ) -> Iterator[Difference]:
     if same_rows(expected_rows, seen_rows):
         return
     if not expected_rows and existed:
         row_kind, sentence = Kind.NOT_DELETED, f"row {key!r} was to be deleted and is there"
     elif not expected_rows and all(value is None for row in seen_rows for value in row):
-        row_kind, sentence = Kind.UNEXPECTED, f"{plural(len(seen_rows), 'row')} of NULLs that nobody asked for"
+        row_kind, sentence = (
+            Kind.UNEXPECTED,
+            f"{plural(len(seen_rows), 'row')} of NULLs that nobody asked for",
+        )
     elif not expected_rows:
-        row_kind, sentence = Kind.UNEXPECTED, f"row {seen_rows[0]!r} is there, and nobody asked for it"
+        row_kind, sentence = (
+            Kind.UNEXPECTED,
+            f"row {seen_rows[0]!r} is there, and nobody asked for it",
+        )
     elif not seen_rows:
         what = "is missing" if existed else "was to be inserted and is not there"
         row_kind, sentence = Kind.MISSING, f"row {key!r} {what}: {expected_rows[0]!r}"
     elif len(seen_rows) > len(expected_rows):
         row_kind, sentence = (
             Kind.DOUBLED,
-            f"row {key!r} is there {_times(len(seen_rows))} and must be there {_times(len(expected_rows))}",
+            (
+                f"row {key!r} is there {_times(len(seen_rows))} and must be there"
+                f" {_times(len(expected_rows))}"
+            ),
         )
     elif len(seen_rows) < len(expected_rows):
         row_kind, sentence = (
             Kind.MISSING,
-            f"row {key!r} is there {_times(len(seen_rows))} and must be there {_times(len(expected_rows))}",
+            (
+                f"row {key!r} is there {_times(len(seen_rows))} and must be there"
+                f" {_times(len(expected_rows))}"
+            ),
         )
     else:
         row, right = _unequal_pair(seen_rows, expected_rows)
@@ -158,7 +202,9 @@ def _unequal_pair(seen_rows: Sequence[Row], expected_rows: Sequence[Row]) -> tup
     rest = [*expected_rows]
     strange = []
     for row in seen_rows:
-        match = next((index for index, other in enumerate(rest) if identity(other) == identity(row)), None)
+        match = next(
+            (index for index, other in enumerate(rest) if identity(other) == identity(row)), None
+        )
         if match is None:
             strange.append(row)
         else:

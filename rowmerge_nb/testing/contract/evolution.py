@@ -1,4 +1,6 @@
-"""Checks of a MERGE that adds columns together with its rows, for connectors with ``evolves_tables``."""
+"""Checks of a MERGE that adds columns together with its rows, for connectors with
+``evolves_tables``.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,12 @@ import pytest
 from rowmerge_nb.base.errors import RowMergeError
 from rowmerge_nb.spi.metadata import ColumnMetadata
 from rowmerge_nb.spi.types import parse_type
-from rowmerge_nb.testing.contract.contract_statement import Changes, PageStatement, Row, expected_rows
+from rowmerge_nb.testing.contract.contract_statement import (
+    Changes,
+    PageStatement,
+    Row,
+    expected_rows,
+)
 from rowmerge_nb.testing.contract.differences import must_be, must_be_same, same_rows
 from rowmerge_nb.testing.contract.sample_values import numbered_value, stored_values
 from rowmerge_nb.testing.contract.store_under_test import ContractStore, FilledTable, in_order
@@ -47,19 +54,28 @@ class EvolutionChecks(ContractStore):
         must_be("the columns after the commit", columns, [*self.columns, NEW])
         must_be_same("the rows after the commit", rows, self._expected(filled_table))
         old, new = (list(self.columns), filled_table.stored(filled_table.before)), (columns, rows)
-        assert any(observed[0] == names and same_rows(observed[1], values) for names, values in (old, new)), (
-            f"a reader beside the commit saw the columns {', '.join(observed[0])} with the rows {observed[1]}"
+        assert any(
+            observed[0] == names and same_rows(observed[1], values) for names, values in (old, new)
+        ), (
+            f"a reader beside the commit saw the columns {', '.join(observed[0])} with the rows"
+            f" {observed[1]}"
         )
         filled_table.must_have_left_nothing()
 
     def test_a_new_column_is_null_until_it_is_written(self, filled_table: FilledTable) -> None:
         statement = self._evolving(filled_table)
-        new_column = statement.metadata.get_table_metadata(statement.session, statement.handle).columns[-1]
+        new_column = statement.metadata.get_table_metadata(
+            statement.session, statement.handle
+        ).columns[-1]
         rows = in_order(statement.rows())
         statement.rollback()
-        assert new_column.nullable, f"column '{new_column.name}' is NOT NULL, which no old row fulfils"
+        assert new_column.nullable, (
+            f"column '{new_column.name}' is NOT NULL, which no old row fulfils"
+        )
         must_be_same(
-            "the rows before they are changed", rows, in_order([(*row, None) for row in filled_table.stored(filled_table.before)])
+            "the rows before they are changed",
+            rows,
+            in_order([(*row, None) for row in filled_table.stored(filled_table.before)]),
         )
         self._must_be_as_it_was(filled_table)
 
@@ -71,24 +87,36 @@ class EvolutionChecks(ContractStore):
         columns, rows = self._state(filled_table)
         must_be("the columns after the commit", columns, [*self.columns, NEW])
         must_be_same(
-            "the rows after the commit", rows, in_order([(*row, None) for row in filled_table.stored(filled_table.before)])
+            "the rows after the commit",
+            rows,
+            in_order([(*row, None) for row in filled_table.stored(filled_table.before)]),
         )
         filled_table.must_have_left_nothing()
 
     @pytest.mark.parametrize(("step", "after"), ENDS)
-    def test_a_fault_leaves_columns_and_rows_as_they_were(self, filled_table: FilledTable, step: str, *, after: bool) -> None:
+    def test_a_fault_leaves_columns_and_rows_as_they_were(
+        self, filled_table: FilledTable, step: str, *, after: bool
+    ) -> None:
         if filled_table.connector.commits_in_finish and (step == "commit" or after):
             pytest.skip("commits_in_finish = True: finish_merge is the commit")
-        statement = self._evolving(filled_table, FaultyConnector(filled_table.connector, Fault(step, after=after)))
+        statement = self._evolving(
+            filled_table, FaultyConnector(filled_table.connector, Fault(step, after=after))
+        )
         with pytest.raises(OSError, match="the disk is full"):
             self._merge(statement)
         statement.rollback()
         self._must_be_as_it_was(filled_table)
         again = self._evolving(filled_table)
         self._merge(again)
-        must_be_same("the rows of the next attempt", self._state(filled_table)[1], self._expected(filled_table))
+        must_be_same(
+            "the rows of the next attempt",
+            self._state(filled_table)[1],
+            self._expected(filled_table),
+        )
 
-    def test_columns_that_were_altered_meanwhile_are_a_conflict(self, filled_table: FilledTable) -> None:
+    def test_columns_that_were_altered_meanwhile_are_a_conflict(
+        self, filled_table: FilledTable
+    ) -> None:
         """The second of two statements that add a column gets TRANSACTION_CONFLICT."""
         new = (*self.row(31), numbered_value(self._type(), 31))
         late, first = self._evolving(filled_table), self._evolving(filled_table)
@@ -103,7 +131,12 @@ class EvolutionChecks(ContractStore):
         must_be_same(
             "the rows of the first statement",
             rows,
-            in_order([*((*row, None) for row in filled_table.stored(filled_table.before)), *self._stored([new])]),
+            in_order(
+                [
+                    *((*row, None) for row in filled_table.stored(filled_table.before)),
+                    *self._stored([new]),
+                ]
+            ),
         )
         filled_table.must_have_left_nothing()
 
@@ -125,16 +158,28 @@ class EvolutionChecks(ContractStore):
     def _evolved_changes(self) -> Changes:
         some, sql_type = self.some_changes(), self._type()
         updated = [*some.updated, (self.key(7), {NEW: numbered_value(sql_type, 7)})]
-        return Changes(some.deleted, updated, [(*row, numbered_value(sql_type, n)) for n, row in enumerate(some.inserted)])
+        return Changes(
+            some.deleted,
+            updated,
+            [(*row, numbered_value(sql_type, n)) for n, row in enumerate(some.inserted)],
+        )
 
     def _expected(self, filled_table: FilledTable) -> list[Row]:
         before = [(*row, None) for row in filled_table.before]
-        return in_order(self._stored(expected_rows(before, [*self.columns, NEW], self._evolved_changes())))
+        return in_order(
+            self._stored(expected_rows(before, [*self.columns, NEW], self._evolved_changes()))
+        )
 
     def _stored(self, rows: list[Row]) -> list[Row]:
         types = [*map(parse_type, self.columns.values()), self._type()]
         return list(
-            zip(*(stored_values(values, of) for values, of in zip(zip(*rows, strict=True), types, strict=True)), strict=True)
+            zip(
+                *(
+                    stored_values(values, of)
+                    for values, of in zip(zip(*rows, strict=True), types, strict=True)
+                ),
+                strict=True,
+            )
         )
 
     def _state(self, filled_table: FilledTable) -> tuple[list[str], list[Row]]:
@@ -142,7 +187,9 @@ class EvolutionChecks(ContractStore):
         try:
             original_names = {column.lower(): column for column in self.columns}
             names = [column.name for column in statement.columns]
-            return [original_names.get(name.lower(), name) for name in names], in_order(statement.rows())
+            return [original_names.get(name.lower(), name) for name in names], in_order(
+                statement.rows()
+            )
         finally:
             statement.rollback()
 

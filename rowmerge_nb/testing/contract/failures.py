@@ -18,7 +18,12 @@ from rowmerge_nb.testing.faults import Fault, FaultyConnector
 if TYPE_CHECKING:
     from rowmerge_nb.testing.contract.contract_statement import Changes
 
-PLANNING = ["get_merge_row_id_column_handle", "get_row_change_paradigm", "get_insert_layout", "get_update_layout"]
+PLANNING = [
+    "get_merge_row_id_column_handle",
+    "get_row_change_paradigm",
+    "get_insert_layout",
+    "get_update_layout",
+]
 STEPS = [
     "get_insert_layout",
     "begin_merge",
@@ -45,8 +50,12 @@ class FailureChecks(ContractStore):
     varies: ClassVar[Collection[str]] = ("paradigm",)
 
     @pytest.mark.parametrize(("step", "after"), FAULTS)
-    def test_a_fault_at_any_step_leaves_the_table_as_it_was(self, filled_table: FilledTable, step: str, *, after: bool) -> None:
-        if filled_table.connector.commits_in_finish and (step == "commit" or (step == "finish_merge" and after)):
+    def test_a_fault_at_any_step_leaves_the_table_as_it_was(
+        self, filled_table: FilledTable, step: str, *, after: bool
+    ) -> None:
+        if filled_table.connector.commits_in_finish and (
+            step == "commit" or (step == "finish_merge" and after)
+        ):
             pytest.skip("commits_in_finish = True: finish_merge is the commit")
         faulty = FaultyConnector(filled_table.connector, Fault(step, after=after))
         statement = filled_table.statement(faulty)
@@ -77,7 +86,9 @@ class FailureChecks(ContractStore):
 
     # -- the order of calls ---------------------------------------------------------------------------------------
 
-    def test_planning_asks_in_the_documents_order_and_begins_nothing(self, filled_table: FilledTable) -> None:
+    def test_planning_asks_in_the_documents_order_and_begins_nothing(
+        self, filled_table: FilledTable
+    ) -> None:
         """EXPLAIN and a dry run end before begin_merge."""
         for explained in (False, True):
             faulty, engine = engine_for(filled_table)
@@ -87,15 +98,26 @@ class FailureChecks(ContractStore):
                 engine.explain(sql, namespace=frames)
             else:
                 engine.run(sql, dry_run=True, namespace=frames)
-            calls = [call for call in faulty.calls if call in {*PLANNING, "begin_merge", "finish_merge", "create_merge_sink"}]
+            calls = [
+                call
+                for call in faulty.calls
+                if call in {*PLANNING, "begin_merge", "finish_merge", "create_merge_sink"}
+            ]
             assert calls == PLANNING
-            assert faulty.calls.count("begin_transaction") == faulty.calls.count("rollback") + faulty.calls.count("commit")
+            assert faulty.calls.count("begin_transaction") == faulty.calls.count(
+                "rollback"
+            ) + faulty.calls.count("commit")
         filled_table.must_be_unchanged()
         filled_table.must_have_left_nothing()
 
-    def test_constraints_and_default_values_are_sql_that_the_engine_reads(self, filled_table: FilledTable) -> None:
+    def test_constraints_and_default_values_are_sql_that_the_engine_reads(
+        self, filled_table: FilledTable
+    ) -> None:
         _, engine = engine_for(filled_table)
-        engine.run(f"INSERT INTO {self.qualified()} ({quoted(next(iter(self.columns)))}) VALUES (NULL)", dry_run=True)
+        engine.run(
+            f"INSERT INTO {self.qualified()} ({quoted(next(iter(self.columns)))}) VALUES (NULL)",
+            dry_run=True,
+        )
 
     # -- the same changes as SQL ----------------------------------------------------------------------------------
 
@@ -109,19 +131,28 @@ class FailureChecks(ContractStore):
         values = [in_sql(f"s.v{index}", sql_type) for index, sql_type in enumerate(types)]
         new = [f"{column} = {value}" for column, value in zip(columns, values, strict=True)]
         return (
-            f"MERGE INTO {self.qualified()} t USING changes s ON t.{columns[0]} = {in_sql('s.k', types[0])} "
-            f"WHEN MATCHED AND s.wanted = 'delete' THEN DELETE "
-            f"WHEN MATCHED AND s.wanted = 'all' THEN UPDATE SET {', '.join(new[1:] or new)} "
-            f"WHEN MATCHED THEN UPDATE SET {new[-1]} "
-            f"WHEN NOT MATCHED THEN INSERT VALUES ({', '.join(values)})"
+            f"MERGE INTO {self.qualified()} t USING changes s ON t.{columns[0]} ="
+            f" {in_sql('s.k', types[0])} WHEN MATCHED AND s.wanted = 'delete' THEN DELETE WHEN"
+            f" MATCHED AND s.wanted = 'all' THEN UPDATE SET {', '.join(new[1:] or new)} WHEN"
+            f" MATCHED THEN UPDATE SET {new[-1]} WHEN NOT MATCHED THEN INSERT VALUES"
+            f" ({', '.join(values)})"
         )
 
     def source_frame(self) -> pa.Table:
-        """Return the source of `merge_sql`: per change the key, the action, and the new values ``v0``, ``v1``, ..."""
+        """Return the source of `merge_sql`: per change the key, the action, and the new values
+        ``v0``, ``v1``, ...
+        """
         changes, columns = self.some_changes(), list(self.columns)
-        rows: list[tuple[str, Any, Mapping[str, Any]]] = [("delete", key, {}) for key in changes.deleted]
-        rows += [("all" if len(new) >= len(columns) - 1 else "last", key, new) for key, new in changes.updated]
-        rows += [("insert", row[0], dict(zip(columns, row, strict=True))) for row in changes.inserted]
+        rows: list[tuple[str, Any, Mapping[str, Any]]] = [
+            ("delete", key, {}) for key in changes.deleted
+        ]
+        rows += [
+            ("all" if len(new) >= len(columns) - 1 else "last", key, new)
+            for key, new in changes.updated
+        ]
+        rows += [
+            ("insert", row[0], dict(zip(columns, row, strict=True))) for row in changes.inserted
+        ]
         types = [parse_type(sql_type).arrow for sql_type in self.columns.values()]
         data: dict[str, Any] = {
             "k": pa.array([key for _, key, _ in rows], types[0]),
@@ -143,7 +174,9 @@ def in_sql(column: str, sql_type: Type) -> str:
     return column if from_arrow(sql_type.arrow) == sql_type else f"CAST({column} AS {sql_type})"
 
 
-def engine_for(filled_table: FilledTable, fault: Fault | None = None, spark: Any = None) -> tuple[FaultyConnector, Engine]:
+def engine_for(
+    filled_table: FilledTable, fault: Fault | None = None, spark: Any = None
+) -> tuple[FaultyConnector, Engine]:
     """Return an engine with the table's connector as catalog ``contract``, wrapped for faults."""
     faulty = FaultyConnector(filled_table.connector, fault)
     engine = Engine(spark=spark, era=str(filled_table.way.era))

@@ -54,7 +54,11 @@ class Place:
     @classmethod
     def of(cls, frame: FrameSummary | None) -> Place | None:
         """Return the place of a frame."""
-        return None if frame is None else cls(frame.filename, frame.lineno or 0, frame.name, frame.line or "")
+        return (
+            None
+            if frame is None
+            else cls(frame.filename, frame.lineno or 0, frame.name, frame.line or "")
+        )
 
     def __str__(self) -> str:
         return f"{self.file}, line {self.line}, in {self.function}: {self.code}"
@@ -103,14 +107,20 @@ class Reason:
     @property
     def title(self) -> str:
         """The simplest check, and the number of others."""
-        return self.first.title + (f" (and {plural(self.count - 1, 'more check')})" if self.count > 1 else "")
+        return self.first.title + (
+            f" (and {plural(self.count - 1, 'more check')})" if self.count > 1 else ""
+        )
 
     @property
     def lines(self) -> list[str]:
         """The first lines of the message."""
         lines = self.first.message.split("\n")
         first_lines = lines[:_MOST_LINES]
-        more = [f"and {plural(len(lines) - len(first_lines), 'more line')}"] if len(lines) > len(first_lines) else []
+        more = (
+            [f"and {plural(len(lines) - len(first_lines), 'more line')}"]
+            if len(lines) > len(first_lines)
+            else []
+        )
         return [*first_lines, *more]
 
 
@@ -138,7 +148,10 @@ class Checked:
         import pandas as pd
 
         fields = ("sentence", "way", "outcome", "message", "place", "again", "details")
-        return pd.DataFrame([{name: getattr(check, name) for name in fields} for check in self.checks], columns=list(fields))
+        return pd.DataFrame(
+            [{name: getattr(check, name) for name in fields} for check in self.checks],
+            columns=list(fields),
+        )
 
     @property
     def sentence(self) -> str:
@@ -146,7 +159,10 @@ class Checked:
         count = Counter(check.outcome for check in self.checks)
         successes, failures, skips = (count[outcome] for outcome in ("passed", "failed", "skipped"))
         causes = f" for {plural(len(self.reasons), 'reason')}" if failures > 1 else ""
-        return f"{self.name}: {plural(successes, 'check')} passed, {number(failures)} failed{causes}, {number(skips)} skipped"
+        return (
+            f"{self.name}: {plural(successes, 'check')} passed, {number(failures)} failed{causes},"
+            f" {number(skips)} skipped"
+        )
 
     def again(self, reason: Reason) -> str:
         """Return the line that reruns the simplest check of a reason."""
@@ -166,7 +182,10 @@ class Checked:
         from rowmerge_nb.report.html import render_parts
 
         text = str(self)
-        return {"text/plain": text, "text/html": render_parts("contract.html.j2", {"checked": self}, text, text)}
+        return {
+            "text/plain": text,
+            "text/html": render_parts("contract.html.j2", {"checked": self}, text, text),
+        }
 
 
 @dataclass
@@ -188,7 +207,9 @@ class _Collector:
             items[:] = [item for item in items if item.name == self.one]
 
     @pytest.hookimpl(hookwrapper=True)
-    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, None]:
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, Any, None]:
         report = (yield).get_result()
         if call.when != "call" and report.passed:
             return
@@ -200,13 +221,19 @@ class _Collector:
         elif raised is not None:
             error = raised.value
             position = Place.of(own_frame(error))
-            text = str(error) if isinstance(error, AssertionError) else f"{type(error).__name__}: {error}"
+            text = (
+                str(error)
+                if isinstance(error, AssertionError)
+                else f"{type(error).__name__}: {error}"
+            )
             message = text.partition("\nassert ")[0]
             differ = error if isinstance(error, RowsDiffer) else None
         outcome = "failed" if report.failed else report.outcome
         sentence = name.removeprefix("test_").replace("_", " ")
         details = report.longreprtext if report.failed else ""
-        check = Check(sentence, way.rstrip("]"), outcome, message, position, differ, item.name, details)
+        check = Check(
+            sentence, way.rstrip("]"), outcome, message, position, differ, item.name, details
+        )
         self.found.append(((*_simplicity(item), len(self.found)), check))
 
 
@@ -219,7 +246,8 @@ def _simplicity(item: pytest.Item) -> tuple[int, int]:
 
 def _no_breakpoint(*_: Any, **__: Any) -> None:
     raise AssertionError(
-        "breakpoint() is called, and the kit has no keyboard: run the check alone by pytest -s, or feed the sink by rowmerge_nb.replay"
+        "breakpoint() is called, and the kit has no keyboard: run the check alone by pytest -s, or"
+        " feed the sink by rowmerge_nb.replay"
     )
 
 
@@ -237,7 +265,9 @@ CONTRACTS: dict[str, type[Any]] = {}
 """The class being checked, for the file that pytest collects."""
 
 
-def check_contract(contract: type[ContractStore], *, spark: bool = False, only: str = "") -> Checked:
+def check_contract(
+    contract: type[ContractStore], *, spark: bool = False, only: str = ""
+) -> Checked:
     """Run the contract kit on a connector.
 
     Args:
@@ -257,7 +287,10 @@ def check_contract(contract: type[ContractStore], *, spark: bool = False, only: 
     with tempfile.TemporaryDirectory(prefix="rowmerge_nb-contract-") as folder:
         # A new name each time: Python would not reload a module of a known name.
         file = Path(folder) / f"test_contract_{next(_numbers)}.py"
-        file.write_text("from rowmerge_nb.testing.contract.notebook import CONTRACTS\nglobals().update(CONTRACTS)\n")
+        file.write_text(
+            "from rowmerge_nb.testing.contract.notebook import"
+            " CONTRACTS\nglobals().update(CONTRACTS)\n"
+        )
         (Path(folder) / "pytest.ini").write_text("[pytest]\n")
         options = [
             "-q",
@@ -269,11 +302,19 @@ def check_contract(contract: type[ContractStore], *, spark: bool = False, only: 
             "--import-mode=importlib",
             f"--rootdir={folder}",
         ]
-        with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed), _hook_of_breakpoints(_no_breakpoint):
-            pytest.main([*options, *(["-k", only] if only and not is_name else []), str(file)], plugins=[collector])
+        with (
+            contextlib.redirect_stdout(printed),
+            contextlib.redirect_stderr(printed),
+            _hook_of_breakpoints(_no_breakpoint),
+        ):
+            pytest.main(
+                [*options, *(["-k", only] if only and not is_name else []), str(file)],
+                plugins=[collector],
+            )
     if not collector.checks:
         raise RowMergeError(
-            f"No check of {contract.__name__} was run. pytest says: {' '.join(printed.getvalue().split())[-400:]}",
+            f"No check of {contract.__name__} was run. pytest says:"
+            f" {' '.join(printed.getvalue().split())[-400:]}",
             code="INVALID_ARGUMENTS",
             hint="Omit 'only', or pass a subclass of ConnectorContract.",
         )

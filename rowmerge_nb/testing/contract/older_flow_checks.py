@@ -22,7 +22,15 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.handles import ColumnHandle
     from rowmerge_nb.spi.page import Page
 
-DELETE_STEPS = ["begin_delete", "get_splits", "create_page_source", "get_next_page", "delete_rows", "finish", "finish_delete"]
+DELETE_STEPS = [
+    "begin_delete",
+    "get_splits",
+    "create_page_source",
+    "get_next_page",
+    "delete_rows",
+    "finish",
+    "finish_delete",
+]
 UPDATE_STEPS = ["begin_update", "update_rows", "finish_update"]
 """Additional steps of an UPDATE."""
 
@@ -38,8 +46,14 @@ class UpdatableStatement(PageStatement):
         self.verb = "update" if changes.updated else "delete"
         assigned = {name.lower() for _, new in changes.updated for name in new}
         self.updated = [column for column in self.columns if column.name.lower() in assigned]
-        arguments: tuple[Any, ...] = (self.session, self.handle, *([self.updated] if changes.updated else []))
-        self.changed_id: ColumnHandle = getattr(self.metadata, f"get_{self.verb}_row_id_column_handle")(*arguments)
+        arguments: tuple[Any, ...] = (
+            self.session,
+            self.handle,
+            *([self.updated] if changes.updated else []),
+        )
+        self.changed_id: ColumnHandle = getattr(
+            self.metadata, f"get_{self.verb}_row_id_column_handle"
+        )(*arguments)
         self.changed_handle: Any = getattr(self.metadata, f"begin_{self.verb}")(*arguments)
 
     def opened(self) -> list[Any]:
@@ -47,25 +61,40 @@ class UpdatableStatement(PageStatement):
 
     def source(self, split: Any, number: int) -> UpdatablePageSource:
         provider = travel(self.connector.get_page_source_provider())
-        session, columns = replace(self.session, writer=number), [*map(travel, [*self.columns, self.changed_id])]
+        session, columns = (
+            replace(self.session, writer=number),
+            [*map(travel, [*self.columns, self.changed_id])],
+        )
         source = provider.create_page_source(
             travel(self.transaction), session, travel(split), travel(self.changed_handle), columns
         )
         assert isinstance(source, UpdatablePageSource), (
-            f"for the handle of begin_{self.verb} the provider gives an UpdatablePageSource, not {type(source).__name__}"
+            f"for the handle of begin_{self.verb} the provider gives an UpdatablePageSource, not"
+            f" {type(source).__name__}"
         )
         return source
 
-    def change(self, source: UpdatablePageSource, changes: Changes, *, pages: int = 1 << 30) -> None:
+    def change(
+        self, source: UpdatablePageSource, changes: Changes, *, pages: int = 1 << 30
+    ) -> None:
         """Read pages, and pass the changed rows of each to the source."""
-        new = {self._key(key): {name.lower(): value for name, value in values.items()} for key, values in changes.updated}
-        requested: Collection[Any] = new if changes.updated else {self._key(key) for key in changes.deleted}
+        new = {
+            self._key(key): {name.lower(): value for name, value in values.items()}
+            for key, values in changes.updated
+        }
+        requested: Collection[Any] = (
+            new if changes.updated else {self._key(key) for key in changes.deleted}
+        )
         passed_pages = HandedPages("an updatable page source")
         while pages and (page := source.get_next_page()) is not None:
             pages -= 1
-            assert page.num_columns == len(self.columns) + 1, "a page has the columns that were asked for, the row id last"
+            assert page.num_columns == len(self.columns) + 1, (
+                "a page has the columns that were asked for, the row id last"
+            )
             keys = [*map(identity, read_values(page.column(0), self.columns[0].type))]
-            indexes = pa.array([index for index, key in enumerate(keys) if key in requested], pa.int64())
+            indexes = pa.array(
+                [index for index, key in enumerate(keys) if key in requested], pa.int64()
+            )
             if not len(indexes):
                 continue
             row_ids = row_ids_of(page).take(indexes)
@@ -79,12 +108,23 @@ class UpdatableStatement(PageStatement):
                 source.update_rows(updated, channels)
             passed_pages.check()
 
-    def _updated_page(self, rows: Sequence[Mapping[str, Any]], row_ids: pa.Array) -> tuple[Page, list[int]]:
-        values = [pa.array([row[column.name.lower()] for row in rows], column.type.arrow) for column in self.updated]
+    def _updated_page(
+        self, rows: Sequence[Mapping[str, Any]], row_ids: pa.Array
+    ) -> tuple[Page, list[int]]:
+        values = [
+            pa.array([row[column.name.lower()] for row in rows], column.type.arrow)
+            for column in self.updated
+        ]
         arrays = [*values, row_ids]
         channels = [(index + self.rotated) % len(arrays) for index in range(len(arrays))]
-        ordered = [array for _, array in sorted(zip(channels, arrays, strict=True), key=lambda pair: pair[0])]
-        return pa.RecordBatch.from_arrays(ordered, names=[f"channel{i}" for i in range(len(ordered))]), channels
+        ordered = [
+            array
+            for _, array in sorted(zip(channels, arrays, strict=True), key=lambda pair: pair[0])
+        ]
+        return (
+            pa.RecordBatch.from_arrays(ordered, names=[f"channel{i}" for i in range(len(ordered))]),
+            channels,
+        )
 
     def attempt_split(self, split: Any, number: int, changes: Changes) -> list[bytes]:
         """Run a split to its end; return its fragments."""
@@ -103,7 +143,13 @@ class UpdatableStatement(PageStatement):
 
     def run_change(self, changes: Changes) -> None:
         self.begin_change(changes)
-        self.finish_change([f for n, split in enumerate(self.opened()) for f in self.attempt_split(split, n, changes)])
+        self.finish_change(
+            [
+                f
+                for n, split in enumerate(self.opened())
+                for f in self.attempt_split(split, n, changes)
+            ]
+        )
 
 
 class UpdatableChecks(ContractStore):
@@ -120,18 +166,27 @@ class UpdatableChecks(ContractStore):
         except RowMergeError as error:
             if error.code != "NOT_SUPPORTED":
                 raise
-            pytest.skip(f"the connector has no updatable page sources, which are optional: {error.message}")
+            pytest.skip(
+                f"the connector has no updatable page sources, which are optional: {error.message}"
+            )
         finally:
             statement.rollback()
         return filled_table
 
     def updates(self, filled_table: FilledTable, *numbers: int) -> Changes:
-        """Return updates of all columns except those of the insert layout, which a connector may refuse to update."""
+        """Return updates of all columns except those of the insert layout, which a connector may
+        refuse to update.
+        """
         statement = filled_table.statement()
         layout = statement.metadata.get_insert_layout(statement.session, statement.handle)
         statement.rollback()
-        placing = {name.lower() for name in layout.partition_columns} if layout is not None else set()
-        new = {n: {c: v for c, v in self.new_values(n).items() if c.lower() not in placing} for n in numbers}
+        placing = (
+            {name.lower() for name in layout.partition_columns} if layout is not None else set()
+        )
+        new = {
+            n: {c: v for c, v in self.new_values(n).items() if c.lower() not in placing}
+            for n in numbers
+        }
         if not all(new.values()):
             pytest.skip("every column of this table decides where a row lies")
         return Changes(updated=[(self.key(n), new[n]) for n in numbers])
@@ -145,7 +200,9 @@ class UpdatableChecks(ContractStore):
     ) -> None:
         self._changes(older, self.updates(older, 2, 5, 13), rotated)
 
-    def test_page_sources_that_change_nothing_leave_the_table_as_it_was(self, older: FilledTable) -> None:
+    def test_page_sources_that_change_nothing_leave_the_table_as_it_was(
+        self, older: FilledTable
+    ) -> None:
         self._changes(older, Changes(deleted=(self.key(99),)))
         statement = self._statement(older)
         statement.begin_change(Changes())
@@ -153,11 +210,17 @@ class UpdatableChecks(ContractStore):
         statement.commit()
         older.must_be_unchanged()
 
-    def test_what_page_sources_change_is_not_visible_before_the_commit(self, older: FilledTable) -> None:
+    def test_what_page_sources_change_is_not_visible_before_the_commit(
+        self, older: FilledTable
+    ) -> None:
         changes = Changes(deleted=(self.key(3),))
         statement = self._statement(older)
         statement.begin_change(changes)
-        fragments = [f for n, split in enumerate(statement.opened()) for f in statement.attempt_split(split, n, changes)]
+        fragments = [
+            f
+            for n, split in enumerate(statement.opened())
+            for f in statement.attempt_split(split, n, changes)
+        ]
         older.must_be_unchanged("a reader sees what a page source has finished")
         statement.finish_change(fragments)
         assert older.connector.commits_in_finish or older.unchanged(), (
@@ -182,7 +245,9 @@ class UpdatableChecks(ContractStore):
         older.must_be_unchanged()
         older.must_have_left_nothing()
 
-    def test_of_several_attempts_at_a_split_the_one_whose_fragments_arrive_counts(self, older: FilledTable) -> None:
+    def test_of_several_attempts_at_a_split_the_one_whose_fragments_arrive_counts(
+        self, older: FilledTable
+    ) -> None:
         changes = Changes(deleted=(self.key(3), self.key(8)))
         statement = self._statement(older)
         statement.begin_change(changes)
@@ -204,7 +269,11 @@ class UpdatableChecks(ContractStore):
         key, new = changes.updated[0]
         late = Changes(updated=[(key, {name: self.new_values(4)[name] for name in new})])
         second.begin_change(late)
-        fragments = [f for n, split in enumerate(second.opened()) for f in second.attempt_split(split, n, late)]
+        fragments = [
+            f
+            for n, split in enumerate(second.opened())
+            for f in second.attempt_split(split, n, late)
+        ]
         first.commit()
         with pytest.raises(RowMergeError) as error_info:
             self._ended(second, fragments)
@@ -213,11 +282,19 @@ class UpdatableChecks(ContractStore):
         older.must_hold(changes)
 
     @pytest.mark.parametrize("step", [*DELETE_STEPS, *UPDATE_STEPS])
-    def test_a_fault_at_any_step_of_the_older_flow_leaves_the_table_as_it_was(self, older: FilledTable, step: str) -> None:
+    def test_a_fault_at_any_step_of_the_older_flow_leaves_the_table_as_it_was(
+        self, older: FilledTable, step: str
+    ) -> None:
         if step in {"finish_delete", "finish_update"} and older.connector.commits_in_finish:
             pytest.skip(f"commits_in_finish = True: {step} is the commit")
-        changes = self.updates(older, 3, 4) if step in UPDATE_STEPS else Changes(deleted=(self.key(3), self.key(4)))
-        statement = self._statement(older, FaultyConnector(older.connector, Fault(step, after=True)))
+        changes = (
+            self.updates(older, 3, 4)
+            if step in UPDATE_STEPS
+            else Changes(deleted=(self.key(3), self.key(4)))
+        )
+        statement = self._statement(
+            older, FaultyConnector(older.connector, Fault(step, after=True))
+        )
         with pytest.raises(OSError, match="the disk is full"):
             statement.run_change(changes)
         statement.rollback()
@@ -244,5 +321,8 @@ class UpdatableChecks(ContractStore):
 
     def _statement(self, filled_table: FilledTable, connector: Any = None) -> UpdatableStatement:
         return UpdatableStatement(
-            connector or filled_table.connector, self.name(), filled_table.way.era, filled_table.way.paradigm
+            connector or filled_table.connector,
+            self.name(),
+            filled_table.way.era,
+            filled_table.way.paradigm,
         )

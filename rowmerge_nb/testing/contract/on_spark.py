@@ -37,7 +37,9 @@ class SparkChecks(FailureChecks):
     def on_spark(self, request: pytest.FixtureRequest, connector: Any) -> FilledTable:
         return self.fill(connector, Way(list(self.layouts)[-1], paradigm=self.paradigms[0]))
 
-    def test_statements_on_spark_change_the_right_rows_by_the_right_calls(self, spark: Any, on_spark: FilledTable) -> None:
+    def test_statements_on_spark_change_the_right_rows_by_the_right_calls(
+        self, spark: Any, on_spark: FilledTable
+    ) -> None:
         faulty, engine = engine_for(on_spark, spark=spark)
         frames = {"changes": self.source_frame()}
         paradigm = on_spark.way.paradigm
@@ -50,30 +52,44 @@ class SparkChecks(FailureChecks):
         assert coordinator == expected_calls
         writers = {call.where for call in result.trace.calls if call.method == "store_merged_rows"}
         created = [call.where for call in result.trace.calls if call.method == "create_merge_sink"]
-        assert sorted(created) == sorted(writers), "a sink is made where a page arrives, and nowhere else"
+        assert sorted(created) == sorted(writers), (
+            "a sink is made where a page arrives, and nowhere else"
+        )
         assert faulty.calls.count("finish") == len(writers)
 
         on_spark.before = on_spark.contents()
         name = next(iter(self.nullable_columns()), None)
         if name is not None:
             column = quoted(name)
-            engine.run(f"UPDATE {self.qualified()} SET {column} = NULL WHERE {column} IS NOT NULL", paradigm=paradigm)
+            engine.run(
+                f"UPDATE {self.qualified()} SET {column} = NULL WHERE {column} IS NOT NULL",
+                paradigm=paradigm,
+            )
             at = list(self.columns).index(name)
-            on_spark.must_hold(Changes(updated=[(row[0], {name: None}) for row in on_spark.before if row[at] is not None]))
+            on_spark.must_hold(
+                Changes(
+                    updated=[
+                        (row[0], {name: None}) for row in on_spark.before if row[at] is not None
+                    ]
+                )
+            )
 
         on_spark.before = on_spark.contents()
         first, sql_type = next(iter(self.columns.items()))
         deleted_key = on_spark.before[0][0]
         frames["gone"] = pa.table({"k": pa.array([deleted_key], parse_type(sql_type).arrow)})
         engine.run(
-            f"DELETE FROM {self.qualified()} WHERE {quoted(first)} IN (SELECT {in_sql('k', parse_type(sql_type))} FROM gone)",
+            f"DELETE FROM {self.qualified()} WHERE {quoted(first)} IN (SELECT"
+            f" {in_sql('k', parse_type(sql_type))} FROM gone)",
             namespace=frames,
             paradigm=paradigm,
         )
         on_spark.must_hold(Changes(deleted=(deleted_key,)))
         on_spark.must_have_left_nothing()
 
-    def test_a_sink_that_fails_in_a_task_is_aborted_and_the_table_is_as_it_was(self, spark: Any, on_spark: FilledTable) -> None:
+    def test_a_sink_that_fails_in_a_task_is_aborted_and_the_table_is_as_it_was(
+        self, spark: Any, on_spark: FilledTable
+    ) -> None:
         faulty, engine = engine_for(on_spark, Fault("store_merged_rows", after=True), spark)
         frames, paradigm = {"changes": self.source_frame()}, on_spark.way.paradigm
         with pytest.raises(RowMergeError, match="the disk is full"):
@@ -84,8 +100,16 @@ class SparkChecks(FailureChecks):
         on_spark.must_be_unchanged()
         on_spark.must_have_left_nothing()
 
-    def test_the_rows_of_a_task_that_dies_and_is_run_again_count_once(self, spark: Any, on_spark: FilledTable) -> None:
-        _, engine = engine_for(on_spark, Fault("store_merged_rows", call=1, after=True, exits=True), spark)
-        engine.run(self.merge_sql(), namespace={"changes": self.source_frame()}, paradigm=on_spark.way.paradigm)
+    def test_the_rows_of_a_task_that_dies_and_is_run_again_count_once(
+        self, spark: Any, on_spark: FilledTable
+    ) -> None:
+        _, engine = engine_for(
+            on_spark, Fault("store_merged_rows", call=1, after=True, exits=True), spark
+        )
+        engine.run(
+            self.merge_sql(),
+            namespace={"changes": self.source_frame()},
+            paradigm=on_spark.way.paradigm,
+        )
         on_spark.must_hold(self.some_changes())
         on_spark.must_have_left_nothing()

@@ -18,7 +18,12 @@ from rowmerge_nb.spi.page_source import ColumnDomain, Constraint
 from rowmerge_nb.spi.types import Type, parse_type
 from rowmerge_nb.testing.contract.contract_statement import Changes, PageStatement, travel
 from rowmerge_nb.testing.contract.differences import RowsDiffer, differences, must_be, must_be_same
-from rowmerge_nb.testing.contract.sample_values import awkward_values, identity, read_values, stored_values
+from rowmerge_nb.testing.contract.sample_values import (
+    awkward_values,
+    identity,
+    read_values,
+    stored_values,
+)
 from rowmerge_nb.testing.contract.store_under_test import ContractStore, FilledTable, Way, in_order
 
 if TYPE_CHECKING:
@@ -28,10 +33,22 @@ if TYPE_CHECKING:
     from rowmerge_nb.testing.contract.contract_statement import Row
 
 _CONSTRAINED: Final = frozenset(
-    {"boolean", "tinyint", "smallint", "integer", "bigint", "decimal", "varchar", "date", "timestamp"}
+    {
+        "boolean",
+        "tinyint",
+        "smallint",
+        "integer",
+        "bigint",
+        "decimal",
+        "varchar",
+        "date",
+        "timestamp",
+    }
 )
 """The types for which the engine creates constraints."""
-_REFUSALS: Final = frozenset({"NOT_SUPPORTED", "NUMERIC_VALUE_OUT_OF_RANGE", "INVALID_CAST_ARGUMENT"})
+_REFUSALS: Final = frozenset(
+    {"NOT_SUPPORTED", "NUMERIC_VALUE_OUT_OF_RANGE", "INVALID_CAST_ARGUMENT"}
+)
 """The codes with which a store may refuse a value that it cannot hold."""
 
 _STORABLE: Final[WeakKeyDictionary[type, dict[str, Sequence[Any] | str]]] = WeakKeyDictionary()
@@ -46,12 +63,18 @@ class ReadingChecks(ContractStore):
     def test_rows_come_back_as_they_were_written(self, filled_table: FilledTable) -> None:
         filled_table.must_be_unchanged()
 
-    def test_a_table_tells_its_columns_in_order_with_their_types(self, filled_table: FilledTable) -> None:
+    def test_a_table_tells_its_columns_in_order_with_their_types(
+        self, filled_table: FilledTable
+    ) -> None:
         statement = filled_table.statement()
         handle_types = {column.name: column.type for column in statement.columns}
         metadata = statement.metadata.get_table_metadata(statement.session, statement.handle)
         statement.rollback()
-        must_be("column handles", [name.lower() for name in handle_types], [name.lower() for name in self.columns])
+        must_be(
+            "column handles",
+            [name.lower() for name in handle_types],
+            [name.lower() for name in self.columns],
+        )
         must_be(
             "types of column handles",
             [*map(str, handle_types.values())],
@@ -75,12 +98,21 @@ class ReadingChecks(ContractStore):
         statement.rollback()
         must_be("handle of a table that is not there", statement.handle, None)
 
-    def test_values_of_every_type_come_back_as_they_were_written(self, connector: Connector, type_name: str) -> None:
-        """Limits of the type and NULL, in two columns with different values per row; one is the first column unless that is a key."""
+    def test_values_of_every_type_come_back_as_they_were_written(
+        self, connector: Connector, type_name: str
+    ) -> None:
+        """Limits of the type and NULL, in two columns with different values per row; one is the
+        first column unless that is a key.
+        """
         rows = self.typed_rows(connector, type_name)
         position = 0 if self.keyed else 1
-        reordered = [(number, value, other) if self.keyed else (value, number, other) for number, value, other in rows]
-        self.typed_must_have(self.typed_table(connector, type_name, reordered, position), type_name, rows, position)
+        reordered = [
+            (number, value, other) if self.keyed else (value, number, other)
+            for number, value, other in rows
+        ]
+        self.typed_must_have(
+            self.typed_table(connector, type_name, reordered, position), type_name, rows, position
+        )
 
     def test_column_names_of_any_spelling_are_kept(self, connector: Connector) -> None:
         """Spaces, quotes, dots, keywords; a store may fold case."""
@@ -91,14 +123,32 @@ class ReadingChecks(ContractStore):
         statement = PageStatement(connector, metadata.name)
         read = statement.read(*reversed(self.column_names))
         statement.rollback()
-        must_be("names", [name.lower() for name in read.column_names], [name.lower() for name in reversed(self.column_names)])
-        must_be_same("rows", in_order(list(zip(*(column.to_pylist() for column in reversed(read.columns)), strict=True))), rows)
+        must_be(
+            "names",
+            [name.lower() for name in read.column_names],
+            [name.lower() for name in reversed(self.column_names)],
+        )
+        must_be_same(
+            "rows",
+            in_order(
+                list(zip(*(column.to_pylist() for column in reversed(read.columns)), strict=True))
+            ),
+            rows,
+        )
 
-    def test_only_the_requested_columns_are_read_in_the_order_of_the_request(self, filled_table: FilledTable) -> None:
+    def test_only_the_requested_columns_are_read_in_the_order_of_the_request(
+        self, filled_table: FilledTable
+    ) -> None:
         statement = filled_table.statement()
         columns, row_id = statement.columns, statement.row_id
         whole = [dict(zip(columns, row, strict=True)) for row in statement.rows()]
-        for request in ([*reversed(columns)], columns[-1:], columns[:1], [*columns[1:], row_id], [row_id]):
+        for request in (
+            [*reversed(columns)],
+            columns[-1:],
+            columns[:1],
+            [*columns[1:], row_id],
+            [row_id],
+        ):
             pages = list(statement.pages(request))
             for page in pages:
                 must_be(
@@ -110,15 +160,26 @@ class ReadingChecks(ContractStore):
             rows = [
                 row
                 for page in pages
-                for row in zip(*(read_values(page.column(i), request[i].type) for i in data_indexes), strict=True)
+                for row in zip(
+                    *(read_values(page.column(i), request[i].type) for i in data_indexes),
+                    strict=True,
+                )
             ]
             names = [request[i].name for i in data_indexes]
             must_be_same(
                 f"rows of {names}",
                 in_order(rows),
-                in_order([tuple(row[request[i]] for i in data_indexes) for row in whole]) if data_indexes else [],
+                (
+                    in_order([tuple(row[request[i]] for i in data_indexes) for row in whole])
+                    if data_indexes
+                    else []
+                ),
             )
-            must_be(f"number of rows of {names}", sum(page.num_rows for page in pages), len(filled_table.before))
+            must_be(
+                f"number of rows of {names}",
+                sum(page.num_rows for page in pages),
+                len(filled_table.before),
+            )
         statement.rollback()
 
     def test_pages_come_in_the_same_order_every_time(self, filled_table: FilledTable) -> None:
@@ -128,7 +189,10 @@ class ReadingChecks(ContractStore):
         again = [
             row
             for page in statement.pages(statement.columns)
-            for row in zip(*map(read_values, page.columns, [column.type for column in statement.columns]), strict=True)
+            for row in zip(
+                *map(read_values, page.columns, [column.type for column in statement.columns]),
+                strict=True,
+            )
         ]
         statement.rollback()
         must_be_same("rows of a second scan", second, first)
@@ -142,26 +206,45 @@ class ReadingChecks(ContractStore):
         rows: list[Row] = []
         for split in splits:
             page_source = source.create_page_source(
-                travel(statement.transaction), travel(statement.session), split, travel(travel(statement.handle)), columns
+                travel(statement.transaction),
+                travel(statement.session),
+                split,
+                travel(travel(statement.handle)),
+                columns,
             )
             while (page := page_source.get_next_page()) is not None:
-                rows += zip(*map(read_values, page.columns, [column.type for column in columns]), strict=True)
+                rows += zip(
+                    *map(read_values, page.columns, [column.type for column in columns]),
+                    strict=True,
+                )
             page_source.close()
         travel(filled_table.connector.get_page_sink_provider())
         travel(filled_table.connector.get_node_partitioning_provider())
         statement.rollback()
-        must_be_same("rows read by copies of copies", in_order(rows), in_order(filled_table.stored(filled_table.before)))
+        must_be_same(
+            "rows read by copies of copies",
+            in_order(rows),
+            in_order(filled_table.stored(filled_table.before)),
+        )
 
     @staticmethod
     def _provider(connector: Connector) -> Any:
         return connector.get_page_source_provider()
 
-    def test_a_constraint_hides_no_row_that_satisfies_it(self, connector: Connector, subject: Way | str) -> None:
-        """Other rows may be skipped. Constraints are on the key in each layout, and on a column of each type."""
+    def test_a_constraint_hides_no_row_that_satisfies_it(
+        self, connector: Connector, subject: Way | str
+    ) -> None:
+        """Other rows may be skipped.
+
+        Constraints are on the key in each layout, and on a column of each type.
+        """
         if isinstance(subject, str):
             self._check_constraints_on_type(connector, subject)
             return
-        filled_table, sql_type = self.fill(connector, subject), constrained_type(next(iter(self.columns.values())))
+        filled_table, sql_type = (
+            self.fill(connector, subject),
+            constrained_type(next(iter(self.columns.values()))),
+        )
         keys = stored_values([self.key(number) for number in (4, 8, 99)], sql_type)
         low, high = sorted(stored_values([self.key(3), self.key(6)], sql_type))
         domains = [
@@ -170,7 +253,12 @@ class ReadingChecks(ContractStore):
             ColumnDomain(low=high),
             ColumnDomain(high=low),
         ]
-        check_domains(filled_table.statement(), 0, [row[0] for row in filled_table.stored(filled_table.before)], domains)
+        check_domains(
+            filled_table.statement(),
+            0,
+            [row[0] for row in filled_table.stored(filled_table.before)],
+            domains,
+        )
 
     def _check_constraints_on_type(self, connector: Connector, type_name: str) -> None:
         sql_type = constrained_type(type_name)
@@ -186,8 +274,12 @@ class ReadingChecks(ContractStore):
         ]
         check_domains(self.typed_table(connector, type_name, rows), 1, values, domains)
 
-    def test_a_constraint_leaves_out_the_same_rows_whatever_columns_are_asked_for(self, filled_table: FilledTable) -> None:
-        """The engine numbers the rows that it reads, and relies on the numbers when it reads other columns."""
+    def test_a_constraint_leaves_out_the_same_rows_whatever_columns_are_asked_for(
+        self, filled_table: FilledTable
+    ) -> None:
+        """The engine numbers the rows that it reads, and relies on the numbers when it reads other
+        columns.
+        """
         constrained_type(next(iter(self.columns.values())))
         statement = filled_table.statement()
         first, *others = [column.name for column in statement.columns]
@@ -207,12 +299,18 @@ class ReadingChecks(ContractStore):
         statement = filled_table.statement()
         row_count = statement.metadata.row_count(statement.session, statement.handle)
         statement.rollback()
-        must_be("row_count", row_count, row_count if row_count is None else len(filled_table.before))
+        must_be(
+            "row_count", row_count, row_count if row_count is None else len(filled_table.before)
+        )
 
-    def test_the_statistics_tell_of_no_fewer_rows_than_there_are(self, filled_table: FilledTable) -> None:
+    def test_the_statistics_tell_of_no_fewer_rows_than_there_are(
+        self, filled_table: FilledTable
+    ) -> None:
         """Or None. A count that is too low has a large statement executed like a small one."""
         statement = filled_table.statement()
-        row_count = statement.metadata.get_table_statistics(statement.session, statement.handle).row_count
+        row_count = statement.metadata.get_table_statistics(
+            statement.session, statement.handle
+        ).row_count
         statement.rollback()
         assert row_count is None or row_count >= len(filled_table.before), (
             f"the statistics tell of {row_count} rows, and there are {len(filled_table.before)}"
@@ -221,17 +319,25 @@ class ReadingChecks(ContractStore):
     # -- row ids --------------------------------------------------------------------------------------------------
 
     def test_row_ids_are_unique_and_never_null(self, filled_table: FilledTable) -> None:
-        """Over all splits, together with the columns of the insert layout, which sinks receive as well."""
+        """Over all splits, together with the columns of the insert layout, which sinks receive as
+        well.
+        """
         statement = filled_table.statement()
         layout = statement.metadata.get_insert_layout(statement.session, statement.handle)
         read = statement.read(row_id=True)
         statement.rollback()
-        *layout_values, ids = _texts(read.select([*(layout.partition_columns if layout else ()), "$row_id"]))
+        *layout_values, ids = _texts(
+            read.select([*(layout.partition_columns if layout else ()), "$row_id"])
+        )
         must_be("row ids that are NULL", ids.count("None"), 0)
         identities = set(zip(*layout_values, ids, strict=True))
-        assert len(identities) == len(filled_table.before), f"{len(filled_table.before)} rows have {len(identities)} row ids"
+        assert len(identities) == len(filled_table.before), (
+            f"{len(filled_table.before)} rows have {len(identities)} row ids"
+        )
 
-    def test_row_ids_are_the_same_however_often_a_handle_is_read(self, filled_table: FilledTable) -> None:
+    def test_row_ids_are_the_same_however_often_a_handle_is_read(
+        self, filled_table: FilledTable
+    ) -> None:
         statement = filled_table.statement()
         key = statement.columns[0].name
         first = dict(zip(*_texts(statement.read(key, row_id=True)), strict=True))
@@ -253,7 +359,9 @@ class ReadingChecks(ContractStore):
 
     def only_where_tables_are_created(self) -> None:
         if not self.creates_tables:
-            pytest.skip(f"creates_tables = False: {type(self).__name__} has the one table {self.table}")
+            pytest.skip(
+                f"creates_tables = False: {type(self).__name__} has the one table {self.table}"
+            )
 
     def test_comments_are_kept(self, connector: Connector) -> None:
         self.only_where_tables_are_created()
@@ -263,7 +371,9 @@ class ReadingChecks(ContractStore):
         if not statement.metadata.stores_comments:
             pytest.skip("stores_comments = False: the engine refuses comments")
         first, *others = metadata.columns
-        commented = replace(metadata, columns=(replace(first, comment="it's the key"), *others), comment="a table")
+        commented = replace(
+            metadata, columns=(replace(first, comment="it's the key"), *others), comment="a table"
+        )
         self.create_table(connector, commented)
         statement = PageStatement(connector, metadata.name)
         assert statement.handle is not None
@@ -284,22 +394,34 @@ class ReadingChecks(ContractStore):
         if not statement.metadata.stores_defaults:
             pytest.skip("stores_defaults = False: the engine refuses default values")
         first, *others = metadata.columns
-        with_defaults = replace(metadata, columns=(first, *(replace(column, default=f"{n}") for n, column in enumerate(others))))
+        with_defaults = replace(
+            metadata,
+            columns=(first, *(replace(column, default=f"{n}") for n, column in enumerate(others))),
+        )
         self.create_table(connector, with_defaults)
         statement = PageStatement(connector, metadata.name)
         assert statement.handle is not None
         stored_metadata = statement.metadata.get_table_metadata(statement.session, statement.handle)
         statement.rollback()
-        must_be("the default values", [c.default for c in stored_metadata.columns], [None, *(f"{n}" for n in range(len(others)))])
+        must_be(
+            "the default values",
+            [c.default for c in stored_metadata.columns],
+            [None, *(f"{n}" for n in range(len(others)))],
+        )
 
-    def _table_of(self, columns: Sequence[tuple[str, str]], key: int = 0, name: str = "other") -> ConnectorTableMetadata:
+    def _table_of(
+        self, columns: Sequence[tuple[str, str]], key: int = 0, name: str = "other"
+    ) -> ConnectorTableMetadata:
         handles = tuple(
-            ColumnMetadata(name, parse_type(sql_type), nullable=n != key) for n, (name, sql_type) in enumerate(columns)
+            ColumnMetadata(name, parse_type(sql_type), nullable=n != key)
+            for n, (name, sql_type) in enumerate(columns)
         )
         names = {name for name, _ in columns}
         layout = next(iter(self.layouts.values()))
         properties = {k: v for k, v in layout.items() if k == "primary_key" and names.issuperset(v)}
-        return ConnectorTableMetadata(SchemaTableName(self.name().schema, name), handles, properties)
+        return ConnectorTableMetadata(
+            SchemaTableName(self.name().schema, name), handles, properties
+        )
 
     def typed_rows(self, connector: Connector, type_name: str) -> list[Row]:
         """Return rows of a number and two values of a type, at its limits and NULL.
@@ -308,7 +430,12 @@ class ReadingChecks(ContractStore):
         """
         values = self._storable_values(connector, type_name)
         others = [*values[1:], *values[:1]]
-        pairs = [*zip(values, others, strict=True), (None, values[0]), (values[0], None), (None, None)]
+        pairs = [
+            *zip(values, others, strict=True),
+            (None, values[0]),
+            (values[0], None),
+            (None, None),
+        ]
         return [(number, *pair) for number, pair in enumerate(pairs)]
 
     def _storable_values(self, connector: Connector, type_name: str) -> Sequence[Any]:
@@ -333,15 +460,21 @@ class ReadingChecks(ContractStore):
         statement = PageStatement(connector, metadata.name)
         statement.rollback()
         if not statement.metadata.keeps_negative_zero:
-            values = tuple(value for value in values if repr((-0.0).hex()) not in repr(identity(value)))
+            values = tuple(
+                value for value in values if repr((-0.0).hex()) not in repr(identity(value))
+            )
         rows = [(number, value, value) for number, value in enumerate(values)]
         if not self._refusal(connector, metadata, rows):
             return values
-        reasons = [self._refusal(connector, metadata, [(len(rows) + row[0], *row[1:])]) for row in rows]
+        reasons = [
+            self._refusal(connector, metadata, [(len(rows) + row[0], *row[1:])]) for row in rows
+        ]
         assert not all(reasons), f"every value of type {type_name} is refused: {reasons[0]}"
         return [value for value, reason in zip(values, reasons, strict=True) if not reason]
 
-    def _refusal(self, connector: Connector, metadata: ConnectorTableMetadata, rows: Sequence[Row]) -> str:
+    def _refusal(
+        self, connector: Connector, metadata: ConnectorTableMetadata, rows: Sequence[Row]
+    ) -> str:
         statement = PageStatement(connector, metadata.name)
         try:
             if self.inserts:
@@ -356,27 +489,43 @@ class ReadingChecks(ContractStore):
             statement.rollback()
         return ""
 
-    def typed_table(self, connector: Connector, type_name: str, rows: Sequence[Row], place: int = 0) -> PageStatement:
-        """Create a table of a number, at position ``place``, and two columns of a type; begin a statement on it."""
+    def typed_table(
+        self, connector: Connector, type_name: str, rows: Sequence[Row], place: int = 0
+    ) -> PageStatement:
+        """Create a table of a number, at position ``place``, and two columns of a type; begin a
+        statement on it.
+        """
         metadata = self._typed_metadata(type_name, place)
         self.make_table(connector, metadata, rows)
         return PageStatement(connector, metadata.name)
 
-    def _typed_metadata(self, type_name: str, place: int, name: str = "other") -> ConnectorTableMetadata:
+    def _typed_metadata(
+        self, type_name: str, place: int, name: str = "other"
+    ) -> ConnectorTableMetadata:
         key = next(iter(self.columns))
-        columns = [(column, type_name) for column in ("value", "Other", "third") if column.lower() != key.lower()][:2]
+        columns = [
+            (column, type_name)
+            for column in ("value", "Other", "third")
+            if column.lower() != key.lower()
+        ][:2]
         columns.insert(place, (key, "bigint"))
         return self._table_of(columns, place, name)
 
-    def typed_must_have(self, statement: PageStatement, type_name: str, rows: Sequence[Row], place: int = 0) -> None:
-        """Fail unless a table of `typed_table` has these rows, each with its number first; end the statement."""
+    def typed_must_have(
+        self, statement: PageStatement, type_name: str, rows: Sequence[Row], place: int = 0
+    ) -> None:
+        """Fail unless a table of `typed_table` has these rows, each with its number first; end the
+        statement.
+        """
         __tracebackhide__ = True
         names = [column.name for column in statement.columns]
         actual = [(row[place], *row[:place], *row[place + 1 :]) for row in statement.rows()]
         statement.rollback()
         sql_type = parse_type(type_name)
         numbers, *channels = zip(*rows, strict=True)
-        expected = list(zip(numbers, *(stored_values(channel, sql_type) for channel in channels), strict=True))
+        expected = list(
+            zip(numbers, *(stored_values(channel, sql_type) for channel in channels), strict=True)
+        )
         columns = [names[place], *names[:place], *names[place + 1 :]]
         if wrong := differences(expected, actual, columns):
             raise RowsDiffer(wrong, columns, about=f"values of type {type_name}")
@@ -390,15 +539,23 @@ def constrained_type(type_name: str) -> Type:
     return sql_type
 
 
-def check_domains(statement: PageStatement, at: int, values: Sequence[Any], domains: Sequence[ColumnDomain]) -> None:
+def check_domains(
+    statement: PageStatement, at: int, values: Sequence[Any], domains: Sequence[ColumnDomain]
+) -> None:
     """Fail if a scan with a domain on column ``at`` lacks a value in the domain; end the statement."""
     __tracebackhide__ = True
     column = statement.columns[at]
     for domain in domains:
-        expected = Counter(identity(value) for value in values if value is not None and _is_in(value, domain))
-        channel = statement.read(column.name, constraint=Constraint({column.name: domain})).column(0)
+        expected = Counter(
+            identity(value) for value in values if value is not None and _is_in(value, domain)
+        )
+        channel = statement.read(column.name, constraint=Constraint({column.name: domain})).column(
+            0
+        )
         absent = expected - Counter(map(identity, read_values(channel, column.type)))
-        assert not absent, f"rows with {sorted(map(repr, absent))} satisfy {domain} and were not read"
+        assert not absent, (
+            f"rows with {sorted(map(repr, absent))} satisfy {domain} and were not read"
+        )
     statement.rollback()
 
 
@@ -411,4 +568,7 @@ def _is_in(value: Any, domain: ColumnDomain) -> bool:
 
 
 def _texts(table: pa.Table) -> list[list[str]]:
-    return [[repr(identity(value)) if value is not None else "None" for value in column.to_pylist()] for column in table.columns]
+    return [
+        [repr(identity(value)) if value is not None else "None" for value in column.to_pylist()]
+        for column in table.columns
+    ]

@@ -76,10 +76,21 @@ TEXTS: Final = (
     "\\N",
     "",
 )
-"""Texts that are hard to quote or escape, or that stores may trim, fold, or confuse with numbers or NULL."""
+"""Texts that are hard to quote or escape, or that stores may trim, fold, or confuse with numbers or
+NULL.
+"""
 
 _LETTERS: Final = "".join(
-    map(chr, [*range(0x41, 0x5B), *range(0x61, 0x7B), *range(0x391, 0x3A2), *range(0x3B1, 0x3CA), *range(0x410, 0x450)])
+    map(
+        chr,
+        [
+            *range(0x41, 0x5B),
+            *range(0x61, 0x7B),
+            *range(0x391, 0x3A2),
+            *range(0x3B1, 0x3CA),
+            *range(0x410, 0x450),
+        ],
+    )
 )
 """Distinct letters, for columns of length one."""
 
@@ -91,7 +102,8 @@ _FULL_DAY: Final = dt.time(23, 59, 59, 999_999)
 
 
 def awkward_values(type_name: str) -> tuple[Any, ...]:
-    """Return values of a type that are easily damaged: limits, fractions, capitals, blanks; not NULL.
+    """Return values of a type that are easily damaged: limits, fractions, capitals, blanks; not
+    NULL.
 
     >>> awkward_values("tinyint")
     (-128, 127, 0, -1)
@@ -105,7 +117,8 @@ def awkward_values(type_name: str) -> tuple[Any, ...]:
 
 
 def numbered_value(sql_type: Type, number: int) -> Any:
-    """Return the value of a type with a number; for sufficiently large types, numbers from 0 to 100 give distinct values.
+    """Return the value of a type with a number; for sufficiently large types, numbers from 0 to 100
+    give distinct values.
 
     Raises:
         NotImplementedError: the type has no numbered values, as ``unknown``.
@@ -115,7 +128,8 @@ def numbered_value(sql_type: Type, number: int) -> Any:
     """
     if sql_type.base not in _NUMBERED:
         raise NotImplementedError(
-            f"Values of type {sql_type} cannot be numbered; choose another type for this column of the contract's table"
+            f"Values of type {sql_type} cannot be numbered; choose another type for this column of"
+            " the contract's table"
         )
     return _NUMBERED[sql_type.base](sql_type, number)
 
@@ -127,7 +141,11 @@ def read_values(channel: pa.Array | pa.ChunkedArray, sql_type: Type) -> list[Any
     ['{"a":null,"b":1.0}', None]
     """
     values = python_values(channel)
-    return [_with_plain_json(value, sql_type) for value in values] if "json" in str(sql_type) else values
+    return (
+        [_with_plain_json(value, sql_type) for value in values]
+        if "json" in str(sql_type)
+        else values
+    )
 
 
 def stored_values(values: Sequence[Any], sql_type: Type) -> list[Any]:
@@ -142,8 +160,8 @@ def stored_values(values: Sequence[Any], sql_type: Type) -> list[Any]:
 def identity(value: Any) -> Hashable:
     """Return a key that is equal for values that count as the same.
 
-    1, 1.0 and true differ, as do 0.0 and -0.0; all NaNs are the same. Equal decimals, timestamps with a zone of one instant,
-    and maps with equal entries are the same.
+    1, 1.0 and true differ, as do 0.0 and -0.0; all NaNs are the same. Equal decimals, timestamps
+    with a zone of one instant, and maps with equal entries are the same.
 
     >>> identity(Decimal("1.0")) == identity(Decimal("1.00")), identity(0.0) == identity(-0.0), identity(1) == identity(True)
     (True, False, False)
@@ -153,11 +171,19 @@ def identity(value: Any) -> Hashable:
     if isinstance(value, dict):
         return "row", tuple((name, identity(field)) for name, field in value.items())
     if isinstance(value, list | tuple):
-        is_map = isinstance(value, list) and bool(value) and all(isinstance(entry, tuple) for entry in value)
+        is_map = (
+            isinstance(value, list)
+            and bool(value)
+            and all(isinstance(entry, tuple) for entry in value)
+        )
         parts = [identity(part) for part in value]
         return ("map", tuple(sorted(parts, key=repr))) if is_map else ("array", tuple(parts))
     if isinstance(value, dt.datetime):
-        return ("instant", value.astimezone(dt.UTC)) if value.tzinfo is not None else ("datetime", value)
+        return (
+            ("instant", value.astimezone(dt.UTC))
+            if value.tzinfo is not None
+            else ("datetime", value)
+        )
     return type(value).__name__, value
 
 
@@ -166,13 +192,21 @@ def _with_plain_json(value: Any, sql_type: Type) -> Any:
         return None
     if sql_type.base == "json":
         try:
-            return json.dumps(json.loads(value), ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+            return json.dumps(
+                json.loads(value), ensure_ascii=False, separators=(",", ":"), sort_keys=True
+            )
         except ValueError:
             return value
     if sql_type.base == "array":
         return [_with_plain_json(element, sql_type.parameters[0]) for element in value]
     if sql_type.base == "map":
-        return [tuple(_with_plain_json(part, of) for part, of in zip(entry, sql_type.parameters, strict=True)) for entry in value]
+        return [
+            tuple(
+                _with_plain_json(part, of)
+                for part, of in zip(entry, sql_type.parameters, strict=True)
+            )
+            for entry in value
+        ]
     if sql_type.base == "row":
         fields = zip(value.items(), sql_type.parameters, strict=True)
         return {name: _with_plain_json(field, of) for (name, field), of in fields}
@@ -183,7 +217,9 @@ def _with_plain_json(value: Any, sql_type: Type) -> Any:
 
 
 def _integers(bits: int) -> Callable[[Type], Iterator[int]]:
-    return lambda _: iter((-(2 ** (bits - 1)), 2 ** (bits - 1) - 1, 0, -1, *((2**53 + 1,) if bits > 53 else ())))
+    return lambda _: iter(
+        (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1, 0, -1, *((2**53 + 1,) if bits > 53 else ()))
+    )
 
 
 def _single(number: float) -> float:
@@ -204,13 +240,19 @@ def _decimals(sql_type: Type) -> Iterator[Decimal]:
 
 def _texts(sql_type: Type) -> Iterator[str]:
     longest = sql_type.parameters[0] if sql_type.parameters else 300
-    texts = [text for text in (*TEXTS, "\t\n\r", " ", "Aa", "aA", "É" * longest) if len(text) <= longest]
+    texts = [
+        text for text in (*TEXTS, "\t\n\r", " ", "Aa", "aA", "É" * longest) if len(text) <= longest
+    ]
     return iter(dict.fromkeys([*texts, *_LETTERS[:2], *_LETTERS[26:28]]) if longest else [""])
 
 
 def _padded(sql_type: Type) -> Iterator[str]:
     length = sql_type.parameters[0]
-    return iter(dict.fromkeys(text.ljust(length) for text in (*TEXTS, "ab", "AB", " b") if len(text) <= length))
+    return iter(
+        dict.fromkeys(
+            text.ljust(length) for text in (*TEXTS, "ab", "AB", " b") if len(text) <= length
+        )
+    )
 
 
 def _cut(moment: Moment, precision: int) -> Moment:
@@ -247,12 +289,20 @@ def _maps(sql_type: Type) -> Iterator[list[tuple[Any, Any]]]:
     keys, values = (_some_edges(of) for of in sql_type.parameters)
     keys = list({identity(key): key for key in keys}.values())
     every = [(key, values[index % len(values)]) for index, key in enumerate(keys)]
-    return iter(([], [(keys[0], None)], [(keys[0], values[0]), (keys[-1], None)] if len(keys) > 1 else [], every))
+    return iter(
+        (
+            [],
+            [(keys[0], None)],
+            [(keys[0], values[0]), (keys[-1], None)] if len(keys) > 1 else [],
+            every,
+        )
+    )
 
 
 def _fields(sql_type: Type) -> list[tuple[str, Type]]:
     return [
-        (name or f"field{index}", of) for index, (name, of) in enumerate(zip(sql_type.fields, sql_type.parameters, strict=True))
+        (name or f"field{index}", of)
+        for index, (name, of) in enumerate(zip(sql_type.fields, sql_type.parameters, strict=True))
     ]
 
 
@@ -260,7 +310,9 @@ def _rows(sql_type: Type) -> Iterator[dict[str, Any]]:
     edges = {name: _some_edges(of) for name, of in _fields(sql_type)}
     # Fields of one type have different values, so that swapped ones are detected.
     yield {name: values[index % len(values)] for index, (name, values) in enumerate(edges.items())}
-    yield {name: values[-1 - index % len(values)] for index, (name, values) in enumerate(edges.items())}
+    yield {
+        name: values[-1 - index % len(values)] for index, (name, values) in enumerate(edges.items())
+    }
     yield {name: None if index else values[0] for index, (name, values) in enumerate(edges.items())}
     yield dict.fromkeys(edges)
 
@@ -271,18 +323,30 @@ _EDGES: Final[Mapping[str, Callable[[Type], Iterator[Any]]]] = {
     "smallint": _integers(16),
     "integer": _integers(32),
     "bigint": _integers(64),
-    "real": lambda _: iter((1.5, _single(1 / 3), _single(3.4e38), -0.0, 0.0, math.nan, math.inf, -math.inf)),
+    "real": lambda _: iter(
+        (1.5, _single(1 / 3), _single(3.4e38), -0.0, 0.0, math.nan, math.inf, -math.inf)
+    ),
     "double": lambda _: iter((0.1, 1 / 3, 1e300, 5e-324, -0.0, 0.0, math.nan, math.inf, -math.inf)),
     "decimal": _decimals,
     "varchar": _texts,
     "char": _padded,
     "varbinary": lambda _: iter((b"\x00\xff", b"a", b"A ", b"", bytes(range(256)))),
-    "date": lambda _: iter((dt.date(1969, 12, 31), dt.date(2024, 2, 29), dt.date(1, 1, 1), dt.date(9999, 12, 31))),
+    "date": lambda _: iter(
+        (dt.date(1969, 12, 31), dt.date(2024, 2, 29), dt.date(1, 1, 1), dt.date(9999, 12, 31))
+    ),
     "time": _times,
     "timestamp": _timestamps,
     "timestamp with time zone": _timestamps,
-    "uuid": lambda _: iter((str(uuid.UUID(int=0)), "12345678-1234-5678-9abc-def012345678", str(uuid.UUID(int=2**128 - 1)))),
-    "json": lambda _: iter(('{"B": [1, null, {"a": "Ünï "}]}', "12", '"12"', "1.50", "null", '""', "[]", "true")),
+    "uuid": lambda _: iter(
+        (
+            str(uuid.UUID(int=0)),
+            "12345678-1234-5678-9abc-def012345678",
+            str(uuid.UUID(int=2**128 - 1)),
+        )
+    ),
+    "json": lambda _: iter(
+        ('{"B": [1, null, {"a": "Ünï "}]}', "12", '"12"', "1.50", "null", '""', "[]", "true")
+    ),
     "array": _arrays,
     "map": _maps,
     "row": _rows,
@@ -311,16 +375,23 @@ def _numbered_text(sql_type: Type, number: int) -> str:
 def _numbered_char(sql_type: Type, number: int) -> str:
     length = sql_type.parameters[0]
     text = f"C{number}"
-    return (text if len(text) <= length else _LETTERS[number % len(_LETTERS)][:length]).ljust(length)
+    return (text if len(text) <= length else _LETTERS[number % len(_LETTERS)][:length]).ljust(
+        length
+    )
 
 
 def _numbered_moment(sql_type: Type, number: int) -> dt.datetime:
     moment = _MOMENT + dt.timedelta(hours=number, microseconds=number * _FRACTION)
-    return _cut(moment, sql_type.parameters[0]).replace(tzinfo=dt.UTC if sql_type.base.endswith("zone") else None)
+    return _cut(moment, sql_type.parameters[0]).replace(
+        tzinfo=dt.UTC if sql_type.base.endswith("zone") else None
+    )
 
 
 def _numbered_time(sql_type: Type, number: int) -> dt.time:
-    return _cut(dt.time(number % 24, number % 60, number % 50, number * _FRACTION % 1_000_000), sql_type.parameters[0])
+    return _cut(
+        dt.time(number % 24, number % 60, number % 50, number * _FRACTION % 1_000_000),
+        sql_type.parameters[0],
+    )
 
 
 def _numbered_map(sql_type: Type, number: int) -> list[tuple[Any, Any]]:
@@ -348,7 +419,12 @@ _NUMBERED: Final[Mapping[str, Callable[[Type, int], Any]]] = {
     "timestamp with time zone": _numbered_moment,
     "uuid": lambda _, n: str(uuid.UUID(int=n << 64 | n)),
     "json": lambda _, n: f'{{"N": {n}}}',
-    "array": lambda sql_type, n: [numbered_value(sql_type.parameters[0], number) for number in (n, n + 1)],
+    "array": lambda sql_type, n: [
+        numbered_value(sql_type.parameters[0], number) for number in (n, n + 1)
+    ],
     "map": _numbered_map,
-    "row": lambda sql_type, n: {name: numbered_value(of, n + 13 * index) for index, (name, of) in enumerate(_fields(sql_type))},
+    "row": lambda sql_type, n: {
+        name: numbered_value(of, n + 13 * index)
+        for index, (name, of) in enumerate(_fields(sql_type))
+    },
 }

@@ -15,13 +15,25 @@ from rowmerge_nb.spi.handles import SchemaTableName
 from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
 from rowmerge_nb.spi.operations import Era
 from rowmerge_nb.spi.types import parse_type
-from rowmerge_nb.testing.contract.contract_statement import Changes, PageStatement, Row, expected_rows
+from rowmerge_nb.testing.contract.contract_statement import (
+    Changes,
+    PageStatement,
+    Row,
+    expected_rows,
+)
 from rowmerge_nb.testing.contract.differences import Cause, RowsDiffer, differences, same_rows
-from rowmerge_nb.testing.contract.sample_values import TYPES, identity, numbered_value, stored_values
+from rowmerge_nb.testing.contract.sample_values import (
+    TYPES,
+    identity,
+    numbered_value,
+    stored_values,
+)
 
 ROWS = 14
 _APART = 17
-"""The distance of two columns' value numbers in one row, so that swapped columns of one type are detected."""
+"""The distance of two columns' value numbers in one row, so that swapped columns of one type are
+detected.
+"""
 
 
 @dataclass(frozen=True)
@@ -42,13 +54,16 @@ class ContractStore:
     Attributes:
         table: schema and name of the checks' table.
         columns: its columns and types; the first one identifies rows.
-        nullable: the nullable columns; by default all but the first, or those of an existing table's metadata.
+        nullable: the nullable columns; by default all but the first, or those of an existing
+            table's metadata.
         layouts: table properties by a name of your choice; checks of changes run on each.
-        paradigms: the row change paradigms that a statement may request; ``(None,)`` for the table's own only.
+        paradigms: the row change paradigms that a statement may request; ``(None,)`` for the
+            table's own only.
         types: the storable types; types that CREATE TABLE refuses with NOT_SUPPORTED are skipped.
         column_names: spellings of column names that must be preserved.
         keyed: the row id is a key, so that no two rows are equal.
-        creates_tables: CREATE TABLE works; otherwise `make_table` is called only for the table above.
+        creates_tables: CREATE TABLE works; otherwise `make_table` is called only for the table
+            above.
         inserts: INSERT works.
     """
 
@@ -58,7 +73,15 @@ class ContractStore:
     layouts: ClassVar[Mapping[str, Mapping[str, Any]]] = {"plain": {}}
     paradigms: ClassVar[Sequence[str | None]] = (None,)
     types: ClassVar[Sequence[str]] = TYPES
-    column_names: ClassVar[Sequence[str]] = ("id", "select", "Mixed Case", 'quo"ted', "it's", "a.b", "naïve")
+    column_names: ClassVar[Sequence[str]] = (
+        "id",
+        "select",
+        "Mixed Case",
+        'quo"ted',
+        "it's",
+        "a.b",
+        "naïve",
+    )
     keyed: ClassVar[bool] = False
     creates_tables: ClassVar[bool] = True
     inserts: ClassVar[bool] = True
@@ -77,10 +100,13 @@ class ContractStore:
             folder: an empty directory for this check.
         """
         raise NotImplementedError(
-            f"{type(self).__name__} has no make_connector; write one that gives your connector, over an empty store"
+            f"{type(self).__name__} has no make_connector; write one that gives your connector,"
+            " over an empty store"
         )
 
-    def make_table(self, connector: Connector, metadata: ConnectorTableMetadata, rows: Sequence[Row]) -> None:
+    def make_table(
+        self, connector: Connector, metadata: ConnectorTableMetadata, rows: Sequence[Row]
+    ) -> None:
         """Create a table with rows; by default with CREATE TABLE and INSERT, or MERGE."""
         self.create_table(connector, metadata)
         if rows:
@@ -92,7 +118,9 @@ class ContractStore:
             statement.commit()
 
     def leftovers(self, connector: Connector) -> Collection[Any]:
-        """Return leftovers of ended statements: files, stages, open transactions. There must be none.
+        """Return leftovers of ended statements: files, stages, open transactions.
+
+        There must be none.
 
         The default is the connector's ``orphans()``, if it has that method.
         """
@@ -112,10 +140,15 @@ class ContractStore:
         return SchemaTableName(schema or "default", table)
 
     def metadata(self, layout: str, *, nullable_key: bool = False) -> ConnectorTableMetadata:
-        """Return the table's definition in a layout; ``nullable_key`` makes the first column nullable."""
+        """Return the table's definition in a layout; ``nullable_key`` makes the first column
+        nullable.
+        """
         first = next(iter(self.columns))
         nullable = {*self.nullable_columns(), *([first] if nullable_key else [])}
-        columns = (ColumnMetadata(c, parse_type(sql_type), nullable=c in nullable) for c, sql_type in self.columns.items())
+        columns = (
+            ColumnMetadata(c, parse_type(sql_type), nullable=c in nullable)
+            for c, sql_type in self.columns.items()
+        )
         return ConnectorTableMetadata(self.name(), tuple(columns), self.layouts[layout])
 
     def nullable_columns(self) -> Collection[str]:
@@ -130,18 +163,28 @@ class ContractStore:
         statement = PageStatement(connector, self.name())
         try:
             if statement.handle is not None:
-                columns = statement.metadata.get_table_metadata(statement.session, statement.handle).columns
+                columns = statement.metadata.get_table_metadata(
+                    statement.session, statement.handle
+                ).columns
                 required = {column.name.lower() for column in columns if not column.nullable}
-                self._learned = [name for name in list(self.columns)[1:] if name.lower() not in required]
+                self._learned = [
+                    name for name in list(self.columns)[1:] if name.lower() not in required
+                ]
         finally:
             statement.rollback()
 
     def row(self, number: int, *, shift: int = 0) -> Row:
-        """Return a row by its number; every fifth one has NULL in its nullable columns other than the first."""
+        """Return a row by its number; every fifth one has NULL in its nullable columns other than
+        the first.
+        """
         nullable = set(self.nullable_columns()) if number % 5 == 0 and not shift else set()
         first, *others = self.columns.items()
         values = [
-            None if name in nullable else numbered_value(parse_type(sql_type), number + shift + _APART * index)
+            (
+                None
+                if name in nullable
+                else numbered_value(parse_type(sql_type), number + shift + _APART * index)
+            )
             for index, (name, sql_type) in enumerate(others)
         ]
         return (numbered_value(parse_type(first[1]), number), *values)
@@ -154,21 +197,30 @@ class ContractStore:
         return self.new_values(number).get(next(iter(self.columns)), self.key(number))
 
     def new_values(self, number: int) -> dict[str, Any]:
-        """Return new values for all columns but the first; for a table with one column, an unused key."""
+        """Return new values for all columns but the first; for a table with one column, an unused
+        key.
+        """
         if len(self.columns) == 1:
             return {next(iter(self.columns)): self.key(number + 50)}
         return dict(list(zip(self.columns, self.row(number, shift=20), strict=True))[1:])
 
     def some_changes(self) -> Changes:
-        """Return changes of every kind: two UPDATE clauses, NULL overwritten and written, deletes, inserts."""
+        """Return changes of every kind: two UPDATE clauses, NULL overwritten and written, deletes,
+        inserts.
+        """
         last = list(self.columns)[-1]
         updated = [
             (self.key(3), self.new_values(3)),
             (self.key(5), self.new_values(5)),
             (self.key(9), {last: self.new_values(9)[last]}),
-            (self.key(11), {last: None if last in self.nullable_columns() else self.new_values(11)[last]}),
+            (
+                self.key(11),
+                {last: None if last in self.nullable_columns() else self.new_values(11)[last]},
+            ),
         ]
-        return Changes((self.key(2), self.key(10)), updated, (self.row(21), self.row(22), self.row(25)))
+        return Changes(
+            (self.key(2), self.key(10)), updated, (self.row(21), self.row(22), self.row(25))
+        )
 
     # -- fixtures -------------------------------------------------------------------------------------------------
 
@@ -181,8 +233,17 @@ class ContractStore:
             layouts = list(contract.layouts) if "layout" in varies else list(contract.layouts)[-1:]
             eras = list(Era) if "era" in varies else [Era.DOCUMENTS]
             paradigms = contract.paradigms if "paradigm" in varies else contract.paradigms[:1]
-            ways = [Way(layout, era, paradigm) for layout in layouts for era in eras for paradigm in paradigms]
-            metafunc.parametrize(names.pop(), ways if "way" in metafunc.fixturenames else [*ways, *contract.types], ids=str)
+            ways = [
+                Way(layout, era, paradigm)
+                for layout in layouts
+                for era in eras
+                for paradigm in paradigms
+            ]
+            metafunc.parametrize(
+                names.pop(),
+                ways if "way" in metafunc.fixturenames else [*ways, *contract.types],
+                ids=str,
+            )
         if "type_name" in metafunc.fixturenames:
             metafunc.parametrize("type_name", contract.types)
 
@@ -233,11 +294,16 @@ class FilledTable:
 
     def expected(self, changes: Changes) -> list[Row]:
         """Return the rows that it should have after changes."""
-        return in_order(self.stored(expected_rows(self.before, list(self.contract.columns), changes)))
+        return in_order(
+            self.stored(expected_rows(self.before, list(self.contract.columns), changes))
+        )
 
     def stored(self, rows: Sequence[Row]) -> list[Row]:
         types = [parse_type(sql_type) for sql_type in self.contract.columns.values()]
-        channels = [stored_values([row[index] for row in rows], sql_type) for index, sql_type in enumerate(types)]
+        channels = [
+            stored_values([row[index] for row in rows], sql_type)
+            for index, sql_type in enumerate(types)
+        ]
         return list(zip(*channels, strict=True))
 
     # -- what must be so: a failed check says which rows are wrong ---------------------------------------------------
@@ -252,14 +318,20 @@ class FilledTable:
         """Fail unless it has these rows, in any order; ``about`` explains the failure."""
         __tracebackhide__ = True
         actual, before = self.contents(), self.stored(self.before)
-        if not (wrong := differences(self.stored(rows), actual, list(self.contract.columns), before)):
+        if not (
+            wrong := differences(self.stored(rows), actual, list(self.contract.columns), before)
+        ):
             return
         causes = {}
         if self._last is not None and self._last.without_fragment:
             row_count = plural(self._last.without_fragment, "row")
-            causes[Cause.NO_FRAGMENT] = f"finish() of a merge sink gave no fragment for {row_count} that it was given"
+            causes[Cause.NO_FRAGMENT] = (
+                f"finish() of a merge sink gave no fragment for {row_count} that it was given"
+            )
         if not actual:
-            causes[Cause.EMPTY] = f"the table is read as one without rows, and must have {len(rows)}"
+            causes[Cause.EMPTY] = (
+                f"the table is read as one without rows, and must have {len(rows)}"
+            )
         elif same_rows(actual, before):
             causes[Cause.AS_BEFORE] = "the table is as it was before the statement"
         raise RowsDiffer(wrong, list(self.contract.columns), causes, about)
@@ -268,7 +340,8 @@ class FilledTable:
         __tracebackhide__ = True
         if leftovers := self.left():
             raise AssertionError(
-                f"{plural(len(leftovers), 'thing')} left behind by a statement that has ended: {', '.join(leftovers)}"
+                f"{plural(len(leftovers), 'thing')} left behind by a statement that has ended:"
+                f" {', '.join(leftovers)}"
             )
 
     def merge(self, changes: Changes) -> None:

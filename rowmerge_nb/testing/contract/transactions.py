@@ -53,8 +53,12 @@ class TransactionChecks(ContractStore):
         filled_table.must_be_unchanged()
         filled_table.must_have_left_nothing()
 
-    @pytest.mark.parametrize("until", ["begin_merge", "store_merged_rows", "finish", "finish_merge"])
-    def test_a_rollback_restores_the_table_and_leaves_nothing_behind(self, filled_table: FilledTable, until: str) -> None:
+    @pytest.mark.parametrize(
+        "until", ["begin_merge", "store_merged_rows", "finish", "finish_merge"]
+    )
+    def test_a_rollback_restores_the_table_and_leaves_nothing_behind(
+        self, filled_table: FilledTable, until: str
+    ) -> None:
         if until == "finish_merge" and filled_table.connector.commits_in_finish:
             pytest.skip("commits_in_finish = True: finish_merge is the commit")
         statement = filled_table.statement()
@@ -87,7 +91,9 @@ class TransactionChecks(ContractStore):
         filled_table.must_have_left_nothing()
 
     def test_a_stream_that_ends_early_changes_nothing(self, filled_table: FilledTable) -> None:
-        """After a failure in Spark, a task's input ends: finish() is called, and its fragments are discarded."""
+        """After a failure in Spark, a task's input ends: finish() is called, and its fragments are
+        discarded.
+        """
         statement = filled_table.statement()
         statement.begin(self.some_changes())
         for writer, pages in statement.sink_pages(self.some_changes()).items():
@@ -97,7 +103,9 @@ class TransactionChecks(ContractStore):
         filled_table.must_be_unchanged()
         filled_table.must_have_left_nothing()
 
-    def test_of_a_task_that_is_run_again_the_last_attempt_counts(self, filled_table: FilledTable) -> None:
+    def test_of_a_task_that_is_run_again_the_last_attempt_counts(
+        self, filled_table: FilledTable
+    ) -> None:
         def before(statement: PageStatement, writer: int, pages: list[Any]) -> None:
             statement.attempt(writer, pages[:1])
             aborted = statement.sink(writer)
@@ -107,15 +115,28 @@ class TransactionChecks(ContractStore):
 
         self._with_other_attempts(filled_table, before=before)
 
-    def test_of_two_copies_of_a_task_only_the_one_whose_fragments_arrive_counts(self, filled_table: FilledTable) -> None:
+    def test_of_two_copies_of_a_task_only_the_one_whose_fragments_arrive_counts(
+        self, filled_table: FilledTable
+    ) -> None:
         """Spark may run a slow task twice, and either copy may finish first."""
-        self._with_other_attempts(filled_table, before=lambda statement, writer, pages: statement.attempt(writer, pages))
+        self._with_other_attempts(
+            filled_table, before=lambda statement, writer, pages: statement.attempt(writer, pages)
+        )
         filled_table.before = filled_table.contents()
         changes = Changes((self.new_key(3),), ((self.key(4), self.new_values(4)),), (self.row(31),))
-        self._with_other_attempts(filled_table, changes, after=lambda statement, writer, pages: statement.attempt(writer, pages))
+        self._with_other_attempts(
+            filled_table,
+            changes,
+            after=lambda statement, writer, pages: statement.attempt(writer, pages),
+        )
 
     def _with_other_attempts(
-        self, filled_table: FilledTable, changes: Changes | None = None, *, before: Any = None, after: Any = None
+        self,
+        filled_table: FilledTable,
+        changes: Changes | None = None,
+        *,
+        before: Any = None,
+        after: Any = None,
     ) -> None:
         changes = changes or self.some_changes()
         statement = filled_table.statement()
@@ -132,7 +153,9 @@ class TransactionChecks(ContractStore):
         filled_table.must_hold(changes)
         filled_table.must_have_left_nothing()
 
-    def test_a_transaction_that_shows_its_own_changes_shows_all_of_them(self, filled_table: FilledTable) -> None:
+    def test_a_transaction_that_shows_its_own_changes_shows_all_of_them(
+        self, filled_table: FilledTable
+    ) -> None:
         """In a handle requested after finish_merge; other transactions do not see them."""
         statement = filled_table.statement()
         if not statement.metadata.shows_own_changes:
@@ -141,28 +164,45 @@ class TransactionChecks(ContractStore):
         statement.merge(self.some_changes())
         statement.merge_handle = None
         statement.handle = statement.metadata.get_table_handle(statement.session, statement.name)
-        must_be_same("the rows that the transaction sees", in_order(statement.rows()), filled_table.expected(self.some_changes()))
+        must_be_same(
+            "the rows that the transaction sees",
+            in_order(statement.rows()),
+            filled_table.expected(self.some_changes()),
+        )
         statement.rollback()
         filled_table.must_be_unchanged()
 
     # -- statements at the same time ------------------------------------------------------------------------------
 
-    def test_of_two_statements_that_change_one_row_none_is_lost(self, filled_table: FilledTable) -> None:
+    def test_of_two_statements_that_change_one_row_none_is_lost(
+        self, filled_table: FilledTable
+    ) -> None:
         """The second one read the old row, so it must fail; rerun, it succeeds."""
         first = Changes(updated=((self.key(3), self.new_values(3)),))
         second = Changes(updated=((self.key(3), self.new_values(4)),))
-        assert not self._both(filled_table, first, second), "both were committed, so the first one's change is lost"
+        assert not self._both(filled_table, first, second), (
+            "both were committed, so the first one's change is lost"
+        )
         filled_table.must_hold(first)
         filled_table.merge(Changes(updated=((self.new_key(3), self.new_values(4)),)))
         filled_table.must_hold(second)
         filled_table.must_have_left_nothing()
 
-    def test_a_row_that_is_deleted_meanwhile_is_not_brought_back(self, filled_table: FilledTable) -> None:
-        first, second = Changes(deleted=(self.key(3),)), Changes(updated=((self.key(3), self.new_values(3)),))
-        assert not self._both(filled_table, first, second), "a row was updated that had been deleted"
+    def test_a_row_that_is_deleted_meanwhile_is_not_brought_back(
+        self, filled_table: FilledTable
+    ) -> None:
+        first, second = (
+            Changes(deleted=(self.key(3),)),
+            Changes(updated=((self.key(3), self.new_values(3)),)),
+        )
+        assert not self._both(filled_table, first, second), (
+            "a row was updated that had been deleted"
+        )
         filled_table.must_hold(first)
 
-    def test_of_two_statements_that_change_different_rows_none_is_lost(self, filled_table: FilledTable) -> None:
+    def test_of_two_statements_that_change_different_rows_none_is_lost(
+        self, filled_table: FilledTable
+    ) -> None:
         first = Changes(updated=((self.key(3), self.new_values(3)),), inserted=(self.row(21),))
         second = Changes((self.key(5),), ((self.key(4), self.new_values(4)),), (self.row(22),))
         succeeded = self._both(filled_table, first, second)
@@ -185,7 +225,10 @@ class TransactionChecks(ContractStore):
             except RowMergeError as error:
                 other.rollback()
                 if error.code != "TRANSACTION_CONFLICT":
-                    pytest.fail(f"the statement that came second failed with {error}; a conflict is told as TRANSACTION_CONFLICT")
+                    pytest.fail(
+                        f"the statement that came second failed with {error}; a conflict is told as"
+                        " TRANSACTION_CONFLICT"
+                    )
                 return False
         except BaseException:
             one.rollback()

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
 
 class HandedPages:
-    """Passed pages with copies; ``culprit`` is the suspected code with its article: ``a page source``."""
+    """Passed pages with copies; ``culprit`` is the suspected code with its article: ``a page
+    source``.
+    """
 
     def __init__(self, culprit: str) -> None:
         self.culprit = culprit
@@ -39,13 +41,20 @@ class HandedPages:
         page, before, content = self._pages[number]
         if page.serialize().to_pybytes() == content:
             return
-        changed = (name for name, old, new in zip(page.schema.names, before, page, strict=True) if _texts(old) != _texts(new))
+        changed = (
+            name
+            for name, old, new in zip(page.schema.names, before, page, strict=True)
+            if _texts(old) != _texts(new)
+        )
         name = next(changed, page.schema.names[0])
         old, new = (_texts(of.column(page.schema.names.index(name))) for of in (before, page))
-        row = next((row for row, (one, other) in enumerate(zip(old, new, strict=True)) if one != other), 0)
+        row = next(
+            (row for row, (one, other) in enumerate(zip(old, new, strict=True)) if one != other), 0
+        )
         raise AssertionError(
-            f"{self.culprit} changed page {number + 1} after it was handed over: "
-            f"row {row + 1} of '{name}' was {old[row]} and is {new[row]}; copy a page before changing it, and reuse no buffer"
+            f"{self.culprit} changed page {number + 1} after it was handed over: row {row + 1} of"
+            f" '{name}' was {old[row]} and is {new[row]}; copy a page before changing it, and reuse"
+            " no buffer"
         )
 
 

@@ -23,13 +23,20 @@ class VersionChecks(ContractStore):
         version = self._version(filled_table)
         filled_table.merge(self.some_changes())
         statement = filled_table.statement()
-        statement.handle = statement.metadata.get_versioned_table_handle(statement.session, statement.name, version)
+        statement.handle = statement.metadata.get_versioned_table_handle(
+            statement.session, statement.name, version
+        )
         assert statement.handle is not None, "the table is there, and its version is not"
-        former_rows, row_count = in_order(statement.rows()), statement.metadata.row_count(statement.session, statement.handle)
+        former_rows, row_count = (
+            in_order(statement.rows()),
+            statement.metadata.row_count(statement.session, statement.handle),
+        )
         statement.handle = statement.metadata.get_table_handle(statement.session, statement.name)
         present = in_order(statement.rows())
         statement.rollback()
-        assert same_rows(former_rows, filled_table.stored(filled_table.before)), "a former version has other rows than it had"
+        assert same_rows(former_rows, filled_table.stored(filled_table.before)), (
+            "a former version has other rows than it had"
+        )
         assert row_count in {None, len(former_rows)}, "row_count of a former version is another one"
         assert same_rows(present, filled_table.expected(self.some_changes())), (
             "the present version has other rows once a former one was looked up"
@@ -66,12 +73,18 @@ class VersionChecks(ContractStore):
         """With INVALID_ARGUMENTS."""
         self._version(filled_table)
         statement = filled_table.statement()
-        metadata, session, strange = statement.metadata, statement.session, ConnectorTableVersion(-1)
+        metadata, session, strange = (
+            statement.metadata,
+            statement.session,
+            ConnectorTableVersion(-1),
+        )
         with pytest.raises(RowMergeError) as read:
             metadata.get_versioned_table_handle(session, statement.name, strange)
         with pytest.raises(RowMergeError) as restored:
             metadata.restore_table(session, statement.handle, strange)
-        assert [error_info.value.code for error_info in (read, restored)] == ["INVALID_ARGUMENTS"] * 2
+        assert [error_info.value.code for error_info in (read, restored)] == [
+            "INVALID_ARGUMENTS"
+        ] * 2
         statement.rollback()
         filled_table.must_be_unchanged()
 
@@ -85,7 +98,9 @@ class VersionChecks(ContractStore):
         assert version is not None, "get_table_version gave None of a table with rows"
         return version
 
-    def _restoring(self, filled_table: FilledTable, version: ConnectorTableVersion) -> PageStatement:
+    def _restoring(
+        self, filled_table: FilledTable, version: ConnectorTableVersion
+    ) -> PageStatement:
         statement = filled_table.statement()
         statement.metadata.restore_table(statement.session, statement.handle, version)
         return statement

@@ -10,7 +10,10 @@ from rowmerge_nb import spi
 from rowmerge_nb.spi import ColumnHandle, ColumnMetadata, ConnectorTableMetadata, parse_type
 
 KEY = ColumnHandle("id", parse_type("bigint"))
-COLUMNS = (ColumnMetadata("id", parse_type("bigint")), ColumnMetadata("price", parse_type("double")))
+COLUMNS = (
+    ColumnMetadata("id", parse_type("bigint")),
+    ColumnMetadata("price", parse_type("double")),
+)
 
 
 class Metadata(spi.ConnectorMetadata):
@@ -34,11 +37,15 @@ class Metadata(spi.ConnectorMetadata):
 
     def finish_merge(self, session, handle, fragments):
         if self.store.rows is not self.before:
-            raise rm.ConnectorError("The prices were changed meanwhile", code="TRANSACTION_CONFLICT")
+            raise rm.ConnectorError(
+                "The prices were changed meanwhile", code="TRANSACTION_CONFLICT"
+            )
         changes = [change for fragment in fragments for change in pickle.loads(fragment)]
         removed_ids = {row_id for _, row_id, _, _ in changes}
         rows = {key: price for key, price in self.before.items() if key not in removed_ids}
-        rows |= {key: price for operation, _, key, price in changes if operation != spi.Operation.DELETE}
+        rows |= {
+            key: price for operation, _, key, price in changes if operation != spi.Operation.DELETE
+        }
         self.store.rows = rows
 
 
@@ -47,8 +54,17 @@ class Reader(spi.ConnectorSplitManager, spi.ConnectorPageSourceProvider):
         return [dict(STORE.rows)]
 
     def create_page_source(self, transaction, session, split, table, columns):
-        values = {"id": pa.array(split.keys(), pa.int64()), "price": pa.array(split.values(), pa.float64())}
-        return spi.PagesSource([pa.RecordBatch.from_arrays([values[c.name] for c in columns], names=[c.name for c in columns])])
+        values = {
+            "id": pa.array(split.keys(), pa.int64()),
+            "price": pa.array(split.values(), pa.float64()),
+        }
+        return spi.PagesSource(
+            [
+                pa.RecordBatch.from_arrays(
+                    [values[c.name] for c in columns], names=[c.name for c in columns]
+                )
+            ]
+        )
 
 
 class Sink(spi.ConnectorMergeSink, spi.ConnectorPageSinkProvider):
@@ -57,7 +73,9 @@ class Sink(spi.ConnectorMergeSink, spi.ConnectorPageSinkProvider):
         return self
 
     def store_merged_rows(self, page):
-        key, price, operation, row_id = (page.column(i).to_pylist() for i in (0, 1, 2, page.num_columns - 1))
+        key, price, operation, row_id = (
+            page.column(i).to_pylist() for i in (0, 1, 2, page.num_columns - 1)
+        )
         self.changes += zip(operation, row_id, key, price, strict=True)
 
     def finish(self):

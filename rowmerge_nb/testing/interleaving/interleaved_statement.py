@@ -8,7 +8,12 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from rowmerge_nb.base.errors import RowMergeError, error_text
-from rowmerge_nb.testing.contract.contract_statement import Changes, PageStatement, Row, expected_rows
+from rowmerge_nb.testing.contract.contract_statement import (
+    Changes,
+    PageStatement,
+    Row,
+    expected_rows,
+)
 
 if TYPE_CHECKING:
     from rowmerge_nb.spi.connector import Connector
@@ -51,7 +56,10 @@ def by_names(changes: Changes, names: Sequence[str]) -> Changes:
     """Return changes with column positions replaced by names."""
 
     def named(new: Mapping[Any, Any]) -> dict[str, Any]:
-        return {names[column] if isinstance(column, int) else column: value for column, value in new.items()}
+        return {
+            names[column] if isinstance(column, int) else column: value
+            for column, value in new.items()
+        }
 
     return replace(changes, updated=[(key, named(new)) for key, new in changes.updated])
 
@@ -98,7 +106,9 @@ class Side:
         self._thread = ThreadPoolExecutor(1, "interleaved")
 
     def start(self, step: str) -> Future[None]:
-        """Begin a step in the statement's own thread; an error rolls the statement back and is recorded."""
+        """Begin a step in the statement's own thread; an error rolls the statement back and is
+        recorded.
+        """
         return self._thread.submit(self._make, step)
 
     def close(self) -> None:
@@ -143,16 +153,27 @@ class Side:
         changes = by_names(changes, names)
         deleted = [LedgerRow("DELETE", ids[key], by_key[key], None) for key in changes.deleted]
         updated = [
-            LedgerRow("UPDATE", ids[key], by_key[key], tuple(new.get(n, v) for n, v in zip(names, by_key[key], strict=True)))
+            LedgerRow(
+                "UPDATE",
+                ids[key],
+                by_key[key],
+                tuple(new.get(n, v) for n, v in zip(names, by_key[key], strict=True)),
+            )
             for key, new in changes.updated
         ]
-        self.ledger = (*deleted, *updated, *(LedgerRow("INSERT", None, None, row) for row in changes.inserted))
+        self.ledger = (
+            *deleted,
+            *updated,
+            *(LedgerRow("INSERT", None, None, row) for row in changes.inserted),
+        )
         if self.ledger:
             self._pages = self.statement.sink_pages(changes)
 
     def _store_merged_rows(self) -> None:
         self._fragments = [
-            fragment for writer, pages in self._pages.items() for fragment in self.statement.attempt(writer, pages)
+            fragment
+            for writer, pages in self._pages.items()
+            for fragment in self.statement.attempt(writer, pages)
         ]
 
     def _finish_merge(self) -> None:

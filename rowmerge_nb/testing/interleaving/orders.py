@@ -64,7 +64,8 @@ def changes_of_turn(turns: Sequence[int]) -> int:
 
 
 def orders(own: Sequence[Step]) -> Iterator[tuple[int, ...]]:
-    """Yield the distinct orders of two statements' steps as turns, 0 or 1, ignoring the order of commuting steps.
+    """Yield the distinct orders of two statements' steps as turns, 0 or 1, ignoring the order of
+    commuting steps.
 
     >>> sum(1 for _ in orders(steps(commits_in_finish=False))), sum(1 for _ in orders(steps(commits_in_finish=True)))
     (50, 10)
@@ -77,8 +78,14 @@ def orders(own: Sequence[Step]) -> Iterator[tuple[int, ...]]:
         for side in (0, 1):
             if counts[side] == len(own):
                 continue
-            # Of two commuting neighbors, the first statement's comes first; the swapped order is equivalent.
-            if side == 0 and turns and turns[-1] == 1 and own[counts[0]].commutes(own[counts[1] - 1]):
+            # Of two commuting neighbors, the first statement's comes first; the swapped order is
+            # equivalent.
+            if (
+                side == 0
+                and turns
+                and turns[-1] == 1
+                and own[counts[0]].commutes(own[counts[1] - 1])
+            ):
                 continue
             yield from further((*turns, side), (counts[0] + (side == 0), counts[1] + (side == 1)))
 

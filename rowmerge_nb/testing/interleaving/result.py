@@ -63,8 +63,13 @@ class Order:
 
     @property
     def text(self) -> str:
-        """The calls in one line: prefixed by ``1`` or ``2``, with ``!`` after a failed and ``~`` after a waiting one."""
-        return " ".join(f"{turn.side + 1}.{turn.step}{'~' * turn.waited}{'!' * turn.failed}" for turn in self.turns)
+        """The calls in one line: prefixed by ``1`` or ``2``, with ``!`` after a failed and ``~``
+        after a waiting one.
+        """
+        return " ".join(
+            f"{turn.side + 1}.{turn.step}{'~' * turn.waited}{'!' * turn.failed}"
+            for turn in self.turns
+        )
 
     def lines(self) -> Iterator[str]:
         """Yield the calls, one column per statement, and the resulting rows."""
@@ -128,8 +133,13 @@ class Interleaving:
     def table(self) -> pa.Table:
         """All orders as a table: calls, outcome of each statement, resulting rows, verdict."""
         ends = [
-            [failure.partition(":")[0] if failure else "committed" if committed else "open" for failure, committed in pairs]
-            for pairs in (zip(order.failures, order.committed, strict=True) for order in self.orders)
+            [
+                failure.partition(":")[0] if failure else "committed" if committed else "open"
+                for failure, committed in pairs
+            ]
+            for pairs in (
+                zip(order.failures, order.committed, strict=True) for order in self.orders
+            )
         ]
         return pa.table(
             {
@@ -137,7 +147,9 @@ class Interleaving:
                 "first": pa.array([end[0] for end in ends], pa.string()),
                 "second": pa.array([end[1] for end in ends], pa.string()),
                 "rows": [_listed(order.rows) for order in self.orders],
-                "serial": pa.array([" or ".join(map(_serial, order.serial)) for order in self.orders], pa.string()),
+                "serial": pa.array(
+                    [" or ".join(map(_serial, order.serial)) for order in self.orders], pa.string()
+                ),
                 "wrong": pa.array([order.kind for order in self.orders], pa.string()),
             }
         )
@@ -148,7 +160,11 @@ class Interleaving:
     def _lines(self) -> Iterator[str]:
         run = len(self.orders)
         same = f", of which {run} differ" if run != self.tried else ""
-        verdict = "each leaves what one statement after the other leaves" if not self.wrong else f"{len(self.wrong)} are wrong"
+        verdict = (
+            "each leaves what one statement after the other leaves"
+            if not self.wrong
+            else f"{len(self.wrong)} are wrong"
+        )
         count_text = plural(self.tried, "order")
         if self.tried < self.possible:
             count_text = f"The {self.tried} shortest of {plural(self.possible, 'order')}"
@@ -160,7 +176,10 @@ class Interleaving:
         for label, order in self.shortest.items():
             yield ""
             count = sum(each.kind == label for each in self.wrong)
-            yield f"{label[0].upper()}{label[1:]}, in {plural(count, 'order')}: {order.about}. The shortest:"
+            yield (
+                f"{label[0].upper()}{label[1:]}, in {plural(count, 'order')}: {order.about}. The"
+                " shortest:"
+            )
             yield f"  {'first':<40}second"
             yield from order.lines()
 
@@ -182,7 +201,8 @@ def _value(value: Any) -> str:
 
 def _changes(ledger: tuple[LedgerRow, ...]) -> str:
     words = [
-        f"{row.operation[0]} {_value((row.before or row.after or ('?',))[0])}" + (f" id {row.row_id}" if row.before else "")
+        f"{row.operation[0]} {_value((row.before or row.after or ('?',))[0])}"
+        + (f" id {row.row_id}" if row.before else "")
         for row in ledger
     ]
     return ", ".join(words) or "nothing"

@@ -52,25 +52,30 @@ def interleave(
 ) -> Interleaving:
     """Run two statements through every order of their contract calls, and check the results.
 
-    Every order has its own table. Orders that differ only in commuting calls count as one: reads, and stores that are invisible before
+    Every order has its own table. Orders that differ only in commuting calls count as one: reads,
+        and stores that are invisible before
     the finish call. A failing statement is rolled back at once, as the engine does.
 
     Args:
-        connector: a class or function that creates a connector over an empty store (with one parameter, it gets an empty directory), or
-            its name as ``module:name``; or a connector, in which a table is created for every order and dropped.
-        first: the changes of the first statement: `Changes`, or a function from the rows read to `Changes`, as `upsert` returns.
+        connector: a class or function that creates a connector over an empty store (with one
+            parameter, it gets an empty directory), or its name as ``module:name``; or a connector,
+            in which a table is created for every order and dropped.
+        first: the changes of the first statement: `Changes`, or a function from the rows read to
+            `Changes`, as `upsert` returns.
         second: those of the second one.
         columns: the table's columns with their types; the first one identifies rows.
         rows: the initial rows.
         properties: table properties, as ``{"primary_key": ("id",)}``.
-        make_table: creates the table instead of CREATE TABLE and INSERT: a function of connector, metadata and rows.
+        make_table: creates the table instead of CREATE TABLE and INSERT: a function of connector,
+            metadata and rows.
         table: ``schema.table`` of a created connector with one fixed table.
         paradigm: the requested row change paradigm.
         most: the maximum number of orders, those with the fewest changes of turn first.
         patience: seconds after which a call is taken to wait for the other statement.
 
     Raises:
-        RowMergeError: INVALID_ARGUMENTS for other arguments; NOT_SUPPORTED if the table cannot be created.
+        RowMergeError: INVALID_ARGUMENTS for other arguments; NOT_SUPPORTED if the table cannot be
+            created.
 
     >>> from rowmerge_nb import MemoryConnector
     >>> from rowmerge_nb.testing.contract import Changes
@@ -78,17 +83,43 @@ def interleave(
     >>> len(result.wrong), result.tried
     (0, 50)
     """
-    setup = _Setup(Origin.of(connector), _definition(columns, properties), _rows(rows, columns), make_table, paradigm, patience)
-    checked(
-        make_table, "make_table", lambda value: value is None or callable(value), "a function of connector, metadata and rows"
+    setup = _Setup(
+        Origin.of(connector),
+        _definition(columns, properties),
+        _rows(rows, columns),
+        make_table,
+        paradigm,
+        patience,
     )
-    checked(patience, "patience", lambda value: type(value) in {int, float} and 0 < value <= LONGEST, "seconds, up to 60")
-    checked(most, "most", lambda value: value is None or (type(value) is int and value > 0), "a whole number from 1, or None")
+    checked(
+        make_table,
+        "make_table",
+        lambda value: value is None or callable(value),
+        "a function of connector, metadata and rows",
+    )
+    checked(
+        patience,
+        "patience",
+        lambda value: type(value) in {int, float} and 0 < value <= LONGEST,
+        "seconds, up to 60",
+    )
+    checked(
+        most,
+        "most",
+        lambda value: value is None or (type(value) is int and value > 0),
+        "a whole number from 1, or None",
+    )
     if table is not None:
-        table_name = checked(table, "table", lambda value: isinstance(value, str) and value.count(".") == 1, "schema.table")
+        table_name = checked(
+            table,
+            "table",
+            lambda value: isinstance(value, str) and value.count(".") == 1,
+            "schema.table",
+        )
         if not setup.origin.is_own:
             raise RowMergeError(
-                "A table that is there already is not changed: of a connector that was given only tables of its own are made",
+                "A table that is there already is not changed: of a connector that was given only"
+                " tables of its own are made",
                 code="INVALID_ARGUMENTS",
                 hint="Leave table out, or give what makes a connector.",
             )
@@ -103,8 +134,21 @@ def interleave(
     selected = possible[:most]
     for turns in selected:
         if not any(_is_the_same(turns, order) for order in finished):
-            finished.append(_judged(_Run(setup, statements, turns, [step.name for step in own]).run(), setup, statements))
-    return Interleaving(setup.origin.name, tuple(columns), tuple(setup.rows), len(possible), len(selected), tuple(finished))
+            finished.append(
+                _judged(
+                    _Run(setup, statements, turns, [step.name for step in own]).run(),
+                    setup,
+                    statements,
+                )
+            )
+    return Interleaving(
+        setup.origin.name,
+        tuple(columns),
+        tuple(setup.rows),
+        len(possible),
+        len(selected),
+        tuple(finished),
+    )
 
 
 @dataclass(frozen=True)
@@ -128,7 +172,10 @@ class _Setup:
                 raise RowMergeError(
                     f"The table cannot be made: {message}",
                     code="NOT_SUPPORTED",
-                    hint="Give make_table=..., a function of connector, metadata and rows, or other columns and properties.",
+                    hint=(
+                        "Give make_table=..., a function of connector, metadata and rows, or other"
+                        " columns and properties."
+                    ),
                 ) from error
             try:
                 yield connector, definition.name
@@ -144,7 +191,9 @@ class _Setup:
         try:
             metadata, session = statement.metadata, statement.session
             known = metadata.schema_exists(session, "default")
-            return SchemaTableName("default" if known else next(iter(metadata.list_schemas(session)), "default"), table)
+            return SchemaTableName(
+                "default" if known else next(iter(metadata.list_schemas(session)), "default"), table
+            )
         finally:
             statement.rollback()
 
@@ -176,7 +225,13 @@ class _Setup:
 
 
 class _Run:
-    def __init__(self, setup: _Setup, statements: tuple[Asked, Asked], turns: Sequence[int], names: Sequence[str]) -> None:
+    def __init__(
+        self,
+        setup: _Setup,
+        statements: tuple[Asked, Asked],
+        turns: Sequence[int],
+        names: Sequence[str],
+    ) -> None:
         self.setup, self.statements = setup, statements
         numbers = [0, 0]
         self.todo: list[tuple[int, str]] = []
@@ -189,7 +244,10 @@ class _Run:
 
     def run(self) -> Order:
         with self.setup.table() as (connector, name):
-            self.sides = tuple(Side(connector, name, statement, self.setup.paradigm) for statement in self.statements)
+            self.sides = tuple(
+                Side(connector, name, statement, self.setup.paradigm)
+                for statement in self.statements
+            )
             try:
                 while self.todo or self.waiting:
                     self._go_on()
@@ -205,13 +263,21 @@ class _Run:
             tuple(side.committed for side in self.sides),
             tuple(f"{side.code}: {side.failed}" if side.code else "" for side in self.sides),
             tuple(side.ledger for side in self.sides),
-            kind="call that never came back" if self.hung else "table that cannot be read" if unread else "",
+            kind=(
+                "call that never came back"
+                if self.hung
+                else "table that cannot be read"
+                if unread
+                else ""
+            ),
             about=unread,
         )
 
     def _go_on(self) -> None:
         """Make the next call of a statement that does not wait; if both wait, wait for them."""
-        free = next((index for index, (side, _) in enumerate(self.todo) if side not in self.waiting), None)
+        free = next(
+            (index for index, (side, _) in enumerate(self.todo) if side not in self.waiting), None
+        )
         if free is None:
             self.hung = not self._came_back(LONGEST)
             return
@@ -224,7 +290,11 @@ class _Run:
         if call.done():
             self._ended(side, number, call)
             # A call that waited for this one can now return.
-            self._came_back(self.setup.patience if step in {"commit", "finish_merge"} or self.sides[side].code else 0.0)
+            self._came_back(
+                self.setup.patience
+                if step in {"commit", "finish_merge"} or self.sides[side].code
+                else 0.0
+            )
         else:
             self.made[number] = replace(self.made[number], waited=True)
             self.waiting[side] = (number, call)
@@ -273,31 +343,64 @@ def _judged(order: Order, setup: _Setup, statements: tuple[Asked, Asked]) -> Ord
     columns = [column.name for column in setup.definition.columns]
 
     def left(which: Sequence[int]) -> tuple[Row, ...]:
-        return tuple(sorted(left_of(setup.rows, columns, *(statements[side] for side in which)), key=repr))
+        return tuple(
+            sorted(left_of(setup.rows, columns, *(statements[side] for side in which)), key=repr)
+        )
 
     committed = [side for side in (0, 1) if order.committed[side]]
     serial = {which: left(which) for which in permutations(committed)}
     same = [which for which, rows in serial.items() if rows == order.rows]
     if same:
-        return replace(order, serial=tuple(tuple(NAMES[side] for side in which) for which in same), expected=order.rows)
+        return replace(
+            order,
+            serial=tuple(tuple(NAMES[side] for side in which) for which in same),
+            expected=order.rows,
+        )
     expected = next(iter(serial.values()))
-    most = Counter({key: max(_keys(rows)[key] for rows in serial.values()) for rows in serial.values() for key in _keys(rows)})
+    most = Counter(
+        {
+            key: max(_keys(rows)[key] for rows in serial.values())
+            for rows in serial.values()
+            for key in _keys(rows)
+        }
+    )
     doubled = [key for key, count in _keys(order.rows).items() if count > max(1, most[key])]
     if doubled:
-        label, about = "doubled row", f"key {doubled[0]!r} is there {_keys(order.rows)[doubled[0]]} times"
-    elif len(committed) == 2 and (losers := [side for side in (0, 1) if left([side]) == order.rows]):
-        label, about = "lost update", f"both were committed, and what {NAMES[1 - losers[0]]} has changed is lost"
-    elif len(committed) < 2 and any(left(which) == order.rows for which in ((0,), (1,), (0, 1), (1, 0))):
-        label, about = "change of a statement that failed", "what a statement has changed is there, and that statement failed"
+        label, about = (
+            "doubled row",
+            f"key {doubled[0]!r} is there {_keys(order.rows)[doubled[0]]} times",
+        )
+    elif len(committed) == 2 and (
+        losers := [side for side in (0, 1) if left([side]) == order.rows]
+    ):
+        label, about = (
+            "lost update",
+            f"both were committed, and what {NAMES[1 - losers[0]]} has changed is lost",
+        )
+    elif len(committed) < 2 and any(
+        left(which) == order.rows for which in ((0,), (1,), (0, 1), (1, 0))
+    ):
+        label, about = (
+            "change of a statement that failed",
+            "what a statement has changed is there, and that statement failed",
+        )
     else:
-        missing, extra = Counter(expected) - Counter(order.rows), Counter(order.rows) - Counter(expected)
+        missing, extra = (
+            Counter(expected) - Counter(order.rows),
+            Counter(order.rows) - Counter(expected),
+        )
         lost_row, kept_row = next(iter(missing), None), next(iter(extra), None)
         about = "; ".join(
             text
-            for row, text in ((lost_row, f"row {lost_row} is missing"), (kept_row, f"row {kept_row} must not be there"))
+            for row, text in (
+                (lost_row, f"row {lost_row} is missing"),
+                (kept_row, f"row {kept_row} must not be there"),
+            )
             if row is not None
         )
-        label = "lost update" if missing and len(committed) == 2 else "rows that no serial order leaves"
+        label = (
+            "lost update" if missing and len(committed) == 2 else "rows that no serial order leaves"
+        )
     return replace(order, kind=label, about=about, expected=expected)
 
 
@@ -332,12 +435,25 @@ def _drop(connector: Connector, name: SchemaTableName) -> None:
 
 
 def _definition(columns: Any, properties: Any) -> ConnectorTableMetadata:
-    checked(columns, "columns", lambda value: isinstance(value, Mapping) and len(value) > 1, "two or more names with their types")
-    checked(properties, "properties", lambda value: value is None or isinstance(value, Mapping), "table properties by name")
+    checked(
+        columns,
+        "columns",
+        lambda value: isinstance(value, Mapping) and len(value) > 1,
+        "two or more names with their types",
+    )
+    checked(
+        properties,
+        "properties",
+        lambda value: value is None or isinstance(value, Mapping),
+        "table properties by name",
+    )
     metadata_columns = [
-        ColumnMetadata(name, parse_type(sql_type), nullable=n > 0) for n, (name, sql_type) in enumerate(columns.items())
+        ColumnMetadata(name, parse_type(sql_type), nullable=n > 0)
+        for n, (name, sql_type) in enumerate(columns.items())
     ]
-    return ConnectorTableMetadata(SchemaTableName("default", "interleaved"), tuple(metadata_columns), dict(properties or {}))
+    return ConnectorTableMetadata(
+        SchemaTableName("default", "interleaved"), tuple(metadata_columns), dict(properties or {})
+    )
 
 
 def _rows(rows: Any, columns: Mapping[str, str]) -> list[Row]:
@@ -361,11 +477,15 @@ def _statement(statement: Any, name: str, columns: Mapping[str, str]) -> Asked:
                     raise RowMergeError(
                         f"{name} updates the column {column!r}, which the table has not",
                         code="INVALID_ARGUMENTS",
-                        hint=did_you_mean(str(column), columns) or f"There are: {', '.join(columns)}.",
+                        hint=did_you_mean(str(column), columns)
+                        or f"There are: {', '.join(columns)}.",
                     )
         return fixed(statement)
     function: Callable[[Sequence[Row]], Any] = checked(
-        statement, name, callable, "Changes, or a function that gives them for the rows that were read"
+        statement,
+        name,
+        callable,
+        "Changes, or a function that gives them for the rows that were read",
     )
 
     def changes(rows: Sequence[Row]) -> Changes:

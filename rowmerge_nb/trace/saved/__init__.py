@@ -1,1 +1,3 @@
-"""Traces, audits and records as files: written atomically, readable only by their owner, opened as data."""
+"""Traces, audits and records as files: written atomically, readable only by their owner, opened as
+data.
+"""

@@ -1,6 +1,7 @@
 """Memory limits for opening files, checked before memory is allocated.
 
-Files of this package are uncompressed. A small hostile file may claim gigabytes: by compressed buffers, arrays without buffers,
+Files of this package are uncompressed. A small hostile file may claim gigabytes: by compressed
+    buffers, arrays without buffers,
 repeated dictionary values, or nested JSON.
 """
 
@@ -39,7 +40,8 @@ class UnfoldsTooFar(Exception):
         self.needed = needed_bytes
         allowed = "" if budget.is_chosen else f" of {in_bytes(budget.size)}"
         super().__init__(
-            f"opening it would take at least {in_bytes(needed_bytes)} of memory, and a file{allowed} may take {in_bytes(budget.limit)}"
+            f"opening it would take at least {in_bytes(needed_bytes)} of memory, and a"
+            f" file{allowed} may take {in_bytes(budget.limit)}"
         )
 
 
@@ -84,7 +86,9 @@ class Budget:
 
     def take_json(self, content: bytes) -> None:
         """Take the memory of a JSON text's objects; errors as in `take`."""
-        self.take(len(content) + sum(each * content.count(character) for character, each in _JSON.items()))
+        self.take(
+            len(content) + sum(each * content.count(character) for character, each in _JSON.items())
+        )
 
 
 _current: ContextVar[Budget | None] = ContextVar("budget", default=None)
@@ -123,7 +127,9 @@ def checked_bound(most_bytes: Any) -> int | None:
 # -- Arrow ----------------------------------------------------------------------------------------------------------------------
 
 
-def read_stream(content: bytes, check: Callable[[pa.Schema], None] | None = None) -> list[pa.RecordBatch]:
+def read_stream(
+    content: bytes, check: Callable[[pa.Schema], None] | None = None
+) -> list[pa.RecordBatch]:
     """Read an Arrow stream within its file's budget; ``check`` raises if the schema is wrong.
 
     Raises:
@@ -138,7 +144,9 @@ def read_stream(content: bytes, check: Callable[[pa.Schema], None] | None = None
         if check is not None:
             check(stream.schema)
         for page in stream:
-            budget.take(_CELL * page.num_rows if not page.num_columns else sum(map(_unbacked, page.columns)))
+            budget.take(
+                _CELL * page.num_rows if not page.num_columns else sum(map(_unbacked, page.columns))
+            )
             page.validate(full=True)
             budget.take(sum(map(_repeated, page.columns)))
             pages.append(page)
@@ -149,14 +157,18 @@ def _unpacked(message: pa.Message) -> int:
     try:
         buffers = _packed_buffers(memoryview(message.metadata))
         body = memoryview(message.body) if buffers else memoryview(b"")
-        sizes = [struct.unpack_from("<q", body, offset)[0] for offset, length in buffers if length >= 8]
+        sizes = [
+            struct.unpack_from("<q", body, offset)[0] for offset, length in buffers if length >= 8
+        ]
     except (struct.error, IndexError, ValueError, TypeError) as error:
         raise pa.ArrowInvalid(f"the header of a message is damaged: {error}") from error
     return sum(size for size in sizes if size > 0)
 
 
 def _packed_buffers(header: memoryview) -> list[tuple[int, int]]:
-    """Return offset and length of a message's compressed buffers (``Message.fbs`` of Arrow's format)."""
+    """Return offset and length of a message's compressed buffers (``Message.fbs`` of Arrow's
+    format).
+    """
     message = struct.unpack_from("<I", header, 0)[0]
     type_at, batch_at = _field(header, message, 1), _field(header, message, 2)
     message_type = header[type_at] if type_at else 0
@@ -238,7 +250,16 @@ def _repeated(array: pa.Array) -> int:
 
 
 def _longest(values: pa.Array) -> int:
-    text_types = (pa.types.is_string, pa.types.is_binary, pa.types.is_large_string, pa.types.is_large_binary)
+    text_types = (
+        pa.types.is_string,
+        pa.types.is_binary,
+        pa.types.is_large_string,
+        pa.types.is_large_binary,
+    )
     if any(test(values.type) for test in text_types):
         return int(pc.max(pc.binary_length(values)).as_py() or 0)
-    return int(values.nbytes) + _CELL * len(values) if values.type.num_fields or pa.types.is_dictionary(values.type) else _CELL
+    return (
+        int(values.nbytes) + _CELL * len(values)
+        if values.type.num_fields or pa.types.is_dictionary(values.type)
+        else _CELL
+    )

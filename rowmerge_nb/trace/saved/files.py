@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from rowmerge_nb.base.errors import RowMergeError, error_text
 from rowmerge_nb.base.private import is_full
-from rowmerge_nb.trace.saved.bounds import Budget, UnfoldsTooFar, budget_of, checked_bound, current_budget
+from rowmerge_nb.trace.saved.bounds import (
+    Budget,
+    UnfoldsTooFar,
+    budget_of,
+    checked_bound,
+    current_budget,
+)
 from rowmerge_nb.trace.saved.schema import TraceSchemaError
 
 if TYPE_CHECKING:
@@ -35,7 +41,9 @@ class FileFormat:
     what: str
     writer: str
 
-    def opened(self, path: str | Path, read: Callable[[bytes], T], most_bytes: int | None = None) -> T:
+    def opened(
+        self, path: str | Path, read: Callable[[bytes], T], most_bytes: int | None = None
+    ) -> T:
         """Return the content of a file.
 
         Args:
@@ -44,7 +52,8 @@ class FileFormat:
             most_bytes: see `Budget`.
 
         Raises:
-            RowMergeError: INVALID_ARGUMENTS if the file does not exist, is not of this format, or exceeds the memory limit.
+            RowMergeError: INVALID_ARGUMENTS if the file does not exist, is not of this format, or
+                exceeds the memory limit.
         """
         file, limit, more = _checked_path(path), checked_bound(most_bytes), ""
         try:
@@ -52,7 +61,10 @@ class FileFormat:
             with budget_of(budget):
                 return read(content)
         except UnfoldsTooFar as error:
-            wrong, more = str(error), f" If you trust the file, open it with most_bytes={error.needed:_} or more."
+            wrong, more = (
+                str(error),
+                f" If you trust the file, open it with most_bytes={error.needed:_} or more.",
+            )
         except TraceSchemaError as error:
             wrong = str(error)
         except RowMergeError as error:
@@ -62,7 +74,10 @@ class FileFormat:
         except RecursionError:
             wrong = "it is nested too deeply"
         except Exception as error:  # noqa: BLE001 - a hostile file has a reader raise anything
-            wrong = f"it is cut short or damaged, or is something else than {self.what} ({error_text(error)[:200]})"
+            wrong = (
+                f"it is cut short or damaged, or is something else than {self.what}"
+                f" ({error_text(error)[:200]})"
+            )
         raise RowMergeError(
             f"'{path}' cannot be opened as {self.what}: {wrong}",
             code="INVALID_ARGUMENTS",
@@ -84,7 +99,11 @@ class FileFormat:
             return content[self.name]
         family = self.name[: self.name.rindex(" ")]
         other = next((name for name in names if name.startswith(family)), None)
-        wrong = f"it is of the format '{other[:80]}'" if other is not None else f"it is something else than {self.what}"
+        wrong = (
+            f"it is of the format '{other[:80]}'"
+            if other is not None
+            else f"it is something else than {self.what}"
+        )
         raise TraceSchemaError(path="$", wrong=wrong)
 
 
@@ -118,7 +137,13 @@ def write_private(path: str | Path, content: bytes, what: str) -> None:
         _replace(_checked_path(path), content)
     except OSError as error:
         denied = isinstance(error, PermissionError)
-        code = "GENERIC_INSUFFICIENT_RESOURCES" if is_full(error) else "PERMISSION_DENIED" if denied else "INVALID_ARGUMENTS"
+        code = (
+            "GENERIC_INSUFFICIENT_RESOURCES"
+            if is_full(error)
+            else "PERMISSION_DENIED"
+            if denied
+            else "INVALID_ARGUMENTS"
+        )
         raise RowMergeError(
             f"{what} cannot be saved as '{path}': {error.strerror or error}",
             code=code,
@@ -129,7 +154,9 @@ def write_private(path: str | Path, content: bytes, what: str) -> None:
 def _checked_path(path: str | Path) -> Path:
     if not isinstance(path, str | os.PathLike) or "\0" in os.fspath(path):
         raise RowMergeError(
-            f"{path!r} is not the path of a file", code="INVALID_ARGUMENTS", hint="Give a path such as 'trace.json'."
+            f"{path!r} is not the path of a file",
+            code="INVALID_ARGUMENTS",
+            hint="Give a path such as 'trace.json'.",
         )
     return Path(path)
 
@@ -150,7 +177,9 @@ def read_file(path: Path, most_bytes: int | None = None) -> tuple[bytes, Budget]
 
 
 def _replace(path: Path, content: bytes) -> None:
-    """Replace a file atomically by a temporary sibling; behind a symbolic link, replace the link's target."""
+    """Replace a file atomically by a temporary sibling; behind a symbolic link, replace the link's
+    target.
+    """
     path = path.resolve()
     if path.exists() and not path.is_file():
         raise OSError(0, "Something else than a file is there")

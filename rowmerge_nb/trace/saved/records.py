@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FORMAT: Final = "rowmerge_nb record 1"
-RECORD_FILE: Final = FileFormat(FORMAT, "a record", "result.record().save(...), or the option record")
+RECORD_FILE: Final = FileFormat(
+    FORMAT, "a record", "result.record().save(...), or the option record"
+)
 HEADER: Final = "record.json"
 ROWS: Final = "rows.arrow"
 PAGES: Final = "pages/"
@@ -37,7 +39,11 @@ def save_record(record: Record, path: str | Path) -> None:
         if record.rows is not None:
             _put(file, ROWS, _stream([record.rows]))
         for number in record.writers:
-            _put(file, f"{PAGES}{number}.arrow", _stream([page.page for page in record.pages if page.number == number]))
+            _put(
+                file,
+                f"{PAGES}{number}.arrow",
+                _stream([page.page for page in record.pages if page.number == number]),
+            )
     write_private(path, content.getvalue(), "The record")
 
 
@@ -59,7 +65,11 @@ def _read(content: bytes) -> Record:
     with zipfile.ZipFile(io.BytesIO(content)) as file:
         if sum(entry.compress_size for entry in file.infolist()) > len(content):
             raise TraceSchemaError(
-                path="$", wrong="its entries are larger together than the file, so that they lie over each other"
+                path="$",
+                wrong=(
+                    "its entries are larger together than the file, so that they lie over each"
+                    " other"
+                ),
             )
         return _record(file)
 
@@ -72,21 +82,34 @@ def _record(file: zipfile.ZipFile) -> Record:
     for name in names:
         if name.startswith(PAGES):
             text = name.removeprefix(PAGES).removesuffix(".arrow")
-            if name != f"{PAGES}{text}.arrow" or not text.isascii() or not text.isdecimal() or len(text) > 9:
+            if (
+                name != f"{PAGES}{text}.arrow"
+                or not text.isascii()
+                or not text.isdecimal()
+                or len(text) > 9
+            ):
                 raise TraceSchemaError(path=name[:80], wrong="nothing of this name belongs there")
-            pages += [HandedPage(int(text), page) for page in _arrow(file, name, header.page_schema)]
+            pages += [
+                HandedPage(int(text), page) for page in _arrow(file, name, header.page_schema)
+            ]
         elif name not in {HEADER, ROWS}:
             raise TraceSchemaError(path=name[:80], wrong="nothing of this name belongs there")
     rows = None
     if ROWS in names:
         read = _arrow(file, ROWS, header.schema)
-        rows = pa.concat_batches(read) if read else pa.RecordBatch.from_pylist([], schema=header.schema)
+        rows = (
+            pa.concat_batches(read)
+            if read
+            else pa.RecordBatch.from_pylist([], schema=header.schema)
+        )
     return replace(header, pages=tuple(pages), rows=rows)
 
 
 def _check_header(header: Record) -> None:
     columns = [column.name for column in header.columns]
-    for at, column in enumerate([*header.columns, *([header.row_id] if header.row_id is not None else [])]):
+    for at, column in enumerate(
+        [*header.columns, *([header.row_id] if header.row_id is not None else [])]
+    ):
         try:
             column.sql_type.arrow  # noqa: B018 - whether there is such a type
         except Exception as error:
@@ -95,11 +118,20 @@ def _check_header(header: Record) -> None:
     if len(header.name) != 3 or not columns:
         raise TraceSchemaError(path="$.name", wrong="it is not the name of a table with columns")
     if list(header.redistribution) != sorted(set(header.redistribution) & set(range(len(columns)))):
-        raise TraceSchemaError(path="$.redistribution", wrong=f"{list(header.redistribution)} are not columns of the table")
+        raise TraceSchemaError(
+            path="$.redistribution",
+            wrong=f"{list(header.redistribution)} are not columns of the table",
+        )
     if strange := {name for names in header.updated.values() for name in names} - set(columns):
-        raise TraceSchemaError(path="$.updated", wrong=f"{sorted(strange)} are not columns of the table")
-    if header.channels and sorted(header.channels) != list(range(len(header.updated.get(0, ())) + 1)):
-        raise TraceSchemaError(path="$.channels", wrong=f"{list(header.channels)} are not the channels of its pages")
+        raise TraceSchemaError(
+            path="$.updated", wrong=f"{sorted(strange)} are not columns of the table"
+        )
+    if header.channels and sorted(header.channels) != list(
+        range(len(header.updated.get(0, ())) + 1)
+    ):
+        raise TraceSchemaError(
+            path="$.channels", wrong=f"{list(header.channels)} are not the channels of its pages"
+        )
     if header.every < 1 or header.pages or header.rows is not None:
         raise TraceSchemaError(path="$.every", wrong="its parts do not go together")
 
@@ -107,8 +139,13 @@ def _check_header(header: Record) -> None:
 def _entry(file: zipfile.ZipFile, name: str) -> bytes:
     entries = [info for info in file.infolist() if info.filename == name]
     if len(entries) != 1:
-        raise TraceSchemaError(path=name, wrong="it is missing" if not entries else "it is there more than once")
-    if entries[0].compress_type != zipfile.ZIP_STORED or entries[0].file_size != entries[0].compress_size:
+        raise TraceSchemaError(
+            path=name, wrong="it is missing" if not entries else "it is there more than once"
+        )
+    if (
+        entries[0].compress_type != zipfile.ZIP_STORED
+        or entries[0].file_size != entries[0].compress_size
+    ):
         raise TraceSchemaError(path=name, wrong="it is compressed, as nothing in a record is")
     return file.read(entries[0])
 
@@ -116,7 +153,9 @@ def _entry(file: zipfile.ZipFile, name: str) -> bytes:
 def _arrow(file: zipfile.ZipFile, name: str, schema: pa.Schema) -> list[pa.RecordBatch]:
     content = _entry(file, name)
     try:
-        pages = read_stream(content, lambda stream_schema: _check_channels(stream_schema, name, schema))
+        pages = read_stream(
+            content, lambda stream_schema: _check_channels(stream_schema, name, schema)
+        )
     except (pa.ArrowException, TypeError) as error:
         wrong = f"it holds no pages of Arrow data: {' '.join(str(error).split())[:200]}"
         raise TraceSchemaError(path=name, wrong=wrong) from error
@@ -124,8 +163,13 @@ def _arrow(file: zipfile.ZipFile, name: str, schema: pa.Schema) -> list[pa.Recor
 
 
 def _check_channels(stream_schema: pa.Schema, name: str, schema: pa.Schema) -> None:
-    if [(field.name, field.type) for field in stream_schema] != [(field.name, field.type) for field in schema]:
-        raise TraceSchemaError(path=name, wrong=f"its channels are not {', '.join(schema.names)} of the types of the table")
+    if [(field.name, field.type) for field in stream_schema] != [
+        (field.name, field.type) for field in schema
+    ]:
+        raise TraceSchemaError(
+            path=name,
+            wrong=f"its channels are not {', '.join(schema.names)} of the types of the table",
+        )
 
 
 def _put(file: zipfile.ZipFile, name: str, content: bytes) -> None:

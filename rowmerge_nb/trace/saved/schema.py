@@ -24,7 +24,12 @@ T = TypeVar("T")
 
 _DEPTH: Final = 64
 """The nesting limit of row values; Arrow reads no deeper types."""
-_NAMES: Final = {"Operation": Operation, "Mapping": Mapping, "ClauseRecord": ClauseRecord, "Term": Term}
+_NAMES: Final = {
+    "Operation": Operation,
+    "Mapping": Mapping,
+    "ClauseRecord": ClauseRecord,
+    "Term": Term,
+}
 """Names in annotations that their modules import under TYPE_CHECKING only."""
 _INTEGERS: Final = range(-(2**63), 2**63)
 
@@ -48,7 +53,9 @@ def encoded(value: Any) -> Any:
     {'is': 'tuple', 'items': [1, None]}
     """
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = {field.name: encoded(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        fields = {
+            field.name: encoded(getattr(value, field.name)) for field in dataclasses.fields(value)
+        }
         return {"is": type(value).__name__, "fields": fields}
     if isinstance(value, Operation):
         return {"is": "Operation", "value": int(value)}
@@ -62,7 +69,10 @@ def encoded(value: Any) -> Any:
     if isinstance(value, tuple | list):
         return {"is": "tuple", "items": [encoded(item) for item in value]}
     if isinstance(value, Mapping):
-        return {"is": "mapping", "items": [[encoded(key), encoded(item)] for key, item in value.items()]}
+        return {
+            "is": "mapping",
+            "items": [[encoded(key), encoded(item)] for key, item in value.items()],
+        }
     if value is None or isinstance(value, bool | int | float | str):
         return value
     # Values without a JSON form (dates, decimals, bytes) become one-row pages of their own type.
@@ -86,7 +96,12 @@ def decoded(content: Any) -> Trace:
         _check_pages(trace.asked.pages, "$.asked.pages")
     for at, sample in enumerate(trace.stored):
         if sample.layout is not None:
-            _check_layout(sample.layout, sample.layout.after.stored.stop, sample.page, f"$.stored[{at}].layout")
+            _check_layout(
+                sample.layout,
+                sample.layout.after.stored.stop,
+                sample.page,
+                f"$.stored[{at}].layout",
+            )
     return trace
 
 
@@ -101,11 +116,20 @@ def _value(value: Any, annotation: Any, path: str) -> Any:
     if origin in {Union, types.UnionType}:
         if value is None and types.NoneType in arguments:
             return None
-        return _value(value, _chosen(value, [one for one in arguments if one is not types.NoneType], path), path)
+        return _value(
+            value,
+            _chosen(value, [one for one in arguments if one is not types.NoneType], path),
+            path,
+        )
     if origin is tuple:
         return _tuple(value, arguments, path)
     if origin is not None and issubclass(origin, Mapping):
-        return _mapping(value, lambda key: _value(key, arguments[0], path), lambda item, at: _value(item, arguments[1], at), path)
+        return _mapping(
+            value,
+            lambda key: _value(key, arguments[0], path),
+            lambda item, at: _value(item, arguments[1], at),
+            path,
+        )
     if dataclasses.is_dataclass(annotation):
         return _dataclass(value, annotation, path)
     if isinstance(annotation, type) and issubclass(annotation, StrEnum):
@@ -123,7 +147,11 @@ def _chosen(value: Any, annotations: list[Any], path: str) -> Any:
     for annotation in annotations:
         if annotation.__name__ == tag:
             return annotation
-    raise TraceSchemaError(path, f"{_named(value)} is none of {', '.join(annotation.__name__ for annotation in annotations)}")
+    raise TraceSchemaError(
+        path,
+        f"{_named(value)} is none of"
+        f" {', '.join(annotation.__name__ for annotation in annotations)}",
+    )
 
 
 def _dataclass(value: Any, cls: Any, path: str) -> Any:
@@ -134,8 +162,12 @@ def _dataclass(value: Any, cls: Any, path: str) -> Any:
     if missing := [name for name in hints if name not in content]:
         raise TraceSchemaError(path=f"{path}.{missing[0]}", wrong="it is missing")
     if strange := [name for name in content if name not in hints]:
-        raise TraceSchemaError(path=f"{path}.{strange[0][:80]}", wrong="nothing of this name belongs there")
-    return cls(**{name: _value(content[name], hint, f"{path}.{name}") for name, hint in hints.items()})
+        raise TraceSchemaError(
+            path=f"{path}.{strange[0][:80]}", wrong="nothing of this name belongs there"
+        )
+    return cls(
+        **{name: _value(content[name], hint, f"{path}.{name}") for name, hint in hints.items()}
+    )
 
 
 @cache
@@ -155,13 +187,18 @@ def _tuple(value: Any, arguments: tuple[Any, ...], path: str) -> tuple[Any, ...]
     items = _items(value, "tuple", path)
     annotations = [arguments[0]] * len(items) if arguments[-1] is Ellipsis else list(arguments)
     if len(annotations) != len(items):
-        raise TraceSchemaError(path, f"it has {len(items)} parts, and {len(annotations)} belong there")
+        raise TraceSchemaError(
+            path, f"it has {len(items)} parts, and {len(annotations)} belong there"
+        )
     return tuple(
-        _value(item, annotation, f"{path}[{i}]") for i, (item, annotation) in enumerate(zip(items, annotations, strict=True))
+        _value(item, annotation, f"{path}[{i}]")
+        for i, (item, annotation) in enumerate(zip(items, annotations, strict=True))
     )
 
 
-def _mapping(value: Any, read_key: Callable[[Any], Any], read: Callable[[Any, str], Any], path: str) -> dict[Any, Any]:
+def _mapping(
+    value: Any, read_key: Callable[[Any], Any], read: Callable[[Any, str], Any], path: str
+) -> dict[Any, Any]:
     entries = {}
     for item in _items(value, "mapping", path):
         if not isinstance(item, list) or len(item) != 2:
@@ -205,7 +242,9 @@ def _integer(value: Any, path: str) -> int:
 
 
 def _number(value: Any, path: str) -> float:
-    if type(value) not in {int, float} or not (value in _INTEGERS if type(value) is int else math.isfinite(value)):
+    if type(value) not in {int, float} or not (
+        value in _INTEGERS if type(value) is int else math.isfinite(value)
+    ):
         raise TraceSchemaError(path, f"{_named(value)} is not a number")
     return value if type(value) is int else float(value)
 
@@ -232,8 +271,18 @@ def decoded_page(value: Any, path: str) -> pa.RecordBatch:
     text = _tagged(value, "page", "arrow", path)
     try:
         (page,) = read_stream(base64.b64decode(text, validate=True))
-    except (pa.ArrowException, ValueError, TypeError, OSError, KeyError, NotImplementedError, MemoryError) as error:
-        raise TraceSchemaError(path, f"it holds no page of Arrow data: {' '.join(str(error).split())[:200]}") from error
+    except (
+        pa.ArrowException,
+        ValueError,
+        TypeError,
+        OSError,
+        KeyError,
+        NotImplementedError,
+        MemoryError,
+    ) as error:
+        raise TraceSchemaError(
+            path, f"it holds no page of Arrow data: {' '.join(str(error).split())[:200]}"
+        ) from error
     return page
 
 
@@ -244,13 +293,21 @@ def _free(value: Any, path: str, depth: int = 0) -> Any:
         return value
     tag = value.get("is") if isinstance(value, dict) else None
     if tag == "tuple":
-        return tuple(_free(item, f"{path}[{i}]", depth + 1) for i, item in enumerate(_items(value, "tuple", path)))
+        return tuple(
+            _free(item, f"{path}[{i}]", depth + 1)
+            for i, item in enumerate(_items(value, "tuple", path))
+        )
     if tag == "mapping":
-        return _mapping(value, lambda key: _key(key, path), lambda item, at: _free(item, at, depth + 1), path)
+        return _mapping(
+            value, lambda key: _key(key, path), lambda item, at: _free(item, at, depth + 1), path
+        )
     if tag == "value":
         page = decoded_page(_tagged(value, "value", "page", path), path)
         if page.num_columns != 1 or page.num_rows != 1:
-            raise TraceSchemaError(path, f"a page of {page.num_columns} columns and {page.num_rows} rows is not one value")
+            raise TraceSchemaError(
+                path,
+                f"a page of {page.num_columns} columns and {page.num_rows} rows is not one value",
+            )
         try:
             return python_values(page.column(0))[0]
         except (pa.ArrowException, ValueError, TypeError, OverflowError, ArithmeticError) as error:
@@ -290,11 +347,15 @@ def _named(value: Any) -> str:
 
 
 def _check_plan(plan: tuple[NodeRecord, ...], path: str = "$.plan") -> None:
-    """Check that the plan is a tree in preorder: every node but the root is the source of exactly one earlier node."""
+    """Check that the plan is a tree in preorder: every node but the root is the source of exactly
+    one earlier node.
+    """
     positions: dict[str, int] = {}
     for at, record in enumerate(plan):
         if record.id in positions:
-            raise TraceSchemaError(path=f"{path}[{at}].id", wrong=f"node {record.id!r} is there twice")
+            raise TraceSchemaError(
+                path=f"{path}[{at}].id", wrong=f"node {record.id!r} is there twice"
+            )
         positions[record.id] = at
         if isinstance(record.facts, QueryFacts):
             _check_plan(record.facts.nodes, f"{path}[{at}].facts.nodes")
@@ -303,7 +364,8 @@ def _check_plan(plan: tuple[NodeRecord, ...], path: str = "$.plan") -> None:
         for i, source in enumerate(record.sources):
             if positions.get(source, -1) <= at or source in used:
                 raise TraceSchemaError(
-                    path=f"{path}[{at}].sources[{i}]", wrong=f"{source!r} is not a node below it, and of it alone"
+                    path=f"{path}[{at}].sources[{i}]",
+                    wrong=f"{source!r} is not a node below it, and of it alone",
                 )
             used.add(source)
     if len(used) != max(len(positions) - 1, 0):
@@ -317,29 +379,52 @@ def _check_pages(pages: PageSample, path: str) -> None:
         _check_channels(layout.before.count, pages.before, f"{path}.layout")
         merge_row = pages.before.column(layout.before.merge_row).type
         if not pa.types.is_struct(merge_row) or merge_row.num_fields != layout.merge_row.count:
-            raise TraceSchemaError(path=f"{path}.before", wrong=f"its channel {layout.before.merge_row} is not a merge row")
+            raise TraceSchemaError(
+                path=f"{path}.before",
+                wrong=f"its channel {layout.before.merge_row} is not a merge row",
+            )
     elif not pages.before.schema.equals(pages.after.schema):
-        raise TraceSchemaError(path=f"{path}.transformed", wrong="the pages before and after have other channels")
+        raise TraceSchemaError(
+            path=f"{path}.transformed", wrong="the pages before and after have other channels"
+        )
     for name, rows, described_rows in (
         ("produced", pages.before.num_rows, len(pages.produced)),
         ("writers", pages.after.num_rows, len(pages.writers)),
-        ("placement", pages.after.num_rows, pages.after.num_rows if pages.placement is None else len(pages.placement.numbers)),
-        ("witness", pages.before.num_rows, pages.before.num_rows if pages.witness is None else pages.witness.num_rows),
+        (
+            "placement",
+            pages.after.num_rows,
+            pages.after.num_rows if pages.placement is None else len(pages.placement.numbers),
+        ),
+        (
+            "witness",
+            pages.before.num_rows,
+            pages.before.num_rows if pages.witness is None else pages.witness.num_rows,
+        ),
     ):
         if rows != described_rows:
-            raise TraceSchemaError(path=f"{path}.{name}", wrong=f"it describes {described_rows} rows, and there are {rows}")
+            raise TraceSchemaError(
+                path=f"{path}.{name}",
+                wrong=f"it describes {described_rows} rows, and there are {rows}",
+            )
     if pages.tasks and (min(pages.tasks) < 1 or sum(pages.tasks) != pages.before.num_rows):
-        raise TraceSchemaError(path=f"{path}.tasks", wrong=f"it does not add up to {pages.before.num_rows} rows")
+        raise TraceSchemaError(
+            path=f"{path}.tasks", wrong=f"it does not add up to {pages.before.num_rows} rows"
+        )
     if pages.placement is not None and pages.placement.writers < 1:
         wrong = f"{pages.placement.writers} is not a number of writers"
         raise TraceSchemaError(path=f"{path}.placement.writers", wrong=wrong)
     if not set(pages.produced) <= {0, 1, 2} or sum(pages.produced) != pages.after.num_rows:
-        raise TraceSchemaError(path=f"{path}.produced", wrong=f"it does not add up to {pages.after.num_rows} rows")
+        raise TraceSchemaError(
+            path=f"{path}.produced", wrong=f"it does not add up to {pages.after.num_rows} rows"
+        )
 
 
 def _check_layout(layout: PageLayout, channels: int, page: pa.RecordBatch, path: str) -> None:
     if not 0 <= layout.column_count <= page.num_columns:
-        raise TraceSchemaError(path=f"{path}.column_count", wrong=f"{layout.column_count} is not a number of columns of its page")
+        raise TraceSchemaError(
+            path=f"{path}.column_count",
+            wrong=f"{layout.column_count} is not a number of columns of its page",
+        )
     indexes = layout.redistribution_columns
     if not set(indexes) <= set(range(layout.column_count)) or list(indexes) != sorted(set(indexes)):
         wrong = f"{list(indexes)} are not columns of the table, in table order"
@@ -349,4 +434,6 @@ def _check_layout(layout: PageLayout, channels: int, page: pa.RecordBatch, path:
 
 def _check_channels(channels: int, page: pa.RecordBatch, path: str) -> None:
     if channels != page.num_columns:
-        raise TraceSchemaError(path, f"it is one of {channels} channels, and there are {page.num_columns}")
+        raise TraceSchemaError(
+            path, f"it is one of {channels} channels, and there are {page.num_columns}"
+        )

@@ -18,11 +18,13 @@ TRACE_FILE: Final = FileFormat(FORMAT, "a trace", "save_trace")
 
 
 def save_trace(trace: Trace, path: str | Path) -> None:
-    """Write ``result.trace`` to a file atomically, replacing an existing one; only its owner may read it, since it holds rows.
+    """Write ``result.trace`` to a file atomically, replacing an existing one; only its owner may
+    read it, since it holds rows.
 
     Raises:
-        RowMergeError: INVALID_ARGUMENTS if the directory does not exist or the path is not a file, PERMISSION_DENIED if it cannot
-            be written, GENERIC_INSUFFICIENT_RESOURCES if the disk is full.
+        RowMergeError: INVALID_ARGUMENTS if the directory does not exist or the path is not a file,
+            PERMISSION_DENIED if it cannot be written, GENERIC_INSUFFICIENT_RESOURCES if the disk is
+            full.
 
     >>> import tempfile, os
     >>> file = os.path.join(tempfile.mkdtemp(), "trace.json")
@@ -44,11 +46,12 @@ def save_trace(trace: Trace, path: str | Path) -> None:
 def load_trace(path: str | Path, *, most_bytes: int | None = None) -> Trace:
     """Open a file written by `save_trace`; Spark is not needed.
 
-    The memory limit ``most_bytes`` is by default 32 times the file's size, at least 64 MiB and at most 4 GiB.
+    The memory limit ``most_bytes`` is by default 32 times the file's size, at least 64 MiB and at
+    most 4 GiB.
 
     Raises:
-        RowMergeError: INVALID_ARGUMENTS if the file does not exist, exceeds the memory limit, or is not of this format; the
-            message has the path of the wrong part.
+        RowMergeError: INVALID_ARGUMENTS if the file does not exist, exceeds the memory limit, or is
+            not of this format; the message has the path of the wrong part.
     """
     return TRACE_FILE.opened(path, _read, most_bytes)
 

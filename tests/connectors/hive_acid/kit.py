@@ -15,7 +15,13 @@ from rowmerge_nb import HiveAcidConnector
 from rowmerge_nb.connectors.hive_acid.handles import ROW_ID_TYPE, HiveTableHandle
 from rowmerge_nb.connectors.hive_acid.metadata import HiveAcidMetadata
 from rowmerge_nb.connectors.hive_acid.reader import read_split, splits_of
-from rowmerge_nb.spi import ColumnMetadata, ConnectorSession, ConnectorTableMetadata, SchemaTableName, parse_type
+from rowmerge_nb.spi import (
+    ColumnMetadata,
+    ConnectorSession,
+    ConnectorTableMetadata,
+    SchemaTableName,
+    parse_type,
+)
 
 NAME = SchemaTableName("default", "t")
 COLUMNS = (("id", "bigint"), ("v", "varchar"), ("p", "varchar"))
@@ -37,7 +43,12 @@ class Statement:
         if ids:
             columns.append(self.metadata.get_merge_row_id_column_handle(self.session, self.handle))
         splits = splits_of(self.handle)
-        return [row for split in splits for page in read_split(split, self.handle.table, columns) for row in page.to_pylist()]
+        return [
+            row
+            for split in splits
+            for page in read_split(split, self.handle.table, columns)
+            for row in page.to_pylist()
+        ]
 
     def stage(self, changes: Sequence[Sequence[tuple[Any, ...]]]) -> None:
         """Begin a merge and give every list of changes to a sink of its own; each is an operation, the row id and the values."""
@@ -49,16 +60,26 @@ class Statement:
     def sink(self, writer: int, rows: Sequence[tuple[Any, ...]]) -> Any:
         session = ConnectorSession(self.session.query_id, writer=writer)
         handle = pickle.loads(pickle.dumps(self.merge_handle))
-        sink = self.store.get_page_sink_provider().create_merge_sink(self.transaction, session, handle)
+        sink = self.store.get_page_sink_provider().create_merge_sink(
+            self.transaction, session, handle
+        )
         if rows:
             sink.store_merged_rows(self.page(rows))
         return sink
 
     def page(self, rows: Sequence[tuple[Any, ...]]) -> pa.RecordBatch:
         columns = self.handle.table.columns
-        arrays = [pa.array([row[2 + i] for row in rows], column.type.arrow) for i, column in enumerate(columns)]
-        arrays += [pa.array([row[0] for row in rows], pa.int8()), pa.array([row[1] for row in rows], ROW_ID_TYPE.arrow)]
-        return pa.RecordBatch.from_arrays(arrays, names=[*(c.name for c in columns), "operation", "row_id"])
+        arrays = [
+            pa.array([row[2 + i] for row in rows], column.type.arrow)
+            for i, column in enumerate(columns)
+        ]
+        arrays += [
+            pa.array([row[0] for row in rows], pa.int8()),
+            pa.array([row[1] for row in rows], ROW_ID_TYPE.arrow),
+        ]
+        return pa.RecordBatch.from_arrays(
+            arrays, names=[*(c.name for c in columns), "operation", "row_id"]
+        )
 
     def finish(self) -> None:
         self.metadata.finish_merge(self.session, self.merge_handle, self.fragments)
@@ -76,7 +97,9 @@ def make_table(
     store = place if isinstance(place, HiveAcidConnector) else HiveAcidConnector(place)
     transaction = store.begin_transaction()
     made = tuple(ColumnMetadata(name, parse_type(kind)) for name, kind in columns)
-    store.get_metadata(transaction).create_table(ConnectorSession("c"), ConnectorTableMetadata(NAME, made, properties))
+    store.get_metadata(transaction).create_table(
+        ConnectorSession("c"), ConnectorTableMetadata(NAME, made, properties)
+    )
     store.commit(transaction)
     return store
 
@@ -120,4 +143,6 @@ def events(store: HiveAcidConnector) -> dict[str, list[list[Any]]]:
 
 def files(store: HiveAcidConnector) -> set[str]:
     root = store.warehouse / "t"
-    return {path.relative_to(root).as_posix() for path in root.rglob("*")} if root.exists() else set()
+    return (
+        {path.relative_to(root).as_posix() for path in root.rglob("*")} if root.exists() else set()
+    )

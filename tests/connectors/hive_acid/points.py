@@ -80,13 +80,18 @@ class Trials:
         """Try a fault, and note what is not as it has to be."""
         answer = self._run(fault)
         problems = answer.get("problems", [])
-        states = {"done": [self.after], "failed": [self.before]}.get(answer.get("said", ""), [self.before, self.after])
+        states = {"done": [self.after], "failed": [self.before]}.get(
+            answer.get("said", ""), [self.before, self.after]
+        )
         rows = answer.get("rows")
         if rows is not None and rows != self.before:
             problems.append(f"a reader meanwhile sees {rows}")
         (looked,) = asked_together([lambda: self._look(states)])
         problems += looked["problems"]
-        self.problems += [f"{fault} ({answer.get('at', '')}), which said {answer.get('said')}: {problem}" for problem in problems]
+        self.problems += [
+            f"{fault} ({answer.get('at', '')}), which said {answer.get('said')}: {problem}"
+            for problem in problems
+        ]
 
     def _run(self, fault: Fault | None) -> dict[str, Any]:
         shutil.rmtree(self.live, ignore_errors=True)
@@ -104,7 +109,11 @@ class Trials:
                 self.act(store)
             except RowMergeError as error:
                 said = {False: "failed", True: "done", None: "unknown"}[error.changed]
-                if fault is not None and fault.kind in {"error", "lasting"} and not any(cause in str(error) for cause in CAUSES):
+                if (
+                    fault is not None
+                    and fault.kind in {"error", "lasting"}
+                    and not any(cause in str(error) for cause in CAUSES)
+                ):
                     problems.append(f"the cause is not named: {error}")
             except KeyboardInterrupt:
                 said = "interrupted"
@@ -113,7 +122,11 @@ class Trials:
         rows = None if watch.rows is None else [list(row) for row in watch.rows]
         if fault is None:
             rows = [list(row) for row in contents(store)] if store.metastore.list_tables() else []
-        at = watch.points[fault.number - 1] if fault is not None and fault.number <= len(watch.points) else None
+        at = (
+            watch.points[fault.number - 1]
+            if fault is not None and fault.number <= len(watch.points)
+            else None
+        )
         return {
             "before": before,
             "after": rows,
@@ -152,7 +165,14 @@ def filled(root: Path, **properties: Any) -> dict[str, Any]:
     for first in (0, 10):
         merge(store, inserted(*((n, f"v{n}", f"p{n % 2}") for n in range(first, first + 4))))
     ids = row_ids(store)
-    merge(store, [(2, ids[1], None, None, "p1"), (1, None, 1, "changed", "p0"), (2, ids[10], None, None, "p0")])
+    merge(
+        store,
+        [
+            (2, ids[1], None, None, "p1"),
+            (1, None, 1, "changed", "p0"),
+            (2, ids[10], None, None, "p0"),
+        ],
+    )
     ids = row_ids(store)
     merge(store, [(2, ids[2], None, None, "p0"), (1, None, 2, "changed", "p1")])
     return {}

@@ -14,7 +14,9 @@ from rowmerge_nb.base.errors import AnalysisError
 from rowmerge_nb.connectors.hive_acid.buckets import buckets_of, check_bucket_type
 from rowmerge_nb.spi.types import Type, parse_type
 
-VECTORS = json.loads((Path(__file__).parent / "samples" / "tables.json").read_text())["bucket_vectors_1024"]
+VECTORS = json.loads((Path(__file__).parent / "samples" / "tables.json").read_text())[
+    "bucket_vectors_1024"
+]
 REFUSED = [kind for kind, by_version in VECTORS.items() if isinstance(by_version["1"], str)]
 KNOWN = [(kind, version) for kind in VECTORS if kind not in REFUSED for version in (1, 2)]
 OTHERS: dict[str, Any] = {
@@ -28,7 +30,11 @@ OTHERS: dict[str, Any] = {
 
 
 def types_of(text: str) -> list[Type]:
-    return [parse_type(part) for part in ("bigint", "varchar")] if text == "bigint,varchar" else [parse_type(text)]
+    return (
+        [parse_type(part) for part in ("bigint", "varchar")]
+        if text == "bigint,varchar"
+        else [parse_type(text)]
+    )
 
 
 def value(text: str) -> Any:
@@ -47,14 +53,19 @@ def value(text: str) -> Any:
 def test_a_value_goes_into_the_bucket_that_trino_wrote_it_to(kind: str, version: int) -> None:
     types = types_of(kind)
     vectors = VECTORS[kind][str(version)]
-    rows = [[value(part) for part in (text.split(",") if len(types) > 1 else [text])] for text in vectors]
+    rows = [
+        [value(part) for part in (text.split(",") if len(types) > 1 else [text])]
+        for text in vectors
+    ]
     columns = [pa.array([row[i] for row in rows], of.arrow) for i, of in enumerate(types)]
     assert buckets_of(columns, types, 1024, version).tolist() == list(vectors.values())
 
 
 @pytest.mark.parametrize("kind", REFUSED)
 def test_a_type_that_trino_does_not_bucket_by_is_refused(kind: str) -> None:
-    with pytest.raises(AnalysisError, match="Cannot create a table bucketed on an unsupported type: column 'c'") as caught:
+    with pytest.raises(
+        AnalysisError, match="Cannot create a table bucketed on an unsupported type: column 'c'"
+    ) as caught:
         check_bucket_type("c", parse_type(kind))
     assert caught.value.code == "NOT_SUPPORTED"
 
@@ -63,7 +74,14 @@ def test_slices_of_columns_are_hashed_like_whole_ones() -> None:
     texts = pa.array(["a", None, "hello world", "", "é"])
     lists = pa.array([[9], [1, 2], None, [], [3]])
     maps = pa.array([[("z", 9)], [("k", 1)], None], pa.map_(pa.string(), pa.int64()))
-    for column, kind in ((texts, "varchar"), (lists, "array(bigint)"), (maps, "map(varchar,bigint)")):
+    for column, kind in (
+        (texts, "varchar"),
+        (lists, "array(bigint)"),
+        (maps, "map(varchar,bigint)"),
+    ):
         for version in (1, 2):
             whole = buckets_of([column], [parse_type(kind)], 1024, version).tolist()
-            assert buckets_of([column.slice(1)], [parse_type(kind)], 1024, version).tolist() == whole[1:]
+            assert (
+                buckets_of([column.slice(1)], [parse_type(kind)], 1024, version).tolist()
+                == whole[1:]
+            )

@@ -9,7 +9,15 @@ import pytest
 from pyarrow import orc
 
 from rowmerge_nb import HiveAcidConnector, RowMergeError
-from tests.connectors.hive_acid.kit import Statement, contents, files, inserted, make_table, merge, row_ids
+from tests.connectors.hive_acid.kit import (
+    Statement,
+    contents,
+    files,
+    inserted,
+    make_table,
+    merge,
+    row_ids,
+)
 from tests.connectors.hive_acid.test_samples import read, registered
 
 LAYOUTS: list[dict[str, Any]] = [
@@ -32,13 +40,17 @@ def changed_table(tmp_path: Path, **properties: Any) -> HiveAcidConnector:
 
 @pytest.mark.parametrize("properties", LAYOUTS)
 @pytest.mark.parametrize("major", [True, False])
-def test_rows_and_row_ids_stay_and_old_directories_may_go(tmp_path: Path, properties: dict[str, Any], major: bool) -> None:
+def test_rows_and_row_ids_stay_and_old_directories_may_go(
+    tmp_path: Path, properties: dict[str, Any], major: bool
+) -> None:
     store = changed_table(tmp_path, **properties)
     before, ids = contents(store), row_ids(store)
     reader = Statement(store)
     late = Statement(store)
     made = store.compact("default", "t", major=major)
-    assert {path.name.split("_0")[0] for path in made} == ({"base"} if major else {"delta", "delete_delta"})
+    assert {path.name.split("_0")[0] for path in made} == (
+        {"base"} if major else {"delta", "delete_delta"}
+    )
     assert contents(store) == before
     assert row_ids(store) == ids
     assert len(reader.rows()) == len(before) or major
@@ -76,7 +88,9 @@ def test_an_open_transaction_bounds_what_is_compacted(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("sample", ["plain", "bucketed", "part", "ctas", "pyarrow", "aborted"])
 @pytest.mark.parametrize("major", [True, False])
-def test_tables_that_another_engine_wrote_are_compacted(tmp_path: Path, sample: str, major: bool) -> None:
+def test_tables_that_another_engine_wrote_are_compacted(
+    tmp_path: Path, sample: str, major: bool
+) -> None:
     store, _ = registered(tmp_path, sample)
     before = sorted((row for _, row in read(store)), key=repr)
     assert store.compact("default", "t", major=major)

@@ -17,7 +17,16 @@ from rowmerge_nb.connectors.hive_acid import connector as module
 from rowmerge_nb.connectors.hive_acid.metastore import embedded
 from rowmerge_nb.connectors.hive_acid.metastore.metastore import new_compaction
 from rowmerge_nb.connectors.hive_acid.reader import splits_of
-from tests.connectors.hive_acid.kit import NAME, Statement, contents, files, inserted, make_table, merge, row_ids
+from tests.connectors.hive_acid.kit import (
+    NAME,
+    Statement,
+    contents,
+    files,
+    inserted,
+    make_table,
+    merge,
+    row_ids,
+)
 from tests.connectors.hive_acid.points import READ, Trials, filled
 from tests.connectors.hive_acid.test_writes import drop
 
@@ -68,7 +77,11 @@ def refused(code: str, action: Callable[[], object]) -> RowMergeError:
 @pytest.mark.parametrize("first", [True, False])
 @pytest.mark.parametrize("second", [True, False])
 def test_a_second_compaction_is_refused_and_inserts_go_on(
-    store: HiveAcidConnector, monkeypatch: pytest.MonkeyPatch, impatient: None, first: bool, second: bool
+    store: HiveAcidConnector,
+    monkeypatch: pytest.MonkeyPatch,
+    impatient: None,
+    first: bool,
+    second: bool,
 ) -> None:
     other = HiveAcidConnector(store.warehouse.parent)
     before = contents(store)
@@ -89,7 +102,9 @@ def test_a_second_compaction_is_refused_and_inserts_go_on(
     assert (store.orphans(), store.open_transactions()) == ([], [])
 
 
-def test_a_second_compaction_waits_for_the_first(store: HiveAcidConnector, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_second_compaction_waits_for_the_first(
+    store: HiveAcidConnector, monkeypatch: pytest.MonkeyPatch
+) -> None:
     other = HiveAcidConnector(store.warehouse.parent)
     before, made, asked = contents(store), [], threading.Event()
     running = embedded._running_compaction
@@ -133,7 +148,9 @@ def test_nothing_is_seen_before_the_commit_and_the_cleaner_leaves_it(
     made = store.compact("default", "t", major=major)
     assert seen == [before] * len(made)
     assert len(made) == (1 if major else 2)
-    assert {path.parent.name for path in (store.warehouse / "t").rglob("bucket_*")} >= {path.name for path in made}
+    assert {path.parent.name for path in (store.warehouse / "t").rglob("bucket_*")} >= {
+        path.name for path in made
+    }
 
 
 def test_a_compaction_whose_process_has_died_is_taken_over_and_its_results_are_orphans(
@@ -141,8 +158,12 @@ def test_a_compaction_whose_process_has_died_is_taken_over_and_its_results_are_o
 ) -> None:
     before = contents(store)
     with monkeypatch.context() as patched:
-        patched.setattr(store.metastore, "commit", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
-        patched.setattr(store.metastore, "abort", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        patched.setattr(
+            store.metastore, "commit", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt)
+        )
+        patched.setattr(
+            store.metastore, "abort", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt)
+        )
         with pytest.raises(StatementInterrupted, match="The table has the same rows") as caught:
             store.compact("default", "t", major=False)
         assert caught.value.changed is None
@@ -175,7 +196,8 @@ def test_a_compaction_of_a_table_that_is_replaced_meanwhile_leaves_the_new_one_a
 
 
 @pytest.mark.parametrize(
-    ("number", "code"), [(errno.EIO, "HIVE_FILESYSTEM_ERROR"), (errno.ENOSPC, "GENERIC_INSUFFICIENT_RESOURCES")]
+    ("number", "code"),
+    [(errno.EIO, "HIVE_FILESYSTEM_ERROR"), (errno.ENOSPC, "GENERIC_INSUFFICIENT_RESOURCES")],
 )
 def test_what_the_disk_refuses_is_named(
     store: HiveAcidConnector, monkeypatch: pytest.MonkeyPatch, number: int, code: str
@@ -191,7 +213,9 @@ def test_what_the_disk_refuses_is_named(
     assert (contents(store), files(store), store.open_transactions()) == (before, names, [])
 
 
-def test_a_transaction_of_a_compaction_is_abandoned_once_the_compaction_has_ended(store: HiveAcidConnector) -> None:
+def test_a_transaction_of_a_compaction_is_abandoned_once_the_compaction_has_ended(
+    store: HiveAcidConnector,
+) -> None:
     table = store.metastore.get_table(NAME)
     assert table is not None
     with new_compaction() as query_id:
@@ -202,7 +226,9 @@ def test_a_transaction_of_a_compaction_is_abandoned_once_the_compaction_has_ende
     assert store.open_transactions() == []
 
 
-def test_a_statement_that_began_before_a_compaction_commits_after_it(store: HiveAcidConnector) -> None:
+def test_a_statement_that_began_before_a_compaction_commits_after_it(
+    store: HiveAcidConnector,
+) -> None:
     ids = row_ids(store)
     statement = Statement(store)
     statement.stage([[(2, ids[0], None, None, "p0")]])
@@ -215,7 +241,9 @@ def test_a_statement_that_began_before_a_compaction_commits_after_it(store: Hive
     assert contents(store) == [row for row in before if row[0] != 0]
 
 
-def test_a_process_that_is_killed_between_the_moves_leaves_the_rows_as_they_were(tmp_path: Path) -> None:
+def test_a_process_that_is_killed_between_the_moves_leaves_the_rows_as_they_were(
+    tmp_path: Path,
+) -> None:
     trials = Trials(tmp_path, lambda store: store.compact("default", "t", major=False))
     trials.prepare()
     assert len(trials.moves) == 2
@@ -228,7 +256,9 @@ def test_a_process_that_is_killed_between_the_moves_leaves_the_rows_as_they_were
 
 @pytest.mark.long
 @pytest.mark.parametrize("major", [True, False])
-def test_after_a_fault_at_any_point_the_rows_are_there_once_and_nothing_is_left(tmp_path: Path, major: bool) -> None:
+def test_after_a_fault_at_any_point_the_rows_are_there_once_and_nothing_is_left(
+    tmp_path: Path, major: bool
+) -> None:
     trials = Trials(tmp_path, lambda store: store.compact("default", "t", major=major))
     points = trials.prepare(partitioned_by=("p",))
     for fault in trials.faults(points):

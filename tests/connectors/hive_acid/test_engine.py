@@ -65,26 +65,41 @@ def test_the_document_s_merge_on_tables_of_every_layout_and_in_both_eras(
     assert result.count == 6
     if "partitioned" in properties:
         folder = tmp_path / "warehouse" / "accounts" / "address=Antioch"
-        assert {path.name for path in folder.iterdir()} == {"delta_0000001_0000001_0000", "delete_delta_0000002_0000002_0000"}
+        assert {path.name for path in folder.iterdir()} == {
+            "delta_0000001_0000001_0000",
+            "delete_delta_0000002_0000002_0000",
+        }
 
 
 REPLAYED = ("plain", "bucketed", "part", "partbucket")
 
 
 @pytest.mark.parametrize("sample", REPLAYED)
-def test_recorded_statements_give_the_recorded_rows_counts_and_files(spark: Any, tmp_path: Path, sample: str) -> None:
+def test_recorded_statements_give_the_recorded_rows_counts_and_files(
+    spark: Any, tmp_path: Path, sample: str
+) -> None:
     """The statements that another engine ran on a real metastore are run here, and files of the same places come of them."""
     engine = lake(spark, tmp_path)
     recording = RECORDED[f"sample:{sample}"]
-    recorded = {p for step in recording["steps"] for p, file in step["new_files"].items() if isinstance(file, dict)}
+    recorded = {
+        p
+        for step in recording["steps"]
+        for p, file in step["new_files"].items()
+        if isinstance(file, dict)
+    }
     for step in recording["steps"]:
         (sql,) = step["sql"]
         expected = json.loads(step["result"][0])
         assert engine.run(sql).count == (expected[0][0] if expected else None), sql
-    assert rows_of(engine, f"s_{sample}") == sorted((tuple(row) for row in recording["final_rows"]), key=repr)
+    assert rows_of(engine, f"s_{sample}") == sorted(
+        (tuple(row) for row in recording["final_rows"]), key=repr
+    )
     root = tmp_path / "warehouse" / f"s_{sample}"
     # Here several writers may insert at once, each under a statement number of its own.
-    found = {re.sub(r"_\d{4}/", "_0000/", path.relative_to(root).as_posix()) for path in root.rglob("bucket_*")}
+    found = {
+        re.sub(r"_\d{4}/", "_0000/", path.relative_to(root).as_posix())
+        for path in root.rglob("bucket_*")
+    }
     assert found == recorded
 
 
@@ -110,17 +125,32 @@ class HiveServer(Server):
         super().__init__(spark)
         self.engine.close()
         self.connector: Any = HiveAcidConnector(directory)
-        self.engine = Engine(spark=spark, catalog="iceberg", schema=SCHEMA, era="current", duplicates="trino", trace="off")
+        self.engine = Engine(
+            spark=spark,
+            catalog="iceberg",
+            schema=SCHEMA,
+            era="current",
+            duplicates="trino",
+            trace="off",
+        )
         self.engine.add_catalog("iceberg", self.connector)
         self.engine.run(f"CREATE SCHEMA {SCHEMA}")
 
     def _create(self, name: str, table: Mapping[str, Any]) -> None:
-        columns = ", ".join(f'"{column[0]}" {" ".join(column[1:])}' for column in in_hives_order(table)["columns"])
+        columns = ", ".join(
+            f'"{column[0]}" {" ".join(column[1:])}' for column in in_hives_order(table)["columns"]
+        )
         transforms = table.get("partitioned_by", ())
         bucketed = BUCKETED.fullmatch(transforms[0]) if transforms else None
-        properties = f" WITH (partitioned_by = ARRAY[{', '.join(map(repr, transforms))}])" if transforms else ""
+        properties = (
+            f" WITH (partitioned_by = ARRAY[{', '.join(map(repr, transforms))}])"
+            if transforms
+            else ""
+        )
         if bucketed:
-            properties = f" WITH (bucketed_by = ARRAY['{bucketed[1]}'], bucket_count = {bucketed[2]})"
+            properties = (
+                f" WITH (bucketed_by = ARRAY['{bucketed[1]}'], bucket_count = {bucketed[2]})"
+            )
         self.engine.run(f"CREATE TABLE {SCHEMA}.{name} ({columns}){properties}")
         if table["rows"]:
             self._fill(name, in_hives_order(table))
@@ -131,7 +161,9 @@ class HiveServer(Server):
         statement.commit()
         columns = columns_of(case["tables"][case["target"]])
         schema = pa.schema([(name, kind.arrow) for name, kind in columns])
-        data = pa.Table.from_pylist([{name.lower(): value for name, value in row.items()} for row in rows], schema=schema)
+        data = pa.Table.from_pylist(
+            [{name.lower(): value for name, value in row.items()} for row in rows], schema=schema
+        )
         return row_texts([kind for _, kind in columns], data)
 
 
@@ -145,7 +177,10 @@ def in_hives_order(table: Mapping[str, Any]) -> dict[str, Any]:
     names = [column[0] for column in table["columns"]]
     last = [name for name in table.get("partitioned_by", ()) if name in names]
     order = [names.index(name) for name in [*(name for name in names if name not in last), *last]]
-    columns, rows = ([[entry[place] for place in order] for entry in lines] for lines in ([table["columns"]], table["rows"]))
+    columns, rows = (
+        [[entry[place] for place in order] for entry in lines]
+        for lines in ([table["columns"]], table["rows"])
+    )
     return {**table, "columns": columns[0], "rows": rows}
 
 
@@ -156,7 +191,9 @@ def server(spark: Any, tmp_path_factory: Any) -> Any:
 
 
 @pytest.mark.parametrize("case", cases_on("hive", without=WITHOUT_HIVE_TABLES))
-def test_recorded_cases_have_their_answers_on_hive_tables(server: HiveServer, case: Mapping[str, Any]) -> None:
+def test_recorded_cases_have_their_answers_on_hive_tables(
+    server: HiveServer, case: Mapping[str, Any]
+) -> None:
     departure = DEPARTURES.get(case["id"])
     expected = expected_answer(case, departure["expect"] if departure else None)
     assert placed_like(server.answer(case), expected) == expected

@@ -30,12 +30,20 @@ def shop(spark: Any, directory: Path, properties: str = "") -> tuple[Engine, Hiv
     return engine, store
 
 
-@pytest.mark.parametrize("step", ["analyze", "plan", "begin_merge", "run", "finish_merge", "commit"])
-def test_a_statement_that_is_cancelled_at_any_step_leaves_no_trace(spark: Any, tmp_path: Path, step: str) -> None:
+@pytest.mark.parametrize(
+    "step", ["analyze", "plan", "begin_merge", "run", "finish_merge", "commit"]
+)
+def test_a_statement_that_is_cancelled_at_any_step_leaves_no_trace(
+    spark: Any, tmp_path: Path, step: str
+) -> None:
     engine, store = shop(spark, tmp_path, "WITH (partitioned_by = ARRAY['p'])")
     before = files(store)
     with pytest.raises(RowMergeError) as caught:
-        engine.run(MERGE, namespace={"s": SOURCE}, progress=lambda name: engine.cancel() if name == step else None)
+        engine.run(
+            MERGE,
+            namespace={"s": SOURCE},
+            progress=lambda name: engine.cancel() if name == step else None,
+        )
     assert caught.value.code == "USER_CANCELED"
     assert contents(store) == ROWS
     assert {name for name in files(store) if name != "p=y"} == before
@@ -44,7 +52,9 @@ def test_a_statement_that_is_cancelled_at_any_step_leaves_no_trace(spark: Any, t
     assert contents(store) == MERGED
 
 
-def test_of_two_sessions_that_merge_at_once_one_wins_and_the_other_gets_a_conflict(spark: Any, tmp_path: Path) -> None:
+def test_of_two_sessions_that_merge_at_once_one_wins_and_the_other_gets_a_conflict(
+    spark: Any, tmp_path: Path
+) -> None:
     first, store = shop(spark, tmp_path)
     second, _ = shop(spark, tmp_path)
 
@@ -61,7 +71,9 @@ def test_of_two_sessions_that_merge_at_once_one_wins_and_the_other_gets_a_confli
     assert store.open_transactions() == []
 
 
-def test_an_error_on_sparks_side_that_cuts_the_stream_short_changes_nothing(spark: Any, tmp_path: Path) -> None:
+def test_an_error_on_sparks_side_that_cuts_the_stream_short_changes_nothing(
+    spark: Any, tmp_path: Path
+) -> None:
     engine, store = shop(spark, tmp_path)
     before = files(store)
     numbers = pa.table({"id": list(range(10, 200_010)), "v": [1] * 199_999 + [0]})
@@ -85,9 +97,17 @@ def test_a_file_that_is_cut_short_is_named_in_the_error(spark: Any, tmp_path: Pa
 
 
 @pytest.mark.trial
-def test_many_rows_of_several_writers_move_between_partitions_and_buckets(spark: Any, tmp_path: Path) -> None:
+def test_many_rows_of_several_writers_move_between_partitions_and_buckets(
+    spark: Any, tmp_path: Path
+) -> None:
     rows = 12_000
-    data = pa.table({"id": list(range(rows)), "v": [f"v{n % 7}" for n in range(rows)], "p": [f"p{n % 5}" for n in range(rows)]})
+    data = pa.table(
+        {
+            "id": list(range(rows)),
+            "v": [f"v{n % 7}" for n in range(rows)],
+            "p": [f"p{n % 5}" for n in range(rows)],
+        }
+    )
     source = pa.table({"id": list(range(0, 2 * rows, 2)), "n": list(range(rows))})
     properties = {
         "plain": "",
@@ -118,7 +138,12 @@ def test_many_rows_of_several_writers_move_between_partitions_and_buckets(spark:
             )
             assert result.count == rows
             assert {row[0]: row[1:] for row in contents(store)} == expected, (era, kind)
-            numbers = [tuple(e[1:4]) for path, rows_of in events(store).items() if "delete_delta" in path for e in rows_of]
+            numbers = [
+                tuple(e[1:4])
+                for path, rows_of in events(store).items()
+                if "delete_delta" in path
+                for e in rows_of
+            ]
             assert len(numbers) == rows // 2
             for path, found in events(store).items():
                 keys = [tuple(e[1:4]) for e in found]

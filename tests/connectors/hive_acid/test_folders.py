@@ -9,7 +9,13 @@ from typing import Any
 import pytest
 
 from rowmerge_nb import ConnectorError, HiveAcidConnector
-from rowmerge_nb.spi import ColumnMetadata, ConnectorSession, ConnectorTableMetadata, SchemaTableName, parse_type
+from rowmerge_nb.spi import (
+    ColumnMetadata,
+    ConnectorSession,
+    ConnectorTableMetadata,
+    SchemaTableName,
+    parse_type,
+)
 from tests.connectors.hive_acid.kit import NAME, contents, inserted, make_table, merge
 from tests.connectors.hive_acid.test_writes import A, B, C, drop
 
@@ -27,7 +33,10 @@ def refused(call: Any, code: str = "HIVE_PATH_ALREADY_EXISTS") -> ConnectorError
 def create(store: HiveAcidConnector, name: SchemaTableName, *, killed: bool = False) -> None:
     transaction = store.begin_transaction()
     metadata = store.get_metadata(transaction)
-    metadata.create_table(ConnectorSession("c"), ConnectorTableMetadata(name, (ColumnMetadata("id", parse_type("bigint")),)))
+    metadata.create_table(
+        ConnectorSession("c"),
+        ConnectorTableMetadata(name, (ColumnMetadata("id", parse_type("bigint")),)),
+    )
     if killed:
         # As others do who find its process dead.
         for opened in store.open_transactions():
@@ -43,13 +52,20 @@ def test_a_folder_that_another_table_has_is_not_registered(tmp_path: Path, place
     folder = store.warehouse / "t"
     (folder / "_kept").mkdir()
     (tmp_path / "link").symlink_to(folder)
-    location = {"same": folder, "within": folder / "_kept", "around": store.warehouse, "link": tmp_path / "link"}[place]
+    location = {
+        "same": folder,
+        "within": folder / "_kept",
+        "around": store.warehouse,
+        "link": tmp_path / "link",
+    }[place]
     error = refused(lambda: store.register_table("default", "u", location, columns=COLUMNS))
     assert "'default.t'" in error.message
     assert [table.table for table in store.metastore.list_tables()] == ["t"]
 
 
-def test_a_table_of_another_metastore_is_not_registered_until_it_is_taken_out_there(tmp_path: Path) -> None:
+def test_a_table_of_another_metastore_is_not_registered_until_it_is_taken_out_there(
+    tmp_path: Path,
+) -> None:
     store, other = make_table(tmp_path), HiveAcidConnector(tmp_path / "other")
     merge(store, inserted(A))
     folder = store.warehouse / "t"
@@ -61,7 +77,9 @@ def test_a_table_of_another_metastore_is_not_registered_until_it_is_taken_out_th
     assert contents(other) == [A, B]
 
 
-def test_rows_under_a_write_id_that_somebody_else_has_given_out_are_not_replaced(tmp_path: Path) -> None:
+def test_rows_under_a_write_id_that_somebody_else_has_given_out_are_not_replaced(
+    tmp_path: Path,
+) -> None:
     store = make_table(tmp_path / "made")
     merge(store, inserted(A))
     folder = (store.warehouse / "t").rename(tmp_path / "t")
@@ -118,7 +136,9 @@ def test_a_table_that_cannot_be_changed_is_no_orphan(tmp_path: Path) -> None:
     store = make_table(tmp_path)
     merge(store, inserted(A))
     store.unregister_table("default", "t")
-    store.register_table("default", "t", store.warehouse / "t", columns=COLUMNS, transactional=False)
+    store.register_table(
+        "default", "t", store.warehouse / "t", columns=COLUMNS, transactional=False
+    )
     assert store.remove_orphans() == []
 
 
@@ -130,7 +150,9 @@ def test_the_folder_of_a_creation_that_was_killed_is_an_orphan(tmp_path: Path) -
     assert sorted(folder.name for folder in store.warehouse.iterdir()) == [NAME.table]
 
 
-def test_a_folder_that_was_registered_after_its_creation_was_killed_is_no_orphan(tmp_path: Path) -> None:
+def test_a_folder_that_was_registered_after_its_creation_was_killed_is_no_orphan(
+    tmp_path: Path,
+) -> None:
     store = make_table(tmp_path)
     create(store, SchemaTableName("default", "u"), killed=True)
     survivor = HiveAcidConnector(tmp_path)
@@ -141,7 +163,9 @@ def test_a_folder_that_was_registered_after_its_creation_was_killed_is_no_orphan
     assert (store.warehouse / "u" / "notes").exists()
 
 
-def test_the_folder_of_a_dropped_table_that_was_not_removed_is_an_orphan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_folder_of_a_dropped_table_that_was_not_removed_is_an_orphan(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store = make_table(tmp_path)
     merge(store, inserted(A))
     with monkeypatch.context() as patched:

@@ -23,23 +23,40 @@ from rowmerge_nb.spi import (
     SchemaTableName,
     parse_type,
 )
-from tests.connectors.hive_acid.kit import NAME, Statement, contents, inserted, make_table, merge, row_ids
+from tests.connectors.hive_acid.kit import (
+    NAME,
+    Statement,
+    contents,
+    inserted,
+    make_table,
+    merge,
+    row_ids,
+)
 
 COLUMNS = [ColumnMetadata("id", parse_type("bigint"))]
 
 
-def delta(folder: Path, name: str, write_id: int, *values: int, bucket: int = 0, statement: int = 0) -> None:
-    writer = AcidFileWriter(folder / name / f"bucket_{bucket:05d}", COLUMNS, write_id, bucket, statement)
+def delta(
+    folder: Path, name: str, write_id: int, *values: int, bucket: int = 0, statement: int = 0
+) -> None:
+    writer = AcidFileWriter(
+        folder / name / f"bucket_{bucket:05d}", COLUMNS, write_id, bucket, statement
+    )
     writer.append(pa.RecordBatch.from_arrays([pa.array(values, pa.int64())], names=["id"]))
     writer.close()
     (folder / name / "_orc_acid_version").write_text("2")
 
 
-def delete(folder: Path, name: str, *keys: tuple[int, int], bucket: int = 0, write_id: int = 9) -> None:
+def delete(
+    folder: Path, name: str, *keys: tuple[int, int], bucket: int = 0, write_id: int = 9
+) -> None:
     numbers = np.array([n for _, n in keys])
     buckets = np.full(len(keys), encode_bucket(bucket))
     write_deletes(
-        folder / name / f"bucket_{bucket:05d}", COLUMNS, write_id, RowKeys(np.array([w for w, _ in keys]), buckets, numbers)
+        folder / name / f"bucket_{bucket:05d}",
+        COLUMNS,
+        write_id,
+        RowKeys(np.array([w for w, _ in keys]), buckets, numbers),
     )
 
 
@@ -58,7 +75,9 @@ def values(store: HiveAcidConnector) -> list[int]:
     return sorted(row[0] for row in contents(store))
 
 
-def test_a_base_hides_what_is_below_it_and_a_compacted_delta_hides_its_parts(tmp_path: Path) -> None:
+def test_a_base_hides_what_is_below_it_and_a_compacted_delta_hides_its_parts(
+    tmp_path: Path,
+) -> None:
     folder = tmp_path / "t"
     original(folder, "000000_0", 1)
     delta(folder, "delta_0000001_0000001_0000", 1, 2)
@@ -82,7 +101,9 @@ def test_deletes_reach_the_row_of_their_own_statement_only(tmp_path: Path) -> No
     assert values(adopt(tmp_path)) == [11, 12, 13]
 
 
-def test_originals_of_a_bucket_are_numbered_on_over_its_files_and_can_be_deleted(tmp_path: Path) -> None:
+def test_originals_of_a_bucket_are_numbered_on_over_its_files_and_can_be_deleted(
+    tmp_path: Path,
+) -> None:
     folder = tmp_path / "t"
     original(folder, "000000_0", 10, 11)
     original(folder, "000000_0_copy_1", 12, 13)
@@ -109,7 +130,9 @@ def test_originals_of_a_bucket_are_numbered_on_over_its_files_and_can_be_deleted
         (ValidWriteIds(7, frozenset({4}), frozenset({3})), None),
     ],
 )
-def test_the_base_that_counts_is_the_highest_valid_one(tmp_path: Path, valid: ValidWriteIds, seen: list[str] | None) -> None:
+def test_the_base_that_counts_is_the_highest_valid_one(
+    tmp_path: Path, valid: ValidWriteIds, seen: list[str] | None
+) -> None:
     for name in ("base_0000003", "base_0000005_v12"):
         (tmp_path / name).mkdir()
     if seen is None:
@@ -193,17 +216,47 @@ def test_a_column_of_another_type_than_the_file_has_is_told(tmp_path: Path) -> N
             "HIVE_COLUMN_ORDER_MISMATCH",
             "Partition keys must be the last columns",
         ),
-        ([("p", "varchar")], {"partitioned_by": ("p",)}, "INVALID_TABLE_PROPERTY", "only partition columns"),
-        ([("a", "bigint")], {"partitioned_by": ("q",)}, "INVALID_TABLE_PROPERTY", "Partition columns [q]"),
-        ([("a", "bigint"), ("p", "double")], {"partitioned_by": ("p",)}, "NOT_SUPPORTED", "Unsupported partition column type"),
+        (
+            [("p", "varchar")],
+            {"partitioned_by": ("p",)},
+            "INVALID_TABLE_PROPERTY",
+            "only partition columns",
+        ),
+        (
+            [("a", "bigint")],
+            {"partitioned_by": ("q",)},
+            "INVALID_TABLE_PROPERTY",
+            "Partition columns [q]",
+        ),
+        (
+            [("a", "bigint"), ("p", "double")],
+            {"partitioned_by": ("p",)},
+            "NOT_SUPPORTED",
+            "Unsupported partition column type",
+        ),
         ([("a", "time(6)")], {}, "NOT_SUPPORTED", "Unsupported Hive type: time(6) (column 'a')"),
         ([("a", "timestamp(9)")], {}, "NOT_SUPPORTED", "timestamp(9)"),
         ([("a", "array(uuid)")], {}, "NOT_SUPPORTED", "uuid"),
         ([("a", "row(bigint)")], {}, "NOT_SUPPORTED", "without a name"),
-        ([("a", "bigint")], {"bucketed_by": ("a",)}, "INVALID_TABLE_PROPERTY", "do not go together"),
-        ([("a", "decimal(3,1)")], {"bucketed_by": ("a",), "bucket_count": 2}, "NOT_SUPPORTED", "bucketed on an unsupported type"),
+        (
+            [("a", "bigint")],
+            {"bucketed_by": ("a",)},
+            "INVALID_TABLE_PROPERTY",
+            "do not go together",
+        ),
+        (
+            [("a", "decimal(3,1)")],
+            {"bucketed_by": ("a",), "bucket_count": 2},
+            "NOT_SUPPORTED",
+            "bucketed on an unsupported type",
+        ),
         ([("a", "bigint")], {"format": "PARQUET"}, "INVALID_TABLE_PROPERTY", "PARQUET"),
-        ([("a", "bigint")], {"sorted_by": ("a",)}, "INVALID_TABLE_PROPERTY", "'sorted_by' does not exist"),
+        (
+            [("a", "bigint")],
+            {"sorted_by": ("a",)},
+            "INVALID_TABLE_PROPERTY",
+            "'sorted_by' does not exist",
+        ),
         (
             [("a", "bigint")],
             {"bucketed_by": ("a",), "bucket_count": 2, "bucketing_version": 3},
@@ -212,7 +265,9 @@ def test_a_column_of_another_type_than_the_file_has_is_told(tmp_path: Path) -> N
         ),
     ],
 )
-def test_a_table_that_hive_cannot_have_is_refused(tmp_path: Path, columns: Any, properties: Any, code: str, text: str) -> None:
+def test_a_table_that_hive_cannot_have_is_refused(
+    tmp_path: Path, columns: Any, properties: Any, code: str, text: str
+) -> None:
     assert text in refused(code, lambda: make_table(tmp_path, columns, **properties))
     assert not (tmp_path / "warehouse").exists()
 
@@ -231,19 +286,33 @@ def test_rows_of_a_table_that_is_not_transactional_are_read_and_not_changed(tmp_
         lambda: metadata.get_update_row_id_column_handle(*asked, ()),
         lambda: metadata.begin_update(*asked, ()),
     ):
-        assert "Modifying Hive table rows is only supported for transactional tables" in refused("NOT_SUPPORTED", call)
-    refused("NOT_SUPPORTED", lambda: statement.metadata.begin_insert(statement.session, statement.handle, ()))
+        assert "Modifying Hive table rows is only supported for transactional tables" in refused(
+            "NOT_SUPPORTED", call
+        )
+    refused(
+        "NOT_SUPPORTED",
+        lambda: statement.metadata.begin_insert(statement.session, statement.handle, ()),
+    )
 
 
 def test_a_name_or_a_folder_that_is_taken_is_refused(tmp_path: Path) -> None:
     store = make_table(tmp_path)
     delta(tmp_path / "t", "delta_0000001_0000001_0000", 1, 1)
-    refused("TABLE_ALREADY_EXISTS", lambda: store.register_table("default", "t", tmp_path / "t", columns={"id": "bigint"}))
-    refused("SCHEMA_NOT_FOUND", lambda: store.register_table("nope", "t", tmp_path / "t", columns={"id": "bigint"}))
+    refused(
+        "TABLE_ALREADY_EXISTS",
+        lambda: store.register_table("default", "t", tmp_path / "t", columns={"id": "bigint"}),
+    )
+    refused(
+        "SCHEMA_NOT_FOUND",
+        lambda: store.register_table("nope", "t", tmp_path / "t", columns={"id": "bigint"}),
+    )
     transaction = store.begin_transaction()
     (store.warehouse / "u").mkdir()
     metadata = ConnectorTableMetadata(SchemaTableName("default", "u"), tuple(COLUMNS))
-    refused("HIVE_PATH_ALREADY_EXISTS", lambda: store.get_metadata(transaction).create_table(ConnectorSession("q"), metadata))
+    refused(
+        "HIVE_PATH_ALREADY_EXISTS",
+        lambda: store.get_metadata(transaction).create_table(ConnectorSession("q"), metadata),
+    )
     assert [orphan.name for orphan in store.orphans()] == [str(store.warehouse / "u")]
 
 
@@ -254,7 +323,9 @@ def test_a_folder_that_is_no_partition_is_told(tmp_path: Path) -> None:
     for name in ("q=1", "p=x"):
         text = refused(
             "HIVE_INVALID_PARTITION_VALUE",
-            lambda: store.register_table("default", "t", tmp_path / "t", columns=columns, partitioned_by=["p"]),
+            lambda: store.register_table(
+                "default", "t", tmp_path / "t", columns=columns, partitioned_by=["p"]
+            ),
         )
         assert name in text or "Invalid partition value 'x' for integer partition key: p" in text
         (tmp_path / "t" / "q=1").rename(tmp_path / "t" / "p=x") if name == "q=1" else None
@@ -267,7 +338,9 @@ def test_a_metastore_of_another_format_or_none_at_all_is_told(tmp_path: Path) ->
     connection.close()
     assert "has format 7" in refused("HIVE_METASTORE_ERROR", lambda: HiveAcidConnector(tmp_path))
     (tmp_path / "metastore.sqlite").write_text("no database " * 100)
-    assert "metastore.sqlite" in refused("HIVE_METASTORE_ERROR", lambda: HiveAcidConnector(tmp_path))
+    assert "metastore.sqlite" in refused(
+        "HIVE_METASTORE_ERROR", lambda: HiveAcidConnector(tmp_path)
+    )
 
 
 def test_schemas_come_and_go_with_commits(tmp_path: Path) -> None:
@@ -279,7 +352,9 @@ def test_schemas_come_and_go_with_commits(tmp_path: Path) -> None:
     transaction = store.begin_transaction()
     metadata = store.get_metadata(transaction)
     assert metadata.schema_exists(ConnectorSession("q"), "sales")
-    metadata.create_table(ConnectorSession("q"), ConnectorTableMetadata(SchemaTableName("sales", "o"), tuple(COLUMNS)))
+    metadata.create_table(
+        ConnectorSession("q"), ConnectorTableMetadata(SchemaTableName("sales", "o"), tuple(COLUMNS))
+    )
     store.commit(transaction)
     assert (tmp_path / "warehouse" / "sales.db" / "o").is_dir()
     transaction = store.begin_transaction()

@@ -39,13 +39,22 @@ def test_a_managed_table_is_no_folder_around_it(tmp_path: Path, location: str) -
     assert (store.warehouse / "t").is_dir()
 
 
-@pytest.mark.parametrize("name", ["../../elsewhere", "/elsewhere", "p=x/../../..", "q=x", "", "p", "p=x/p=y"])
+@pytest.mark.parametrize(
+    "name", ["../../elsewhere", "/elsewhere", "p=x/../../..", "q=x", "", "p", "p=x/p=y"]
+)
 def test_a_partition_is_no_folder_elsewhere(tmp_path: Path, name: str) -> None:
     store = make_table(tmp_path, partitioned_by=("p",))
     merge(store, inserted((1, "a", "x")))
     changed(tmp_path, f"UPDATE partitions SET name = '{name}'")
-    for action in (contents, lambda s: s.compact("default", "t"), lambda s: s.remove_obsolete("default", "t")):
-        assert "metastore" in refused("HIVE_METASTORE_ERROR", lambda action=action: action(store)).message
+    for action in (
+        contents,
+        lambda s: s.compact("default", "t"),
+        lambda s: s.remove_obsolete("default", "t"),
+    ):
+        assert (
+            "metastore"
+            in refused("HIVE_METASTORE_ERROR", lambda action=action: action(store)).message
+        )
 
 
 @pytest.mark.parametrize(
@@ -94,7 +103,9 @@ def test_what_a_metastore_cannot_hold_is_refused(tmp_path: Path, statement: str)
         refused("HIVE_METASTORE_ERROR", look)
 
 
-def test_a_link_in_the_place_of_a_partition_is_read_and_nothing_behind_it_is_removed(tmp_path: Path) -> None:
+def test_a_link_in_the_place_of_a_partition_is_read_and_nothing_behind_it_is_removed(
+    tmp_path: Path,
+) -> None:
     store = make_table(tmp_path, partitioned_by=("p",))
     for number in range(2):
         merge(store, inserted((number, "a", "x")))
@@ -134,16 +145,22 @@ def test_a_link_in_the_place_of_a_managed_table_is_dropped_alone(tmp_path: Path)
 def test_links_to_deltas_are_left_where_they_are(tmp_path: Path) -> None:
     delta(tmp_path / "elsewhere", "delta_0000001_0000001_0000", 1, 1)
     delta(tmp_path / "t", "delta_0000002_0000002_0000", 2, 2)
-    (tmp_path / "t" / "delta_0000001_0000001_0000").symlink_to(tmp_path / "elsewhere" / "delta_0000001_0000001_0000")
+    (tmp_path / "t" / "delta_0000001_0000001_0000").symlink_to(
+        tmp_path / "elsewhere" / "delta_0000001_0000001_0000"
+    )
     store = adopt(tmp_path)
     assert values(store) == [1, 2]
     store.compact("default", "t")
-    assert [path.name for path in store.remove_obsolete("default", "t")] == ["delta_0000002_0000002_0000"]
+    assert [path.name for path in store.remove_obsolete("default", "t")] == [
+        "delta_0000002_0000002_0000"
+    ]
     assert (tmp_path / "elsewhere" / "delta_0000001_0000001_0000" / "bucket_00000").is_file()
     assert row_ids(store)
 
 
-@pytest.mark.parametrize("location", ["s3://bucket/t", "http://127.0.0.1:1/t", "x" * 5000, "a/" * 3000])
+@pytest.mark.parametrize(
+    "location", ["s3://bucket/t", "http://127.0.0.1:1/t", "x" * 5000, "a/" * 3000]
+)
 def test_other_places_are_no_folders_to_register(tmp_path: Path, location: str) -> None:
     store = HiveAcidConnector(tmp_path)
     with pytest.raises(RowMergeError) as caught:
@@ -178,15 +195,22 @@ def test_links_that_lead_to_themselves_are_refused(tmp_path: Path) -> None:
         {"nope": None},
     ],
 )
-def test_values_of_table_properties_that_are_none_are_refused(tmp_path: Path, properties: dict[str, Any]) -> None:
+def test_values_of_table_properties_that_are_none_are_refused(
+    tmp_path: Path, properties: dict[str, Any]
+) -> None:
     refused("INVALID_TABLE_PROPERTY", lambda: make_table(tmp_path, **properties))
 
 
-@pytest.mark.parametrize("write_ids", [{"highWatermark": 1 << 63}, {"highWatermark": 5, "aborted": [1 << 70]}])
+@pytest.mark.parametrize(
+    "write_ids", [{"highWatermark": 1 << 63}, {"highWatermark": 5, "aborted": [1 << 70]}]
+)
 def test_write_ids_beyond_64_bits_are_refused(tmp_path: Path, write_ids: dict[str, Any]) -> None:
     delta(tmp_path / "t", "delta_0000001_0000001_0000", 1, 1)
     refused("INVALID_ARGUMENTS", lambda: adopt(tmp_path, write_ids=write_ids))
-    refused("HIVE_METASTORE_ERROR", lambda: HiveAcidConnector(tmp_path / "store").abort_transaction(1 << 70))
+    refused(
+        "HIVE_METASTORE_ERROR",
+        lambda: HiveAcidConnector(tmp_path / "store").abort_transaction(1 << 70),
+    )
 
 
 def test_names_with_numbers_beyond_64_bits_are_none_of_hives(tmp_path: Path) -> None:
@@ -202,11 +226,15 @@ def test_a_folder_whose_name_is_no_text_is_no_partition(tmp_path: Path) -> None:
     store, columns = HiveAcidConnector(tmp_path / "store"), {"id": "bigint", "p": "varchar"}
     refused(
         "HIVE_INVALID_PARTITION_VALUE",
-        lambda: store.register_table("default", "t", tmp_path / "t", columns=columns, partitioned_by=["p"]),
+        lambda: store.register_table(
+            "default", "t", tmp_path / "t", columns=columns, partitioned_by=["p"]
+        ),
     )
 
 
-def test_a_folder_that_may_not_be_read_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_may_not_be_read_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store = make_table(tmp_path)
     merge(store, inserted((1, "a", "x")))
     scandir = os.scandir
@@ -219,4 +247,7 @@ def test_a_folder_that_may_not_be_read_is_named(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(os, "scandir", denied)
     for action in (contents, lambda s: s.compact("default", "t")):
         error = refused("HIVE_FILESYSTEM_ERROR", lambda action=action: action(store))
-        assert "delta_0000001_0000001_0000' of a Hive table cannot be read: Permission denied" in error.message
+        assert (
+            "delta_0000001_0000001_0000' of a Hive table cannot be read: Permission denied"
+            in error.message
+        )

@@ -11,7 +11,11 @@ from typing import Any
 import pytest
 
 from rowmerge_nb import HiveAcidConnector, RowMergeError
-from rowmerge_nb.connectors.hive_acid.visible_deltas import ValidTransactions, ValidWriteIds, acid_state
+from rowmerge_nb.connectors.hive_acid.visible_deltas import (
+    ValidTransactions,
+    ValidWriteIds,
+    acid_state,
+)
 from tests.connectors.hive_acid.kit import contents, inserted, make_table, merge, row_ids
 from tests.connectors.hive_acid.test_layout import adopt, delete, delta, values
 
@@ -33,7 +37,9 @@ def joined(folder: Path, name: str, *write_ids: int) -> None:
 
     (folder / name).mkdir()
     table = HiveTable("1", SchemaTableName("default", "t"), str(folder), tuple(COLUMNS))
-    keys = RowKeys(np.array(write_ids), np.full(len(write_ids), 1 << 29), np.zeros(len(write_ids), np.int64))
+    keys = RowKeys(
+        np.array(write_ids), np.full(len(write_ids), 1 << 29), np.zeros(len(write_ids), np.int64)
+    )
     rows = pa.table({"id": pa.array([ROWS[write_id] for write_id in write_ids], pa.int64())})
     _write(folder / name / "bucket_00000", table, [(keys, rows)], OrcCodec.GZIP)
     (folder / name / "_orc_acid_version").write_text("2")
@@ -49,12 +55,17 @@ def raw(folder: Path) -> None:
 
 RESULTS: dict[str, Any] = {
     "delta alone": lambda t: joined(t, "delta_0000001_0000005_v0000007", 1, 2, 3, 4, 5),
-    "delete delta alone": lambda t: delete(t, "delete_delta_0000001_0000005_v0000007", (2, 0), (4, 0)),
+    "delete delta alone": lambda t: delete(
+        t, "delete_delta_0000001_0000005_v0000007", (2, 0), (4, 0)
+    ),
     "deltas that overlap": lambda t: (
         joined(t, "delta_0000001_0000003", 1, 2, 3),
         joined(t, "delta_0000002_0000005", 2, 3, 4, 5),
     ),
-    "one result twice": lambda t: (joined(t, "delta_0000001_0000005", 1, 2, 3, 4, 5), joined(t, "delta_1_5_v8", 1, 2, 3, 4, 5)),
+    "one result twice": lambda t: (
+        joined(t, "delta_0000001_0000005", 1, 2, 3, 4, 5),
+        joined(t, "delta_1_5_v8", 1, 2, 3, 4, 5),
+    ),
     "a base within a delta": lambda t: (
         joined(t, "base_0000003_v0000007", 1, 3),
         joined(t, "delta_0000002_0000005_v0000008", 2, 3, 4, 5),
@@ -65,7 +76,9 @@ RESULTS: dict[str, Any] = {
 
 @pytest.mark.parametrize("kept", ["raw", "cleaned"])
 @pytest.mark.parametrize("what", RESULTS)
-def test_rows_are_read_once_and_deleted_rows_stay_deleted(tmp_path: Path, what: str, kept: str) -> None:
+def test_rows_are_read_once_and_deleted_rows_stay_deleted(
+    tmp_path: Path, what: str, kept: str
+) -> None:
     raw(tmp_path / "t")
     RESULTS[what](tmp_path / "t")
     store = adopt(tmp_path)
@@ -111,31 +124,41 @@ def test_a_directory_with_the_suffix_counts_if_its_transaction_was_committed(
 ) -> None:
     for name in ("delta_1_1", "delta_2_2", "delta_1_2_v7"):
         (tmp_path / name).mkdir()
-    assert [d.name for d in acid_state(tmp_path, ValidWriteIds(2, transactions=known)).deltas] == names
+    assert [
+        d.name for d in acid_state(tmp_path, ValidWriteIds(2, transactions=known)).deltas
+    ] == names
 
 
 def test_a_base_that_is_not_committed_is_no_base(tmp_path: Path) -> None:
     for name in ("delta_1_1", "base_1_v7"):
         (tmp_path / name).mkdir()
-    state = acid_state(tmp_path, ValidWriteIds(1, transactions=ValidTransactions(7, frozenset({7}))))
+    state = acid_state(
+        tmp_path, ValidWriteIds(1, transactions=ValidTransactions(7, frozenset({7})))
+    )
     assert (state.base, [d.name for d in state.deltas]) == (None, ["delta_1_1"])
 
 
-def test_a_base_that_is_newer_than_the_reader_leaves_it_the_files_without_row_ids(tmp_path: Path) -> None:
+def test_a_base_that_is_newer_than_the_reader_leaves_it_the_files_without_row_ids(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "000000_0").write_bytes(b"rows")
     (tmp_path / "base_1_v7").mkdir()
     state = acid_state(tmp_path, ValidWriteIds(1, transactions=ValidTransactions(6)))
     assert (state.base, [path.name for path in state.originals]) == (None, ["000000_0"])
 
 
-def test_what_was_put_together_with_an_open_transaction_is_read_from_its_parts(tmp_path: Path) -> None:
+def test_what_was_put_together_with_an_open_transaction_is_read_from_its_parts(
+    tmp_path: Path,
+) -> None:
     for name in ("delta_1_1", "delta_2_2", "delta_1_2"):
         (tmp_path / name).mkdir()
     state = acid_state(tmp_path, ValidWriteIds(2, frozenset({2})))
     assert [d.name for d in state.deltas] == ["delta_1_1"]
 
 
-def test_a_compaction_that_the_metastore_does_not_know_is_refused_once_its_parts_are_gone(tmp_path: Path) -> None:
+def test_a_compaction_that_the_metastore_does_not_know_is_refused_once_its_parts_are_gone(
+    tmp_path: Path,
+) -> None:
     store = make_table(tmp_path)
     for number in range(3):
         merge(store, inserted((number, "a", "x")))
@@ -162,7 +185,9 @@ def test_compactions_of_another_metastore_count_whatever_their_numbers(tmp_path:
     assert store.orphans() == []
 
 
-def test_a_metastore_of_the_time_before_compactions_were_recorded_keeps_its_registered_tables(tmp_path: Path) -> None:
+def test_a_metastore_of_the_time_before_compactions_were_recorded_keeps_its_registered_tables(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "t").mkdir()
     joined(tmp_path / "t", "base_0000005_v0001234", 1, 3, 5)
     store = adopt(tmp_path)

@@ -37,14 +37,23 @@ TYPES = {
 }
 
 
-def read(store: HiveAcidConnector, constraint: Constraint | None = None, *columns: str) -> list[tuple[Any, ...]]:
+def read(
+    store: HiveAcidConnector, constraint: Constraint | None = None, *columns: str
+) -> list[tuple[Any, ...]]:
     statement = Statement(store)
     handles = [
-        h for h in statement.metadata.get_column_handles(statement.session, statement.handle) if not columns or h.name in columns
+        h
+        for h in statement.metadata.get_column_handles(statement.session, statement.handle)
+        if not columns or h.name in columns
     ]
     splits = splits_of(statement.handle, constraint)
     table = statement.handle.table
-    rows = [tuple(row.values()) for s in splits for page in read_split(s, table, handles) for row in page.to_pylist()]
+    rows = [
+        tuple(row.values())
+        for s in splits
+        for page in read_split(s, table, handles)
+        for row in page.to_pylist()
+    ]
     statement.commit()
     return rows
 
@@ -53,7 +62,9 @@ def paths(store: HiveAcidConnector, **domains: ColumnDomain) -> list[str]:
     statement = Statement(store)
     found = splits_of(statement.handle, Constraint(domains))
     statement.commit()
-    return sorted({split.path.relative_to(statement.handle.table.location).as_posix() for split in found})
+    return sorted(
+        {split.path.relative_to(statement.handle.table.location).as_posix() for split in found}
+    )
 
 
 def test_partitions_are_left_out_by_their_values(tmp_path: Path) -> None:
@@ -67,8 +78,12 @@ def test_partitions_are_left_out_by_their_values(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("version", [1, 2])
-def test_buckets_are_left_out_when_all_bucket_columns_have_values(tmp_path: Path, version: int) -> None:
-    store = make_table(tmp_path, bucketed_by=("v", "id"), bucket_count=16, bucketing_version=version)
+def test_buckets_are_left_out_when_all_bucket_columns_have_values(
+    tmp_path: Path, version: int
+) -> None:
+    store = make_table(
+        tmp_path, bucketed_by=("v", "id"), bucket_count=16, bucketing_version=version
+    )
     merge(store, inserted(*((i, f"v{i}", "x") for i in range(100))))
     assert len(paths(store)) > 5
     both = {"id": ColumnDomain(values=(3, 4)), "v": ColumnDomain(values=("v3",))}
@@ -80,17 +95,27 @@ def test_buckets_are_left_out_when_all_bucket_columns_have_values(tmp_path: Path
 
 def test_values_that_a_column_cannot_have_rule_nothing_out(tmp_path: Path) -> None:
     store = make_table(
-        tmp_path, [("id", "smallint"), ("c", "char(3)")], bucketed_by=("id",), bucket_count=4, partitioned_by=("c",)
+        tmp_path,
+        [("id", "smallint"), ("c", "char(3)")],
+        bucketed_by=("id",),
+        bucket_count=4,
+        partitioned_by=("c",),
     )
     merge(store, inserted((1, "a  "), (2, "b  ")))
     assert (1, "a  ") in read(store, Constraint({"id": ColumnDomain(values=(1 << 40, 1))}))
-    assert read(store, Constraint({"id": ColumnDomain(values=(1,)), "c": ColumnDomain(values=("a",))})) == [(1, "a  ")]
+    assert read(
+        store, Constraint({"id": ColumnDomain(values=(1,)), "c": ColumnDomain(values=("a",))})
+    ) == [(1, "a  ")]
 
 
 def test_zero_has_two_forms_so_that_buckets_of_floating_point_are_all_read(tmp_path: Path) -> None:
     store = make_table(tmp_path, [("x", "double")], bucketed_by=("x",), bucket_count=4)
     merge(store, inserted((0.0,), (-0.0,), (1.5,)))
-    assert sorted(read(store, Constraint({"x": ColumnDomain(values=(0.0,))}))) == [(-0.0,), (0.0,), (1.5,)]
+    assert sorted(read(store, Constraint({"x": ColumnDomain(values=(0.0,))}))) == [
+        (-0.0,),
+        (0.0,),
+        (1.5,),
+    ]
 
 
 @pytest.fixture
@@ -108,12 +133,17 @@ def large(tmp_path: Path, rows: int = 60_000, **properties: Any) -> HiveAcidConn
     return store
 
 
-def test_a_large_file_is_read_in_parts_and_only_those_that_matter(tmp_path: Path, tiny_stripes: None) -> None:
+def test_a_large_file_is_read_in_parts_and_only_those_that_matter(
+    tmp_path: Path, tiny_stripes: None
+) -> None:
     store = large(tmp_path)
     statement = Statement(store)
     parts = [split.stripes for split in splits_of(statement.handle)]
     assert len(parts) > 3
-    assert all(before is not None and after is not None and before[1] == after[0] for before, after in itertools.pairwise(parts))
+    assert all(
+        before is not None and after is not None and before[1] == after[0]
+        for before, after in itertools.pairwise(parts)
+    )
     assert sorted(read(store)) == [(i, f"v{i:06d}", "x") for i in range(60_000) if i % 1000]
     for domain in (ColumnDomain(low=30_500, high=30_600), ColumnDomain(values=(30_500, 30_600))):
         few = read(store, Constraint({"id": domain}))
@@ -138,7 +168,9 @@ def test_row_ids_of_parts_are_those_of_the_whole(tmp_path: Path, tiny_stripes: N
     ids = row_ids(store)
     assert ids[59_999] == {"originalTransaction": 1, "bucket": 536870912, "rowId": 59_999}
     merge(store, [(2, ids[59_999], None, None, "x"), (2, ids[1], None, None, "x")])
-    assert {row[0] for row in read(store)} == {i for i in range(60_000) if i % 1000 and i not in {1, 59_999}}
+    assert {row[0] for row in read(store)} == {
+        i for i in range(60_000) if i % 1000 and i not in {1, 59_999}
+    }
 
 
 def test_originals_are_read_in_parts_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -186,7 +218,9 @@ def random_value(kind: str, draw: random.Random) -> Any:
 def satisfies(value: Any, domain: ColumnDomain) -> bool:
     if value is None or (domain.values is not None and value not in domain.values):
         return False
-    return (domain.low is None or value >= domain.low) and (domain.high is None or value <= domain.high)
+    return (domain.low is None or value >= domain.low) and (
+        domain.high is None or value <= domain.high
+    )
 
 
 @pytest.mark.trial
@@ -194,10 +228,21 @@ def satisfies(value: Any, domain: ColumnDomain) -> bool:
 def test_no_row_within_a_random_constraint_is_left_out(tmp_path: Path, seed: int) -> None:
     draw = random.Random(seed)
     layouts: list[dict[str, Any]] = [{}, {"partitioned_by": ("p",)}]
-    layouts += [dict(layout, bucketed_by=draw.choice([("id",), ("d", "s"), ("v",)]), bucket_count=3) for layout in layouts]
+    layouts += [
+        dict(layout, bucketed_by=draw.choice([("id",), ("d", "s"), ("v",)]), bucket_count=3)
+        for layout in layouts
+    ]
     store = make_table(tmp_path, list(TYPES.items()), **layouts[seed % 4])
     for _ in range(4):
-        merge(store, inserted(*(tuple(random_value(kind, draw) for kind in TYPES.values()) for _ in range(draw.randint(1, 12)))))
+        merge(
+            store,
+            inserted(
+                *(
+                    tuple(random_value(kind, draw) for kind in TYPES.values())
+                    for _ in range(draw.randint(1, 12))
+                )
+            ),
+        )
     statement = Statement(store)
     deleted = draw.sample(statement.rows(ids=True), 5)
     statement.commit()
@@ -207,12 +252,22 @@ def test_no_row_within_a_random_constraint_is_left_out(tmp_path: Path, seed: int
     for _ in range(15):
         domains = {}
         for name in draw.sample(names, draw.randint(1, 3)):
-            values = [value for _ in range(3) if (value := random_value(TYPES[name], draw)) is not None]
+            values = [
+                value for _ in range(3) if (value := random_value(TYPES[name], draw)) is not None
+            ]
             low, high = (draw.choice([None, *values]) for _ in range(2))
             domains[name] = ColumnDomain(tuple(values) if draw.random() < 0.5 else None, low, high)
         found = read(store, Constraint(domains))
-        wanted = [row for row in rows if all(satisfies(row[names.index(name)], domain) for name, domain in domains.items())]
-        left = [row for row in found if all(satisfies(row[names.index(name)], domain) for name, domain in domains.items())]
+        wanted = [
+            row
+            for row in rows
+            if all(satisfies(row[names.index(name)], domain) for name, domain in domains.items())
+        ]
+        left = [
+            row
+            for row in found
+            if all(satisfies(row[names.index(name)], domain) for name, domain in domains.items())
+        ]
         assert sorted(map(repr, left)) == sorted(map(repr, wanted)), domains
         assert len(found) <= len(rows)
 
@@ -223,25 +278,37 @@ def test_a_row_in_the_file_of_another_bucket_is_an_error(tmp_path: Path) -> None
     folder = store.warehouse / "t" / "delta_0000001_0000001_0000"
     (folder / "bucket_00001").rename(folder / "bucket_00002")
     for columns in (("v",), ("id",)):
-        with pytest.raises(ConnectorError, match="is for bucket 2, but contains a row for bucket 1") as caught:
+        with pytest.raises(
+            ConnectorError, match="is for bucket 2, but contains a row for bucket 1"
+        ) as caught:
             read(store, None, *columns)
         assert caught.value.code == "HIVE_INVALID_BUCKET_FILES"
 
 
 def test_texts_with_a_length_are_of_their_own_types_in_the_files(tmp_path: Path) -> None:
-    columns = [("v", "varchar(7)"), ("c", "char(3)"), ("r", "row(a array(char(2)), b varchar)"), ("s", "varchar")]
+    columns = [
+        ("v", "varchar(7)"),
+        ("c", "char(3)"),
+        ("r", "row(a array(char(2)), b varchar)"),
+        ("s", "varchar"),
+    ]
     store = make_table(tmp_path, columns)
     merge(store, inserted(("abc", "x  ", {"a": ["y ", None], "b": "z"}, "free")))
     path = next((store.warehouse / "t").glob("delta*/bucket_00000"))
     with path.open("rb") as file:
         found = pyorc.Reader(file)
-        assert str(found.schema["row"]) == "struct<v:varchar(7),c:char(3),r:struct<a:array<char(2)>,b:string>,s:string>"
+        assert (
+            str(found.schema["row"])
+            == "struct<v:varchar(7),c:char(3),r:struct<a:array<char(2)>,b:string>,s:string>"
+        )
         assert found.user_metadata["hive.acid.version"] == b"2"
         assert next(found)[5] == ("abc", "x", (["y", None], "z"), "free")
     assert contents(store) == [("abc", "x  ", {"a": ["y ", None], "b": "z"}, "free")]
 
 
-def test_a_tail_that_is_not_understood_is_no_obstacle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tail_that_is_not_understood_is_no_obstacle(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "file"
     for content in (b"", b"x", bytes(range(256)), b"\xff" * 300):
         path.write_bytes(content)
@@ -250,10 +317,14 @@ def test_a_tail_that_is_not_understood_is_no_obstacle(tmp_path: Path, monkeypatc
     merge(store, inserted((1, "a", "x")))
     monkeypatch.setattr(reader, "read_tail", lambda path: None)
     assert read(store, Constraint({"id": ColumnDomain(low=7)})) == [(1, "a", "x")]
-    assert read(store, Constraint({"id": ColumnDomain(values=(7,))})) == [], "the rows themselves say so"
+    assert read(store, Constraint({"id": ColumnDomain(values=(7,))})) == [], (
+        "the rows themselves say so"
+    )
 
 
-@pytest.mark.parametrize(("wanted", "whole"), [((8,), 1), ((5,), 0), ((1, 2), 2), ((3, 4, 5, 6, 7, *range(100, 112)), 2)])
+@pytest.mark.parametrize(
+    ("wanted", "whole"), [((8,), 1), ((5,), 0), ((1, 2), 2), ((3, 4, 5, 6, 7, *range(100, 112)), 2)]
+)
 def test_keys_are_read_before_the_other_columns_where_few_rows_matter(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wanted: tuple[int, ...], whole: int
 ) -> None:
@@ -270,24 +341,38 @@ def test_keys_are_read_before_the_other_columns_where_few_rows_matter(
     monkeypatch.setattr(arrow_orc.ORCFile, "read_stripe", recorded)
     found = read(store, Constraint({"id": ColumnDomain(wanted, 1, 9)}))
     assert [columns.count("row.v") for columns in reads].count(1) == whole
-    assert [columns == ["row.id"] for columns in reads].count(True) == (2 if len(wanted) < 17 else 0)
+    assert [columns == ["row.id"] for columns in reads].count(True) == (
+        2 if len(wanted) < 17 else 0
+    )
     monkeypatch.undo()
-    assert [row for row in found if row[0] in wanted] == [row for row in contents(store) if row[0] in wanted]
+    assert [row for row in found if row[0] in wanted] == [
+        row for row in contents(store) if row[0] in wanted
+    ]
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_same_rows_are_left_out_whatever_columns_are_asked_for(tmp_path: Path, tiny_stripes: None, seed: int) -> None:
+def test_the_same_rows_are_left_out_whatever_columns_are_asked_for(
+    tmp_path: Path, tiny_stripes: None, seed: int
+) -> None:
     chance = random.Random(seed)
     store = make_table(tmp_path)
-    merge(store, inserted(*((chance.randrange(40), chance.choice("abc"), None) for _ in range(200))))
+    merge(
+        store, inserted(*((chance.randrange(40), chance.choice("abc"), None) for _ in range(200)))
+    )
     for _ in range(10):
         domains = {"id": ColumnDomain(tuple(chance.sample(range(40), chance.randrange(1, 4))))}
         if chance.random() < 0.5:
             domains["v"] = ColumnDomain((chance.choice("abc"),))
         whole = read(store, Constraint(domains))
-        assert [row[0] for row in whole] == [row[0] for row in read(store, Constraint(domains), "id")]
-        assert [row[1] for row in whole] == [row[0] for row in read(store, Constraint(domains), "v")]
+        assert [row[0] for row in whole] == [
+            row[0] for row in read(store, Constraint(domains), "id")
+        ]
+        assert [row[1] for row in whole] == [
+            row[0] for row in read(store, Constraint(domains), "v")
+        ]
         kept = sorted(
-            row for row in contents(store) if all(row[["id", "v", "p"].index(c)] in d.values for c, d in domains.items())
+            row
+            for row in contents(store)
+            if all(row[["id", "v", "p"].index(c)] in d.values for c, d in domains.items())
         )
         assert [row for row in sorted(whole) if row in kept] == kept

@@ -18,7 +18,13 @@ import pyarrow as pa
 import pyorc
 import pytest
 
-from proof.engines.backends import EngineUnderTest, InexpressibleError, Oracle, arrow_table, trino_class
+from proof.engines.backends import (
+    EngineUnderTest,
+    InexpressibleError,
+    Oracle,
+    arrow_table,
+    trino_class,
+)
 from proof.fuzz import fuzz
 from proof.oracle.oracle import Outcome, multiset
 from proof.statements.model import InsertAction, MergeStatement, Scenario
@@ -27,7 +33,12 @@ from rowmerge_nb.connectors.hive_acid.buckets import check_bucket_type
 from rowmerge_nb.connectors.hive_acid.handles import HiveTableHandle
 from rowmerge_nb.connectors.hive_acid.metastore.metastore import partition_texts
 from rowmerge_nb.connectors.hive_acid.orc_values import check_partition_type
-from rowmerge_nb.spi import ColumnMetadata, ConnectorSession, ConnectorTableMetadata, SchemaTableName
+from rowmerge_nb.spi import (
+    ColumnMetadata,
+    ConnectorSession,
+    ConnectorTableMetadata,
+    SchemaTableName,
+)
 from tests.connectors.hive_acid.kit import Statement
 
 pytestmark = [pytest.mark.spark, pytest.mark.trial]
@@ -57,11 +68,17 @@ class HiveUnderTest(EngineUnderTest):
         try:
             sql = self._printer.statement(scenario)
             result = self._engine.run(
-                sql, namespace=sources, era=settings.era, duplicates=settings.duplicates, trace=settings.trace
+                sql,
+                namespace=sources,
+                era=settings.era,
+                duplicates=settings.duplicates,
+                trace=settings.trace,
             )
         except RowMergeError as error:
             if self._content(name, target.names) != before:
-                return Outcome(None, None, frozenset({f"{error.code}, and the table was changed"}), str(error))
+                return Outcome(
+                    None, None, frozenset({f"{error.code}, and the table was changed"}), str(error)
+                )
             if error.code == NOBODY_CAN:
                 raise InexpressibleError(str(error)) from error
             return Outcome(None, None, frozenset({trino_class(error)}), str(error))
@@ -69,19 +86,33 @@ class HiveUnderTest(EngineUnderTest):
 
     def _make(self, name: SchemaTableName, scenario: Scenario) -> None:
         """Make the table and put its rows in, in two statements, so that there are several deltas."""
-        store, settings, session = self._store, scenario.settings, ConnectorSession(f"make{next(self._numbers)}")
+        store, settings, session = (
+            self._store,
+            scenario.settings,
+            ConnectorSession(f"make{next(self._numbers)}"),
+        )
         self._drop(name)
         transaction = store.begin_transaction()
         target = scenario.target
         ordered = sorted(
             target.columns,
-            key=lambda c: (*settings.partitioned_by, "").index(c.name) if c.name in settings.partitioned_by else -1,
+            key=lambda c: (
+                (*settings.partitioned_by, "").index(c.name)
+                if c.name in settings.partitioned_by
+                else -1
+            ),
         )
         columns = tuple(ColumnMetadata(c.name, c.type, c.nullable) for c in ordered)
         count = 3 if settings.bucketed_by else None
-        placed = {"partitioned_by": settings.partitioned_by, "bucketed_by": settings.bucketed_by, "bucket_count": count}
+        placed = {
+            "partitioned_by": settings.partitioned_by,
+            "bucketed_by": settings.bucketed_by,
+            "bucket_count": count,
+        }
         placed["bucketing_version"] = 1 + len(columns) % 2
-        store.get_metadata(transaction).create_table(session, ConnectorTableMetadata(name, columns, placed))
+        store.get_metadata(transaction).create_table(
+            session, ConnectorTableMetadata(name, columns, placed)
+        )
         store.commit(transaction)
         rows = arrow_table(target).select([column.name for column in columns])
         half = rows.num_rows // 2
@@ -89,7 +120,9 @@ class HiveUnderTest(EngineUnderTest):
             if part.num_rows:
                 statement = Statement(store, name)
                 handle = statement.metadata.begin_insert(session, statement.handle, ())
-                sink = store.get_page_sink_provider().create_page_sink(statement.transaction, session, handle)
+                sink = store.get_page_sink_provider().create_page_sink(
+                    statement.transaction, session, handle
+                )
                 try:
                     sink.append_page(part.combine_chunks().to_batches()[0])
                 except RowMergeError as error:
@@ -123,14 +156,19 @@ def raw_rows(handle: HiveTableHandle) -> Iterator[dict[str, Any]]:
         if counts(int(write_id)):
             place = path.parent.parent.relative_to(table.location).as_posix().removeprefix(".")
             with path.open("rb") as file:
-                events[kind] += [(place, path.name, *event[1:4], event[5]) for event in pyorc.Reader(file)]
+                events[kind] += [
+                    (place, path.name, *event[1:4], event[5]) for event in pyorc.Reader(file)
+                ]
     dead = {event[:5] for event in events["delete_delta"]}
     assert len(dead) == len(events["delete_delta"]), "a row was deleted twice"
     for place, *key, row in events["delta"]:
         if (place, *key) not in dead:
             pairs = zip(partition_texts(place), table.partition_columns, strict=True)
             values = [pa.array([text]).cast(column.type.arrow)[0].as_py() for text, column in pairs]
-            plain = [value.replace(tzinfo=None) if isinstance(value, dt.datetime) else value for value in (*row, *values)]
+            plain = [
+                value.replace(tzinfo=None) if isinstance(value, dt.datetime) else value
+                for value in (*row, *values)
+            ]
             yield dict(zip((column.name for column in table.columns), plain, strict=True))
 
 
@@ -141,12 +179,21 @@ def adapted(scenario: Scenario) -> Scenario:
     partitions, buckets = settings.partitioned_by, settings.bucketed_by
     if len(buckets) == 2:
         partitions, buckets = buckets[:1], buckets[1:]
-    partitions = tuple(name for name in partitions if fits(check_partition_type, name, types[name]))[: len(types) - 1]
+    partitions = tuple(
+        name for name in partitions if fits(check_partition_type, name, types[name])
+    )[: len(types) - 1]
     buckets = tuple(name for name in buckets if fits(check_bucket_type, name, types[name]))
-    settings = replace(settings, paradigm="DELETE_ROW_AND_INSERT_ROW", partitioned_by=partitions, bucketed_by=buckets)
+    settings = replace(
+        settings,
+        paradigm="DELETE_ROW_AND_INSERT_ROW",
+        partitioned_by=partitions,
+        bucketed_by=buckets,
+    )
     if isinstance(statement, MergeStatement):
         clauses = tuple(
-            replace(clause, action=replace(clause.action, columns=clause.action.columns or target.names))
+            replace(
+                clause, action=replace(clause.action, columns=clause.action.columns or target.names)
+            )
             if isinstance(clause.action, InsertAction)
             else clause
             for clause in statement.clauses
@@ -178,7 +225,9 @@ class Adapted:
         self._backend.close()
 
 
-def test_random_statements_on_hive_tables_end_as_the_oracle_says(spark: Any, tmp_path: Path) -> None:
+def test_random_statements_on_hive_tables_end_as_the_oracle_says(
+    spark: Any, tmp_path: Path
+) -> None:
     def make() -> Any:
         engine, store = Engine(spark=spark, catalog="lake"), HiveAcidConnector(tmp_path)
         engine.add_catalog("lake", store)

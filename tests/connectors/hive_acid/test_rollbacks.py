@@ -14,7 +14,13 @@ from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.connectors.hive_acid import delta_writer as writer
 from rowmerge_nb.connectors.hive_acid import metadata
 from rowmerge_nb.connectors.hive_acid.metastore import embedded
-from rowmerge_nb.spi import ColumnMetadata, ConnectorSession, ConnectorTableMetadata, SchemaTableName, parse_type
+from rowmerge_nb.spi import (
+    ColumnMetadata,
+    ConnectorSession,
+    ConnectorTableMetadata,
+    SchemaTableName,
+    parse_type,
+)
 from rowmerge_nb.spi.alterations import SetTableComment
 from tests.connectors.hive_acid.kit import Statement, contents, files, inserted, make_table, merge
 from tests.connectors.hive_acid.test_writes import A, B, C, drop
@@ -22,7 +28,9 @@ from tests.connectors.hive_acid.test_writes import A, B, C, drop
 
 @pytest.mark.parametrize("ends", ["rollback", "commit"])
 @pytest.mark.parametrize("properties", [{}, {"partitioned_by": ("p",)}])
-def test_a_task_that_outlives_its_statement_leaves_no_file(tmp_path: Path, properties: dict[str, Any], ends: str) -> None:
+def test_a_task_that_outlives_its_statement_leaves_no_file(
+    tmp_path: Path, properties: dict[str, Any], ends: str
+) -> None:
     store = make_table(tmp_path, **properties)
     statement = Statement(store)
     statement.stage([inserted(A)])
@@ -35,7 +43,9 @@ def test_a_task_that_outlives_its_statement_leaves_no_file(tmp_path: Path, prope
     for call in (
         begun.finish,
         lambda: late.store_merged_rows(
-            statement.page([(1, None, *B), (2, {"originalTransaction": 1, "bucket": 1 << 29, "rowId": 0}, *B)])
+            statement.page(
+                [(1, None, *B), (2, {"originalTransaction": 1, "bucket": 1 << 29, "rowId": 0}, *B)]
+            )
         ),
         late.finish,
     ):
@@ -147,7 +157,9 @@ def test_an_interrupt_while_a_table_is_made_leaves_no_folder(
 ) -> None:
     store = HiveAcidConnector(tmp_path)
     transaction = store.begin_transaction()
-    made = ConnectorTableMetadata(SchemaTableName("default", "t"), (ColumnMetadata("id", parse_type("bigint")),))
+    made = ConnectorTableMetadata(
+        SchemaTableName("default", "t"), (ColumnMetadata("id", parse_type("bigint")),)
+    )
     with monkeypatch.context() as patched:
         interrupted_at(patched, metadata, name, after=after)
         with pytest.raises(KeyboardInterrupt):
@@ -160,7 +172,9 @@ def test_an_interrupt_while_a_table_is_made_leaves_no_folder(
 def test_a_table_that_is_being_made_is_no_orphan_of_another_process(tmp_path: Path) -> None:
     store = HiveAcidConnector(tmp_path)
     transaction = store.begin_transaction()
-    made = ConnectorTableMetadata(SchemaTableName("default", "t"), (ColumnMetadata("id", parse_type("bigint")),))
+    made = ConnectorTableMetadata(
+        SchemaTableName("default", "t"), (ColumnMetadata("id", parse_type("bigint")),)
+    )
     store.get_metadata(transaction).create_table(ConnectorSession("c"), made)
     other = HiveAcidConnector(tmp_path)
     assert other.remove_orphans() == []
@@ -189,11 +203,15 @@ def test_files_of_a_statement_that_begins_while_orphans_are_looked_for_stay(
     assert contents(store) == [A]
 
 
-def test_the_folder_of_a_table_whose_drop_was_killed_is_an_orphan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_folder_of_a_table_whose_drop_was_killed_is_an_orphan(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store = make_table(tmp_path)
     merge(store, inserted(A))
     with monkeypatch.context() as patched:
-        patched.setattr("rowmerge_nb.connectors.hive_acid.connector._remove_dropped", lambda _: None)
+        patched.setattr(
+            "rowmerge_nb.connectors.hive_acid.connector._remove_dropped", lambda _: None
+        )
         drop(store)
     assert [Path(orphan.name).name for orphan in store.remove_orphans()] == ["t"]
     assert list(store.warehouse.iterdir()) == []
@@ -219,7 +237,9 @@ def test_the_note_of_a_drop_that_was_killed_before_its_commit_is_an_orphan(
     assert survivor.orphans() == []
 
 
-def test_a_drop_that_fails_leaves_a_table_that_may_be_taken_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_drop_that_fails_leaves_a_table_that_may_be_taken_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store = make_table(tmp_path)
     merge(store, inserted(A))
     with monkeypatch.context() as patched:
@@ -234,7 +254,9 @@ def test_a_drop_that_fails_leaves_a_table_that_may_be_taken_out(tmp_path: Path, 
     assert (store.warehouse / "t").is_dir()
 
 
-def test_orphans_that_cannot_be_removed_are_not_reported_as_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_orphans_that_cannot_be_removed_are_not_reported_as_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store = make_table(tmp_path)
     (store.warehouse / "_dropped_0123456789ab").mkdir()
     with monkeypatch.context() as patched:
@@ -255,7 +277,9 @@ def test_a_commit_whose_answer_is_lost_is_asked_for(
     if what == "drop":
         statement.metadata.drop_table(*about)
     elif what == "create":
-        made = ConnectorTableMetadata(SchemaTableName("default", "u"), (ColumnMetadata("id", parse_type("bigint")),))
+        made = ConnectorTableMetadata(
+            SchemaTableName("default", "u"), (ColumnMetadata("id", parse_type("bigint")),)
+        )
         statement.metadata.create_table(statement.session, made)
     elif what == "schema":
         statement.metadata.create_schema(statement.session, "sales")
@@ -266,7 +290,11 @@ def test_a_commit_whose_answer_is_lost_is_asked_for(
         statement.finish()
     with monkeypatch.context() as patched:
         commits = losing_commits(patched, lands=lands)
-        action = (lambda: store.unregister_table("default", "t")) if what == "unregister" else statement.commit
+        action = (
+            (lambda: store.unregister_table("default", "t"))
+            if what == "unregister"
+            else statement.commit
+        )
         if lands:
             action()
         else:
@@ -277,7 +305,11 @@ def test_a_commit_whose_answer_is_lost_is_asked_for(
     if not lands:
         statement.rollback()
     names = {name.table for name in store.metastore.list_tables()}
-    assert names == ({"drop": set(), "unregister": set(), "create": {"t", "u"}}.get(what, {"t"}) if lands else {"t"})
+    assert names == (
+        {"drop": set(), "unregister": set(), "create": {"t", "u"}}.get(what, {"t"})
+        if lands
+        else {"t"}
+    )
     assert ("sales" in store.metastore.list_schemas()) is (what == "schema" and lands)
     assert (store.warehouse / "t").exists() is not (what == "drop" and lands)
     if "t" in names:
@@ -295,24 +327,32 @@ def losing_commits(monkeypatch: pytest.MonkeyPatch, *, lands: bool) -> list[str]
         def execute(self, sql: str, *more: Any) -> sqlite3.Cursor:
             if sql.startswith("UPDATE commits"):
                 made.append(sql)
-            if sql == "COMMIT" and made == ["UPDATE commits SET sequence = sequence + 1 RETURNING sequence"]:
+            if sql == "COMMIT" and made == [
+                "UPDATE commits SET sequence = sequence + 1 RETURNING sequence"
+            ]:
                 made.append(sql)
                 super().execute("COMMIT" if lands else "ROLLBACK")
                 raise sqlite3.OperationalError("disk I/O error")
             return super().execute(sql, *more)
 
     true = sqlite3.connect
-    monkeypatch.setattr(embedded.sqlite3, "connect", lambda *args, **more: true(*args, factory=Losing, **more))
+    monkeypatch.setattr(
+        embedded.sqlite3, "connect", lambda *args, **more: true(*args, factory=Losing, **more)
+    )
     return made
 
 
-def test_a_metastore_that_is_silent_after_a_drop_makes_no_failure_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_metastore_that_is_silent_after_a_drop_makes_no_failure_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store = make_table(tmp_path)
     true = store.metastore.commit
 
     def commit(*arguments: Any) -> None:
         true(*arguments)
-        monkeypatch.setattr(store.metastore, "schema_location", lambda _: pytest.fail("it is asked again"))
+        monkeypatch.setattr(
+            store.metastore, "schema_location", lambda _: pytest.fail("it is asked again")
+        )
 
     monkeypatch.setattr(store.metastore, "commit", commit)
     drop(store)
@@ -348,7 +388,9 @@ def test_what_a_rollback_without_a_metastore_leaves_is_an_orphan_of_a_living_pro
     assert files(store) == before
 
 
-def test_a_compaction_whose_metastore_becomes_silent_ends_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_compaction_whose_metastore_becomes_silent_ends_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store = make_table(tmp_path)
     merge(store, inserted(A))
     merge(store, inserted(B))

@@ -37,7 +37,9 @@ def registered(tmp_path: Path, sample: str) -> tuple[HiveAcidConnector, dict[str
     return connector, expected
 
 
-def read(connector: HiveAcidConnector, columns: list[str] | None = None) -> list[tuple[str, tuple[Any, ...]]]:
+def read(
+    connector: HiveAcidConnector, columns: list[str] | None = None
+) -> list[tuple[str, tuple[Any, ...]]]:
     """Give all rows, each with the path of the file that it was read from."""
     metadata = connector.get_metadata(connector.begin_transaction())
     handle = metadata.get_table_handle(SESSION, SchemaTableName("default", "t"))
@@ -70,7 +72,9 @@ def as_recorded(value: Any, kind: pa.DataType | str) -> Any:
 
 
 @pytest.mark.parametrize("sample", NAMES)
-def test_a_sample_gives_the_recorded_rows_out_of_the_recorded_files(tmp_path: Path, sample: str) -> None:
+def test_a_sample_gives_the_recorded_rows_out_of_the_recorded_files(
+    tmp_path: Path, sample: str
+) -> None:
     connector, expected = registered(tmp_path, sample)
     kinds = [kind for _, kind in expected["columns"]]
     found = [[path, *map(as_recorded, row, kinds)] for path, row in read(connector)]

@@ -45,7 +45,9 @@ def test_a_statement_that_has_begun_earlier_counts_what_it_sees(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("partitioned", [False, True])
-def test_of_very_many_files_nothing_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, partitioned: bool) -> None:
+def test_of_very_many_files_nothing_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, partitioned: bool
+) -> None:
     store = make_table(tmp_path, **({"partitioned_by": ("p",)} if partitioned else {}))
     merge(store, inserted((1, "a", "x"), (2, "b", "y")))
     merge(store, inserted((3, "a", "x"), (4, "b", "y")))

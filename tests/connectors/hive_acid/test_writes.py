@@ -30,7 +30,9 @@ from tests.connectors.hive_acid.kit import (
 A, B, C = (1, "a", "x"), (2, "b", "x"), (3, "c", "y")
 
 
-def test_an_insert_writes_a_delta_with_encoded_buckets_and_ascending_row_ids(tmp_path: Path) -> None:
+def test_an_insert_writes_a_delta_with_encoded_buckets_and_ascending_row_ids(
+    tmp_path: Path,
+) -> None:
     store = make_table(tmp_path)
     merge(store, inserted(A, B))
     row = {"id": 1, "v": "a", "p": "x"}
@@ -40,7 +42,9 @@ def test_an_insert_writes_a_delta_with_encoded_buckets_and_ascending_row_ids(tmp
             [0, 1, 536870912, 1, 1, {"id": 2, "v": "b", "p": "x"}],
         ]
     }
-    assert (store.warehouse / "t" / "delta_0000001_0000001_0000" / "_orc_acid_version").read_bytes() == b"2"
+    assert (
+        store.warehouse / "t" / "delta_0000001_0000001_0000" / "_orc_acid_version"
+    ).read_bytes() == b"2"
 
 
 def test_files_carry_the_metadata_that_hive_3_needs(tmp_path: Path) -> None:
@@ -57,7 +61,9 @@ def test_files_carry_the_metadata_that_hive_3_needs(tmp_path: Path) -> None:
     assert found["delete_delta_0000002_0000002_0000"][b"hive.acid.stats"] == b"0,0,1"
 
 
-def test_delete_events_are_sorted_written_once_and_lie_in_the_file_named_like_the_data_file(tmp_path: Path) -> None:
+def test_delete_events_are_sorted_written_once_and_lie_in_the_file_named_like_the_data_file(
+    tmp_path: Path,
+) -> None:
     store = make_table(tmp_path, bucketed_by=("id",), bucket_count=4)
     merge(store, inserted(*((n, "v", "p") for n in range(16))))
     ids = row_ids(store)
@@ -67,7 +73,9 @@ def test_delete_events_are_sorted_written_once_and_lie_in_the_file_named_like_th
         [2, 1, 536936448, n] for n in range(4)
     ]
     assert len(events(store)["delete_delta_0000002_0000002_0000/bucket_00002"]) == 1
-    assert sorted(row[0] for row in contents(store)) == [n for n in range(16) if n not in {13, 5, 9, 1, 2}]
+    assert sorted(row[0] for row in contents(store)) == [
+        n for n in range(16) if n not in {13, 5, 9, 1, 2}
+    ]
 
 
 def test_an_update_may_move_rows_between_partitions_and_buckets(tmp_path: Path) -> None:
@@ -80,7 +88,9 @@ def test_an_update_may_move_rows_between_partitions_and_buckets(tmp_path: Path) 
     assert "p=z w%2F1/delta_0000002_0000002_0000/bucket_00000" in events(store)
 
 
-def test_writers_of_a_table_without_layout_take_statement_numbers_of_their_own(tmp_path: Path) -> None:
+def test_writers_of_a_table_without_layout_take_statement_numbers_of_their_own(
+    tmp_path: Path,
+) -> None:
     store = make_table(tmp_path)
     merge(store, inserted(A), inserted(B), inserted(C))
     assert sorted(events(store)) == [f"delta_0000001_0000001_000{n}/bucket_00000" for n in range(3)]
@@ -94,21 +104,30 @@ def test_writers_that_took_the_same_number_get_different_ones_at_the_end(tmp_pat
     store = make_table(tmp_path)
     statement = Statement(store)
     statement.stage([])
-    statement.fragments = [*statement.sink(5, inserted(A)).finish(), *statement.sink(5 + 4096, inserted(B, C)).finish()]
+    statement.fragments = [
+        *statement.sink(5, inserted(A)).finish(),
+        *statement.sink(5 + 4096, inserted(B, C)).finish(),
+    ]
     statement.finish()
     statement.commit()
     assert len({(i["bucket"], i["rowId"]) for i in row_ids(store).values()}) == 3
     assert contents(store) == [A, B, C]
 
 
-def test_more_files_of_a_place_than_hive_has_numbers_for_are_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_files_of_a_place_than_hive_has_numbers_for_are_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("rowmerge_nb.connectors.hive_acid.delta_writer.STATEMENT_LIMIT", 2)
     store = make_table(tmp_path)
     merge(store, inserted(A), inserted(B))
     statement = Statement(store)
     statement.stage([])
-    statement.fragments = [part for row in (A, B, C) for part in statement.sink(0, inserted(row)).finish()]
-    with pytest.raises(RowMergeError, match="more than 2 files for bucket 0 of the table") as caught:
+    statement.fragments = [
+        part for row in (A, B, C) for part in statement.sink(0, inserted(row)).finish()
+    ]
+    with pytest.raises(
+        RowMergeError, match="more than 2 files for bucket 0 of the table"
+    ) as caught:
         statement.finish()
     assert "leave the option flow out" in (caught.value.hint or "")
     statement.rollback()
@@ -117,12 +136,18 @@ def test_more_files_of_a_place_than_hive_has_numbers_for_are_an_error(tmp_path: 
 
 def test_null_and_odd_partition_values_come_back(tmp_path: Path) -> None:
     store = make_table(
-        tmp_path, (("id", "bigint"), ("p", "varchar"), ("d", "date"), ("n", "decimal(5,2)")), partitioned_by=("p", "d", "n")
+        tmp_path,
+        (("id", "bigint"), ("p", "varchar"), ("d", "date"), ("n", "decimal(5,2)")),
+        partitioned_by=("p", "d", "n"),
     )
     import datetime as dt
     from decimal import Decimal
 
-    rows = [(1, None, None, None), (2, "ä/=%", dt.date(1969, 1, 2), Decimal("-1.50")), (3, " ", dt.date(2024, 2, 29), Decimal(0))]
+    rows = [
+        (1, None, None, None),
+        (2, "ä/=%", dt.date(1969, 1, 2), Decimal("-1.50")),
+        (3, " ", dt.date(2024, 2, 29), Decimal(0)),
+    ]
     merge(store, inserted(*rows))
     assert contents(store) == sorted(rows, key=repr)
 
@@ -137,7 +162,9 @@ def test_a_partition_value_that_hive_takes_for_null_is_refused(tmp_path: Path, v
 
 @pytest.mark.parametrize("kind", [pa.date32(), pa.timestamp("us")])
 @pytest.mark.parametrize("year", [-44, 12345])
-def test_a_day_that_no_folder_can_be_read_as_again_is_refused_and_leaves_the_table_readable(kind: pa.DataType, year: int) -> None:
+def test_a_day_that_no_folder_can_be_read_as_again_is_refused_and_leaves_the_table_readable(
+    kind: pa.DataType, year: int
+) -> None:
     days = pa.array([(year - 1970) * 365, None, 0], pa.int32()).cast(pa.date32()).cast(kind)
     with pytest.raises(RowMergeError, match="its year has not four digits") as caught:
         values.group_by_partition([days], 3)
@@ -158,12 +185,16 @@ def test_nothing_is_visible_before_the_commit_and_all_of_it_after(tmp_path: Path
     assert contents(store) == [A]
     reader = Statement(store)
     statement.commit()
-    assert [tuple(row.values()) for row in reader.rows()] == [A], "a statement keeps the snapshot that it began with"
+    assert [tuple(row.values()) for row in reader.rows()] == [A], (
+        "a statement keeps the snapshot that it began with"
+    )
     assert contents(store) == [B, C]
 
 
 @pytest.mark.parametrize("step", ["begin", "stage", "finish"])
-def test_a_rollback_after_any_step_leaves_the_table_and_its_folder_as_they_were(tmp_path: Path, step: str) -> None:
+def test_a_rollback_after_any_step_leaves_the_table_and_its_folder_as_they_were(
+    tmp_path: Path, step: str
+) -> None:
     store = make_table(tmp_path)
     merge(store, inserted(A))
     before = files(store)
@@ -202,7 +233,9 @@ def test_an_aborted_sink_leaves_no_file(tmp_path: Path) -> None:
     assert folder.startswith("_tmp_"), "the statement's own folder, which is empty"
 
 
-def test_a_driver_that_dies_between_staging_and_commit_leaves_the_old_content_and_orphans_that_are_listed(tmp_path: Path) -> None:
+def test_a_driver_that_dies_between_staging_and_commit_leaves_the_old_content_and_orphans_that_are_listed(
+    tmp_path: Path,
+) -> None:
     store = make_table(tmp_path)
     merge(store, inserted(A))
     statement = Statement(store)
@@ -241,7 +274,9 @@ def test_the_first_of_two_merges_of_one_place_wins(
     ids = row_ids(store)
     first, second = Statement(store), Statement(second_store)
     first.stage([[(2, ids[1], None, None, "x"), *inserted((1, "first", "x"))]])
-    second.stage([[(2, ids[other[0]], None, None, other[2]), *inserted((other[0], "second", other[2]))]])
+    second.stage(
+        [[(2, ids[other[0]], None, None, other[2]), *inserted((other[0], "second", other[2]))]]
+    )
     first.finish()
     second.finish()
     first.commit()
@@ -283,11 +318,16 @@ def test_on_a_full_disk_the_files_of_a_failed_statement_make_room_for_the_record
     assert store.open_transactions() == []
 
 
-def test_an_error_of_the_metastore_is_the_one_that_is_told_though_sqlite_has_rolled_back_already(tmp_path: Path) -> None:
+def test_an_error_of_the_metastore_is_the_one_that_is_told_though_sqlite_has_rolled_back_already(
+    tmp_path: Path,
+) -> None:
     store = make_table(tmp_path)
     metastore = store.metastore
     assert isinstance(metastore, EmbeddedMetastore)
-    with pytest.raises(ConnectorError, match="database or disk is full"), metastore._writing() as connection:
+    with (
+        pytest.raises(ConnectorError, match="database or disk is full"),
+        metastore._writing() as connection,
+    ):
         # What SQLite does where the disk is full.
         connection.execute("ROLLBACK")
         msg = "database or disk is full"
@@ -299,7 +339,9 @@ def test_inserts_do_not_conflict(tmp_path: Path) -> None:
     both = [Statement(store), Statement(store)]
     for statement, row in zip(both, (A, B), strict=True):
         handle = statement.metadata.begin_insert(statement.session, statement.handle, ())
-        sink = store.get_page_sink_provider().create_page_sink(statement.transaction, statement.session, handle)
+        sink = store.get_page_sink_provider().create_page_sink(
+            statement.transaction, statement.session, handle
+        )
         sink.append_page(statement.page(inserted(row)).select([0, 1, 2]))
         statement.metadata.finish_insert(statement.session, handle, sink.finish())
     for statement in both:
@@ -307,7 +349,9 @@ def test_inserts_do_not_conflict(tmp_path: Path) -> None:
     assert contents(store) == [A, B]
 
 
-def test_a_table_that_was_dropped_meanwhile_is_a_conflict_even_if_there_is_one_of_its_name_again(tmp_path: Path) -> None:
+def test_a_table_that_was_dropped_meanwhile_is_a_conflict_even_if_there_is_one_of_its_name_again(
+    tmp_path: Path,
+) -> None:
     store = make_table(tmp_path)
     late, later = Statement(store), Statement(store)
     late.stage([inserted(A)])
@@ -330,7 +374,9 @@ def drop(store: HiveAcidConnector, name: SchemaTableName = NAME) -> None:
     statement.commit()
 
 
-def test_drop_removes_the_files_of_a_table_but_not_those_of_a_registered_one(tmp_path: Path) -> None:
+def test_drop_removes_the_files_of_a_table_but_not_those_of_a_registered_one(
+    tmp_path: Path,
+) -> None:
     store = make_table(tmp_path)
     merge(store, inserted(A))
     folder = tmp_path / "elsewhere"
@@ -338,7 +384,9 @@ def test_drop_removes_the_files_of_a_table_but_not_those_of_a_registered_one(tmp
     (store.warehouse / "t").mkdir()
     drop(store)
     assert not (store.warehouse / "t").exists()
-    store.register_table("default", "t", folder, columns={"id": "bigint", "v": "varchar", "p": "varchar"})
+    store.register_table(
+        "default", "t", folder, columns={"id": "bigint", "v": "varchar", "p": "varchar"}
+    )
     assert contents(store) == [A]
     merge(store, inserted(B))
     assert contents(store) == [A, B]
@@ -385,7 +433,9 @@ def test_random_changes_agree_with_a_dictionary(tmp_path: Path, seed: int) -> No
             if key in there:
                 # As behind an exchange: deletes of one partition and bucket come to one writer, or to any where there is no layout.
                 old = there[key]
-                writer = deletes_by.setdefault((old["p"], old["$row_id"]["bucket"] >> 16), rng.randrange(3))
+                writer = deletes_by.setdefault(
+                    (old["p"], old["$row_id"]["bucket"] >> 16), rng.randrange(3)
+                )
                 changes[writer].append((2, old["$row_id"], key, None, old["p"]))
                 del after[key]
             if key not in there or rng.random() < 0.6:

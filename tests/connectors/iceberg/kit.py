@@ -14,7 +14,14 @@ from pyarrow import parquet as pq
 from rowmerge_nb import IcebergConnector
 from rowmerge_nb.connectors.iceberg.commits import Change, RowDelta
 from rowmerge_nb.connectors.iceberg.handles import ROW_ID_TYPE, IcebergSplit
-from rowmerge_nb.spi import ColumnMetadata, ConnectorSession, ConnectorTableMetadata, Constraint, SchemaTableName, parse_type
+from rowmerge_nb.spi import (
+    ColumnMetadata,
+    ConnectorSession,
+    ConnectorTableMetadata,
+    Constraint,
+    SchemaTableName,
+    parse_type,
+)
 
 NAME = SchemaTableName("default", "t")
 COLUMNS = (("id", "bigint"), ("v", "varchar"), ("p", "varchar"))
@@ -31,13 +38,17 @@ class Statement:
         self.metadata = store.get_metadata(self.transaction)
         self.handle: Any = self.metadata.get_table_handle(self.session, name)
 
-    def splits(self, constraint: Constraint | None = None, handle: Any = None) -> list[IcebergSplit]:
+    def splits(
+        self, constraint: Constraint | None = None, handle: Any = None
+    ) -> list[IcebergSplit]:
         splits = self.store.get_split_manager().get_splits(
             self.transaction, self.session, handle or self.handle, constraint or Constraint()
         )
         return pickle.loads(pickle.dumps(list(splits)))  # type: ignore[no-any-return]
 
-    def pages(self, *names: str, ids: bool = False, constraint: Constraint | None = None) -> list[pa.RecordBatch]:
+    def pages(
+        self, *names: str, ids: bool = False, constraint: Constraint | None = None
+    ) -> list[pa.RecordBatch]:
         columns: list[Any] = list(self.metadata.get_column_handles(self.session, self.handle))
         if names:
             columns = [column for column in columns if column.name in names]
@@ -45,7 +56,9 @@ class Statement:
             columns.append(self.metadata.get_merge_row_id_column_handle(self.session, self.handle))
         provider, pages = self.store.get_page_source_provider(), []
         for split in self.splits(constraint):
-            source = provider.create_page_source(self.transaction, self.session, split, self.handle, columns)
+            source = provider.create_page_source(
+                self.transaction, self.session, split, self.handle, columns
+            )
             while (page := source.get_next_page()) is not None:
                 assert page.schema.types == [column.type.arrow for column in columns]
                 page.validate(full=True)
@@ -60,8 +73,14 @@ class Statement:
         )
         return [row for page in iter(source.get_next_page, None) for row in page.to_pylist()]
 
-    def rows(self, *names: str, ids: bool = False, constraint: Constraint | None = None) -> list[dict[str, Any]]:
-        return [row for page in self.pages(*names, ids=ids, constraint=constraint) for row in page.to_pylist()]
+    def rows(
+        self, *names: str, ids: bool = False, constraint: Constraint | None = None
+    ) -> list[dict[str, Any]]:
+        return [
+            row
+            for page in self.pages(*names, ids=ids, constraint=constraint)
+            for row in page.to_pylist()
+        ]
 
     def begin_merge(self) -> None:
         self.merge_handle = self.metadata.begin_merge(self.session, self.handle)
@@ -74,12 +93,24 @@ class Statement:
 
     def sink(self, rows: Sequence[tuple[Any, ...]]) -> Any:
         handle = pickle.loads(pickle.dumps(self.merge_handle))
-        sink = self.store.get_page_sink_provider().create_merge_sink(self.transaction, self.session, handle)
+        sink = self.store.get_page_sink_provider().create_merge_sink(
+            self.transaction, self.session, handle
+        )
         if rows:
             fields = self.handle.fields
-            arrays = [pa.array([row[2 + i] for row in rows], field.type.arrow) for i, field in enumerate(fields)]
-            arrays += [pa.array([row[0] for row in rows], pa.int8()), pa.array([row[1] for row in rows], ROW_ID_TYPE.arrow)]
-            sink.store_merged_rows(pa.RecordBatch.from_arrays(arrays, names=[*(f.name for f in fields), "operation", "row_id"]))
+            arrays = [
+                pa.array([row[2 + i] for row in rows], field.type.arrow)
+                for i, field in enumerate(fields)
+            ]
+            arrays += [
+                pa.array([row[0] for row in rows], pa.int8()),
+                pa.array([row[1] for row in rows], ROW_ID_TYPE.arrow),
+            ]
+            sink.store_merged_rows(
+                pa.RecordBatch.from_arrays(
+                    arrays, names=[*(f.name for f in fields), "operation", "row_id"]
+                )
+            )
         return sink
 
     def finish(self) -> None:
@@ -97,7 +128,10 @@ class Statement:
 
 
 def make_table(
-    tmp_path: Path, columns: Sequence[tuple[str, str]] = COLUMNS, name: SchemaTableName = NAME, **properties: Any
+    tmp_path: Path,
+    columns: Sequence[tuple[str, str]] = COLUMNS,
+    name: SchemaTableName = NAME,
+    **properties: Any,
 ) -> IcebergConnector:
     store = IcebergConnector(tmp_path)
     create(store, columns, name, **properties)
@@ -105,18 +139,30 @@ def make_table(
 
 
 def create(
-    store: IcebergConnector, columns: Sequence[tuple[str, str]] = COLUMNS, name: SchemaTableName = NAME, **properties: Any
+    store: IcebergConnector,
+    columns: Sequence[tuple[str, str]] = COLUMNS,
+    name: SchemaTableName = NAME,
+    **properties: Any,
 ) -> None:
     transaction = store.begin_transaction()
-    made = tuple(ColumnMetadata(c, parse_type(kind.replace(" NOT NULL", "")), " NOT NULL" not in kind) for c, kind in columns)
-    store.get_metadata(transaction).create_table(ConnectorSession("c"), ConnectorTableMetadata(name, made, properties))
+    made = tuple(
+        ColumnMetadata(c, parse_type(kind.replace(" NOT NULL", "")), " NOT NULL" not in kind)
+        for c, kind in columns
+    )
+    store.get_metadata(transaction).create_table(
+        ConnectorSession("c"), ConnectorTableMetadata(name, made, properties)
+    )
     store.commit(transaction)
 
 
-def insert(store: IcebergConnector, page: pa.RecordBatch | Mapping[str, Any], name: SchemaTableName = NAME) -> None:
+def insert(
+    store: IcebergConnector, page: pa.RecordBatch | Mapping[str, Any], name: SchemaTableName = NAME
+) -> None:
     statement = Statement(store, name)
     handle = statement.metadata.begin_insert(statement.session, statement.handle, ())
-    sink = store.get_page_sink_provider().create_page_sink(statement.transaction, statement.session, handle)
+    sink = store.get_page_sink_provider().create_page_sink(
+        statement.transaction, statement.session, handle
+    )
     if not isinstance(page, pa.RecordBatch):
         schema = pa.schema([(field.name, field.type.arrow) for field in statement.handle.fields])
         page = pa.RecordBatch.from_pydict(dict(page), schema=schema)
@@ -153,16 +199,26 @@ def table(store: IcebergConnector, name: SchemaTableName = NAME) -> Any:
 
 def by_pyiceberg(store: IcebergConnector, name: SchemaTableName = NAME) -> list[tuple[Any, ...]]:
     """Give the rows as pyiceberg's own reader has them."""
-    return sorted((tuple(row.values()) for row in table(store, name).scan().to_arrow().to_pylist()), key=repr)
+    return sorted(
+        (tuple(row.values()) for row in table(store, name).scan().to_arrow().to_pylist()), key=repr
+    )
 
 
 def files(store: IcebergConnector, folder: str = "data", name: SchemaTableName = NAME) -> set[Path]:
     """Give the files of a table, without the notes that say which process writes."""
     root = Path(table(store, name).location().removeprefix("file://")) / folder
-    return {path for path in root.rglob("*") if path.is_file() and not path.name.endswith("-writer")}
+    return {
+        path for path in root.rglob("*") if path.is_file() and not path.name.endswith("-writer")
+    }
 
 
-def add_deletes(store: IcebergConnector, path: Path, data: pa.Table, content: str, ids: Sequence[int] | None = None) -> None:
+def add_deletes(
+    store: IcebergConnector,
+    path: Path,
+    data: pa.Table,
+    content: str,
+    ids: Sequence[int] | None = None,
+) -> None:
     """Commit a delete file as other engines write them: about a whole partition, without bounds.
 
     Args:
@@ -190,10 +246,14 @@ def add_deletes(store: IcebergConnector, path: Path, data: pa.Table, content: st
     commit_files(store, deletes=[file])
 
 
-def commit_files(store: IcebergConnector, *, data: Sequence[Any] = (), deletes: Sequence[Any] = ()) -> None:
+def commit_files(
+    store: IcebergConnector, *, data: Sequence[Any] = (), deletes: Sequence[Any] = ()
+) -> None:
     """Commit files as another writer would, without looking at anything."""
     statement = Statement(store)
     transaction = table(store).transaction()
-    RowDelta(Change(statement.handle, data=list(data), deletes=list(deletes)), transaction, {}).commit()
+    RowDelta(
+        Change(statement.handle, data=list(data), deletes=list(deletes)), transaction, {}
+    ).commit()
     transaction.commit_transaction()
     statement.rollback()

@@ -37,7 +37,14 @@ def main(jar: str, job: str) -> None:
     answers = []
     for place in wanted.get("read", []):
         frame = spark.read.format("iceberg").load(place)
-        answers.append([list(row) for row in frame.selectExpr(*(f"CAST({c} AS string) {c}" for c in frame.columns)).collect()])
+        answers.append(
+            [
+                list(row)
+                for row in frame.selectExpr(
+                    *(f"CAST({c} AS string) {c}" for c in frame.columns)
+                ).collect()
+            ]
+        )
     print("ANSWERS " + json.dumps(answers))  # noqa: T201 - this is how it answers
     spark.stop()
 

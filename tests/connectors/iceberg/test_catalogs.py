@@ -38,7 +38,9 @@ def test_a_schema_whose_change_was_not_committed_is_as_it_was(tmp_path: Path) ->
         tables, engine = Tables(store.catalog, tmp_path), store.catalog.engine  # type: ignore[attr-defined]
         tables.create_schema("old")
         engine.dispose()
-        event.listen(engine, "connect", lambda connection, _: connection.execute("PRAGMA busy_timeout = 20"))
+        event.listen(
+            engine, "connect", lambda connection, _: connection.execute("PRAGMA busy_timeout = 20")
+        )
         with closing(sqlite3.connect(tmp_path / "catalog.sqlite")) as other:
             query = "SELECT a.* FROM iceberg_namespace_properties a, iceberg_namespace_properties b"
             with closing(other.execute(query)) as reading:

@@ -51,7 +51,9 @@ from tests.connectors.iceberg.kit import (
 NOTHING = (None, None, None)
 
 
-def deleting(store: IcebergConnector, *keys: int, insert: Any = None, constraint: Constraint | None = None) -> Statement:
+def deleting(
+    store: IcebergConnector, *keys: int, insert: Any = None, constraint: Constraint | None = None
+) -> Statement:
     """Begin a merge that deletes rows, and stage it."""
     statement = Statement(store)
     statement.begin_merge()
@@ -67,7 +69,8 @@ def refused(statement: Statement, why: str) -> None:
     store = statement.store
     before = contents(store) if store.catalog.table_exists(("default", "t")) else None
     with pytest.raises(
-        ConnectorError, match=f"TRANSACTION_CONFLICT: Iceberg table 'default.t' was changed while the statement ran: {why}"
+        ConnectorError,
+        match=f"TRANSACTION_CONFLICT: Iceberg table 'default.t' was changed while the statement ran: {why}",
     ):
         statement.commit()
     statement.rollback()
@@ -101,7 +104,10 @@ def remove_file(store: IcebergConnector) -> None:
 
 CONFLICTS: list[tuple[Callable[[IcebergConnector], None], str]] = [
     (lambda store: delete(store, 2), "another commit deleted rows of data file 'file://.*' too"),
-    (remove_file, "data file 'file://.*', rows of which were to be deleted, was removed by another commit"),
+    (
+        remove_file,
+        "data file 'file://.*', rows of which were to be deleted, was removed by another commit",
+    ),
     (evolve, "its columns were altered"),
     (repartition, "its partitioning was altered"),
     (replace, "it was dropped, and another one has its name"),
@@ -110,7 +116,11 @@ CONFLICTS: list[tuple[Callable[[IcebergConnector], None], str]] = [
 
 
 @pytest.mark.parametrize("level", ["serializable", "snapshot"])
-@pytest.mark.parametrize(("other", "why"), CONFLICTS, ids=["deletes", "removes", "evolves", "repartitions", "replaces", "drops"])
+@pytest.mark.parametrize(
+    ("other", "why"),
+    CONFLICTS,
+    ids=["deletes", "removes", "evolves", "repartitions", "replaces", "drops"],
+)
 def test_a_commit_in_the_way_is_a_conflict_and_never_a_lost_update(
     tmp_path: Path, other: Callable[[IcebergConnector], None], why: str, level: str
 ) -> None:
@@ -122,7 +132,9 @@ def test_a_commit_in_the_way_is_a_conflict_and_never_a_lost_update(
     refused(statement, why)
 
 
-def test_under_serializable_rows_that_the_statement_would_have_seen_are_a_conflict(tmp_path: Path) -> None:
+def test_under_serializable_rows_that_the_statement_would_have_seen_are_a_conflict(
+    tmp_path: Path,
+) -> None:
     store = make_table(tmp_path)
     insert(store, rows(1, 2))
     insert(store, rows(3, 4))
@@ -134,7 +146,10 @@ def test_under_serializable_rows_that_the_statement_would_have_seen_are_a_confli
     refused(statement, "another commit deleted rows that the statement looked at")
     statement = deleting(store, 1)
     table(store).delete("id in (4, 5)")
-    refused(statement, "another commit removed data files that the statement looked at|another commit added rows")
+    refused(
+        statement,
+        "another commit removed data files that the statement looked at|another commit added rows",
+    )
     # A MERGE that only inserts would have seen them too.
     statement = deleting(store, insert=9)
     insert(store, rows(9))
@@ -174,7 +189,9 @@ def test_inserts_go_with_everything_but_another_table(tmp_path: Path) -> None:
     insert(store, rows(1, 2))
     statement = Statement(store)
     handle = statement.metadata.begin_insert(statement.session, statement.handle, ())
-    sink = store.get_page_sink_provider().create_page_sink(statement.transaction, statement.session, handle)
+    sink = store.get_page_sink_provider().create_page_sink(
+        statement.transaction, statement.session, handle
+    )
     sink.append_page(pa.RecordBatch.from_pydict({"id": [3], "v": ["a"], "p": ["x"]}))
     statement.metadata.finish_insert(statement.session, handle, sink.finish())
     delete(store, 1)
@@ -188,7 +205,9 @@ def test_equality_deletes_of_another_engine_are_a_conflict(tmp_path: Path) -> No
     insert(store, rows(1, 2))
     statement = deleting(store, 1)
     schema = pa.schema([pa.field("id", pa.int64(), metadata={b"PARQUET:field_id": b"1"})])
-    add_deletes(store, tmp_path / "e.parquet", pa.table({"id": [2]}, schema=schema), "EQUALITY_DELETES", [1])
+    add_deletes(
+        store, tmp_path / "e.parquet", pa.table({"id": [2]}, schema=schema), "EQUALITY_DELETES", [1]
+    )
     refused(statement, "another commit deleted rows of data file")
 
 
@@ -213,7 +232,9 @@ def test_a_commit_that_comes_between_is_answered_by_another_try_or_by_a_conflict
     monkeypatch.setattr(RowDelta, "_commit", commit)
     statement = Statement(store)
     handle = statement.metadata.begin_insert(statement.session, statement.handle, ())
-    sink = store.get_page_sink_provider().create_page_sink(statement.transaction, statement.session, handle)
+    sink = store.get_page_sink_provider().create_page_sink(
+        statement.transaction, statement.session, handle
+    )
     sink.append_page(pa.RecordBatch.from_pydict({"id": [9], "v": ["a"], "p": ["x"]}))
     statement.metadata.finish_insert(statement.session, handle, sink.finish())
     others.append(lambda: delete(store, 4))
@@ -223,7 +244,9 @@ def test_a_commit_that_comes_between_is_answered_by_another_try_or_by_a_conflict
     assert contents(store) == by_pyiceberg(store)
     statement = deleting(store, 1)
     others.append(lambda: delete(store, 2))
-    with pytest.raises(ConnectorError, match=r"TRANSACTION_CONFLICT: .*another commit deleted rows of data file"):
+    with pytest.raises(
+        ConnectorError, match=r"TRANSACTION_CONFLICT: .*another commit deleted rows of data file"
+    ):
         statement.commit()
     statement.rollback()
     assert [row[0] for row in contents(store)] == [1, 3, 9]
@@ -231,14 +254,18 @@ def test_a_commit_that_comes_between_is_answered_by_another_try_or_by_a_conflict
     assert store.orphans(timedelta(0)) == []
 
 
-def test_what_a_process_leaves_behind_that_died_is_listed_at_once_with_its_name(tmp_path: Path) -> None:
+def test_what_a_process_leaves_behind_that_died_is_listed_at_once_with_its_name(
+    tmp_path: Path,
+) -> None:
     store = make_table(tmp_path)
     insert(store, rows(1))
     before, content = set(files(store)), contents(store)
     abandoned = deleting(store, 1, insert=2)
     (note,) = tmp_path.rglob("*-writer")
     assert note.read_text() == this_process()
-    with subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE) as dead:
+    with subprocess.Popen(
+        [sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE
+    ) as dead:
         note.write_text(process_name(dead.pid))
     other = IcebergConnector(tmp_path)
     found = other.orphans()
@@ -252,7 +279,9 @@ def test_what_a_process_leaves_behind_that_died_is_listed_at_once_with_its_name(
 
 @pytest.mark.trial
 @pytest.mark.parametrize("step", ["stage", "write", "catalog"])
-def test_what_a_commit_leaves_behind_whose_process_died_is_listed_at_once(tmp_path: Path, step: str) -> None:
+def test_what_a_commit_leaves_behind_whose_process_died_is_listed_at_once(
+    tmp_path: Path, step: str
+) -> None:
     store = make_table(tmp_path)
     insert(store, rows(1, 2))
     before, content = everything(tmp_path), contents(store)
@@ -321,14 +350,20 @@ def test_a_note_that_cannot_be_removed_does_not_keep_the_files_of_an_ended_state
     before = everything(tmp_path)
     statement = deleting(store, 1, insert=2)
     with monkeypatch.context() as broken:
-        broken.setattr("rowmerge_nb.connectors.iceberg.connector.remove_attempts", lambda *_, **__: None)
+        broken.setattr(
+            "rowmerge_nb.connectors.iceberg.connector.remove_attempts", lambda *_, **__: None
+        )
         statement.rollback()
     assert len(store.orphans()) == len(store.remove_orphans()) == 3
     assert everything(tmp_path) == before
 
 
 def everything(folder: Path) -> set[str]:
-    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file() and "catalog.sqlite" not in path.name}
+    return {
+        str(path.relative_to(folder))
+        for path in folder.rglob("*")
+        if path.is_file() and "catalog.sqlite" not in path.name
+    }
 
 
 def die_in(folder: str, step: str) -> None:
@@ -352,7 +387,11 @@ def test_many_threads_that_insert_and_delete_lose_nothing(tmp_path: Path) -> Non
     store = make_table(tmp_path, isolation_level="snapshot")
     with table(store).transaction() as update:
         update.set_properties(
-            {"commit.retry.num-retries": "50", "commit.retry.min-wait-ms": "1", "commit.retry.max-wait-ms": "20"}
+            {
+                "commit.retry.num-retries": "50",
+                "commit.retry.min-wait-ms": "1",
+                "commit.retry.max-wait-ms": "20",
+            }
         )
     insert(store, rows(*range(100, 104)))
     outcomes: list[tuple[int, str]] = []
@@ -433,7 +472,8 @@ def test_where_nobody_knows_whether_the_commit_went_through_files_are_left(
     statement = deleting(store, 2, insert=4)
     monkeypatch.setattr(store.catalog, "commit_table", lost_and_silent)
     with pytest.raises(
-        ConnectorError, match=r"ICEBERG_COMMIT_ERROR: The outcome is unknown: .* whether table 'default.t' was changed"
+        ConnectorError,
+        match=r"ICEBERG_COMMIT_ERROR: The outcome is unknown: .* whether table 'default.t' was changed",
     ) as caught:
         statement.commit()
     assert caught.value.changed is None
@@ -478,7 +518,8 @@ def test_a_commit_that_the_embedded_catalog_refuses_is_not_told_as_done(tmp_path
     reader.execute("BEGIN")
     reader.execute("SELECT * FROM iceberg_tables").fetchall()
     with pytest.raises(
-        ConnectorError, match=r"ICEBERG_CATALOG_ERROR: .*could not commit to table 'default.t': .*locked"
+        ConnectorError,
+        match=r"ICEBERG_CATALOG_ERROR: .*could not commit to table 'default.t': .*locked",
     ) as caught:
         statement.commit()
     assert caught.value.changed is False
@@ -506,7 +547,10 @@ def test_a_full_disk_of_the_embedded_catalog_is_told_in_few_words(tmp_path: Path
         statement.commit()
     error = caught.value
     assert (error.code, error.changed) == ("GENERIC_INSUFFICIENT_RESOURCES", False)
-    assert error.message == "Iceberg's catalog could not commit to table 'default.t': database or disk is full"
+    assert (
+        error.message
+        == "Iceberg's catalog could not commit to table 'default.t': database or disk is full"
+    )
     assert str(error.hint).startswith("Make room on its disk")
     statement.rollback()
     catalog.execute("DROP TRIGGER full")
@@ -516,7 +560,9 @@ def test_a_full_disk_of_the_embedded_catalog_is_told_in_few_words(tmp_path: Path
     assert contents(store) == [(2, "a", "x")]
 
 
-def test_a_catalog_in_memory_keeps_its_tables_when_a_commit_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_catalog_in_memory_keeps_its_tables_when_a_commit_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     catalog = SqlCatalog("m", uri="sqlite:///:memory:", warehouse=f"file://{tmp_path}")
     catalog.create_namespace("default")
     store = IcebergConnector(catalog=catalog)
@@ -536,7 +582,9 @@ def test_a_catalog_in_memory_keeps_its_tables_when_a_commit_fails(tmp_path: Path
     assert contents(store) == [(1, "a", "x")]
 
 
-def test_a_full_disk_while_manifests_are_written_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_while_manifests_are_written_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store = make_table(tmp_path)
     insert(store, rows(1, 2))
     statement = deleting(store, 1, insert=3)
@@ -546,7 +594,10 @@ def test_a_full_disk_while_manifests_are_written_leaves_nothing(tmp_path: Path, 
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr("pyiceberg.table.update.snapshot.write_manifest_list", full)
-    with pytest.raises(ConnectorError, match=r"GENERIC_INSUFFICIENT_RESOURCES: The metadata of Iceberg table 'default[.]t'"):
+    with pytest.raises(
+        ConnectorError,
+        match=r"GENERIC_INSUFFICIENT_RESOURCES: The metadata of Iceberg table 'default[.]t'",
+    ):
         statement.commit()
     assert set(tmp_path.rglob("*")) == listed, "the manifests are gone"
     statement.rollback()
@@ -565,13 +616,19 @@ def test_a_commit_gives_the_snapshot_that_it_has_made(tmp_path: Path) -> None:
     handle = reader.metadata.get_versioned_table_handle(reader.session, NAME, version)
     assert handle is not None
     assert handle.snapshot == version.version
-    with pytest.raises(ConnectorError, match="INVALID_ARGUMENTS: Iceberg snapshot ID does not exists: 7"):
+    with pytest.raises(
+        ConnectorError, match="INVALID_ARGUMENTS: Iceberg snapshot ID does not exists: 7"
+    ):
         reader.metadata.get_versioned_table_handle(reader.session, NAME, ConnectorTableVersion(7))
-    with pytest.raises(ConnectorError, match="INVALID_ARGUMENTS: Cannot find snapshot with reference name: x"):
+    with pytest.raises(
+        ConnectorError, match="INVALID_ARGUMENTS: Cannot find snapshot with reference name: x"
+    ):
         reader.metadata.get_versioned_table_handle(reader.session, NAME, ConnectorTableVersion("x"))
 
 
-def test_attempts_that_no_fragment_names_do_not_count_and_are_removed_with_the_commit(tmp_path: Path) -> None:
+def test_attempts_that_no_fragment_names_do_not_count_and_are_removed_with_the_commit(
+    tmp_path: Path,
+) -> None:
     store = make_table(tmp_path)
     insert(store, rows(1, 2))
     statement = Statement(store)
@@ -588,7 +645,9 @@ def test_attempts_that_no_fragment_names_do_not_count_and_are_removed_with_the_c
     assert len(files(store)) == 3
 
 
-def test_files_that_are_not_on_the_local_disk_go_through_pyiceberg(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_that_are_not_on_the_local_disk_go_through_pyiceberg(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for module in ("files", "housekeeping"):
         monkeypatch.setattr(f"rowmerge_nb.connectors.iceberg.{module}.local_path", lambda _: None)
     store = make_table(tmp_path, partitioning=("p",))
@@ -606,7 +665,8 @@ def test_files_that_are_not_on_the_local_disk_go_through_pyiceberg(tmp_path: Pat
     assert contents(store) == by_pyiceberg(store) == [(2, "a", "x"), (3, "a", "x")]
     data.unlink()
     with pytest.raises(
-        ConnectorError, match=r"ICEBERG_MISSING_DATA: File 'file://.*' of Iceberg table 'default.t' does not exist"
+        ConnectorError,
+        match=r"ICEBERG_MISSING_DATA: File 'file://.*' of Iceberg table 'default.t' does not exist",
     ):
         contents(store)
 
@@ -630,10 +690,14 @@ def test_a_new_table_appears_with_its_rows_or_not_at_all(tmp_path: Path) -> None
     for good in (False, True):
         statement = Statement(store, name)
         columns = (ColumnMetadata("id", parse_type("bigint")),)
-        statement.metadata.create_table(statement.session, ConnectorTableMetadata(name, columns, {}))
+        statement.metadata.create_table(
+            statement.session, ConnectorTableMetadata(name, columns, {})
+        )
         handle: Any = statement.metadata.get_table_handle(statement.session, name)
         inserting = statement.metadata.begin_insert(statement.session, handle, ())
-        sink = store.get_page_sink_provider().create_page_sink(statement.transaction, statement.session, inserting)
+        sink = store.get_page_sink_provider().create_page_sink(
+            statement.transaction, statement.session, inserting
+        )
         sink.append_page(pa.RecordBatch.from_pydict({"id": [1, 2]}))
         fragments = sink.finish()
         assert Statement(store, name).handle is None
@@ -649,9 +713,13 @@ def test_a_new_table_appears_with_its_rows_or_not_at_all(tmp_path: Path) -> None
     other = SchemaTableName("default", "twice")
     statements = [Statement(store, other) for _ in range(2)]
     for statement in statements:
-        statement.metadata.create_table(statement.session, ConnectorTableMetadata(other, columns, {}))
+        statement.metadata.create_table(
+            statement.session, ConnectorTableMetadata(other, columns, {})
+        )
     statements[0].commit()
-    with pytest.raises(ConnectorError, match=r"TRANSACTION_CONFLICT: .*another table of this name was made"):
+    with pytest.raises(
+        ConnectorError, match=r"TRANSACTION_CONFLICT: .*another table of this name was made"
+    ):
         statements[1].commit()
 
 
@@ -660,7 +728,9 @@ def names(orphans: list[Orphan]) -> list[str]:
     return [orphan.name for orphan in orphans]
 
 
-def test_orphans_are_files_of_ended_statements_and_old_ones_and_never_those_of_a_running_one(tmp_path: Path) -> None:
+def test_orphans_are_files_of_ended_statements_and_old_ones_and_never_those_of_a_running_one(
+    tmp_path: Path,
+) -> None:
     store = make_table(tmp_path)
     insert(store, rows(1))
     running = deleting(store, 1, insert=2)
@@ -683,7 +753,9 @@ def test_orphans_are_files_of_ended_statements_and_old_ones_and_never_those_of_a
     late = folder / f"{running.merge_handle.prefix}-late.parquet"
     late.write_bytes(b"")
     assert names(store.orphans()) == [f"file://{late}"]
-    assert names(store.remove_orphans(timedelta(0))) == sorted([f"file://{stranger}", f"file://{late}"])
+    assert names(store.remove_orphans(timedelta(0))) == sorted(
+        [f"file://{stranger}", f"file://{late}"]
+    )
     assert contents(store) == by_pyiceberg(store) == [(2, "new", "x")]
     assert store.orphans(timedelta(0)) == []
 
@@ -695,23 +767,47 @@ def test_the_inside_of_pyiceberg_is_what_the_module_of_commits_counts_on() -> No
     import pyiceberg
     from pyiceberg.manifest import ManifestWriterV2
     from pyiceberg.table import Table, Transaction
-    from pyiceberg.table.update.snapshot import UpdateSnapshot, _FastAppendFiles, _MergeAppendFiles, _SnapshotProducer
+    from pyiceberg.table.update.snapshot import (
+        UpdateSnapshot,
+        _FastAppendFiles,
+        _MergeAppendFiles,
+        _SnapshotProducer,
+    )
 
     assert pyiceberg.__version__.startswith("0.12.")
-    assert not hasattr(UpdateSnapshot, "row_delta"), "pyiceberg has a public commit of row deltas now: use it"
+    assert not hasattr(UpdateSnapshot, "row_delta"), (
+        "pyiceberg has a public commit of row deltas now: use it"
+    )
     assert not [name for name in dir(Table) if "delta" in name]
-    for overridden in ("_manifests", "_summary", "_validate_concurrency", "_existing_manifests", "_deleted_entries"):
+    for overridden in (
+        "_manifests",
+        "_summary",
+        "_validate_concurrency",
+        "_existing_manifests",
+        "_deleted_entries",
+    ):
         assert hasattr(_SnapshotProducer, overridden)
-    for called in ("append_data_file", "new_manifest_output", "spec", "schema", "snapshot_id", "_clean_all_uncommitted"):
+    for called in (
+        "append_data_file",
+        "new_manifest_output",
+        "spec",
+        "schema",
+        "snapshot_id",
+        "_clean_all_uncommitted",
+    ):
         assert hasattr(_MergeAppendFiles, called)
-    assert {"_parent_snapshot_id", "_compression", "_operation"} <= set(_SnapshotProducer.__annotations__)
+    assert {"_parent_snapshot_id", "_compression", "_operation"} <= set(
+        _SnapshotProducer.__annotations__
+    )
     assert "_validate_concurrency" in inspect.getsource(Transaction)
     assert "_validate_concurrency" in vars(RowDelta)
     assert issubclass(Truncation, _FastAppendFiles)
     assert {"content", "_meta"} <= set(vars(ManifestWriterV2))
 
 
-def test_nothing_stays_of_an_attempt_that_another_commit_has_overtaken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_stays_of_an_attempt_that_another_commit_has_overtaken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from rowmerge_nb.connectors.iceberg.embedded import EmbeddedCatalog
 
     store, other = make_table(tmp_path), IcebergConnector(tmp_path)
@@ -727,7 +823,12 @@ def test_nothing_stays_of_an_attempt_that_another_commit_has_overtaken(tmp_path:
     monkeypatch.setattr(EmbeddedCatalog, "_write_metadata", overtaken)
     insert(store, rows(101))
     assert len(written) == 3, "the first attempt, the other commit, the second attempt"
-    there = {path.name for path in Path(table(store).location().removeprefix("file://")).glob("metadata/*.metadata.json")}
+    there = {
+        path.name
+        for path in Path(table(store).location().removeprefix("file://")).glob(
+            "metadata/*.metadata.json"
+        )
+    }
     assert Path(written[0]).name not in there
     assert {Path(path).name for path in written[1:]} <= there
     assert {row[0] for row in contents(store)} == {100, 101}

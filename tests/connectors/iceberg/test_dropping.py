@@ -98,7 +98,9 @@ def test_a_folder_that_could_not_be_removed_is_an_orphan_at_once(
     assert not folder.exists()
 
 
-def test_a_folder_is_no_orphan_while_a_process_removes_it(store: IcebergConnector, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_is_no_orphan_while_a_process_removes_it(
+    store: IcebergConnector, monkeypatch: pytest.MonkeyPatch
+) -> None:
     seen: list[Any] = []
     whole = catalogs.remove_folder
 
@@ -127,7 +129,11 @@ def test_a_table_that_was_taken_out_of_its_catalog_by_others_stays(
             drop(store)
     if way in {"registered", "adopted"}:
         drop_and_die(store, monkeypatch, "dropped")
-        register = store.register_table if way == "registered" else lambda *n: store.catalog.register_table(n[:2], n[2])
+        register = (
+            store.register_table
+            if way == "registered"
+            else lambda *n: store.catalog.register_table(n[:2], n[2])
+        )
         register("default", "t", metadata)
     store.catalog.drop_table(("default", "t"))
     assert store.orphans(timedelta()) == store.remove_orphans(timedelta()) == []
@@ -163,7 +169,9 @@ def test_a_table_of_the_same_name_is_made_and_dropped_after_a_killed_drop(
     assert not again.exists()
 
 
-def test_the_folder_of_a_dropped_table_whose_manifests_are_damaged_is_an_orphan(store: IcebergConnector) -> None:
+def test_the_folder_of_a_dropped_table_whose_manifests_are_damaged_is_an_orphan(
+    store: IcebergConnector,
+) -> None:
     folder = folder_of(store)
     for manifest in (folder / "metadata").glob("*.avro"):
         manifest.write_bytes(b"Obj")

@@ -50,7 +50,9 @@ def table_of(engine: Engine, name: str) -> Any:
 
 
 @pytest.mark.parametrize("era", ["documents", "current"])
-@pytest.mark.parametrize("partitioning", ["", "'address'", "'bucket(customer, 4)', 'truncate(address, 1)'"])
+@pytest.mark.parametrize(
+    "partitioning", ["", "'address'", "'bucket(customer, 4)', 'truncate(address, 1)'"]
+)
 def test_the_document_s_merge_in_both_eras_makes_one_snapshot_that_pyiceberg_reads_alike(
     lake: Engine, era: str, partitioning: str
 ) -> None:
@@ -89,40 +91,68 @@ def test_statements_of_every_kind_on_a_partitioned_table(lake: Engine) -> None:
     ]
     read = table_of(lake, "t").scan().to_arrow().select(["id", "day", "c"]).to_pylist()
     assert sorted(tuple(row.values()) for row in read) == [row[:3] for row in rows_of(lake)]
-    assert lake.run("SELECT count(*) FROM t WHERE day >= DATE '2024-03-01'").table.to_pylist()[0] == {"_col0": 2}
+    assert lake.run("SELECT count(*) FROM t WHERE day >= DATE '2024-03-01'").table.to_pylist()[
+        0
+    ] == {"_col0": 2}
     lake.run("TRUNCATE TABLE t")
     assert rows_of(lake) == []
     lake.run_script(
         "CREATE SCHEMA lake.more; CREATE TABLE lake.more.t (a integer); DROP TABLE lake.more.t; DROP SCHEMA lake.more"
     )
-    assert "more" not in {row["Schema"] for row in lake.run("SHOW SCHEMAS FROM lake").table.to_pylist()}
+    assert "more" not in {
+        row["Schema"] for row in lake.run("SHOW SCHEMAS FROM lake").table.to_pylist()
+    }
 
 
-@pytest.mark.parametrize(("begin", "after"), [("9999-12-31", "10000-01-02"), ("9998-12-30", "9999-01-01")])
-def test_days_that_python_has_not_are_written_changed_and_found(lake: Engine, begin: str, after: str) -> None:
+@pytest.mark.parametrize(
+    ("begin", "after"), [("9999-12-31", "10000-01-02"), ("9998-12-30", "9999-01-01")]
+)
+def test_days_that_python_has_not_are_written_changed_and_found(
+    lake: Engine, begin: str, after: str
+) -> None:
     lake.run("CREATE TABLE t (id integer, d date, ts timestamp(6))")
-    lake.run(f"INSERT INTO t SELECT 1, DATE '{begin}' + INTERVAL '1' DAY, TIMESTAMP '{begin} 00:00:00' + INTERVAL '1' DAY")
+    lake.run(
+        f"INSERT INTO t SELECT 1, DATE '{begin}' + INTERVAL '1' DAY, TIMESTAMP '{begin} 00:00:00' + INTERVAL '1' DAY"
+    )
     lake.run("INSERT INTO t SELECT 2, DATE '0001-01-01' - INTERVAL '1' DAY, NULL")
     lake.run("UPDATE t SET id = id + 10, d = d + INTERVAL '1' DAY")
-    assert lake.run("MERGE INTO t USING (VALUES 12) s(id) ON t.id = s.id WHEN MATCHED THEN DELETE").count == 1
+    assert (
+        lake.run(
+            "MERGE INTO t USING (VALUES 12) s(id) ON t.id = s.id WHEN MATCHED THEN DELETE"
+        ).count
+        == 1
+    )
     found = lake.run(f"SELECT id, CAST(d AS varchar) FROM t WHERE d > DATE '{begin}'").table
     assert found is not None
     assert [tuple(row.values()) for row in found.to_pylist()] == [(11, after)]
 
 
 @pytest.mark.parametrize("partitioning", ["", "'d'", "'day(d)'", "'at'", "'hour(at)'"])
-def test_partitions_of_years_that_python_has_not_are_written_changed_and_found(lake: Engine, partitioning: str) -> None:
-    lake.run(f"CREATE TABLE t (d date, at timestamp(6)) WITH (partitioning = ARRAY[{partitioning}])")
+def test_partitions_of_years_that_python_has_not_are_written_changed_and_found(
+    lake: Engine, partitioning: str
+) -> None:
+    lake.run(
+        f"CREATE TABLE t (d date, at timestamp(6)) WITH (partitioning = ARRAY[{partitioning}])"
+    )
     for day in ("-0001-01-01", "2024-02-29", "10000-01-01"):
-        lake.run(f"INSERT INTO t SELECT d, CAST(d AS timestamp(6)) FROM (VALUES DATE '{day}') AS v(d)")
+        lake.run(
+            f"INSERT INTO t SELECT d, CAST(d AS timestamp(6)) FROM (VALUES DATE '{day}') AS v(d)"
+        )
     assert lake.run("DELETE FROM t WHERE d > DATE '9999-12-31'").count == 1
-    assert lake.run("UPDATE t SET d = date_add('day', 1, d) WHERE at < TIMESTAMP '0000-01-01 00:00:00'").count == 1
+    assert (
+        lake.run(
+            "UPDATE t SET d = date_add('day', 1, d) WHERE at < TIMESTAMP '0000-01-01 00:00:00'"
+        ).count
+        == 1
+    )
     found = lake.run("SELECT CAST(d AS varchar) AS d FROM t ORDER BY 1").table
     assert found is not None
     assert found.column("d").to_pylist() == ["-0001-01-02", "2024-02-29"]
 
 
-def test_a_small_merge_makes_one_data_file_and_one_delete_file_per_file_that_it_touches(lake: Engine, spark: Any) -> None:
+def test_a_small_merge_makes_one_data_file_and_one_delete_file_per_file_that_it_touches(
+    lake: Engine, spark: Any
+) -> None:
     lake.run("CREATE TABLE t (id bigint, v varchar)")
     for start in (0, 100):
         lake.run(f"INSERT INTO t SELECT n, 'old' FROM TABLE(sequence({start}, {start + 99})) s (n)")
@@ -140,7 +170,9 @@ def test_a_small_merge_makes_one_data_file_and_one_delete_file_per_file_that_it_
 def test_another_commit_while_the_statement_runs_fails_it_and_leaves_the_table_to_the_other(
     lake: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lake.run_script("CREATE TABLE t (id bigint, v varchar); INSERT INTO t VALUES (1, 'a'), (2, 'b')")
+    lake.run_script(
+        "CREATE TABLE t (id bigint, v varchar); INSERT INTO t VALUES (1, 'a'), (2, 'b')"
+    )
     finish = IcebergMetadata.finish_merge
 
     def late(self: Any, *arguments: Any) -> None:
@@ -150,7 +182,8 @@ def test_another_commit_while_the_statement_runs_fails_it_and_leaves_the_table_t
 
     monkeypatch.setattr(IcebergMetadata, "finish_merge", late)
     with pytest.raises(
-        RowMergeError, match=r"TRANSACTION_CONFLICT: Iceberg table 'default.t' was changed while the statement ran"
+        RowMergeError,
+        match=r"TRANSACTION_CONFLICT: Iceberg table 'default.t' was changed while the statement ran",
     ) as caught:
         lake.run("UPDATE t SET v = 'mine'")
     assert "Run it again" in str(caught.value)
@@ -159,7 +192,9 @@ def test_another_commit_while_the_statement_runs_fails_it_and_leaves_the_table_t
     assert connector.orphans() == []
 
 
-def test_a_statement_that_fails_in_a_task_or_at_its_end_leaves_nothing(lake: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_statement_that_fails_in_a_task_or_at_its_end_leaves_nothing(
+    lake: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     lake.run_script("CREATE TABLE t (id bigint, v bigint); INSERT INTO t VALUES (1, 1), (2, 0)")
     before = table_of(lake, "t").metadata_location
     with pytest.raises(RowMergeError, match=r"DIVISION_BY_ZERO"):
@@ -174,7 +209,9 @@ def test_a_statement_that_fails_in_a_task_or_at_its_end_leaves_nothing(lake: Eng
     table = table_of(lake, "t")
     assert table.metadata_location == before
     folder = Path(table.location().removeprefix("file://")) / "data"
-    assert len(list(folder.rglob("*.parquet"))) == int(table.current_snapshot().summary["total-data-files"])
+    assert len(list(folder.rglob("*.parquet"))) == int(
+        table.current_snapshot().summary["total-data-files"]
+    )
     assert rows_of(lake) == [(1, 1), (2, 0)]
 
 
@@ -189,7 +226,9 @@ def test_a_table_that_cannot_be_shown_does_not_hide_the_others(lake: Engine) -> 
     listed = {entry[0]: entry[2] for entry in lake.tables()}
     assert listed["lake.default.good"] == ("id bigint",)
     assert listed["lake.default.bad"] == ()
-    with pytest.raises(RowMergeError, match=r"Column 'id' of Iceberg table 'default.bad' is of type timestamp_ns"):
+    with pytest.raises(
+        RowMergeError, match=r"Column 'id' of Iceberg table 'default.bad' is of type timestamp_ns"
+    ):
         lake.run("SELECT * FROM bad")
 
 
@@ -200,7 +239,14 @@ class IcebergServer(Server):
         super().__init__(spark)
         self.engine.close()
         self.connector: Any = IcebergConnector(directory)
-        self.engine = Engine(spark=spark, catalog="iceberg", schema=SCHEMA, era="current", duplicates="trino", trace="off")
+        self.engine = Engine(
+            spark=spark,
+            catalog="iceberg",
+            schema=SCHEMA,
+            era="current",
+            duplicates="trino",
+            trace="off",
+        )
         self.engine.add_catalog("iceberg", self.connector)
         self.engine.run(f"CREATE SCHEMA {SCHEMA}")
 
@@ -216,8 +262,14 @@ class IcebergServer(Server):
         """Read the target with pyiceberg's own reader."""
         columns = columns_of(case["tables"][case["target"]])
         read = self.connector.catalog.load_table((SCHEMA, case["target"])).scan().to_arrow()
-        arrays = [read.column(place).combine_chunks().cast(kind.arrow) for place, (_, kind) in enumerate(columns)]
-        return row_texts([kind for _, kind in columns], pa.Table.from_arrays(arrays, names=[name for name, _ in columns]))
+        arrays = [
+            read.column(place).combine_chunks().cast(kind.arrow)
+            for place, (_, kind) in enumerate(columns)
+        ]
+        return row_texts(
+            [kind for _, kind in columns],
+            pa.Table.from_arrays(arrays, names=[name for name, _ in columns]),
+        )
 
 
 @pytest.fixture(scope="module")
@@ -227,7 +279,9 @@ def server(spark: Any, tmp_path_factory: Any) -> Any:
 
 
 @pytest.mark.parametrize("case", cases_on("iceberg"))
-def test_recorded_cases_have_their_answers_on_iceberg_tables(server: IcebergServer, case: Mapping[str, Any]) -> None:
+def test_recorded_cases_have_their_answers_on_iceberg_tables(
+    server: IcebergServer, case: Mapping[str, Any]
+) -> None:
     departure = DEPARTURES.get(case["id"])
     expected = expected_answer(case, departure["expect"] if departure else None)
     assert placed_like(server.answer(case), expected) == expected

@@ -13,7 +13,16 @@ from rowmerge_nb import ConnectorError, IcebergConnector
 from rowmerge_nb.connectors.iceberg.commits import RowDelta
 from rowmerge_nb.spi import ColumnMetadata, ConnectorTableVersion, parse_type
 from rowmerge_nb.spi.types import VARCHAR
-from tests.connectors.iceberg.kit import NAME, Statement, by_pyiceberg, contents, insert, make_table, rows, table
+from tests.connectors.iceberg.kit import (
+    NAME,
+    Statement,
+    by_pyiceberg,
+    contents,
+    insert,
+    make_table,
+    rows,
+    table,
+)
 
 AFTER = [(1, "a", "x", None), (2, "new", "x", "b"), (9, "new", "x", "c")]
 
@@ -31,7 +40,13 @@ def staged(store: IcebergConnector) -> Statement:
     """Begin a merge that adds a column, updates a row and inserts one, up to the commit."""
     statement = evolving(store)
     nothing = (None,) * 4
-    statement.stage([(2, statement.ids()[2], *nothing), (1, None, 2, "new", "x", "b"), (1, None, 9, "new", "x", "c")])
+    statement.stage(
+        [
+            (2, statement.ids()[2], *nothing),
+            (1, None, 2, "new", "x", "b"),
+            (1, None, 9, "new", "x", "c"),
+        ]
+    )
     statement.finish()
     return statement
 
@@ -66,8 +81,12 @@ def test_schema_and_snapshot_are_one_commit_that_other_readers_understand(tmp_pa
     assert file["readable_metrics"]["note"]["upper_bound"] == "c"
 
 
-@pytest.mark.parametrize("kind", ["row(a integer, b array(varchar))", "map(varchar, row(c bigint))"])
-def test_parts_of_nested_columns_get_the_ids_that_the_commit_gives_them(tmp_path: Path, kind: str) -> None:
+@pytest.mark.parametrize(
+    "kind", ["row(a integer, b array(varchar))", "map(varchar, row(c bigint))"]
+)
+def test_parts_of_nested_columns_get_the_ids_that_the_commit_gives_them(
+    tmp_path: Path, kind: str
+) -> None:
     store = filled(tmp_path)
     statement = evolving(store, kind)
     value = {"a": 1, "b": ["x", None]} if kind.startswith("row") else [("k", {"c": 5})]
@@ -94,11 +113,17 @@ def test_a_commit_that_comes_between_is_answered_by_another_try_with_the_columns
     monkeypatch.setattr(RowDelta, "_commit", commit)
     staged(store).commit()
     assert others == []
-    assert contents(store) == by_pyiceberg(store) == [AFTER[0], AFTER[1], (5, "a", "x", None), AFTER[2]]
+    assert (
+        contents(store)
+        == by_pyiceberg(store)
+        == [AFTER[0], AFTER[1], (5, "a", "x", None), AFTER[2]]
+    )
     assert store.orphans(timedelta(0)) == []
 
 
-def test_an_alteration_that_comes_between_is_a_conflict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_alteration_that_comes_between_is_a_conflict(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store = filled(tmp_path)
     with table(store).transaction() as update:
         update.set_properties({"commit.retry.min-wait-ms": "1", "commit.retry.max-wait-ms": "2"})
@@ -117,7 +142,9 @@ def test_an_alteration_that_comes_between_is_a_conflict(tmp_path: Path, monkeypa
     assert store.orphans(timedelta(0)) == []
 
 
-def test_a_column_that_came_and_went_meanwhile_is_a_conflict_since_its_id_is_taken(tmp_path: Path) -> None:
+def test_a_column_that_came_and_went_meanwhile_is_a_conflict_since_its_id_is_taken(
+    tmp_path: Path,
+) -> None:
     store = filled(tmp_path)
     statement = staged(store)
     schema = table(store).metadata.current_schema_id
@@ -129,7 +156,9 @@ def test_a_column_that_came_and_went_meanwhile_is_a_conflict_since_its_id_is_tak
 
 
 @pytest.mark.parametrize("with_rows", [True, False])
-def test_a_lost_answer_is_found_out_by_asking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, with_rows: bool) -> None:
+def test_a_lost_answer_is_found_out_by_asking(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, with_rows: bool
+) -> None:
     store = filled(tmp_path)
     commit_table = store.catalog.commit_table
     if with_rows:
@@ -179,7 +208,10 @@ def test_undoing_it_takes_columns_and_rows_back_by_one_commit(tmp_path: Path) ->
     statement.metadata.restore_table(statement.session, statement.handle, former, ["note"])
     statement.commit()
     now = table(store).metadata
-    assert (now.current_schema_id, now.current_snapshot_id) == (before.current_schema_id, before.current_snapshot_id)
+    assert (now.current_schema_id, now.current_snapshot_id) == (
+        before.current_schema_id,
+        before.current_snapshot_id,
+    )
     assert contents(store) == by_pyiceberg(store) == [(1, "a", "x"), (2, "a", "x")]
 
 
@@ -213,7 +245,10 @@ def test_a_handle_with_new_columns_reads_them_as_null_and_changes_nothing(tmp_pa
     store = filled(tmp_path)
     statement = evolving(store)
     assert [row["note"] for row in statement.rows()] == [None, None]
-    assert statement.metadata.get_table_metadata(statement.session, statement.handle).columns[-1].type == VARCHAR
+    assert (
+        statement.metadata.get_table_metadata(statement.session, statement.handle).columns[-1].type
+        == VARCHAR
+    )
     statement.rollback()
     assert Statement(store, NAME).metadata.evolves_tables
     assert contents(store) == by_pyiceberg(store) == [(1, "a", "x"), (2, "a", "x")]

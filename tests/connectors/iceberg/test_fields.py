@@ -20,7 +20,9 @@ def lake(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engin
     engine.close()
 
 
-def test_fields_are_added_dropped_renamed_and_widened_and_old_rows_keep_their_values(lake: Engine) -> None:
+def test_fields_are_added_dropped_renamed_and_widened_and_old_rows_keep_their_values(
+    lake: Engine,
+) -> None:
     lake.run_script("""
         CREATE TABLE t (id integer, r row(a integer, b varchar, q row(x integer, y integer)), s array(row(c integer, d integer)), m map(varchar, row(e integer)));
         INSERT INTO t VALUES (1, (1, 'b', (2, 3)), ARRAY[(4, 5)], MAP(ARRAY['k'], ARRAY[CAST(ROW(6) AS row(e integer))]));
@@ -35,7 +37,12 @@ def test_fields_are_added_dropped_renamed_and_widened_and_old_rows_keep_their_va
     table = lake.run("SELECT * FROM t ORDER BY id").table
     assert table is not None
     assert [list(row.values()) for row in table.to_pylist()] == [
-        [1, {"b": "b", "n": None, "q": {"x2": 2}, "z": None}, [{"d": 5, "f": None}], [("k", {"e": 6})]],
+        [
+            1,
+            {"b": "b", "n": None, "q": {"x2": 2}, "z": None},
+            [{"d": 5, "f": None}],
+            [("k", {"e": 6})],
+        ],
         [2, {"b": "x", "n": 7, "q": {"x2": 8}, "z": 9}, [{"d": 10, "f": "g"}], None],
     ]
 
@@ -44,36 +51,64 @@ def test_fields_are_added_dropped_renamed_and_widened_and_old_rows_keep_their_va
     ("alteration", "code", "message"),
     [
         ("ADD COLUMN r.a bigint", "COLUMN_ALREADY_EXISTS", "Field 'a' already exists"),
-        ("ADD COLUMN r.w bigint FIRST", "NOT_SUPPORTED", "Specifying column position is not supported for nested columns"),
+        (
+            "ADD COLUMN r.w bigint FIRST",
+            "NOT_SUPPORTED",
+            "Specifying column position is not supported for nested columns",
+        ),
         ("ADD COLUMN s.e integer", "NOT_SUPPORTED", "Unsupported type: array(row(c integer))"),
-        ("ADD COLUMN r.nope.e integer", "COLUMN_NOT_FOUND", "Field 'nope' does not exist within row(a integer, b integer)"),
+        (
+            "ADD COLUMN r.nope.e integer",
+            "COLUMN_NOT_FOUND",
+            "Field 'nope' does not exist within row(a integer, b integer)",
+        ),
         ("DROP COLUMN s.element.c", "NOT_SUPPORTED", "Cannot drop the only field in a row type"),
-        ("DROP COLUMN s.element", "COLUMN_NOT_FOUND", "Field path [element] does not point to row field"),
+        (
+            "DROP COLUMN s.element",
+            "COLUMN_NOT_FOUND",
+            "Field path [element] does not point to row field",
+        ),
         (
             "DROP COLUMN r.A",
             "NOT_SUPPORTED",
             "Cannot resolve field 'A' within row(a integer, b integer) type when dropping [A] in row(a integer, b integer)",
         ),
         ("RENAME COLUMN r.a TO B", "COLUMN_ALREADY_EXISTS", "Field 'b' already exists"),
-        ("RENAME COLUMN s.element.c TO d", "NOT_SUPPORTED", "Unsupported type: array(row(c integer))"),
+        (
+            "RENAME COLUMN s.element.c TO d",
+            "NOT_SUPPORTED",
+            "Unsupported type: array(row(c integer))",
+        ),
         (
             "ALTER COLUMN r.a SET DATA TYPE varchar",
             "ICEBERG_COMMIT_ERROR",
             "Failed to set field type: Cannot change column type: r.a: int -> string",
         ),
-        ("ALTER COLUMN nope.x SET DATA TYPE varchar", "COLUMN_NOT_FOUND", "Column 'nope.x' does not exist"),
+        (
+            "ALTER COLUMN nope.x SET DATA TYPE varchar",
+            "COLUMN_NOT_FOUND",
+            "Column 'nope.x' does not exist",
+        ),
     ],
 )
-def test_what_is_wrong_with_a_field_is_told_as_trino_does(lake: Engine, alteration: str, code: str, message: str) -> None:
+def test_what_is_wrong_with_a_field_is_told_as_trino_does(
+    lake: Engine, alteration: str, code: str, message: str
+) -> None:
     lake.run("CREATE TABLE IF NOT EXISTS e (r row(a integer, b integer), s array(row(c integer)))")
     with pytest.raises(RowMergeError) as caught:
         lake.run(f"ALTER TABLE e {alteration}")
     assert (caught.value.code, caught.value.message) == (code, message)
 
 
-def test_fields_that_are_there_or_are_not_may_be_left_alone_and_other_stores_have_none(lake: Engine) -> None:
+def test_fields_that_are_there_or_are_not_may_be_left_alone_and_other_stores_have_none(
+    lake: Engine,
+) -> None:
     lake.run("CREATE TABLE IF NOT EXISTS e (r row(a integer, b integer), s array(row(c integer)))")
-    for alteration in ("ADD COLUMN IF NOT EXISTS r.a bigint", "DROP COLUMN IF EXISTS r.z", "RENAME COLUMN IF EXISTS nope.x TO y"):
+    for alteration in (
+        "ADD COLUMN IF NOT EXISTS r.a bigint",
+        "DROP COLUMN IF EXISTS r.z",
+        "RENAME COLUMN IF EXISTS nope.x TO y",
+    ):
         assert lake.run(f"ALTER TABLE e {alteration}").trace.skipped
     lake.run("CREATE TABLE memory.default.e (r row(a integer, b integer))")
     with pytest.raises(RowMergeError, match="This connector does not support dropping fields"):

@@ -18,7 +18,13 @@ import pytest
 from rowmerge_nb import AnalysisError, ConnectorError, IcebergConnector
 from rowmerge_nb.connectors.iceberg import commits
 from rowmerge_nb.connectors.shared.orphans import process_name
-from rowmerge_nb.spi import ColumnMetadata, ConnectorSession, ConnectorTableMetadata, SchemaTableName, parse_type
+from rowmerge_nb.spi import (
+    ColumnMetadata,
+    ConnectorSession,
+    ConnectorTableMetadata,
+    SchemaTableName,
+    parse_type,
+)
 from tests.connectors.iceberg.kit import NAME, insert, make_table, rows
 
 NEW = SchemaTableName("default", "new")
@@ -28,7 +34,9 @@ def folders(store_path: Path) -> list[str]:
     return sorted(path.name.rsplit("-", 1)[0] for path in store_path.glob("default/*"))
 
 
-def begin_creation(store: IcebergConnector, name: SchemaTableName = NEW, *, rows: bool = False, **properties: Any) -> Any:
+def begin_creation(
+    store: IcebergConnector, name: SchemaTableName = NEW, *, rows: bool = False, **properties: Any
+) -> Any:
     transaction, session = store.begin_transaction(), ConnectorSession("query-new")
     metadata = store.get_metadata(transaction)
     columns = (ColumnMetadata("id", parse_type("bigint")),)
@@ -48,7 +56,9 @@ def test_a_creation_with_rows_that_is_rolled_back_leaves_no_folder(tmp_path: Pat
         assert folders(tmp_path) == [NAME.table]
 
 
-def test_a_creation_on_a_full_disk_says_so_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_creation_on_a_full_disk_says_so_and_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with closing(make_table(tmp_path)) as store:
 
         def write(**given: Any) -> None:
@@ -59,7 +69,9 @@ def test_a_creation_on_a_full_disk_says_so_and_leaves_nothing(tmp_path: Path, mo
 
         monkeypatch.setattr(store.catalog, "_write_metadata", write)
         transaction = begin_creation(store)
-        with pytest.raises(ConnectorError, match=r"GENERIC_INSUFFICIENT_RESOURCES: .* cannot be written") as caught:
+        with pytest.raises(
+            ConnectorError, match=r"GENERIC_INSUFFICIENT_RESOURCES: .* cannot be written"
+        ) as caught:
             store.commit(transaction)
         assert caught.value.changed is False
         store.rollback(transaction)
@@ -86,7 +98,8 @@ def test_no_table_is_made_where_files_are(tmp_path: Path) -> None:
         place = table_of(store).location()
         for location in (place, f"{place}/", place.removeprefix("file://")):
             with pytest.raises(
-                AnalysisError, match="ICEBERG_FILESYSTEM_ERROR: Cannot create a table on a non-empty location"
+                AnalysisError,
+                match="ICEBERG_FILESYSTEM_ERROR: Cannot create a table on a non-empty location",
             ) as refused:
                 begin_creation(store, location=location)
             assert refused.value.properties == ("location",)
@@ -96,7 +109,9 @@ def test_no_table_is_made_where_files_are(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["a#b", "a?b", "a%20b", "a b", "ä"])
-def test_a_table_keeps_its_files_apart_whatever_its_folder_is_called(tmp_path: Path, name: str) -> None:
+def test_a_table_keeps_its_files_apart_whatever_its_folder_is_called(
+    tmp_path: Path, name: str
+) -> None:
     with closing(make_table(tmp_path / "w", location=f"file://{tmp_path / name}")) as store:
         insert(store, rows(1))
         insert(store, rows(2))
@@ -105,7 +120,9 @@ def test_a_table_keeps_its_files_apart_whatever_its_folder_is_called(tmp_path: P
 
 
 @pytest.mark.parametrize("dropped", [NAME, NEW])
-def test_files_that_another_table_has_too_outlive_a_table(tmp_path: Path, dropped: SchemaTableName) -> None:
+def test_files_that_another_table_has_too_outlive_a_table(
+    tmp_path: Path, dropped: SchemaTableName
+) -> None:
     with closing(make_table(tmp_path)) as store:
         insert(store, rows(1))
         first = table_of(store)
@@ -155,7 +172,9 @@ def test_the_folder_of_a_creation_that_was_killed_is_an_orphan(tmp_path: Path) -
         transaction = begin_creation(store, rows=True)
         assert other.orphans(timedelta()) == store.orphans(timedelta()) == []
         (note,) = tmp_path.glob("default/new-*/data/*-writer")
-        with subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE) as dead:
+        with subprocess.Popen(
+            [sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE
+        ) as dead:
             note.write_text(process_name(dead.pid))
         (orphan,) = other.orphans()
         assert (orphan.name, orphan.statement) == (str(note.parent.parent), "query-new")
@@ -166,14 +185,17 @@ def test_the_folder_of_a_creation_that_was_killed_is_an_orphan(tmp_path: Path) -
         store.rollback(transaction)
 
 
-def test_a_copy_of_a_warehouse_reads_the_tables_of_the_first_and_changes_none(tmp_path: Path) -> None:
+def test_a_copy_of_a_warehouse_reads_the_tables_of_the_first_and_changes_none(
+    tmp_path: Path,
+) -> None:
     with closing(make_table(tmp_path / "first")) as first:
         insert(first, rows(1, 2))
         shutil.copytree(tmp_path / "first", tmp_path / "copy")
         with closing(IcebergConnector(tmp_path / "copy")) as copy:
             assert table_of(copy).scan().to_arrow().num_rows == 2
             with pytest.raises(
-                ConnectorError, match=r"NOT_SUPPORTED: .*its files are those of table 'default\..*' in the warehouse"
+                ConnectorError,
+                match=r"NOT_SUPPORTED: .*its files are those of table 'default\..*' in the warehouse",
             ) as refusal:
                 insert(copy, rows(3))
             assert f"IcebergConnector('{tmp_path / 'first'}')" in str(refusal.value.hint)
@@ -196,7 +218,10 @@ def test_a_warehouse_that_was_moved_says_which_link_brings_its_tables_back(tmp_p
         insert(first, rows(1, 2))
     (tmp_path / "first").rename(tmp_path / "second")
     with closing(IcebergConnector(tmp_path / "second")) as second:
-        metadata, session = second.get_metadata(second.begin_transaction()), ConnectorSession("query")
+        metadata, session = (
+            second.get_metadata(second.begin_transaction()),
+            ConnectorSession("query"),
+        )
         with pytest.raises(ConnectorError, match="ICEBERG_MISSING_METADATA") as failure:
             metadata.get_table_handle(session, NAME)
         assert f"make '{tmp_path / 'first'}' a symbolic link" in str(failure.value.hint)
@@ -210,7 +235,9 @@ def test_what_would_be_written_into_one_file_is_refused(tmp_path: Path) -> None:
         insert(store, rows(1))
         with table_of(store).transaction() as transaction:
             transaction.set_properties({"write.data.path": f"file://{tmp_path}/a#b"})
-        with pytest.raises(ConnectorError, match=r"NOT_SUPPORTED: .*'#' and '\?' end the path of its address"):
+        with pytest.raises(
+            ConnectorError, match=r"NOT_SUPPORTED: .*'#' and '\?' end the path of its address"
+        ):
             insert(store, rows(2))
         assert table_of(store).scan().to_arrow().num_rows == 1
 
@@ -222,7 +249,9 @@ def data_path(store: IcebergConnector, name: SchemaTableName, path: str) -> None
 
 def insert_into(store: IcebergConnector, name: SchemaTableName, number: int) -> None:
     schema = table_of(store, name).schema().as_arrow()
-    table_of(store, name).append(pa.table([[number], *([None] for _ in schema.names[1:])], schema=schema))
+    table_of(store, name).append(
+        pa.table([[number], *([None] for _ in schema.names[1:])], schema=schema)
+    )
 
 
 def age(folder: Path) -> None:
@@ -231,7 +260,9 @@ def age(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["", "file:", "file://"])
-def test_files_of_a_table_within_the_folder_of_another_one_are_no_orphans(tmp_path: Path, scheme: str) -> None:
+def test_files_of_a_table_within_the_folder_of_another_one_are_no_orphans(
+    tmp_path: Path, scheme: str
+) -> None:
     with closing(make_table(tmp_path)) as store:
         insert(store, rows(1))
         place = f"{scheme}{table_of(store).location().removeprefix('file://')}/data/inner"
@@ -243,7 +274,9 @@ def test_files_of_a_table_within_the_folder_of_another_one_are_no_orphans(tmp_pa
 
 
 @pytest.mark.parametrize("former", [False, True], ids=["now", "formerly"])
-def test_files_that_a_table_writes_into_the_folder_of_another_one_outlive_that(tmp_path: Path, former: bool) -> None:
+def test_files_that_a_table_writes_into_the_folder_of_another_one_outlive_that(
+    tmp_path: Path, former: bool
+) -> None:
     with closing(make_table(tmp_path)) as store:
         insert(store, rows(1))
         store.commit(begin_creation(store))
@@ -269,7 +302,10 @@ def test_a_table_whose_folder_has_leftovers_of_nobody_goes_with_it(tmp_path: Pat
 
 
 def test_files_of_nobody_knows_whom_outside_the_warehouse_are_no_orphans(tmp_path: Path) -> None:
-    with closing(make_table(tmp_path / "w")) as store, closing(IcebergConnector(tmp_path / "other")) as other:
+    with (
+        closing(make_table(tmp_path / "w")) as store,
+        closing(IcebergConnector(tmp_path / "other")) as other,
+    ):
         store.commit(begin_creation(store, location=str(tmp_path / "outside")))
         metadata = table_of(store, NEW).metadata_location
         store.catalog.drop_table((NEW.schema, NEW.table))
@@ -278,13 +314,22 @@ def test_files_of_nobody_knows_whom_outside_the_warehouse_are_no_orphans(tmp_pat
             insert_into(connector, NEW, 1)
         age(tmp_path / "outside")
         assert store.remove_orphans() == other.remove_orphans() == []
-        assert [table_of(connector, NEW).scan().to_arrow().num_rows for connector in (store, other)] == [1, 1]
+        assert [
+            table_of(connector, NEW).scan().to_arrow().num_rows for connector in (store, other)
+        ] == [1, 1]
 
 
-@pytest.mark.parametrize("location", ["", " ", "/", "relative/folder", "~/folder", "file:///", "file://host/folder", "/a\0b"])
-def test_a_location_that_every_program_would_look_for_elsewhere_is_refused(tmp_path: Path, location: str) -> None:
+@pytest.mark.parametrize(
+    "location",
+    ["", " ", "/", "relative/folder", "~/folder", "file:///", "file://host/folder", "/a\0b"],
+)
+def test_a_location_that_every_program_would_look_for_elsewhere_is_refused(
+    tmp_path: Path, location: str
+) -> None:
     with closing(make_table(tmp_path)) as store:
-        with pytest.raises(AnalysisError, match="INVALID_TABLE_PROPERTY: location must be the absolute path") as refused:
+        with pytest.raises(
+            AnalysisError, match="INVALID_TABLE_PROPERTY: location must be the absolute path"
+        ) as refused:
             begin_creation(store, location=location)
         assert refused.value.properties == ("location",)
 
@@ -293,6 +338,8 @@ def test_a_location_that_every_program_would_look_for_elsewhere_is_refused(tmp_p
 @pytest.mark.parametrize("location", ["nonsense://x/y", "/" + "x" * 300])
 def test_a_location_that_cannot_be_looked_at_is_told(tmp_path: Path, location: str) -> None:
     with closing(make_table(tmp_path)) as store:
-        with pytest.raises(AnalysisError, match=r"ICEBERG_FILESYSTEM_ERROR: Location .* cannot be looked at") as refused:
+        with pytest.raises(
+            AnalysisError, match=r"ICEBERG_FILESYSTEM_ERROR: Location .* cannot be looked at"
+        ) as refused:
             begin_creation(store, location=location)
         assert refused.value.properties == ("location",)

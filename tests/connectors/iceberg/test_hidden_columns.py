@@ -48,7 +48,9 @@ def rows(engine: Engine, query: str) -> list[tuple[Any, ...]]:
         ('SELECT "$partition" FROM (SELECT *, "$partition" FROM t) WHERE id = 1', [("p=x%2Fy",)]),
     ],
 )
-def test_hidden_columns_are_read_by_their_names_alone(lake: Engine, query: str, wanted: list[tuple[Any, ...]]) -> None:
+def test_hidden_columns_are_read_by_their_names_alone(
+    lake: Engine, query: str, wanted: list[tuple[Any, ...]]
+) -> None:
     assert rows(lake, query) == wanted
 
 
@@ -63,7 +65,9 @@ def test_hidden_columns_are_read_by_their_names_alone(lake: Engine, query: str, 
         ),
     ],
 )
-def test_rows_are_changed_by_where_they_lie(lake: Engine, statement: str, left: list[tuple[Any, ...]]) -> None:
+def test_rows_are_changed_by_where_they_lie(
+    lake: Engine, statement: str, left: list[tuple[Any, ...]]
+) -> None:
     lake.run("CREATE OR REPLACE TABLE u AS SELECT id, v FROM t")
     lake.run(statement)
     assert rows(lake, "SELECT * FROM u") == left
@@ -73,19 +77,26 @@ def test_rows_are_changed_by_where_they_lie(lake: Engine, statement: str, left: 
     ("statement", "message"),
     [
         ("UPDATE t SET \"$path\" = 'x'", "The UPDATE SET target column $path doesn't exist"),
-        ("INSERT INTO t (id, \"$path\") VALUES (1, 'x')", "Insert column name does not exist in target table: $path"),
+        (
+            "INSERT INTO t (id, \"$path\") VALUES (1, 'x')",
+            "Insert column name does not exist in target table: $path",
+        ),
         ('SELECT "$row_id" FROM t', "Column '$row_id' cannot be resolved"),
         ('SELECT "$path" FROM "t$files"', "Column '$path' cannot be resolved"),
     ],
 )
-def test_hidden_columns_are_not_written_and_other_names_are_none(lake: Engine, statement: str, message: str) -> None:
+def test_hidden_columns_are_not_written_and_other_names_are_none(
+    lake: Engine, statement: str, message: str
+) -> None:
     with pytest.raises(RowMergeError) as caught:
         lake.run(statement)
     assert (caught.value.code, caught.value.message) == ("COLUMN_NOT_FOUND", message)
 
 
 def test_a_file_is_compacted_by_its_name_and_only_it_is_read(lake: Engine) -> None:
-    lake.run_script("CREATE TABLE o (id integer); INSERT INTO o VALUES 1, 2; INSERT INTO o VALUES 3; DELETE FROM o WHERE id = 1")
+    lake.run_script(
+        "CREATE TABLE o (id integer); INSERT INTO o VALUES 1, 2; INSERT INTO o VALUES 3; DELETE FROM o WHERE id = 1"
+    )
     [(path,)] = rows(lake, 'SELECT "$path" FROM o WHERE id = 2')
     lake.run(f"""ALTER TABLE o EXECUTE optimize WHERE "$path" = '{path}'""")
     assert rows(lake, 'SELECT content, record_count FROM "o$files"') == [(0, 1), (0, 1)]

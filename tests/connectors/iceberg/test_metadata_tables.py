@@ -45,10 +45,21 @@ def described(engine: Engine, name: str) -> list[str]:
 def test_their_columns_are_those_of_trino(lake: Engine) -> None:
     moment = "timestamp(3) with time zone"
     assert described(lake, "t$history") == [
-        *(f"made_current_at {moment}", "snapshot_id bigint", "parent_id bigint", "is_current_ancestor boolean"),
+        *(
+            f"made_current_at {moment}",
+            "snapshot_id bigint",
+            "parent_id bigint",
+            "is_current_ancestor boolean",
+        ),
     ]
     assert described(lake, "t$snapshots") == [
-        *(f"committed_at {moment}", "snapshot_id bigint", "parent_id bigint", "operation varchar", "manifest_list varchar"),
+        *(
+            f"committed_at {moment}",
+            "snapshot_id bigint",
+            "parent_id bigint",
+            "operation varchar",
+            "manifest_list varchar",
+        ),
         "summary map(varchar, varchar)",
     ]
     files = described(lake, "t$files")
@@ -78,8 +89,12 @@ def test_snapshots_and_history_tell_of_every_commit(lake: Engine) -> None:
     joined = 'SELECT h.is_current_ancestor FROM "t$history" h JOIN "t$snapshots" s USING (snapshot_id) ORDER BY committed_at'
     assert rows(lake, joined) == [(True,), (True,), (True,)]
     assert rows(lake, 'SELECT name, type FROM "t$refs"') == [("main", "BRANCH")]
-    assert rows(lake, """SELECT value FROM "t$properties" WHERE key = 'format'""") == [("iceberg/PARQUET",)]
-    assert rows(lake, 'SELECT count(*), count(latest_snapshot_id) FROM "t$metadata_log_entries"') == [(3, 3)]
+    assert rows(lake, """SELECT value FROM "t$properties" WHERE key = 'format'""") == [
+        ("iceberg/PARQUET",)
+    ]
+    assert rows(
+        lake, 'SELECT count(*), count(latest_snapshot_id) FROM "t$metadata_log_entries"'
+    ) == [(3, 3)]
 
 
 def test_files_tell_their_bounds_as_trino_shows_them(lake: Engine) -> None:
@@ -103,7 +118,15 @@ def test_files_tell_their_bounds_as_trino_shows_them(lake: Engine) -> None:
     }
     read = json.loads(metrics)
     assert list(read) == ["a", "b", "c", "d", "e", "f", "g", "h", "i.x", "j.element", "k", "m", "u"]
-    wanted = {"a": 1, "c": "1.50", "e": "2024-01-05T10:11:12.1234", "f": None, "g": "01FF", "h": True, "m": "10:11:12.5"}
+    wanted = {
+        "a": 1,
+        "c": "1.50",
+        "e": "2024-01-05T10:11:12.1234",
+        "f": None,
+        "g": "01FF",
+        "h": True,
+        "m": "10:11:12.5",
+    }
     assert {name: read[name]["lower_bound"] for name in wanted} == wanted
 
 
@@ -114,11 +137,13 @@ def test_partitions_tell_what_their_files_have_in_common(lake: Engine) -> None:
     )
     assert told == [(2, 2, 1, 5)]
     nulls = rows(
-        lake, """SELECT data.c.min, data.c.null_count, data.f.max AS greatest FROM "t$partitions" WHERE partition.b = 'y'"""
+        lake,
+        """SELECT data.c.min, data.c.null_count, data.f.max AS greatest FROM "t$partitions" WHERE partition.b = 'y'""",
     )
     assert nulls == [(None, 1, -1.5)]
     summaries = rows(
-        lake, 'SELECT added_data_files_count, partition_summaries[2].lower_bound FROM "t$manifests" ORDER BY added_rows_count'
+        lake,
+        'SELECT added_data_files_count, partition_summaries[2].lower_bound FROM "t$manifests" ORDER BY added_rows_count',
     )
     assert summaries == [(1, "2024-01"), (2, "2024-01")]
 
@@ -131,7 +156,10 @@ def test_they_are_read_and_nothing_else(lake: Engine) -> None:
     for name in ("t$nosuch", "nosuch$files", "$files"):
         with pytest.raises(RowMergeError) as caught:
             lake.run(f'SELECT * FROM "{name}"')
-        assert (caught.value.code, caught.value.message) == ("TABLE_NOT_FOUND", f"Table 'lake.default.\"{name}\"' does not exist")
+        assert (caught.value.code, caught.value.message) == (
+            "TABLE_NOT_FOUND",
+            f"Table 'lake.default.\"{name}\"' does not exist",
+        )
 
 
 def test_a_table_without_partitions_and_rows_has_no_row_for_them(lake: Engine) -> None:
@@ -158,7 +186,18 @@ def test_entries_and_manifests_of_all_snapshots_tell_what_became_of_files(lake: 
     assert sorted(rows(lake, f'SELECT {of_file} FROM "kept$entries"')) == [
         (0, 0, 1, 3), (1, 0, 1, 1), (2, 0, 1, 2), (2, 0, 2, 1), (2, 1, 1, 1), (2, 1, 1, 2),
     ]  # fmt: skip
-    assert sorted(rows(lake, 'SELECT partition.p, record_count FROM "kept$partitions"')) == [(1, 1), (3, 1)]
-    assert rows(lake, 'SELECT status, count(*) FROM "kept$all_entries" GROUP BY 1 ORDER BY 1') == [(0, 1), (1, 6), (2, 4)]
+    assert sorted(rows(lake, 'SELECT partition.p, record_count FROM "kept$partitions"')) == [
+        (1, 1),
+        (3, 1),
+    ]
+    assert rows(lake, 'SELECT status, count(*) FROM "kept$all_entries" GROUP BY 1 ORDER BY 1') == [
+        (0, 1),
+        (1, 6),
+        (2, 4),
+    ]
     lake.run("TRUNCATE TABLE kept")
-    assert rows(lake, 'SELECT * FROM "kept$files"') == rows(lake, 'SELECT * FROM "kept$partitions"') == []
+    assert (
+        rows(lake, 'SELECT * FROM "kept$files"')
+        == rows(lake, 'SELECT * FROM "kept$partitions"')
+        == []
+    )

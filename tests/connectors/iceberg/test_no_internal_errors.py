@@ -22,7 +22,15 @@ from rowmerge_nb.connectors.iceberg.metadata_tables import METADATA_TABLES
 from rowmerge_nb.connectors.iceberg.table_procedures import Retention
 from rowmerge_nb.spi import SchemaTableName
 from rowmerge_nb.spi.alterations import SetProperties
-from tests.connectors.iceberg.kit import COLUMNS, Statement, contents, insert, make_table, rows, table
+from tests.connectors.iceberg.kit import (
+    COLUMNS,
+    Statement,
+    contents,
+    insert,
+    make_table,
+    rows,
+    table,
+)
 from tests.connectors.iceberg.test_notes import STATEMENTS, executing
 
 pytestmark = pytest.mark.filterwarnings("ignore:No preferred file implementation")
@@ -110,7 +118,8 @@ def set_by_another_engine(store: IcebergConnector, name: str, value: str) -> Non
 
 
 @pytest.mark.parametrize(
-    "location", ["nonsense://x/y", "s3x://bucket/folder", "relative", "file://host/x", "s3://b/a#b", "/a\0b"]
+    "location",
+    ["nonsense://x/y", "s3x://bucket/folder", "relative", "file://host/x", "s3://b/a#b", "/a\0b"],
 )
 @pytest.mark.parametrize("how", ["create", "replace", "set properties"])
 def test_a_data_location_that_cannot_be_looked_at_is_refused_when_it_is_set(
@@ -146,7 +155,9 @@ def test_a_data_location_of_an_unknown_scheme_can_be_put_right(store: IcebergCon
     with pytest.raises(ConnectorError, match=r"PERMISSION_DENIED: File 'nonsense://x/y/"):
         insert(store, rows(4))
     statement = Statement(store)
-    statement.metadata.alter_table(statement.session, statement.handle, SetProperties({"data_location": None}))
+    statement.metadata.alter_table(
+        statement.session, statement.handle, SetProperties({"data_location": None})
+    )
     statement.commit()
     insert(store, rows(4))
     assert [row[0] for row in contents(store)] == [1, 2, 3, 4]
@@ -163,7 +174,16 @@ REFUSALS = [
 @pytest.mark.parametrize(
     ("kind", "what"),
     [
-        *((kind, ".avro") for kind in ("truncate", "optimize_manifests", "restore to nothing", "replace", "create as")),
+        *(
+            (kind, ".avro")
+            for kind in (
+                "truncate",
+                "optimize_manifests",
+                "restore to nothing",
+                "replace",
+                "create as",
+            )
+        ),
         *((kind, ".metadata.json") for kind in ("truncate", "restore", "comment", "create")),
         *((kind, "-writer") for kind in ("truncate", "comment", "create as")),
     ],
@@ -198,7 +218,11 @@ def test_a_disk_that_refuses_metadata_is_an_error_with_the_path_and_the_table_is
 
 
 def everything(folder: Path) -> set[str]:
-    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file() and "catalog.sqlite" not in path.name}
+    return {
+        str(path.relative_to(folder))
+        for path in folder.rglob("*")
+        if path.is_file() and "catalog.sqlite" not in path.name
+    }
 
 
 @pytest.mark.parametrize(
@@ -214,14 +238,20 @@ def everything(folder: Path) -> set[str]:
 def test_a_value_whose_partition_is_out_of_range_is_refused_with_the_value(
     tmp_path: Path, kind: str, width: int, value: Any
 ) -> None:
-    with closing(make_table(tmp_path, (("c", kind),), partitioning=(f"truncate(c, {width})",))) as store:
-        with pytest.raises(ConnectorError, match=rf"NUMERIC_VALUE_OUT_OF_RANGE: Value {value} of column 'c'"):
+    with closing(
+        make_table(tmp_path, (("c", kind),), partitioning=(f"truncate(c, {width})",))
+    ) as store:
+        with pytest.raises(
+            ConnectorError, match=rf"NUMERIC_VALUE_OUT_OF_RANGE: Value {value} of column 'c'"
+        ):
             insert(store, {"c": [value]})
         insert(store, {"c": [None]})
         assert contents(store) == [(None,)]
 
 
-def test_a_snapshot_that_expires_before_it_is_restored_is_a_conflict(store: IcebergConnector) -> None:
+def test_a_snapshot_that_expires_before_it_is_restored_is_a_conflict(
+    store: IcebergConnector,
+) -> None:
     statement = Statement(store)
     STATEMENTS["restore"](statement)
     first = table(store).metadata.snapshots[0].snapshot_id
@@ -244,7 +274,11 @@ def test_manifests_that_cannot_be_read_make_no_internal_error(
     for kind in METADATA_TABLES:
         name = SchemaTableName("default", f"t${kind}")
         statement = Statement(store)
-        attempt(lambda statement=statement, name=name: statement.metadata.get_system_table(statement.session, name))  # type: ignore[misc]
+        attempt(
+            lambda statement=statement, name=name: statement.metadata.get_system_table(
+                statement.session, name
+            )
+        )  # type: ignore[misc]
     for kind in ("optimize_manifests", "restore", "comment", "truncate"):
         attempt(lambda kind=kind: run(store, kind))  # type: ignore[misc]
     attempt(lambda: insert(store, rows(4)))
@@ -261,7 +295,9 @@ def expire(store: IcebergConnector) -> None:
         statement.rollback()
 
 
-@pytest.mark.parametrize("method", ["list_namespaces", "load_table", "list_tables", "create_table_transaction"])
+@pytest.mark.parametrize(
+    "method", ["list_namespaces", "load_table", "list_tables", "create_table_transaction"]
+)
 def test_a_catalog_that_does_not_answer_makes_no_internal_error(
     store: IcebergConnector, monkeypatch: pytest.MonkeyPatch, method: str
 ) -> None:

@@ -21,10 +21,32 @@ from rowmerge_nb.connectors.iceberg import connector, notes
 from rowmerge_nb.connectors.iceberg.embedded import EmbeddedCatalog
 from rowmerge_nb.connectors.iceberg.iceberg_catalog import Tables
 from rowmerge_nb.connectors.shared import orphans
-from rowmerge_nb.spi import ColumnMetadata, ConnectorTableMetadata, Constraint, SchemaTableName, parse_type
-from rowmerge_nb.spi.alterations import AddColumn, DropColumn, RenameColumn, SetProperties, SetTableComment
+from rowmerge_nb.spi import (
+    ColumnMetadata,
+    ConnectorTableMetadata,
+    Constraint,
+    SchemaTableName,
+    parse_type,
+)
+from rowmerge_nb.spi.alterations import (
+    AddColumn,
+    DropColumn,
+    RenameColumn,
+    SetProperties,
+    SetTableComment,
+)
 from rowmerge_nb.spi.handles import ConnectorTableVersion
-from tests.connectors.iceberg.kit import NAME, Statement, by_pyiceberg, contents, delete, insert, make_table, rows, table
+from tests.connectors.iceberg.kit import (
+    NAME,
+    Statement,
+    by_pyiceberg,
+    contents,
+    delete,
+    insert,
+    make_table,
+    rows,
+    table,
+)
 from tests.connectors.iceberg.test_commits import deleting
 
 NEW = SchemaTableName("default", "new")
@@ -41,12 +63,16 @@ def store(tmp_path: Path) -> Iterator[IcebergConnector]:
 
 def executing(statement: Statement, procedure: str, **arguments: Any) -> None:
     metadata, session = statement.metadata, statement.session
-    handle = metadata.get_table_handle_for_execute(session, statement.handle, procedure, arguments, Constraint())
+    handle = metadata.get_table_handle_for_execute(
+        session, statement.handle, procedure, arguments, Constraint()
+    )
     metadata.execute_table_execute(session, handle)
 
 
 def altering(alteration: Any) -> Callable[[Statement], None]:
-    return lambda statement: statement.metadata.alter_table(statement.session, statement.handle, alteration)
+    return lambda statement: statement.metadata.alter_table(
+        statement.session, statement.handle, alteration
+    )
 
 
 def replacing(statement: Statement) -> None:
@@ -59,7 +85,9 @@ def creating(statement: Statement, *values: int) -> None:
     metadata.create_table(session, ConnectorTableMetadata(NEW, (COLUMN,), {}))
     if values:
         handle = metadata.begin_insert(session, metadata.get_table_handle(session, NEW), ())
-        sink = statement.store.get_page_sink_provider().create_page_sink(statement.transaction, session, handle)
+        sink = statement.store.get_page_sink_provider().create_page_sink(
+            statement.transaction, session, handle
+        )
         sink.append_page(pa.RecordBatch.from_pydict({"w": list(values)}))
         metadata.finish_insert(session, handle, sink.finish())
 
@@ -73,9 +101,15 @@ STATEMENTS: dict[str, Callable[[Statement], None]] = {
     "rollback_to_snapshot": lambda statement: executing(
         statement, "ROLLBACK_TO_SNAPSHOT", snapshot_id=first_version(statement).version
     ),
-    "truncate": lambda statement: statement.metadata.truncate_table(statement.session, statement.handle),
-    "restore": lambda statement: statement.metadata.restore_table(statement.session, statement.handle, first_version(statement)),
-    "restore to nothing": lambda statement: statement.metadata.restore_table(statement.session, statement.handle, None),
+    "truncate": lambda statement: statement.metadata.truncate_table(
+        statement.session, statement.handle
+    ),
+    "restore": lambda statement: statement.metadata.restore_table(
+        statement.session, statement.handle, first_version(statement)
+    ),
+    "restore to nothing": lambda statement: statement.metadata.restore_table(
+        statement.session, statement.handle, None
+    ),
     "replace": replacing,
     "create": creating,
     "create as": lambda statement: creating(statement, 1, 2),
@@ -104,7 +138,10 @@ def test_the_files_of_a_statement_that_is_committing_stay(
         long_ago = time.time() - 3600
         for path in tmp_path.rglob("*.*"):
             os.utime(path, (long_ago, long_ago))
-        with closing(IcebergConnector(tmp_path, min_retention=timedelta())) as other, monkeypatch.context() as patched:
+        with (
+            closing(IcebergConnector(tmp_path, min_retention=timedelta())) as other,
+            monkeypatch.context() as patched,
+        ):
             if place != "here":
                 patched.setattr(orphans, "_space", lambda: "f" * 16)
             assert other.remove_orphans(timedelta()) == []
@@ -126,7 +163,11 @@ def test_the_files_of_a_statement_that_is_committing_stay(
 @pytest.mark.parametrize("cleaner", ["remove_orphans", "REMOVE_ORPHAN_FILES"])
 @pytest.mark.parametrize("kind", [*STATEMENTS, "merge"])
 def test_the_files_of_a_process_that_commits_and_ends_after_the_tables_were_read_stay(
-    store: IcebergConnector, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, cleaner: str
+    store: IcebergConnector,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    kind: str,
+    cleaner: str,
 ) -> None:
     statement = deleting(store, 1, insert=9) if kind == "merge" else Statement(store)
     STATEMENTS.get(kind, lambda _: None)(statement)
@@ -230,7 +271,9 @@ def test_a_note_is_renewed_while_its_statement_runs_and_not_made_anew(
     statement.rollback()
 
 
-def test_tasks_that_have_not_noticed_the_end_of_their_statement_leave_nothing(store: IcebergConnector, tmp_path: Path) -> None:
+def test_tasks_that_have_not_noticed_the_end_of_their_statement_leave_nothing(
+    store: IcebergConnector, tmp_path: Path
+) -> None:
     before = {path for path in tmp_path.rglob("*") if path.is_file()}
     statement = Statement(store)
     statement.begin_merge()
@@ -248,11 +291,19 @@ def test_tasks_that_have_not_noticed_the_end_of_their_statement_leave_nothing(st
 def insertion() -> pa.RecordBatch:
     from rowmerge_nb.connectors.iceberg.handles import ROW_ID_TYPE
 
-    arrays = [pa.array([9]), pa.array(["a"]), pa.array(["x"]), pa.array([1], pa.int8()), pa.nulls(1, ROW_ID_TYPE.arrow)]
+    arrays = [
+        pa.array([9]),
+        pa.array(["a"]),
+        pa.array(["x"]),
+        pa.array([1], pa.int8()),
+        pa.nulls(1, ROW_ID_TYPE.arrow),
+    ]
     return pa.RecordBatch.from_arrays(arrays, names=["id", "v", "p", "operation", "row_id"])
 
 
-def test_a_service_that_writes_the_metadata_itself_needs_no_note(store: IcebergConnector, tmp_path: Path) -> None:
+def test_a_service_that_writes_the_metadata_itself_needs_no_note(
+    store: IcebergConnector, tmp_path: Path
+) -> None:
     class RestCatalog(EmbeddedCatalog):
         def _write_metadata(self, metadata: Any, io: Any, metadata_path: str) -> None:
             assert not list(tmp_path.rglob("*-writer"))
@@ -285,7 +336,9 @@ def test_what_a_task_writes_after_the_rollback_goes_with_the_next_statement(
     statement.rollback()
     # Half a file of a worker that Spark has killed, and a manifest of a thread that was waited for no more.
     data.write_bytes(b"PAR1")
-    (data.parent.parent / "metadata" / f"{statement.merge_handle.prefix}-m0.avro").write_bytes(b"Obj")
+    (data.parent.parent / "metadata" / f"{statement.merge_handle.prefix}-m0.avro").write_bytes(
+        b"Obj"
+    )
     if when == "close":
         store.close()
     else:
@@ -343,7 +396,10 @@ def test_a_change_whose_answer_was_lost_counts_although_another_one_has_followed
     monkeypatch.setattr(EmbeddedCatalog, "commit_table", lost)
     statement.commit()
     assert table(store).properties["comment"] == "theirs"
-    assert all(Path(entry.metadata_file.removeprefix("file://")).exists() for entry in table(store).metadata.metadata_log)
+    assert all(
+        Path(entry.metadata_file.removeprefix("file://")).exists()
+        for entry in table(store).metadata.metadata_log
+    )
 
 
 def test_the_folder_of_a_creation_that_was_killed_at_the_catalog_is_an_orphan(

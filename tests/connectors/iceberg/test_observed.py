@@ -27,7 +27,9 @@ def lake(spark: Any, tmp_path: Path) -> Iterator[Engine]:
     engine.close()
 
 
-def run_beside(lake: Engine, monkeypatch: pytest.MonkeyPatch, statement: str, other: str, **options: Any) -> list[Any]:
+def run_beside(
+    lake: Engine, monkeypatch: pytest.MonkeyPatch, statement: str, other: str, **options: Any
+) -> list[Any]:
     """Run a statement, and another one between its finish call and its commit; return the rows that are left."""
     with monkeypatch.context() as patch:
         finish = IcebergMetadata.finish_merge
@@ -60,22 +62,40 @@ def run_beside(lake: Engine, monkeypatch: pytest.MonkeyPatch, statement: str, ot
 def test_a_statement_goes_beside_one_on_another_partition_whatever_is_shown(
     lake: Engine, monkeypatch: pytest.MonkeyPatch, statement: str, options: dict[str, Any]
 ) -> None:
-    rows = run_beside(lake, monkeypatch, statement, "UPDATE t SET v = 'other' WHERE p = 2", **options)
+    rows = run_beside(
+        lake, monkeypatch, statement, "UPDATE t SET v = 'other' WHERE p = 2", **options
+    )
     assert [row for row in rows if row[0] == 2] == [(2, 1, "other"), (2, 2, "other")]
     assert ("a" in [v for _, _, v in rows]) is False
 
 
-def test_a_merge_of_a_frame_goes_beside_a_statement_on_other_keys(lake: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_merge_of_a_frame_goes_beside_a_statement_on_other_keys(
+    lake: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pandas = pytest.importorskip("pandas")
     fresh = pandas.DataFrame({"p": [1, 1], "id": [1, 9]})
-    rows = run_beside(lake, monkeypatch, MERGE_FRAME, "DELETE FROM t WHERE p = 2", namespace={"fresh": fresh})
+    rows = run_beside(
+        lake, monkeypatch, MERGE_FRAME, "DELETE FROM t WHERE p = 2", namespace={"fresh": fresh}
+    )
     assert rows == [(1, 1, "new"), (1, 2, "b"), (1, 9, "new")]
 
 
 @pytest.mark.parametrize(
-    "statement", ["UPDATE t SET v = 'new' WHERE p = 1", "UPDATE t SET v = 'new' WHERE v < 'zzz'", MERGE_VALUES]
+    "statement",
+    ["UPDATE t SET v = 'new' WHERE p = 1", "UPDATE t SET v = 'new' WHERE v < 'zzz'", MERGE_VALUES],
 )
-def test_what_the_statement_itself_has_read_still_counts(lake: Engine, monkeypatch: pytest.MonkeyPatch, statement: str) -> None:
-    other = "INSERT INTO t VALUES (1, 3, 'a')" if "zzz" not in statement else "INSERT INTO t VALUES (2, 3, 'a')"
+def test_what_the_statement_itself_has_read_still_counts(
+    lake: Engine, monkeypatch: pytest.MonkeyPatch, statement: str
+) -> None:
+    other = (
+        "INSERT INTO t VALUES (1, 3, 'a')"
+        if "zzz" not in statement
+        else "INSERT INTO t VALUES (2, 3, 'a')"
+    )
     with pytest.raises(RowMergeError, match="TRANSACTION_CONFLICT"):
-        run_beside(lake, monkeypatch, statement, other.replace("(1, 3", "(1, 9") if "USING" in statement else other)
+        run_beside(
+            lake,
+            monkeypatch,
+            statement,
+            other.replace("(1, 3", "(1, 9") if "USING" in statement else other,
+        )

@@ -63,7 +63,11 @@ def ids(store: IcebergConnector) -> list[int]:
 
 def overtake(monkeypatch: pytest.MonkeyPatch, moment: str, change: Callable[[], None]) -> None:
     """Have another process change the table once: before a statement's commit, or while the catalog is asked."""
-    kind, name = (IcebergConnector, "commit") if moment == "before the commit" else (EmbeddedCatalog, "commit_table")
+    kind, name = (
+        (IcebergConnector, "commit")
+        if moment == "before the commit"
+        else (EmbeddedCatalog, "commit_table")
+    )
     whole: Any = getattr(kind, name)
 
     def late(*arguments: Any) -> Any:
@@ -78,13 +82,19 @@ def overtake(monkeypatch: pytest.MonkeyPatch, moment: str, change: Callable[[], 
 @pytest.mark.parametrize("moment", ["before the commit", "in the commit"])
 @pytest.mark.parametrize("statement", STATEMENTS)
 def test_a_statement_that_was_overtaken_reports_and_takes_back_its_own_change_alone(
-    engine: LocalEngine, other: IcebergConnector, monkeypatch: pytest.MonkeyPatch, statement: str, moment: str
+    engine: LocalEngine,
+    other: IcebergConnector,
+    monkeypatch: pytest.MonkeyPatch,
+    statement: str,
+    moment: str,
 ) -> None:
     engine.run("CREATE TABLE t (id bigint, v varchar)")
     engine.run("INSERT INTO t VALUES (1, 'a'), (2, 'a')")
     text, after, undone = STATEMENTS[statement]
     overtake(monkeypatch, moment, lambda: insert(other, {"id": [9], "v": ["o"]}))
-    result = engine.run(text, check=None if statement == "truncate" else True, namespace={"news": NEWS})
+    result = engine.run(
+        text, check=None if statement == "truncate" else True, namespace={"news": NEWS}
+    )
     snapshot = table(other).metadata.snapshot_by_id(result.version_after)
     assert result.version_before == snapshot.parent_snapshot_id
     assert ids(other) == after

@@ -29,7 +29,9 @@ def store(tmp_path: Path) -> Iterator[IcebergConnector]:
 def fill(store: IcebergConnector, *more: Any) -> None:
     statement = Statement(store)
     handle = statement.metadata.begin_insert(statement.session, statement.handle, ())
-    sink = store.get_page_sink_provider().create_page_sink(statement.transaction, statement.session, handle)
+    sink = store.get_page_sink_provider().create_page_sink(
+        statement.transaction, statement.session, handle
+    )
     schema = pa.schema([(field.name, field.type.arrow) for field in statement.handle.fields])
     values = {"bigint": [1, 2], "integer": [1, 2], "date": [None, 5], "varchar": ["x", None]}
     page = {field.name: values[field.type.base] for field in statement.handle.fields}
@@ -49,12 +51,16 @@ def replace(store: IcebergConnector, columns: Sequence[tuple[str, str]], **prope
 
 def read_all(store: IcebergConnector) -> dict[str, list[dict[str, Any]]]:
     """Read all tables that describe the table, and its rows by two readers."""
-    described = {kind: metadata_table(table(store), kind).rows.to_pylist() for kind in METADATA_TABLES}
+    described = {
+        kind: metadata_table(table(store), kind).rows.to_pylist() for kind in METADATA_TABLES
+    }
     assert contents(store) == by_pyiceberg(store)
     return described
 
 
-def test_a_table_that_is_made_anew_uses_ids_and_partitionings_again(store: IcebergConnector) -> None:
+def test_a_table_that_is_made_anew_uses_ids_and_partitionings_again(
+    store: IcebergConnector,
+) -> None:
     for _ in range(2):
         replace(store, COLUMNS, partitioning=("p",))
         replace(store, COLUMNS, partitioning=("bucket(id, 4)", "p"))
@@ -70,8 +76,16 @@ def test_a_table_that_is_made_anew_uses_ids_and_partitionings_again(store: Icebe
 
 
 CHANGES: dict[str, list[tuple[Sequence[tuple[str, str]], tuple[str, ...]]]] = {
-    "other widths": [(COLUMNS, ("bucket(id, 4)",)), (COLUMNS, ("bucket(id, 8)",)), (COLUMNS, ("bucket(id, 4)",))],
-    "other transforms": [(COLUMNS, ("month(d)",)), (COLUMNS, ("day(d)",)), (COLUMNS, ("truncate(p, 2)", "year(d)"))],
+    "other widths": [
+        (COLUMNS, ("bucket(id, 4)",)),
+        (COLUMNS, ("bucket(id, 8)",)),
+        (COLUMNS, ("bucket(id, 4)",)),
+    ],
+    "other transforms": [
+        (COLUMNS, ("month(d)",)),
+        (COLUMNS, ("day(d)",)),
+        (COLUMNS, ("truncate(p, 2)", "year(d)")),
+    ],
     "another type": [((("id", "bigint"), ("p", "integer")), ("p",)), (COLUMNS, ("p",))],
     "a column that is gone": [((("id", "bigint"),), ("id",)), (COLUMNS, ())],
     "no partitions": [(COLUMNS, ()), (COLUMNS, ("p",)), (COLUMNS, ())],
@@ -82,7 +96,9 @@ CHANGES: dict[str, list[tuple[Sequence[tuple[str, str]], tuple[str, ...]]]] = {
 @pytest.mark.parametrize("version", [1, 2])
 @pytest.mark.parametrize("case", CHANGES)
 def test_tables_of_all_partitionings_can_be_read(tmp_path: Path, case: str, version: int) -> None:
-    with closing(make_table(tmp_path, COLUMNS, partitioning=("p",), format_version=version)) as store:
+    with closing(
+        make_table(tmp_path, COLUMNS, partitioning=("p",), format_version=version)
+    ) as store:
         fill(store)
         for columns, partitioning in CHANGES[case]:
             replace(store, columns, partitioning=partitioning, format_version=version)
@@ -92,16 +108,24 @@ def test_tables_of_all_partitionings_can_be_read(tmp_path: Path, case: str, vers
             assert {row["spec_id"] for row in described["files"]} == {number}
 
 
-def test_a_table_whose_field_has_got_a_second_id_can_be_read(store: IcebergConnector, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_table_whose_field_has_got_a_second_id_can_be_read(
+    store: IcebergConnector, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Earlier versions of this connector have made such tables."""
 
     def always_new(wanted: Any, metadata: Any) -> Any:
-        return [field.model_copy(update={"field_id": metadata.last_partition_id + 1 + i}) for i, field in enumerate(wanted)]
+        return [
+            field.model_copy(update={"field_id": metadata.last_partition_id + 1 + i})
+            for i, field in enumerate(wanted)
+        ]
 
     monkeypatch.setattr(replacing, "_with_old_ids", always_new)
     for _ in range(2):
         replace(store, COLUMNS, partitioning=("p",))
-    assert len({field.field_id for spec in table(store).specs().values() for field in spec.fields}) == 3
+    assert (
+        len({field.field_id for spec in table(store).specs().values() for field in spec.fields})
+        == 3
+    )
     described = read_all(store)
     assert [list(row["partition"]) for row in described["partitions"]] == [["p"], ["p"]]
     assert {row["data_file"]["partition"]["p"] for row in described["all_entries"]} == {"x", None}

@@ -26,7 +26,9 @@ EXACT = Context(prec=50)
 
 def _decimals(precision: int, scale: int) -> list[Decimal]:
     most = 10**precision - 1
-    return [Decimal(number).scaleb(-scale, EXACT) for number in (-most + most % 10, -10, -1, 0, 9, most)]
+    return [
+        Decimal(number).scaleb(-scale, EXACT) for number in (-most + most % 10, -10, -1, 0, 9, most)
+    ]
 
 
 _MOMENTS = [
@@ -49,21 +51,53 @@ CASES: Mapping[str, tuple[Sequence[Any], Sequence[tuple[str, ...]]]] = {
     "decimal(38, 0)": (_decimals(38, 0), (("c", "bucket(c, 5)", "truncate(c, 10)"),)),
     "decimal(38, 38)": (_decimals(38, 38), (("c", "bucket(c, 5)", "truncate(c, 10)"),)),
     "varchar": (
-        ["", "\0", "a", "ab", "abc", "a" * 20, "é", "\uffffz", "\U0001f600" * 2, "z" * 16 + "\U0010ffff", "\U0010ffff" * 20],
-        (("c", "bucket(c, 5)", "truncate(c, 1)"), ("truncate(c, 2)",), (f"truncate(c, {2**31 - 1})",)),
+        [
+            "",
+            "\0",
+            "a",
+            "ab",
+            "abc",
+            "a" * 20,
+            "é",
+            "\uffffz",
+            "\U0001f600" * 2,
+            "z" * 16 + "\U0010ffff",
+            "\U0010ffff" * 20,
+        ],
+        (
+            ("c", "bucket(c, 5)", "truncate(c, 1)"),
+            ("truncate(c, 2)",),
+            (f"truncate(c, {2**31 - 1})",),
+        ),
     ),
     "varbinary": (
         [b"", b"\0", b"\0" * 3, b"a", b"abc", b"a" * 20, b"\xff", b"\xff" * 16, b"\xff" * 20],
-        (("c", "bucket(c, 5)", "truncate(c, 1)"), ("truncate(c, 2)",), (f"truncate(c, {2**31 - 1})",)),
+        (
+            ("c", "bucket(c, 5)", "truncate(c, 1)"),
+            ("truncate(c, 2)",),
+            (f"truncate(c, {2**31 - 1})",),
+        ),
     ),
-    "date": ([moment.date() for moment in _MOMENTS], (("c", "bucket(c, 5)", "year(c)", "month(c)", "day(c)"),)),
+    "date": (
+        [moment.date() for moment in _MOMENTS],
+        (("c", "bucket(c, 5)", "year(c)", "month(c)", "day(c)"),),
+    ),
     "timestamp": (
         [moment.replace(tzinfo=None) for moment in _MOMENTS],
         (("c", "bucket(c, 5)", "year(c)", "month(c)", "day(c)", "hour(c)"),),
     ),
-    "timestamp with time zone": (_MOMENTS, (("c", "bucket(c, 5)", "year(c)", "month(c)", "day(c)", "hour(c)"),)),
-    "time": ([dt.time(), dt.time(0, 0, 0, 1), dt.time(23, 59, 59, 999_999)], (("c", "bucket(c, 5)"),)),
-    "uuid": ([str(uuid.UUID(int=number)) for number in (0, 1, 2**127 - 1, 2**127, 2**128 - 1)], (("c", "bucket(c, 5)"),)),
+    "timestamp with time zone": (
+        _MOMENTS,
+        (("c", "bucket(c, 5)", "year(c)", "month(c)", "day(c)", "hour(c)"),),
+    ),
+    "time": (
+        [dt.time(), dt.time(0, 0, 0, 1), dt.time(23, 59, 59, 999_999)],
+        (("c", "bucket(c, 5)"),),
+    ),
+    "uuid": (
+        [str(uuid.UUID(int=number)) for number in (0, 1, 2**127 - 1, 2**127, 2**128 - 1)],
+        (("c", "bucket(c, 5)"),),
+    ),
     "boolean": ([False, True], (("c",),)),
     "double": ([float("-inf"), -1e308, -0.0, 5e-324, 1e308, float("inf")], (("c",),)),
     "real": ([float("-inf"), float(np.finfo(np.float32).min), -0.0, 1.5, float("inf")], (("c",),)),
@@ -94,7 +128,10 @@ def _wrapped(self: Transform, values: pa.Array, *, of: Any = Transform._truncate
         return of(self, values)
     bits = np.int32 if values.type == pa.int32() else np.int64
     numbers = pc.fill_null(values, 0).to_numpy(zero_copy_only=False).astype(np.int64)
-    return pa.array((numbers - numbers % (self.width or 1)).astype(bits), mask=pc.is_null(values).to_numpy(zero_copy_only=False))
+    return pa.array(
+        (numbers - numbers % (self.width or 1)).astype(bits),
+        mask=pc.is_null(values).to_numpy(zero_copy_only=False),
+    )
 
 
 def _check(values: Sequence[Any], domain: ColumnDomain, found: Sequence[Any]) -> None:
@@ -106,7 +143,9 @@ def _check(values: Sequence[Any], domain: ColumnDomain, found: Sequence[Any]) ->
 
 
 @pytest.mark.trial
-@pytest.mark.parametrize(("case", "at"), [(case, at) for case, (_, specs) in CASES.items() for at in range(len(specs))])
+@pytest.mark.parametrize(
+    ("case", "at"), [(case, at) for case, (_, specs) in CASES.items() for at in range(len(specs))]
+)
 def test_no_file_is_ruled_out_that_has_a_row_of_the_domain(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: str, at: int
 ) -> None:
@@ -120,7 +159,11 @@ def test_no_file_is_ruled_out_that_has_a_row_of_the_domain(
         files = {split.path: statement.rows_of(split) for split in statement.splits()}
         for domain in _domains(values):
             splits = statement.splits(Constraint({"c": domain}))
-            _check([*values, values[0]], domain, [row["c"] for split in splits for row in files[split.path]])
+            _check(
+                [*values, values[0]],
+                domain,
+                [row["c"] for split in splits for row in files[split.path]],
+            )
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -130,14 +173,20 @@ def test_no_row_group_is_ruled_out_that_has_a_row_of_the_domain(tmp_path: Path, 
         insert(store, {"c": [*values, None]})
         statement = Statement(store)
         for domain in _domains(values):
-            _check(values, domain, [row["c"] for row in statement.rows(constraint=Constraint({"c": domain}))])
+            _check(
+                values,
+                domain,
+                [row["c"] for row in statement.rows(constraint=Constraint({"c": domain}))],
+            )
 
 
 def test_a_filter_beyond_the_wrapping_values_is_still_pruned_by_the_partition(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Transform, "_truncate", _wrapped)
-    with closing(make_table(tmp_path, [("c", "bigint")], partitioning=("truncate(c, 10)",))) as store:
+    with closing(
+        make_table(tmp_path, [("c", "bigint")], partitioning=("truncate(c, 10)",))
+    ) as store:
         insert(store, {"c": [-(2**63), 5, 25]})
         statement = Statement(store)
         for domain, files in (
@@ -162,20 +211,38 @@ def test_moments_beyond_the_years_of_python_and_arrow_are_in_partitions_of_their
     tmp_path: Path, case: str, numbers: list[int], last: Any, transform: str
 ) -> None:
     with closing(make_table(tmp_path, [("c", case)], partitioning=(transform,))) as store:
-        moments = pa.array(numbers, pa.int32() if case == "date" else pa.int64()).cast(parse_type(case).arrow)
+        moments = pa.array(numbers, pa.int32() if case == "date" else pa.int64()).cast(
+            parse_type(case).arrow
+        )
         insert(store, pa.RecordBatch.from_arrays([moments], names=["c"]))
         statement = Statement(store)
         if "bucket" not in transform:
             assert len(statement.splits()) == len(numbers)
-        for domain, rows in ((ColumnDomain(low=last), 3), (ColumnDomain(high=last.replace(year=1)), 2 if case == "date" else 1)):
-            assert sum(page.num_rows for page in statement.pages(constraint=Constraint({"c": domain}))) >= rows, domain
+        for domain, rows in (
+            (ColumnDomain(low=last), 3),
+            (ColumnDomain(high=last.replace(year=1)), 2 if case == "date" else 1),
+        ):
+            assert (
+                sum(page.num_rows for page in statement.pages(constraint=Constraint({"c": domain})))
+                >= rows
+            ), domain
 
 
 @pytest.mark.parametrize(
     ("case", "transform", "number", "message"),
     [
-        ("timestamp", "hour(c)", 9 * 10**18, "Value 287168-08-24T16:00:00.000000 .*: hour\\(c\\) is 2500000000, out of range"),
-        ("timestamp", "hour(c)", -9 * 10**18, "Value -283229-05-10T08:00:00.000000 .*: hour\\(c\\) is -2500000000, out of range"),
+        (
+            "timestamp",
+            "hour(c)",
+            9 * 10**18,
+            "Value 287168-08-24T16:00:00.000000 .*: hour\\(c\\) is 2500000000, out of range",
+        ),
+        (
+            "timestamp",
+            "hour(c)",
+            -9 * 10**18,
+            "Value -283229-05-10T08:00:00.000000 .*: hour\\(c\\) is -2500000000, out of range",
+        ),
         ("integer", "truncate(c, 10)", -(2**31), "-2147483648 "),
     ],
 )

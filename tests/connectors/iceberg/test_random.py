@@ -39,7 +39,10 @@ class LakeUnderTest(EngineUnderTest):
         if self._store.catalog.table_exists(("default", target.name)):
             self._store.catalog.drop_table(("default", target.name))
         columns = [(c.name, f"{c.type}{'' if c.nullable else ' NOT NULL'}") for c in target.columns]
-        partitioning = [f"bucket({c}, 3)" if self._is_bucketed(scenario, c) else c for c in settings.partitioned_by]
+        partitioning = [
+            f"bucket({c}, 3)" if self._is_bucketed(scenario, c) else c
+            for c in settings.partitioned_by
+        ]
         create(self._store, columns, name, partitioning=tuple(partitioning))
         # In two commits, so that there are several files.
         data = arrow_table(target)
@@ -51,10 +54,18 @@ class LakeUnderTest(EngineUnderTest):
         try:
             sql = self._printer.statement(scenario)
             result = self._engine.run(
-                sql, namespace=sources, era=settings.era, duplicates=settings.duplicates, trace=settings.trace
+                sql,
+                namespace=sources,
+                era=settings.era,
+                duplicates=settings.duplicates,
+                trace=settings.trace,
             )
         except RowMergeError as error:
-            kind = self._class(error) if self._content(name) == before else f"{error.code}, and the table was changed"
+            kind = (
+                self._class(error)
+                if self._content(name) == before
+                else f"{error.code}, and the table was changed"
+            )
             return Outcome(None, None, frozenset({kind}), str(error))
         return Outcome(self._content(name), result.count)
 
@@ -63,7 +74,10 @@ class LakeUnderTest(EngineUnderTest):
         return self._count % 2 == 0 and kind in {"integer", "bigint", "varchar", "date", "decimal"}
 
     def _content(self, name: SchemaTableName) -> Any:
-        own, other = multiset(contents(self._store, name)), multiset(by_pyiceberg(self._store, name))
+        own, other = (
+            multiset(contents(self._store, name)),
+            multiset(by_pyiceberg(self._store, name)),
+        )
         assert own == other, "pyiceberg reads the table otherwise"
         return own
 
@@ -84,7 +98,9 @@ class Adapted:
         self._backend.close()
 
 
-def test_random_statements_on_iceberg_tables_end_as_the_oracle_says(spark: Any, tmp_path: Path) -> None:
+def test_random_statements_on_iceberg_tables_end_as_the_oracle_says(
+    spark: Any, tmp_path: Path
+) -> None:
     def make() -> Any:
         engine = Engine(spark=spark, catalog="lake")
         store = IcebergConnector(tmp_path)

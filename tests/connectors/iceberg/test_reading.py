@@ -42,11 +42,17 @@ TYPES = {
     "n": ("decimal(20,3)", [Decimal("1.500"), Decimal("-12345678901234567.890"), None]),
     "s": ("varchar", ["ä", "", None]),
     "x": ("varbinary", [b"\x00\xff", b"", None]),
-    "u": ("uuid", ["00010203-0405-0607-0809-0a0b0c0d0e0f", "ffffffff-ffff-ffff-ffff-ffffffffffff", None]),
+    "u": (
+        "uuid",
+        ["00010203-0405-0607-0809-0a0b0c0d0e0f", "ffffffff-ffff-ffff-ffff-ffffffffffff", None],
+    ),
     "day": ("date", [dt.date(1969, 12, 31), dt.date(2024, 2, 29), None]),
     "t": ("time(6)", [dt.time(23, 59, 59, 999999), dt.time(0), None]),
     "ts": ("timestamp(6)", [MOMENT, MOMENT.replace(1, 1, 1), None]),
-    "tz": ("timestamp(6) with time zone", [MOMENT.replace(tzinfo=dt.UTC), dt.datetime(1960, 1, 1, tzinfo=dt.UTC), None]),
+    "tz": (
+        "timestamp(6) with time zone",
+        [MOMENT.replace(tzinfo=dt.UTC), dt.datetime(1960, 1, 1, tzinfo=dt.UTC), None],
+    ),
     "a": ("array(integer)", [[1, None], [], None]),
     "m": ("map(varchar, bigint)", [[("k", 1), ("j", None)], [], None]),
     "row": (
@@ -56,7 +62,9 @@ TYPES = {
 }
 
 
-def test_all_types_come_back_as_they_were_written_and_pyiceberg_reads_the_same(tmp_path: Path) -> None:
+def test_all_types_come_back_as_they_were_written_and_pyiceberg_reads_the_same(
+    tmp_path: Path,
+) -> None:
     store = make_table(tmp_path, [(name, kind) for name, (kind, _) in TYPES.items()])
     columns = {name: values for name, (_, values) in TYPES.items()}
     insert(store, columns)
@@ -93,9 +101,13 @@ def test_a_table_whose_columns_were_altered_is_read_by_field_ids(tmp_path: Path)
     }  # fmt: skip
     insert(store, old)
     with table(store).update_schema(allow_incompatible_changes=True) as update:
-        update.update_column("i", LongType()).update_column("f", DoubleType()).update_column("n", DecimalType(10, 2))
+        update.update_column("i", LongType()).update_column("f", DoubleType()).update_column(
+            "n", DecimalType(10, 2)
+        )
         update.delete_column("gone").add_column("new", StringType())
-        update.rename_column("i", "number").update_column(("r", "a"), LongType()).delete_column(("r", "b"))
+        update.rename_column("i", "number").update_column(("r", "a"), LongType()).delete_column(
+            ("r", "b")
+        )
         update.add_column(("r", "c"), StringType()).update_column(("l", "element", "y"), LongType())
         update.delete_column(("l", "element", "x")).update_column(("m", "value", "p"), DoubleType())
     with table(store).update_schema() as update:
@@ -117,7 +129,12 @@ def test_a_table_whose_columns_were_altered_is_read_by_field_ids(tmp_path: Path)
     change = Statement(store)
     change.begin_merge()
     ids = [row["$row_id"] for row in change.rows(ids=True)]
-    change.stage([(2, ids[1], *[None] * 8), (1, None, "n", 2**40, 1.0, None, {"a": 1, "c": "c"}, [{"y": 2**40}], [], 7)])
+    change.stage(
+        [
+            (2, ids[1], *[None] * 8),
+            (1, None, "n", 2**40, 1.0, None, {"a": 1, "c": "c"}, [{"y": 2**40}], [], 7),
+        ]
+    )
     change.finish()
     change.commit()
     assert [row[:2] for row in contents(store)] == [("n", 2**40), (None, 1)]
@@ -139,9 +156,13 @@ def test_a_table_whose_partitioning_was_altered_is_read_and_changed(tmp_path: Pa
     assert contents(store) == by_pyiceberg(store) == [(2, "a", "x"), (4, "a", "x")]
     deletes = [
         entry.data_file.spec_id
-        for entry in planning.content_of(table(store), table(store).current_snapshot().snapshot_id).deletes
+        for entry in planning.content_of(
+            table(store), table(store).current_snapshot().snapshot_id
+        ).deletes
     ]
-    assert sorted(deletes) == [0, 1, 2], "a delete file belongs to the partitioning of the file whose rows it deletes"
+    assert sorted(deletes) == [0, 1, 2], (
+        "a delete file belongs to the partitioning of the file whose rows it deletes"
+    )
     found = Statement(store).splits(Constraint({"p": ColumnDomain(values=("y",))}))
     assert [split.path.count("p=x") for split in found].count(1) == 0
     # A partition field whose column is gone.
@@ -156,11 +177,15 @@ def test_a_table_whose_partitioning_was_altered_is_read_and_changed(tmp_path: Pa
     assert contents(store) == by_pyiceberg(store) == []
 
 
-def test_files_without_field_ids_are_read_by_the_name_mapping_and_partition_columns_by_the_partition(tmp_path: Path) -> None:
+def test_files_without_field_ids_are_read_by_the_name_mapping_and_partition_columns_by_the_partition(
+    tmp_path: Path,
+) -> None:
     from pyiceberg.typedef import Record
 
     store = make_table(
-        tmp_path, [("id", "bigint"), ("r", "row(a bigint)"), ("day", "date"), ("k", "bigint")], partitioning=("day", "k")
+        tmp_path,
+        [("id", "bigint"), ("r", "row(a bigint)"), ("day", "date"), ("k", "bigint")],
+        partitioning=("day", "k"),
     )
     plain = tmp_path / "hive.parquet"
     pq.write_table(pa.table({"number": [1, 2], "r": [{"A": 1}, {"A": 2}]}), plain)
@@ -173,15 +198,22 @@ def test_files_without_field_ids_are_read_by_the_name_mapping_and_partition_colu
     )  # fmt: skip
     file.spec_id = 0
     commit_files(store, data=[file])
-    with pytest.raises(ConnectorError, match=r"ICEBERG_BAD_DATA: File 'file://.*hive.parquet' has no field ids") as caught:
+    with pytest.raises(
+        ConnectorError, match=r"ICEBERG_BAD_DATA: File 'file://.*hive.parquet' has no field ids"
+    ) as caught:
         contents(store)
     assert "schema.name-mapping.default" in str(caught.value.hint)
     names = '[{"field-id": 1, "names": ["id", "number"]}, {"field-id": 2, "names": ["r"], "fields": [{"field-id": 5, "names": ["A"]}]}]'
     ids = {field.name: field.id for field in Statement(store).handle.fields}
     inner = Statement(store).handle.fields[1].fields[0].id
-    names = names.replace('"field-id": 5', f'"field-id": {inner}').replace('"field-id": 2', f'"field-id": {ids["r"]}')
+    names = names.replace('"field-id": 5', f'"field-id": {inner}').replace(
+        '"field-id": 2', f'"field-id": {ids["r"]}'
+    )
     found.transaction().set_properties({"schema.name-mapping.default": names}).commit_transaction()
-    assert contents(store) == [(1, {"a": 1}, dt.date(2024, 2, 29), None), (2, {"a": 2}, dt.date(2024, 2, 29), None)]
+    assert contents(store) == [
+        (1, {"a": 1}, dt.date(2024, 2, 29), None),
+        (2, {"a": 2}, dt.date(2024, 2, 29), None),
+    ]
 
 
 # -- deletes of other engines -----------------------------------------------------------------------------------------
@@ -193,7 +225,12 @@ def test_position_deletes_about_a_whole_partition_concern_older_files_only(tmp_p
     insert(store, rows(4, 5))
     first, second = sorted(files(store), key=lambda path: -path.stat().st_size)
     paths = [f"file://{first}", f"file://{first}", f"file://{second}"]
-    add_deletes(store, tmp_path / "d.parquet", pa.table({"file_path": sorted(paths), "pos": [0, 2, 1]}), "POSITION_DELETES")
+    add_deletes(
+        store,
+        tmp_path / "d.parquet",
+        pa.table({"file_path": sorted(paths), "pos": [0, 2, 1]}),
+        "POSITION_DELETES",
+    )
     left = contents(store)
     assert left == by_pyiceberg(store)
     assert len(left) == 2
@@ -204,7 +241,12 @@ def test_equality_deletes_concern_older_rows_only_and_null_equals_null(tmp_path:
     insert(store, {"id": [1, 2, 3, None], "v": ["a", "b", None, None], "p": ["x"] * 4})
     ids = {field.name: field.id for field in Statement(store).handle.fields}
     meta = lambda name: {b"PARQUET:field_id": str(ids[name]).encode()}
-    schema = pa.schema([pa.field("id", pa.int64(), metadata=meta("id")), pa.field("v", pa.string(), metadata=meta("v"))])
+    schema = pa.schema(
+        [
+            pa.field("id", pa.int64(), metadata=meta("id")),
+            pa.field("v", pa.string(), metadata=meta("v")),
+        ]
+    )
     dead = pa.table({"id": [1, 2, None], "v": ["a", "other", None]}, schema=schema)
     add_deletes(store, tmp_path / "e.parquet", dead, "EQUALITY_DELETES", [ids["id"], ids["v"]])
     assert contents(store) == [(2, "b", "x"), (3, None, "x")]
@@ -279,16 +321,24 @@ def large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     schema = pa.schema([("id", pa.int64()), ("v", pa.string()), ("p", pa.string())])
     with_rows = Statement(store)
     handle = with_rows.metadata.begin_insert(with_rows.session, with_rows.handle, ())
-    sink = store.get_page_sink_provider().create_page_sink(with_rows.transaction, with_rows.session, handle)
+    sink = store.get_page_sink_provider().create_page_sink(
+        with_rows.transaction, with_rows.session, handle
+    )
     for start in range(0, 10_000, 1000):
         ids = list(range(start, start + 1000))
-        sink.append_page(pa.RecordBatch.from_pydict({"id": ids, "v": [f"v{i}" for i in ids], "p": ["x"] * 1000}, schema=schema))
+        sink.append_page(
+            pa.RecordBatch.from_pydict(
+                {"id": ids, "v": [f"v{i}" for i in ids], "p": ["x"] * 1000}, schema=schema
+            )
+        )
     with_rows.metadata.finish_insert(with_rows.session, handle, sink.finish())
     with_rows.commit()
     return store
 
 
-def test_a_large_file_is_cut_into_splits_that_give_every_row_once_and_at_its_position(large: Any) -> None:
+def test_a_large_file_is_cut_into_splits_that_give_every_row_once_and_at_its_position(
+    large: Any,
+) -> None:
     delete(large, *range(0, 10_000, 7), *range(3000, 4000))
     statement = Statement(large)
     splits = statement.splits()
@@ -303,7 +353,12 @@ def test_a_large_file_is_cut_into_splits_that_give_every_row_once_and_at_its_pos
 
 def test_row_groups_outside_of_a_constraint_are_not_read(large: Any) -> None:
     def read(**domain: Any) -> list[int]:
-        return [row["id"] for row in Statement(large).rows("id", constraint=Constraint({"id": ColumnDomain(**domain)}))]
+        return [
+            row["id"]
+            for row in Statement(large).rows(
+                "id", constraint=Constraint({"id": ColumnDomain(**domain)})
+            )
+        ]
 
     assert read(low=2500, high=2600) == list(range(2000, 3000))
     assert read(values=(1, 9999)) == [*range(1000), *range(9000, 10_000)]
@@ -314,7 +369,11 @@ def test_row_groups_outside_of_a_constraint_are_not_read(large: Any) -> None:
 
 
 def test_files_are_pruned_by_their_bounds_and_partitions(tmp_path: Path) -> None:
-    store = make_table(tmp_path, [("id", "bigint"), ("v", "decimal(10,2)"), ("day", "date")], partitioning=("month(day)",))
+    store = make_table(
+        tmp_path,
+        [("id", "bigint"), ("v", "decimal(10,2)"), ("day", "date")],
+        partitioning=("month(day)",),
+    )
     days = [dt.date(2024, month, 3) for month in range(1, 13)]
     insert(store, {"id": list(range(12)), "v": [Decimal(i) for i in range(12)], "day": days})
 
@@ -323,9 +382,13 @@ def test_files_are_pruned_by_their_bounds_and_partitions(tmp_path: Path) -> None
 
     assert files_read() == 12
     assert files_read(day=ColumnDomain(low=dt.date(2024, 11, 1))) == 2
-    assert files_read(day=ColumnDomain(values=(dt.date(2024, 2, 1), dt.date(2024, 5, 1)))) == 0, "the bounds of the day say so"
+    assert files_read(day=ColumnDomain(values=(dt.date(2024, 2, 1), dt.date(2024, 5, 1)))) == 0, (
+        "the bounds of the day say so"
+    )
     assert files_read(v=ColumnDomain(low=Decimal("3.50"), high=Decimal("5.00"))) == 2
-    assert files_read(id=ColumnDomain(values=tuple(range(5, 1000)))) == 7, "of many values the smallest and the largest count"
+    assert files_read(id=ColumnDomain(values=tuple(range(5, 1000)))) == 7, (
+        "of many values the smallest and the largest count"
+    )
     # What cannot be compared prunes nothing.
     assert files_read(id=ColumnDomain(low="a")) == 12
     assert files_read(v=ColumnDomain(low=Decimal("1.23456789"))) in {11, 12}
@@ -334,19 +397,23 @@ def test_files_are_pruned_by_their_bounds_and_partitions(tmp_path: Path) -> None
 # -- what cannot be read ----------------------------------------------------------------------------------------------
 
 
-def test_a_missing_and_a_corrupt_file_are_told_with_store_file_and_next_step(tmp_path: Path) -> None:
+def test_a_missing_and_a_corrupt_file_are_told_with_store_file_and_next_step(
+    tmp_path: Path,
+) -> None:
     store = make_table(tmp_path)
     insert(store, rows(1, 2))
     (file,) = files(store)
     content = file.read_bytes()
     file.write_bytes(content[:50] + b"junk")
     with pytest.raises(
-        ConnectorError, match=rf"ICEBERG_BAD_DATA: File 'file://{file}' of Iceberg table 'default.t' cannot be read"
+        ConnectorError,
+        match=rf"ICEBERG_BAD_DATA: File 'file://{file}' of Iceberg table 'default.t' cannot be read",
     ):
         contents(store)
     file.unlink()
     with pytest.raises(
-        ConnectorError, match=rf"ICEBERG_MISSING_DATA: File 'file://{file}' of Iceberg table 'default.t' does not exist"
+        ConnectorError,
+        match=rf"ICEBERG_MISSING_DATA: File 'file://{file}' of Iceberg table 'default.t' does not exist",
     ):
         contents(store)
     for manifest in files(store, "metadata"):
@@ -356,26 +423,35 @@ def test_a_missing_and_a_corrupt_file_are_told_with_store_file_and_next_step(tmp
 
     clear_manifest_cache()
     with pytest.raises(
-        ConnectorError, match=r"ICEBERG_INVALID_METADATA: The manifests of snapshot \d+ of Iceberg table 'default.t'"
+        ConnectorError,
+        match=r"ICEBERG_INVALID_METADATA: The manifests of snapshot \d+ of Iceberg table 'default.t'",
     ):
         contents(store)
     for metadata in files(store, "metadata"):
         metadata.unlink()
-    with pytest.raises(ConnectorError, match=r"ICEBERG_MISSING_METADATA: The metadata file of Iceberg table 'default.t'"):
+    with pytest.raises(
+        ConnectorError,
+        match=r"ICEBERG_MISSING_METADATA: The metadata file of Iceberg table 'default.t'",
+    ):
         contents(store)
 
 
-def test_manifests_that_describe_a_type_once_and_then_name_it_are_refused_by_what_partitions(tmp_path: Path) -> None:
+def test_manifests_that_describe_a_type_once_and_then_name_it_are_refused_by_what_partitions(
+    tmp_path: Path,
+) -> None:
     from pyiceberg.manifest import clear_manifest_cache
 
-    store = make_table(tmp_path, [("a", "decimal(9,0)"), ("b", "decimal(9,0)")], partitioning=("a", "b"))
+    store = make_table(
+        tmp_path, [("a", "decimal(9,0)"), ("b", "decimal(9,0)")], partitioning=("a", "b")
+    )
     insert(store, {"a": [Decimal(1)], "b": [Decimal(2)]})
     for manifest in files(store, "metadata"):
         if manifest.name.endswith("-m0.avro"):
             name_second_type(manifest, b"decimal_9_0")
     clear_manifest_cache()
     with pytest.raises(
-        ConnectorError, match=r"NOT_SUPPORTED: Iceberg table 'default\.t' is partitioned by 'a' and 'b', of one type"
+        ConnectorError,
+        match=r"NOT_SUPPORTED: Iceberg table 'default\.t' is partitioned by 'a' and 'b', of one type",
     ):
         contents(store)
 
@@ -402,11 +478,15 @@ def name_second_type(manifest: Path, name: bytes) -> None:
     while number >= 0x80:
         coded += bytes([number & 0x7F | 0x80])
         number >>= 7
-    manifest.write_bytes(content[:start] + coded + bytes([number]) + schema + content[begin + length // 2 :])
+    manifest.write_bytes(
+        content[:start] + coded + bytes([number]) + schema + content[begin + length // 2 :]
+    )
 
 
 @pytest.mark.parametrize("form", ["ORC", "AVRO"])
-def test_data_files_of_other_formats_are_refused(tmp_path: Path, form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_data_files_of_other_formats_are_refused(
+    tmp_path: Path, form: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
 
     store = make_table(tmp_path)
     insert(store, rows(1))
@@ -420,7 +500,8 @@ def test_data_files_of_other_formats_are_refused(tmp_path: Path, form: str, monk
     file.spec_id = 0
     commit_files(store, data=[file])
     with pytest.raises(
-        ConnectorError, match=f"NOT_SUPPORTED: File 'file:///elsewhere/a' of Iceberg table 'default.t' is of format {form}"
+        ConnectorError,
+        match=f"NOT_SUPPORTED: File 'file:///elsewhere/a' of Iceberg table 'default.t' is of format {form}",
     ):
         contents(store)
 
@@ -433,12 +514,17 @@ def test_unknown_format_versions_and_types_are_refused_with_the_name(tmp_path: P
     path = Path(table(store).metadata_location.removeprefix("file://"))
     content = json.loads(path.read_text())
     path.write_text(json.dumps({**content, "format-version": 9}))
-    with pytest.raises(ConnectorError, match=r"ICEBERG_INVALID_METADATA: The metadata of Iceberg table 'default.t'"):
+    with pytest.raises(
+        ConnectorError, match=r"ICEBERG_INVALID_METADATA: The metadata of Iceberg table 'default.t'"
+    ):
         contents(store)
     content["format-version"], content["next-row-id"] = 3, 10
     content["schemas"][0]["fields"][1]["type"] = "timestamp_ns"
     path.write_text(json.dumps(content))
-    with pytest.raises(ConnectorError, match=r"NOT_SUPPORTED: Column 'v' of Iceberg table 'default.t' is of type timestamp_ns"):
+    with pytest.raises(
+        ConnectorError,
+        match=r"NOT_SUPPORTED: Column 'v' of Iceberg table 'default.t' is of type timestamp_ns",
+    ):
         contents(store)
 
 
@@ -466,15 +552,31 @@ def test_columns_of_version_3_have_their_defaults_in_older_files(tmp_path: Path)
     values = {"d": ("date", "2024-02-29"), "n": ("decimal(5, 2)", "1.50"), "u": ("uuid", "00010203-0405-0607-0809-0a0b0c0d0e0f"),
               "ts": ("timestamp", "2024-02-29T12:30:15.123456"), "b": ("binary", "00ff"), "s": ("string", "s"), "i": ("int", 7)}  # fmt: skip
     content["schemas"][0]["fields"] += [
-        {"id": 4 + number, "name": name, "required": False, "type": kind, "initial-default": default, "write-default": default}
+        {
+            "id": 4 + number,
+            "name": name,
+            "required": False,
+            "type": kind,
+            "initial-default": default,
+            "write-default": default,
+        }
         for number, (name, (kind, default)) in enumerate(values.items())
     ]
     path.write_text(json.dumps(content))
-    row = (dt.date(2024, 2, 29), Decimal("1.50"), "00010203-0405-0607-0809-0a0b0c0d0e0f", MOMENT, b"\x00\xff", "s", 7)
+    row = (
+        dt.date(2024, 2, 29),
+        Decimal("1.50"),
+        "00010203-0405-0607-0809-0a0b0c0d0e0f",
+        MOMENT,
+        b"\x00\xff",
+        "s",
+        7,
+    )
     assert contents(store) == [(1, "a", "x", *row), (2, "a", "x", *row)]
     statement = Statement(store)
     with pytest.raises(
-        ConnectorError, match=r"NOT_SUPPORTED: Iceberg table 'default.t' is of format version 3, which pyiceberg cannot write"
+        ConnectorError,
+        match=r"NOT_SUPPORTED: Iceberg table 'default.t' is of format version 3, which pyiceberg cannot write",
     ):
         statement.metadata.begin_insert(statement.session, statement.handle, ())
 
@@ -492,7 +594,9 @@ def test_a_constant_is_the_same_as_a_column_of_it() -> None:
         assert constant(field, stored, 2).type == field.type.arrow
 
 
-@pytest.mark.parametrize(("wanted", "whole"), [((8,), 1), ((5,), 0), ((1, 2), 2), ((3, 4, 5, 6, 7, *range(100, 112)), 2)])
+@pytest.mark.parametrize(
+    ("wanted", "whole"), [((8,), 1), ((5,), 0), ((1, 2), 2), ((3, 4, 5, 6, 7, *range(100, 112)), 2)]
+)
 def test_keys_are_read_before_the_other_columns_where_few_rows_matter(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wanted: tuple[int, ...], whole: int
 ) -> None:
@@ -523,7 +627,14 @@ def test_the_same_rows_are_left_out_whatever_columns_are_asked_for(
     chance = random.Random(seed)
     store = make_table(tmp_path)
     everything = [(chance.randrange(20), chance.choice("abc")) for _ in range(60)]
-    insert(store, {"id": [i for i, _ in everything], "v": [v for _, v in everything], "p": ["x"] * len(everything)})
+    insert(
+        store,
+        {
+            "id": [i for i, _ in everything],
+            "v": [v for _, v in everything],
+            "p": ["x"] * len(everything),
+        },
+    )
     for _ in range(10):
         domains = {"id": ColumnDomain(tuple(chance.sample(range(20), chance.randrange(1, 4))))}
         if chance.random() < 0.5:
@@ -532,20 +643,29 @@ def test_the_same_rows_are_left_out_whatever_columns_are_asked_for(
         whole = Statement(store).rows(ids=True, constraint=constraint)
         for name in ("id", "v", "p"):
             alone = Statement(store).rows(name, ids=True, constraint=constraint)
-            assert [(row[name], row["$row_id"]) for row in alone] == [(row[name], row["$row_id"]) for row in whole]
+            assert [(row[name], row["$row_id"]) for row in alone] == [
+                (row[name], row["$row_id"]) for row in whole
+            ]
         kept = sorted(
-            (i, v) for i, v in everything if i in domains["id"].values and ("v" not in domains or v in domains["v"].values)
+            (i, v)
+            for i, v in everything
+            if i in domains["id"].values and ("v" not in domains or v in domains["v"].values)
         )
-        assert [pair for pair in sorted((row["id"], row["v"]) for row in whole) if pair in kept] == kept
+        assert [
+            pair for pair in sorted((row["id"], row["v"]) for row in whole) if pair in kept
+        ] == kept
 
 
-def test_a_snapshot_to_which_pyiceberg_has_added_no_file_is_read_and_changed(tmp_path: Path) -> None:
+def test_a_snapshot_to_which_pyiceberg_has_added_no_file_is_read_and_changed(
+    tmp_path: Path,
+) -> None:
     store = make_table(tmp_path)
     for content in (rows(), rows(1, 2), rows()):
         found = table(store)
         schema = found.schema().as_arrow()
         data = pa.Table.from_pydict(
-            {name: pa.array(content[name], schema.field(name).type) for name in schema.names}, schema=schema
+            {name: pa.array(content[name], schema.field(name).type) for name in schema.names},
+            schema=schema,
         )
         found.append(data)
     assert [row[0] for row in contents(store)] == [1, 2]

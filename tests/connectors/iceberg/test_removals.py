@@ -21,7 +21,17 @@ from rowmerge_nb.connectors.iceberg import iceberg_catalog as catalogs
 from rowmerge_nb.connectors.iceberg.embedded import EmbeddedCatalog
 from rowmerge_nb.connectors.iceberg.table_procedures import Retention
 from rowmerge_nb.spi import Constraint, SchemaTableName
-from tests.connectors.iceberg.kit import NAME, Statement, by_pyiceberg, contents, create, insert, make_table, rows, table
+from tests.connectors.iceberg.kit import (
+    NAME,
+    Statement,
+    by_pyiceberg,
+    contents,
+    create,
+    insert,
+    make_table,
+    rows,
+    table,
+)
 
 OTHER = SchemaTableName("default", "o")
 
@@ -34,7 +44,9 @@ def store(tmp_path: Path) -> Iterator[IcebergConnector]:
         yield store
 
 
-def begin(store: IcebergConnector, procedure: str, name: SchemaTableName = NAME, number: float = 0) -> tuple[Statement, Any]:
+def begin(
+    store: IcebergConnector, procedure: str, name: SchemaTableName = NAME, number: float = 0
+) -> tuple[Statement, Any]:
     statement = Statement(store, name)
     arguments = {"retention_threshold": Retention(number, "s")}
     handle = statement.metadata.get_table_handle_for_execute(
@@ -43,7 +55,9 @@ def begin(store: IcebergConnector, procedure: str, name: SchemaTableName = NAME,
     return statement, statement.metadata.execute_table_execute(statement.session, handle)
 
 
-def execute(store: IcebergConnector, procedure: str, name: SchemaTableName = NAME, number: float = 0) -> Any:
+def execute(
+    store: IcebergConnector, procedure: str, name: SchemaTableName = NAME, number: float = 0
+) -> Any:
     statement, outcome = begin(store, procedure, name, number)
     statement.commit()
     return outcome
@@ -58,7 +72,9 @@ def truncate(store: IcebergConnector, name: SchemaTableName = NAME) -> None:
 def adopt(store: IcebergConnector, path: Path) -> Path:
     """Have the table's metadata name a file."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    pq.write_table(pa.table({"id": [7], "v": ["a"], "p": ["x"]}, schema=table(store).schema().as_arrow()), path)
+    pq.write_table(
+        pa.table({"id": [7], "v": ["a"], "p": ["x"]}, schema=table(store).schema().as_arrow()), path
+    )
     table(store).add_files([str(path)])
     return path
 
@@ -69,7 +85,10 @@ def test_expiry_removes_own_files_and_says_so(store: IcebergConnector, tmp_path:
     outcome = execute(store, "EXPIRE_SNAPSHOTS")
     assert outcome.metrics["deleted_files_count"] >= 3
     assert outcome.metrics["left_files_count"] == 0
-    assert any(notice.startswith(f"{outcome.metrics['deleted_files_count']} files were removed: ") for notice in outcome.notices)
+    assert any(
+        notice.startswith(f"{outcome.metrics['deleted_files_count']} files were removed: ")
+        for notice in outcome.notices
+    )
     assert list(tmp_path.rglob("*.parquet")) == []
 
 
@@ -82,7 +101,9 @@ def test_expiry_removes_own_files_and_says_so(store: IcebergConnector, tmp_path:
         "w/default/o-folder/data/precious.parquet",
     ],
 )
-def test_expiry_leaves_files_that_are_not_in_the_tables_own_folder(store: IcebergConnector, tmp_path: Path, place: str) -> None:
+def test_expiry_leaves_files_that_are_not_in_the_tables_own_folder(
+    store: IcebergConnector, tmp_path: Path, place: str
+) -> None:
     precious = adopt(store, tmp_path / place)
     truncate(store)
     outcome = execute(store, "EXPIRE_SNAPSHOTS")
@@ -91,7 +112,9 @@ def test_expiry_leaves_files_that_are_not_in_the_tables_own_folder(store: Iceber
     assert f"1 file was left (not in a folder of the table's own): {precious}" in outcome.notices
 
 
-def test_expiry_does_not_follow_a_link_out_of_the_tables_folder(store: IcebergConnector, tmp_path: Path) -> None:
+def test_expiry_does_not_follow_a_link_out_of_the_tables_folder(
+    store: IcebergConnector, tmp_path: Path
+) -> None:
     (tmp_path / "elsewhere").mkdir()
     data = Path(table(store).location().removeprefix("file://")) / "data"
     data.mkdir(exist_ok=True)
@@ -110,9 +133,17 @@ def test_a_folder_that_a_property_names_is_not_the_tables_own(
     create(store, name=OTHER)
     insert(store, rows(1), OTHER)
     other = Path(table(store, OTHER).location().removeprefix("file://"))
-    folder = {"letters": tmp_path / "letters", "another table": other, "another table's data": other / "data"}[whose]
+    folder = {
+        "letters": tmp_path / "letters",
+        "another table": other,
+        "another table's data": other / "data",
+    }[whose]
     folder.mkdir(exist_ok=True)
-    name = "letter.parquet" if whose == "letters" else "00000-0-0b6ad2ed-4b0c-4a5f-9d6c-2f6ad9ab3f3e.parquet"
+    name = (
+        "letter.parquet"
+        if whose == "letters"
+        else "00000-0-0b6ad2ed-4b0c-4a5f-9d6c-2f6ad9ab3f3e.parquet"
+    )
     precious = adopt(store, folder / name)
     with table(store).transaction() as transaction:
         transaction.set_properties({property_name: f"file://{folder}"})
@@ -129,7 +160,9 @@ def test_a_folder_that_a_property_names_is_not_the_tables_own(
 
 def test_expiry_removes_files_of_a_data_location_that_writers_have_named(tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
-    with closing(make_table(tmp_path / "w", object_store_layout_enabled=True, data_location=str(elsewhere))) as made:
+    with closing(
+        make_table(tmp_path / "w", object_store_layout_enabled=True, data_location=str(elsewhere))
+    ) as made:
         insert(made, rows(1))
     assert len(list(elsewhere.rglob("*.parquet"))) == 1
     with closing(IcebergConnector(tmp_path / "w", min_retention=timedelta())) as store:
@@ -138,7 +171,9 @@ def test_expiry_removes_files_of_a_data_location_that_writers_have_named(tmp_pat
     assert list(elsewhere.rglob("*.parquet")) == []
 
 
-def test_a_location_that_the_catalog_does_not_confirm_is_not_the_tables_own(store: IcebergConnector, tmp_path: Path) -> None:
+def test_a_location_that_the_catalog_does_not_confirm_is_not_the_tables_own(
+    store: IcebergConnector, tmp_path: Path
+) -> None:
     from pyiceberg.table import update
 
     letters = tmp_path / "w" / "letters"
@@ -172,12 +207,17 @@ def test_orphans_are_not_looked_for_behind_links(store: IcebergConnector, tmp_pa
     outcome = execute(store, "REMOVE_ORPHAN_FILES")
     assert outcome.metrics == {"deleted_files_count": 1, "left_files_count": 2}
     assert any("own.parquet" in notice for notice in outcome.notices)
-    assert any(notice.startswith("2 files were left (links are not followed): ") for notice in outcome.notices)
+    assert any(
+        notice.startswith("2 files were left (links are not followed): ")
+        for notice in outcome.notices
+    )
     assert precious.exists()
     assert store.orphans(timedelta()) == []
 
 
-def test_a_file_that_cannot_be_removed_is_reported(store: IcebergConnector, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_cannot_be_removed_is_reported(
+    store: IcebergConnector, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from rowmerge_nb.connectors.iceberg import housekeeping
 
     insert(store, rows(1))
@@ -258,7 +298,9 @@ def test_orphans_are_looked_for_while_snapshots_expire(
 
 
 @pytest.mark.parametrize("change", ["drop", "rename", "create schema", "drop schema"])
-def test_a_change_whose_answer_was_lost_is_there(store: IcebergConnector, monkeypatch: pytest.MonkeyPatch, change: str) -> None:
+def test_a_change_whose_answer_was_lost_is_there(
+    store: IcebergConnector, monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
     from rowmerge_nb.spi.alterations import RenameTable
 
     insert(store, rows(1))
@@ -296,7 +338,9 @@ def test_a_change_whose_answer_was_lost_is_there(store: IcebergConnector, monkey
     assert ("s" in store._tables.schemas()) == (change == "create schema")
 
 
-def test_a_drop_that_did_not_happen_is_a_failure(store: IcebergConnector, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_drop_that_did_not_happen_is_a_failure(
+    store: IcebergConnector, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refused(*_: Any) -> None:
         msg = "no answer"
         raise ConnectionError(msg)
@@ -310,7 +354,9 @@ def test_a_drop_that_did_not_happen_is_a_failure(store: IcebergConnector, monkey
     assert contents(store) == []
 
 
-def test_a_table_that_another_process_has_dropped_is_dropped(store: IcebergConnector, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_table_that_another_process_has_dropped_is_dropped(
+    store: IcebergConnector, monkeypatch: pytest.MonkeyPatch
+) -> None:
     whole = EmbeddedCatalog.drop_table
 
     def faster(catalog: Any, name: Any) -> None:
@@ -325,9 +371,13 @@ def test_a_table_that_another_process_has_dropped_is_dropped(store: IcebergConne
 
 
 @pytest.mark.parametrize("retention", [1e30, float(10**9)])
-def test_a_retention_beyond_the_calendar_keeps_everything(store: IcebergConnector, retention: float) -> None:
+def test_a_retention_beyond_the_calendar_keeps_everything(
+    store: IcebergConnector, retention: float
+) -> None:
     insert(store, rows(1))
     truncate(store)
     for procedure in ("EXPIRE_SNAPSHOTS", "REMOVE_ORPHAN_FILES"):
         assert execute(store, procedure, number=retention).metrics["deleted_files_count"] == 0
-    shutil.rmtree(Path(table(store).location().removeprefix("file://")) / "nothing", ignore_errors=True)
+    shutil.rmtree(
+        Path(table(store).location().removeprefix("file://")) / "nothing", ignore_errors=True
+    )

@@ -18,7 +18,9 @@ pytestmark = pytest.mark.spark
 def lake(spark: Any, tmp_path: Path) -> Iterator[Engine]:
     engine = Engine(spark=spark, catalog="lake")
     engine.add_catalog("lake", IcebergConnector(tmp_path / "warehouse"))
-    engine.run("CREATE TABLE t (a integer, b varchar) COMMENT 'old' WITH (partitioning = ARRAY['b'])")
+    engine.run(
+        "CREATE TABLE t (a integer, b varchar) COMMENT 'old' WITH (partitioning = ARRAY['b'])"
+    )
     engine.run("INSERT INTO t VALUES (1, 'x'), (2, 'y')")
     yield engine
     engine.close()
@@ -41,12 +43,19 @@ def refused(engine: Engine, sql: str) -> RowMergeError:
     return caught.value
 
 
-def test_a_replaced_table_is_empty_and_keeps_its_identity_its_folder_and_its_snapshots(lake: Engine) -> None:
+def test_a_replaced_table_is_empty_and_keeps_its_identity_its_folder_and_its_snapshots(
+    lake: Engine,
+) -> None:
     before = table(lake)
-    lake.run("CREATE OR REPLACE TABLE t (b varchar, c bigint) WITH (partitioning = ARRAY['bucket(c, 2)'])")
+    lake.run(
+        "CREATE OR REPLACE TABLE t (b varchar, c bigint) WITH (partitioning = ARRAY['bucket(c, 2)'])"
+    )
     after = table(lake)
     assert rows(lake) == []
-    assert (after.metadata.table_uuid, after.location()) == (before.metadata.table_uuid, before.location())
+    assert (after.metadata.table_uuid, after.location()) == (
+        before.metadata.table_uuid,
+        before.location(),
+    )
     assert len(after.snapshots()) == len(before.snapshots()) + 1
     assert after.current_snapshot().parent_snapshot_id is None
     assert [str(field.transform) for field in after.spec().fields] == ["bucket[2]"]
@@ -54,7 +63,10 @@ def test_a_replaced_table_is_empty_and_keeps_its_identity_its_folder_and_its_sna
     lake.run("INSERT INTO t VALUES ('q', 5)")
     assert rows(lake) == [("q", 5)]
     former = before.current_snapshot().snapshot_id
-    assert rows(lake, f"SELECT * FROM t FOR VERSION AS OF {former} ORDER BY a") == [(1, "x"), (2, "y")]
+    assert rows(lake, f"SELECT * FROM t FOR VERSION AS OF {former} ORDER BY a") == [
+        (1, "x"),
+        (2, "y"),
+    ]
     assert rows(lake, 'SELECT is_current_ancestor FROM "t$history" ORDER BY made_current_at') == [
         (False,),
         (False,),
@@ -63,9 +75,13 @@ def test_a_replaced_table_is_empty_and_keeps_its_identity_its_folder_and_its_sna
     ]
 
 
-def test_table_and_rows_come_by_one_commit_and_may_be_those_of_the_table_itself(lake: Engine) -> None:
+def test_table_and_rows_come_by_one_commit_and_may_be_those_of_the_table_itself(
+    lake: Engine,
+) -> None:
     before = len(table(lake).snapshots())
-    assert lake.run("CREATE OR REPLACE TABLE t AS SELECT b, a + 10 AS n FROM t WHERE a < 3").count == 2
+    assert (
+        lake.run("CREATE OR REPLACE TABLE t AS SELECT b, a + 10 AS n FROM t WHERE a < 3").count == 2
+    )
     assert rows(lake) == [("x", 11), ("y", 12)]
     after = table(lake)
     assert len(after.snapshots()) == before + 1
@@ -80,9 +96,17 @@ def test_table_and_rows_come_by_one_commit_and_may_be_those_of_the_table_itself(
 
 def test_what_fails_leaves_the_table_as_it_was(lake: Engine) -> None:
     before = table(lake).metadata
-    assert refused(lake, "CREATE OR REPLACE TABLE t AS SELECT 1 / (a - 1) AS z FROM t").code == "DIVISION_BY_ZERO"
-    assert refused(lake, "CREATE OR REPLACE TABLE t (a integer) WITH (format_version = 1)").code == "NOT_SUPPORTED"
-    error = refused(lake, "CREATE OR REPLACE TABLE t (a integer) WITH (location = '/somewhere/else')")
+    assert (
+        refused(lake, "CREATE OR REPLACE TABLE t AS SELECT 1 / (a - 1) AS z FROM t").code
+        == "DIVISION_BY_ZERO"
+    )
+    assert (
+        refused(lake, "CREATE OR REPLACE TABLE t (a integer) WITH (format_version = 1)").code
+        == "NOT_SUPPORTED"
+    )
+    error = refused(
+        lake, "CREATE OR REPLACE TABLE t (a integer) WITH (location = '/somewhere/else')"
+    )
     assert (error.code, error.column) == ("INVALID_TABLE_PROPERTY", 45)
     assert refused(lake, "CREATE OR REPLACE TABLE t (a json)").code == "NOT_SUPPORTED"
     lake.run("CREATE OR REPLACE TABLE t (z integer)", dry_run=True)
@@ -97,8 +121,13 @@ def test_where_there_is_no_table_one_is_made(lake: Engine) -> None:
     assert refused(lake, "CREATE OR REPLACE TABLE v (a integer)").code == "TABLE_ALREADY_EXISTS"
 
 
-@pytest.mark.parametrize("other", ["INSERT INTO t VALUES (3, 'z')", "ALTER TABLE t ADD COLUMN more integer", "DROP TABLE t"])
-def test_any_commit_between_is_in_the_way(lake: Engine, monkeypatch: pytest.MonkeyPatch, other: str) -> None:
+@pytest.mark.parametrize(
+    "other",
+    ["INSERT INTO t VALUES (3, 'z')", "ALTER TABLE t ADD COLUMN more integer", "DROP TABLE t"],
+)
+def test_any_commit_between_is_in_the_way(
+    lake: Engine, monkeypatch: pytest.MonkeyPatch, other: str
+) -> None:
     stage = commits._stage
 
     def late(producer: Any) -> None:
@@ -116,7 +145,9 @@ def test_any_commit_between_is_in_the_way(lake: Engine, monkeypatch: pytest.Monk
 def test_a_snapshot_of_other_columns_is_not_restored_but_made_anew_from(lake: Engine) -> None:
     former = table(lake).current_snapshot().snapshot_id
     lake.run("CREATE OR REPLACE TABLE t AS SELECT a + 10 AS a2 FROM t")
-    with pytest.raises(RowMergeError, match=f"Snapshot {former} of table 'default.t' has other columns") as caught:
+    with pytest.raises(
+        RowMergeError, match=f"Snapshot {former} of table 'default.t' has other columns"
+    ) as caught:
         lake.restore("lake.default.t", former)
     assert caught.value.code == "NOT_SUPPORTED"
     assert rows(lake) == [(11,), (12,)]
@@ -125,7 +156,9 @@ def test_a_snapshot_of_other_columns_is_not_restored_but_made_anew_from(lake: En
     assert rows(lake) == [(1, "x"), (2, "y")]
 
 
-def test_columns_of_the_same_name_and_type_keep_their_ids_and_the_table_can_be_altered(lake: Engine) -> None:
+def test_columns_of_the_same_name_and_type_keep_their_ids_and_the_table_can_be_altered(
+    lake: Engine,
+) -> None:
     former = table(lake)
     lake.run("CREATE OR REPLACE TABLE t AS SELECT b, CAST(a AS bigint) + 10 AS a, 1 AS c FROM t")
     ids = {field.name: field.field_id for field in table(lake).schema().fields}

@@ -17,26 +17,51 @@ import pytest
 
 from rowmerge_nb import ConnectorError, IcebergConnector
 from rowmerge_nb.spi import SchemaTableName
-from tests.connectors.iceberg.kit import Statement, contents, create, delete, insert, make_table, table
+from tests.connectors.iceberg.kit import (
+    Statement,
+    contents,
+    create,
+    delete,
+    insert,
+    make_table,
+    table,
+)
 
 JAR, PYTHON = os.environ.get("ROWMERGE_ICEBERG_JAR"), os.environ.get("ROWMERGE_ICEBERG_PYTHON")
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.iceberg_runtime,
-    pytest.mark.skipif(not (JAR and PYTHON), reason="ROWMERGE_ICEBERG_JAR and ROWMERGE_ICEBERG_PYTHON are not set"),
+    pytest.mark.skipif(
+        not (JAR and PYTHON), reason="ROWMERGE_ICEBERG_JAR and ROWMERGE_ICEBERG_PYTHON are not set"
+    ),
 ]
 
 
-def run(tmp_path: Path, *, sql: Sequence[str] = (), read: Sequence[str] = ()) -> list[list[tuple[Any, ...]]]:
+def run(
+    tmp_path: Path, *, sql: Sequence[str] = (), read: Sequence[str] = ()
+) -> list[list[tuple[Any, ...]]]:
     job = tmp_path / "job.json"
-    job.write_text(json.dumps({"warehouse": str(tmp_path / "h"), "sql": list(sql), "read": list(read)}))
+    job.write_text(
+        json.dumps({"warehouse": str(tmp_path / "h"), "sql": list(sql), "read": list(read)})
+    )
     script = str(Path(__file__).with_name("runtime.py"))
-    environment = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "SPARK"))}
-    done = subprocess.run([str(PYTHON), script, str(JAR), str(job)], capture_output=True, text=True, env=environment, check=False)
+    environment = {
+        key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "SPARK"))
+    }
+    done = subprocess.run(
+        [str(PYTHON), script, str(JAR), str(job)],
+        capture_output=True,
+        text=True,
+        env=environment,
+        check=False,
+    )
     told = [line for line in done.stderr.splitlines() if not line.startswith(("\tat ", "E"))]
     assert done.returncode == 0, "\n".join(told)[:4000]
     (line,) = [line for line in done.stdout.splitlines() if line.startswith("ANSWERS ")]
-    return [sorted((tuple(row) for row in answer), key=repr) for answer in json.loads(line.removeprefix("ANSWERS "))]
+    return [
+        sorted((tuple(row) for row in answer), key=repr)
+        for answer in json.loads(line.removeprefix("ANSWERS "))
+    ]
 
 
 def as_texts(found: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
@@ -48,11 +73,23 @@ def as_texts(found: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
 
 def test_iceberg_s_own_library_reads_tables_after_merges(tmp_path: Path) -> None:
     store = make_table(tmp_path / "w", partitioning=("p", "bucket(id, 3)"))
-    names = [SchemaTableName("default", "t"), SchemaTableName("default", "plain"), SchemaTableName("default", "evolved")]
+    names = [
+        SchemaTableName("default", "t"),
+        SchemaTableName("default", "plain"),
+        SchemaTableName("default", "evolved"),
+    ]
     create(store, name=names[1])
     create(store, name=names[2], partitioning=("truncate(v, 1)",))
     for name in names:
-        insert(store, {"id": list(range(1000)), "v": [f"v{i}" for i in range(1000)], "p": ["x", "y", None, "z/ä="] * 250}, name)
+        insert(
+            store,
+            {
+                "id": list(range(1000)),
+                "v": [f"v{i}" for i in range(1000)],
+                "p": ["x", "y", None, "z/ä="] * 250,
+            },
+            name,
+        )
         for round_ in range(3):
             if name is names[2] and round_ == 1:
                 with table(store, name).update_spec() as update:
@@ -63,7 +100,9 @@ def test_iceberg_s_own_library_reads_tables_after_merges(tmp_path: Path) -> None
             statement.begin_merge()
             found = statement.rows(ids=True)
             gone = [row for row in found if row["id"] % 3 == round_]
-            changes: list[tuple[Any, ...]] = [(2, row["$row_id"], None, None, row["p"]) for row in gone]
+            changes: list[tuple[Any, ...]] = [
+                (2, row["$row_id"], None, None, row["p"]) for row in gone
+            ]
             changes += [(1, None, row["id"] + 10_000, f"n{round_}", "x") for row in gone[::2]]
             statement.stage(changes[::2], changes[1::2])
             statement.finish()
@@ -97,13 +136,20 @@ WRITTEN = [
 
 
 def newest(folder: Path) -> str:
-    found = sorted((folder / "metadata").glob("*.metadata.json"), key=lambda path: int(path.name.split(".")[0].lstrip("v")))
+    found = sorted(
+        (folder / "metadata").glob("*.metadata.json"),
+        key=lambda path: int(path.name.split(".")[0].lstrip("v")),
+    )
     return str(found[-1])
 
 
 def test_tables_that_iceberg_s_own_library_has_changed_are_read_and_changed(tmp_path: Path) -> None:
     tables = [("two", 2, "partition"), ("files", 2, "file"), ("three", 3, "file")]
-    sql = [text.format(name=name, version=version, granularity=grain) for name, version, grain in tables for text in WRITTEN]
+    sql = [
+        text.format(name=name, version=version, granularity=grain)
+        for name, version, grain in tables
+        for text in WRITTEN
+    ]
     places = {name: tmp_path / "h" / "d" / name for name, _, _ in tables}
     run(tmp_path, sql=["CREATE NAMESPACE h.d", *sql])
     reads = run(tmp_path, read=[newest(place) for place in places.values()])
@@ -119,7 +165,8 @@ def test_tables_that_iceberg_s_own_library_has_changed_are_read_and_changed(tmp_
     name = SchemaTableName("default", "three")
     statement = Statement(store, name)
     with pytest.raises(
-        ConnectorError, match=r"Iceberg table 'default.three' is of format version 3, which pyiceberg cannot write"
+        ConnectorError,
+        match=r"Iceberg table 'default.three' is of format version 3, which pyiceberg cannot write",
     ):
         statement.metadata.begin_merge(statement.session, statement.handle)
     for changed in ("two", "files"):
@@ -128,11 +175,18 @@ def test_tables_that_iceberg_s_own_library_has_changed_are_read_and_changed(tmp_
         statement.begin_merge()
         found = [row for row in statement.rows(ids=True) if row["id"] % 2]
         nothing = [None] * len(statement.handle.fields)
-        statement.stage([(2, row["$row_id"], *nothing) for row in found], [(1, None, 7, "ours", "p9", None, None, None, 1)])
+        statement.stage(
+            [(2, row["$row_id"], *nothing) for row in found],
+            [(1, None, 7, "ours", "p9", None, None, None, 1)],
+        )
         statement.finish()
         statement.commit()
     after = run(
-        tmp_path, read=[table(store, SchemaTableName("default", changed)).metadata_location for changed in ("two", "files")]
+        tmp_path,
+        read=[
+            table(store, SchemaTableName("default", changed)).metadata_location
+            for changed in ("two", "files")
+        ],
     )
     for changed, answer in zip(("two", "files"), after, strict=True):
         own = as_texts(contents(store, SchemaTableName("default", changed)))

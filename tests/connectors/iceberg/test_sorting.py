@@ -23,9 +23,14 @@ def lake(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engin
 
 
 def files_of(engine: Engine, table: str) -> list[Any]:
-    found = engine.run(f'SELECT file_path, sort_order_id FROM "{table}$files" WHERE content = 0').table
+    found = engine.run(
+        f'SELECT file_path, sort_order_id FROM "{table}$files" WHERE content = 0'
+    ).table
     assert found is not None
-    return [(pq.read_table(row["file_path"].removeprefix("file://")), row["sort_order_id"]) for row in found.to_pylist()]
+    return [
+        (pq.read_table(row["file_path"].removeprefix("file://")), row["sort_order_id"])
+        for row in found.to_pylist()
+    ]
 
 
 def shown(engine: Engine, table: str) -> str:
@@ -33,17 +38,21 @@ def shown(engine: Engine, table: str) -> str:
 
 
 def test_the_rows_of_every_file_are_sorted_by_what_the_table_says_at_the_time(lake: Engine) -> None:
-    lake.run("CREATE TABLE t (d double, \"A b\" varchar) WITH (sorted_by = ARRAY['d DESC', '\"a b\" nulls last'])")
+    lake.run(
+        "CREATE TABLE t (d double, \"A b\" varchar) WITH (sorted_by = ARRAY['d DESC', '\"a b\" nulls last'])"
+    )
     assert "sorted_by = ARRAY['d DESC NULLS LAST', '\"A b\" ASC NULLS LAST']" in shown(lake, "t")
-    lake.run("INSERT INTO t VALUES (1, 'b'), (NULL, 'x'), (nan(), 'z'), (2, NULL), (1, 'a'), (1, NULL)")
+    lake.run(
+        "INSERT INTO t VALUES (1, 'b'), (NULL, 'x'), (nan(), 'z'), (2, NULL), (1, 'a'), (1, NULL)"
+    )
     [(written, order)] = files_of(lake, "t")
     assert written.column(1).to_pylist() == ["z", None, "a", "b", None, "x"]
     assert order == 1
     lake.run("ALTER TABLE t SET PROPERTIES sorted_by = ARRAY['\"a b\"'], max_commit_retry = 7")
     lake.run("UPDATE t SET d = 0")
-    assert [written.column(1).to_pylist() for written, order in files_of(lake, "t") if order == 2] == [
-        [None, None, "a", "b", "x", "z"]
-    ]
+    assert [
+        written.column(1).to_pylist() for written, order in files_of(lake, "t") if order == 2
+    ] == [[None, None, "a", "b", "x", "z"]]
     assert "max_commit_retry = 7" in shown(lake, "t")
     lake.run("CREATE OR REPLACE TABLE t (d double, n integer) WITH (sorted_by = ARRAY['n'])")
     lake.run("INSERT INTO t VALUES (1, 2), (2, 1)")
@@ -55,8 +64,12 @@ def test_the_rows_of_every_file_are_sorted_by_what_the_table_says_at_the_time(la
     assert "max_commit_retry = 4" in shown(lake, "t")
 
 
-def test_files_lie_where_the_layout_of_object_stores_puts_them(lake: Engine, tmp_path: Path) -> None:
-    lake.run(f"CREATE TABLE o (id integer) WITH (object_store_layout_enabled = true, data_location = '{tmp_path}')")
+def test_files_lie_where_the_layout_of_object_stores_puts_them(
+    lake: Engine, tmp_path: Path
+) -> None:
+    lake.run(
+        f"CREATE TABLE o (id integer) WITH (object_store_layout_enabled = true, data_location = '{tmp_path}')"
+    )
     lake.run("INSERT INTO o VALUES 1")
     [written] = tmp_path.rglob("*.parquet")
     assert len(written.relative_to(tmp_path).parts) > 1
@@ -67,10 +80,18 @@ def test_files_lie_where_the_layout_of_object_stores_puts_them(lake: Engine, tmp
 @pytest.mark.parametrize(
     ("given", "code", "message"),
     [
-        ("sorted_by = ARRAY['id FOO']", "INVALID_TABLE_PROPERTY", "Unable to parse sort field: [id FOO]"),
+        (
+            "sorted_by = ARRAY['id FOO']",
+            "INVALID_TABLE_PROPERTY",
+            "Unable to parse sort field: [id FOO]",
+        ),
         ("sorted_by = ARRAY['a']", "INVALID_TABLE_PROPERTY", "Invalid sorted_by definition"),
         ("sorted_by = ARRAY['nope']", "COLUMN_NOT_FOUND", "Column not found: nope"),
-        ("data_location = '/x'", "INVALID_TABLE_PROPERTY", "Data location can only be set when object store layout is enabled"),
+        (
+            "data_location = '/x'",
+            "INVALID_TABLE_PROPERTY",
+            "Data location can only be set when object store layout is enabled",
+        ),
         (
             "max_commit_retry = -1",
             "INVALID_TABLE_PROPERTY",
@@ -88,7 +109,9 @@ def test_files_lie_where_the_layout_of_object_stores_puts_them(lake: Engine, tmp
         ),
     ],
 )
-def test_a_property_that_makes_no_sense_is_refused_as_trino_does(lake: Engine, given: str, code: str, message: str) -> None:
+def test_a_property_that_makes_no_sense_is_refused_as_trino_does(
+    lake: Engine, given: str, code: str, message: str
+) -> None:
     with pytest.raises(RowMergeError) as caught:
         lake.run(f"CREATE TABLE wrong (id integer, a array(integer)) WITH ({given})")
     assert (caught.value.code, caught.value.message, caught.value.line) == (code, message, 1)

@@ -16,7 +16,10 @@ from tests.connectors.iceberg.kit import by_pyiceberg, contents
 
 pytestmark = pytest.mark.spark
 
-BEFORE = t.StructType(t.NestedField(11, "n", t.LongType(), required=True), t.NestedField(12, "x", t.FixedType(2), required=True))
+BEFORE = t.StructType(
+    t.NestedField(11, "n", t.LongType(), required=True),
+    t.NestedField(12, "x", t.FixedType(2), required=True),
+)
 
 
 @pytest.fixture
@@ -61,17 +64,23 @@ def test_rows_with_null_in_an_optional_row_of_required_fields_are_inserted_updat
         assert (caught.value.code, caught.value.changed) == ("CONSTRAINT_VIOLATION", False)
         assert f"NULL value not allowed for NOT NULL field: {path}" in caught.value.message
     with pytest.raises(RowMergeError) as caught:
-        engine.run("UPDATE t SET before = CAST(ROW(1, X'616263') AS row(n bigint, x varbinary)) WHERE id = 2")
+        engine.run(
+            "UPDATE t SET before = CAST(ROW(1, X'616263') AS row(n bigint, x varbinary)) WHERE id = 2"
+        )
     assert (caught.value.code, caught.value.changed) == ("CONSTRAINT_VIOLATION", False)
     assert "X'616263' has 3 bytes" in caught.value.message
     assert len(by_pyiceberg(connector)) == 3
     assert "Exception ignored" not in capfd.readouterr().err
 
 
-def test_statements_of_every_kind_see_the_rows_whose_partition_has_wrapped_around(lake: tuple[Engine, IcebergConnector]) -> None:
+def test_statements_of_every_kind_see_the_rows_whose_partition_has_wrapped_around(
+    lake: tuple[Engine, IcebergConnector],
+) -> None:
     engine, connector = lake
     least = -(2**63) + 1
-    engine.run("CREATE TABLE w (c bigint, v varchar) WITH (partitioning = ARRAY['truncate(c, 10)'])")
+    engine.run(
+        "CREATE TABLE w (c bigint, v varchar) WITH (partitioning = ARRAY['truncate(c, 10)'])"
+    )
     engine.run(f"INSERT INTO w VALUES ({least}, 'a'), (-1, 'b'), (0, 'c')")
     selected = engine.run("SELECT v FROM w WHERE c < 0").table
     assert selected is not None

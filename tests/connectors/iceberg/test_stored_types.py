@@ -22,7 +22,16 @@ from pyiceberg.transforms import IdentityTransform
 from rowmerge_nb import ConnectorError, IcebergConnector
 from rowmerge_nb.connectors.iceberg import fragments
 from rowmerge_nb.connectors.iceberg.physical import require_physical_types
-from tests.connectors.iceberg.kit import Statement, by_pyiceberg, contents, delete, insert, make_table, rows, table
+from tests.connectors.iceberg.kit import (
+    Statement,
+    by_pyiceberg,
+    contents,
+    delete,
+    insert,
+    make_table,
+    rows,
+    table,
+)
 
 UUID = uuid.UUID("00010203-0405-0607-0809-0a0b0c0d0e0f")
 VALUES: Mapping[t.PrimitiveType, Any] = {
@@ -83,25 +92,40 @@ def table_of(tmp_path: Path, *fields: t.NestedField, **properties: Any) -> Icebe
 
 
 @pytest.mark.parametrize("nesting", NESTINGS)
-def test_every_type_comes_back_from_every_reader_at_every_depth(tmp_path: Path, nesting: str) -> None:
+def test_every_type_comes_back_from_every_reader_at_every_depth(
+    tmp_path: Path, nesting: str
+) -> None:
     kind_of, value_of = NESTINGS[nesting]
     fields = [t.NestedField(i, f"c{i}", kind_of(kind)) for i, kind in enumerate(VALUES, 1)]
     with closing(table_of(tmp_path, *fields)) as store:
         names = [field.name for field in fields]
-        written = {name: [value_of(str(v) if v is UUID else v), None] for name, v in zip(names, VALUES.values(), strict=True)}
-        expected = {name: value_of(value) for name, value in zip(names, VALUES.values(), strict=True)}
+        written = {
+            name: [value_of(str(v) if v is UUID else v), None]
+            for name, v in zip(names, VALUES.values(), strict=True)
+        }
+        expected = {
+            name: value_of(value) for name, value in zip(names, VALUES.values(), strict=True)
+        }
         insert(store, written)
-        assert Statement(store).rows() == [{name: values[at] for name, values in written.items()} for at in range(2)]
+        assert Statement(store).rows() == [
+            {name: values[at] for name, values in written.items()} for at in range(2)
+        ]
         first, second = table(store).scan().to_arrow().to_pylist()
         # pyiceberg itself reads a NULL as an empty list where rows are inside.
-        assert (first, set(map(str, second.values())) - {"[]"}) == (expected, set() if nesting == "deep" else {"None"})
+        assert (first, set(map(str, second.values())) - {"[]"}) == (
+            expected,
+            set() if nesting == "deep" else {"None"},
+        )
         (split,) = Statement(store).splits()
         path = split.path.removeprefix("file://")
         found = duckdb.sql(f"FROM read_parquet('{path}')").fetchall()
         assert (len(found), set(found[1])) == (2, {None})
         if nesting == "plain":
             plain = dict(zip(names, found[0], strict=True))
-            assert {name: value.astimezone(dt.UTC) if name == "c15" else value for name, value in plain.items()} == expected
+            assert {
+                name: value.astimezone(dt.UTC) if name == "c15" else value
+                for name, value in plain.items()
+            } == expected
         # The statement after it reads and deletes beside what is there.
         insert(store, {name: values[:1] for name, values in written.items()})
         assert len(table(store).scan().to_arrow()) == 3
@@ -110,16 +134,27 @@ def test_every_type_comes_back_from_every_reader_at_every_depth(tmp_path: Path, 
 def test_many_rows_of_every_type_are_written_required_and_sorted_or_not(tmp_path: Path) -> None:
     count = 4_100
     optional = [t.NestedField(i, f"c{i}", kind) for i, kind in enumerate(VALUES, 1)]
-    required = [t.NestedField(100 + i, f"r{i}", kind, required=True) for i, kind in enumerate(VALUES, 1)]
+    required = [
+        t.NestedField(100 + i, f"r{i}", kind, required=True) for i, kind in enumerate(VALUES, 1)
+    ]
     for at, order in enumerate(
-        (UNSORTED_SORT_ORDER, SortOrder(SortField(17, IdentityTransform()), SortField(19, IdentityTransform())))
+        (
+            UNSORTED_SORT_ORDER,
+            SortOrder(SortField(17, IdentityTransform()), SortField(19, IdentityTransform())),
+        )
     ):
         with closing(table_of(tmp_path / str(at), *optional, *required, sort_order=order)) as store:
             values = [str(value) if value is UUID else value for value in VALUES.values()]
             page = {f"c{i}": [value, None] * (count // 2) for i, value in enumerate(values, 1)}
-            insert(store, {**page, **{f"r{i}": [value] * count for i, value in enumerate(values, 1)}})
+            insert(
+                store, {**page, **{f"r{i}": [value] * count for i, value in enumerate(values, 1)}}
+            )
             found = table(store).scan().to_arrow()
-            assert (len(found), found.column("c17").null_count, found.column("r19").null_count) == (count, count // 2, 0)
+            assert (len(found), found.column("c17").null_count, found.column("r19").null_count) == (
+                count,
+                count // 2,
+                0,
+            )
 
 
 def test_files_of_deletes_are_those_of_the_specification(tmp_path: Path) -> None:
@@ -133,19 +168,25 @@ def test_files_of_deletes_are_those_of_the_specification(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("nesting", NESTINGS)
-def test_bytes_of_another_length_than_fixed_are_refused_with_the_column(tmp_path: Path, nesting: str) -> None:
+def test_bytes_of_another_length_than_fixed_are_refused_with_the_column(
+    tmp_path: Path, nesting: str
+) -> None:
     kind_of, value_of = NESTINGS[nesting]
     with closing(table_of(tmp_path, t.NestedField(1, "c", kind_of(t.FixedType(4))))) as store:
         insert(store, {"c": [value_of(b"good")]})
         for value in (b"", b"abc", b"abcde"):
-            with pytest.raises(ConnectorError, match=r"CONSTRAINT_VIOLATION: Column 'c[.a-z]*' is of type fixed\(4\)") as caught:
+            with pytest.raises(
+                ConnectorError,
+                match=r"CONSTRAINT_VIOLATION: Column 'c[.a-z]*' is of type fixed\(4\)",
+            ) as caught:
                 insert(store, {"c": [value_of(b"fine"), value_of(value)]})
             assert f"X'{value.hex().upper()}' has {len(value)} bytes" in caught.value.message
         assert len(table(store).scan().to_arrow()) == 1
 
 
 SCHEMA = Schema(
-    t.NestedField(1, "xs", t.ListType(2, t.FixedType(3), element_required=False)), t.NestedField(3, "n", t.DecimalType(9, 0))
+    t.NestedField(1, "xs", t.ListType(2, t.FixedType(3), element_required=False)),
+    t.NestedField(3, "n", t.DecimalType(9, 0)),
 )
 
 
@@ -167,14 +208,29 @@ SCHEMA = Schema(
             "n",
             r"Column 'n' .* FIXED_LEN_BYTE_ARRAY\(4\), and Iceberg has INT32 for it",
         ),
-        (pa.array([1], pa.int64()), "m", r"Column 'm' of file 'f' was written as INT64, and Iceberg has no column for it"),
+        (
+            pa.array([1], pa.int64()),
+            "m",
+            r"Column 'm' of file 'f' was written as INT64, and Iceberg has no column for it",
+        ),
     ],
 )
-def test_a_file_of_another_physical_type_is_not_committed(column: pa.Array, field: str, message: str) -> None:
+def test_a_file_of_another_physical_type_is_not_committed(
+    column: pa.Array, field: str, message: str
+) -> None:
     from pyiceberg.io.pyarrow import parquet_path_to_id_mapping
 
     sink = pa.BufferOutputStream()
-    schema = pa.schema([pa.field(field, column.type if field != "xs" else pa.list_(pa.field("element", column.type.value_type)))])
+    schema = pa.schema(
+        [
+            pa.field(
+                field,
+                column.type
+                if field != "xs"
+                else pa.list_(pa.field("element", column.type.value_type)),
+            )
+        ]
+    )
     pq.write_table(pa.Table.from_arrays([column.cast(schema.field(0).type)], schema=schema), sink)
     footer = pq.read_metadata(pa.BufferReader(sink.getvalue()))
     with pytest.raises(ConnectorError, match=message):
@@ -192,10 +248,16 @@ def test_a_writer_that_errs_in_a_physical_type_leaves_the_table_as_it_was(
             sink = pa.BufferOutputStream()
             schema = pa.schema([("id", pa.int32()), ("v", pa.string()), ("p", pa.string())])
             pq.write_table(schema.empty_table(), sink)
-            return pq.read_metadata(pa.BufferReader(sink.getvalue())) if json.loads(json.dumps(written)) else true(written)
+            return (
+                pq.read_metadata(pa.BufferReader(sink.getvalue()))
+                if json.loads(json.dumps(written))
+                else true(written)
+            )
 
         monkeypatch.setattr(fragments, "footer_of", other)
-        with pytest.raises(ConnectorError, match=r"ICEBERG_WRITER_DATA_ERROR: Column 'id' .* was written as INT32"):
+        with pytest.raises(
+            ConnectorError, match=r"ICEBERG_WRITER_DATA_ERROR: Column 'id' .* was written as INT32"
+        ):
             insert(store, rows(2))
         assert by_pyiceberg(store) == [(1, "a", "x")]
 
@@ -222,7 +284,9 @@ SHOWN = {**WHOLE, "u": UUID}
 OUTER = t.StructType(
     t.NestedField(21, "inner", INNER, required=True),
     t.NestedField(22, "xs", t.ListType(23, INNER, element_required=True), required=True),
-    t.NestedField(24, "m", t.MapType(25, t.StringType(), 26, INNER, value_required=True), required=True),
+    t.NestedField(
+        24, "m", t.MapType(25, t.StringType(), 26, INNER, value_required=True), required=True
+    ),
 )
 """Rows within rows as Avro's records, Protobuf's messages and Debezium's envelopes become."""
 
@@ -237,19 +301,34 @@ def required(tmp_path: Path) -> Any:
         t.NestedField(1, "id", t.LongType(), required=True),
         t.NestedField(2, "s", OUTER),
         t.NestedField(3, "many", t.ListType(4, t.LongType(), element_required=True)),
-        t.NestedField(5, "named", t.MapType(6, t.StringType(), 7, t.LongType(), value_required=True)),
+        t.NestedField(
+            5, "named", t.MapType(6, t.StringType(), 7, t.LongType(), value_required=True)
+        ),
     )
     with closing(table_of(tmp_path, *fields)) as store:
         yield store
 
 
-def test_an_optional_row_of_required_fields_may_be_null(required: IcebergConnector, capfd: pytest.CaptureFixture[str]) -> None:
-    page = {"id": [1, 2, 3], "s": [full(WHOLE), None, full(WHOLE)], "many": [[1], None, []], "named": [[("a", 1)], None, []]}
+def test_an_optional_row_of_required_fields_may_be_null(
+    required: IcebergConnector, capfd: pytest.CaptureFixture[str]
+) -> None:
+    page = {
+        "id": [1, 2, 3],
+        "s": [full(WHOLE), None, full(WHOLE)],
+        "many": [[1], None, []],
+        "named": [[("a", 1)], None, []],
+    }
     insert(required, page)
     statement = Statement(required)
     statement.begin_merge()
     ids = statement.ids()
-    statement.stage([(2, ids[1], 1, None, None, None), (1, None, 4, None, [2], []), (1, None, 5, full(WHOLE), None, None)])
+    statement.stage(
+        [
+            (2, ids[1], 1, None, None, None),
+            (1, None, 4, None, [2], []),
+            (1, None, 5, full(WHOLE), None, None),
+        ]
+    )
     statement.finish()
     statement.commit()
     expected = [
@@ -259,13 +338,16 @@ def test_an_optional_row_of_required_fields_may_be_null(required: IcebergConnect
         (5, full(SHOWN), None, None),
     ]
     assert by_pyiceberg(required) == expected
-    assert [tuple(row.values()) for row in sorted(Statement(required).rows(), key=lambda row: row["id"])] == [
-        (number, None if s is None else full(WHOLE), many, named) for number, s, many, named in expected
+    assert [
+        tuple(row.values()) for row in sorted(Statement(required).rows(), key=lambda row: row["id"])
+    ] == [
+        (number, None if s is None else full(WHOLE), many, named)
+        for number, s, many, named in expected
     ]
     paths = [split.path.removeprefix("file://") for split in Statement(required).splits()]
-    assert duckdb.sql(f"SELECT count(*), count(s), count(s.inner), count(s.inner.n) FROM read_parquet({paths})").fetchall() == [
-        (5, 3, 3, 3)
-    ]
+    assert duckdb.sql(
+        f"SELECT count(*), count(s), count(s.inner), count(s.inner.n) FROM read_parquet({paths})"
+    ).fetchall() == [(5, 3, 3, 3)]
     assert capfd.readouterr().err == ""
 
 
@@ -278,7 +360,11 @@ def test_an_optional_row_of_required_fields_may_be_null(required: IcebergConnect
         ({"s": {**full(WHOLE), "m": None}}, "field: s.m"),
         ({"s": {**full(WHOLE), "xs": [WHOLE, None]}}, "field: s.xs.element"),
         ({"s": {**full(WHOLE), "m": [("k", None)]}}, "field: s.m.value"),
-        *(({"s": full({**WHOLE, name: None})}, f"field: s.inner.{name}") for name in WHOLE if name != "o"),
+        *(
+            ({"s": full({**WHOLE, name: None})}, f"field: s.inner.{name}")
+            for name in WHOLE
+            if name != "o"
+        ),
         ({"s": {**full(WHOLE), "xs": [{**WHOLE, "u": None}]}}, "field: s.xs.element.u"),
         ({"s": {**full(WHOLE), "m": [("k", {**WHOLE, "b": None})]}}, "field: s.m.value.b"),
         ({"many": [1, None]}, "field: many.element"),
@@ -291,15 +377,22 @@ def test_a_required_field_that_is_null_in_a_row_that_is_not_is_refused_with_its_
     good = {"id": 1, "s": None, "many": None, "named": None}
     with pytest.raises(ConnectorError) as caught:
         insert(required, {name: [good[name], {**good, **values}[name]] for name in good})
-    assert (caught.value.code, caught.value.message) == ("CONSTRAINT_VIOLATION", f"NULL value not allowed for NOT NULL {path}")
+    assert (caught.value.code, caught.value.message) == (
+        "CONSTRAINT_VIOLATION",
+        f"NULL value not allowed for NOT NULL {path}",
+    )
     assert contents(required) == []
     assert capfd.readouterr().err == ""
 
 
-def test_a_table_is_partitioned_by_a_required_field_of_a_row_that_may_be_null(tmp_path: Path) -> None:
+def test_a_table_is_partitioned_by_a_required_field_of_a_row_that_may_be_null(
+    tmp_path: Path,
+) -> None:
     from pyiceberg.partitioning import PartitionField, PartitionSpec
 
-    row = t.StructType(t.NestedField(2, "n", t.LongType(), required=True), t.NestedField(3, "v", t.StringType()))
+    row = t.StructType(
+        t.NestedField(2, "n", t.LongType(), required=True), t.NestedField(3, "v", t.StringType())
+    )
     spec = PartitionSpec(PartitionField(2, 1000, IdentityTransform(), "n"))
     with closing(table_of(tmp_path, t.NestedField(1, "s", row), partition_spec=spec)) as store:
         insert(store, {"s": [{"n": 1, "v": "a"}, None, {"n": 0, "v": None}]})
@@ -318,7 +411,9 @@ def test_a_file_that_the_library_fails_to_write_is_dropped_without_a_word_on_std
         insert(store, rows(1))
         statement = Statement(store)
         handle = statement.metadata.begin_insert(statement.session, statement.handle, ())
-        sink = store.get_page_sink_provider().create_page_sink(statement.transaction, statement.session, handle)
+        sink = store.get_page_sink_provider().create_page_sink(
+            statement.transaction, statement.session, handle
+        )
         sink.append_page(pa.RecordBatch.from_pydict(rows(2)))
 
         def fails(*_: Any, **__: Any) -> None:

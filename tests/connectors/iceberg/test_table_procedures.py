@@ -44,7 +44,9 @@ def refused(engine: Engine, statement: str, **options: Any) -> RowMergeError:
 
 
 @pytest.mark.parametrize("partitioning", ["", "WITH (partitioning = ARRAY['p'])"])
-def test_compaction_leaves_the_rows_and_one_file_of_each_partition(lake: Engine, partitioning: str) -> None:
+def test_compaction_leaves_the_rows_and_one_file_of_each_partition(
+    lake: Engine, partitioning: str
+) -> None:
     lake.run_script(f"""
         CREATE TABLE t (id integer, r row(a integer, b varchar), p varchar) {partitioning};
         INSERT INTO t VALUES (1, (1, 'a'), 'x'), (5, NULL, 'x'), (2, NULL, 'y');
@@ -56,7 +58,9 @@ def test_compaction_leaves_the_rows_and_one_file_of_each_partition(lake: Engine,
     assert (result.trace.kind, result.table) == ("ALTER TABLE EXECUTE", None)
     assert "written anew, into" in str(result)
     assert rows(lake, "SELECT * FROM t") == before
-    assert rows(lake, 'SELECT content, record_count FROM "t$files"') == ([(0, 1), (0, 1), (0, 2)] if partitioning else [(0, 4)])
+    assert rows(lake, 'SELECT content, record_count FROM "t$files"') == (
+        [(0, 1), (0, 1), (0, 2)] if partitioning else [(0, 4)]
+    )
     told = """SELECT summary['added-data-files'], summary['deleted-data-files'], summary['removed-position-deletes'],
         summary['total-records'] FROM "t$snapshots" WHERE operation = 'replace'"""
     assert rows(lake, told) == [("1", "2", "1", "4")]
@@ -66,7 +70,9 @@ def test_compaction_leaves_the_rows_and_one_file_of_each_partition(lake: Engine,
     assert rows(lake, 'SELECT count(*) FROM "t$snapshots"') == made
 
 
-def test_compaction_of_named_partitions_leaves_the_others_and_large_files_alone(lake: Engine) -> None:
+def test_compaction_of_named_partitions_leaves_the_others_and_large_files_alone(
+    lake: Engine,
+) -> None:
     lake.run_script("""
         CREATE TABLE t (id integer, p varchar) WITH (partitioning = ARRAY['p']);
         INSERT INTO t VALUES (1, 'x'), (2, 'y');
@@ -74,7 +80,10 @@ def test_compaction_of_named_partitions_leaves_the_others_and_large_files_alone(
     lake.run("ALTER TABLE t EXECUTE optimize(file_size_threshold => '1B')")
     assert len(rows(lake, 'SELECT file_path FROM "t$files"')) == 4
     lake.run("ALTER TABLE t EXECUTE optimize WHERE p = 'x'")
-    assert rows(lake, """SELECT "partition".p, count(*) FROM "t$files" GROUP BY 1""") == [("x", 1), ("y", 2)]
+    assert rows(lake, """SELECT "partition".p, count(*) FROM "t$files" GROUP BY 1""") == [
+        ("x", 1),
+        ("y", 2),
+    ]
     error = refused(lake, "ALTER TABLE t EXECUTE optimize WHERE id = 1")
     assert (error.code, error.line, error.column) == ("NOT_SUPPORTED", 1, 41)
     # A new partitioning places all rows anew.
@@ -83,8 +92,12 @@ def test_compaction_of_named_partitions_leaves_the_others_and_large_files_alone(
     assert rows(lake, 'SELECT spec_id, record_count FROM "t$files"') == [(1, 4)]
 
 
-@pytest.mark.parametrize("fault", ["finish:raise", "finish_table_execute:after:raise", "commit:before:raise"])
-def test_a_compaction_that_fails_leaves_the_table_and_no_files(lake: Engine, tmp_path: Path, fault: str) -> None:
+@pytest.mark.parametrize(
+    "fault", ["finish:raise", "finish_table_execute:after:raise", "commit:before:raise"]
+)
+def test_a_compaction_that_fails_leaves_the_table_and_no_files(
+    lake: Engine, tmp_path: Path, fault: str
+) -> None:
     lake.run_script("CREATE TABLE t (id integer); INSERT INTO t VALUES 1; INSERT INTO t VALUES 2")
     before = files_of(tmp_path, "")
     refused(lake, "ALTER TABLE t EXECUTE optimize", fault=fault)
@@ -93,7 +106,11 @@ def test_a_compaction_that_fails_leaves_the_table_and_no_files(lake: Engine, tmp
 
 @pytest.mark.parametrize(
     ("other", "left", "after"),
-    [("DELETE FROM t WHERE id = 2", None, 1), ("UPDATE t SET id = 7 WHERE id = 2", None, 2), ("INSERT INTO t VALUES 3", 2, 3)],
+    [
+        ("DELETE FROM t WHERE id = 2", None, 1),
+        ("UPDATE t SET id = 7 WHERE id = 2", None, 2),
+        ("INSERT INTO t VALUES 3", 2, 3),
+    ],
 )
 def test_a_compaction_goes_with_new_rows_and_not_with_changes_of_what_it_has_read(
     lake: Engine, monkeypatch: pytest.MonkeyPatch, other: str, left: int | None, after: int
@@ -114,7 +131,9 @@ def test_a_compaction_goes_with_new_rows_and_not_with_changes_of_what_it_has_rea
     assert len(rows(lake, "SELECT * FROM t")) == after
 
 
-def test_expired_snapshots_go_with_the_files_that_only_they_had(lake: Engine, tmp_path: Path) -> None:
+def test_expired_snapshots_go_with_the_files_that_only_they_had(
+    lake: Engine, tmp_path: Path
+) -> None:
     lake.run_script("CREATE TABLE t (id integer); INSERT INTO t VALUES 1; INSERT INTO t VALUES 2")
     lake.run("ALTER TABLE t EXECUTE expire_snapshots")
     assert len(rows(lake, 'SELECT snapshot_id FROM "t$snapshots"')) >= 2
@@ -122,10 +141,14 @@ def test_expired_snapshots_go_with_the_files_that_only_they_had(lake: Engine, tm
     lake.run("ALTER TABLE t EXECUTE expire_snapshots(retention_threshold => '0s')")
     assert len(rows(lake, 'SELECT snapshot_id FROM "t$snapshots"')) == 1
     assert (rows(lake, "SELECT * FROM t"), len(files_of(tmp_path, ".parquet"))) == ([(1,), (2,)], 1)
-    assert len(files_of(tmp_path, ".avro")) == 4  # the list, what was added, and what was taken out of two
+    assert (
+        len(files_of(tmp_path, ".avro")) == 4
+    )  # the list, what was added, and what was taken out of two
 
 
-def test_files_that_another_table_knows_stay_when_snapshots_expire(lake: Engine, tmp_path: Path) -> None:
+def test_files_that_another_table_knows_stay_when_snapshots_expire(
+    lake: Engine, tmp_path: Path
+) -> None:
     lake.run_script("CREATE TABLE t (id integer); INSERT INTO t VALUES 1, 2")
     [(newest,)] = rows(lake, 'SELECT max_by(file, timestamp) FROM "t$metadata_log_entries"')
     with closing(IcebergConnector(tmp_path)) as store:
@@ -138,7 +161,9 @@ def test_files_that_another_table_knows_stay_when_snapshots_expire(lake: Engine,
 
 def test_a_table_goes_back_to_what_it_was_by_either_statement(lake: Engine) -> None:
     lake.run_script("CREATE TABLE t (id integer); INSERT INTO t VALUES 1")
-    [(first,)] = rows(lake, 'SELECT snapshot_id FROM "t$snapshots" ORDER BY committed_at DESC LIMIT 1')
+    [(first,)] = rows(
+        lake, 'SELECT snapshot_id FROM "t$snapshots" ORDER BY committed_at DESC LIMIT 1'
+    )
     for statement in (
         f"ALTER TABLE t EXECUTE rollback_to_snapshot({first})",
         f"CALL system.rollback_to_snapshot('default', 't', {first})",
@@ -147,8 +172,13 @@ def test_a_table_goes_back_to_what_it_was_by_either_statement(lake: Engine) -> N
         lake.run(statement)
         assert rows(lake, "SELECT * FROM t") == [(1,)]
     said = refused(lake, "ALTER TABLE t EXECUTE rollback_to_snapshot(5)")
-    assert (said.code, said.message) == ("INVALID_PROCEDURE_ARGUMENT", "Cannot roll back to unknown snapshot id: 5")
-    assert refused(lake, "CALL system.rollback_to_snapshot('default', 'nope', 1)").code == "NOT_FOUND"
+    assert (said.code, said.message) == (
+        "INVALID_PROCEDURE_ARGUMENT",
+        "Cannot roll back to unknown snapshot id: 5",
+    )
+    assert (
+        refused(lake, "CALL system.rollback_to_snapshot('default', 'nope', 1)").code == "NOT_FOUND"
+    )
 
 
 def test_manifests_are_gathered_and_orphans_of_an_age_removed(lake: Engine, tmp_path: Path) -> None:
@@ -166,17 +196,42 @@ def test_manifests_are_gathered_and_orphans_of_an_age_removed(lake: Engine, tmp_
 @pytest.mark.parametrize(
     ("statement", "code", "place", "message"),
     [
-        ("nope EXECUTE optimize", "TABLE_NOT_FOUND", (1, 7), "Table 'lake.default.nope' does not exist"),
-        ("t EXECUTE nope(1) WHERE z = 1", "PROCEDURE_NOT_FOUND", (None, None), "Table procedure not registered: NOPE"),
+        (
+            "nope EXECUTE optimize",
+            "TABLE_NOT_FOUND",
+            (1, 7),
+            "Table 'lake.default.nope' does not exist",
+        ),
+        (
+            "t EXECUTE nope(1) WHERE z = 1",
+            "PROCEDURE_NOT_FOUND",
+            (None, None),
+            "Table procedure not registered: NOPE",
+        ),
         (
             "t EXECUTE expire_snapshots WHERE id = 1",
             "NOT_SUPPORTED",
             (1, 1),
             "WHERE not supported for procedure EXPIRE_SNAPSHOTS",
         ),
-        ("t EXECUTE optimize(x => 1) WHERE z = 1", "COLUMN_NOT_FOUND", (1, 46), "Column 'z' cannot be resolved"),
-        ("t EXECUTE optimize('1MB', '2MB')", "INVALID_ARGUMENTS", (1, 1), "Too many positional arguments"),
-        ("t EXECUTE optimize(a => 1, a => 1)", "DUPLICATE_PROPERTY", (1, 40), "Duplicate named argument: a"),
+        (
+            "t EXECUTE optimize(x => 1) WHERE z = 1",
+            "COLUMN_NOT_FOUND",
+            (1, 46),
+            "Column 'z' cannot be resolved",
+        ),
+        (
+            "t EXECUTE optimize('1MB', '2MB')",
+            "INVALID_ARGUMENTS",
+            (1, 1),
+            "Too many positional arguments",
+        ),
+        (
+            "t EXECUTE optimize(a => 1, a => 1)",
+            "DUPLICATE_PROPERTY",
+            (1, 40),
+            "Duplicate named argument: a",
+        ),
         (
             "t EXECUTE optimize(file_size_threshold => true)",
             "INVALID_PROCEDURE_ARGUMENT",
@@ -189,7 +244,12 @@ def test_manifests_are_gathered_and_orphans_of_an_age_removed(lake: Engine, tmp_
             (1, 40),
             "Unable to set catalog 'lake' table procedure 'EXPIRE_SNAPSHOTS' property 'retention_threshold' to ['7x']: Unknown time unit: x",
         ),
-        ("t EXECUTE add_files()", "PERMISSION_DENIED", (None, None), "add_files procedure is disabled"),
+        (
+            "t EXECUTE add_files()",
+            "PERMISSION_DENIED",
+            (None, None),
+            "add_files procedure is disabled",
+        ),
     ],
 )
 def test_errors_are_those_of_trino(
@@ -204,7 +264,9 @@ def test_young_files_are_left_alone_whatever_is_asked_for(spark: Any, tmp_path: 
     engine = Engine(spark=spark, catalog="lake")
     engine.add_catalog("lake", IcebergConnector(tmp_path))
     engine.run("CREATE TABLE t (id integer)")
-    error = refused(engine, "ALTER TABLE t EXECUTE remove_orphan_files(retention_threshold => '25h')")
+    error = refused(
+        engine, "ALTER TABLE t EXECUTE remove_orphan_files(retention_threshold => '25h')"
+    )
     assert error.code == "INVALID_PROCEDURE_ARGUMENT"
     assert error.message.startswith(
         "Retention specified (25.00h) is shorter than the minimum retention configured in the system (7.00d)."
@@ -219,9 +281,13 @@ def test_the_least_retention_is_a_span_of_time(tmp_path: Path, retention: Any) -
     assert caught.value.hint == "Give a datetime.timedelta that is not negative."
 
 
-def test_what_others_keep_where_a_table_has_its_files_is_no_orphan(lake: Engine, tmp_path: Path) -> None:
+def test_what_others_keep_where_a_table_has_its_files_is_no_orphan(
+    lake: Engine, tmp_path: Path
+) -> None:
     elsewhere = tmp_path.parent / "elsewhere"
-    lake.run(f"CREATE TABLE o (id integer) WITH (object_store_layout_enabled = true, data_location = '{elsewhere}')")
+    lake.run(
+        f"CREATE TABLE o (id integer) WITH (object_store_layout_enabled = true, data_location = '{elsewhere}')"
+    )
     lake.run("INSERT INTO o VALUES 1")
     theirs = [elsewhere / "letter.txt", elsewhere / "below" / "theirs.parquet"]
     for file in theirs:
@@ -236,7 +302,8 @@ def test_what_others_keep_where_a_table_has_its_files_is_no_orphan(lake: Engine,
 
 
 @pytest.mark.parametrize(
-    ("when", "how"), [("expired_files", "a tag"), ("expired_files", "a rollback"), ("_commit", "a rollback")]
+    ("when", "how"),
+    [("expired_files", "a tag"), ("expired_files", "a rollback"), ("_commit", "a rollback")],
 )
 def test_a_snapshot_that_somebody_names_meanwhile_does_not_expire(
     lake: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, when: str, how: str
@@ -252,7 +319,11 @@ def test_a_snapshot_that_somebody_names_meanwhile_does_not_expire(
             nonlocal former
             former = table.history()[1].snapshot_id
             change = table.manage_snapshots()
-            (change.create_tag(former, "kept") if how == "a tag" else change.set_current_snapshot(former)).commit()
+            (
+                change.create_tag(former, "kept")
+                if how == "a tag"
+                else change.set_current_snapshot(former)
+            ).commit()
         return whole(*given)
 
     monkeypatch.setattr(module, when, meanwhile)

@@ -19,7 +19,15 @@ from rowmerge_nb.connectors.iceberg.files import create, modified, open_file, re
 from rowmerge_nb.connectors.iceberg.servers import named_servers, with_servers
 from rowmerge_nb.connectors.iceberg.trust import checked_files, guard
 from rowmerge_nb.spi.alterations import SetProperties
-from tests.connectors.iceberg.kit import Statement, contents, delete, insert, make_table, rows, table
+from tests.connectors.iceberg.kit import (
+    Statement,
+    contents,
+    delete,
+    insert,
+    make_table,
+    rows,
+    table,
+)
 
 CLASSES = ("py-io-impl", "write.py-location-provider.impl", "s3.retry-strategy-impl")
 
@@ -42,7 +50,9 @@ def hostile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callabl
     folder = tmp_path / "modules"
     folder.mkdir()
     mark = tmp_path / "ran"
-    (folder / "hostile_iceberg.py").write_text(f"open({str(mark)!r}, 'w').close()\nclass Any:\n    def __init__(self, *a): ...\n")
+    (folder / "hostile_iceberg.py").write_text(
+        f"open({str(mark)!r}, 'w').close()\nclass Any:\n    def __init__(self, *a): ...\n"
+    )
     monkeypatch.syspath_prepend(folder)
     yield mark.exists
     sys.modules.pop("hostile_iceberg", None)
@@ -66,12 +76,18 @@ def server() -> Iterator[tuple[int, Callable[[], bool]]]:
 def opened(tmp_path: Path, kind: str) -> IcebergConnector:
     if kind == "warehouse":
         return IcebergConnector(tmp_path / "w")
-    catalog = SqlCatalog("rowmerge", uri=f"sqlite:///{tmp_path / 'w/catalog.sqlite'}", warehouse=f"file://{tmp_path}/w")
+    catalog = SqlCatalog(
+        "rowmerge",
+        uri=f"sqlite:///{tmp_path / 'w/catalog.sqlite'}",
+        warehouse=f"file://{tmp_path}/w",
+    )
     return IcebergConnector(catalog=catalog)
 
 
 @pytest.mark.parametrize("kind", ["warehouse", "catalog"])
-def test_no_class_that_a_table_names_is_imported_by_any_statement(tmp_path: Path, hostile: Callable[[], bool], kind: str) -> None:
+def test_no_class_that_a_table_names_is_imported_by_any_statement(
+    tmp_path: Path, hostile: Callable[[], bool], kind: str
+) -> None:
     make_table(tmp_path / "w").close()
     with closing(opened(tmp_path, kind)) as store:
         insert(store, rows(1, 2))
@@ -80,7 +96,9 @@ def test_no_class_that_a_table_names_is_imported_by_any_statement(tmp_path: Path
         insert(store, rows(3))
         delete(store, 1)
         statement = Statement(store)
-        statement.metadata.alter_table(statement.session, statement.handle, SetProperties({"max_commit_retry": 3}))
+        statement.metadata.alter_table(
+            statement.session, statement.handle, SetProperties({"max_commit_retry": 3})
+        )
         statement.commit()
         statement = Statement(store)
         statement.metadata.truncate_table(statement.session, statement.handle)
@@ -88,7 +106,9 @@ def test_no_class_that_a_table_names_is_imported_by_any_statement(tmp_path: Path
         assert contents(store) == []
         assert not hostile()
         properties = table(store).properties
-        assert {properties[name] for name in CLASSES} == {"hostile_iceberg.Any"}, "what others have set stays"
+        assert {properties[name] for name in CLASSES} == {"hostile_iceberg.Any"}, (
+            "what others have set stays"
+        )
         assert properties["commit.retry.num-retries"] == "3"
 
 
@@ -110,12 +130,18 @@ def test_the_classes_of_a_table_can_be_taken_out_and_set_without_being_imported(
 def test_classes_of_the_catalog_s_configuration_are_used(tmp_path: Path) -> None:
     make_table(tmp_path / "w").close()
     provider = "pyiceberg.table.locations.ObjectStoreLocationProvider"
-    with closing(IcebergConnector(tmp_path / "w", properties={"write.py-location-provider.impl": provider})) as store:
+    with closing(
+        IcebergConnector(tmp_path / "w", properties={"write.py-location-provider.impl": provider})
+    ) as store:
         insert(store, rows(1))
         (path,) = [entry.path for entry in Statement(store).splits()]
         assert len(Path(path).relative_to(Path(path).parents[4]).parts) == 5, path
     with (
-        closing(IcebergConnector(tmp_path / "w", properties={"py-io-impl": "pyiceberg.io.fsspec.FsspecFileIO"})) as store,
+        closing(
+            IcebergConnector(
+                tmp_path / "w", properties={"py-io-impl": "pyiceberg.io.fsspec.FsspecFileIO"}
+            )
+        ) as store,
     ):
         assert contents(store) == [(1, "a", "x")]
         assert type(table(store).io._files).__name__ == "FsspecFileIO"
@@ -157,13 +183,17 @@ def test_files_are_neither_read_nor_written_nor_removed_where_the_configuration_
         lambda: checked.new_output(place),
         lambda: checked.delete(place),
     ):
-        with pytest.raises(ConnectorError, match=r"PERMISSION_DENIED: File '.*' is not opened: the configuration"):
+        with pytest.raises(
+            ConnectorError, match=r"PERMISSION_DENIED: File '.*' is not opened: the configuration"
+        ):
             use()
     assert not was_asked()
 
 
 @pytest.mark.parametrize("location", ["s3://b", "hdfs://{}", "http://{}"])
-@pytest.mark.parametrize("of", ["manifest-list", "write.data.path", "write.metadata.path", "location"])
+@pytest.mark.parametrize(
+    "of", ["manifest-list", "write.data.path", "write.metadata.path", "location"]
+)
 def test_no_server_is_asked_that_only_a_table_s_metadata_names(
     tmp_path: Path, server: tuple[int, Callable[[], bool]], location: str, of: str
 ) -> None:
@@ -172,8 +202,15 @@ def test_no_server_is_asked_that_only_a_table_s_metadata_names(
     with closing(make_table(tmp_path / "w")) as store:
         insert(store, rows(1))
         metadata_location = table(store).metadata_location
-        endpoints = {"s3.endpoint": f"http://127.0.0.1:{port}", "gcs.service.host": f"http://127.0.0.1:{port}"}
-        set_properties(store, **endpoints, **{"s3.region": "x", "s3.anonymous": "true", "gcs.oauth2.token": "t"})
+        endpoints = {
+            "s3.endpoint": f"http://127.0.0.1:{port}",
+            "gcs.service.host": f"http://127.0.0.1:{port}",
+        }
+        set_properties(
+            store,
+            **endpoints,
+            **{"s3.region": "x", "s3.anonymous": "true", "gcs.oauth2.token": "t"},
+        )
 
         def change(metadata: dict[str, Any]) -> None:
             if of == "manifest-list":
@@ -185,7 +222,10 @@ def test_no_server_is_asked_that_only_a_table_s_metadata_names(
 
         rewrite(store, change)
         for write in (lambda: delete(store, 1), lambda: insert(store, rows(2))):
-            with pytest.raises(ConnectorError, match=r"PERMISSION_DENIED: File '.*' is not opened: the configuration"):
+            with pytest.raises(
+                ConnectorError,
+                match=r"PERMISSION_DENIED: File '.*' is not opened: the configuration",
+            ):
                 write()
         assert table(store).metadata_location == metadata_location
         assert not was_asked()
@@ -199,7 +239,10 @@ def test_the_entry_of_a_warehouse_s_file_does_not_name_a_server_either(
     port, was_asked = server
     with closing(make_table(tmp_path / "w")) as store:
         with closing(sqlite3.connect(tmp_path / "w" / "catalog.sqlite")) as connection:
-            connection.execute("UPDATE iceberg_tables SET metadata_location = ?", [f"hdfs://127.0.0.1:{port}/m.metadata.json"])
+            connection.execute(
+                "UPDATE iceberg_tables SET metadata_location = ?",
+                [f"hdfs://127.0.0.1:{port}/m.metadata.json"],
+            )
             connection.commit()
         with pytest.raises(ConnectorError, match=r"PERMISSION_DENIED"):
             contents(store)
@@ -208,7 +251,9 @@ def test_the_entry_of_a_warehouse_s_file_does_not_name_a_server_either(
         assert not was_asked()
 
 
-def test_a_server_is_asked_that_the_catalog_s_configuration_names(tmp_path: Path, server: tuple[int, Callable[[], bool]]) -> None:
+def test_a_server_is_asked_that_the_catalog_s_configuration_names(
+    tmp_path: Path, server: tuple[int, Callable[[], bool]]
+) -> None:
     port, was_asked = server
     properties = {
         "s3.endpoint": f"http://127.0.0.1:{port}",
@@ -227,7 +272,9 @@ def test_a_server_is_asked_that_the_catalog_s_configuration_names(tmp_path: Path
         assert was_asked()
 
 
-@pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/dev/zero")], ids=["pipe", "device"])
+@pytest.mark.parametrize(
+    "make", [os.mkfifo, lambda path: path.symlink_to("/dev/zero")], ids=["pipe", "device"]
+)
 @pytest.mark.parametrize("of", ["manifest-list", "data", "metadata"])
 def test_a_pipe_or_a_device_in_place_of_a_file_is_an_error_and_not_a_wait(
     tmp_path: Path, make: Callable[[Path], None], of: str
@@ -246,8 +293,13 @@ def test_a_pipe_or_a_device_in_place_of_a_file_is_an_error_and_not_a_wait(
             path.unlink()
             make(path)
         else:
-            rewrite(store, lambda metadata: metadata["snapshots"][-1].update({"manifest-list": str(pipe)}))
-        with pytest.raises(ConnectorError, match=r"ICEBERG_BAD_DATA: File '.*' is a pipe or a device"):
+            rewrite(
+                store,
+                lambda metadata: metadata["snapshots"][-1].update({"manifest-list": str(pipe)}),
+            )
+        with pytest.raises(
+            ConnectorError, match=r"ICEBERG_BAD_DATA: File '.*' is a pipe or a device"
+        ):
             contents(store)
 
 
@@ -262,7 +314,9 @@ def test_a_file_that_is_not_a_table_s_is_not_quoted(tmp_path: Path) -> None:
         with pytest.raises(ConnectorError) as caught:
             contents(store)
         assert "hunter" not in str(caught.value)
-        rewrite(store, lambda metadata: metadata["snapshots"][-1].update({"manifest-list": str(secret)}))
+        rewrite(
+            store, lambda metadata: metadata["snapshots"][-1].update({"manifest-list": str(secret)})
+        )
         with pytest.raises(ConnectorError) as caught:
             contents(store)
         assert "hunter" not in str(caught.value)
@@ -275,11 +329,18 @@ def test_only_former_metadata_files_of_the_table_are_removed_after_a_commit(tmp_
         kept = [tmp_path / "diary.txt", tmp_path / "w" / "00000-other.metadata.json"]
         for path in kept:
             path.write_text("kept")
-        own = sorted(Path(table(store).metadata_location.removeprefix("file://")).parent.glob("*.metadata.json"))
+        own = sorted(
+            Path(table(store).metadata_location.removeprefix("file://")).parent.glob(
+                "*.metadata.json"
+            )
+        )
 
         def change(metadata: dict[str, Any]) -> None:
             metadata["properties"].update(
-                {"write.metadata.delete-after-commit.enabled": "true", "write.metadata.previous-versions-max": "1"}
+                {
+                    "write.metadata.delete-after-commit.enabled": "true",
+                    "write.metadata.previous-versions-max": "1",
+                }
             )
             entries = [{"metadata-file": str(path), "timestamp-ms": 1} for path in kept]
             metadata["metadata-log"] = [*entries, *metadata["metadata-log"]]
@@ -314,10 +375,21 @@ def test_of_a_rest_catalog_s_table_the_catalog_s_word_counts_and_not_its_propert
         location = table(store).metadata_location
         metadata = json.loads(Path(location.removeprefix("file://")).read_text())
     metadata["properties"].update(
-        {**dict.fromkeys(CLASSES, "hostile_iceberg.Any"), "s3.endpoint": "http://evil", "gcs.service.host": "http://evil"}
+        {
+            **dict.fromkeys(CLASSES, "hostile_iceberg.Any"),
+            "s3.endpoint": "http://evil",
+            "gcs.service.host": "http://evil",
+        }
     )
-    answer = {"metadata-location": location, "metadata": metadata, "config": {"s3.endpoint": "http://right"}}
-    _Rest.answers = {"/v1/config": {"defaults": {}, "overrides": {}}, "/v1/namespaces/default/tables/t": answer}
+    answer = {
+        "metadata-location": location,
+        "metadata": metadata,
+        "config": {"s3.endpoint": "http://right"},
+    }
+    _Rest.answers = {
+        "/v1/config": {"defaults": {}, "overrides": {}},
+        "/v1/namespaces/default/tables/t": answer,
+    }
     with HTTPServer(("127.0.0.1", 0), _Rest) as service:
         thread = threading.Thread(target=service.serve_forever, daemon=True)
         thread.start()
@@ -328,7 +400,9 @@ def test_of_a_rest_catalog_s_table_the_catalog_s_word_counts_and_not_its_propert
                 io = Statement(store).handle.io
                 assert io["s3.endpoint"] == "http://right"
                 assert "gcs.service.host" not in io
-                assert table(store).properties["s3.endpoint"] == "http://evil", "they are shown as they are"
+                assert table(store).properties["s3.endpoint"] == "http://evil", (
+                    "they are shown as they are"
+                )
         finally:
             service.shutdown()
             thread.join()
@@ -336,7 +410,9 @@ def test_of_a_rest_catalog_s_table_the_catalog_s_word_counts_and_not_its_propert
 
 
 @pytest.mark.parametrize("properties", [5, "s3.endpoint", [("s3.endpoint", "x")], {1: "x"}])
-def test_properties_that_are_no_mapping_of_names_are_refused(tmp_path: Path, properties: Any) -> None:
+def test_properties_that_are_no_mapping_of_names_are_refused(
+    tmp_path: Path, properties: Any
+) -> None:
     with pytest.raises(RowMergeError, match="INVALID_ARGUMENTS: properties"):
         IcebergConnector(tmp_path, properties=properties)
 
@@ -348,7 +424,11 @@ def test_an_object_that_is_no_catalog_is_refused(catalog: Any) -> None:
 
 
 def test_the_configuration_of_a_warehouse_does_not_move_it(tmp_path: Path) -> None:
-    with closing(IcebergConnector(tmp_path / "w", properties={"warehouse": "s3://b", "uri": "sqlite:///elsewhere"})) as store:
+    with closing(
+        IcebergConnector(
+            tmp_path / "w", properties={"warehouse": "s3://b", "uri": "sqlite:///elsewhere"}
+        )
+    ) as store:
         assert store.catalog.properties["warehouse"] == f"file://{tmp_path}/w"
         assert (tmp_path / "w" / "catalog.sqlite").exists()
 
@@ -373,12 +453,23 @@ def test_a_catalog_object_is_guarded_once_and_stays_what_it_is(tmp_path: Path) -
         ({"warehouse": "s3a://lake/w"}, {"s3"}),
         ({"client.region": "eu-central-1"}, {"s3"}),
         ({"gcs.project-id": "p"}, {"gs"}),
-        ({"hdfs.host": "Name", "hdfs.port": "8020"}, {"hdfs://name", "hdfs://name:8020", "hdfs://"}),
-        ({"adls.account-name": "a"}, {"abfs://a.dfs.core.windows.net", "abfs://a.blob.core.windows.net"}),
+        (
+            {"hdfs.host": "Name", "hdfs.port": "8020"},
+            {"hdfs://name", "hdfs://name:8020", "hdfs://"},
+        ),
+        (
+            {"adls.account-name": "a"},
+            {"abfs://a.dfs.core.windows.net", "abfs://a.blob.core.windows.net"},
+        ),
         ({"adls.account-host": "a.local"}, {"abfs://a.local"}),
-        ({"warehouse": "abfss://c@b.dfs.core.windows.net/w", "uri": "http://c"}, {"abfs://b.dfs.core.windows.net"}),
+        (
+            {"warehouse": "abfss://c@b.dfs.core.windows.net/w", "uri": "http://c"},
+            {"abfs://b.dfs.core.windows.net"},
+        ),
     ],
 )
-def test_a_catalog_s_configuration_names_servers(properties: dict[str, str], servers: set[str]) -> None:
+def test_a_catalog_s_configuration_names_servers(
+    properties: dict[str, str], servers: set[str]
+) -> None:
     assert named_servers(properties) == servers
     assert set(with_servers({}, servers)["rowmerge-nb.servers"].split()) == servers

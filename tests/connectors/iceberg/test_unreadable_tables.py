@@ -18,7 +18,16 @@ from rowmerge_nb.connectors.iceberg.embedded import EmbeddedCatalog
 from rowmerge_nb.connectors.iceberg.table_procedures import Retention
 from rowmerge_nb.engine.catalog.leftovers import orphans_of
 from rowmerge_nb.spi import Constraint, SchemaTableName
-from tests.connectors.iceberg.kit import NAME, Statement, by_pyiceberg, create, insert, make_table, rows, table
+from tests.connectors.iceberg.kit import (
+    NAME,
+    Statement,
+    by_pyiceberg,
+    create,
+    insert,
+    make_table,
+    rows,
+    table,
+)
 
 BAD = SchemaTableName("default", "bad")
 
@@ -59,11 +68,15 @@ def end_metadata_early(store: IcebergConnector) -> None:
 
 
 def name_a_manifest_list(location: str) -> Callable[[IcebergConnector], None]:
-    return lambda store: rewrite(store, lambda content: content["snapshots"][0].update({"manifest-list": location}))
+    return lambda store: rewrite(
+        store, lambda content: content["snapshots"][0].update({"manifest-list": location})
+    )
 
 
 def name_a_folder(location: str) -> Callable[[IcebergConnector], None]:
-    return lambda store: rewrite(store, lambda content: content["properties"].update({"write.data.path": location}))
+    return lambda store: rewrite(
+        store, lambda content: content["properties"].update({"write.data.path": location})
+    )
 
 
 def damage_manifests(store: IcebergConnector) -> None:
@@ -78,7 +91,9 @@ def deny_metadata(store: IcebergConnector) -> None:
 
 
 DAMAGES: dict[str, Callable[[IcebergConnector], object]] = {
-    "no metadata": lambda store: Path(table(store, BAD).metadata_location.removeprefix("file://")).unlink(),
+    "no metadata": lambda store: Path(
+        table(store, BAD).metadata_location.removeprefix("file://")
+    ).unlink(),
     "a folder for metadata": deny_metadata,
     "half of the metadata": end_metadata_early,
     "no list of manifests": lambda store: Path(
@@ -93,7 +108,9 @@ DAMAGES: dict[str, Callable[[IcebergConnector], object]] = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_table_that_cannot_be_read_keeps_no_other_one_from_being_cleaned(store: IcebergConnector, damage: str) -> None:
+def test_a_table_that_cannot_be_read_keeps_no_other_one_from_being_cleaned(
+    store: IcebergConnector, damage: str
+) -> None:
     good, bad = old_file(folder_of(store)), old_file(folder_of(store, BAD))
     unmade = old_file(folder_of(store).parent / f"n-{'0' * 32}")
     for path in (unmade.parent, unmade.parents[1]):
@@ -129,12 +146,19 @@ def execute(store: IcebergConnector, procedure: str, name: SchemaTableName = NAM
     return outcome
 
 
-@pytest.mark.parametrize("damage", ["half of the metadata", "no manifest", "another server's manifests"])
-def test_procedures_of_other_tables_say_what_was_left_out(store: IcebergConnector, damage: str) -> None:
+@pytest.mark.parametrize(
+    "damage", ["half of the metadata", "no manifest", "another server's manifests"]
+)
+def test_procedures_of_other_tables_say_what_was_left_out(
+    store: IcebergConnector, damage: str
+) -> None:
     good = old_file(folder_of(store))
     DAMAGES[damage](store)
     outcome = execute(store, "REMOVE_ORPHAN_FILES")
-    assert any(notice.startswith("Table 'default.bad' and its files were left out: ") for notice in outcome.notices)
+    assert any(
+        notice.startswith("Table 'default.bad' and its files were left out: ")
+        for notice in outcome.notices
+    )
     assert not good.exists()
     statement = Statement(store)
     statement.metadata.truncate_table(statement.session, statement.handle)
@@ -142,10 +166,15 @@ def test_procedures_of_other_tables_say_what_was_left_out(store: IcebergConnecto
     outcome = execute(store, "EXPIRE_SNAPSHOTS")
     assert outcome.metrics["deleted_files_count"] == 0
     assert outcome.metrics["left_files_count"] >= 3
-    assert any("left (another table cannot be read, and may need them)" in notice for notice in outcome.notices)
+    assert any(
+        "left (another table cannot be read, and may need them)" in notice
+        for notice in outcome.notices
+    )
 
 
-def test_orphans_of_a_table_that_cannot_be_read_itself_are_not_removed(store: IcebergConnector) -> None:
+def test_orphans_of_a_table_that_cannot_be_read_itself_are_not_removed(
+    store: IcebergConnector,
+) -> None:
     bad = old_file(folder_of(store, BAD))
     damage_manifests(store)
     with pytest.raises(ConnectorError, match="ICEBERG_INVALID_METADATA"):
@@ -153,19 +182,26 @@ def test_orphans_of_a_table_that_cannot_be_read_itself_are_not_removed(store: Ic
     assert bad.exists()
 
 
-def test_files_of_a_table_that_cannot_be_read_stay_in_the_folder_of_another_one(store: IcebergConnector, tmp_path: Path) -> None:
+def test_files_of_a_table_that_cannot_be_read_stay_in_the_folder_of_another_one(
+    store: IcebergConnector, tmp_path: Path
+) -> None:
     inner = old_file(folder_of(store) / "data" / "inner")
     named = old_file(folder_of(store))
     os.utime(inner, (0, 0))
     location = tmp_path / "w" / "default" / folder_of(store).name / "data" / "inner"
-    rewrite(store, lambda content: content["properties"].update({"write.data.path": f"file://{location}"}))
+    rewrite(
+        store,
+        lambda content: content["properties"].update({"write.data.path": f"file://{location}"}),
+    )
     damage_manifests(store)
     assert [orphan.name for orphan in store.remove_orphans()] == [f"file://{named}"]
     assert inner.exists()
 
 
 @pytest.mark.parametrize("below", ["", "/data", "/.."])
-def test_a_table_that_cannot_be_read_does_not_claim_the_folder_of_another_one(store: IcebergConnector, below: str) -> None:
+def test_a_table_that_cannot_be_read_does_not_claim_the_folder_of_another_one(
+    store: IcebergConnector, below: str
+) -> None:
     good = old_file(folder_of(store))
     location = f"file://{folder_of(store)}{below}"
     rewrite(store, lambda content: content["properties"].update({"write.data.path": location}))
@@ -173,7 +209,9 @@ def test_a_table_that_cannot_be_read_does_not_claim_the_folder_of_another_one(st
     assert [orphan.name for orphan in store.remove_orphans()] == [f"file://{good}"]
 
 
-def test_a_table_that_is_dropped_meanwhile_is_not_left_out(store: IcebergConnector, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_table_that_is_dropped_meanwhile_is_not_left_out(
+    store: IcebergConnector, monkeypatch: pytest.MonkeyPatch
+) -> None:
     good, folder = old_file(folder_of(store)), folder_of(store, BAD)
     whole: Any = EmbeddedCatalog.load_table
 

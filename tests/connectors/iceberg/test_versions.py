@@ -12,7 +12,18 @@ from pyiceberg.types import IntegerType, StringType
 
 from rowmerge_nb import IcebergConnector, RowMergeError
 from rowmerge_nb.spi import ConnectorTableVersion, PointerType, parse_type
-from tests.connectors.iceberg.kit import NAME, Statement, by_pyiceberg, contents, delete, files, insert, make_table, rows, table
+from tests.connectors.iceberg.kit import (
+    NAME,
+    Statement,
+    by_pyiceberg,
+    contents,
+    delete,
+    files,
+    insert,
+    make_table,
+    rows,
+    table,
+)
 
 NOTHING = (None, None, None)
 
@@ -21,19 +32,25 @@ def head(store: IcebergConnector) -> int:
     return int(table(store).current_snapshot().snapshot_id)
 
 
-def read(store: IcebergConnector, version: Any, kind: str | None = None, *, temporal: bool = False) -> list[tuple[Any, ...]]:
+def read(
+    store: IcebergConnector, version: Any, kind: str | None = None, *, temporal: bool = False
+) -> list[tuple[Any, ...]]:
     statement = reading(store, version, kind, temporal=temporal)
     found = sorted((tuple(row.values()) for row in statement.rows()), key=repr)
     statement.rollback()
     return found
 
 
-def reading(store: IcebergConnector, version: Any, kind: str | None = None, *, temporal: bool = False) -> Statement:
+def reading(
+    store: IcebergConnector, version: Any, kind: str | None = None, *, temporal: bool = False
+) -> Statement:
     statement = Statement(store)
     pointer = PointerType.TEMPORAL if temporal else PointerType.TARGET_ID
     wanted = ConnectorTableVersion(version, pointer, None if kind is None else parse_type(kind))
     try:
-        statement.handle = statement.metadata.get_versioned_table_handle(statement.session, NAME, wanted)
+        statement.handle = statement.metadata.get_versioned_table_handle(
+            statement.session, NAME, wanted
+        )
     except BaseException:
         statement.rollback()
         raise
@@ -67,7 +84,9 @@ def store(tmp_path: Path) -> IcebergConnector:
 
 
 def test_a_snapshot_is_read_by_its_id_by_a_tag_and_by_a_branch(store: Any) -> None:
-    table(store).manage_snapshots().create_tag(store.first, "begin").create_branch(store.first, "Old").commit()
+    table(store).manage_snapshots().create_tag(store.first, "begin").create_branch(
+        store.first, "Old"
+    ).commit()
     expected = [(1, "a", "x"), (2, "a", "x")]
     assert read(store, store.first) == read(store, store.first, "bigint") == expected
     assert read(store, "begin") == read(store, "Old", "varchar(3)") == expected
@@ -84,9 +103,27 @@ def test_a_snapshot_is_read_by_its_id_by_a_tag_and_by_a_branch(store: Any) -> No
             "Iceberg snapshot ID does not exists: 77",
             "The newest snapshots of 'default.t' are: ",
         ),
-        ("mian", "varchar(4)", "INVALID_ARGUMENTS", "Cannot find snapshot with reference name: mian", "Did you mean 'main'?"),
-        ("MAIN", None, "INVALID_ARGUMENTS", "Cannot find snapshot with reference name: MAIN", "There are: main."),
-        (77, "integer", "NOT_SUPPORTED", "Unsupported type for table version: integer", "Write the id of a snapshot"),
+        (
+            "mian",
+            "varchar(4)",
+            "INVALID_ARGUMENTS",
+            "Cannot find snapshot with reference name: mian",
+            "Did you mean 'main'?",
+        ),
+        (
+            "MAIN",
+            None,
+            "INVALID_ARGUMENTS",
+            "Cannot find snapshot with reference name: MAIN",
+            "There are: main.",
+        ),
+        (
+            77,
+            "integer",
+            "NOT_SUPPORTED",
+            "Unsupported type for table version: integer",
+            "Write the id of a snapshot",
+        ),
     ],
 )
 def test_what_points_at_no_snapshot_is_told_in_trino_s_words(
@@ -105,13 +142,16 @@ def test_a_moment_is_looked_up_in_the_log(store: Any) -> None:
     assert read(store, at.replace(tzinfo=None), temporal=True) == [(1, "a", "x"), (2, "a", "x")]
     assert read(store, dt.datetime.now(dt.UTC), temporal=True) == contents(store)
     with pytest.raises(
-        RowMergeError, match=r"INVALID_ARGUMENTS: No version history table default[.]t at or before .*Z"
+        RowMergeError,
+        match=r"INVALID_ARGUMENTS: No version history table default[.]t at or before .*Z",
     ) as caught:
         read(store, dt.datetime.fromtimestamp((made - 1) / 1000, dt.UTC), temporal=True)
     assert (caught.value.hint or "").startswith("Its history begins at ")
 
 
-def test_a_snapshot_that_was_put_back_is_found_at_the_moments_when_it_was_current(store: Any) -> None:
+def test_a_snapshot_that_was_put_back_is_found_at_the_moments_when_it_was_current(
+    store: Any,
+) -> None:
     second = dt.datetime.fromtimestamp(table(store).history()[-1].timestamp_ms / 1000, dt.UTC)
     time.sleep(0.002)
     restoring(store, store.first).commit()
@@ -125,16 +165,26 @@ def test_a_snapshot_has_the_columns_of_its_time(store: Any) -> None:
         update.rename_column("v", "w").delete_column("p").add_column("n", IntegerType())
     assert [set(row) for row in Statement(store).rows()] == [{"id", "w", "n"}] * 2
     statement = reading(store, store.first)
-    assert [column.name for column in statement.metadata.get_table_metadata(statement.session, statement.handle).columns] == [
+    assert [
+        column.name
+        for column in statement.metadata.get_table_metadata(
+            statement.session, statement.handle
+        ).columns
+    ] == [
         "id",
         "v",
         "p",
     ]
-    assert sorted(statement.rows(), key=repr) == [{"id": 1, "v": "a", "p": "x"}, {"id": 2, "v": "a", "p": "x"}]
+    assert sorted(statement.rows(), key=repr) == [
+        {"id": 1, "v": "a", "p": "x"},
+        {"id": 2, "v": "a", "p": "x"},
+    ]
     statement.rollback()
 
 
-def test_a_snapshot_of_a_partitioned_table_is_read_though_the_partitioning_is_another_by_now(tmp_path: Path) -> None:
+def test_a_snapshot_of_a_partitioned_table_is_read_though_the_partitioning_is_another_by_now(
+    tmp_path: Path,
+) -> None:
     made = make_table(tmp_path, partitioning=("p",))
     insert(made, rows(1, 2))
     first = head(made)
@@ -152,7 +202,10 @@ def test_two_snapshots_are_read_in_one_transaction(store: Any) -> None:
     statement = reading(store, store.first)
     former = statement.rows()
     statement.handle = statement.metadata.get_table_handle(statement.session, NAME)
-    assert [sorted(row["id"] for row in found) for found in (former, statement.rows())] == [[1, 2], [2, 3]]
+    assert [sorted(row["id"] for row in found) for found in (former, statement.rows())] == [
+        [1, 2],
+        [2, 3],
+    ]
     statement.rollback()
 
 
@@ -161,7 +214,9 @@ def test_a_former_snapshot_that_a_statement_reads_is_no_reason_for_a_conflict(st
     present = statement.handle
     statement.begin_merge()
     known = statement.ids()
-    statement.handle = statement.metadata.get_versioned_table_handle(statement.session, NAME, ConnectorTableVersion(store.first))
+    statement.handle = statement.metadata.get_versioned_table_handle(
+        statement.session, NAME, ConnectorTableVersion(store.first)
+    )
     statement.rows()
     statement.handle = present
     statement.stage([(2, known[2], *NOTHING)])
@@ -215,7 +270,9 @@ def test_a_commit_of_others_is_in_the_way(store: Any, first: bool) -> None:
 
 
 @pytest.mark.parametrize("first", [True, False])
-def test_a_commit_of_others_at_the_last_moment_is_in_the_way(store: Any, first: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_commit_of_others_at_the_last_moment_is_in_the_way(
+    store: Any, first: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The catalog itself compares: whoever was faster has won, and nothing is tried again on top of that."""
     statement = restoring(store, store.first if first else None)
     ask = statement.metadata._transaction.ask
@@ -241,7 +298,9 @@ def test_a_table_that_was_made_anew_is_another_one(store: Any) -> None:
 
 
 def test_a_snapshot_that_is_not_there_cannot_be_put_back(store: Any) -> None:
-    with pytest.raises(RowMergeError, match="INVALID_ARGUMENTS: Iceberg snapshot ID does not exists: 5"):
+    with pytest.raises(
+        RowMergeError, match="INVALID_ARGUMENTS: Iceberg snapshot ID does not exists: 5"
+    ):
         restoring(store, 5)
 
 
@@ -259,7 +318,9 @@ def test_a_statement_that_has_read_what_was_put_back_meanwhile_is_refused(store:
     assert contents(store) == [(1, "a", "x"), (2, "a", "x")]
 
 
-def test_a_commit_whose_answer_was_lost_is_looked_up_in_the_log(store: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_commit_whose_answer_was_lost_is_looked_up_in_the_log(
+    store: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     commit = type(store.catalog).commit_table
 
     def lost(self: Any, *arguments: Any) -> Any:

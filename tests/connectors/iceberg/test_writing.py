@@ -45,7 +45,9 @@ VALUES: dict[str, list[Any]] = {
 MOMENTS = ("d", "ts", "tz")
 TRANSFORMS = {
     "identity": [name for name, _ in KINDS if name != "f"],
-    "bucket": [f"bucket({name}, 7)" for name in ("i", "l", "n", "s", "x", "u", "d", "t", "ts", "tz")],
+    "bucket": [
+        f"bucket({name}, 7)" for name in ("i", "l", "n", "s", "x", "u", "d", "t", "ts", "tz")
+    ],
     "truncate": [f"truncate({name}, 3)" for name in ("i", "l", "n", "s", "x")],
     **{period: [f"{period}({name})" for name in MOMENTS] for period in ("year", "month", "day")},
     "hour": ["hour(ts)", "hour(tz)", "void(i)"],
@@ -53,7 +55,9 @@ TRANSFORMS = {
 
 
 @pytest.mark.parametrize("transforms", TRANSFORMS.values(), ids=TRANSFORMS)
-def test_a_file_is_in_the_partition_that_pyiceberg_computes(tmp_path: Path, transforms: list[str]) -> None:
+def test_a_file_is_in_the_partition_that_pyiceberg_computes(
+    tmp_path: Path, transforms: list[str]
+) -> None:
     from pyiceberg.partitioning import PartitionFieldValue, PartitionKey
 
     store = make_table(tmp_path, KINDS, partitioning=tuple(transforms))
@@ -69,7 +73,9 @@ def test_a_file_is_in_the_partition_that_pyiceberg_computes(tmp_path: Path, tran
             source = schema.find_field(part.source_id)
             for value in data.column(source.name).to_pylist():
                 if str(part.transform) == "identity":
-                    expected = PartitionKey([PartitionFieldValue(part, value)], spec, schema).partition[0]
+                    expected = PartitionKey(
+                        [PartitionFieldValue(part, value)], spec, schema
+                    ).partition[0]
                     expected = value if isinstance(value, uuid.UUID) else expected
                 else:
                     expected = part.transform.transform(source.field_type)(value)
@@ -102,12 +108,19 @@ def test_bounds_and_counts_are_in_the_manifests(tmp_path: Path) -> None:
     (entry,) = content_of(table(store), table(store).current_snapshot().snapshot_id).data
     file, schema = entry.data_file, table(store).schema()
     path = Path(file.file_path.removeprefix("file://"))
-    assert (file.record_count, file.file_size_in_bytes, len(file.split_offsets or [])) == (3, path.stat().st_size, 1)
+    assert (file.record_count, file.file_size_in_bytes, len(file.split_offsets or [])) == (
+        3,
+        path.stat().st_size,
+        1,
+    )
     for field in schema.fields:
         assert (file.value_counts[field.field_id], file.null_value_counts[field.field_id]) == (3, 1)
         assert file.column_sizes[field.field_id] > 0
     bounds = {
-        field.name: [from_bytes(field.field_type, side[field.field_id]) for side in (file.lower_bounds, file.upper_bounds)]
+        field.name: [
+            from_bytes(field.field_type, side[field.field_id])
+            for side in (file.lower_bounds, file.upper_bounds)
+        ]
         for field in schema.fields
     }
     assert bounds["i"] == [-7, 34]
@@ -122,7 +135,14 @@ def test_columns_whose_values_repeat_have_dictionaries_and_others_where_a_file_i
     tmp_path: Path, count: int, wanted: set[str]
 ) -> None:
     store = make_table(tmp_path)
-    insert(store, {"id": list(range(count)), "v": [f"name {number}" for number in range(count)], "p": ["x", None] * (count // 2)})
+    insert(
+        store,
+        {
+            "id": list(range(count)),
+            "v": [f"name {number}" for number in range(count)],
+            "p": ["x", None] * (count // 2),
+        },
+    )
     (path,) = files(store)
     group = pq.ParquetFile(path).metadata.row_group(0)
     columns = [group.column(index) for index in range(group.num_columns)]
@@ -138,7 +158,10 @@ def test_a_statement_makes_one_snapshot_whose_summary_counts_what_it_did(tmp_pat
     statement = Statement(store)
     statement.begin_merge()
     ids = statement.ids()
-    statement.stage([(2, ids[1], None, None, "x"), (1, None, 1, "b", "z")], [(5, ids[3], 3, "a", "y"), (4, None, 3, "c", "y")])
+    statement.stage(
+        [(2, ids[1], None, None, "x"), (1, None, 1, "b", "z")],
+        [(5, ids[3], 3, "a", "y"), (4, None, 3, "c", "y")],
+    )
     statement.finish()
     assert len(table(store).snapshots()) == 2, "nothing is visible before the commit"
     statement.commit()
@@ -150,8 +173,14 @@ def test_a_statement_makes_one_snapshot_whose_summary_counts_what_it_did(tmp_pat
         "added-data-files", "added-records", "added-delete-files", "added-position-delete-files", "added-position-deletes",
         "changed-partition-count", "total-data-files", "total-records", "total-delete-files", "total-position-deletes",
     )  # fmt: skip
-    counted = [[int(summary.additional_properties.get(name, 0)) for name in names] for summary in summaries]
-    assert counted == [[2, 3, 0, 0, 0, 2, 2, 3, 0, 0], [2, 2, 2, 2, 2, 3, 4, 5, 2, 2], [0, 0, 1, 1, 1, 1, 4, 5, 3, 3]]
+    counted = [
+        [int(summary.additional_properties.get(name, 0)) for name in names] for summary in summaries
+    ]
+    assert counted == [
+        [2, 3, 0, 0, 0, 2, 2, 3, 0, 0],
+        [2, 2, 2, 2, 2, 3, 4, 5, 2, 2],
+        [0, 0, 1, 1, 1, 1, 4, 5, 3, 3],
+    ]
     assert summaries[1]["engine-name"] == "rowmerge-nb"
     assert contents(store) == by_pyiceberg(store) == [(1, "b", "z"), (3, "c", "y")]
     # Without fragments there is no snapshot.
@@ -182,7 +211,10 @@ def test_delete_files_are_sorted_about_one_file_each_and_name_a_row_once(tmp_pat
         (path,) = set(rows_of.column("file_path").to_pylist())
         positions = rows_of.column("pos").to_pylist()
         assert positions == sorted(set(positions))
-        bounds = (entry.data_file.lower_bounds[2147483546], entry.data_file.upper_bounds[2147483546])
+        bounds = (
+            entry.data_file.lower_bounds[2147483546],
+            entry.data_file.upper_bounds[2147483546],
+        )
         assert bounds == (path.encode(), path.encode())
     assert [row[0] for row in contents(store)] == [row[0] for row in by_pyiceberg(store)]
     assert len(contents(store)) == 195
@@ -191,7 +223,9 @@ def test_delete_files_are_sorted_about_one_file_each_and_name_a_row_once(tmp_pat
 def test_manifests_are_joined_where_the_table_asks_for_it(tmp_path: Path) -> None:
     store = make_table(tmp_path, partitioning=("p",))
     with table(store).transaction() as update:
-        update.set_properties({"commit.manifest-merge.enabled": "true", "commit.manifest.min-count-to-merge": "2"})
+        update.set_properties(
+            {"commit.manifest-merge.enabled": "true", "commit.manifest.min-count-to-merge": "2"}
+        )
     for key in range(1, 6):
         insert(store, rows(key, p=f"p{key % 2}"))
     delete(store, 1, 2)
@@ -213,9 +247,14 @@ def test_files_are_rolled_at_their_target_size_and_only_some_are_open_at_once(
     schema = pa.schema([("id", pa.int64()), ("r", pa.float64())])
     statement = Statement(store)
     handle = statement.metadata.begin_insert(statement.session, statement.handle, ())
-    sink = store.get_page_sink_provider().create_page_sink(statement.transaction, statement.session, handle)
+    sink = store.get_page_sink_provider().create_page_sink(
+        statement.transaction, statement.session, handle
+    )
     for start in range(0, 9000, 1000):
-        numbers = {"id": list(range(start, start + 1000)), "r": np.random.default_rng(start).random(1000).tolist()}
+        numbers = {
+            "id": list(range(start, start + 1000)),
+            "r": np.random.default_rng(start).random(1000).tolist(),
+        }
         sink.append_page(pa.RecordBatch.from_pydict(numbers, schema=schema))
     statement.metadata.finish_insert(statement.session, handle, sink.finish())
     statement.commit()
@@ -240,7 +279,9 @@ def test_files_are_rolled_at_their_target_size_and_only_some_are_open_at_once(
 
 def test_the_rows_of_a_partition_and_the_deletes_of_a_file_have_one_place(tmp_path: Path) -> None:
     store = make_table(
-        tmp_path, [("v", "varchar"), ("day", "date"), ("id", "bigint")], partitioning=("bucket(id, 4)", "month(day)")
+        tmp_path,
+        [("v", "varchar"), ("day", "date"), ("id", "bigint")],
+        partitioning=("bucket(id, 4)", "month(day)"),
     )
     statement = Statement(store)
     layout = statement.metadata.get_insert_layout(statement.session, statement.handle)
@@ -250,15 +291,23 @@ def test_the_rows_of_a_partition_and_the_deletes_of_a_file_have_one_place(tmp_pa
     page = pa.RecordBatch.from_pydict({
         "day": pa.array([dt.date(2024, 2, 1), dt.date(2024, 2, 29), dt.date(2024, 3, 1), None]), "id": pa.array([1, 1, 1, 1]),
     })  # fmt: skip
-    insert_place = provider.get_bucket_function(statement.transaction, statement.session, layout.partitioning, ())  # type: ignore[arg-type]
+    insert_place = provider.get_bucket_function(
+        statement.transaction, statement.session, layout.partitioning, ()
+    )  # type: ignore[arg-type]
     first, second, third, nothing = insert_place.get_buckets(page).to_pylist()
     assert first == second != third != nothing
     update = statement.metadata.get_update_layout(statement.session, statement.handle)
     assert update is not None
     assert update.partition_columns == ()
-    file_place = provider.get_bucket_function(statement.transaction, statement.session, update.partitioning, ())  # type: ignore[arg-type]
-    ids = pa.array([{"file": 1, "position": 0}, {"file": 1, "position": 9}, {"file": 2, "position": 0}])
-    one, two, three = file_place.get_buckets(pa.RecordBatch.from_arrays([ids], names=["row_id"])).to_pylist()
+    file_place = provider.get_bucket_function(
+        statement.transaction, statement.session, update.partitioning, ()
+    )  # type: ignore[arg-type]
+    ids = pa.array(
+        [{"file": 1, "position": 0}, {"file": 1, "position": 9}, {"file": 2, "position": 0}]
+    )
+    one, two, three = file_place.get_buckets(
+        pa.RecordBatch.from_arrays([ids], names=["row_id"])
+    ).to_pylist()
     assert one == two != three
     assert insert_place.bucket_count == file_place.bucket_count
     # Without partitions inserted rows have no layout.
@@ -270,7 +319,9 @@ def test_the_rows_of_a_partition_and_the_deletes_of_a_file_have_one_place(tmp_pa
 # -- definitions ------------------------------------------------------------------------------------------------------
 
 
-def test_types_without_a_counterpart_become_the_next_wider_one_and_others_are_refused(tmp_path: Path) -> None:
+def test_types_without_a_counterpart_become_the_next_wider_one_and_others_are_refused(
+    tmp_path: Path,
+) -> None:
     kinds = [
         "tinyint",
         "smallint",
@@ -281,16 +332,23 @@ def test_types_without_a_counterpart_become_the_next_wider_one_and_others_are_re
         "timestamp(3) with time zone",
         "array(tinyint)",
     ]
-    store = make_table(tmp_path, [(f"c{i}", kind) for i, kind in enumerate(kinds)] + [("k", "bigint NOT NULL")])
+    store = make_table(
+        tmp_path, [(f"c{i}", kind) for i, kind in enumerate(kinds)] + [("k", "bigint NOT NULL")]
+    )
     statement = Statement(store)
     known = statement.metadata.get_table_metadata(statement.session, statement.handle)
     assert [str(column.type) for column in known.columns] == [
         "integer", "integer", "varchar", "varchar", "timestamp(6)", "time(6)", "timestamp(6) with time zone", "array(integer)", "bigint",
     ]  # fmt: skip
     assert [column.nullable for column in known.columns] == [True] * 8 + [False]
-    with pytest.raises(AnalysisError, match="NOT_SUPPORTED: Type not supported for Iceberg: json, of column 'j'"):
+    with pytest.raises(
+        AnalysisError, match="NOT_SUPPORTED: Type not supported for Iceberg: json, of column 'j'"
+    ):
         create(store, [("j", "json")], SchemaTableName("default", "u"))
-    with pytest.raises(AnalysisError, match=r"NOT_SUPPORTED: Row type field does not have a name: row\(integer\), of column 'r'"):
+    with pytest.raises(
+        AnalysisError,
+        match=r"NOT_SUPPORTED: Row type field does not have a name: row\(integer\), of column 'r'",
+    ):
         create(store, [("r", "row(integer)")], SchemaTableName("default", "u"))
 
 
@@ -303,21 +361,37 @@ def test_types_without_a_counterpart_become_the_next_wider_one_and_others_are_re
         ),
         ({"format": "ORC"}, "format can be 'PARQUET', not 'ORC'"),
         ({"format_version": 3}, "format_version must be 1 or 2, not 3: pyiceberg cannot write"),
-        ({"isolation_level": "none"}, "isolation_level can be 'serializable' or 'snapshot', not 'none'"),
+        (
+            {"isolation_level": "none"},
+            "isolation_level can be 'serializable' or 'snapshot', not 'none'",
+        ),
         ({"partitioning": ("bucket(nix, 4)",)}, "Table property 'partitioning' names column 'nix'"),
-        ({"partitioning": ("day(v)",)}, "Table property 'partitioning': day.v. cannot be computed of a column of type varchar"),
-        ({"partitioning": ("bucket(id, 2)", "bucket(id, 4)")}, "two transforms make a partition field 'id_bucket'"),
-        ({"location": "s3://lake/a#b"}, "location has '#' or '\\?', which end the path of an address"),
+        (
+            {"partitioning": ("day(v)",)},
+            "Table property 'partitioning': day.v. cannot be computed of a column of type varchar",
+        ),
+        (
+            {"partitioning": ("bucket(id, 2)", "bucket(id, 4)")},
+            "two transforms make a partition field 'id_bucket'",
+        ),
+        (
+            {"location": "s3://lake/a#b"},
+            "location has '#' or '\\?', which end the path of an address",
+        ),
     ],
 )
-def test_properties_that_a_table_cannot_have_are_refused(tmp_path: Path, properties: Any, message: str) -> None:
+def test_properties_that_a_table_cannot_have_are_refused(
+    tmp_path: Path, properties: Any, message: str
+) -> None:
     with pytest.raises(AnalysisError, match=f"INVALID_TABLE_PROPERTY: .*{message}"):
         make_table(tmp_path, **properties)
 
 
 def test_a_table_is_shown_with_the_properties_that_make_it(tmp_path: Path) -> None:
     place = str(tmp_path / "elsewhere")
-    store = make_table(tmp_path, location=place, partitioning=("p", "truncate(v, 2)"), isolation_level="snapshot")
+    store = make_table(
+        tmp_path, location=place, partitioning=("p", "truncate(v, 2)"), isolation_level="snapshot"
+    )
     statement = Statement(store)
     shown = statement.metadata.get_table_metadata(statement.session, statement.handle).properties
     assert {name: value for name, value in shown.items() if value not in {None, ()}} == {
@@ -331,21 +405,30 @@ def test_a_table_is_shown_with_the_properties_that_make_it(tmp_path: Path) -> No
     assert not (tmp_path / "elsewhere").exists()
 
 
-def test_tables_of_version_1_are_read_and_inserted_into_and_their_rows_are_not_changed(tmp_path: Path) -> None:
+def test_tables_of_version_1_are_read_and_inserted_into_and_their_rows_are_not_changed(
+    tmp_path: Path,
+) -> None:
     store = make_table(tmp_path, format_version=1, partitioning=("p",))
     insert(store, rows(1, 2))
     assert contents(store) == by_pyiceberg(store) == [(1, "a", "x"), (2, "a", "x")]
     statement = Statement(store)
-    with pytest.raises(ConnectorError, match="NOT_SUPPORTED: Iceberg table updates require at least format version 2"):
+    with pytest.raises(
+        ConnectorError,
+        match="NOT_SUPPORTED: Iceberg table updates require at least format version 2",
+    ):
         statement.metadata.get_merge_row_id_column_handle(statement.session, statement.handle)
 
 
-def test_rows_are_counted_by_the_snapshot_where_none_is_deleted_and_bounded_where_some_are(tmp_path: Path) -> None:
+def test_rows_are_counted_by_the_snapshot_where_none_is_deleted_and_bounded_where_some_are(
+    tmp_path: Path,
+) -> None:
     store = make_table(tmp_path)
 
     def bound() -> int | None:
         statement = Statement(store)
-        found: int | None = statement.metadata.get_table_statistics(statement.session, statement.handle).row_count
+        found: int | None = statement.metadata.get_table_statistics(
+            statement.session, statement.handle
+        ).row_count
         return found
 
     def count() -> int | None:
@@ -364,7 +447,11 @@ def test_rows_are_counted_by_the_snapshot_where_none_is_deleted_and_bounded_wher
     assert (count(), contents(store), by_pyiceberg(store)) == (0, [], [])
     summary = table(store).current_snapshot().summary
     assert summary.operation.value == "delete"
-    assert (summary["deleted-records"], summary["total-records"], summary["total-delete-files"]) == ("4", "0", "0")
+    assert (
+        summary["deleted-records"],
+        summary["total-records"],
+        summary["total-delete-files"],
+    ) == ("4", "0", "0")
     insert(store, rows(9))
     assert contents(store) == [(9, "a", "x")]
 
@@ -381,7 +468,8 @@ def test_names_are_found_whatever_their_case_and_two_alike_are_refused(tmp_path:
     assert list(statement.metadata.list_schemas(statement.session)) == ["default", "shop"]
     store.catalog.create_table(("Shop", "ORDERS"), table_schema())
     with pytest.raises(
-        ConnectorError, match="AMBIGUOUS_NAME: Iceberg tables ORDERS, Orders of schema 'Shop' differ in case only"
+        ConnectorError,
+        match="AMBIGUOUS_NAME: Iceberg tables ORDERS, Orders of schema 'Shop' differ in case only",
     ):
         Statement(store, name)
 
@@ -394,7 +482,9 @@ def table_schema() -> Any:
 
 
 @pytest.mark.parametrize("name", ["Müller's #1 100% dir", "what?", "a%20b"])
-def test_directories_may_have_names_that_addresses_would_take_apart(tmp_path: Path, name: str) -> None:
+def test_directories_may_have_names_that_addresses_would_take_apart(
+    tmp_path: Path, name: str
+) -> None:
     store = make_table(tmp_path / name, partitioning=("p",))
     insert(store, rows(1, 2, p="a/b#c?d e"))
     delete(store, 1)
@@ -405,7 +495,11 @@ def test_directories_may_have_names_that_addresses_would_take_apart(tmp_path: Pa
 def test_a_catalog_of_pyiceberg_s_may_be_given_or_named(tmp_path: Path) -> None:
     store = make_table(tmp_path)
     insert(store, rows(1))
-    properties = {"type": "sql", "uri": f"sqlite:///{tmp_path / 'catalog.sqlite'}", "warehouse": str(tmp_path)}
+    properties = {
+        "type": "sql",
+        "uri": f"sqlite:///{tmp_path / 'catalog.sqlite'}",
+        "warehouse": str(tmp_path),
+    }
     named = IcebergConnector(catalog="rowmerge", properties=properties)
     assert contents(named) == [(1, "a", "x")]
     given = IcebergConnector(catalog=named.catalog)
@@ -419,10 +513,13 @@ def test_a_catalog_of_pyiceberg_s_may_be_given_or_named(tmp_path: Path) -> None:
     assert all(path.exists() for path in kept)
     named.close()
     with pytest.raises(
-        ConnectorError, match="INVALID_ARGUMENTS: An Iceberg connector has either a warehouse directory or a catalog"
+        ConnectorError,
+        match="INVALID_ARGUMENTS: An Iceberg connector has either a warehouse directory or a catalog",
     ):
         IcebergConnector()
-    with pytest.raises(ConnectorError, match="ICEBERG_CATALOG_ERROR: Iceberg catalog 'nix' does not answer"):
+    with pytest.raises(
+        ConnectorError, match="ICEBERG_CATALOG_ERROR: Iceberg catalog 'nix' does not answer"
+    ):
         IcebergConnector(catalog="nix", properties={"type": "nix"})
 
 
@@ -431,18 +528,25 @@ def test_a_table_is_adopted_by_its_metadata_file(tmp_path: Path) -> None:
     insert(store, rows(1, 2))
     place = table(store).metadata_location
     other = IcebergConnector(tmp_path / "two")
-    with pytest.raises(ConnectorError, match=r"TABLE_ALREADY_EXISTS: .* is a file of table 'default.t' in the warehouse '.*one'"):
+    with pytest.raises(
+        ConnectorError,
+        match=r"TABLE_ALREADY_EXISTS: .* is a file of table 'default.t' in the warehouse '.*one'",
+    ):
         other.register_table("default", "T", place)
     store.catalog.drop_table("default.t")
     other.register_table("default", "T", place)
     assert contents(other) == [(1, "a", "x"), (2, "a", "x")]
     delete(other, 1)
     assert contents(other) == [(2, "a", "x")]
-    with pytest.raises(ConnectorError, match=r"TABLE_ALREADY_EXISTS: Table 'default.t' already exists"):
+    with pytest.raises(
+        ConnectorError, match=r"TABLE_ALREADY_EXISTS: Table 'default.t' already exists"
+    ):
         other.register_table("default", "t", place)
     with pytest.raises(ConnectorError, match="SCHEMA_NOT_FOUND: Schema 'nix' does not exist"):
         other.register_table("nix", "t", place)
-    with pytest.raises(ConnectorError, match=r"ICEBERG_INVALID_METADATA: '/nix.metadata.json' is no metadata file"):
+    with pytest.raises(
+        ConnectorError, match=r"ICEBERG_INVALID_METADATA: '/nix.metadata.json' is no metadata file"
+    ):
         other.register_table("default", "u", "/nix.metadata.json")
     statement = Statement(other)
     statement.metadata.drop_table(statement.session, statement.handle)
@@ -451,7 +555,9 @@ def test_a_table_is_adopted_by_its_metadata_file(tmp_path: Path) -> None:
     assert contents(store) == [(1, "a", "x"), (2, "a", "x")], "what was adopted is not removed"
 
 
-def test_without_pyiceberg_a_sentence_names_the_install_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_pyiceberg_a_sentence_names_the_install_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import sys
 
     from rowmerge_nb import SetupError

@@ -13,7 +13,13 @@ import pyarrow as pa
 from rowmerge_nb.connectors.jdbc.connector import JdbcConnector
 from rowmerge_nb.connectors.jdbc.database import Session
 from rowmerge_nb.connectors.jdbc.handles import JdbcTableHandle
-from rowmerge_nb.spi import ColumnDomain, ColumnHandle, ConnectorSession, Constraint, SchemaTableName
+from rowmerge_nb.spi import (
+    ColumnDomain,
+    ColumnHandle,
+    ConnectorSession,
+    Constraint,
+    SchemaTableName,
+)
 
 SESSION = ConnectorSession("q1")
 
@@ -70,9 +76,16 @@ class Database:
 
             path = Path(self.connector.store.path)
             return [
-                entry.name for entry in path.parent.iterdir() if entry.name.startswith((f".{path.name}", f"{path.name}-journal"))
+                entry.name
+                for entry in path.parent.iterdir()
+                if entry.name.startswith((f".{path.name}", f"{path.name}-journal"))
             ]
-        return [row[0] for row in self.rows("SELECT relname::text AS n FROM pg_class WHERE relname LIKE 'rowmerge\\_nb%'")]
+        return [
+            row[0]
+            for row in self.rows(
+                "SELECT relname::text AS n FROM pg_class WHERE relname LIKE 'rowmerge\\_nb%'"
+            )
+        ]
 
 
 class Statement:
@@ -92,7 +105,9 @@ class Statement:
 
     def splits(self, **domains: ColumnDomain) -> Any:
         constraint = Constraint(domains)
-        return self.connector.get_split_manager().get_splits(self.transaction, SESSION, self.handle, constraint)
+        return self.connector.get_split_manager().get_splits(
+            self.transaction, SESSION, self.handle, constraint
+        )
 
     def read(self, *names: str, row_id: bool = False, **domains: ColumnDomain) -> pa.Table:
         """Read columns, all of them by default, as tasks do."""
@@ -102,7 +117,9 @@ class Statement:
         provider = pickle.loads(pickle.dumps(self.connector.get_page_source_provider()))
         pages = []
         for split in self.splits(**domains):
-            source = provider.create_page_source(self.transaction, SESSION, split, self.handle, wanted)
+            source = provider.create_page_source(
+                self.transaction, SESSION, split, self.handle, wanted
+            )
             try:
                 while (page := source.get_next_page()) is not None:
                     pages.append(page)
@@ -113,12 +130,18 @@ class Statement:
 
     def begin(self, updated: dict[int, list[str]] | None = None) -> None:
         by_name = {column.name: column for column in self.columns()}
-        columns = {case: [by_name[name] for name in names] for case, names in updated.items()} if updated is not None else None
+        columns = (
+            {case: [by_name[name] for name in names] for case, names in updated.items()}
+            if updated is not None
+            else None
+        )
         self.merge = self.metadata.begin_merge(SESSION, self.handle, columns)
 
     def sink(self) -> Any:
         provider = pickle.loads(pickle.dumps(self.connector.get_page_sink_provider()))
-        return provider.create_merge_sink(self.transaction, SESSION, pickle.loads(pickle.dumps(self.merge)))
+        return provider.create_merge_sink(
+            self.transaction, SESSION, pickle.loads(pickle.dumps(self.merge))
+        )
 
     def page(self, rows: Sequence[tuple[Any, ...]], *, current: bool = False) -> pa.RecordBatch:
         """Make a sink's page of rows: the table's values, operation, in the current era the case number, and the old key (or None).
@@ -129,7 +152,10 @@ class Statement:
         kind = self.metadata.get_merge_row_id_column_handle(SESSION, self.handle).type.arrow
         read = self.read(row_id=True).column("$row_id").to_pylist()
         known = {_key(row_id): row_id for row_id in read}
-        arrays = [pa.array([row[i] for row in rows], column.type.arrow) for i, column in enumerate(columns)]
+        arrays = [
+            pa.array([row[i] for row in rows], column.type.arrow)
+            for i, column in enumerate(columns)
+        ]
         arrays.append(pa.array([row[len(columns)] for row in rows], pa.int8()))
         names = [*(column.name for column in columns), "operation"]
         if current:

@@ -28,8 +28,13 @@ def refused(call: Any) -> RowMergeError:
     return caught.value
 
 
-def test_a_database_file_that_may_not_grow_is_told_and_stays_as_it_was(lite: Database, monkeypatch: Any) -> None:
-    lite.sql("CREATE TABLE shelf (sku int PRIMARY KEY, note varchar)", "INSERT INTO shelf VALUES (1, 'a')")
+def test_a_database_file_that_may_not_grow_is_told_and_stays_as_it_was(
+    lite: Database, monkeypatch: Any
+) -> None:
+    lite.sql(
+        "CREATE TABLE shelf (sku int PRIMARY KEY, note varchar)",
+        "INSERT INTO shelf VALUES (1, 'a')",
+    )
     store, connect = type(lite.connector.store), type(lite.connector.store).connect
 
     def narrow(self: Any, **more: Any) -> Session:
@@ -38,7 +43,9 @@ def test_a_database_file_that_may_not_grow_is_told_and_stays_as_it_was(lite: Dat
         return session
 
     monkeypatch.setattr(store, "connect", narrow)
-    error = refused(lambda: merge(lite, "shelf", [(number, "x" * 500, 1, None) for number in range(2, 400)]))
+    error = refused(
+        lambda: merge(lite, "shelf", [(number, "x" * 500, 1, None) for number in range(2, 400)])
+    )
     monkeypatch.undo()
     assert error.code == "GENERIC_INSUFFICIENT_RESOURCES"
     assert "database or disk is full" in error.message
@@ -51,9 +58,14 @@ def test_a_database_file_that_may_not_grow_is_told_and_stays_as_it_was(lite: Dat
     assert content(lite) == [(1, "later")]
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full, a file that is always full")
+@pytest.mark.skipif(
+    not Path("/dev/full").exists(), reason="there is no /dev/full, a file that is always full"
+)
 def test_a_full_disk_under_the_staged_rows_is_told(lite: Database, monkeypatch: Any) -> None:
-    lite.sql("CREATE TABLE shelf (sku int PRIMARY KEY, note varchar)", "INSERT INTO shelf VALUES (1, 'a')")
+    lite.sql(
+        "CREATE TABLE shelf (sku int PRIMARY KEY, note varchar)",
+        "INSERT INTO shelf VALUES (1, 'a')",
+    )
     statement = Statement(lite, "shelf")
     statement.begin()
     page = statement.page([(2, "x" * 100_000, 1, None)])
@@ -110,7 +122,9 @@ def tiny(pg: Database, postgresql: str, tmp_path_factory: Any) -> Iterator[Datab
     if (
         shutil.which("mount") is None
         or subprocess.run(
-            ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(disk)], capture_output=True, check=False
+            ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(disk)],
+            capture_output=True,
+            check=False,
         ).returncode
     ):
         pytest.skip("no disk can be mounted here")
@@ -123,14 +137,20 @@ def tiny(pg: Database, postgresql: str, tmp_path_factory: Any) -> Iterator[Datab
         session.close()
         pg.sql("ALTER DATABASE postgres SET default_tablespace = tiny")
         yield pg
-        pg.sql("ALTER DATABASE postgres RESET default_tablespace", "DROP SCHEMA public CASCADE", "CREATE SCHEMA public")
+        pg.sql(
+            "ALTER DATABASE postgres RESET default_tablespace",
+            "DROP SCHEMA public CASCADE",
+            "CREATE SCHEMA public",
+        )
         pg.sql("DROP TABLESPACE tiny")
     finally:
         subprocess.run(["umount", str(disk)], check=True)
 
 
 def test_a_full_disk_of_the_server_is_told_and_the_table_stays_as_it_was(tiny: Database) -> None:
-    tiny.sql("CREATE TABLE shelf (sku int PRIMARY KEY, note text)", "INSERT INTO shelf VALUES (1, 'a')")
+    tiny.sql(
+        "CREATE TABLE shelf (sku int PRIMARY KEY, note text)", "INSERT INTO shelf VALUES (1, 'a')"
+    )
     rows = pa.table({"sku": pa.array(range(2, 40_000), pa.int32()), "note": ["x" * 200] * 39_998})
     error = refused(lambda: insert(tiny, "shelf", rows))
     assert error.code == "GENERIC_INSUFFICIENT_RESOURCES"
@@ -185,7 +205,9 @@ def test_a_password_that_is_wrong_is_told_and_not_shown(pg: Database, postgresql
 
 def test_a_server_without_room_for_a_connection_is_told(pg: Database, postgresql: str) -> None:
     pg.sql("DROP ROLE IF EXISTS lone", "CREATE ROLE lone LOGIN CONNECTION LIMIT 0")
-    error = refused(PostgresConnector(postgresql.replace("user=postgres", "user=lone")).store.connect)
+    error = refused(
+        PostgresConnector(postgresql.replace("user=postgres", "user=lone")).store.connect
+    )
     pg.sql("DROP ROLE lone")
     assert "takes no more connections" in error.message
     assert "max_connections" in str(error.hint)
@@ -193,7 +215,9 @@ def test_a_server_without_room_for_a_connection_is_told(pg: Database, postgresql
 
 def test_a_table_that_is_dropped_meanwhile_is_told(lite: Database) -> None:
     lite.sql("CREATE TABLE shelf (sku int PRIMARY KEY)", "INSERT INTO shelf VALUES (1)")
-    error = refused(lambda: merge(lite, "shelf", [(3, 3, 1)], meanwhile=lambda: lite.sql("DROP TABLE shelf")))
+    error = refused(
+        lambda: merge(lite, "shelf", [(3, 3, 1)], meanwhile=lambda: lite.sql("DROP TABLE shelf"))
+    )
     assert error.code == "TRANSACTION_CONFLICT"
     assert error.hint == "Run the statement again."
     assert lite.leftovers() == []

@@ -42,13 +42,27 @@ def failed(database: Database, *arguments: Any, **more: Any) -> RowMergeError:
 
 
 def test_deletes_updates_and_inserts_are_applied_together(shelf: Database) -> None:
-    merge(shelf, "shelf", [(None, None, None, 2, 1), (2, 21, "Z", 3, 2), (9, None, None, 1, None), (3, 5, None, 3, 3)])
+    merge(
+        shelf,
+        "shelf",
+        [
+            (None, None, None, 2, 1),
+            (2, 21, "Z", 3, 2),
+            (9, None, None, 1, None),
+            (3, 5, None, 3, 3),
+        ],
+    )
     assert content(shelf) == [(2, 21, "Z"), (3, 5, None), (4, 40, "B1"), (9, None, None)]
     assert shelf.leftovers() == []
 
 
 def test_in_the_current_era_a_clause_writes_its_own_columns_alone(shelf: Database) -> None:
-    rows = [(1, 99, "wrong", 3, 0, 1), (2, 99, "right", 3, 1, 2), (None, None, None, 2, 2, 3), (7, 7, "new", 1, 3, None)]
+    rows = [
+        (1, 99, "wrong", 3, 0, 1),
+        (2, 99, "right", 3, 1, 2),
+        (None, None, None, 2, 2, 3),
+        (7, 7, "new", 1, 3, None),
+    ]
     merge(shelf, "shelf", rows, {0: ["qty"], 1: ["Bin No"]})
     assert content(shelf) == [(1, 99, "A1"), (2, 20, "right"), (4, 40, "B1"), (7, 7, "new")]
 
@@ -56,17 +70,26 @@ def test_in_the_current_era_a_clause_writes_its_own_columns_alone(shelf: Databas
 @pytest.mark.parametrize("updated", [None, {0: ["sku"]}])
 def test_keys_can_be_exchanged_and_passed_on(shelf: Database, updated: Any) -> None:
     case = () if updated is None else (0,)
-    rows = [(2, 10, "A1", 3, *case, 1), (1, 20, "A2", 3, *case, 2), (4, None, None, 3, *case, 3), (5, 40, "B1", 3, *case, 4)]
+    rows = [
+        (2, 10, "A1", 3, *case, 1),
+        (1, 20, "A2", 3, *case, 2),
+        (4, None, None, 3, *case, 3),
+        (5, 40, "B1", 3, *case, 4),
+    ]
     merge(shelf, "shelf", rows, updated)
     assert content(shelf) == [(1, 20, "A2"), (2, 10, "A1"), (4, None, None), (5, 40, "B1")]
 
 
-def test_a_key_that_is_deleted_is_free_for_an_update_and_one_that_is_updated_for_an_insert(shelf: Database) -> None:
+def test_a_key_that_is_deleted_is_free_for_an_update_and_one_that_is_updated_for_an_insert(
+    shelf: Database,
+) -> None:
     merge(shelf, "shelf", [(None, None, None, 2, 1), (1, 2, "moved", 3, 2), (2, 0, "new", 1, None)])
     assert content(shelf) == [(1, 2, "moved"), (2, 0, "new"), (3, None, None), (4, 40, "B1")]
 
 
-def test_unique_values_can_be_exchanged_though_other_rows_point_at_the_row(database: Database) -> None:
+def test_unique_values_can_be_exchanged_though_other_rows_point_at_the_row(
+    database: Database,
+) -> None:
     database.sql(
         "CREATE TABLE shelf (sku int PRIMARY KEY, code varchar(5) UNIQUE)",
         "CREATE TABLE item (sku int REFERENCES shelf (sku))",
@@ -108,7 +131,9 @@ def test_an_exchange_of_values_that_other_rows_follow_is_refused(database: Datab
 
 
 TRIGGERS = {
-    "sqlite": ["CREATE TRIGGER cleaning AFTER DELETE ON shelf BEGIN DELETE FROM item WHERE sku = old.sku; END"],
+    "sqlite": [
+        "CREATE TRIGGER cleaning AFTER DELETE ON shelf BEGIN DELETE FROM item WHERE sku = old.sku; END"
+    ],
     "postgresql": [
         "CREATE FUNCTION clean() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN DELETE FROM item WHERE sku = old.sku; RETURN old; END $$",
         "CREATE TRIGGER cleaning AFTER DELETE ON shelf FOR EACH ROW EXECUTE FUNCTION clean()",
@@ -116,7 +141,9 @@ TRIGGERS = {
 }
 
 
-def test_an_exchange_that_a_trigger_would_take_for_rows_that_go_is_refused(database: Database) -> None:
+def test_an_exchange_that_a_trigger_would_take_for_rows_that_go_is_refused(
+    database: Database,
+) -> None:
     database.sql(
         "CREATE TABLE shelf (sku int PRIMARY KEY, code varchar(5) UNIQUE)",
         "CREATE TABLE item (sku int)",
@@ -131,7 +158,9 @@ def test_an_exchange_that_a_trigger_would_take_for_rows_that_go_is_refused(datab
 
 
 STAMPING = {
-    "sqlite": ["CREATE TRIGGER stamp AFTER UPDATE ON shelf BEGIN UPDATE shelf SET code = 'stamped' WHERE sku = new.sku; END"],
+    "sqlite": [
+        "CREATE TRIGGER stamp AFTER UPDATE ON shelf BEGIN UPDATE shelf SET code = 'stamped' WHERE sku = new.sku; END"
+    ],
     "postgresql": [
         "CREATE FUNCTION stamp() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN new.code = 'stamped'; RETURN new; END $$",
         "CREATE TRIGGER stamp BEFORE UPDATE ON shelf FOR EACH ROW EXECUTE FUNCTION stamp()",
@@ -140,7 +169,9 @@ STAMPING = {
 
 
 @pytest.mark.parametrize("stamped", [True, False])
-def test_what_triggers_make_of_the_rows_is_told_to_be_in_no_report(database: Database, stamped: bool) -> None:
+def test_what_triggers_make_of_the_rows_is_told_to_be_in_no_report(
+    database: Database, stamped: bool
+) -> None:
     database.sql(
         "CREATE TABLE shelf (sku int PRIMARY KEY, code varchar(9))",
         "INSERT INTO shelf VALUES (1, 'a'), (2, 'b')",
@@ -170,7 +201,9 @@ SKIPPING = {
 
 
 @pytest.mark.parametrize("row", [(10, "b", 1, None), (9, "c", 3, 9), (None, None, 2, 9)])
-def test_rows_that_a_trigger_leaves_out_are_told_as_what_they_are(database: Database, row: tuple[Any, ...]) -> None:
+def test_rows_that_a_trigger_leaves_out_are_told_as_what_they_are(
+    database: Database, row: tuple[Any, ...]
+) -> None:
     events = {"INSERT": "new", "UPDATE": "new", "DELETE": "old"}
     database.sql(
         "CREATE TABLE shelf (sku int PRIMARY KEY, code varchar(5))",
@@ -222,7 +255,13 @@ def test_rows_of_attempts_that_no_fragment_names_do_not_count(shelf: Database) -
     statement.finish(fragments)
     assert content(shelf)[0] == (1, 10, "A1"), "nothing is visible before the commit"
     statement.commit()
-    assert content(shelf) == [(1, 11, "A1"), (2, 20, "A2"), (3, None, None), (4, 40, "B1"), (8, 8, None)]
+    assert content(shelf) == [
+        (1, 11, "A1"),
+        (2, 20, "A2"),
+        (3, None, None),
+        (4, 40, "B1"),
+        (8, 8, None),
+    ]
     assert shelf.leftovers() == []
 
 
@@ -232,7 +271,10 @@ def test_a_rollback_after_any_step_leaves_the_table_as_it_was(shelf: Database, s
     statement = Statement(shelf, "shelf")
     statement.begin()
     assert len(shelf.leftovers()) == 1
-    page, sink = statement.page([(1, 11, None, 3, 1), (None, None, None, 2, 2), (6, 6, None, 1, None)]), statement.sink()
+    page, sink = (
+        statement.page([(1, 11, None, 3, 1), (None, None, None, 2, 2), (6, 6, None, 1, None)]),
+        statement.sink(),
+    )
     if step != "begin":
         sink.store_merged_rows(page)
     if step in {"finish sink", "finish"}:
@@ -271,13 +313,19 @@ def test_a_stage_of_which_a_part_is_missing_is_not_applied(shelf: Database) -> N
 
 
 @pytest.mark.each_value
-@pytest.mark.parametrize("change", ["UPDATE shelf SET qty = 5 WHERE sku = 2", "DELETE FROM shelf WHERE sku = 2"])
+@pytest.mark.parametrize(
+    "change", ["UPDATE shelf SET qty = 5 WHERE sku = 2", "DELETE FROM shelf WHERE sku = 2"]
+)
 @pytest.mark.parametrize("row", [(2, 21, "A2", 3, 2), (None, None, None, 2, 2)])
-def test_a_row_that_another_session_changes_meanwhile_is_a_conflict(shelf: Database, change: str, row: Any) -> None:
+def test_a_row_that_another_session_changes_meanwhile_is_a_conflict(
+    shelf: Database, change: str, row: Any
+) -> None:
     error = failed(shelf, [row, (1, 11, "A1", 3, 1)], meanwhile=lambda: shelf.sql(change))
     assert error.code == "TRANSACTION_CONFLICT"
     assert error.hint == "Run the statement again."
-    assert ("qty = 5" in change) == ((2, 5, "A2") in content(shelf)), "the other session's work is kept"
+    assert ("qty = 5" in change) == ((2, 5, "A2") in content(shelf)), (
+        "the other session's work is kept"
+    )
     assert (1, 10, "A1") in content(shelf)
 
 
@@ -290,7 +338,9 @@ def test_a_row_that_another_session_changes_meanwhile_is_a_conflict(shelf: Datab
         ((2, 1, None, 3, 1), r"UNIQUE constraint failed|duplicate key value"),
     ],
 )
-def test_a_broken_constraint_is_told_in_the_databases_words(shelf: Database, row: Any, words: str) -> None:
+def test_a_broken_constraint_is_told_in_the_databases_words(
+    shelf: Database, row: Any, words: str
+) -> None:
     error = failed(shelf, [row])
     assert error.code == "CONSTRAINT_VIOLATION"
     import re
@@ -310,7 +360,9 @@ def test_a_broken_foreign_key_is_told(database: Database) -> None:
     assert "foreign key" in error.message.lower()
 
 
-def test_a_table_without_a_primary_key_is_read_and_inserted_into_but_not_changed(database: Database) -> None:
+def test_a_table_without_a_primary_key_is_read_and_inserted_into_but_not_changed(
+    database: Database,
+) -> None:
     database.sql("CREATE TABLE log (line varchar(9))", "INSERT INTO log VALUES ('a')")
     insert(database, "log", pa.table({"line": ["b", None]}))
     statement = Statement(database, "log")
@@ -326,7 +378,9 @@ def insert(database: Database, table: str, data: pa.Table) -> None:
     statement = Statement(database, table)
     try:
         handle = statement.metadata.begin_insert(SESSION, statement.handle, statement.columns())
-        sink = database.connector.get_page_sink_provider().create_page_sink(statement.transaction, SESSION, handle)
+        sink = database.connector.get_page_sink_provider().create_page_sink(
+            statement.transaction, SESSION, handle
+        )
         for page in data.to_batches():
             sink.append_page(page)
         statement.metadata.finish_insert(SESSION, handle, sink.finish())
@@ -341,7 +395,9 @@ def create(database: Database, table: str, columns: dict[str, str], **properties
     metadata = database.connector.get_metadata(transaction)
     made = tuple(ColumnMetadata(name, parse_type(kind)) for name, kind in columns.items())
     try:
-        metadata.create_table(SESSION, ConnectorTableMetadata(database.name(table), made, properties))
+        metadata.create_table(
+            SESSION, ConnectorTableMetadata(database.name(table), made, properties)
+        )
         database.connector.commit(transaction)
     except BaseException:
         database.connector.rollback(transaction)
@@ -387,7 +443,9 @@ def test_values_of_every_type_come_back_as_they_were_written(database: Database,
     assert [c.type for c in statement.columns()][1] == parse_type(
         {"tinyint": "smallint"}.get(kind, kind) if database.kind == "postgresql" else kind
     )
-    assert [c.name for c in statement.columns()][1] == ("value" if database.kind == "postgresql" else "Value")
+    assert [c.name for c in statement.columns()][1] == (
+        "value" if database.kind == "postgresql" else "Value"
+    )
     assert statement.handle.key == ("id",)
     read = statement.read().sort_by("id").column(1)
     assert read.to_pylist() == values
@@ -407,12 +465,24 @@ def test_values_of_every_type_can_be_keys(database: Database, kind: str) -> None
     create(database, "keyed", {"k": kind, "v": "integer"}, primary_key="k")
     values = [value for value in VALUES[kind] if value != float("inf")]
     insert(
-        database, "keyed", pa.table({"k": pa.array(values, parse_type(kind).arrow), "v": pa.array([0] * len(values), pa.int32())})
+        database,
+        "keyed",
+        pa.table(
+            {
+                "k": pa.array(values, parse_type(kind).arrow),
+                "v": pa.array([0] * len(values), pa.int32()),
+            }
+        ),
     )
     statement = Statement(database, "keyed")
     statement.begin()
     rows = statement.read(row_id=True)
-    arrays = [rows.column(0), pa.array([5] * len(values), pa.int32()), pa.array([3] * len(values), pa.int8()), rows.column(2)]
+    arrays = [
+        rows.column(0),
+        pa.array([5] * len(values), pa.int32()),
+        pa.array([3] * len(values), pa.int8()),
+        rows.column(2),
+    ]
     table = pa.table(arrays, names=["k", "v", "operation", "row_id"])
     sink = statement.sink()
     for page in table.to_batches():
@@ -425,7 +495,9 @@ def test_values_of_every_type_can_be_keys(database: Database, kind: str) -> None
     statement.commit()
 
 
-@pytest.mark.parametrize("kind", ["array(integer)", "map(varchar, bigint)", "row(a integer)", "timestamp(9)"])
+@pytest.mark.parametrize(
+    "kind", ["array(integer)", "map(varchar, bigint)", "row(a integer)", "timestamp(9)"]
+)
 def test_types_without_a_counterpart_are_refused_by_name(database: Database, kind: str) -> None:
     with pytest.raises(RowMergeError) as caught:
         create(database, "odd", {"id": "bigint", "bag": kind})
@@ -449,7 +521,9 @@ def test_wrong_table_properties_are_refused(database: Database, properties: Any,
 
 
 @pytest.mark.parametrize("action", ["CASCADE", "SET NULL", "SET DEFAULT", "NO ACTION"])
-def test_a_table_whose_rows_others_refer_to_is_neither_dropped_nor_truncated(database: Database, action: str) -> None:
+def test_a_table_whose_rows_others_refer_to_is_neither_dropped_nor_truncated(
+    database: Database, action: str
+) -> None:
     database.sql(
         "CREATE TABLE shelf (sku int PRIMARY KEY, above int REFERENCES shelf (sku) ON DELETE CASCADE)",
         f"CREATE TABLE item (id int PRIMARY KEY, sku int DEFAULT 2 REFERENCES shelf (sku) ON DELETE {action})",
@@ -486,7 +560,10 @@ def test_tables_are_listed_dropped_and_truncated(shelf: Database) -> None:
     statement.metadata.drop_table(SESSION, statement.handle)
     statement.commit()
     assert (
-        shelf.connector.get_metadata(shelf.connector.begin_transaction()).get_table_handle(SESSION, shelf.name("shelf")) is None
+        shelf.connector.get_metadata(shelf.connector.begin_transaction()).get_table_handle(
+            SESSION, shelf.name("shelf")
+        )
+        is None
     )
     shelf.connector.close()
 
@@ -501,13 +578,17 @@ def test_views_are_read_and_not_changed(shelf: Database) -> None:
     shelf.sql("CREATE VIEW full_shelf AS SELECT sku, qty FROM shelf WHERE qty > 15")
     statement = Statement(shelf, "full_shelf")
     assert statement.read().to_pydict() == {"sku": [2, 4], "qty": [20, 40]}
-    with pytest.raises(RowMergeError, match=r"is a .* view; it can be read, and not be inserted into"):
+    with pytest.raises(
+        RowMergeError, match=r"is a .* view; it can be read, and not be inserted into"
+    ):
         statement.metadata.begin_insert(SESSION, statement.handle, statement.columns())
     statement.rollback()
 
 
 def test_a_column_that_the_database_computes_is_read_and_not_assigned(database: Database) -> None:
-    database.sql("CREATE TABLE shelf (sku int PRIMARY KEY, qty int, twice int GENERATED ALWAYS AS (qty * 2) STORED)")
+    database.sql(
+        "CREATE TABLE shelf (sku int PRIMARY KEY, qty int, twice int GENERATED ALWAYS AS (qty * 2) STORED)"
+    )
     database.sql("INSERT INTO shelf (sku, qty) VALUES (1, 5)")
     merge(database, "shelf", [(1, 6, 10, 3, 1), (2, 1, None, 1, None)])
     assert content(database) == [(1, 6, 12), (2, 1, 2)]
@@ -547,24 +628,41 @@ def test_leftovers_of_a_driver_that_died_are_listed_and_removed(shelf: Database)
 
 @pytest.mark.trial
 @given(data=st.data())
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_any_changes_leave_what_they_would_leave_of_a_dictionary(database: Database, data: st.DataObject) -> None:
+@settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+def test_any_changes_leave_what_they_would_leave_of_a_dictionary(
+    database: Database, data: st.DataObject
+) -> None:
     database.sql("DROP TABLE IF EXISTS shelf", "CREATE TABLE shelf (sku int PRIMARY KEY, qty int)")
     keys = range(8)
     before = {key: key * 10 for key in keys}
-    database.sql("INSERT INTO shelf VALUES " + ", ".join(f"({key}, {value})" for key, value in before.items()))
+    database.sql(
+        "INSERT INTO shelf VALUES "
+        + ", ".join(f"({key}, {value})" for key, value in before.items())
+    )
     deleted = data.draw(st.sets(st.sampled_from(keys)))
-    updated = data.draw(st.sets(st.sampled_from([k for k in keys if k not in deleted]))) if len(deleted) < 8 else set()
+    updated = (
+        data.draw(st.sets(st.sampled_from([k for k in keys if k not in deleted])))
+        if len(deleted) < 8
+        else set()
+    )
     free = [k for k in range(12) if k not in before or k in deleted or k in updated]
     targets = data.draw(st.permutations(free))
     moved = dict(zip(sorted(updated), targets, strict=False))
-    added = data.draw(st.sets(st.sampled_from(targets[len(moved) :]))) if len(free) > len(moved) else set()
+    added = (
+        data.draw(st.sets(st.sampled_from(targets[len(moved) :])))
+        if len(free) > len(moved)
+        else set()
+    )
     rows = [
         *((None, None, 2, key) for key in deleted),
         *((new, new + 100, 3, old) for old, new in moved.items()),
         *((key, None, 1, None) for key in added),
     ]
-    expected = {key: value for key, value in before.items() if key not in deleted and key not in updated}
+    expected = {
+        key: value for key, value in before.items() if key not in deleted and key not in updated
+    }
     expected |= {new: new + 100 for new in moved.values()} | dict.fromkeys(added)
     if rows:
         merge(database, "shelf", data.draw(st.permutations(rows)))
@@ -573,6 +671,8 @@ def test_any_changes_leave_what_they_would_leave_of_a_dictionary(database: Datab
 
 def test_handles_and_providers_show_no_column_but_travel_whole(shelf: Database) -> None:
     statement = Statement(shelf, "shelf")
-    assert statement.handle.column("Bin No") == Column("Bin No", parse_type("varchar(10)"), statement.handle.columns[2].declared)
+    assert statement.handle.column("Bin No") == Column(
+        "Bin No", parse_type("varchar(10)"), statement.handle.columns[2].declared
+    )
     assert statement.handle.metadata.properties == {"primary_key": ("sku",)}
     statement.commit()

@@ -36,9 +36,14 @@ def add_one(database: Database) -> None:
         statement.begin()
         rows = statement.read(row_id=True)
         (value,) = rows.column("n").to_pylist()
-        arrays = [pa.array([1], pa.int32()), pa.array([value + 1], pa.int32()), pa.array([3], pa.int8())]
+        arrays = [
+            pa.array([1], pa.int32()),
+            pa.array([value + 1], pa.int32()),
+            pa.array([3], pa.int8()),
+        ]
         page = pa.RecordBatch.from_arrays(
-            [*arrays, rows.column("$row_id").combine_chunks()], names=["id", "n", "operation", "row_id"]
+            [*arrays, rows.column("$row_id").combine_chunks()],
+            names=["id", "n", "operation", "row_id"],
         )
         sink = statement.sink()
         sink.store_merged_rows(page)
@@ -61,7 +66,9 @@ def place_of(database: Database) -> str:
 
 @pytest.fixture
 def counter(database: Database) -> Database:
-    database.sql("CREATE TABLE counter (id int PRIMARY KEY, n int)", "INSERT INTO counter VALUES (1, 0)")
+    database.sql(
+        "CREATE TABLE counter (id int PRIMARY KEY, n int)", "INSERT INTO counter VALUES (1, 0)"
+    )
     return database
 
 
@@ -74,7 +81,11 @@ def check(counter: Database, told: list[str]) -> None:
 
 def test_increments_of_several_threads_are_never_lost(counter: Database) -> None:
     with ThreadPoolExecutor(THREADS) as pool:
-        told = list(pool.map(lambda _: increments(opened(counter.kind, place_of(counter)), TURNS), range(THREADS)))
+        told = list(
+            pool.map(
+                lambda _: increments(opened(counter.kind, place_of(counter)), TURNS), range(THREADS)
+            )
+        )
     check(counter, [code for codes in told for code in codes])
 
 
@@ -114,8 +125,13 @@ def test_of_two_statements_that_read_the_same_row_one_wins(counter: Database) ->
     assert counter.rows("SELECT n FROM counter") == [(10,)]
 
 
-def test_changes_of_different_rows_get_along_where_the_database_has_locks_for_rows(pg: Database) -> None:
-    pg.sql("CREATE TABLE counter (id int PRIMARY KEY, n int)", "INSERT INTO counter SELECT i, 0 FROM generate_series(1, 4) i")
+def test_changes_of_different_rows_get_along_where_the_database_has_locks_for_rows(
+    pg: Database,
+) -> None:
+    pg.sql(
+        "CREATE TABLE counter (id int PRIMARY KEY, n int)",
+        "INSERT INTO counter SELECT i, 0 FROM generate_series(1, 4) i",
+    )
 
     def change(key: int) -> None:
         for value in range(1, 6):

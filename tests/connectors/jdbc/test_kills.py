@@ -59,11 +59,20 @@ def die_at(kind: str, where: str, step: str) -> None:
 @pytest.mark.trial
 @pytest.mark.each_value
 @pytest.mark.parametrize("step", STEPS)
-def test_a_driver_that_is_killed_leaves_the_rows_of_before_or_those_of_after(database: Database, step: str) -> None:
+def test_a_driver_that_is_killed_leaves_the_rows_of_before_or_those_of_after(
+    database: Database, step: str
+) -> None:
     database.sql("CREATE TABLE t (id int PRIMARY KEY, v int)")
-    insert(database, "t", pa.table({"id": pa.array(range(ROWS), pa.int32()), "v": pa.array([1] * ROWS, pa.int32())}))
+    insert(
+        database,
+        "t",
+        pa.table({"id": pa.array(range(ROWS), pa.int32()), "v": pa.array([1] * ROWS, pa.int32())}),
+    )
     child = subprocess.run(
-        [sys.executable, "-c", CHILD, database.kind, place_of(database), step], capture_output=True, text=True, check=False
+        [sys.executable, "-c", CHILD, database.kind, place_of(database), step],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert child.returncode == -signal.SIGKILL, child.stderr
     after = step == "commit"
@@ -76,7 +85,9 @@ def test_a_driver_that_is_killed_leaves_the_rows_of_before_or_those_of_after(dat
     # A server notices in a moment that its client is gone.
     while not after and not database.connector.orphans() and time.monotonic() < end:
         time.sleep(0.1)
-    assert [bool(database.leftovers()), len(database.connector.orphans())] == ([False, 0] if after else [True, 1])
+    assert [bool(database.leftovers()), len(database.connector.orphans())] == (
+        [False, 0] if after else [True, 1]
+    )
     merge(database, "t", [(0, 9, 3, 0)])
     assert database.leftovers() == [], "the next statement has removed what was left"
     assert database.rows("SELECT v FROM t WHERE id = 0") == [(9,)]

@@ -46,7 +46,13 @@ TEXTS = [
     "x ",
     "\x01",
 ]
-DAYS = [dt.date(1, 1, 1), dt.date(999, 12, 31), dt.date(1969, 12, 31), dt.date(2024, 2, 29), dt.date(9999, 12, 31)]
+DAYS = [
+    dt.date(1, 1, 1),
+    dt.date(999, 12, 31),
+    dt.date(1969, 12, 31),
+    dt.date(2024, 2, 29),
+    dt.date(9999, 12, 31),
+]
 MOMENTS = [
     dt.datetime.fromisoformat(text)
     for text in (
@@ -59,7 +65,19 @@ MOMENTS = [
         "9999-12-31 23:59:59.999999",
     )
 ]
-NUMBERS = [0.0, -0.0, 0.1, 0.1 + 0.2, 1 / 3, 1e-300, -1e300, 1e15 + 0.3, float("inf"), float("-inf"), 5e-324]
+NUMBERS = [
+    0.0,
+    -0.0,
+    0.1,
+    0.1 + 0.2,
+    1 / 3,
+    1e-300,
+    -1e300,
+    1e15 + 0.3,
+    float("inf"),
+    float("-inf"),
+    5e-324,
+]
 
 VALUES: dict[str, list[Any]] = {
     "boolean": [True, False],
@@ -83,7 +101,17 @@ VALUES: dict[str, list[Any]] = {
     "uuid": ["12345678-1234-5678-9abc-def012345678", "02345678-1234-5678-9abc-def012345678"],
     "json": ["1", "[2]"],
 }  # fmt: skip
-EXACT = {"boolean", "smallint", "integer", "bigint", "decimal(5,2)", "decimal(15,3)", "varchar", "varchar(4)", "date"}
+EXACT = {
+    "boolean",
+    "smallint",
+    "integer",
+    "bigint",
+    "decimal(5,2)",
+    "decimal(15,3)",
+    "varchar",
+    "varchar(4)",
+    "date",
+}
 """Types of which no row comes along that does not matter, whatever the domain."""
 ALSO = {
     "sqlite": {"varbinary"},
@@ -99,15 +127,24 @@ RANGES_ONLY = {"timestamp(6)", "timestamp(3)"}
 def matters(value: Any, domain: ColumnDomain) -> bool:
     if value is None or (domain.values is not None and value not in domain.values):
         return False
-    return (domain.low is None or value >= domain.low) and (domain.high is None or value <= domain.high)
+    return (domain.low is None or value >= domain.low) and (
+        domain.high is None or value <= domain.high
+    )
 
 
 @pytest.mark.trial
 def test_no_row_that_matters_is_left_out(database: Database) -> None:
     names = {kind: f"v{number}" for number, kind in enumerate(VALUES)}
-    create(database, "t", {"id": "bigint", **{name: kind for kind, name in names.items()}}, primary_key="id")
+    create(
+        database,
+        "t",
+        {"id": "bigint", **{name: kind for kind, name in names.items()}},
+        primary_key="id",
+    )
     longest = max(map(len, VALUES.values()))
-    values = {kind: [*listed, *[None] * (longest + 1 - len(listed))] for kind, listed in VALUES.items()}
+    values = {
+        kind: [*listed, *[None] * (longest + 1 - len(listed))] for kind, listed in VALUES.items()
+    }
     arrays = {names[kind]: pa.array(values[kind], parse_type(kind).arrow) for kind in VALUES}
     insert(database, "t", pa.table({"id": range(longest + 1), **arrays}))
     statement = Statement(database, "t")
@@ -119,11 +156,15 @@ def test_no_row_that_matters_is_left_out(database: Database) -> None:
         kind = data.draw(st.sampled_from(list(VALUES)))
         bounds = st.none() | st.sampled_from(VALUES[kind])
         chosen = data.draw(st.none() | st.lists(st.sampled_from([*VALUES[kind], None]), max_size=4))
-        domain = ColumnDomain(None if chosen is None else tuple(chosen), data.draw(bounds), data.draw(bounds))
+        domain = ColumnDomain(
+            None if chosen is None else tuple(chosen), data.draw(bounds), data.draw(bounds)
+        )
         found = statement.read(names[kind], **{names[kind]: domain}).column(0).to_pylist()
         wanted = [value for value in everything[names[kind]] if matters(value, domain)]
         assert [value for value in found if matters(value, domain)] == wanted
-        exact = kind in EXACT | ALSO[database.kind] or kind in (LISTS_ONLY if domain.values is not None else RANGES_ONLY)
+        exact = kind in EXACT | ALSO[database.kind] or kind in (
+            LISTS_ONLY if domain.values is not None else RANGES_ONLY
+        )
         if exact and domain != ColumnDomain():
             assert found == wanted
 
@@ -134,7 +175,9 @@ def test_no_row_that_matters_is_left_out(database: Database) -> None:
 def test_texts_are_not_compared_by_the_locale_of_their_column(pg: Database) -> None:
     known = [
         row[0]
-        for row in pg.rows("SELECT collname::text AS c FROM pg_collation WHERE collname IN ('en-x-icu', 'de-x-icu', 'en_US')")
+        for row in pg.rows(
+            "SELECT collname::text AS c FROM pg_collation WHERE collname IN ('en-x-icu', 'de-x-icu', 'en_US')"
+        )
     ]
     if not known:
         pytest.skip("the server has no collation of a language")
@@ -146,7 +189,10 @@ def test_texts_are_not_compared_by_the_locale_of_their_column(pg: Database) -> N
         "INSERT INTO f VALUES ('a'), ('A'), ('b')",
     )  # fmt: skip
     statement = Statement(pg, "t")
-    assert sorted(statement.read(v=ColumnDomain(low="B", high="Z")).column(0).to_pylist()) == ["B", "Z"]
+    assert sorted(statement.read(v=ColumnDomain(low="B", high="Z")).column(0).to_pylist()) == [
+        "B",
+        "Z",
+    ]
     assert sorted(statement.read(v=ColumnDomain(low="a")).column(0).to_pylist()) == ["a", "c", "ä"]
     statement.rollback()
     folded = Statement(pg, "f")
@@ -155,13 +201,20 @@ def test_texts_are_not_compared_by_the_locale_of_their_column(pg: Database) -> N
     folded.rollback()
 
 
-def test_texts_of_a_database_that_is_not_of_unicode_are_compared_by_equality_alone(pg: Database, postgresql: str) -> None:
+def test_texts_of_a_database_that_is_not_of_unicode_are_compared_by_equality_alone(
+    pg: Database, postgresql: str
+) -> None:
     from rowmerge_nb import PostgresConnector
 
     pg.sql(
-        "DROP DATABASE IF EXISTS latin", "CREATE DATABASE latin ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0"
+        "DROP DATABASE IF EXISTS latin",
+        "CREATE DATABASE latin ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0",
     )
-    latin = Database("postgresql", PostgresConnector(postgresql.replace("dbname=postgres", "dbname=latin")), "public")
+    latin = Database(
+        "postgresql",
+        PostgresConnector(postgresql.replace("dbname=postgres", "dbname=latin")),
+        "public",
+    )
     latin.sql("CREATE TABLE t (v text PRIMARY KEY)", "INSERT INTO t VALUES ('a'), ('ä'), ('z')")
     statement = Statement(latin, "t")
     assert statement.read(v=ColumnDomain(values=("a",))).column(0).to_pylist() == ["a"]
@@ -172,8 +225,13 @@ def test_texts_of_a_database_that_is_not_of_unicode_are_compared_by_equality_alo
     pg.sql("DROP DATABASE latin")
 
 
-def test_columns_of_sqlite_with_a_collation_of_their_own_are_ordered_by_bytes_all_the_same(lite: Database) -> None:
-    lite.sql("CREATE TABLE t (v text COLLATE NOCASE PRIMARY KEY)", "INSERT INTO t VALUES ('a'), ('B'), ('Z')")
+def test_columns_of_sqlite_with_a_collation_of_their_own_are_ordered_by_bytes_all_the_same(
+    lite: Database,
+) -> None:
+    lite.sql(
+        "CREATE TABLE t (v text COLLATE NOCASE PRIMARY KEY)",
+        "INSERT INTO t VALUES ('a'), ('B'), ('Z')",
+    )
     statement = Statement(lite, "t")
     assert statement.read(v=ColumnDomain(low="C", high="Z")).column(0).to_pylist() == ["Z"]
     assert statement.read(v=ColumnDomain(values=("b", "B"))).column(0).to_pylist() == ["B"]
@@ -181,7 +239,9 @@ def test_columns_of_sqlite_with_a_collation_of_their_own_are_ordered_by_bytes_al
 
 
 @pytest.mark.parametrize("kind", ["timestamp", "date", "timestamptz"])
-def test_moments_that_others_have_written_in_other_forms_are_found(lite: Database, kind: str) -> None:
+def test_moments_that_others_have_written_in_other_forms_are_found(
+    lite: Database, kind: str
+) -> None:
     written = {
         "timestamp": ["2024-02-29", "2024-02-29 10", "2024-02-29T10:30", "2024-02-29T10:30:05", "2024-02-29 10:30:05.1", "2024-02-29 10:30:05.12"],
         "date": ["2024-02-28", "2024-02-29"],
@@ -195,7 +255,9 @@ def test_moments_that_others_have_written_in_other_forms_are_found(lite: Databas
         for high in kept:
             domain = ColumnDomain(low=low, high=high)
             found = statement.read("v", v=domain).column(0).to_pylist()
-            assert [value for value in found if matters(value, domain)] == [value for value in kept if matters(value, domain)]
+            assert [value for value in found if matters(value, domain)] == [
+                value for value in kept if matters(value, domain)
+            ]
             if kind != "timestamptz":
                 assert len(found) == sum(matters(value, domain) for value in kept)
     statement.rollback()
@@ -212,12 +274,18 @@ def test_values_and_names_may_hold_any_characters(database: Database, value: str
     statement = Statement(database, "t")
     found = statement.read(name, **{name: ColumnDomain(values=(value,))}).column(0).to_pylist()
     assert found == ([kept] if "\0" not in value else [kept, "x"])
-    assert kept in statement.read(name, **{name: ColumnDomain(low=kept, high=kept)}).column(0).to_pylist()
+    assert (
+        kept
+        in statement.read(name, **{name: ColumnDomain(low=kept, high=kept)}).column(0).to_pylist()
+    )
     statement.rollback()
 
 
 def test_an_empty_domain_reads_nothing_and_a_long_list_becomes_a_range(database: Database) -> None:
-    database.sql("CREATE TABLE t (id int PRIMARY KEY, v int)", "INSERT INTO t VALUES (1, 1), (2, NULL), (5000, 3)")
+    database.sql(
+        "CREATE TABLE t (id int PRIMARY KEY, v int)",
+        "INSERT INTO t VALUES (1, 1), (2, NULL), (5000, 3)",
+    )
     statement = Statement(database, "t")
     assert statement.read(v=ColumnDomain(values=())).num_rows == 0
     assert statement.read(v=ColumnDomain(values=(None,))).num_rows == 0
@@ -226,14 +294,18 @@ def test_an_empty_domain_reads_nothing_and_a_long_list_becomes_a_range(database:
     assert (split.predicate, split.small) == (NOTHING, True)
     (split,) = statement.splits(id=ColumnDomain(values=tuple(range(3, MOST_VALUES + 4))))
     assert "IN" not in split.predicate
-    assert statement.read(id=ColumnDomain(values=tuple(range(-MOST_VALUES, 3)))).column(0).to_pylist() == [1, 2]
+    assert statement.read(id=ColumnDomain(values=tuple(range(-MOST_VALUES, 3)))).column(
+        0
+    ).to_pylist() == [1, 2]
     nan = float("nan")
     assert statement.read(v=ColumnDomain(values=(nan,), low=nan)).num_rows == 3
     assert statement.read(nowhere=ColumnDomain(values=())).num_rows == 3
     statement.rollback()
 
 
-def test_the_rows_of_a_known_key_are_read_at_once_and_in_the_order_of_the_table(database: Database, monkeypatch: Any) -> None:
+def test_the_rows_of_a_known_key_are_read_at_once_and_in_the_order_of_the_table(
+    database: Database, monkeypatch: Any
+) -> None:
     monkeypatch.setattr(sqlite, "SPLIT_ROWS", 1_000)
     monkeypatch.setattr(postgresql, "SPLIT_BLOCKS", 4)
     monkeypatch.setattr(postgresql, "SPLIT_ROWS", 1_000)
@@ -242,7 +314,11 @@ def test_the_rows_of_a_known_key_are_read_at_once_and_in_the_order_of_the_table(
     database.sql("CREATE TABLE t (id int PRIMARY KEY, v int)")
     count = 4_000
     ids = [number * 7 % count for number in range(count)]
-    insert(database, "t", pa.table({"id": pa.array(ids, pa.int32()), "v": pa.array(range(count), pa.int32())}))
+    insert(
+        database,
+        "t",
+        pa.table({"id": pa.array(ids, pa.int32()), "v": pa.array(range(count), pa.int32())}),
+    )
     if database.kind == "postgresql":
         database.sql("ANALYZE t")
     statement = Statement(database, "t")
@@ -269,7 +345,9 @@ def test_the_rows_of_a_known_key_are_read_at_once_and_in_the_order_of_the_table(
 
 
 def test_misfits_outside_of_what_matters_are_not_looked_at(lite: Database) -> None:
-    lite.sql("CREATE TABLE t (id int PRIMARY KEY, v int)", "INSERT INTO t VALUES (1, 5), (2, 'abc')")
+    lite.sql(
+        "CREATE TABLE t (id int PRIMARY KEY, v int)", "INSERT INTO t VALUES (1, 5), (2, 'abc')"
+    )
     statement = Statement(lite, "t")
     assert statement.read(id=ColumnDomain(values=(1,))).num_rows == 1
     with pytest.raises(Exception, match=r"'abc' \(text\), which is no integer"):
@@ -277,7 +355,9 @@ def test_misfits_outside_of_what_matters_are_not_looked_at(lite: Database) -> No
     statement.rollback()
 
 
-def test_a_table_without_rowids_is_cut_by_its_key_and_a_column_may_be_named_rowid(lite: Database, monkeypatch: Any) -> None:
+def test_a_table_without_rowids_is_cut_by_its_key_and_a_column_may_be_named_rowid(
+    lite: Database, monkeypatch: Any
+) -> None:
     monkeypatch.setattr(sqlite, "SPLIT_ROWS", 1_000)
     monkeypatch.setattr(sqlite, "SMALL_ROWS", 10)
     numbers = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 4500)"
@@ -293,11 +373,17 @@ def test_a_table_without_rowids_is_cut_by_its_key_and_a_column_may_be_named_rowi
         found = statement.read(column).column(0).to_pylist()
         assert sorted(found) == [i * (1000 if table == "w" else 1) for i in range(1, 4501)]
         assert (
-            statement.connector.get_split_manager().get_splits(statement.transaction, SESSION, statement.handle, Constraint())
+            statement.connector.get_split_manager().get_splits(
+                statement.transaction, SESSION, statement.handle, Constraint()
+            )
             == statement.splits()
         )
         statement.rollback()
-    lite.sql("DELETE FROM w", "INSERT INTO w VALUES ('text', 'x')", f"{numbers} INSERT INTO w SELECT -i, 'x' FROM n")
+    lite.sql(
+        "DELETE FROM w",
+        "INSERT INTO w VALUES ('text', 'x')",
+        f"{numbers} INSERT INTO w SELECT -i, 'x' FROM n",
+    )
     with pytest.raises(Exception, match=r"'text' \(text\), which is no integer"):
         Statement(lite, "w").read()
 
@@ -305,5 +391,7 @@ def test_a_table_without_rowids_is_cut_by_its_key_and_a_column_may_be_named_rowi
 def test_decimals_that_sqlite_does_not_keep_exactly_are_not_compared(lite: Database) -> None:
     lite.sql("CREATE TABLE t (id int PRIMARY KEY, wide decimal(20,2), bare numeric, ok double)")
     columns = {column.name: column for column in Statement(lite, "t").handle.columns}
-    known = {name: sqlite_terms(column, unicode=True) is not None for name, column in columns.items()}
+    known = {
+        name: sqlite_terms(column, unicode=True) is not None for name, column in columns.items()
+    }
     assert known == {"id": True, "wide": False, "bare": False, "ok": True}

@@ -33,17 +33,25 @@ NAME = SchemaTableName("default", "t")
 
 
 def metadata(**properties: Any) -> ConnectorTableMetadata:
-    columns = (ColumnMetadata("id", parse_type("bigint")), ColumnMetadata("Name", parse_type("varchar")))
+    columns = (
+        ColumnMetadata("id", parse_type("bigint")),
+        ColumnMetadata("Name", parse_type("varchar")),
+    )
     return ConnectorTableMetadata(NAME, columns, properties)
 
 
 def connector(rows: int = 4, **properties: Any) -> MemoryConnector:
     made = MemoryConnector()
-    made.put(metadata(**properties), pa.table({"id": list(range(rows)), "Name": [f"n{i}" for i in range(rows)]}))
+    made.put(
+        metadata(**properties),
+        pa.table({"id": list(range(rows)), "Name": [f"n{i}" for i in range(rows)]}),
+    )
     return made
 
 
-def sink_page(rows: list[tuple[int, str | None, int, Any]], row_id: pa.DataType | None = None) -> pa.RecordBatch:
+def sink_page(
+    rows: list[tuple[int, str | None, int, Any]], row_id: pa.DataType | None = None
+) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(
         [
             pa.array([r[0] for r in rows], pa.int64()),
@@ -61,7 +69,9 @@ def merge(store: MemoryConnector, pages: list[pa.RecordBatch]) -> None:
     handle = meta.get_table_handle(SESSION, NAME)
     assert handle is not None
     merge_handle = meta.begin_merge(SESSION, handle)
-    sink = store.get_page_sink_provider().create_merge_sink(transaction, SESSION, pickle.loads(pickle.dumps(merge_handle)))
+    sink = store.get_page_sink_provider().create_merge_sink(
+        transaction, SESSION, pickle.loads(pickle.dumps(merge_handle))
+    )
     for page in pages:
         sink.store_merged_rows(page)
     meta.finish_merge(SESSION, merge_handle, sink.finish())
@@ -96,7 +106,9 @@ def test_a_rolled_back_transaction_leaves_the_table_as_it_was() -> None:
     handle = meta.get_table_handle(SESSION, NAME)
     assert handle is not None
     meta.finish_merge(
-        SESSION, meta.begin_merge(SESSION, handle), list(encode("delete", [pa.RecordBatch.from_pydict({"position": [0]})]))
+        SESSION,
+        meta.begin_merge(SESSION, handle),
+        list(encode("delete", [pa.RecordBatch.from_pydict({"position": [0]})])),
     )
     store.rollback(transaction)
     assert store.versions(NAME) == (1,)
@@ -132,31 +144,50 @@ def test_another_order_of_rows_and_other_page_cuts_give_the_same_table() -> None
 
 
 @given(st.sets(st.integers(0, 19)), st.sets(st.integers(0, 19)), st.lists(st.integers()))
-def test_changes_agree_with_a_list_of_rows(deleted: set[int], updated: set[int], added: list[int]) -> None:
+def test_changes_agree_with_a_list_of_rows(
+    deleted: set[int], updated: set[int], added: list[int]
+) -> None:
     updated -= deleted
     added = [number % 2**62 for number in added]
     data = pa.table({"v": list(range(20))})
     fragments = [
-        *encode("delete", [pa.RecordBatch.from_pydict({"position": pa.array(sorted(deleted), pa.int64())})]),
+        *encode(
+            "delete",
+            [pa.RecordBatch.from_pydict({"position": pa.array(sorted(deleted), pa.int64())})],
+        ),
         *encode(
             "update",
-            [pa.RecordBatch.from_pydict({"v": [n + 100 for n in updated], "position": pa.array(list(updated), pa.int64())})],
+            [
+                pa.RecordBatch.from_pydict(
+                    {
+                        "v": [n + 100 for n in updated],
+                        "position": pa.array(list(updated), pa.int64()),
+                    }
+                )
+            ],
         ),
         *encode("insert", [pa.RecordBatch.from_pydict({"v": pa.array(added, pa.int64())})]),
     ]
     expected = [n + 100 if n in updated else n for n in range(20) if n not in deleted] + added
     fragments = [f for f in fragments if b'"rows": 0' not in f.split(b"\n", 1)[0]]
-    assert apply_changes(data.cast(pa.schema([("v", pa.int64())])), fragments).column("v").to_pylist() == expected
+    assert (
+        apply_changes(data.cast(pa.schema([("v", pa.int64())])), fragments).column("v").to_pylist()
+        == expected
+    )
 
 
 def test_large_tables_are_read_from_files_and_small_ones_carried(tmp_path: Any) -> None:
     data = pa.table({"v": list(range(1_000_000))})
     splits = make_splits(data, lambda: tmp_path / "t.arrow")
     assert len(splits) > 1
-    positions = [(position, page.num_rows) for split in splits for position, page in read_split(split)]
+    positions = [
+        (position, page.num_rows) for split in splits for position, page in read_split(split)
+    ]
     assert positions[0] == (0, 65_536)
     assert sum(count for _, count in positions) == 1_000_000
-    assert [position for position, _ in positions] == sorted({position for position, _ in positions})
+    assert [position for position, _ in positions] == sorted(
+        {position for position, _ in positions}
+    )
     assert make_splits(pa.table({"v": [1]}))[0].data is not None
 
 
@@ -164,7 +195,11 @@ def test_the_layout_follows_the_tables_partitioning() -> None:
     for properties, columns, bucketed in (
         ({}, None, False),
         ({"partitioned_by": ("NAME",)}, ("Name",), False),
-        ({"partitioned_by": ("name",), "bucketed_by": ("id",), "bucket_count": 4}, ("id", "Name"), True),
+        (
+            {"partitioned_by": ("name",), "bucketed_by": ("id",), "bucket_count": 4},
+            ("id", "Name"),
+            True,
+        ),
     ):
         store = connector(**properties)
         meta = store.get_metadata(store.begin_transaction())
@@ -181,13 +216,21 @@ def test_the_row_id_of_a_bucketed_table_leads_to_the_bucket_of_its_row() -> None
     meta = store.get_metadata(transaction)
     handle = meta.get_table_handle(SESSION, NAME)
     assert handle is not None
-    columns = [ColumnHandle("id", parse_type("bigint")), meta.get_merge_row_id_column_handle(SESSION, handle)]
+    columns = [
+        ColumnHandle("id", parse_type("bigint")),
+        meta.get_merge_row_id_column_handle(SESSION, handle),
+    ]
     (split,) = store.get_split_manager().get_splits(transaction, SESSION, handle, Constraint())
-    source = store.get_page_source_provider().create_page_source(transaction, SESSION, split, handle, columns)
+    source = store.get_page_source_provider().create_page_source(
+        transaction, SESSION, split, handle, columns
+    )
     page = source.get_next_page()
     assert page is not None
     partitioning = store.get_node_partitioning_provider()
-    insert, update = meta.get_insert_layout(SESSION, handle), meta.get_update_layout(SESSION, handle)
+    insert, update = (
+        meta.get_insert_layout(SESSION, handle),
+        meta.get_update_layout(SESSION, handle),
+    )
     assert insert is not None
     assert insert.partitioning is not None
     assert update is not None
@@ -234,8 +277,12 @@ def test_a_primary_key_refuses_nulls_and_repetition_and_keeps_the_table() -> Non
         ("varchar", pa.array(["it's", "it's"]), "k = 'it''s'"),
     ],
 )
-def test_a_primary_key_has_one_of_what_is_equal_in_sql(kind: str, keys: pa.Array, told: str) -> None:
-    table = ConnectorTableMetadata(NAME, (ColumnMetadata("k", parse_type(kind)),), {"primary_key": ("k",)})
+def test_a_primary_key_has_one_of_what_is_equal_in_sql(
+    kind: str, keys: pa.Array, told: str
+) -> None:
+    table = ConnectorTableMetadata(
+        NAME, (ColumnMetadata("k", parse_type(kind)),), {"primary_key": ("k",)}
+    )
     check_content(table, pa.table({"k": keys[:1]}))
     with pytest.raises(RowMergeError) as caught:
         check_content(table, pa.table({"k": keys}))
@@ -248,9 +295,14 @@ def test_the_paradigm_is_the_tables_unless_the_statement_asks_for_another() -> N
     meta = store.get_metadata(store.begin_transaction())
     handle = meta.get_table_handle(SESSION, NAME)
     assert handle is not None
-    assert meta.get_row_change_paradigm(SESSION, handle) is RowChangeParadigm.CHANGE_ONLY_UPDATED_COLUMNS
+    assert (
+        meta.get_row_change_paradigm(SESSION, handle)
+        is RowChangeParadigm.CHANGE_ONLY_UPDATED_COLUMNS
+    )
     asked = ConnectorSession("q", properties={"row_change_paradigm": "DELETE_ROW_AND_INSERT_ROW"})
-    assert meta.get_row_change_paradigm(asked, handle) is RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW
+    assert (
+        meta.get_row_change_paradigm(asked, handle) is RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW
+    )
 
 
 def test_an_aborted_sink_has_nothing_to_give() -> None:

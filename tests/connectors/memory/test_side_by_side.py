@@ -12,7 +12,13 @@ import pytest
 from rowmerge_nb import MemoryConnector, RowMergeError
 from rowmerge_nb.connectors.memory.handles import MemoryTableHandle
 from rowmerge_nb.connectors.memory.turns import Turns
-from rowmerge_nb.spi import ColumnMetadata, ConnectorTableMetadata, ConnectorTableVersion, SchemaTableName, parse_type
+from rowmerge_nb.spi import (
+    ColumnMetadata,
+    ConnectorTableMetadata,
+    ConnectorTableVersion,
+    SchemaTableName,
+    parse_type,
+)
 from rowmerge_nb.spi.alterations import AddColumn, SetTableComment
 from rowmerge_nb.spi.transactions import Transactions
 from rowmerge_nb.testing.contract.contract_statement import Changes, PageStatement
@@ -23,7 +29,9 @@ COLUMNS = (ColumnMetadata("id", parse_type("bigint")), ColumnMetadata("v", parse
 
 def store(keep: int = 5, **properties: Any) -> MemoryConnector:
     connector = MemoryConnector(keep_versions=keep)
-    connector.put(ConnectorTableMetadata(NAME, COLUMNS, properties), pa.table({"id": [0], "v": ["a"]}))
+    connector.put(
+        ConnectorTableMetadata(NAME, COLUMNS, properties), pa.table({"id": [0], "v": ["a"]})
+    )
     return connector
 
 
@@ -225,7 +233,10 @@ def test_a_change_of_a_table_that_lost_columns_meanwhile_conflicts() -> None:
     slow, undo = statement(connector), statement(connector)
     undo.metadata.restore_table(undo.session, undo.handle, ConnectorTableVersion(first), ["w"])
     undo.commit()
-    assert failure(lambda: slow.merge(Changes(updated=((0, {"w": 5}),), inserted=((2, "new", 2),)))) == "TRANSACTION_CONFLICT"
+    assert (
+        failure(lambda: slow.merge(Changes(updated=((0, {"w": 5}),), inserted=((2, "new", 2),))))
+        == "TRANSACTION_CONFLICT"
+    )
     slow.rollback()
     assert connector.read(NAME).to_pydict() == {"id": [0], "v": ["a"]}
 
@@ -250,14 +261,18 @@ def in_thread(call: Any) -> Any:
 def elsewhere() -> Any:
     """Yield a function that runs calls in another thread, which stays alive; a second one for `third`."""
     with ThreadPoolExecutor(1) as second, ThreadPoolExecutor(1) as third:
-        yield lambda call, name="second": (third if name == "third" else second).submit(call).result()
+        yield (
+            lambda call, name="second": (third if name == "third" else second).submit(call).result()
+        )
 
 
 def test_changes_come_in_the_order_in_which_they_asked(elsewhere: Any) -> None:
     turns = Turns()
     assert elsewhere(lambda: turns.wait(NAME, 1, 0, exclusive=True))
     assert not turns.wait(NAME, 2, 0, exclusive=True)
-    assert not elsewhere(lambda: turns.wait(NAME, 3, 0, exclusive=False), "third"), "an append waits for changes before it, too"
+    assert not elsewhere(lambda: turns.wait(NAME, 3, 0, exclusive=False), "third"), (
+        "an append waits for changes before it, too"
+    )
     turns.leave(1)
     assert turns.wait(NAME, 2, 0, exclusive=True)
     assert not elsewhere(lambda: turns.wait(NAME, 3, 0, exclusive=False), "third")
@@ -286,7 +301,9 @@ def test_tables_have_queues_of_their_own(elsewhere: Any) -> None:
 def test_a_thread_does_not_wait_for_itself_nor_for_a_dead_one(elsewhere: Any) -> None:
     turns = Turns()
     assert turns.wait(NAME, 1, 0, exclusive=True)
-    assert turns.wait(NAME, 2, 0, exclusive=True), "what this thread has begun it could never end while it waits"
+    assert turns.wait(NAME, 2, 0, exclusive=True), (
+        "what this thread has begun it could never end while it waits"
+    )
     assert not elsewhere(lambda: turns.wait(NAME, 3, 0, exclusive=True))
     other = Turns()
     assert in_thread(lambda: other.wait(NAME, 1, 0, exclusive=True))

@@ -25,7 +25,10 @@ NAME = SchemaTableName("default", "t")
 
 def store(keep: int = 5) -> MemoryConnector:
     made = MemoryConnector(keep_versions=keep)
-    columns = (ColumnMetadata("id", parse_type("bigint")), ColumnMetadata("v", parse_type("varchar")))
+    columns = (
+        ColumnMetadata("id", parse_type("bigint")),
+        ColumnMetadata("v", parse_type("varchar")),
+    )
     made.put(ConnectorTableMetadata(NAME, columns), pa.table({"id": [0], "v": ["a"]}))
     return made
 
@@ -39,7 +42,9 @@ def insert(made: MemoryConnector, *keys: int) -> None:
 
 def restore(made: MemoryConnector, version: int) -> None:
     statement = PageStatement(made, NAME)
-    statement.metadata.restore_table(statement.session, statement.handle, ConnectorTableVersion(version))
+    statement.metadata.restore_table(
+        statement.session, statement.handle, ConnectorTableVersion(version)
+    )
     statement.commit()
 
 
@@ -60,7 +65,9 @@ def test_so_many_former_versions_are_kept_and_no_more() -> None:
     made = store(keep=2)
     insert(made, *range(1, 6))
     assert made.versions(NAME) == (4, 5, 6)
-    with pytest.raises(RowMergeError, match=r"Version 3 of table 'default[.]t' is not kept; there are \[4, 5, 6\]"):
+    with pytest.raises(
+        RowMergeError, match=r"Version 3 of table 'default[.]t' is not kept; there are \[4, 5, 6\]"
+    ):
         asked(made, ConnectorTableVersion(3))
 
 
@@ -98,7 +105,10 @@ def test_a_moment_is_that_of_the_last_commit_before_it() -> None:
         assert asked(made, ConnectorTableVersion(time, PointerType.TEMPORAL)).version == number
         if number > 1:
             earlier = time - dt.timedelta(microseconds=1)
-            assert asked(made, ConnectorTableVersion(earlier, PointerType.TEMPORAL)).version == number - 1
+            assert (
+                asked(made, ConnectorTableVersion(earlier, PointerType.TEMPORAL)).version
+                == number - 1
+            )
 
 
 def test_commits_never_have_one_time() -> None:
@@ -112,7 +122,10 @@ def test_a_moment_without_a_zone_is_in_that_of_the_session() -> None:
     made._tables[NAME].committed[1] = dt.datetime(2026, 1, 31, 12, tzinfo=dt.UTC)
     moment = ConnectorTableVersion(dt.datetime(2026, 1, 31, 12, 30), PointerType.TEMPORAL)  # noqa: DTZ001 - that is the case
     assert asked(made, moment).version == 1
-    with pytest.raises(RowMergeError, match=r"No version history table default[.]t at or before 2026-01-31T11:30:00Z") as caught:
+    with pytest.raises(
+        RowMergeError,
+        match=r"No version history table default[.]t at or before 2026-01-31T11:30:00Z",
+    ) as caught:
         asked(made, moment, "Europe/Berlin")
     assert caught.value.code == "INVALID_ARGUMENTS"
     assert caught.value.hint == "Kept since 2026-01-31 12:00:00.000000 UTC are the versions 1."
@@ -122,11 +135,16 @@ def test_a_moment_without_a_zone_is_in_that_of_the_session() -> None:
     ("version", "kind"),
     [
         (ConnectorTableVersion("x"), "str"),
-        (ConnectorTableVersion("x", PointerType.TARGET_ID, parse_type("varchar(1)")), r"varchar\(1\)"),
+        (
+            ConnectorTableVersion("x", PointerType.TARGET_ID, parse_type("varchar(1)")),
+            r"varchar\(1\)",
+        ),
     ],
 )
 def test_what_is_no_number_is_no_version(version: ConnectorTableVersion, kind: str) -> None:
-    with pytest.raises(RowMergeError, match=f"NOT_SUPPORTED: Unsupported type for table version: {kind}"):
+    with pytest.raises(
+        RowMergeError, match=f"NOT_SUPPORTED: Unsupported type for table version: {kind}"
+    ):
         asked(store(), version)
 
 
@@ -147,7 +165,9 @@ def test_a_table_that_is_made_anew_does_not_have_the_versions_of_the_old_one() -
 def test_a_version_that_a_statement_reads_stays_until_it_ends() -> None:
     made = store(keep=1)
     statement = PageStatement(made, NAME)
-    statement.handle = statement.metadata.get_versioned_table_handle(statement.session, NAME, ConnectorTableVersion(1))
+    statement.handle = statement.metadata.get_versioned_table_handle(
+        statement.session, NAME, ConnectorTableVersion(1)
+    )
     insert(made, 1, 2, 3)
     assert made.versions(NAME) == (3, 4)
     assert [row[0] for row in statement.rows()] == [0]

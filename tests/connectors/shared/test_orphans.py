@@ -13,7 +13,12 @@ from typing import Any
 import pytest
 
 from rowmerge_nb.connectors.shared import orphans
-from rowmerge_nb.connectors.shared.orphans import has_died, orphaned_path, process_name, this_process
+from rowmerge_nb.connectors.shared.orphans import (
+    has_died,
+    orphaned_path,
+    process_name,
+    this_process,
+)
 
 
 def test_a_folder_that_is_removed_while_it_is_looked_at_has_nothing_in_it(
@@ -41,7 +46,9 @@ def test_all_files_below_a_folder_count(tmp_path: Path) -> None:
 @pytest.fixture
 def dead() -> str:
     """Return the name of a process that has ended."""
-    with subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE) as child:
+    with subprocess.Popen(
+        [sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE
+    ) as child:
         return process_name(child.pid)
 
 
@@ -72,7 +79,9 @@ def test_the_number_of_a_process_alone_proves_nothing(dead: str) -> None:
 
 
 @linux
-def test_a_process_that_proc_hides_is_not_taken_for_dead(dead: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_that_proc_hides_is_not_taken_for_dead(
+    dead: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     hidden = this_process()
     monkeypatch.setattr(orphans, "_status", lambda _: None)
     assert has_died(dead)

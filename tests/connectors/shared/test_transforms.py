@@ -44,12 +44,16 @@ COLUMNS = {
 } | {"sku": ("Sku", parse_type("varchar"))}
 
 
-@pytest.mark.parametrize(("values", "expected"), HASHES, ids=lambda value: str(getattr(value, "type", value)))
+@pytest.mark.parametrize(
+    ("values", "expected"), HASHES, ids=lambda value: str(getattr(value, "type", value))
+)
 def test_the_hash_is_that_of_the_specification(values, expected):
     assert murmur3(values).tolist() == [expected]
 
 
-@pytest.mark.parametrize(("values", "expected"), HASHES, ids=lambda value: str(getattr(value, "type", value)))
+@pytest.mark.parametrize(
+    ("values", "expected"), HASHES, ids=lambda value: str(getattr(value, "type", value))
+)
 def test_a_value_hashes_alike_wherever_it_stands_and_null_has_no_bucket(values, expected):
     column = pa.concat_arrays([pa.nulls(2, values.type), values, pa.nulls(1, values.type)])
     assert murmur3(column)[2] == expected
@@ -59,8 +63,13 @@ def test_a_value_hashes_alike_wherever_it_stands_and_null_has_no_bucket(values, 
 
 
 def test_a_uuid_is_hashed_as_its_sixteen_bytes():
-    column = pa.array([None, "f79c3e09-677c-4bbd-a479-3f349cb785e7", "F79C3E09-677C-4BBD-A479-3F349CB785E7"])
-    assert Transform("bucket", "ref", 1 << 20, "uuid").apply(column).to_pylist() == [None, *[1488055340 % (1 << 20)] * 2]
+    column = pa.array(
+        [None, "f79c3e09-677c-4bbd-a479-3f349cb785e7", "F79C3E09-677C-4BBD-A479-3F349CB785E7"]
+    )
+    assert Transform("bucket", "ref", 1 << 20, "uuid").apply(column).to_pylist() == [
+        None,
+        *[1488055340 % (1 << 20)] * 2,
+    ]
 
 
 def test_texts_of_every_length_hash_as_their_bytes_do():
@@ -82,11 +91,27 @@ def test_texts_of_every_length_hash_as_their_bytes_do():
         ),
         (Transform("truncate", "c", 3), pa.array(["žluťoučký", "a", None]), ["žlu", "a", None]),
         (Transform("truncate", "c", 2), pa.array([b"\x00\xff\x01"]), [b"\x00\xff"]),
-        (Transform("year", "c"), pa.array([dt.date(1969, 12, 31), dt.date(2024, 3, 1), None]), [-1, 54, None]),
-        (Transform("month", "c"), pa.array([dt.date(1969, 12, 31), dt.date(2024, 3, 1)]), [-1, 650]),
+        (
+            Transform("year", "c"),
+            pa.array([dt.date(1969, 12, 31), dt.date(2024, 3, 1), None]),
+            [-1, 54, None],
+        ),
+        (
+            Transform("month", "c"),
+            pa.array([dt.date(1969, 12, 31), dt.date(2024, 3, 1)]),
+            [-1, 650],
+        ),
         (Transform("day", "c"), pa.array([dt.date(1969, 12, 31)]), [-1]),
-        (Transform("day", "c"), pa.array([dt.datetime(1969, 12, 31, 23), NOON], pa.timestamp("us")), [-1, 17486]),  # noqa: DTZ001
-        (Transform("hour", "c"), pa.array([dt.datetime(1969, 12, 31, 23), NOON], pa.timestamp("us", "UTC")), [-1, 419686]),  # noqa: DTZ001
+        (
+            Transform("day", "c"),
+            pa.array([dt.datetime(1969, 12, 31, 23), NOON], pa.timestamp("us")),  # noqa: DTZ001
+            [-1, 17486],
+        ),
+        (
+            Transform("hour", "c"),
+            pa.array([dt.datetime(1969, 12, 31, 23), NOON], pa.timestamp("us", "UTC")),  # noqa: DTZ001
+            [-1, 419686],
+        ),
         (Transform("void", "c"), pa.array(["a"]), [None]),
         (Transform("identity", "c"), pa.array(["a", None]), ["a", None]),
     ],
@@ -97,9 +122,25 @@ def test_a_transform_gives_the_specifications_value(transform, values, expected)
 
 
 def test_what_is_written_is_read_without_regard_to_case_and_blanks():
-    written = ["BUCKET( sku ,4 )", "Month(day)", "SKU", 'truncate("Sku", 2)', "hour(at)", "void(tags)", "bucket(ref, 2)"]
+    written = [
+        "BUCKET( sku ,4 )",
+        "Month(day)",
+        "SKU",
+        'truncate("Sku", 2)',
+        "hour(at)",
+        "void(tags)",
+        "bucket(ref, 2)",
+    ]
     read = [str(transform) for transform in parse_transforms(written, COLUMNS)]
-    assert read == ["bucket(Sku, 4)", "month(day)", "Sku", "truncate(Sku, 2)", "hour(at)", "void(tags)", "bucket(ref, 2)"]
+    assert read == [
+        "bucket(Sku, 4)",
+        "month(day)",
+        "Sku",
+        "truncate(Sku, 2)",
+        "hour(at)",
+        "void(tags)",
+        "bucket(ref, 2)",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -130,7 +171,10 @@ def test_what_cannot_be_is_refused_with_the_reason(written, message):
 def _connector(*partitioned_by, **properties):
     connector = MemoryConnector()
     name = SchemaTableName("default", "t")
-    columns = (ColumnMetadata("id", parse_type("integer")), ColumnMetadata("day", parse_type("date")))
+    columns = (
+        ColumnMetadata("id", parse_type("integer")),
+        ColumnMetadata("day", parse_type("date")),
+    )
     connector.put(
         ConnectorTableMetadata(name, columns, {"partitioned_by": partitioned_by, **properties}),
         pa.table({"id": [1, 2, None], "day": [dt.date(2024, 1, 5), None, dt.date(2024, 1, 9)]}),
@@ -145,15 +189,23 @@ def test_rows_of_one_partition_have_one_place_and_partitions_are_told():
     layout = metadata.get_insert_layout(session, metadata.get_table_handle(session, name))
     assert layout.partition_columns == ("day",)
     types = (parse_type("date"),)
-    function = connector.get_node_partitioning_provider().get_bucket_function(transaction, session, layout.partitioning, types)
+    function = connector.get_node_partitioning_provider().get_bucket_function(
+        transaction, session, layout.partitioning, types
+    )
     places = function.get_buckets(connector.read(name).select(["day"]).to_batches()[0]).to_pylist()
     assert places[0] == places[2] != places[1]
     assert all(0 <= place < function.bucket_count for place in places)
-    assert connector.partitions(name).to_pylist() == [{"month(day)": 648, "row_count": 2}, {"month(day)": None, "row_count": 1}]
+    assert connector.partitions(name).to_pylist() == [
+        {"month(day)": 648, "row_count": 2},
+        {"month(day)": None, "row_count": 1},
+    ]
 
 
 def test_the_layout_has_the_columns_that_transforms_read_and_plain_columns_need_no_function_of_the_connectors():
-    for partitioned_by, columns, own in ((["bucket(id, 4)", "day"], ("id", "day"), True), (["day"], ("day",), False)):
+    for partitioned_by, columns, own in (
+        (["bucket(id, 4)", "day"], ("id", "day"), True),
+        (["day"], ("day",), False),
+    ):
         connector, name = _connector(*partitioned_by)
         session = ConnectorSession("q")
         metadata = connector.get_metadata(connector.begin_transaction())

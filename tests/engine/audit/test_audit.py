@@ -20,10 +20,18 @@ from rowmerge_nb.trace.journeys import Answer
 pytestmark = pytest.mark.spark
 
 BEFORE = pa.table(
-    {"id": pa.array([1, 2, 3, None], pa.int64()), "name": ["ann", "bob", "cy", "no"], "n": pa.array([10, 20, 30, 40])}
+    {
+        "id": pa.array([1, 2, 3, None], pa.int64()),
+        "name": ["ann", "bob", "cy", "no"],
+        "n": pa.array([10, 20, 30, 40]),
+    }
 )
 SOURCE = pa.table(
-    {"id": pa.array([1, 2, 5, None], pa.int64()), "name": ["ann", "BOB", "eve", "no"], "n": pa.array([1, None, 5, 7])}
+    {
+        "id": pa.array([1, 2, 5, None], pa.int64()),
+        "name": ["ann", "BOB", "eve", "no"],
+        "n": pa.array([1, None, 5, 7]),
+    }
 )
 MERGE = """MERGE INTO t USING s ON t.id = s.id
 WHEN MATCHED AND s.n > 0 THEN UPDATE SET n = t.n + s.n
@@ -42,7 +50,9 @@ def table(rows: list[tuple[Any, ...]], schema: pa.Schema = BEFORE.schema) -> pa.
     return pa.Table.from_pylist([dict(zip(schema.names, row, strict=True)) for row in rows], schema)
 
 
-def audited(engine: Engine, rows: list[tuple[Any, ...]], statement: str = MERGE, **more: Any) -> Audit:
+def audited(
+    engine: Engine, rows: list[tuple[Any, ...]], statement: str = MERGE, **more: Any
+) -> Audit:
     given = {"before": BEFORE, "namespace": {"s": SOURCE}, **more}
     before = given["before"]
     return engine.audit("t", after=table(rows, before.schema), statement=statement, **given)
@@ -60,7 +70,14 @@ def test_the_rows_that_a_merge_leaves_agree_in_whatever_order(engine: Engine) ->
     assert audit.agrees
     assert audit.sentence == "AGREES: memory.default.t holds the 5 rows that this MERGE leaves."
     counts = audit.counts
-    assert (counts.before, counts.after, counts.removed, counts.added, counts.to_remove, counts.to_add) == (4, 5, 2, 3, 2, 3)
+    assert (
+        counts.before,
+        counts.after,
+        counts.removed,
+        counts.added,
+        counts.to_remove,
+        counts.to_add,
+    ) == (4, 5, 2, 3, 2, 3)
     assert [(clause.number, clause.rows) for clause in audit.clauses] == [(0, 1), (1, 1), (2, 2)]
     assert "AGREES" in str(audit)
     assert "AGREES" in audit._repr_mimebundle_()["text/html"]
@@ -70,7 +87,11 @@ def test_a_missing_row_is_named_with_the_clause_that_makes_it(engine: Engine) ->
     audit = audited(engine, [row for row in RIGHT if row[0] != 5])
     assert (audit.agrees, audit.counts.missing, audit.counts.unexpected) == (False, 1, 0)
     [row] = audit.rows
-    assert (row.key, row.fate, row.missing) == ({"id": 5}, RowFate.NOT_THERE, ({"id": 5, "name": "eve", "n": 5},))
+    assert (row.key, row.fate, row.missing) == (
+        {"id": 5},
+        RowFate.NOT_THERE,
+        ({"id": 5, "name": "eve", "n": 5},),
+    )
     assert row.journeys[0].case_number == 2
     assert "id = 5: ought to be there, and is not" in str(audit)
     assert "Clause 2 fires" in str(audit)
@@ -93,7 +114,12 @@ def test_a_doubled_row_is_there_too_often(engine: Engine) -> None:
 def test_another_value_is_told_beside_the_one_that_ought_to_be_there(engine: Engine) -> None:
     audit = audited(engine, [(1, "ann", 99), *RIGHT[1:]])
     [row] = audit.rows
-    assert (row.fate, row.missing[0]["n"], row.unexpected[0]["n"], row.before[0]["n"]) == (RowFate.OTHER_VALUES, 11, 99, 10)
+    assert (row.fate, row.missing[0]["n"], row.unexpected[0]["n"], row.before[0]["n"]) == (
+        RowFate.OTHER_VALUES,
+        11,
+        99,
+        10,
+    )
     assert "id = 1: other value in n" in str(audit)
     told = audit.to_pandas()
     assert list(told["row"]) == ["missing", "unexpected"]
@@ -106,7 +132,9 @@ def test_rows_that_no_difference_explains_are_said_to_be_so(engine: Engine) -> N
 
 
 def test_all_rows_are_counted_and_some_are_told(engine: Engine) -> None:
-    audit = engine.audit("t", before=BEFORE, after=BEFORE[:0], statement=MERGE, namespace={"s": SOURCE}, rows=2)
+    audit = engine.audit(
+        "t", before=BEFORE, after=BEFORE[:0], statement=MERGE, namespace={"s": SOURCE}, rows=2
+    )
     assert audit.counts.missing == 5
     assert audit.told == 2
     assert "and 3 rows more" in str(audit)
@@ -137,13 +165,17 @@ def test_two_clauses_in_the_other_order_are_recognized(engine: Engine) -> None:
 
 def test_a_condition_that_was_not_applied_is_recognized(engine: Engine) -> None:
     statement = "MERGE INTO t USING s ON t.id = s.id WHEN MATCHED AND s.n > 7 THEN UPDATE SET n = 0"
-    audit = audited(engine, [(1, "ann", 0), (2, "bob", 0), (3, "cy", 30), (None, "no", 40)], statement)
+    audit = audited(
+        engine, [(1, "ann", 0), (2, "bob", 0), (3, "cy", 30), (None, "no", 40)], statement
+    )
     assert causes(audit) == [(Cause.CONDITION, 4, 4)]
     assert {row.fate for row in audit.rows} == {RowFate.OTHER_VALUES}
 
 
 @pytest.mark.parametrize(("name", "cause"), [("ANN", Cause.CASE), ("ann  ", Cause.PADDING)])
-def test_keys_that_are_equal_elsewhere_are_recognized(engine: Engine, name: str, cause: Cause) -> None:
+def test_keys_that_are_equal_elsewhere_are_recognized(
+    engine: Engine, name: str, cause: Cause
+) -> None:
     source = pa.table({"id": pa.array([1], pa.int64()), "name": [name], "n": pa.array([5])})
     statement = (
         "MERGE INTO t USING s ON t.id = s.id AND t.name = s.name WHEN MATCHED THEN UPDATE SET n = s.n "
@@ -155,7 +187,9 @@ def test_keys_that_are_equal_elsewhere_are_recognized(engine: Engine, name: str,
 
 
 @pytest.mark.parametrize(("n", "which"), [(1, "the first one wins"), (2, "the last one wins")])
-def test_the_duplicate_rule_of_another_engine_is_recognized(engine: Engine, n: int, which: str) -> None:
+def test_the_duplicate_rule_of_another_engine_is_recognized(
+    engine: Engine, n: int, which: str
+) -> None:
     source = pa.table({"id": pa.array([1, 1], pa.int64()), "n": pa.array([1, 2])})
     statement = "MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET n = s.n"
     left = [(1, "ann", n), (2, "bob", 20), (3, "cy", 30), (None, "no", 40)]
@@ -175,7 +209,12 @@ def test_moments_that_are_shifted_by_hours_are_recognized(engine: Engine) -> Non
     assert "by +2 hours" in str(audit)
 
 
-FRACTIONS = pa.table({"id": pa.array([1, 2, 7], pa.int64()), "n": pa.array([Decimal("9.5"), Decimal("-1.5"), Decimal("2.25")])})
+FRACTIONS = pa.table(
+    {
+        "id": pa.array([1, 2, 7], pa.int64()),
+        "n": pa.array([Decimal("9.5"), Decimal("-1.5"), Decimal("2.25")]),
+    }
+)
 
 
 @pytest.mark.parametrize(
@@ -191,7 +230,9 @@ FRACTIONS = pa.table({"id": pa.array([1, 2, 7], pa.int64()), "n": pa.array([Deci
         ),
     ],
 )
-def test_fractions_that_are_cut_off_and_not_rounded_are_recognized(engine: Engine, clauses: str, sentence: str) -> None:
+def test_fractions_that_are_cut_off_and_not_rounded_are_recognized(
+    engine: Engine, clauses: str, sentence: str
+) -> None:
     given = {"namespace": {"s": FRACTIONS}}
     statement = f"MERGE INTO t USING s ON t.id = s.id {clauses}"
     right = [(1, "ann", 10), (2, "bob", -2), (3, "cy", 30), (None, "no", 40), (7, "x", 2)]
@@ -229,8 +270,12 @@ def test_nested_values_moments_and_nan_are_compared_as_what_they_are(
     }
     before = pa.table({"id": [1], **values})
     after = pa.table({"id": [2], **values})
-    assert engine.audit("t", before=before, after=after, statement="UPDATE t SET id = id + 1").agrees
-    audit = engine.audit("t", before=before, after=after, statement="UPDATE t SET id = id + 2 WHERE id = 1")
+    assert engine.audit(
+        "t", before=before, after=after, statement="UPDATE t SET id = id + 1"
+    ).agrees
+    audit = engine.audit(
+        "t", before=before, after=after, statement="UPDATE t SET id = id + 2 WHERE id = 1"
+    )
     [row] = audit.rows
     assert row.fate is RowFate.OTHER_VALUES
     assert "other value in id\n" in str(audit)
@@ -257,7 +302,9 @@ UPSERT = "MERGE INTO {t} t USING {s} s ON t.id = s.id WHEN MATCHED THEN UPDATE S
 
 
 @pytest.mark.parametrize("catalog", ["memory", "lake"])
-def test_versions_of_a_store_are_audited_and_nothing_is_written(stores: Engine, catalog: str) -> None:
+def test_versions_of_a_store_are_audited_and_nothing_is_written(
+    stores: Engine, catalog: str
+) -> None:
     name, source = f"{catalog}.default.t", f"{catalog}.default.s"
     filled(stores, name)
     stores.run(f"CREATE TABLE {source} (id bigint, v varchar)")
@@ -312,7 +359,9 @@ def test_tags_and_moments_name_states_of_iceberg_tables(stores: Engine) -> None:
     stores.run(statement)
     assert stores.audit(before="before-it", statement=statement).agrees
     assert stores.audit(before=at, statement=statement).agrees
-    audit = stores.audit(before="before-it", statement="UPDATE lake.default.t SET v = 'z' WHERE id > 2")
+    audit = stores.audit(
+        before="before-it", statement="UPDATE lake.default.t SET v = 'z' WHERE id > 2"
+    )
     assert [(row.key, row.fate) for row in audit.rows] == [({"id": 2}, RowFate.OTHER_VALUES)]
 
 
@@ -322,7 +371,9 @@ def test_two_full_rewrites_that_hold_the_same_rows_agree(stores: Engine) -> None
     catalog = stores._catalogs.connectors["lake"].catalog
     rows = stores.table("lake.default.t")
     catalog.load_table(("default", "t")).overwrite(rows.take([2, 0, 1]))
-    audit = stores.audit(before=done.version_before, statement="UPDATE lake.default.t SET v = 'z' WHERE id > 1")
+    audit = stores.audit(
+        before=done.version_before, statement="UPDATE lake.default.t SET v = 'z' WHERE id > 1"
+    )
     assert audit.agrees
     assert (audit.counts.removed, audit.counts.added) == (2, 2)
 
@@ -349,20 +400,30 @@ def test_write_ids_name_states_of_hive_tables(stores: Engine) -> None:
 def test_large_tables_are_compared_in_tasks(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rowmerge_nb.engine.audit.audited_tables.LOCAL_ROWS", 0)
     ids = pa.array(range(60_000), pa.int64())
-    before = pa.table({"id": ids, "n": ids, "text": pa.array([f"text of row {i}" for i in range(60_000)])})
-    source = pa.table({"id": pa.array(range(59_000, 61_000), pa.int64()), "n": pa.array([1] * 2_000)})
+    before = pa.table(
+        {"id": ids, "n": ids, "text": pa.array([f"text of row {i}" for i in range(60_000)])}
+    )
+    source = pa.table(
+        {"id": pa.array(range(59_000, 61_000), pa.int64()), "n": pa.array([1] * 2_000)}
+    )
     statement = "MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET n = s.n WHEN NOT MATCHED THEN INSERT (id, n) VALUES (s.id, s.n)"
     with Engine(spark=spark, rule_settings=RuleSettings(small_rows=0)) as engine:
         engine.register("t", before)
         engine.run(statement, namespace={"s": source})
         right = engine.table("t")
-        audit = engine.audit("t", before=before, after=right, statement=statement, namespace={"s": source})
+        audit = engine.audit(
+            "t", before=before, after=right, statement=statement, namespace={"s": source}
+        )
         assert audit.agrees
         assert audit.counts.after == 61_000
         rows = [row for row in right.to_pylist() if row["id"] != 60_500]
         rows[7]["n"] = -1
         audit = engine.audit(
-            "t", before=before, after=pa.Table.from_pylist(rows, right.schema), statement=statement, namespace={"s": source}
+            "t",
+            before=before,
+            after=pa.Table.from_pylist(rows, right.schema),
+            statement=statement,
+            namespace={"s": source},
         )
     assert (audit.counts.missing, audit.counts.unexpected) == (2, 1)
     told = {row.key["id"]: row for row in audit.rows}
@@ -376,7 +437,12 @@ def test_large_tables_are_compared_in_tasks(spark: Any, monkeypatch: pytest.Monk
 @pytest.mark.parametrize(
     ("arguments", "code", "message", "hint"),
     [
-        ({"before": 77}, "INVALID_ARGUMENTS", "Version 77 of table 'default.t' is not kept", "keep_versions"),
+        (
+            {"before": 77},
+            "INVALID_ARGUMENTS",
+            "Version 77 of table 'default.t' is not kept",
+            "keep_versions",
+        ),
         ({"before": 1, "after": 99}, "INVALID_ARGUMENTS", "Version 99", "keep_versions"),
         ({"before": True}, "INVALID_ARGUMENTS", "before = True", "a version's number"),
         ({"before": 1.5}, "INVALID_ARGUMENTS", "before = 1.5", "a version's number"),
@@ -387,23 +453,73 @@ def test_large_tables_are_compared_in_tasks(spark: Any, monkeypatch: pytest.Monk
             "memory.default.t",
         ),
         ({"table": 5}, "INVALID_ARGUMENTS", "table = 5", "the name of a table"),
-        ({"statement": "SELECT 1"}, "NOT_SUPPORTED", "An audit is about a MERGE, an UPDATE or a DELETE", "check_rows"),
-        ({"statement": "DELETE FROM t; DELETE FROM t"}, "SYNTAX_ERROR", "this text has 2", "one by one"),
+        (
+            {"statement": "SELECT 1"},
+            "NOT_SUPPORTED",
+            "An audit is about a MERGE, an UPDATE or a DELETE",
+            "check_rows",
+        ),
+        (
+            {"statement": "DELETE FROM t; DELETE FROM t"},
+            "SYNTAX_ERROR",
+            "this text has 2",
+            "one by one",
+        ),
         ({"statement": "DELETE t"}, "SYNTAX_ERROR", "mismatched input", None),
         ({"statement": 5}, "INVALID_ARGUMENTS", "statement = 5", "the text of"),
-        ({"statement": "DELETE FROM nowhere.a.t"}, "CATALOG_NOT_FOUND", "Catalog 'nowhere' does not exist", "There are: memory"),
-        ({"statement": "DELETE FROM nobody"}, "TABLE_NOT_FOUND", "Table 'memory.default.nobody' does not exist", "name a table"),
-        ({"statement": "DELETE FROM t WHERE x = 1"}, "COLUMN_NOT_FOUND", "Column 'x' cannot be resolved", None),
-        ({"by": "nmae"}, "INVALID_ARGUMENTS", "The table has no column 'nmae'", "Did you mean 'name'"),
+        (
+            {"statement": "DELETE FROM nowhere.a.t"},
+            "CATALOG_NOT_FOUND",
+            "Catalog 'nowhere' does not exist",
+            "There are: memory",
+        ),
+        (
+            {"statement": "DELETE FROM nobody"},
+            "TABLE_NOT_FOUND",
+            "Table 'memory.default.nobody' does not exist",
+            "name a table",
+        ),
+        (
+            {"statement": "DELETE FROM t WHERE x = 1"},
+            "COLUMN_NOT_FOUND",
+            "Column 'x' cannot be resolved",
+            None,
+        ),
+        (
+            {"by": "nmae"},
+            "INVALID_ARGUMENTS",
+            "The table has no column 'nmae'",
+            "Did you mean 'name'",
+        ),
         ({"by": []}, "INVALID_ARGUMENTS", "by is of type list", "the name of a column"),
         ({"rows": 0}, "INVALID_ARGUMENTS", "rows = 0", "from 1"),
-        ({"rehearse": True}, "INVALID_ARGUMENTS", "An audit has no option 'rehearse'", "Leave rehearse out"),
-        ({"duplicates": "standard"}, "INVALID_ARGUMENTS", "An audit has no option 'duplicates'", "Leave duplicates out"),
+        (
+            {"rehearse": True},
+            "INVALID_ARGUMENTS",
+            "An audit has no option 'rehearse'",
+            "Leave rehearse out",
+        ),
+        (
+            {"duplicates": "standard"},
+            "INVALID_ARGUMENTS",
+            "An audit has no option 'duplicates'",
+            "Leave duplicates out",
+        ),
         ({"colour": 1}, "INVALID_ARGUMENTS", "There is no option 'colour'", None),
-        ({"source": {"nothing": 1}}, "INVALID_ARGUMENTS", "The statement reads no table 'memory.default.nothing'", "names"),
+        (
+            {"source": {"nothing": 1}},
+            "INVALID_ARGUMENTS",
+            "The statement reads no table 'memory.default.nothing'",
+            "names",
+        ),
         ({"source": SOURCE}, "INVALID_ARGUMENTS", "Which table of the statement", "dictionary"),
         ({"source": 1.5}, "INVALID_ARGUMENTS", "source = 1.5", "a version's number"),
-        ({"after": SOURCE.select(["id"])}, "INVALID_ARGUMENTS", "have the columns id; the table has id, name, n", "all columns"),
+        (
+            {"after": SOURCE.select(["id"])},
+            "INVALID_ARGUMENTS",
+            "have the columns id; the table has id, name, n",
+            "all columns",
+        ),
     ],
 )
 def test_what_is_wrong_is_told_with_the_next_step(
@@ -425,18 +541,30 @@ def test_states_in_the_wrong_order_are_refused(engine: Engine) -> None:
     engine.register("t", BEFORE)
     done = engine.run("DELETE FROM t WHERE id = 1").trace
     with pytest.raises(RowMergeError, match="is older than the state before") as caught:
-        engine.audit(before=done.version_after, after=done.version_before, statement="DELETE FROM t WHERE id = 1")
+        engine.audit(
+            before=done.version_after,
+            after=done.version_before,
+            statement="DELETE FROM t WHERE id = 1",
+        )
     assert caught.value.hint == "Give the older state as before, and the later one as after."
 
 
 def test_states_with_other_columns_are_refused(stores: Engine) -> None:
     filled(stores, "lake.default.t")
     done = stores.run("DELETE FROM lake.default.t WHERE id = 1").trace
-    with stores._catalogs.connectors["lake"].catalog.load_table(("default", "t")).update_schema() as update:
+    with (
+        stores._catalogs.connectors["lake"]
+        .catalog.load_table(("default", "t"))
+        .update_schema() as update
+    ):
         update.rename_column("v", "w")
     after = stores.run("INSERT INTO lake.default.t VALUES (9, 'i')").trace.version_after
     with pytest.raises(RowMergeError, match="has other columns before") as caught:
-        stores.audit(before=done.version_before, after=after, statement="DELETE FROM lake.default.t WHERE id = 1")
+        stores.audit(
+            before=done.version_before,
+            after=after,
+            statement="DELETE FROM lake.default.t WHERE id = 1",
+        )
     assert caught.value.code == "INVALID_ARGUMENTS"
 
 
@@ -474,8 +602,13 @@ def test_a_report_is_saved_for_its_owner_alone(engine: Engine, tmp_path: Path) -
         audited(engine, RIGHT).save_html(tmp_path / "no" / "audit.html")
 
 
-def test_a_saved_audit_has_its_journeys_when_it_is_opened_again(engine: Engine, tmp_path: Path) -> None:
-    for wrong in (audited(engine, RIGHT[1:]), audited(engine, RIGHT, "UPDATE t SET n = 0 WHERE id > 1")):
+def test_a_saved_audit_has_its_journeys_when_it_is_opened_again(
+    engine: Engine, tmp_path: Path
+) -> None:
+    for wrong in (
+        audited(engine, RIGHT[1:]),
+        audited(engine, RIGHT, "UPDATE t SET n = 0 WHERE id > 1"),
+    ):
         wrong.save(tmp_path / "t.audit")
         again = rm.load_audit(tmp_path / "t.audit")
         assert again == wrong
@@ -485,4 +618,6 @@ def test_a_saved_audit_has_its_journeys_when_it_is_opened_again(engine: Engine, 
 
 def test_the_default_engine_audits(monkeypatch: pytest.MonkeyPatch, engine: Engine) -> None:
     monkeypatch.setattr("rowmerge_nb.default.default_engine", lambda: engine)
-    assert rm.audit("t", before=BEFORE, after=BEFORE, statement="DELETE FROM t WHERE id > 100").agrees
+    assert rm.audit(
+        "t", before=BEFORE, after=BEFORE, statement="DELETE FROM t WHERE id > 100"
+    ).agrees

@@ -37,7 +37,11 @@ OBJECTS: list[tuple[list[Any], str, list[Any]]] = [
     ([[], None, []], "array(unknown)", [[], None, []]),
     ([[None], [[]]], "array(array(unknown))", [[None], [[]]]),
     ([{"a": None, "b": 1}], "row(a unknown, b bigint)", [{"a": None, "b": 1}]),
-    ([{"a": 1}, {"b": "x"}, None], "row(a bigint, b varchar)", [{"a": 1, "b": None}, {"a": None, "b": "x"}, None]),
+    (
+        [{"a": 1}, {"b": "x"}, None],
+        "row(a bigint, b varchar)",
+        [{"a": 1, "b": None}, {"a": None, "b": "x"}, None],
+    ),
     ([{"": 1}, {"": 2}], "row(bigint)", [{"field0": 1}, {"field0": 2}]),
     ([DAY, NOON], "timestamp(6)", [dt.datetime.combine(DAY, dt.time()), NOON]),
     ([NOON, DAY, None], "timestamp(6)", [NOON, dt.datetime.combine(DAY, dt.time()), None]),
@@ -56,7 +60,11 @@ OBJECTS: list[tuple[list[Any], str, list[Any]]] = [
     ([np.uint64(2**64 - 1)], "decimal(20,0)", [Decimal(2**64 - 1)]),
     ([np.float32(0.5), 0.1], "double", [0.5, 0.1]),
     ([True, np.bool_(False), None], "boolean", [True, False, None]),
-    ([Decimal("1.5"), Decimal("2.25"), 3], "decimal(3,2)", [Decimal("1.50"), Decimal("2.25"), Decimal("3.00")]),
+    (
+        [Decimal("1.5"), Decimal("2.25"), 3],
+        "decimal(3,2)",
+        [Decimal("1.50"), Decimal("2.25"), Decimal("3.00")],
+    ),
     ([Decimal("1E+5"), Decimal("NaN")], "decimal(6,0)", [Decimal(100000), None]),
     ([Decimal(WIDE)], "decimal(38,0)", [Decimal(WIDE)]),
     (["a", np.str_("b"), float("nan")], "varchar", ["a", "b", None]),
@@ -68,7 +76,9 @@ OBJECTS: list[tuple[list[Any], str, list[Any]]] = [
 
 
 @pytest.mark.parametrize(("given", "sql_type", "expected"), OBJECTS, ids=id_of)
-def test_python_objects_come_out_as_they_went_in(given: list[Any], sql_type: str, expected: list[Any]) -> None:
+def test_python_objects_come_out_as_they_went_in(
+    given: list[Any], sql_type: str, expected: list[Any]
+) -> None:
     frame = pd.DataFrame({"v": pd.Series(given, dtype=object)})
     read = whole_frame("f", frame)
     assert read.table is not None
@@ -122,7 +132,9 @@ REFUSED_OBJECTS: list[tuple[list[Any], int, str, str]] = [
 def test_python_objects_that_would_change_are_refused_by_row_and_value(
     given: list[Any], row: int, value: str, reason: str
 ) -> None:
-    read = read_frame("f", pd.DataFrame({"id": range(len(given)), "v": pd.Series(given, dtype=object)}))
+    read = read_frame(
+        "f", pd.DataFrame({"id": range(len(given)), "v": pd.Series(given, dtype=object)})
+    )
     error = read.refused["v"]
     assert error.code == "NOT_SUPPORTED"
     assert error.message.startswith(f"Row {row} of column 'v' of DataFrame 'f' has ")
@@ -134,11 +146,17 @@ def storage(kind: pa.DataType, values: pa.Array) -> pa.Array:
     return pa.ExtensionArray.from_storage(kind, values)
 
 
-NESTED_STRUCT = pa.array([{"x": {"y": 1}}, None], pa.struct([("x", pa.struct([("y", pa.uint8())]))]))
+NESTED_STRUCT = pa.array(
+    [{"x": {"y": 1}}, None], pa.struct([("x", pa.struct([("y", pa.uint8())]))])
+)
 ARROW: list[tuple[Any, str, list[Any]]] = [
     (pa.nulls(2), "unknown", [None, None]),
     (pa.array([[None], []], pa.large_list(pa.null())), "array(unknown)", [[None], []]),
-    (pa.array([[("k", None)], None], pa.map_(pa.string(), pa.null())), "map(varchar, unknown)", [[("k", None)], None]),
+    (
+        pa.array([[("k", None)], None], pa.map_(pa.string(), pa.null())),
+        "map(varchar, unknown)",
+        [[("k", None)], None],
+    ),
     (pa.array([1, 255], pa.uint8()), "smallint", [1, 255]),
     (pa.array([2**32 - 1], pa.uint32()), "bigint", [2**32 - 1]),
     (pa.array([2**64 - 1, None], pa.uint64()), "decimal(20,0)", [Decimal(2**64 - 1), None]),
@@ -153,18 +171,42 @@ ARROW: list[tuple[Any, str, list[Any]]] = [
     (pa.array([b"ab"], pa.binary(2)), "varbinary", [b"ab"]),
     (pa.array(["a", "b", "a"]).dictionary_encode(), "varchar", ["a", "b", "a"]),
     (
-        pa.DictionaryArray.from_arrays(pa.array([1, None], pa.uint8()), pa.array(["a", "b"], pa.string_view())),
+        pa.DictionaryArray.from_arrays(
+            pa.array([1, None], pa.uint8()), pa.array(["a", "b"], pa.string_view())
+        ),
         "varchar",
         ["b", None],
     ),
     (pa.array([["a"], None], pa.list_(pa.string_view(), 1)), "array(varchar)", [["a"], None]),
-    (pa.array([{"a": "x"}, None], pa.struct([("a", pa.string_view())])), "row(a varchar)", [{"a": "x"}, None]),
-    (pa.array([[1, 2], None, [], [3]], pa.list_view(pa.int64())), "array(bigint)", [[1, 2], None, [], [3]]),
-    (pa.array([[1, 2], None, [], [3]], pa.large_list_view(pa.int64()))[1:], "array(bigint)", [None, [], [3]]),
-    (pa.array([[1, 2], None, [3, 4]], pa.list_(pa.int8(), 2))[1:], "array(tinyint)", [None, [3, 4]]),
-    (pa.RunEndEncodedArray.from_arrays(pa.array([2, 3], pa.int32()), pa.array([7, None]))[1:], "bigint", [7, None]),
     (
-        pa.RunEndEncodedArray.from_arrays(pa.array([2, 3], pa.int32()), pa.array(["a", None], pa.string_view())),
+        pa.array([{"a": "x"}, None], pa.struct([("a", pa.string_view())])),
+        "row(a varchar)",
+        [{"a": "x"}, None],
+    ),
+    (
+        pa.array([[1, 2], None, [], [3]], pa.list_view(pa.int64())),
+        "array(bigint)",
+        [[1, 2], None, [], [3]],
+    ),
+    (
+        pa.array([[1, 2], None, [], [3]], pa.large_list_view(pa.int64()))[1:],
+        "array(bigint)",
+        [None, [], [3]],
+    ),
+    (
+        pa.array([[1, 2], None, [3, 4]], pa.list_(pa.int8(), 2))[1:],
+        "array(tinyint)",
+        [None, [3, 4]],
+    ),
+    (
+        pa.RunEndEncodedArray.from_arrays(pa.array([2, 3], pa.int32()), pa.array([7, None]))[1:],
+        "bigint",
+        [7, None],
+    ),
+    (
+        pa.RunEndEncodedArray.from_arrays(
+            pa.array([2, 3], pa.int32()), pa.array(["a", None], pa.string_view())
+        ),
         "varchar",
         ["a", "a", None],
     ),
@@ -173,18 +215,26 @@ ARROW: list[tuple[Any, str, list[Any]]] = [
     (storage(pa.bool8(), pa.array([5, 0, None], pa.int8())), "boolean", [True, False, None]),
     (pa.array([86_400_000], pa.date64()), "date", [dt.date(1970, 1, 2)]),
     (pa.array([3_000], pa.timestamp("ns")), "timestamp(6)", [dt.datetime(1970, 1, 1, 0, 0, 0, 3)]),  # noqa: DTZ001
-    (pa.array([3], pa.timestamp("s", "+05:30")), "timestamp(6) with time zone", [dt.datetime(1970, 1, 1, 0, 0, 3, tzinfo=UTC)]),
+    (
+        pa.array([3], pa.timestamp("s", "+05:30")),
+        "timestamp(6) with time zone",
+        [dt.datetime(1970, 1, 1, 0, 0, 3, tzinfo=UTC)],
+    ),
     (pa.array([3_000], pa.time64("ns")), "time(6)", [dt.time(0, 0, 0, 3)]),
     (pa.array([3], pa.time32("s")), "time(6)", [dt.time(0, 0, 3)]),
     (NESTED_STRUCT[0:], "row(x row(y smallint))", [{"x": {"y": 1}}, None]),
     (NESTED_STRUCT[1:], "row(x row(y smallint))", [None]),
     (
-        pa.StructArray.from_arrays([pa.array([1, 2]), pa.array(["a", "b"])], names=["", ""], mask=pa.array([False, True])),
+        pa.StructArray.from_arrays(
+            [pa.array([1, 2]), pa.array(["a", "b"])], names=["", ""], mask=pa.array([False, True])
+        ),
         "row(bigint, varchar)",
         [{"field0": 1, "field1": "a"}, None],
     ),
     (
-        pa.array([[("a", [1])], None, [("b", None)]], pa.map_(pa.string(), pa.large_list(pa.uint16())))[1:],
+        pa.array(
+            [[("a", [1])], None, [("b", None)]], pa.map_(pa.string(), pa.large_list(pa.uint16()))
+        )[1:],
         "map(varchar, array(integer))",
         [None, [("b", None)]],
     ),
@@ -193,13 +243,21 @@ ARROW: list[tuple[Any, str, list[Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("given", "sql_type", "expected"), ARROW, ids=lambda value: str(getattr(value, "type", value))[:40])
-def test_arrow_arrays_come_out_as_they_went_in(given: Any, sql_type: str, expected: list[Any]) -> None:
+@pytest.mark.parametrize(
+    ("given", "sql_type", "expected"),
+    ARROW,
+    ids=lambda value: str(getattr(value, "type", value))[:40],
+)
+def test_arrow_arrays_come_out_as_they_went_in(
+    given: Any, sql_type: str, expected: list[Any]
+) -> None:
     read = whole_frame("f", pa.table({"v": given}))
     assert read.table is not None
     assert str(read.columns[0].type) == sql_type
     # NaN equals nothing, itself neither.
-    assert [str(value) for value in read.table["v"].to_pylist()] == [str(value) for value in expected]
+    assert [str(value) for value in read.table["v"].to_pylist()] == [
+        str(value) for value in expected
+    ]
     assert read.table.schema.field("v").type == read.columns[0].type.arrow
 
 
@@ -210,10 +268,18 @@ REFUSED_ARROW: list[tuple[Any, str]] = [
     ),
     (pa.array([[1_000], [1_001]], pa.list_(pa.timestamp("ns"))), "Row 1 of column 'v'"),
     (pa.array([{"a": 1_001}], pa.struct([("a", pa.time64("ns"))])), "Row 0 of column 'v'"),
-    (pa.array([[("k", 1_001)]], pa.map_(pa.string(), pa.timestamp("ns", "UTC"))), "Row 0 of column 'v'"),
-    (pa.chunked_array([pa.array([0], pa.timestamp("ns")), pa.array([0, 5], pa.timestamp("ns"))]), "Row 2 of column 'v'"),
     (
-        pa.RunEndEncodedArray.from_arrays(pa.array([2, 4, 5], pa.int32()), pa.array([0, 5, 0], pa.timestamp("ns")))[1:],
+        pa.array([[("k", 1_001)]], pa.map_(pa.string(), pa.timestamp("ns", "UTC"))),
+        "Row 0 of column 'v'",
+    ),
+    (
+        pa.chunked_array([pa.array([0], pa.timestamp("ns")), pa.array([0, 5], pa.timestamp("ns"))]),
+        "Row 2 of column 'v'",
+    ),
+    (
+        pa.RunEndEncodedArray.from_arrays(
+            pa.array([2, 4, 5], pa.int32()), pa.array([0, 5, 0], pa.timestamp("ns"))
+        )[1:],
         "Row 1 of column 'v'",
     ),
     (pa.array([2**62], pa.timestamp("s")), "Row 0 of column 'v'"),
@@ -223,16 +289,28 @@ REFUSED_ARROW: list[tuple[Any, str]] = [
     (pa.array([pa.MonthDayNano([1, 2, 3])]), "month_day_nano_interval"),
     (pa.array([Decimal(1)], pa.decimal256(50, 2)), "at most 38 digits"),
     (pa.UnionArray.from_sparse(pa.array([0], pa.int8()), [pa.array([1])]), "sparse_union"),
-    (pa.UnionArray.from_dense(pa.array([0], pa.int8()), pa.array([0], pa.int32()), [pa.array([1])]), "dense_union"),
+    (
+        pa.UnionArray.from_dense(
+            pa.array([0], pa.int8()), pa.array([0], pa.int32()), [pa.array([1])]
+        ),
+        "dense_union",
+    ),
     (storage(pa.opaque(pa.int32(), "point", "db"), pa.array([1], pa.int32())), "opaque"),
     (pa.array([{}], pa.struct([])), "struct<>"),
-    (pa.StructArray.from_arrays([pa.array([1]), pa.array([2])], names=["x", "X"]), "two fields named 'x'"),
+    (
+        pa.StructArray.from_arrays([pa.array([1]), pa.array([2])], names=["x", "X"]),
+        "two fields named 'x'",
+    ),
     (pa.array([[{"x": 1, "X": 2}]]), "two fields named 'x'"),
 ]
 
 
-@pytest.mark.parametrize(("given", "message"), REFUSED_ARROW, ids=lambda value: str(getattr(value, "type", value))[:40])
-def test_arrow_values_that_sql_does_not_hold_are_refused_with_their_column(given: Any, message: str) -> None:
+@pytest.mark.parametrize(
+    ("given", "message"), REFUSED_ARROW, ids=lambda value: str(getattr(value, "type", value))[:40]
+)
+def test_arrow_values_that_sql_does_not_hold_are_refused_with_their_column(
+    given: Any, message: str
+) -> None:
     error = read_frame("f", pa.table({"id": pa.nulls(len(given)), "v": given})).refused["v"]
     assert error.code == "NOT_SUPPORTED"
     assert "column 'v' of DataFrame 'f'" in error.message[:1].lower() + error.message[1:]
@@ -240,7 +318,9 @@ def test_arrow_values_that_sql_does_not_hold_are_refused_with_their_column(given
 
 
 def test_values_hidden_under_a_null_are_not_looked_at() -> None:
-    hidden = pa.StructArray.from_arrays([pa.array([1_001], pa.timestamp("ns"))], names=["a"], mask=pa.array([True]))
+    hidden = pa.StructArray.from_arrays(
+        [pa.array([1_001], pa.timestamp("ns"))], names=["a"], mask=pa.array([True])
+    )
     read = whole_frame("f", pa.table({"v": hidden}))
     assert read.table is not None
     assert read.table["v"].to_pylist() == [None]
@@ -249,7 +329,11 @@ def test_values_hidden_under_a_null_are_not_looked_at() -> None:
 PANDAS: list[tuple[Any, str, list[Any]]] = [
     (pd.Categorical(["a", None, "a"]), "varchar", ["a", None, "a"]),
     (pd.Categorical([2, 1]), "bigint", [2, 1]),
-    (pd.Categorical([NOON, None], categories=pd.Index([NOON, DAY], dtype=object)), "timestamp(6)", [NOON, None]),
+    (
+        pd.Categorical([NOON, None], categories=pd.Index([NOON, DAY], dtype=object)),
+        "timestamp(6)",
+        [NOON, None],
+    ),
     (pd.array([1, None], "Int64"), "bigint", [1, None]),
     (pd.array([True, None], "boolean"), "boolean", [True, None]),
     (pd.array([1.5, None], "Float32"), "real", [1.5, None]),
@@ -259,13 +343,27 @@ PANDAS: list[tuple[Any, str, list[Any]]] = [
     (np.array([1, 2], ">i4"), "integer", [1, 2]),
     (np.array([1.5, float("nan")]), "double", [1.5, None]),
     (pd.DatetimeIndex([NOON, pd.NaT]), "timestamp(6)", [NOON, None]),
-    (pd.DatetimeIndex([NOON], tz="Europe/Berlin"), "timestamp(6) with time zone", [NOON.replace(hour=11, tzinfo=UTC)]),
-    (np.array(["2024-01-01"], "datetime64[s]"), "timestamp(6)", [dt.datetime.combine(DAY, dt.time())]),
+    (
+        pd.DatetimeIndex([NOON], tz="Europe/Berlin"),
+        "timestamp(6) with time zone",
+        [NOON.replace(hour=11, tzinfo=UTC)],
+    ),
+    (
+        np.array(["2024-01-01"], "datetime64[s]"),
+        "timestamp(6)",
+        [dt.datetime.combine(DAY, dt.time())],
+    ),
 ]
 
 
-@pytest.mark.parametrize(("given", "sql_type", "expected"), PANDAS, ids=lambda value: str(getattr(value, "dtype", value))[:40])
-def test_dtypes_of_pandas_come_out_as_they_went_in(given: Any, sql_type: str, expected: list[Any]) -> None:
+@pytest.mark.parametrize(
+    ("given", "sql_type", "expected"),
+    PANDAS,
+    ids=lambda value: str(getattr(value, "dtype", value))[:40],
+)
+def test_dtypes_of_pandas_come_out_as_they_went_in(
+    given: Any, sql_type: str, expected: list[Any]
+) -> None:
     read = whole_frame("f", pd.DataFrame({"v": given}))
     assert read.table is not None
     assert (str(read.columns[0].type), read.table["v"].to_pylist()) == (sql_type, expected)
@@ -291,7 +389,9 @@ def test_dtypes_of_pandas_that_sql_does_not_have_are_refused_with_their_column(g
 
 
 def test_nanoseconds_that_are_two_keys_never_become_one() -> None:
-    frame = pd.DataFrame({"k": pd.to_datetime(["2024-01-01 00:00:00.000000001", "2024-01-01 00:00:00.000000002"])})
+    frame = pd.DataFrame(
+        {"k": pd.to_datetime(["2024-01-01 00:00:00.000000001", "2024-01-01 00:00:00.000000002"])}
+    )
     with pytest.raises(RowMergeError, match="Row 0 of column 'k'"):
         Engine().register("t", frame)
 
@@ -305,7 +405,9 @@ def test_names_and_texts_that_cannot_be_written_are_escaped_or_refused() -> None
     frame = pd.DataFrame({"\ud800": [1, 2], "v": pd.array(["a", "\ud800"], "string[python]")})
     read = read_frame("f", frame)
     assert [column.name for column in read.columns] == [r"\ud800", "v"]
-    assert read.refused["v"].message.startswith(r"Row 1 of column 'v' of DataFrame 'f' has '\ud800'")
+    assert read.refused["v"].message.startswith(
+        r"Row 1 of column 'v' of DataFrame 'f' has '\ud800'"
+    )
     read.refused["v"].message.encode()
 
 
@@ -313,7 +415,10 @@ def test_names_and_texts_that_cannot_be_written_are_escaped_or_refused() -> None
 def test_a_name_that_several_columns_have_is_refused_alone(names: list[Any]) -> None:
     read = read_frame("f", pd.DataFrame([[1, 2, 3]], columns=[*names, "b"]))
     (error,) = read.refused.values()
-    assert (error.code, [column.name for column in read.columns]) == ("DUPLICATE_COLUMN_NAME", [str(names[0]), "b"])
+    assert (error.code, [column.name for column in read.columns]) == (
+        "DUPLICATE_COLUMN_NAME",
+        [str(names[0]), "b"],
+    )
 
 
 def test_a_text_too_long_for_one_chunk_becomes_several(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -326,8 +431,13 @@ def test_a_text_too_long_for_one_chunk_becomes_several(monkeypatch: pytest.Monke
         return array.cast(wanted)
 
     monkeypatch.setattr(module, "_exact", small)
-    _, values = module.exact_values(pa.chunked_array([pa.array(["a", "b", "c"], pa.large_string())]))
-    assert ([len(chunk) for chunk in values.chunks], values.to_pylist()) == ([1, 1, 1], ["a", "b", "c"])
+    _, values = module.exact_values(
+        pa.chunked_array([pa.array(["a", "b", "c"], pa.large_string())])
+    )
+    assert ([len(chunk) for chunk in values.chunks], values.to_pylist()) == (
+        [1, 1, 1],
+        ["a", "b", "c"],
+    )
 
 
 def test_columns_of_a_dictionary_are_read_as_objects() -> None:
@@ -337,7 +447,9 @@ def test_columns_of_a_dictionary_are_read_as_objects() -> None:
         read_frame("f", {"a": [1], "b": [1, 2]})
 
 
-def test_addresses_of_polars_objects_are_not_taken_for_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_addresses_of_polars_objects_are_not_taken_for_bytes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     class Series:
         def __init__(self, name: str, dtype: str, values: pa.Array) -> None:
             self.name, self.dtype, self._values = name, dtype, values
@@ -349,7 +461,10 @@ def test_addresses_of_polars_objects_are_not_taken_for_bytes(monkeypatch: pytest
         columns = ("o", "s")
 
         def get_columns(self) -> list[Series]:
-            return [Series("o", "Object", pa.array([b"12345678"], pa.binary(8))), Series("s", "String", pa.array(["x"]))]
+            return [
+                Series("o", "Object", pa.array([b"12345678"], pa.binary(8))),
+                Series("s", "String", pa.array(["x"])),
+            ]
 
         def __len__(self) -> int:
             return 1
@@ -361,7 +476,9 @@ def test_addresses_of_polars_objects_are_not_taken_for_bytes(monkeypatch: pytest
     assert ([*read.refused], str(read.columns[1].type)) == (["o"], "varchar")
 
 
-@pytest.mark.parametrize("empty", [[None, None], [[], []], [{"a": None}] * 2, [[None], None]], ids=str)
+@pytest.mark.parametrize(
+    "empty", [[None, None], [[], []], [{"a": None}] * 2, [[None], None]], ids=str
+)
 def test_a_column_without_a_value_makes_no_table(empty: list[Any]) -> None:
     with pytest.raises(RowMergeError, match="Column type is unknown: note") as caught:
         Engine().register("t", pd.DataFrame({"id": [1, 2], "note": pd.Series(empty, dtype=object)}))

@@ -61,18 +61,21 @@ def test_tables_columns_views_and_schemas_are_told(engine: Engine) -> None:
 
 def test_it_tells_of_itself(engine: Engine) -> None:
     assert rows(engine, "SHOW TABLES FROM information_schema") == [(name,) for name in OWN]
-    told = rows(engine, "SELECT table_name FROM information_schema.tables WHERE table_schema = 'information_schema'")
+    told = rows(
+        engine,
+        "SELECT table_name FROM information_schema.tables WHERE table_schema = 'information_schema'",
+    )
     assert sorted(told) == [(name,) for name in OWN]
     described = rows(engine, "DESCRIBE information_schema.columns")
-    counted = (
-        "SELECT count(*) FROM information_schema.columns WHERE table_schema = 'information_schema' AND table_name = 'columns'"
-    )
+    counted = "SELECT count(*) FROM information_schema.columns WHERE table_schema = 'information_schema' AND table_name = 'columns'"
     assert rows(engine, counted) == [(len(described),)]
     assert ("ordinal_position", "bigint", "", "") in described
 
 
 @pytest.mark.parametrize("store", ["memory", "hive", "iceberg", "sqlite", "postgresql"])
-def test_every_store_tells_its_tables(spark: Any, tmp_path: Any, request: pytest.FixtureRequest, store: str) -> None:
+def test_every_store_tells_its_tables(
+    spark: Any, tmp_path: Any, request: pytest.FixtureRequest, store: str
+) -> None:
     connector = {
         "memory": MemoryConnector,
         "hive": lambda: HiveAcidConnector(tmp_path / "w"),
@@ -86,8 +89,13 @@ def test_every_store_tells_its_tables(spark: Any, tmp_path: Any, request: pytest
         engine.run(f"CREATE TABLE there.{schema}.told (id bigint, name varchar)")
         found = "SELECT {0} FROM there.information_schema.{1} WHERE table_schema = '{2}' AND table_name = 'told'"
         assert rows(engine, found.format("table_type", "tables", schema)) == [("BASE TABLE",)]
-        assert rows(engine, found.format("column_name, data_type", "columns", schema)) == [("id", "bigint"), ("name", "varchar")]
-        assert (schema,) in rows(engine, "SELECT schema_name FROM there.information_schema.schemata")
+        assert rows(engine, found.format("column_name, data_type", "columns", schema)) == [
+            ("id", "bigint"),
+            ("name", "varchar"),
+        ]
+        assert (schema,) in rows(
+            engine, "SELECT schema_name FROM there.information_schema.schemata"
+        )
         engine.run(f"DROP TABLE there.{schema}.told")
 
 
@@ -97,17 +105,21 @@ def test_it_is_read_as_any_table_is(engine: Engine) -> None:
         "MERGE INTO catalogue t USING (SELECT table_name, count(*) AS n FROM information_schema.columns WHERE table_schema = 'default'"
         " GROUP BY table_name) s ON t.name = s.table_name WHEN NOT MATCHED THEN INSERT VALUES (s.table_name, s.n)"
     )
-    assert sorted(rows(engine, "SELECT * FROM catalogue")) == [("catalogue", 2), ("few", 1), ("stock", 3)]
-    joined = (
-        "SELECT c.column_name FROM information_schema.tables t JOIN information_schema.columns c USING (table_schema, table_name)"
-    )
+    assert sorted(rows(engine, "SELECT * FROM catalogue")) == [
+        ("catalogue", 2),
+        ("few", 1),
+        ("stock", 3),
+    ]
+    joined = "SELECT c.column_name FROM information_schema.tables t JOIN information_schema.columns c USING (table_schema, table_name)"
     assert rows(engine, f"{joined} WHERE t.table_type = 'VIEW'") == [("sku",)]
     assert "TableScan[table = memory.information_schema.tables]" in str(
         engine.run("EXPLAIN SELECT * FROM information_schema.tables")
     )
 
 
-def test_a_table_that_cannot_be_read_is_told_without_columns(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_table_that_cannot_be_read_is_told_without_columns(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from rowmerge_nb.connectors.memory.metadata import MemoryMetadata
 
     def unreadable(self: Any, session: Any, name: Any) -> Any:
@@ -115,7 +127,10 @@ def test_a_table_that_cannot_be_read_is_told_without_columns(engine: Engine, mon
 
     monkeypatch.setattr(MemoryMetadata, "get_table_handle", unreadable)
     assert ("stock",) in rows(engine, "SELECT table_name FROM information_schema.tables")
-    assert rows(engine, "SELECT DISTINCT table_name FROM information_schema.columns WHERE table_schema = 'default'") == [("few",)]
+    assert rows(
+        engine,
+        "SELECT DISTINCT table_name FROM information_schema.columns WHERE table_schema = 'default'",
+    ) == [("few",)]
 
 
 NOTHING = "Nothing can be made in schema 'information_schema': the engine makes its tables"

@@ -29,10 +29,14 @@ class Foreign(Connector, ConnectorMetadata):
 def test_a_table_that_cannot_be_read_is_listed_without_its_columns() -> None:
     with Engine() as engine:
         engine.add_catalog("other", Foreign())
-        assert [tuple(info) for info in engine.tables()] == [("other.default.parquet", "foreign", (), None, "")]
+        assert [tuple(info) for info in engine.tables()] == [
+            ("other.default.parquet", "foreign", (), None, "")
+        ]
 
 
-def test_names_and_columns_are_told_without_opening_other_tables_and_without_spark(tmp_path: Any) -> None:
+def test_names_and_columns_are_told_without_opening_other_tables_and_without_spark(
+    tmp_path: Any,
+) -> None:
     with Engine() as engine:
         engine.add_catalog("other", Foreign())
         engine.add_catalog("lite", SqliteConnector(tmp_path / "shop.db", create=True))
@@ -45,10 +49,15 @@ def test_names_and_columns_are_told_without_opening_other_tables_and_without_spa
         assert ("tables", "table") in engine.names("information_schema")
         assert engine.names("OTHER", "default") == [("parquet", "table")]
         assert engine.names("default") == [("accounts", "table")]
-        assert engine.names("nowhere", "default") == engine.names("other", "default", "parquet") == []
+        assert (
+            engine.names("nowhere", "default") == engine.names("other", "default", "parquet") == []
+        )
         assert engine.columns("Accounts") == [("id", "bigint"), ("Odd name", "varchar")]
         assert engine.columns("memory", "default", "nothing") is None
-        with pytest.raises(AnalysisError, match=r"CATALOG_NOT_FOUND: Catalog 'memry' not found. Did you mean 'memory'\?"):
+        with pytest.raises(
+            AnalysisError,
+            match=r"CATALOG_NOT_FOUND: Catalog 'memry' not found. Did you mean 'memory'\?",
+        ):
             engine.columns("memry", "default", "accounts")
         assert engine._session._future is None, "Spark was not started"
 

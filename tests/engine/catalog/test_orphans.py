@@ -51,10 +51,14 @@ def test_an_interrupted_removal_ends_in_its_catalog_and_says_what_was_removed() 
     assert [store.removed for store in stores.values()] == [True, True, False]
 
 
-def test_a_removal_that_a_second_interrupt_ends_does_not_say_what_it_cannot_know(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_removal_that_a_second_interrupt_ends_does_not_say_what_it_cannot_know(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(interrupts, "PATIENCE_SECONDS", 0.0)
     stores = {"a": Store(lambda: [interrupt(), interrupt()]), "b": Store()}
-    with pytest.raises(StatementInterrupted, match="some may be removed from a; nothing was removed from b") as caught:
+    with pytest.raises(
+        StatementInterrupted, match="some may be removed from a; nothing was removed from b"
+    ) as caught:
         orphans_of(stores, remove=True)
     assert caught.value.changed is None
     assert not any(store.removed for store in stores.values())

@@ -24,13 +24,18 @@ def test_a_java_process_that_is_gone_is_told_as_such() -> None:
     with pytest.raises(ConnectionRefusedError) as caught:
         send()
     error = translate(caught.value, "run")
-    assert error.message == "Spark's Java process has ended: it crashed, was killed, or ran out of memory"
+    assert (
+        error.message
+        == "Spark's Java process has ended: it crashed, was killed, or ran out of memory"
+    )
     assert error.hint is not None
     assert "ROWMERGE_DRIVER_MEMORY" in error.hint
 
 
 def test_a_spark_connect_server_that_is_gone_says_what_to_do() -> None:
-    gone = type("SparkConnectGrpcException", (Exception,), {})("[INVALID_HANDLE.SESSION_CHANGED] The handle is invalid.")
+    gone = type("SparkConnectGrpcException", (Exception,), {})(
+        "[INVALID_HANDLE.SESSION_CHANGED] The handle is invalid."
+    )
     error = translate(gone, "run")
     assert error.message == "The Spark Connect server, or the session on it, is gone"
     assert "Engine(spark=session)" in str(error.hint)
@@ -42,7 +47,11 @@ def test_a_store_that_does_not_answer_is_not_taken_for_java() -> None:
     assert "Java" not in translate(caught.value, "run").message
 
 
-@pytest.mark.parametrize("code", ["TABLE_NOT_FOUND", "SCHEMA_NOT_FOUND", "DUPLICATE_COLUMN_NAME", "CONSTRAINT_VIOLATION"])
+@pytest.mark.parametrize(
+    "code", ["TABLE_NOT_FOUND", "SCHEMA_NOT_FOUND", "DUPLICATE_COLUMN_NAME", "CONSTRAINT_VIOLATION"]
+)
 def test_usual_errors_have_a_next_step_and_keep_a_better_one(code: str) -> None:
     assert with_next_step(RowMergeError("It is wrong", code=code)).hint
-    assert with_next_step(AnalysisError("It is wrong", code=code, hint="Do this.")).hint == "Do this."
+    assert (
+        with_next_step(AnalysisError("It is wrong", code=code, hint="Do this.")).hint == "Do this."
+    )

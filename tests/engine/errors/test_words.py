@@ -30,7 +30,11 @@ def engine() -> Any:
         (f"{MERGE}WHEN MATCHED THEN UPDATE SET name = 'a', name = 'b'", (1, 1), "name = 'b'"),
         (f"{MERGE}WHEN MATCHED THEN UPDATE SET id = 1, name = s.id", (2, 1), "s.id"),
         (f"{MERGE}WHEN NOT MATCHED THEN INSERT (id, name) VALUES (s.id, 12345)", (2, 1), "12345"),
-        ("MERGE INTO\n acounts t USING updates s ON t.id = s.id WHEN MATCHED THEN DELETE", (1, 1), "acounts"),
+        (
+            "MERGE INTO\n acounts t USING updates s ON t.id = s.id WHEN MATCHED THEN DELETE",
+            (1, 1),
+            "acounts",
+        ),
         ("INSERT INTO accounts\n(id, nam) VALUES (1, 'x')", (1, 1), "nam"),
         ("INSERT INTO accounts (id, id) VALUES (1, 2)", (1, 1), "id) VALUES"),
         ("INSERT INTO accounts VALUES ('x', 1)", (1, 1), "VALUES ('x', 1)"),
@@ -67,7 +71,9 @@ def test_the_carets_stand_under_the_word_and_the_error_keeps_the_place_that_trin
     length = carets.count("^")
     assert text[at : at + max(len(word), length)].startswith(word)
     assert word.startswith(text[at : at + length])
-    shown = render_error_text(error, error.result.trace if error.result is not None else None, first_line=2)
+    shown = render_error_text(
+        error, error.result.trace if error.result is not None else None, first_line=2
+    )
     assert f"{carets.strip()}\n" in f"{shown}\n"
     line, column, _ = error.shown
     assert f"Cell line {(line or 0) + 1}, column {column}." in shown

@@ -17,14 +17,20 @@ from rowmerge_nb.report.words.near_sentences import is_likely_mistake
 from rowmerge_nb.spi.types import BIGINT, VARCHAR, Type
 from tests.engine.near.test_search import sides
 
-KEYS = st.one_of(st.none(), st.text(alphabet="aAbé\u0301 71.", max_size=6), st.sampled_from(["Dave", "Davé", "007", "7", " 7"]))
+KEYS = st.one_of(
+    st.none(),
+    st.text(alphabet="aAbé\u0301 71.", max_size=6),
+    st.sampled_from(["Dave", "Davé", "007", "7", " 7"]),
+)
 ROWS = st.lists(st.tuples(KEYS, st.one_of(st.none(), st.integers(0, 2))), max_size=8)
 
 
 def seen(source: list[Any], target: list[Any], *types: Type) -> bool:
     on, one, other = sides(source, target, *types)
     keys = set(target)
-    matched = [row in keys and None not in (row if isinstance(row, tuple) else (row,)) for row in source]
+    matched = [
+        row in keys and None not in (row if isinstance(row, tuple) else (row,)) for row in source
+    ]
     return may_be_near(on, replace(one, matched=np.array(matched, np.bool_)), other)
 
 
@@ -43,7 +49,9 @@ def seen(source: list[Any], target: list[Any], *types: Type) -> bool:
         ("item-1001", "item-1002", False),
     ],
 )
-def test_keys_that_are_written_otherwise_are_seen(source: str | None, target: str | None, near: bool) -> None:
+def test_keys_that_are_written_otherwise_are_seen(
+    source: str | None, target: str | None, near: bool
+) -> None:
     assert seen([source], [target]) is near
 
 

@@ -13,7 +13,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rowmerge_nb.engine.near.normal_forms import BLANKS, differences, kinds_of, normal_form, without_one_letter
+from rowmerge_nb.engine.near.normal_forms import (
+    BLANKS,
+    differences,
+    kinds_of,
+    normal_form,
+    without_one_letter,
+)
 from rowmerge_nb.trace.near import Difference
 
 NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)", re.ASCII)
@@ -50,7 +56,9 @@ def form(text: str) -> str:
 # Without a capital I with a dot: what it is in lower case depends on whether it is composed, so that it has no one form.
 BASES = st.one_of(
     st.text("aAbÄäéÅßıΣσς日", min_size=1, max_size=5),
-    st.decimals(allow_nan=False, allow_infinity=False, places=2, min_value=-1000, max_value=1000).map(str),
+    st.decimals(
+        allow_nan=False, allow_infinity=False, places=2, min_value=-1000, max_value=1000
+    ).map(str),
     st.sampled_from(["0", "-0", "7", "+.5", "007", "\x017", "-", ".", "1.", "Ann\n2"]),
 )
 
@@ -61,7 +69,9 @@ def variants(draw: st.DrawFn) -> tuple[str, str]:
     base = draw(BASES)
 
     def variant() -> str:
-        text = draw(st.sampled_from([base, base.upper(), base.lower(), unicodedata.normalize("NFD", base)]))
+        text = draw(
+            st.sampled_from([base, base.upper(), base.lower(), unicodedata.normalize("NFD", base)])
+        )
         if NUMBER.fullmatch(text) and draw(st.booleans()):
             sign = text[0] if text[0] in "+-" else ""
             text = sign + "00" + text.removeprefix(sign)
@@ -78,7 +88,9 @@ def variants(draw: st.DrawFn) -> tuple[str, str]:
 @example(("\u2000a", "\u2002a"))
 @example(("\u212b", "\u00c5"))
 @example(("\x017", "7"))
-def test_texts_of_one_normal_form_are_equal_without_what_separates_them_and_without_nothing_less(pair: tuple[str, str]) -> None:
+def test_texts_of_one_normal_form_are_equal_without_what_separates_them_and_without_nothing_less(
+    pair: tuple[str, str],
+) -> None:
     one, other = pair
     if form(one) != form(other):
         return
@@ -89,9 +101,15 @@ def test_texts_of_one_normal_form_are_equal_without_what_separates_them_and_with
 
 
 @given(variants())
-def test_texts_that_some_kinds_of_difference_make_equal_have_one_normal_form(pair: tuple[str, str]) -> None:
+def test_texts_that_some_kinds_of_difference_make_equal_have_one_normal_form(
+    pair: tuple[str, str],
+) -> None:
     one, other = pair
-    if any(applied(kinds, one) == applied(kinds, other) for size in range(6) for kinds in combinations(TEXT_KINDS, size)):
+    if any(
+        applied(kinds, one) == applied(kinds, other)
+        for size in range(6)
+        for kinds in combinations(TEXT_KINDS, size)
+    ):
         assert form(one) == form(other)
 
 
@@ -116,7 +134,16 @@ def test_what_separates_two_texts(one: str, other: str, kinds: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "other"), [("7", "-7"), ("0.5", "5"), ("10", "1"), ("7a", "07a"), ("", "0"), ("a b", "ab"), ("\x017", "7")]
+    ("one", "other"),
+    [
+        ("7", "-7"),
+        ("0.5", "5"),
+        ("10", "1"),
+        ("7a", "07a"),
+        ("", "0"),
+        ("a b", "ab"),
+        ("\x017", "7"),
+    ],
 )
 def test_texts_that_are_not_the_same_have_other_normal_forms(one: str, other: str) -> None:
     assert form(one) != form(other)

@@ -23,7 +23,9 @@ from rowmerge_nb.trace.near import NearKeys, NearRow, NearTerm
 KINDS = {str: VARCHAR, int: BIGINT}
 
 
-def looked_for(source: list[Any], target: list[Any], *types: Type, conditions: tuple[Condition, ...] = ()) -> NearKeys:
+def looked_for(
+    source: list[Any], target: list[Any], *types: Type, conditions: tuple[Condition, ...] = ()
+) -> NearKeys:
     """Look for near keys among rows whose columns are all keys, and of the target's also a number ``v``, its place."""
     return near_keys(*sides(source, target, *types, conditions=conditions))
 
@@ -33,16 +35,29 @@ def sides(
 ) -> tuple[On, SideRows, SideRows]:
     """Give what is searched."""
     kinds = types or (VARCHAR,)
-    terms = tuple(NearTerm(f"t.k{i} = s.k{i}") for i in range(len(kinds))) + tuple(NearTerm("v", key=False) for _ in conditions)
-    keys = tuple(Key(Column(kind, f"t{i}"), Column(kind, f"s{i}"), i) for i, kind in enumerate(kinds))
+    terms = tuple(NearTerm(f"t.k{i} = s.k{i}") for i in range(len(kinds))) + tuple(
+        NearTerm("v", key=False) for _ in conditions
+    )
+    keys = tuple(
+        Key(Column(kind, f"t{i}"), Column(kind, f"s{i}"), i) for i, kind in enumerate(kinds)
+    )
 
     def side(name: str, rows: list[Any], numbers: bool) -> SideRows:
-        columns = list(zip(*(row if isinstance(row, tuple) else (row,) for row in rows), strict=True)) or [()] * len(kinds)
-        arrays = {f"{name}{i}": pa.array(column, kind.arrow) for i, (column, kind) in enumerate(zip(columns, kinds, strict=True))}
+        columns = list(
+            zip(*(row if isinstance(row, tuple) else (row,) for row in rows), strict=True)
+        ) or [()] * len(kinds)
+        arrays = {
+            f"{name}{i}": pa.array(column, kind.arrow)
+            for i, (column, kind) in enumerate(zip(columns, kinds, strict=True))
+        }
         if not numbers:
             arrays["v"] = pa.array(range(len(rows)), pa.int64())
         page = pa.RecordBatch.from_pydict(arrays)
-        return SideRows(page, {symbol: symbol[1:] or "v" for symbol in arrays}, pa.array(range(len(rows))) if numbers else None)
+        return SideRows(
+            page,
+            {symbol: symbol[1:] or "v" for symbol in arrays},
+            pa.array(range(len(rows))) if numbers else None,
+        )
 
     return On(terms, keys, conditions), side("s", source, True), side("t", target, False)
 
@@ -93,7 +108,9 @@ def test_null_beside_null_is_near_and_null_alone_is_told_by_itself() -> None:
     assert alone.source.counts == ()
 
 
-def test_target_rows_that_no_source_row_matches_are_told_where_they_are_near_to_one_that_has_a_partner_too() -> None:
+def test_target_rows_that_no_source_row_matches_are_told_where_they_are_near_to_one_that_has_a_partner_too() -> (
+    None
+):
     near = looked_for(["Dave"], ["Dave", "DAVE", "Zoe"])
     assert near.source is not None
     assert near.target is not None
@@ -106,7 +123,10 @@ def test_rows_that_are_there_several_times_are_counted() -> None:
     near = looked_for(["Dave ", "Dave "], ["Dave"] * 40 + ["Ed"])
     assert near.source is not None
     assert near.target is not None
-    assert [(row.row, row.nearest, row.alike) for row in near.source.told] == [(0, ("Dave",), 40), (1, ("Dave",), 40)]
+    assert [(row.row, row.nearest, row.alike) for row in near.source.told] == [
+        (0, ("Dave",), 40),
+        (1, ("Dave",), 40),
+    ]
     assert (near.target.counts[0].rows, near.target.unmatched) == (40, 41)
 
 
@@ -119,9 +139,17 @@ def test_crowds_of_one_normal_form_on_both_sides_do_not_multiply() -> None:
 
 
 def test_of_several_keys_it_is_told_which_is_separated() -> None:
-    near = looked_for([("EU", 1), ("eu ", 2), ("EU", None), ("XX", 9)], [("EU", 5), ("EU", 2), ("YY", 8)], VARCHAR, BIGINT)
+    near = looked_for(
+        [("EU", 1), ("eu ", 2), ("EU", None), ("XX", 9)],
+        [("EU", 5), ("EU", 2), ("YY", 8)],
+        VARCHAR,
+        BIGINT,
+    )
     assert near.source is not None
-    rows = {row.row: (row.nearest, [(one.term, ", ".join(one.kinds)) for one in row.separations]) for row in near.source.told}
+    rows = {
+        row.row: (row.nearest, [(one.term, ", ".join(one.kinds)) for one in row.separations])
+        for row in near.source.told
+    }
     assert rows == {
         0: (("EU", 5), [(1, "value")]),
         1: (("EU", 2), [(0, "trailing blanks, case")]),
@@ -160,10 +188,15 @@ def test_the_same_clock_in_another_zone_is_near_and_the_same_instant_is_equal(ye
     zoned = Type("timestamp with time zone", (6,), ("zone",))
     plain = parse_type("timestamp(6) with time zone")
     moments = [dt.datetime(year, 7, 1, hour, tzinfo=dt.UTC) for hour in (10, 12)]
-    source = pa.array([{"instant": moment, "zone": "Europe/Paris"} for moment in moments], zoned.arrow)
+    source = pa.array(
+        [{"instant": moment, "zone": "Europe/Paris"} for moment in moments], zoned.arrow
+    )
     sides = (
         SideRows(pa.RecordBatch.from_arrays([source], names=["s"]), {"s": "at"}),
-        SideRows(pa.RecordBatch.from_arrays([pa.array([moments[1]], plain.arrow)], names=["t"]), {"t": "at"}),
+        SideRows(
+            pa.RecordBatch.from_arrays([pa.array([moments[1]], plain.arrow)], names=["t"]),
+            {"t": "at"},
+        ),
     )
     keys = (Key(Column(plain, "t"), Apply(plain, "cast", (Column(zoned, "s"),)), 0),)
     near = near_keys(On((NearTerm("t.at = s.at"),), keys, ()), *sides)
@@ -178,10 +211,21 @@ def test_a_clock_without_a_zone_is_that_of_the_session() -> None:
     clock, plain = parse_type("timestamp(6)"), parse_type("timestamp(6) with time zone")
     moment = dt.datetime(2024, 7, 1, 10)  # noqa: DTZ001 - a clock without a zone is what is asked about
     sides = (
-        SideRows(pa.RecordBatch.from_arrays([pa.array([moment], clock.arrow)], names=["s"]), {"s": "at"}),
-        SideRows(pa.RecordBatch.from_arrays([pa.array([moment.replace(tzinfo=dt.UTC)], plain.arrow)], names=["t"]), {"t": "at"}),
+        SideRows(
+            pa.RecordBatch.from_arrays([pa.array([moment], clock.arrow)], names=["s"]), {"s": "at"}
+        ),
+        SideRows(
+            pa.RecordBatch.from_arrays(
+                [pa.array([moment.replace(tzinfo=dt.UTC)], plain.arrow)], names=["t"]
+            ),
+            {"t": "at"},
+        ),
     )
-    on = On((NearTerm("t.at = s.at"),), (Key(Column(plain, "t"), Apply(plain, "cast", (Column(clock, "s"),)), 0),), ())
+    on = On(
+        (NearTerm("t.at = s.at"),),
+        (Key(Column(plain, "t"), Apply(plain, "cast", (Column(clock, "s"),)), 0),),
+        (),
+    )
     for zone, unmatched in (("UTC", 0), ("Europe/Berlin", 1)):
         with in_session_zone(zone):
             near = near_keys(on, *sides)
@@ -210,13 +254,17 @@ def test_of_several_rows_the_one_that_the_other_conditions_are_true_for_is_neare
     assert near.source.counts[0].rows == 1
 
 
-def test_more_pairs_of_equal_keys_than_are_looked_at_are_told_as_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_pairs_of_equal_keys_than_are_looked_at_are_told_as_a_sentence(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(search, "MOST_PAIRS", 9)
     with pytest.raises(UnreadableError, match="more than 9 pairs of rows have equal keys"):
         looked_for(["a"] * 4, ["a"] * 4, conditions=(condition(0),))
 
 
-def test_one_letter_is_not_looked_for_in_more_text_than_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_letter_is_not_looked_for_in_more_text_than_the_bound(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(search, "MOST_LETTERS", 9)
     near = looked_for(["Karol"], ["Carol"])
     assert near.source is not None
@@ -226,7 +274,9 @@ def test_one_letter_is_not_looked_for_in_more_text_than_the_bound(monkeypatch: p
     assert looked_for([1], [2], INTEGER).letters
 
 
-def test_the_first_rows_are_told_those_with_a_near_key_before_others(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_first_rows_are_told_those_with_a_near_key_before_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(search, "MOST_TOLD", 3)
     near = looked_for(["x1", "x2", "Ed ", "x3", "Al "], ["Ed", "Al"])
     assert near.source is not None
@@ -236,8 +286,14 @@ def test_the_first_rows_are_told_those_with_a_near_key_before_others(monkeypatch
 
 def test_what_the_engine_has_matched_is_not_told_as_unmatched() -> None:
     keys = On((NearTerm("k"),), (Key(Column(VARCHAR, "t"), Column(VARCHAR, "s"), 0),), ())
-    source = SideRows(pa.RecordBatch.from_pydict({"s": ["Ed ", "Al "]}), {"s": "k"}, matched=np.array([True, False]))
-    near = near_keys(keys, source, SideRows(pa.RecordBatch.from_pydict({"t": ["Ed", "Al"]}), {"t": "k"}))
+    source = SideRows(
+        pa.RecordBatch.from_pydict({"s": ["Ed ", "Al "]}),
+        {"s": "k"},
+        matched=np.array([True, False]),
+    )
+    near = near_keys(
+        keys, source, SideRows(pa.RecordBatch.from_pydict({"t": ["Ed", "Al"]}), {"t": "k"})
+    )
     assert near.source is not None
     assert [row.key for row in near.source.told] == [("Al ",)]
 
@@ -250,17 +306,28 @@ def test_empty_sides(source: list[str], target: list[str]) -> None:
     assert (near.source.unmatched, near.target.unmatched) == (len(source), len(target))
 
 
-TEXTS = st.one_of(st.none(), st.text("aAbB é1", max_size=5), st.sampled_from(["Carol", "Karol", "Carl", "007", "7", "Carol "]))
+TEXTS = st.one_of(
+    st.none(),
+    st.text("aAbB é1", max_size=5),
+    st.sampled_from(["Carol", "Karol", "Carl", "007", "7", "Carol "]),
+)
 
 
 @pytest.mark.trial
-@given(st.lists(st.tuples(TEXTS, st.integers(0, 2)), max_size=12), st.lists(st.tuples(TEXTS, st.integers(0, 2)), max_size=12))
-def test_rows_without_a_partner_are_all_told_and_near_keys_are_there(source: list[Any], target: list[Any]) -> None:
+@given(
+    st.lists(st.tuples(TEXTS, st.integers(0, 2)), max_size=12),
+    st.lists(st.tuples(TEXTS, st.integers(0, 2)), max_size=12),
+)
+def test_rows_without_a_partner_are_all_told_and_near_keys_are_there(
+    source: list[Any], target: list[Any]
+) -> None:
     near = looked_for(source, target, VARCHAR, BIGINT)
     assert near.source is not None
     assert near.target is not None
     keys = {row for row in target if row[0] is not None}
-    assert sorted(row.row or 0 for row in near.source.told) == [i for i, row in enumerate(source) if row not in keys]
+    assert sorted(row.row or 0 for row in near.source.told) == [
+        i for i, row in enumerate(source) if row not in keys
+    ]
     for row in near.source.told:
         assert row.key == source[row.row or 0]
         if row.nearest is None:
@@ -268,18 +335,29 @@ def test_rows_without_a_partner_are_all_told_and_near_keys_are_there(source: lis
             continue
         assert row.nearest in target
         assert row.alike == target.count(row.nearest)
-        assert {one.term for one in row.separations} == {i for i in (0, 1) if row.key[i] != row.nearest[i] or row.key[i] is None}
+        assert {one.term for one in row.separations} == {
+            i for i in (0, 1) if row.key[i] != row.nearest[i] or row.key[i] is None
+        }
     assert near.target.unmatched == sum(row not in source or row[0] is None for row in target)
-    assert sum(count.rows for count in near.source.counts) == sum(row.nearest is not None for row in near.source.told)
+    assert sum(count.rows for count in near.source.counts) == sum(
+        row.nearest is not None for row in near.source.told
+    )
 
 
 def test_beside_another_key_the_same_instant_in_another_zone_separates_nothing() -> None:
-    zoned, plain = Type("timestamp with time zone", (6,), ("zone",)), parse_type("timestamp(6) with time zone")
+    zoned, plain = (
+        Type("timestamp with time zone", (6,), ("zone",)),
+        parse_type("timestamp(6) with time zone"),
+    )
     moment = dt.datetime(2024, 7, 1, 10, tzinfo=dt.UTC)
-    moments = {"s": pa.array([{"instant": moment, "zone": "Europe/Paris"}], zoned.arrow), "t": pa.array([moment], plain.arrow)}
+    moments = {
+        "s": pa.array([{"instant": moment, "zone": "Europe/Paris"}], zoned.arrow),
+        "t": pa.array([moment], plain.arrow),
+    }
     source, target = (
         SideRows(
-            pa.RecordBatch.from_arrays([moments[side], pa.array([name])], names=[side, f"{side}k"]), {side: "at", f"{side}k": "k"}
+            pa.RecordBatch.from_arrays([moments[side], pa.array([name])], names=[side, f"{side}k"]),
+            {side: "at", f"{side}k": "k"},
         )
         for side, name in (("s", "Ed "), ("t", "Ed"))
     )

@@ -20,8 +20,12 @@ BY_SPARK = {"change_in_task"}
 
 @pytest.fixture
 def engine(spark: Any) -> Engine:
-    engine = Engine(spark=spark, rule_settings=RuleSettings(small_rows=0, key_rows=0), dialect="extended")
-    rows = pd.DataFrame({"id": [1, 2, 3, 7, 8], "n": [1, 5, 7, 7, 8], "s": ["a", "b", "c", "z", None]})
+    engine = Engine(
+        spark=spark, rule_settings=RuleSettings(small_rows=0, key_rows=0), dialect="extended"
+    )
+    rows = pd.DataFrame(
+        {"id": [1, 2, 3, 7, 8], "n": [1, 5, 7, 7, 8], "s": ["a", "b", "c", "z", None]}
+    )
     engine.register("t", rows, not_null=["id"])
     return engine
 
@@ -35,13 +39,21 @@ def failed(engine: Engine, statement: str, **options: Any) -> RowMergeError:
 @pytest.mark.parametrize(
     ("rest", "code", "row"),
     [
-        ("t.id = q.id WHEN MATCHED THEN UPDATE SET n = 10 / m", "DIVISION_BY_ZERO", "source.id = 2, source.m = 0"),
+        (
+            "t.id = q.id WHEN MATCHED THEN UPDATE SET n = 10 / m",
+            "DIVISION_BY_ZERO",
+            "source.id = 2, source.m = 0",
+        ),
         (
             "t.id = q.id WHEN MATCHED AND t.n = 1 THEN DELETE WHEN MATCHED THEN UPDATE SET n = 10 / (m * (m - 2))",
             "DIVISION_BY_ZERO",
             "source.id = 2, source.m = 0",
         ),
-        ("t.id = q.id WHEN MATCHED AND 10 / m > 3 THEN UPDATE SET n = 1", "DIVISION_BY_ZERO", "source.id = 2, source.m = 0"),
+        (
+            "t.id = q.id WHEN MATCHED AND 10 / m > 3 THEN UPDATE SET n = 1",
+            "DIVISION_BY_ZERO",
+            "source.id = 2, source.m = 0",
+        ),
         (
             "t.id = q.id WHEN MATCHED THEN UPDATE SET n = CAST(x AS integer)",
             "INVALID_CAST_ARGUMENT",
@@ -57,9 +69,21 @@ def failed(engine: Engine, statement: str, **options: Any) -> RowMergeError:
             "CONSTRAINT_VIOLATION",
             "source.id = 4, source.m = 200",
         ),
-        ("t.id = q.id WHEN MATCHED AND m = 0 THEN UPDATE SET id = NULL", "CONSTRAINT_VIOLATION", "source.id = 2"),
-        ("t.id = q.id WHEN NOT MATCHED THEN INSERT (s) VALUES (q.x)", "CONSTRAINT_VIOLATION", "source.id = 4"),
-        ("t.id = CAST(q.x AS integer) WHEN NOT MATCHED THEN INSERT (id) VALUES (q.m)", "INVALID_CAST_ARGUMENT", "source.x = 'x'"),
+        (
+            "t.id = q.id WHEN MATCHED AND m = 0 THEN UPDATE SET id = NULL",
+            "CONSTRAINT_VIOLATION",
+            "source.id = 2",
+        ),
+        (
+            "t.id = q.id WHEN NOT MATCHED THEN INSERT (s) VALUES (q.x)",
+            "CONSTRAINT_VIOLATION",
+            "source.id = 4",
+        ),
+        (
+            "t.id = CAST(q.x AS integer) WHEN NOT MATCHED THEN INSERT (id) VALUES (q.m)",
+            "INVALID_CAST_ARGUMENT",
+            "source.x = 'x'",
+        ),
         (
             "t.id = q.id WHEN NOT MATCHED BY SOURCE AND 10 / (n - 8) < 0 THEN DELETE",
             "DIVISION_BY_ZERO",
@@ -67,7 +91,9 @@ def failed(engine: Engine, statement: str, **options: Any) -> RowMergeError:
         ),
     ],
 )
-def test_spark_names_the_row_that_tasks_name(engine: Engine, rest: str, code: str, row: str) -> None:
+def test_spark_names_the_row_that_tasks_name(
+    engine: Engine, rest: str, code: str, row: str
+) -> None:
     error = failed(engine, USING + rest, rules_off=BY_SPARK)
     assert error.code == code
     assert f"The first such row has {row}." in (error.hint or "")
@@ -92,18 +118,29 @@ def test_spark_names_the_row_that_tasks_name(engine: Engine, rest: str, code: st
     ],
 )
 def test_so_do_update_and_delete(engine: Engine, statement: str, row: str) -> None:
-    assert f"The first such row has {row}." in (failed(engine, statement, rules_off=BY_SPARK).hint or "")
+    assert f"The first such row has {row}." in (
+        failed(engine, statement, rules_off=BY_SPARK).hint or ""
+    )
 
 
 def test_a_condition_of_on_over_both_sides_names_no_row(engine: Engine) -> None:
     """It is not known which pairs of rows it is asked for: a gap that docs/why.md names."""
-    error = failed(engine, f"{USING}t.id = q.id AND 10 / q.m > 1 WHEN MATCHED THEN DELETE", rules_off=BY_SPARK)
+    error = failed(
+        engine, f"{USING}t.id = q.id AND 10 / q.m > 1 WHEN MATCHED THEN DELETE", rules_off=BY_SPARK
+    )
     assert error.code == "DIVISION_BY_ZERO"
-    assert error.hint == "It happened in the ON condition. NULLIF(divisor, 0) makes the quotient NULL instead."
+    assert (
+        error.hint
+        == "It happened in the ON condition. NULLIF(divisor, 0) makes the quotient NULL instead."
+    )
 
 
-@pytest.mark.parametrize("broken", ["it raises", "another error", "it takes too long", "it finds nothing"])
-def test_the_plain_error_stands_where_the_row_is_not_found(engine: Engine, monkeypatch: pytest.MonkeyPatch, broken: str) -> None:
+@pytest.mark.parametrize(
+    "broken", ["it raises", "another error", "it takes too long", "it finds nothing"]
+)
+def test_the_plain_error_stands_where_the_row_is_not_found(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, broken: str
+) -> None:
     statement = f"{USING}t.id = q.id WHEN MATCHED THEN UPDATE SET n = 10 / m"
     named = failed(engine, statement, rules_off=BY_SPARK)
     if broken == "it takes too long":
@@ -113,8 +150,15 @@ def test_the_plain_error_stands_where_the_row_is_not_found(engine: Engine, monke
     else:
         other = RowMergeError("other", code="NOT_FOUND")
         other.__dict__["row"] = "The first such row has nothing."
-        monkeypatch.setattr(failing_row, "_failure", lambda *_: other if broken == "another error" else None)
+        monkeypatch.setattr(
+            failing_row, "_failure", lambda *_: other if broken == "another error" else None
+        )
     plain = failed(engine, statement, rules_off=BY_SPARK)
     assert plain.hint == re.sub(r" The first such row has .*?\.(?= )", "", named.hint or "")
-    assert (plain.code, plain.message, plain.line, plain.column) == (named.code, named.message, named.line, named.column)
+    assert (plain.code, plain.message, plain.line, plain.column) == (
+        named.code,
+        named.message,
+        named.line,
+        named.column,
+    )
     assert engine.table("t").num_rows == 5

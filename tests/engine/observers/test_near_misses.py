@@ -34,7 +34,11 @@ def sentences(engine: Engine, merge: str, **options: Any) -> list[str]:
 @pytest.mark.parametrize(
     ("source", "on", "said"),
     [
-        ("'Dave '", "t.k = s.k", "Source row 0 ('Dave ') would match target row 'Dave' without trailing blanks."),
+        (
+            "'Dave '",
+            "t.k = s.k",
+            "Source row 0 ('Dave ') would match target row 'Dave' without trailing blanks.",
+        ),
         (
             "'\u00a0Dave'",
             "t.k = s.k",
@@ -43,8 +47,16 @@ def sentences(engine: Engine, merge: str, **options: Any) -> list[str]:
         ("'Ed'", "t.k = s.k", "Source row 0 ('Ed') would match target row 'ED' in the same case."),
         ("'007'", "s.k = t.k", "Source row 0 ('007') would match target row '7' as a number."),
         ("'7.0'", "t.k = s.k", "Source row 0 ('7.0') would match target row '7' as a number."),
-        ("'Karol'", "t.k = s.k", "Source row 0 ('Karol') differs from target row 'Carol' by one letter."),
-        ("CAST(NULL AS varchar)", "t.k = s.k", "Source row 0 (NULL) would match target row NULL if NULL were equal to NULL."),
+        (
+            "'Karol'",
+            "t.k = s.k",
+            "Source row 0 ('Karol') differs from target row 'Carol' by one letter.",
+        ),
+        (
+            "CAST(NULL AS varchar)",
+            "t.k = s.k",
+            "Source row 0 (NULL) would match target row NULL if NULL were equal to NULL.",
+        ),
         (
             "'Dave'",
             "t.k = s.k AND t.v > 3",
@@ -73,7 +85,12 @@ def sentences(engine: Engine, merge: str, **options: Any) -> list[str]:
     ],
 )
 def test_each_reason_is_a_sentence(engine: Engine, source: str, on: str, said: str) -> None:
-    assert sentences(engine, f"MERGE INTO t USING (VALUES ({source}, 9)) AS s (k, v) ON {on} {KEEPS}")[0] == said
+    assert (
+        sentences(engine, f"MERGE INTO t USING (VALUES ({source}, 9)) AS s (k, v) ON {on} {KEEPS}")[
+            0
+        ]
+        == said
+    )
 
 
 def test_where_nothing_is_near_at_a_glance_nothing_is_searched_unless_it_is_asked_for(
@@ -85,7 +102,9 @@ def test_where_nothing_is_near_at_a_glance_nothing_is_searched_unless_it_is_aske
     ]
     monkeypatch.setattr(near_module, "near_keys", lambda *_: pytest.fail("it was searched"))
     result = engine.run(statement, rehearse=True)
-    assert str(result.near()).startswith("No source row without a partner has a key that a target row has written otherwise")
+    assert str(result.near()).startswith(
+        "No source row without a partner has a key that a target row has written otherwise"
+    )
     with pytest.raises(RowMergeError, match="With near=True") as refused:
         result.near(k="nobody")
     assert refused.value.code == "NOT_SUPPORTED"
@@ -113,8 +132,12 @@ def test_the_same_clock_in_another_zone_is_told(engine: Engine) -> None:
     assert [(row.row, list(row.kinds)) for row in near] == [(0, ["time zone"])]
 
 
-def test_what_is_told_is_what_the_statement_has_seen_though_it_inserts_the_rows(engine: Engine) -> None:
-    result = engine.run(f"MERGE INTO t USING (VALUES ('Dave ', 8), ('ED', 9)) AS s (k, v) ON t.k = s.k {KEEPS}")
+def test_what_is_told_is_what_the_statement_has_seen_though_it_inserts_the_rows(
+    engine: Engine,
+) -> None:
+    result = engine.run(
+        f"MERGE INTO t USING (VALUES ('Dave ', 8), ('ED', 9)) AS s (k, v) ON t.k = s.k {KEEPS}"
+    )
     assert result.count == 2
     assert [(row.key, row.nearest) for row in result.near()] == [(("Dave ",), ("Dave",))]
 
@@ -133,18 +156,34 @@ def test_a_report_says_what_is_likely_a_mistake_and_nothing_else(engine: Engine)
 
 def test_many_mistakes_are_told_in_a_few_lines(engine: Engine) -> None:
     rows = ", ".join(f"('{'Dave' + ' ' * i}', {i})" for i in range(1, 9))
-    told = str(engine.run(f"MERGE INTO t USING (VALUES {rows}) AS s (k, v) ON t.k = s.k {KEEPS}", rehearse=True))
+    told = str(
+        engine.run(
+            f"MERGE INTO t USING (VALUES {rows}) AS s (k, v) ON t.k = s.k {KEEPS}", rehearse=True
+        )
+    )
     near = [line for line in told.splitlines() if line.startswith("Near miss:")]
     assert len(near) == 6
-    assert near[-1] == "Near miss: 3 more rows of the source are near to a key of the target: result.near()"
+    assert (
+        near[-1]
+        == "Near miss: 3 more rows of the source are near to a key of the target: result.near()"
+    )
 
 
 def test_rows_are_picked_by_their_number_and_by_values(engine: Engine, tmp_path: Path) -> None:
     merge = f"MERGE INTO t USING (VALUES ('Dave ', 8), ('Ed', 9)) AS s (k, v) ON t.k = s.k {KEEPS}"
     result = engine.run(merge, rehearse=True)
-    assert str(result.near(source_row=1)) == "Source row 1 ('Ed') would match target row 'ED' in the same case."
-    assert str(result.near(K="Dave ")) == "Source row 0 ('Dave ') would match target row 'Dave' without trailing blanks."
-    assert str(result.near(k="ED")) == "Target row ('ED') would match source row 'Ed' in the same case."
+    assert (
+        str(result.near(source_row=1))
+        == "Source row 1 ('Ed') would match target row 'ED' in the same case."
+    )
+    assert (
+        str(result.near(K="Dave "))
+        == "Source row 0 ('Dave ') would match target row 'Dave' without trailing blanks."
+    )
+    assert (
+        str(result.near(k="ED"))
+        == "Target row ('ED') would match source row 'Ed' in the same case."
+    )
     save_trace(result.trace, tmp_path / "trace.json")
     assert load_trace(tmp_path / "trace.json") == result.trace
 
@@ -155,12 +194,19 @@ def test_rows_are_picked_by_their_number_and_by_values(engine: Engine, tmp_path:
         ({"source_row": -1}, "source_row = -1 is not possible"),
         ({"source_row": True}, "Give the number of a row of the source"),
         ({"kk": 1}, "Neither side has a column 'kk'. Did you mean 'k'?"),
-        ({"source_row": 77}, "None of the 1 source row without a partner that the trace holds is source row 77"),
+        (
+            {"source_row": 77},
+            "None of the 1 source row without a partner that the trace holds is source row 77",
+        ),
         ({"k": "zz"}, "is k = 'zz'"),
     ],
 )
-def test_rows_that_are_not_there_are_an_error_with_a_next_step(engine: Engine, asked: dict[str, Any], said: str) -> None:
-    result = engine.run(f"MERGE INTO t USING (VALUES ('Dave ', 8)) AS s (k, v) ON t.k = s.k {KEEPS}", rehearse=True)
+def test_rows_that_are_not_there_are_an_error_with_a_next_step(
+    engine: Engine, asked: dict[str, Any], said: str
+) -> None:
+    result = engine.run(
+        f"MERGE INTO t USING (VALUES ('Dave ', 8)) AS s (k, v) ON t.k = s.k {KEEPS}", rehearse=True
+    )
     with pytest.raises(RowMergeError, match="INVALID_ARGUMENTS") as raised:
         result.near(**asked)
     assert said in str(raised.value)
@@ -177,36 +223,56 @@ def test_other_statements_and_those_that_were_not_looked_at_say_so(engine: Engin
 
 
 def test_where_every_row_has_a_partner_nothing_is_looked_for(engine: Engine) -> None:
-    result = engine.run(f"MERGE INTO t USING (VALUES ('Dave', 8)) AS s (k, v) ON t.k = s.k {KEEPS}", rehearse=True)
+    result = engine.run(
+        f"MERGE INTO t USING (VALUES ('Dave', 8)) AS s (k, v) ON t.k = s.k {KEEPS}", rehearse=True
+    )
     assert result.trace.near is None
     assert "near" not in result.trace.seconds
     assert str(result.near()) == "Every row of the source has a partner."
-    with pytest.raises(RowMergeError, match="INVALID_ARGUMENTS: Every row of the source has a partner"):
+    with pytest.raises(
+        RowMergeError, match="INVALID_ARGUMENTS: Every row of the source has a partner"
+    ):
         result.near(k="Dave")
 
 
 @pytest.mark.parametrize(
     ("on", "said"),
     [
-        ("t.v > s.v", "ON demands of no key of the target that it equals one of the source, so no key is nearer than another."),
+        (
+            "t.v > s.v",
+            "ON demands of no key of the target that it equals one of the source, so no key is nearer than another.",
+        ),
         (
             "CAST(t.v AS double) = CAST(s.v AS double)",
             "ON compares keys of type double, of which the nearest are not looked for.",
         ),
-        ("t.v = 77e0", "ON demands of no key of the target that it equals one of the source, so no key is nearer than another."),
-        ("ARRAY[t.v] = ARRAY[s.v]", "ON compares keys of type array(integer), of which the nearest are not looked for."),
-        ("t.k = s.k AND t.v = (SELECT max(v) FROM t)", "The nearest keys are not known: ON has a subquery"),
+        (
+            "t.v = 77e0",
+            "ON demands of no key of the target that it equals one of the source, so no key is nearer than another.",
+        ),
+        (
+            "ARRAY[t.v] = ARRAY[s.v]",
+            "ON compares keys of type array(integer), of which the nearest are not looked for.",
+        ),
+        (
+            "t.k = s.k AND t.v = (SELECT max(v) FROM t)",
+            "The nearest keys are not known: ON has a subquery",
+        ),
         ("reverse(t.k) = s.k", ""),
     ],
 )
 def test_an_on_that_gives_no_keys_is_told_as_a_sentence(engine: Engine, on: str, said: str) -> None:
-    near = engine.run(f"MERGE INTO t USING (VALUES ('Dave ', 100), ('x', 101)) AS s (k, v) ON {on} {KEEPS}", rehearse=True).near()
+    near = engine.run(
+        f"MERGE INTO t USING (VALUES ('Dave ', 100), ('x', 101)) AS s (k, v) ON {on} {KEEPS}",
+        rehearse=True,
+    ).near()
     assert said in str(near)
     if said:
         with pytest.raises(RowMergeError, match="NOT_SUPPORTED"):
             near.of(
                 engine.run(
-                    f"MERGE INTO t USING (VALUES ('Dave ', 100), ('x', 101)) AS s (k, v) ON {on} {KEEPS}", rehearse=True
+                    f"MERGE INTO t USING (VALUES ('Dave ', 100), ('x', 101)) AS s (k, v) ON {on} {KEEPS}",
+                    rehearse=True,
                 ).trace,
                 0,
                 None,
@@ -214,17 +280,25 @@ def test_an_on_that_gives_no_keys_is_told_as_a_sentence(engine: Engine, on: str,
             )
 
 
-def test_a_double_that_is_compared_is_another_condition_and_nan_is_equal_to_nothing(engine: Engine) -> None:
-    engine.run("CREATE TABLE d AS SELECT * FROM (VALUES (VARCHAR 'a', nan()), ('b', DOUBLE '1')) AS v (k, v)")
+def test_a_double_that_is_compared_is_another_condition_and_nan_is_equal_to_nothing(
+    engine: Engine,
+) -> None:
+    engine.run(
+        "CREATE TABLE d AS SELECT * FROM (VALUES (VARCHAR 'a', nan()), ('b', DOUBLE '1')) AS v (k, v)"
+    )
     source = "(VALUES ('a', nan()), ('b', DOUBLE '2')) AS s (k, v)"
-    assert sentences(engine, f"MERGE INTO d t USING {source} ON t.k = s.k AND t.v = s.v {KEEPS}")[:2] == [
+    assert sentences(engine, f"MERGE INTO d t USING {source} ON t.k = s.k AND t.v = s.v {KEEPS}")[
+        :2
+    ] == [
         "Source row 0 ('a'): the key is there, in target row 'a', but t.v = s.v is false for it.",
         "Source row 1 ('b'): the key is there, in target row 'b', but t.v = s.v is false for it.",
     ]
 
 
 def test_names_and_values_that_are_markup_stay_text(engine: Engine) -> None:
-    engine.run("""CREATE TABLE x AS SELECT * FROM (VALUES (VARCHAR '<b>i</b>', 1)) AS v ("<i>k $row", v)""")
+    engine.run(
+        """CREATE TABLE x AS SELECT * FROM (VALUES (VARCHAR '<b>i</b>', 1)) AS v ("<i>k $row", v)"""
+    )
     merge = """MERGE INTO x t USING (VALUES ('<b>I</b>', 9)) AS s ("k""0", v) ON t."<i>k $row" = s."k""0" WHEN NOT MATCHED THEN INSERT VALUES (s."k""0", s.v)"""
     result = engine.run(merge, rehearse=True)
     assert result.near(**{'K"0': "<b>I</b>"}).sentences == (
@@ -237,23 +311,38 @@ def test_names_and_values_that_are_markup_stay_text(engine: Engine) -> None:
 
 def test_large_tables_are_looked_at_where_that_is_asked(spark: Any) -> None:
     engine = Engine(spark=spark, rule_settings=RuleSettings(small_rows=5))
-    engine.register("t", pd.DataFrame({"k": [f"Name{i}" for i in range(1, 12_001)], "v": range(1, 12_001)}))
-    rows = pd.DataFrame({"k": [f"Name{i}" + " " * (i % 2) for i in range(11_000, 13_000)], "v": range(2_000)})
+    engine.register(
+        "t", pd.DataFrame({"k": [f"Name{i}" for i in range(1, 12_001)], "v": range(1, 12_001)})
+    )
+    rows = pd.DataFrame(
+        {"k": [f"Name{i}" + " " * (i % 2) for i in range(11_000, 13_000)], "v": range(2_000)}
+    )
     merge = f"MERGE INTO t USING {{}} s ON t.k = s.k {KEEPS}"
-    assert engine.run(merge.format("rows"), namespace={"rows": rows}, rehearse=True).trace.near is None
+    assert (
+        engine.run(merge.format("rows"), namespace={"rows": rows}, rehearse=True).trace.near is None
+    )
     counted = "500 of 1,499 unmatched source rows would match without trailing blanks."
     for source in ("rows", "(SELECT k, v FROM rows)"):
-        result = engine.run(merge.format(source), namespace={"rows": rows}, rehearse=True, near=True)
+        result = engine.run(
+            merge.format(source), namespace={"rows": rows}, rehearse=True, near=True
+        )
         assert counted in str(result.near())
         assert "near" in result.trace.seconds
     full = f"{merge.format('rows')} WHEN NOT MATCHED BY SOURCE AND t.v < 0 THEN DELETE"
-    result = engine.run(full, namespace={"rows": rows}, rehearse=True, near=True, dialect="extended")
+    result = engine.run(
+        full, namespace={"rows": rows}, rehearse=True, near=True, dialect="extended"
+    )
     assert counted in str(result.near())
     assert (
         str(result.near(source_row=1))
         == "Source row 1 ('Name11001 ') would match target row 'Name11001' without trailing blanks."
     )
-    result = engine.run(merge.format("rows"), namespace={"rows": spark.createDataFrame(rows)}, rehearse=True, near=True)
+    result = engine.run(
+        merge.format("rows"),
+        namespace={"rows": spark.createDataFrame(rows)},
+        rehearse=True,
+        near=True,
+    )
     assert "may have other rows each time" in str(result.near())
     bounded = engine.run(merge.format("rows"), namespace={"rows": rows}, rehearse=True, near=5_000)
     assert (
@@ -266,18 +355,28 @@ def test_large_tables_are_looked_at_where_that_is_asked(spark: Any) -> None:
 
 def test_a_source_that_may_be_another_each_time_is_not_read_again(spark: Any) -> None:
     engine = Engine(spark=spark, rule_settings=RuleSettings(small_rows=1))
-    engine.run("CREATE TABLE t AS SELECT * FROM (VALUES (VARCHAR 'a', DOUBLE '1'), ('b', DOUBLE '2')) AS v (k, v)")
-    merge = f"MERGE INTO t USING (SELECT k || ' ' AS k, random() AS v FROM t) s ON t.k = s.k {KEEPS}"
-    assert "may have other rows each time" in str(engine.run(merge, rehearse=True, near=True, trace="off").near())
+    engine.run(
+        "CREATE TABLE t AS SELECT * FROM (VALUES (VARCHAR 'a', DOUBLE '1'), ('b', DOUBLE '2')) AS v (k, v)"
+    )
+    merge = (
+        f"MERGE INTO t USING (SELECT k || ' ' AS k, random() AS v FROM t) s ON t.k = s.k {KEEPS}"
+    )
+    assert "may have other rows each time" in str(
+        engine.run(merge, rehearse=True, near=True, trace="off").near()
+    )
 
 
-def test_a_failure_of_the_search_is_told_and_ends_no_statement(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failure_of_the_search_is_told_and_ends_no_statement(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fails(*_: Any) -> None:
         msg = "no memory"
         raise MemoryError(msg)
 
     monkeypatch.setattr(search, "normal_form", fails)
-    result = engine.run(f"MERGE INTO t USING (VALUES ('Dave ', 8)) AS s (k, v) ON t.k = s.k {KEEPS}")
+    result = engine.run(
+        f"MERGE INTO t USING (VALUES ('Dave ', 8)) AS s (k, v) ON t.k = s.k {KEEPS}"
+    )
     assert result.count == 1
     assert str(result.near()) == "The keys could not be compared: MemoryError: no memory."
 
@@ -298,5 +397,7 @@ def test_an_interrupt_of_the_search_ends_the_statement_and_leaves_the_table(
 
 @pytest.mark.parametrize("value", [-1, "yes", 1.5])
 def test_near_takes_truth_or_a_number_of_rows(engine: Engine, value: object) -> None:
-    with pytest.raises(RowMergeError, match=r"INVALID_ARGUMENTS: near = .* Give True, False, or the number of rows"):
+    with pytest.raises(
+        RowMergeError, match=r"INVALID_ARGUMENTS: near = .* Give True, False, or the number of rows"
+    ):
         engine.run("SELECT 1", near=value)

@@ -46,7 +46,9 @@ def filled(engine: Engine, catalog: str = "memory") -> str:
 
 @pytest.mark.parametrize("catalog", ["memory", "ice", "hive"])
 @pytest.mark.parametrize("options", [{}, BY_SPARK], ids=["in tasks", "by Spark"])
-def test_what_is_looked_up_afterwards_is_what_a_whole_trace_tells(engine: Engine, catalog: str, options: Any) -> None:
+def test_what_is_looked_up_afterwards_is_what_a_whole_trace_tells(
+    engine: Engine, catalog: str, options: Any
+) -> None:
     table = filled(engine, catalog)
     whole = engine.run(MERGE.format(table=table), rehearse=True, trace="full", **options)
     result = engine.run(MERGE.format(table=table), trace="off", **options)
@@ -83,7 +85,9 @@ def test_rows_asked_for_with_the_run_are_in_the_trace_whole_and_in_a_saved_one(
     saved = Result(load_trace(tmp_path / "trace.json"))
     assert list(saved.why(id=2)) == list(result.why(id=2))
     assert list(saved.journeys().source_row) == [1, 4]
-    with pytest.raises(RowMergeError, match="INVALID_ARGUMENTS: None of the 2 rows that took part is id = 3"):
+    with pytest.raises(
+        RowMergeError, match="INVALID_ARGUMENTS: None of the 2 rows that took part is id = 3"
+    ):
         saved.why(id=3)
 
 
@@ -94,7 +98,10 @@ def test_updates_and_deletes_tell_of_rows_that_where_has_chosen(engine: Engine) 
     assert [row.made for row in update.why(id=2)] == [{"id": 2, "n": 6, "s": None}]
     delete = engine.run(f"DELETE FROM {table} WHERE id = 3", trace="off")
     assert str(delete.why(s="c")).splitlines()[1] == "  WHERE is true: id = 3 (target.id = 3)."
-    with pytest.raises(RowMergeError, match=r"None of the 1 row that took part is id = 1.* Rows that WHERE has not chosen"):
+    with pytest.raises(
+        RowMergeError,
+        match=r"None of the 1 row that took part is id = 1.* Rows that WHERE has not chosen",
+    ):
         delete.why(id=1)
 
 
@@ -114,8 +121,12 @@ def test_rows_of_no_source_are_found_too(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize("catalog", ["memory", "ice", "hive"])
-@pytest.mark.parametrize("on", ["t.id = q.id", "lower(t.s) = lower(q.s)", "t.id = q.id AND t.n > q.m"])
-def test_target_rows_that_no_source_row_matches_are_found_as_they_were(engine: Engine, catalog: str, on: str) -> None:
+@pytest.mark.parametrize(
+    "on", ["t.id = q.id", "lower(t.s) = lower(q.s)", "t.id = q.id AND t.n > q.m"]
+)
+def test_target_rows_that_no_source_row_matches_are_found_as_they_were(
+    engine: Engine, catalog: str, on: str
+) -> None:
     table = filled(engine, catalog)
     merge = f"MERGE INTO {table} t USING (VALUES (1, -1, 'A'), (3, 1, 'C')) AS q (id, m, s) ON {on} WHEN MATCHED THEN UPDATE SET n = 0"
     result = engine.run(merge, trace="off")
@@ -131,7 +142,9 @@ def test_target_rows_that_no_source_row_matches_are_found_as_they_were(engine: E
         result.why(s="y")
 
 
-def test_rows_of_a_hive_table_are_looked_up_until_what_came_later_is_compacted_with_them(engine: Engine) -> None:
+def test_rows_of_a_hive_table_are_looked_up_until_what_came_later_is_compacted_with_them(
+    engine: Engine,
+) -> None:
     table = filled(engine, "hive")
     engine.run(f"DELETE FROM {table} WHERE id = 9")
     result = engine.run(MERGE.format(table=table), trace="off")
@@ -146,7 +159,8 @@ def test_rows_of_a_hive_table_are_looked_up_until_what_came_later_is_compacted_w
     assert told() == [7]
     engine.run("CALL hive.system.remove_obsolete('default', 't')")
     with pytest.raises(
-        RowMergeError, match="NOT_SUPPORTED: The rows that this MERGE had cannot be read any more: Not enough history"
+        RowMergeError,
+        match="NOT_SUPPORTED: The rows that this MERGE had cannot be read any more: Not enough history",
     ) as caught:
         told()
     assert "--why" in (caught.value.hint or "")
@@ -154,12 +168,16 @@ def test_rows_of_a_hive_table_are_looked_up_until_what_came_later_is_compacted_w
 
 def test_a_store_without_versions_says_to_ask_with_the_run(engine: Engine, tmp_path: Path) -> None:
     engine.add_catalog("lite", SqliteConnector(tmp_path / "lite.db", create=True))
-    engine.run("CREATE TABLE lite.main.t (id bigint, n bigint, s varchar) WITH (primary_key = ARRAY['id'])")
+    engine.run(
+        "CREATE TABLE lite.main.t (id bigint, n bigint, s varchar) WITH (primary_key = ARRAY['id'])"
+    )
     engine.run("INSERT INTO lite.main.t VALUES (1, 0, 'a'), (2, 5, NULL), (3, 7, 'c'), (9, 9, 'z')")
     rehearsed = engine.run(MERGE.format(table="lite.main.t"), trace="off", rehearse=True)
     assert [row.source_row for row in rehearsed.why(id=1)] == [0]
     result = engine.run(MERGE.format(table="lite.main.t"), trace="off")
-    with pytest.raises(RowMergeError, match="NOT_SUPPORTED: Connector 'sqlite' does not keep the version") as caught:
+    with pytest.raises(
+        RowMergeError, match="NOT_SUPPORTED: Connector 'sqlite' does not keep the version"
+    ) as caught:
         result.why(id=1)
     assert "--why" in (caught.value.hint or "")
 
@@ -172,7 +190,9 @@ def test_a_version_that_is_not_kept_any_more_says_to_ask_with_the_run(engine: En
     result.trace = replace(result.trace, version_before=99)
     assert result.again is not None
     result.again = replace(result.again, trace=result.trace)
-    with pytest.raises(RowMergeError, match="NOT_SUPPORTED: The rows that this MERGE had cannot be read any more") as caught:
+    with pytest.raises(
+        RowMergeError, match="NOT_SUPPORTED: The rows that this MERGE had cannot be read any more"
+    ) as caught:
         result.why(id=1)
     assert "--why" in (caught.value.hint or "")
 
@@ -204,7 +224,9 @@ def test_a_wrong_condition_is_told_at_its_place_before_anything_begins(
     ("wanted", "code"),
     [({"idd": 3}, "INVALID_ARGUMENTS"), ({"id": 99}, "INVALID_ARGUMENTS"), ({"id": [1]}, "NOT_SUPPORTED"), ({"m": 1, "n": 1}, "INVALID_ARGUMENTS")],
 )  # fmt: skip
-def test_what_cannot_be_found_is_refused_with_a_next_step(engine: Engine, wanted: Any, code: str) -> None:
+def test_what_cannot_be_found_is_refused_with_a_next_step(
+    engine: Engine, wanted: Any, code: str
+) -> None:
     result = engine.run(MERGE.format(table=filled(engine)), trace="off")
     with pytest.raises(RowMergeError) as caught:
         result.why(**wanted)
@@ -212,7 +234,9 @@ def test_what_cannot_be_found_is_refused_with_a_next_step(engine: Engine, wanted
 
 
 def test_a_column_that_is_called_source_row_is_no_number_of_a_row(engine: Engine) -> None:
-    engine.run("CREATE TABLE t AS SELECT * FROM (VALUES (7, VARCHAR 'a'), (8, 'b')) AS v (source_row, s)")
+    engine.run(
+        "CREATE TABLE t AS SELECT * FROM (VALUES (7, VARCHAR 'a'), (8, 'b')) AS v (source_row, s)"
+    )
     merge = "MERGE INTO t USING (VALUES 7, 8) AS q (k) ON t.source_row = q.k WHEN MATCHED THEN UPDATE SET s = 'x'"
     for level in ("off", "full"):
         result = engine.run(merge, rehearse=True, trace=level)
@@ -228,7 +252,10 @@ def test_no_more_than_thirty_rows_are_told_and_that_is_said(engine: Engine) -> N
     merge = "MERGE INTO t USING frame q ON t.id = q.id WHEN NOT MATCHED THEN INSERT VALUES (q.id, m, 'new')"
     result = engine.run(merge, trace="off", why="m >= 10", namespace={"frame": frame})
     assert result.trace.asked is not None
-    assert ([row.source_row for row in asked_journeys(result.trace)], result.trace.asked.more) == ([*range(10, 40)], True)
+    assert ([row.source_row for row in asked_journeys(result.trace)], result.trace.asked.more) == (
+        [*range(10, 40)],
+        True,
+    )
     assert "There are more such rows" in str(result)
 
 
@@ -236,14 +263,18 @@ def test_a_source_that_may_have_other_rows_is_not_read_again(engine: Engine, spa
     filled(engine)
     merge = "MERGE INTO t USING frame q ON t.id = q.id WHEN NOT MATCHED THEN INSERT VALUES (q.id, 1, 'new')"
     frame = spark.range(5).selectExpr("CAST(id AS int) AS id")
-    result = engine.run(merge, trace="off", why="q.id = 1", namespace={"frame": frame}, rehearse=True)
+    result = engine.run(
+        merge, trace="off", why="q.id = 1", namespace={"frame": frame}, rehearse=True
+    )
     assert result.trace.asked is not None
     assert result.trace.asked.problem == requested_rows.UNREPEATABLE
     with pytest.raises(RowMergeError, match="NOT_SUPPORTED: The source may have other rows"):
         result.why(id=1)
 
 
-def test_an_explanation_that_fails_does_not_fail_the_statement(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_explanation_that_fails_does_not_fail_the_statement(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     table = filled(engine)
 
     def broken(*_: Any) -> Any:
@@ -259,7 +290,9 @@ def test_an_explanation_that_fails_does_not_fail_the_statement(engine: Engine, m
 
 def test_the_older_flow_refuses_and_other_statements_have_no_such_rows(engine: Engine) -> None:
     table = filled(engine)
-    with pytest.raises(RowMergeError, match="NOT_SUPPORTED: Rows cannot be asked for with the older flow"):
+    with pytest.raises(
+        RowMergeError, match="NOT_SUPPORTED: Rows cannot be asked for with the older flow"
+    ):
         engine.run(f"UPDATE {table} SET n = 1", flow="updatable", why="id = 1")
     assert engine.run(f"SELECT * FROM {table}", why="id = 1").trace.asked is None
     assert engine.run(f"UPDATE {table} SET n = 1", dry_run=True, why="id = 1").trace.asked is None

@@ -26,7 +26,9 @@ WHEN NOT MATCHED AND m > 100 THEN INSERT VALUES (q.id, m, 'new')"""
 @pytest.fixture
 def engine(spark: Any) -> Engine:
     engine = Engine(spark=spark, dialect="extended")
-    engine.run("CREATE TABLE t AS SELECT * FROM (VALUES (1, 0, VARCHAR 'a'), (2, 5, NULL), (3, 7, 'c')) AS v (id, n, s)")
+    engine.run(
+        "CREATE TABLE t AS SELECT * FROM (VALUES (1, 0, VARCHAR 'a'), (2, 5, NULL), (3, 7, 'c')) AS v (id, n, s)"
+    )
     return engine
 
 
@@ -38,7 +40,10 @@ def journey(engine: Engine, statement: str, row: int, **options: Any) -> Journey
 
 def told(found: Journey) -> list[tuple[str, list[str]]]:
     """Give per clause its fate and the parts of its condition that decided."""
-    return [(v.fate.value, [part.term.text for part in v.condition.deciding] if v.condition else []) for v in found.verdicts]
+    return [
+        (v.fate.value, [part.term.text for part in v.condition.deciding] if v.condition else [])
+        for v in found.verdicts
+    ]
 
 
 def test_every_clause_says_what_it_did_and_which_part_decided(engine: Engine) -> None:
@@ -63,15 +68,28 @@ def test_every_clause_says_what_it_did_and_which_part_decided(engine: Engine) ->
 
 def test_new_values_and_the_texts_that_they_were_computed_from_are_there(engine: Engine) -> None:
     trace = engine.run(MERGE).trace
-    assert [clause.values for clause in trace.clauses] == [(), (("n", "m"),), (("id", "q.id"), ("n", "m"), ("s", "'new'")), ()]
+    assert [clause.values for clause in trace.clauses] == [
+        (),
+        (("n", "m"),),
+        (("id", "q.id"), ("n", "m"), ("s", "'new'")),
+        (),
+    ]
     found = journeys_of(trace)
     assert found is not None
-    assert [row.made for row in found] == [{"id": 1, "n": 2, "s": "a"}, None, None, None, {"id": 4, "n": 200, "s": "new"}]
+    assert [row.made for row in found] == [
+        {"id": 1, "n": 2, "s": "a"},
+        None,
+        None,
+        None,
+        {"id": 4, "n": 200, "s": "new"},
+    ]
 
 
 @pytest.mark.parametrize("era", ["documents", "current"])
 @pytest.mark.parametrize("form", [{}, {"rules_off": {"change_in_task"}}])
-def test_what_executes_the_statement_makes_no_difference(engine: Engine, era: str, form: dict[str, Any]) -> None:
+def test_what_executes_the_statement_makes_no_difference(
+    engine: Engine, era: str, form: dict[str, Any]
+) -> None:
     found = [told(journey(engine, MERGE, row, rehearse=True, era=era, **form)) for row in (1, 3)]
     assert found == [told(journey(engine, MERGE, row, rehearse=True)) for row in (1, 3)]
 
@@ -91,18 +109,28 @@ def test_rows_of_no_source_and_rows_that_do_nothing_on_purpose(engine: Engine) -
 
 
 @pytest.mark.parametrize("flow", ["merge", "updatable"])
-@pytest.mark.parametrize("statement", ["UPDATE t SET n = 0 WHERE n > 4 AND id < 3", "DELETE FROM t WHERE n > 4 AND id < 3"])
-def test_of_update_and_delete_the_where_condition_is_told(engine: Engine, statement: str, flow: str) -> None:
+@pytest.mark.parametrize(
+    "statement",
+    ["UPDATE t SET n = 0 WHERE n > 4 AND id < 3", "DELETE FROM t WHERE n > 4 AND id < 3"],
+)
+def test_of_update_and_delete_the_where_condition_is_told(
+    engine: Engine, statement: str, flow: str
+) -> None:
     [row] = journeys_of(engine.run(statement, flow=flow).trace) or ()
     assert told(row) == [("fires", ["n > 4", "id < 3"])]
 
 
-@pytest.mark.parametrize("condition", ["t.n > (SELECT min(n) FROM t)", "random() >= 0", "format('%s', n) <> ''"])
+@pytest.mark.parametrize(
+    "condition", ["t.n > (SELECT min(n) FROM t)", "random() >= 0", "format('%s', n) <> ''"]
+)
 def test_what_pages_cannot_be_asked_for_is_not_told(engine: Engine, condition: str) -> None:
     statement = f"MERGE INTO t USING (VALUES 2) AS q (id) ON t.id = q.id WHEN MATCHED AND NOT ({condition}) THEN DELETE"
     result = engine.run(statement, rehearse=True)
     [row] = journeys_of(result.trace) or ()
-    assert [(v.fate, v.condition) for v in row.verdicts] in ([(Fate.NOT_TRUE, None)], [(Fate.FIRES, None)])
+    assert [(v.fate, v.condition) for v in row.verdicts] in (
+        [(Fate.NOT_TRUE, None)],
+        [(Fate.FIRES, None)],
+    )
     assert row.verdicts[0].condition is None
 
 
@@ -115,7 +143,9 @@ def test_a_part_that_is_not_known_takes_nothing_from_the_others(engine: Engine) 
     assert row.verdicts[0].condition is None
 
 
-def test_what_does_not_go_with_what_the_engine_did_is_not_told(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_does_not_go_with_what_the_engine_did_is_not_told(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     answers = reasons._answers
     monkeypatch.setattr(reasons, "_answers", lambda truths: answers(pc.invert(truths)))
     found = journeys_of(engine.run(MERGE).trace)
@@ -126,7 +156,11 @@ def test_what_does_not_go_with_what_the_engine_did_is_not_told(engine: Engine, m
 
 def test_of_a_condition_with_very_many_parts_the_whole_is_told(engine: Engine) -> None:
     many = " OR ".join(f"n = {number}" for number in range(100, 200))
-    row = journey(engine, f"MERGE INTO t USING (VALUES 1) AS q (id) ON t.id = q.id WHEN MATCHED AND ({many}) THEN DELETE", 0)
+    row = journey(
+        engine,
+        f"MERGE INTO t USING (VALUES 1) AS q (id) ON t.id = q.id WHEN MATCHED AND ({many}) THEN DELETE",
+        0,
+    )
     assert row.verdicts[0].fate is Fate.FALSE
     assert row.verdicts[0].condition is not None
     assert row.verdicts[0].condition.terms == ()
@@ -136,7 +170,9 @@ def test_without_a_trace_and_of_large_statements_nothing_is_computed(engine: Eng
     with pytest.raises(RowMergeError, match="trace='full'"):
         engine.run(MERGE, trace="off", rehearse=True).why()
     large = Engine(spark=engine.spark, rule_settings=RuleSettings(small_rows=0))
-    large.run("CREATE TABLE t AS SELECT * FROM (VALUES (1, 0, VARCHAR 'a'), (2, 5, NULL), (3, 7, 'c')) AS v (id, n, s)")
+    large.run(
+        "CREATE TABLE t AS SELECT * FROM (VALUES (1, 0, VARCHAR 'a'), (2, 5, NULL), (3, 7, 'c')) AS v (id, n, s)"
+    )
     with pytest.raises(RowMergeError, match="NOT_SUPPORTED"):
         large.run(MERGE, rehearse=True).why()
     assert told(journey(large, MERGE, 1, trace="full"))[0] == ("unknown", ["s = 'x'"])
@@ -175,11 +211,26 @@ def test_where_there_are_no_journeys_it_is_said_why_and_what_helps(engine: Engin
         engine.run("UPDATE quotients SET n = 1 / n")
     planned = engine.run("UPDATE quotients SET n = 1", dry_run=True)
     for result, said in (
-        (failed.value.result, "This UPDATE failed (DIVISION_BY_ZERO) before its rows were handed back"),
-        (planned, "This UPDATE was planned and not begun, so no rows were joined. rehearse=True runs it"),
-        (engine.run("DELETE FROM quotients WHERE n = 5"), "This DELETE had no rows to do anything about"),
-        (engine.run("SELECT 1"), "A trace of SELECT has no joined rows. Ask it of a MERGE, UPDATE or DELETE"),
-        (engine.run("UPDATE quotients SET n = 1", trace="off"), "Run it with trace='full', or with why="),
+        (
+            failed.value.result,
+            "This UPDATE failed (DIVISION_BY_ZERO) before its rows were handed back",
+        ),
+        (
+            planned,
+            "This UPDATE was planned and not begun, so no rows were joined. rehearse=True runs it",
+        ),
+        (
+            engine.run("DELETE FROM quotients WHERE n = 5"),
+            "This DELETE had no rows to do anything about",
+        ),
+        (
+            engine.run("SELECT 1"),
+            "A trace of SELECT has no joined rows. Ask it of a MERGE, UPDATE or DELETE",
+        ),
+        (
+            engine.run("UPDATE quotients SET n = 1", trace="off"),
+            "Run it with trace='full', or with why=",
+        ),
     ):
         assert result is not None
         with pytest.raises(RowMergeError, match=re.escape(said)) as raised:
@@ -188,7 +239,9 @@ def test_where_there_are_no_journeys_it_is_said_why_and_what_helps(engine: Engin
 
 
 def test_names_and_values_with_markup_are_text(engine: Engine) -> None:
-    engine.run("""CREATE TABLE odd AS SELECT * FROM (VALUES (1, VARCHAR '<img src=x onerror=alert(1)>')) AS v (id, "<b>c</b>")""")
+    engine.run(
+        """CREATE TABLE odd AS SELECT * FROM (VALUES (1, VARCHAR '<img src=x onerror=alert(1)>')) AS v (id, "<b>c</b>")"""
+    )
     result = engine.run(
         """MERGE INTO odd USING (VALUES 1) AS q (id) ON odd.id = q.id WHEN MATCHED AND "<b>c</b>" = '<script>' THEN DELETE"""
     )
@@ -213,17 +266,25 @@ def test_conditions_over_nested_values_are_told_like_others(engine: Engine) -> N
         "CREATE TABLE nested AS SELECT * FROM (VALUES (1, ARRAY[1], ROW(1, VARCHAR 'x')), (2, NULL, NULL)) AS v (id, a, r)"
     )
     result = engine.run(
-        "MERGE INTO nested t USING (VALUES 1, 2) AS q (id) ON t.id = q.id WHEN MATCHED AND r IS NULL THEN DELETE", rehearse=True
+        "MERGE INTO nested t USING (VALUES 1, 2) AS q (id) ON t.id = q.id WHEN MATCHED AND r IS NULL THEN DELETE",
+        rehearse=True,
     )
     assert "Clause 0 fires: r IS NULL (target.r = NULL)." in str(result.why(id=2))
     assert "Row journeys" in str(result)
     assert len(result.quiz(99)) > 5
     assert result.explore().state["rows"][0]["fate"] == "none"
-    update = engine.run("UPDATE nested SET id = 3 WHERE a IS NOT NULL AND r IS NOT NULL", rehearse=True)
-    assert "WHERE is true: a IS NOT NULL (target.a = [1]); r IS NOT NULL (target.r = (1, x))." in str(update.why())
+    update = engine.run(
+        "UPDATE nested SET id = 3 WHERE a IS NOT NULL AND r IS NOT NULL", rehearse=True
+    )
+    assert (
+        "WHERE is true: a IS NOT NULL (target.a = [1]); r IS NOT NULL (target.r = (1, x))."
+        in str(update.why())
+    )
 
 
-def test_an_explanation_that_fails_is_no_failure_of_the_statement(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_explanation_that_fails_is_no_failure_of_the_statement(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fails(*_: object) -> None:
         raise RecursionError
 
@@ -233,12 +294,15 @@ def test_an_explanation_that_fails_is_no_failure_of_the_statement(engine: Engine
     assert told(result.why(0)[0])[0] == ("not true", [])
 
 
-def test_a_condition_that_is_nested_deeply_is_explained_or_not_and_the_statement_runs(engine: Engine) -> None:
+def test_a_condition_that_is_nested_deeply_is_explained_or_not_and_the_statement_runs(
+    engine: Engine,
+) -> None:
     nested = "n > 100"
     for level in range(150):
         nested = f"(n > {level} {'AND' if level % 2 else 'OR'} {nested})"
     result = engine.run(
-        f"MERGE INTO t USING (VALUES 1) AS q (id) ON t.id = q.id WHEN MATCHED AND {nested} THEN DELETE", rehearse=True
+        f"MERGE INTO t USING (VALUES 1) AS q (id) ON t.id = q.id WHEN MATCHED AND {nested} THEN DELETE",
+        rehearse=True,
     )
     assert len(result.why()) == 1
 
@@ -261,7 +325,9 @@ def test_update_and_delete_speak_of_where(engine: Engine) -> None:
         ("n IN (4, NULL)", "n IN (4, NULL) (target.n = 5)"),
     ],
 )
-def test_a_null_is_blamed_only_where_it_is_to_blame(engine: Engine, condition: str, said: str) -> None:
+def test_a_null_is_blamed_only_where_it_is_to_blame(
+    engine: Engine, condition: str, said: str
+) -> None:
     statement = f"MERGE INTO t USING (VALUES (2, 3)) AS q (id, m) ON t.id = q.id WHEN MATCHED AND {condition} THEN DELETE"
     text = str(engine.run(statement, rehearse=True).why())
     assert "Clause 0 is unknown: " in text
@@ -270,16 +336,23 @@ def test_a_null_is_blamed_only_where_it_is_to_blame(engine: Engine, condition: s
 
 def test_of_many_rows_each_is_told_where_a_part_fails_for_some(spark: Any) -> None:
     engine = Engine(spark=spark)
-    engine.run("CREATE TABLE big AS SELECT n AS id, n % 20 AS m FROM UNNEST(sequence(1, 60)) AS u (n)")
-    result = engine.run(
-        "MERGE INTO big t USING big q ON t.id = q.id WHEN MATCHED AND t.m <> 0 AND 10 / t.m > 5 THEN DELETE", rehearse=True
+    engine.run(
+        "CREATE TABLE big AS SELECT n AS id, n % 20 AS m FROM UNNEST(sequence(1, 60)) AS u (n)"
     )
-    assert "Clause 0 fires: t.m <> 0 (target.m = 1); 10 / t.m > 5 (target.m = 1)." in str(result.why(id=41))
+    result = engine.run(
+        "MERGE INTO big t USING big q ON t.id = q.id WHEN MATCHED AND t.m <> 0 AND 10 / t.m > 5 THEN DELETE",
+        rehearse=True,
+    )
+    assert "Clause 0 fires: t.m <> 0 (target.m = 1); 10 / t.m > 5 (target.m = 1)." in str(
+        result.why(id=41)
+    )
     assert "Clause 0 is false: t.m <> 0 (target.m = 0)." in str(result.why(id=60))
 
 
 def test_where_no_row_is_joined_that_is_what_is_said(engine: Engine) -> None:
-    result = engine.run("MERGE INTO t USING (SELECT 1 AS id WHERE false) AS q ON t.id = q.id WHEN MATCHED THEN DELETE")
+    result = engine.run(
+        "MERGE INTO t USING (SELECT 1 AS id WHERE false) AS q ON t.id = q.id WHEN MATCHED THEN DELETE"
+    )
     for ask in (result.why, result.quiz, result.explore, result.journeys):
         with pytest.raises(RowMergeError, match="had no rows to do anything about"):
             ask()

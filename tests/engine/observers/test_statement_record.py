@@ -31,8 +31,12 @@ def engine(spark: Any) -> Engine:
     return engine
 
 
-@pytest.mark.parametrize("options", [{}, {"era": "current"}, {"paradigm": "CHANGE_ONLY_UPDATED_COLUMNS"}], ids=str)
-def test_a_recorded_merge_is_replayed_with_the_same_rows(engine: Engine, options: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "options", [{}, {"era": "current"}, {"paradigm": "CHANGE_ONLY_UPDATED_COLUMNS"}], ids=str
+)
+def test_a_recorded_merge_is_replayed_with_the_same_rows(
+    engine: Engine, options: Any, tmp_path: Path
+) -> None:
     result = engine.run(MERGE.format("t"), record=str(tmp_path / "t.record"), **options)
     record = result.record()
     assert record.is_complete
@@ -45,8 +49,12 @@ def test_a_recorded_merge_is_replayed_with_the_same_rows(engine: Engine, options
 
 
 @pytest.mark.parametrize("flow", ["merge", "updatable"])
-@pytest.mark.parametrize("sql", ["UPDATE t SET v = v || '!', id = id + 10 WHERE id > 1", "DELETE FROM t WHERE id <> 2"])
-def test_updates_and_deletes_of_both_flows_are_replayed(engine: Engine, sql: str, flow: str) -> None:
+@pytest.mark.parametrize(
+    "sql", ["UPDATE t SET v = v || '!', id = id + 10 WHERE id > 1", "DELETE FROM t WHERE id <> 2"]
+)
+def test_updates_and_deletes_of_both_flows_are_replayed(
+    engine: Engine, sql: str, flow: str
+) -> None:
     result = engine.run(sql, record=True, flow=flow)
     done = replay(result, MemoryConnector)
     assert done.agrees, done
@@ -60,19 +68,29 @@ def test_inserts_are_replayed(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize("kind", [HiveAcidConnector, IcebergConnector])
-def test_partitioned_tables_of_stores_with_files_are_replayed(engine: Engine, kind: Any, tmp_path: Path) -> None:
+def test_partitioned_tables_of_stores_with_files_are_replayed(
+    engine: Engine, kind: Any, tmp_path: Path
+) -> None:
     engine.add_catalog("files", kind(tmp_path / "lake"))
     name = "partitioned_by" if kind is HiveAcidConnector else "partitioning"
     engine.run("CREATE SCHEMA IF NOT EXISTS files.default")
-    engine.run(f"CREATE TABLE files.default.p (id bigint, v varchar, part varchar) WITH ({name} = ARRAY['part'])")
-    engine.run("INSERT INTO files.default.p VALUES (1, 'a', 'x'), (2, 'b', 'y'), (3, 'c', 'x'), (4, 'd', 'y')")
-    result = engine.run("UPDATE files.default.p SET part = 'z', v = 'new' WHERE id IN (1, 2, 3)", record=True)
+    engine.run(
+        f"CREATE TABLE files.default.p (id bigint, v varchar, part varchar) WITH ({name} = ARRAY['part'])"
+    )
+    engine.run(
+        "INSERT INTO files.default.p VALUES (1, 'a', 'x'), (2, 'b', 'y'), (3, 'c', 'x'), (4, 'd', 'y')"
+    )
+    result = engine.run(
+        "UPDATE files.default.p SET part = 'z', v = 'new' WHERE id IN (1, 2, 3)", record=True
+    )
     done = replay(result, lambda folder: kind(folder / "other"))
     assert done.agrees, done
 
 
 def test_pages_are_not_kept_unless_asked_for(engine: Engine) -> None:
-    with pytest.raises(RowMergeError, match=r"The pages of this MERGE were not kept.*record=True") as caught:
+    with pytest.raises(
+        RowMergeError, match=r"The pages of this MERGE were not kept.*record=True"
+    ) as caught:
         engine.run(MERGE.format("t")).record()
     assert caught.value.code == "NOT_SUPPORTED"
     with pytest.raises(RowMergeError, match="The pages of this SELECT were not kept"):
@@ -93,11 +111,17 @@ def test_of_a_call_that_fails_in_a_task_the_pages_are_kept_anyway(engine: Engine
     assert (record.failure.method, record.failure.number) == ("store_merged_rows", 0)
     assert record.is_complete
     assert record.rows.num_rows == 2
-    done = replay(record, lambda: FaultyConnector(Shop(), Fault("store_merged_rows", error=ValueError, message="no")), writer=0)
+    done = replay(
+        record,
+        lambda: FaultyConnector(Shop(), Fault("store_merged_rows", error=ValueError, message="no")),
+        writer=0,
+    )
     assert (done.step, str(done.error)) == ("store_merged_rows", "no")
 
 
-def test_a_failure_of_the_finish_call_is_in_the_record_that_was_asked_for(engine: Engine, tmp_path: Path) -> None:
+def test_a_failure_of_the_finish_call_is_in_the_record_that_was_asked_for(
+    engine: Engine, tmp_path: Path
+) -> None:
     engine.add_catalog("shop", Shop("typo in finish_merge"))
     engine.run("CREATE TABLE shop.default.t (id bigint, v varchar)")
     engine.run("INSERT INTO shop.default.t VALUES (1, 'a'), (2, 'b')")
@@ -112,7 +136,9 @@ def test_a_failure_of_the_finish_call_is_in_the_record_that_was_asked_for(engine
 
 def test_a_bound_of_bytes_keeps_the_first_pages_and_says_what_is_left_out(engine: Engine) -> None:
     engine.register("many", pa.table({"id": range(50_000), "v": ["text of a row"] * 50_000}))
-    result = engine.run("UPDATE many SET v = v || '!' WHERE id >= 100", record=True, record_bytes=1_000)
+    result = engine.run(
+        "UPDATE many SET v = v || '!' WHERE id >= 100", record=True, record_bytes=1_000
+    )
     record = result.record()
     assert record.row_count == 50_000
     assert record.rows is not None
@@ -131,15 +157,23 @@ def test_a_rehearsal_is_recorded_too(engine: Engine) -> None:
     assert engine.table("t").num_rows == 3
 
 
-def test_a_record_that_cannot_be_saved_is_told_and_the_statement_goes_on(engine: Engine, tmp_path: Path) -> None:
+def test_a_record_that_cannot_be_saved_is_told_and_the_statement_goes_on(
+    engine: Engine, tmp_path: Path
+) -> None:
     result = engine.run(MERGE.format("t"), record=str(tmp_path / "no" / "t.record"))
     assert result.count == 3
-    assert [n.message for n in result.trace.notices if "There is no record: The record cannot be saved" in n.message]
+    assert [
+        n.message
+        for n in result.trace.notices
+        if "There is no record: The record cannot be saved" in n.message
+    ]
     with pytest.raises(RowMergeError, match="were not kept: The record cannot be saved"):
         result.record()
 
 
-def test_rows_that_cannot_be_read_once_more_do_not_fail_the_statement(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_that_cannot_be_read_once_more_do_not_fail_the_statement(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def broken(*_: Any) -> None:
         msg = "The store is away"
         raise ConnectorError(msg)

@@ -41,17 +41,26 @@ def rows(engine: Engine, statement: str, **options: Any) -> list[tuple[Any, ...]
 
 
 @pytest.mark.parametrize("catalog", ["memory", "ice"])
-def test_rows_that_no_source_row_matches_and_that_where_has_not_chosen(engine: Engine, catalog: str) -> None:
+def test_rows_that_no_source_row_matches_and_that_where_has_not_chosen(
+    engine: Engine, catalog: str
+) -> None:
     table = filled(engine, catalog)
     assert rows(engine, MERGE.format(table)) == [(2, "b"), (2, "b"), (3, None)]
     assert rows(engine, f"UPDATE {table} SET s = 'z' WHERE id < 3") == [(3, None)]
-    assert rows(engine, f"DELETE FROM {table} WHERE id = 77") == [(1, "a"), (2, "b"), (2, "b"), (3, None)]
+    assert rows(engine, f"DELETE FROM {table} WHERE id = 77") == [
+        (1, "a"),
+        (2, "b"),
+        (2, "b"),
+        (3, None),
+    ]
     assert rows(engine, f"DELETE FROM {table}") == []
 
 
 def test_they_stand_in_the_report_and_in_a_saved_trace(engine: Engine, tmp_path: Path) -> None:
     result = engine.run(MERGE.format(filled(engine, "memory")))
-    assert "3 target rows untouched, since no row of the source has them for partners." in str(result)
+    assert "3 target rows untouched, since no row of the source has them for partners." in str(
+        result
+    )
     same = [line.split()[1:] for line in str(result).splitlines() if line.startswith("=")]
     assert same == [["1", "a", f"{MINUS}1", "0"], ["2", "b"], ["2", "b"], ["3", "NULL"]]
     assert "4 rows before: 4 unchanged. 5 rows after: 4 unchanged + 1 inserted." in str(result)

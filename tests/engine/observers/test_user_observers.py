@@ -68,10 +68,19 @@ def test_a_merge_calls_the_hooks_in_order(engine: Engine, log: Log) -> None:
     first, last = statements[0], statements[-1]
     assert len({statement.id for statement in statements}) == 1
     assert (first.text, first.kind, first.table) == (MERGE, "MERGE", ("memory", "default", "t"))
-    assert (first.connector, first.is_rehearsal, first.counts, first.trace) == ("memory", False, {}, None)
+    assert (first.connector, first.is_rehearsal, first.counts, first.trace) == (
+        "memory",
+        False,
+        {},
+        None,
+    )
     assert statements[1].counts == {"joined": 2, "matched": 1, "changed": 2}
     assert last.trace is not None
-    assert (last.trace.count, last.trace.committed, last.trace.calls) == (2, True, result.trace.calls)
+    assert (last.trace.count, last.trace.committed, last.trace.calls) == (
+        2,
+        True,
+        result.trace.calls,
+    )
     assert set(last.seconds) >= {"plan", "run", "commit"}
 
 
@@ -86,7 +95,11 @@ def test_the_tables_that_a_statement_reads_are_its_sources(engine: Engine, log: 
     assert statement.counts == {"changed": 2}
     engine.run("SELECT * FROM frame, t", namespace={"frame": pa.table({"x": [1]})})
     statement = log.calls[-1][1]
-    assert (statement.kind, statement.table, set(statement.sources)) == ("SELECT", (), {("frame",), ("memory", "default", "t")})
+    assert (statement.kind, statement.table, set(statement.sources)) == (
+        "SELECT",
+        (),
+        {("frame",), ("memory", "default", "t")},
+    )
 
 
 def test_a_rehearsal_ends_with_a_hook_of_its_own(engine: Engine, log: Log) -> None:
@@ -107,7 +120,10 @@ def test_a_failure_is_observed_with_its_error(engine: Engine, log: Log) -> None:
     assert not trace.committed
 
 
-@pytest.mark.parametrize("statement", ["SELECT * FROM nowhere", "MERGE INTO", "PREPARE p FROM SELECT 1", f"EXPLAIN {MERGE}"])
+@pytest.mark.parametrize(
+    "statement",
+    ["SELECT * FROM nowhere", "MERGE INTO", "PREPARE p FROM SELECT 1", f"EXPLAIN {MERGE}"],
+)
 def test_what_never_begins_is_not_observed(engine: Engine, log: Log, statement: str) -> None:
     with suppress(RowMergeError):
         engine.run(statement)
@@ -125,7 +141,13 @@ def test_trials_and_comparisons_are_not_observed(engine: Engine, log: Log) -> No
 
 
 def test_every_statement_has_one_last_hook(engine: Engine, log: Log) -> None:
-    for statement in ["CREATE TABLE u (id bigint)", "INSERT INTO u VALUES 1", "SHOW TABLES", "DELETE FROM u", "DROP TABLE u"]:
+    for statement in [
+        "CREATE TABLE u (id bigint)",
+        "INSERT INTO u VALUES 1",
+        "SHOW TABLES",
+        "DELETE FROM u",
+        "DROP TABLE u",
+    ]:
         engine.run(statement)
         assert log.hooks[0] == "before_begin"
         assert [hook for hook in log.hooks if hook in ENDS] == ["after_commit"]
@@ -138,7 +160,9 @@ def test_every_statement_has_one_last_hook(engine: Engine, log: Log) -> None:
 
 @pytest.mark.parametrize("hook", ["before_begin", "after_action", "before_finish", "after_commit"])
 @pytest.mark.parametrize("error", [ValueError("no disk"), SystemExit(3), RowMergeError("no disk")])
-def test_an_error_of_an_observer_becomes_a_notice(engine: Engine, log: Log, hook: str, error: BaseException) -> None:
+def test_an_error_of_an_observer_becomes_a_notice(
+    engine: Engine, log: Log, hook: str, error: BaseException
+) -> None:
     class Broken(Log):
         name = "Metrics"
 
@@ -152,7 +176,9 @@ def test_an_error_of_an_observer_becomes_a_notice(engine: Engine, log: Log, hook
     assert result.count == 2
     assert [row["name"] for row in rows(engine)] == ["one", "b", "three"]
     (notice,) = [notice.message for notice in result.trace.notices if "Metrics" in notice.message]
-    assert notice.startswith(f"Observer 'Metrics' failed in {hook}, and gets no more of this statement: ")
+    assert notice.startswith(
+        f"Observer 'Metrics' failed in {hook}, and gets no more of this statement: "
+    )
     # The others get all, and the next statement begins anew.
     assert log.hooks == ["before_begin", "after_action", "before_finish", "after_commit"]
     assert broken.hooks == log.hooks[: log.hooks.index(hook)]
@@ -233,7 +259,9 @@ def test_a_method_that_looks_like_a_hook_and_is_none_is_refused(engine: Engine) 
         def after_comit(self, statement: ObservedStatement) -> None:
             """Never called."""
 
-    with pytest.raises(RowMergeError, match="has a method 'after_comit', and there is no such hook") as caught:
+    with pytest.raises(
+        RowMergeError, match="has a method 'after_comit', and there is no such hook"
+    ) as caught:
         engine.add_observer(Misspelled())
     assert "after_commit" in str(caught.value.hint)
 
@@ -282,7 +310,11 @@ def test_the_examples_of_the_page_run(engine: Engine) -> None:
     engine.add_observer(names["Lineage"](events.append))
     engine.run("SELECT * FROM t")
     engine.run(MERGE)
-    assert (names["metrics"].statements, names["metrics"].changed, names["metrics"].failures) == (2, 2, 0)
+    assert (names["metrics"].statements, names["metrics"].changed, names["metrics"].failures) == (
+        2,
+        2,
+        0,
+    )
     (event,) = events
     assert event["inputs"] == [{"namespace": "rowmerge_nb", "name": "memory.default.s"}]
     assert event["outputs"] == [{"namespace": "rowmerge_nb", "name": "memory.default.t"}]

@@ -31,7 +31,9 @@ class NoSpark(LazySession):
 @pytest.fixture
 def engine() -> Iterator[Engine]:
     with Engine(spark=NoSpark()) as engine:
-        engine.register("t", pa.table({"id": [1, 2, 3, 4], "v": ["b", "a", "b", None], "n": [10, 20, None, 40]}))
+        engine.register(
+            "t", pa.table({"id": [1, 2, 3, 4], "v": ["b", "a", "b", None], "n": [10, 20, None, 40]})
+        )
         yield engine
 
 
@@ -62,12 +64,20 @@ def rows(engine: Engine, sql: str, **options: Any) -> list[tuple[Any, ...]]:
         ("SELECT count(*), sum(n) FROM t WHERE id > 9", [(0, None)]),
         ("SELECT id, n FROM t WHERE id > 9", []),
         ("SELECT count(DISTINCT v), count(n) FILTER (WHERE id > 1) FROM t", [(2, 2)]),
-        ("SELECT s FROM (SELECT v, sum(n) AS s FROM t GROUP BY v) WHERE s < 30 ORDER BY s", [(10,), (20,)]),
+        (
+            "SELECT s FROM (SELECT v, sum(n) AS s FROM t GROUP BY v) WHERE s < 30 ORDER BY s",
+            [(10,), (20,)],
+        ),
         ("WITH q AS (SELECT id AS k FROM t) SELECT max(k) FROM q", [(4,)]),
-        ("SELECT table_name FROM information_schema.tables WHERE table_schema = 'default'", [("t",)]),
+        (
+            "SELECT table_name FROM information_schema.tables WHERE table_schema = 'default'",
+            [("t",)],
+        ),
     ],
 )
-def test_simple_queries_of_one_table_need_no_spark(engine: Engine, sql: str, expected: list[tuple[Any, ...]] | None) -> None:
+def test_simple_queries_of_one_table_need_no_spark(
+    engine: Engine, sql: str, expected: list[tuple[Any, ...]] | None
+) -> None:
     found = rows(engine, sql)
     grouped = [("a", 1, 20, 20.0, 20, 2), ("b", 2, 10, 10.0, 10, 3), (None, 1, 40, 40.0, 40, 4)]
     assert found == (grouped if expected is None else expected)
@@ -80,13 +90,17 @@ def test_show_and_describe_need_no_spark(engine: Engine, sql: str) -> None:
 
 def test_a_frame_of_the_notebook_is_queried_without_spark(engine: Engine) -> None:
     frame = pa.table({"k": [1, 1, 2]}).to_pandas()
-    assert rows(engine, "SELECT k, count(*) FROM frame GROUP BY k ORDER BY k", namespace={"frame": frame}) == [(1, 2), (2, 1)]
+    assert rows(
+        engine, "SELECT k, count(*) FROM frame GROUP BY k ORDER BY k", namespace={"frame": frame}
+    ) == [(1, 2), (2, 1)]
 
 
 def test_explain_names_the_engine_of_a_query(engine: Engine) -> None:
     assert BY_DUCKDB in engine.explain("SELECT count(*) FROM t").explained
     spark = engine.explain("SELECT lag(id) OVER (ORDER BY id) FROM t").explained
-    assert "Here Spark executes the query: pages cannot be asked for a function over a window" in spark
+    assert (
+        "Here Spark executes the query: pages cannot be asked for a function over a window" in spark
+    )
 
 
 def test_a_transaction_reads_the_version_that_it_began_with(engine: Engine) -> None:
@@ -110,7 +124,9 @@ def opened(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     calls: list[Any] = []
     original = reading.MemoryPageSourceProvider.create_page_source
 
-    def create(provider: Any, transaction: Any, session: Any, split: Any, table: Any, columns: Any) -> Any:
+    def create(
+        provider: Any, transaction: Any, session: Any, split: Any, table: Any, columns: Any
+    ) -> Any:
         calls.append([column.name for column in columns])
         return original(provider, transaction, session, split, table, columns)
 
@@ -129,7 +145,9 @@ def test_only_the_columns_that_a_query_names_are_read(engine: Engine, opened: li
 
 
 def test_rows_come_in_the_order_of_the_table(engine: Engine, opened: list[Any]) -> None:
-    assert [row[0] for row in rows(engine, "SELECT id FROM many WHERE id >= 10")] == list(range(10, 5000))
+    assert [row[0] for row in rows(engine, "SELECT id FROM many WHERE id >= 10")] == list(
+        range(10, 5000)
+    )
 
 
 def test_groups_beyond_the_memory_go_to_files_that_are_removed(
@@ -140,7 +158,9 @@ def test_groups_beyond_the_memory_go_to_files_that_are_removed(
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     engine.register("wide", pa.table({"k": [f"{number:0100}" for number in range(400_000)]}))
     assert rows(engine, "SELECT count(*) FROM (SELECT DISTINCT k FROM wide)") == [(400_000,)]
-    assert [file for path in tmp_path.iterdir() for file in path.iterdir() if "duckdb" in file.name] == []
+    assert [
+        file for path in tmp_path.iterdir() for file in path.iterdir() if "duckdb" in file.name
+    ] == []
 
 
 # -- how it ends -----------------------------------------------------------------------------------------------------------
@@ -210,7 +230,9 @@ def test_an_error_of_the_connector_keeps_its_code_and_names_the_call(
         raise error
 
     give(monkeypatch, pages)
-    with pytest.raises(RowMergeError, match=r"get_next_page failed: .*the disk is broken") as caught:
+    with pytest.raises(
+        RowMergeError, match=r"get_next_page failed: .*the disk is broken"
+    ) as caught:
         engine.run("SELECT max(id) FROM t")
     assert caught.value.code == code
 

@@ -116,17 +116,24 @@ def outcome(engine: Engine, sql: str, off: frozenset[str] = frozenset()) -> tupl
     try:
         result = engine.run(sql, rules_off=off)
     except RowMergeError as error:
-        return (error.code, error.message, error.line, error.column), " ".join(error.result.trace.plan[0].details)
+        return (error.code, error.message, error.line, error.column), " ".join(
+            error.result.trace.plan[0].details
+        )
     table = result.table
     assert table is not None
     # Years that Python does not know, and NaN, are compared by their texts.
-    columns = [repr(c.cast(pa.int64()).to_pylist() if pa.types.is_timestamp(c.type) else c.to_pylist()) for c in table.columns]
+    columns = [
+        repr(c.cast(pa.int64()).to_pylist() if pa.types.is_timestamp(c.type) else c.to_pylist())
+        for c in table.columns
+    ]
     return (table.schema.names, table.schema.types, columns), " ".join(result.trace.plan[0].details)
 
 
 @pytest.mark.parametrize("table", ["t", "empty"])
 @pytest.mark.parametrize("sql", ANSWERS)
-def test_duckdb_gives_the_rows_and_types_that_spark_gives(engine: Engine, sql: str, table: str) -> None:
+def test_duckdb_gives_the_rows_and_types_that_spark_gives(
+    engine: Engine, sql: str, table: str
+) -> None:
     found, executed = outcome(engine, sql.format(t=table))
     assert executed.startswith("Here DuckDB executes the query")
     assert found == outcome(engine, sql.format(t=table), frozenset({"query_on_pages"}))[0]

@@ -25,7 +25,9 @@ def engine() -> Iterator[Engine]:
 
 
 def nodes(engine: Engine, sql: str) -> list[NodeRecord]:
-    [facts] = [node.facts for node in engine.run(sql).trace.plan if isinstance(node.facts, QueryFacts)]
+    [facts] = [
+        node.facts for node in engine.run(sql).trace.plan if isinstance(node.facts, QueryFacts)
+    ]
     return list(facts.nodes)
 
 
@@ -36,7 +38,10 @@ def nodes(engine: Engine, sql: str) -> list[NodeRecord]:
         ("SELECT id + 1 FROM t ORDER BY x, id LIMIT 3", [3, 100, 100]),
         ("SELECT id FROM t ORDER BY x, id OFFSET 2 LIMIT 3", [3, 98, 100, 100]),
         ("SELECT id FROM t LIMIT 5", [5, 100]),
-        ("SELECT id FROM (SELECT id, row_number() OVER (PARTITION BY v ORDER BY id) r FROM t) WHERE r = 1", [2, 100, 100]),
+        (
+            "SELECT id FROM (SELECT id, row_number() OVER (PARTITION BY v ORDER BY id) r FROM t) WHERE r = 1",
+            [2, 100, 100],
+        ),
         ("SELECT DISTINCT v FROM t", [2, 100]),
     ],
 )
@@ -46,7 +51,9 @@ def test_rows_of_nodes_are_counted(engine: Engine, sql: str, rows: list[int]) ->
 
 def test_a_plan_of_duckdb_with_more_than_one_input_is_not_matched(engine: Engine) -> None:
     values = ", ".join(map(str, range(300)))
-    assert {node.rows for node in nodes(engine, f"SELECT id FROM t WHERE id IN ({values})")} == {None}
+    assert {node.rows for node in nodes(engine, f"SELECT id FROM t WHERE id IN ({values})")} == {
+        None
+    }
 
 
 def test_a_query_that_was_not_run_has_no_counts(engine: Engine) -> None:
@@ -61,10 +68,14 @@ def test_a_query_that_was_not_run_has_no_counts(engine: Engine) -> None:
 
 def limited() -> PlanNode:
     scan = TableScan(id="1", outputs=(), table=TableBinding("t", "", ("t",), (), "v"), columns=())
-    return LimitNode(id="3", outputs=(), source=SortNode(id="2", outputs=(), source=scan, order_by=()), count=1)
+    return LimitNode(
+        id="3", outputs=(), source=SortNode(id="2", outputs=(), source=scan, order_by=()), count=1
+    )
 
 
-@pytest.mark.parametrize("operators", [[("TABLE_SCAN", 5)], [("TABLE_SCAN", 5), ("FILTER", 2), ("TOP_N", 1)], []])
+@pytest.mark.parametrize(
+    "operators", [[("TABLE_SCAN", 5)], [("TABLE_SCAN", 5), ("FILTER", 2), ("TOP_N", 1)], []]
+)
 def test_other_operators_are_not_matched(operators: list[tuple[str, int]]) -> None:
     assert match_rows(limited(), operators) == {}
 
@@ -87,7 +98,21 @@ def test_profiles_of_both_versions_are_read() -> None:
         ]
     }
     second = {
-        "operator": [{"type": "TOP_N", "intermediate_rows": 1, "children": [{"type": "TABLE_SCAN", "intermediate_rows": 7}]}]
+        "operator": [
+            {
+                "type": "TOP_N",
+                "intermediate_rows": 1,
+                "children": [{"type": "TABLE_SCAN", "intermediate_rows": 7}],
+            }
+        ]
     }
-    assert counted_rows(Connection(first), limited()) == counted_rows(Connection(second), limited()) == {"1": 7, "3": 1}
-    assert counted_rows(Connection({"operator": [{}, {}]}), limited()) == counted_rows(object(), limited()) == {}
+    assert (
+        counted_rows(Connection(first), limited())
+        == counted_rows(Connection(second), limited())
+        == {"1": 7, "3": 1}
+    )
+    assert (
+        counted_rows(Connection({"operator": [{}, {}]}), limited())
+        == counted_rows(object(), limited())
+        == {}
+    )

@@ -38,10 +38,15 @@ def test_paradigms_leave_the_same_rows_by_different_pages(engine: Engine) -> Non
     )
     lines = [line.split() for line in str(compared).splitlines()]
     start = lines.index(["What", "transform_page", "makes", "of", "each", "row"])
-    assert [line[0] for line in lines[start + 2 :][:5]] == ["0", "I", "1", "I", "2"], "two rows, where an update is two"
+    assert [line[0] for line in lines[start + 2 :][:5]] == ["0", "I", "1", "I", "2"], (
+        "two rows, where an update is two"
+    )
     assert [line[3] for line in lines[start + 2 :][:1]] == ["≠"]
     plan = [line for line in str(compared).splitlines() if line[:1] in {"<", ">"}]
-    assert [line.split()[-1] for line in plan] == ["DELETE_ROW_AND_INSERT_ROW", "CHANGE_ONLY_UPDATED_COLUMNS"]
+    assert [line.split()[-1] for line in plan] == [
+        "DELETE_ROW_AND_INSERT_ROW",
+        "CHANGE_ONLY_UPDATED_COLUMNS",
+    ]
     numbers = metrics(compared)
     assert numbers["rows stored"] == ("D 2, I 3", "U 2, I 1")
     assert numbers["rows through exchanges"] == ("5", "3")
@@ -49,7 +54,10 @@ def test_paradigms_leave_the_same_rows_by_different_pages(engine: Engine) -> Non
     assert sorted(compared.left.rows.column("id").to_pylist()) == [1, 2, 3, 4]
     assert engine.table("t").equals(TARGET), "nothing was committed"
     assert not engine._catalogs.memory._transactions
-    assert list(compared.to_pandas().columns) == ["DELETE_ROW_AND_INSERT_ROW", "CHANGE_ONLY_UPDATED_COLUMNS"]
+    assert list(compared.to_pandas().columns) == [
+        "DELETE_ROW_AND_INSERT_ROW",
+        "CHANGE_ONLY_UPDATED_COLUMNS",
+    ]
     assert compared.calls_to_pandas().loc["begin_merge"].tolist() == [1, 1]
     assert "commit" not in compared.calls_to_pandas().index
 
@@ -84,7 +92,10 @@ def test_flows_leave_the_same_rows_with_and_without_an_exchange(engine: Engine) 
         assert compared.same is True
         assert metrics(compared)["rows stored"] == stored
         assert metrics(compared)["exchanges"] == ("1", "0")
-        told = [side.result.diff().drop(columns="source_row").sort_values("old.id") for side in (compared.left, compared.right)]
+        told = [
+            side.result.diff().drop(columns="source_row").sort_values("old.id")
+            for side in (compared.left, compared.right)
+        ]
         assert told[0].to_dict("records") == told[1].to_dict("records")
         calls = {name: (left, right) for name, left, right in compared.calls}
         assert calls["begin_merge"] == (1, 0)
@@ -93,8 +104,14 @@ def test_flows_leave_the_same_rows_with_and_without_an_exchange(engine: Engine) 
 
 
 @pytest.mark.parametrize("store", ["hive", "sqlite"])
-def test_other_stores_are_compared_by_what_they_take_out_and_put_in(engine: Engine, tmp_path: Any, store: str) -> None:
-    connector = HiveAcidConnector(tmp_path) if store == "hive" else SqliteConnector(tmp_path / "x.db", create=True)
+def test_other_stores_are_compared_by_what_they_take_out_and_put_in(
+    engine: Engine, tmp_path: Any, store: str
+) -> None:
+    connector = (
+        HiveAcidConnector(tmp_path)
+        if store == "hive"
+        else SqliteConnector(tmp_path / "x.db", create=True)
+    )
     engine.add_catalog("other", connector)
     name = "other.default.t" if store == "hive" else "other.main.t"
     properties = "partitioned_by = ARRAY['p']" if store == "hive" else "primary_key = ARRAY['id']"
@@ -105,7 +122,10 @@ def test_other_stores_are_compared_by_what_they_take_out_and_put_in(engine: Engi
         assert (compared.same, compared.compared) == (True, "changes")
         end = f"would take the same rows out of {name} and put the same rows in."
         stored = "merge stores 4 rows (D 2, I 2), updatable 2 (U 2); both "
-        assert compared.sentence == (stored if store == "hive" and sql.startswith("UPDATE") else "Both ways ") + end
+        assert (
+            compared.sentence
+            == (stored if store == "hive" and sql.startswith("UPDATE") else "Both ways ") + end
+        )
     paradigms = engine.compare(MERGE.format(name), by="paradigms", namespace={"s": SOURCE})
     assert (paradigms.same, paradigms.compared) == (True, "rows")
     assert f"both sides ran on a copy of {name} in memory" in paradigms.notice
@@ -114,7 +134,9 @@ def test_other_stores_are_compared_by_what_they_take_out_and_put_in(engine: Engi
     assert connector.orphans() == []
 
 
-def test_results_that_differ_are_shown_row_by_row(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_results_that_differ_are_shown_row_by_row(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from rowmerge_nb.connectors.memory import metadata as memory
 
     right = memory.apply_changes
@@ -136,11 +158,26 @@ def test_results_that_differ_are_shown_row_by_row(engine: Engine, monkeypatch: p
 @pytest.mark.parametrize(
     ("by", "sql", "options", "words"),
     [
-        ("flows", MERGE.format("t"), {}, "The flows of MERGE cannot be compared.*Compare paradigms or duplicates"),
+        (
+            "flows",
+            MERGE.format("t"),
+            {},
+            "The flows of MERGE cannot be compared.*Compare paradigms or duplicates",
+        ),
         ("duplicates", "DELETE FROM t", {}, "matches every row once.*Compare flows or paradigms"),
         ("paradigms", "SELECT 1", {}, "SELECT cannot be compared.*MERGE, UPDATE and DELETE can"),
-        ("paradigm", "DELETE FROM t", {}, "by = 'paradigm' is not possible.*flows, paradigms, duplicates"),
-        ("flows", "DELETE FROM t", {"flow": "updatable"}, "option flow do not go together.*Leave flow out"),
+        (
+            "paradigm",
+            "DELETE FROM t",
+            {},
+            "by = 'paradigm' is not possible.*flows, paradigms, duplicates",
+        ),
+        (
+            "flows",
+            "DELETE FROM t",
+            {"flow": "updatable"},
+            "option flow do not go together.*Leave flow out",
+        ),
         ("paradigms", "DELETE FROM t", {"flow": "updatable"}, "option flow do not go together"),
         ("paradigms", "DELETE FROM t", {"dry_run": True}, "option dry_run do not go together"),
         ("paradigms", "DELETE FROM nope", {}, "TABLE_NOT_FOUND"),
@@ -150,7 +187,12 @@ def test_results_that_differ_are_shown_row_by_row(engine: Engine, monkeypatch: p
             {"paradigm": "CHANGE_ONLY_UPDATED_COLUMNS"},
             "option paradigm do not go together.*Leave paradigm out",
         ),
-        ("flows", "EXPLAIN DELETE FROM t", {}, "EXPLAIN cannot be compared: it is run in one way only"),
+        (
+            "flows",
+            "EXPLAIN DELETE FROM t",
+            {},
+            "EXPLAIN cannot be compared: it is run in one way only",
+        ),
     ],
 )
 def test_what_cannot_be_compared_is_refused_with_the_next_step(
@@ -172,7 +214,9 @@ def test_an_engine_whose_default_is_the_older_flow_compares_as_any_other(spark: 
     assert engine.compare(MERGE.format("t"), by="duplicates", namespace={"s": SOURCE}).same is True
     with pytest.raises(RowMergeError, match="The flows of MERGE cannot be compared"):
         engine.compare(MERGE.format("t"), by="flows", namespace={"s": SOURCE})
-    with pytest.raises(RowMergeError, match="give flow='merge' where the other flow is the default"):
+    with pytest.raises(
+        RowMergeError, match="give flow='merge' where the other flow is the default"
+    ):
         engine.run(MERGE.format("t"), namespace={"s": SOURCE})
 
 
@@ -191,8 +235,13 @@ def test_a_rehearsed_table_is_not_looked_for_when_it_is_gone(engine: Engine) -> 
     assert not any("made" in info for info in map(str, engine.tables()))
 
 
-@pytest.mark.parametrize("statement", ["USE default", "PREPARE p FROM SELECT 2", "DEALLOCATE PREPARE q", "START TRANSACTION"])
-def test_what_changes_the_engine_cannot_be_rehearsed_and_a_dry_run_leaves_it_as_it_is(engine: Engine, statement: str) -> None:
+@pytest.mark.parametrize(
+    "statement",
+    ["USE default", "PREPARE p FROM SELECT 2", "DEALLOCATE PREPARE q", "START TRANSACTION"],
+)
+def test_what_changes_the_engine_cannot_be_rehearsed_and_a_dry_run_leaves_it_as_it_is(
+    engine: Engine, statement: str
+) -> None:
     engine.run("PREPARE q FROM SELECT 1")
     with pytest.raises(RowMergeError) as caught:
         engine.run(statement, rehearse=True)
@@ -208,7 +257,9 @@ def test_what_changes_the_engine_cannot_be_rehearsed_and_a_dry_run_leaves_it_as_
         assert caught.value.code == code
 
 
-def test_a_side_whose_connector_fails_is_shown_as_the_error_it_is(engine: Engine, spark: Any) -> None:
+def test_a_side_whose_connector_fails_is_shown_as_the_error_it_is(
+    engine: Engine, spark: Any
+) -> None:
     faulty = FaultyConnector(engine._catalogs.memory, Fault("delete_rows"))
     engine.add_catalog("faulty", faulty)
     compared = engine.compare("DELETE FROM faulty.default.t", by="flows")

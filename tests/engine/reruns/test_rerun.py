@@ -9,7 +9,14 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from rowmerge_nb import Engine, HiveAcidConnector, RowMergeError, SqliteConnector, load_trace, save_trace
+from rowmerge_nb import (
+    Engine,
+    HiveAcidConnector,
+    RowMergeError,
+    SqliteConnector,
+    load_trace,
+    save_trace,
+)
 from rowmerge_nb.trace.journeys import journeys_of
 
 pytestmark = pytest.mark.spark
@@ -39,7 +46,9 @@ def engine(spark: Any) -> Engine:
 def ways(trace: Any) -> list[tuple[Any, ...]]:
     """Give per joined row its values and what has become of it, whatever the order."""
     found = journeys_of(trace) or ()
-    return sorted(((j.source_row, j.source, j.target, j.join, j.case_number, j.made) for j in found), key=repr)
+    return sorted(
+        ((j.source_row, j.source, j.target, j.join, j.case_number, j.made) for j in found), key=repr
+    )
 
 
 @pytest.mark.parametrize("statement", STATEMENTS)
@@ -76,7 +85,10 @@ def test_of_a_store_with_one_way_the_other_can_be_tried(engine: Engine, tmp_path
     other = "DELETE_ROW_AND_INSERT_ROW"
     assert result.trace.paradigm != other
     tried = result.what_if(paradigm=other)
-    assert (tried.trace.paradigm, [journey.becomes for journey in journeys_of(tried.trace) or ()]) == (other, ["DI"])
+    assert (
+        tried.trace.paradigm,
+        [journey.becomes for journey in journeys_of(tried.trace) or ()],
+    ) == (other, ["DI"])
     assert engine.run("SELECT n FROM shop.main.t ORDER BY id").table == pa.table({"n": [11, 20]})
 
 
@@ -93,7 +105,9 @@ def test_another_statement_is_tried_on_the_rows_that_took_part(engine: Engine) -
     for _ in range(8):
         engine.run("UPDATE t SET n = 3 WHERE id = 9")
     assert other.what_if(everything).count == 1
-    assert engine.run("UPDATE t SET n = 2 WHERE id = 9", rehearse=True).what_if(everything).count == 4
+    assert (
+        engine.run("UPDATE t SET n = 2 WHERE id = 9", rehearse=True).what_if(everything).count == 4
+    )
 
 
 def test_where_rows_are_missing_in_the_copy_it_is_said(engine: Engine, tmp_path: Path) -> None:
@@ -104,7 +118,9 @@ def test_where_rows_are_missing_in_the_copy_it_is_said(engine: Engine, tmp_path:
     result = engine.run("UPDATE shop.main.t SET n = 0 WHERE id < 3")
     again = result.what_if("DELETE FROM shop.main.t WHERE id = 3")
     [notice] = again.trace.notices
-    assert notice.message.startswith("The copy has 2 of 3 rows of shop.main.t: those that took part")
+    assert notice.message.startswith(
+        "The copy has 2 of 3 rows of shop.main.t: those that took part"
+    )
     assert (again.trace.rows_before, again.trace.rows_after, again.balance) == (None, None, None), (
         "the copy's are not the table's"
     )
@@ -112,10 +128,15 @@ def test_where_rows_are_missing_in_the_copy_it_is_said(engine: Engine, tmp_path:
     explorer = result.explore()
     explorer.statement = "UPDATE shop.main.t SET n = 1 WHERE id < 3"
     assert explorer.state["trial"]["note"] == notice.message
-    assert engine.run("DELETE FROM shop.main.t WHERE id = 3", rehearse=True).what_if().trace.notices == ()
+    assert (
+        engine.run("DELETE FROM shop.main.t WHERE id = 3", rehearse=True).what_if().trace.notices
+        == ()
+    )
 
 
-def test_untouched_rows_are_those_of_the_run_or_of_the_trial_that_is_asked_for(engine: Engine) -> None:
+def test_untouched_rows_are_those_of_the_run_or_of_the_trial_that_is_asked_for(
+    engine: Engine,
+) -> None:
     engine.run("CREATE TABLE t AS SELECT * FROM (VALUES (1, 10), (2, 20), (3, 30)) AS v (id, n)")
     result = engine.run("UPDATE t SET n = 0 WHERE id = 1")
     tried = result.what_if("UPDATE t SET n = 0 WHERE id > 1")
@@ -130,7 +151,9 @@ def test_untouched_rows_are_those_of_the_run_or_of_the_trial_that_is_asked_for(e
     assert rows.column("id").to_pylist() == [2, 3]
 
 
-def test_of_rows_that_took_part_those_that_a_trial_does_not_join_are_untouched(engine: Engine, tmp_path: Path) -> None:
+def test_of_rows_that_took_part_those_that_a_trial_does_not_join_are_untouched(
+    engine: Engine, tmp_path: Path
+) -> None:
     engine.add_catalog("shop", SqliteConnector(tmp_path / "shop.db", create=True))
     engine.run(
         "CREATE TABLE shop.main.t WITH (primary_key = ARRAY['id']) AS SELECT * FROM (VALUES (1, 5), (2, 6), (3, 7)) AS v (id, n)"
@@ -143,9 +166,13 @@ def test_of_rows_that_took_part_those_that_a_trial_does_not_join_are_untouched(e
     assert rows.column("id").to_pylist() == [1]
 
 
-def test_a_copy_of_all_rows_misses_none_whether_the_store_counts_them_or_not(engine: Engine, tmp_path: Path) -> None:
+def test_a_copy_of_all_rows_misses_none_whether_the_store_counts_them_or_not(
+    engine: Engine, tmp_path: Path
+) -> None:
     engine.add_catalog("hive", HiveAcidConnector(tmp_path))
-    engine.run("CREATE TABLE hive.default.t AS SELECT * FROM (VALUES (1, 10), (2, 20)) AS v (id, n)")
+    engine.run(
+        "CREATE TABLE hive.default.t AS SELECT * FROM (VALUES (1, 10), (2, 20)) AS v (id, n)"
+    )
     result = engine.run("DELETE FROM hive.default.t WHERE id = 1", rehearse=True)
     result.trace = replace(result.trace, rows_before=None)
     result.again = replace(result.again, trace=result.trace)
@@ -153,7 +180,9 @@ def test_a_copy_of_all_rows_misses_none_whether_the_store_counts_them_or_not(eng
 
 
 @pytest.mark.parametrize("columns", ["q varchar, p integer", "id date, n integer"])
-def test_a_table_that_has_other_columns_by_now_is_no_copy_of_what_it_was(engine: Engine, columns: str) -> None:
+def test_a_table_that_has_other_columns_by_now_is_no_copy_of_what_it_was(
+    engine: Engine, columns: str
+) -> None:
     engine.run("CREATE TABLE t AS SELECT VARCHAR 'a' AS id, 5 AS n")
     result = engine.run("UPDATE t SET n = 0", trace="full")
     engine.run_script(f"DROP TABLE t; CREATE TABLE t ({columns})")
@@ -175,12 +204,24 @@ def test_a_rule_that_ends_the_statement_ends_the_trial(engine: Engine) -> None:
 
 @pytest.mark.parametrize(
     "sql",
-    ["DELETE FROM other", "DROP TABLE t", "SELECT * FROM t", "EXPLAIN DELETE FROM t", "INSERT INTO t VALUES (1, 1)"],
+    [
+        "DELETE FROM other",
+        "DROP TABLE t",
+        "SELECT * FROM t",
+        "EXPLAIN DELETE FROM t",
+        "INSERT INTO t VALUES (1, 1)",
+    ],
 )
-def test_only_statements_that_change_rows_of_the_same_table_are_tried(engine: Engine, sql: str) -> None:
-    engine.run_script("CREATE TABLE t (id bigint, n bigint); CREATE TABLE other (id bigint); INSERT INTO t VALUES (1, 2)")
+def test_only_statements_that_change_rows_of_the_same_table_are_tried(
+    engine: Engine, sql: str
+) -> None:
+    engine.run_script(
+        "CREATE TABLE t (id bigint, n bigint); CREATE TABLE other (id bigint); INSERT INTO t VALUES (1, 2)"
+    )
     result = engine.run("UPDATE t SET n = 3")
-    with pytest.raises(RowMergeError, match=r"no MERGE, UPDATE or DELETE of memory\.default\.t") as refused:
+    with pytest.raises(
+        RowMergeError, match=r"no MERGE, UPDATE or DELETE of memory\.default\.t"
+    ) as refused:
         result.what_if(sql)
     assert refused.value.code == "INVALID_ARGUMENTS"
     assert engine.table("t").to_pylist() == [{"id": 1, "n": 3}]
@@ -210,7 +251,9 @@ def test_what_cannot_be_run_once_more_says_why(engine: Engine, tmp_path: Path) -
     last = engine.run("DELETE FROM t WHERE id = 3")
     engine.run("DROP TABLE t")
     assert result.what_if().count == 1, "its copy is there still"
-    with pytest.raises(RowMergeError, match=r"'memory\.default\.t' does not exist any more") as gone:
+    with pytest.raises(
+        RowMergeError, match=r"'memory\.default\.t' does not exist any more"
+    ) as gone:
         last.what_if()
     assert gone.value.code == "TABLE_NOT_FOUND"
 
@@ -221,9 +264,7 @@ def test_what_cannot_be_run_once_more_says_why(engine: Engine, tmp_path: Path) -
 def test_the_explorer_shows_a_trial_and_who_changes_hands(engine: Engine) -> None:
     engine.run("CREATE TABLE t AS SELECT * FROM (VALUES (1, 10), (2, 20)) AS v (id, n)")
     engine.register("changes", pa.table({"id": [1, 2, 3], "m": [5, 6, 7]}))
-    statement = (
-        "MERGE INTO t USING changes s ON t.id = s.id WHEN MATCHED AND m = 5 THEN DELETE WHEN MATCHED THEN UPDATE SET n = m"
-    )
+    statement = "MERGE INTO t USING changes s ON t.id = s.id WHEN MATCHED AND m = 5 THEN DELETE WHEN MATCHED THEN UPDATE SET n = m"
     explorer = engine.run(statement).explore()
     run = explorer.state
     assert run["choices"]["era"] == ["documents", "current"]
@@ -238,7 +279,14 @@ def test_the_explorer_shows_a_trial_and_who_changes_hands(engine: Engine) -> Non
     ]
     assert (explorer.tried.count, explorer.trouble, explorer.tries) == (2, "", 2)
     assert explorer.tried.trace.paradigm == "CHANGE_ONLY_UPDATED_COLUMNS"
-    assert explorer.state["trial"]["differs"] == ["case", "distinct", "transform", "sinks", "finish", "commit"]
+    assert explorer.state["trial"]["differs"] == [
+        "case",
+        "distinct",
+        "transform",
+        "sinks",
+        "finish",
+        "commit",
+    ]
     shown = explorer.state
     explorer.statement = "MERGE INTO"
     assert explorer.trouble.startswith("SYNTAX_ERROR: line 1:11")
@@ -253,7 +301,9 @@ def test_the_explorer_shows_a_trial_and_who_changes_hands(engine: Engine) -> Non
 def test_a_source_that_has_changed_since_is_told(engine: Engine) -> None:
     engine.run("CREATE TABLE t AS SELECT * FROM (VALUES (1, 10), (2, 20)) AS v (id, n)")
     engine.run("CREATE TABLE changes AS SELECT * FROM (VALUES (1, 5)) AS v (id, m)")
-    explorer = engine.run("MERGE INTO t USING changes s ON t.id = s.id WHEN MATCHED THEN UPDATE SET n = m").explore()
+    explorer = engine.run(
+        "MERGE INTO t USING changes s ON t.id = s.id WHEN MATCHED THEN UPDATE SET n = m"
+    ).explore()
     engine.run("UPDATE changes SET m = 6")
     explorer.statement = explorer.statement.replace("n = m", "n = m + 1")
     assert explorer.state["trial"]["note"].endswith("a source has changed since.")
@@ -266,7 +316,10 @@ def test_an_explorer_of_a_trace_alone_tries_nothing_and_says_so(engine: Engine) 
     explorer = Explorer(engine.run("DELETE FROM t WHERE id = 1").trace)
     assert explorer.state["choices"] is None
     explorer.era = "current"
-    assert explorer.trouble == "The statement cannot be run once more: there is no engine that has run it."
+    assert (
+        explorer.trouble
+        == "The statement cannot be run once more: there is no engine that has run it."
+    )
 
 
 @pytest.mark.parametrize(
@@ -276,18 +329,28 @@ def test_an_explorer_of_a_trace_alone_tries_nothing_and_says_so(engine: Engine) 
         "DELETE FROM t WHERE id = 1",
     ],
 )
-def test_rows_that_were_not_joined_are_named_as_long_as_somebody_has_them(engine: Engine, statement: str) -> None:
+def test_rows_that_were_not_joined_are_named_as_long_as_somebody_has_them(
+    engine: Engine, statement: str
+) -> None:
     engine.run(CREATE.format(t="t"))
     result = engine.run(statement, rehearse=True)
     state = result.explore().state
-    assert [row["cells"][:3] for row in state["others"]] == [["2", "20", "b"], ["3", None, "c"], [None, "40", "d"]]
+    assert [row["cells"][:3] for row in state["others"]] == [
+        ["2", "20", "b"],
+        ["3", None, "c"],
+        [None, "40", "d"],
+    ]
     assert state["untouched"] == 3
     committed = engine.run(statement)
-    assert [row["cells"][:3] for row in committed.explore().state["others"]] == [row["cells"][:3] for row in state["others"]]
+    assert [row["cells"][:3] for row in committed.explore().state["others"]] == [
+        row["cells"][:3] for row in state["others"]
+    ]
     for _ in range(8):
         engine.run("UPDATE t SET n = 3 WHERE id = 2")
     # What was read once stays with the result.
-    assert [row["cells"][:3] for row in committed.explore().state["others"]] == [row["cells"][:3] for row in state["others"]]
+    assert [row["cells"][:3] for row in committed.explore().state["others"]] == [
+        row["cells"][:3] for row in state["others"]
+    ]
     committed.again = replace(committed.again)
     forgotten = committed.explore().state
     assert [row["cells"][:3] for row in forgotten["others"]] == [
@@ -310,7 +373,15 @@ def sources(engine: Engine) -> dict[str, Any]:
     engine.run(CREATE.format(t="t"))
     engine.run("CREATE TABLE updates (id integer, m integer, note varchar(3))")
     engine.run("INSERT INTO updates VALUES (1, 5, 'a'), (9, 8, 'b')")
-    return {"frame": pa.table({"id": pa.array([1, 9], pa.int32()), "m": pa.array([5, 8], pa.int32()), "note": ["a", "b"]})}
+    return {
+        "frame": pa.table(
+            {
+                "id": pa.array([1, 9], pa.int32()),
+                "m": pa.array([5, 8], pa.int32()),
+                "note": ["a", "b"],
+            }
+        )
+    }
 
 
 @pytest.mark.parametrize("source", [VALUES, "updates s", "frame s"])
@@ -319,7 +390,10 @@ def test_cells_of_a_source_can_have_other_values_in_a_trial_and_the_source_stays
 ) -> None:
     result = engine.run(CELLS.format(source=source), rehearse=True, namespace=sources)
     tried = result.what_if(source={1: {"ID": 2, "m": "7", "note": "'; "}, 0: {"m": None}})
-    rows = [(j.source, j.target and j.target["id"], j.operation.name) for j in journeys_of(tried.trace) or ()]
+    rows = [
+        (j.source, j.target and j.target["id"], j.operation.name)
+        for j in journeys_of(tried.trace) or ()
+    ]
     assert rows == [
         ({"id": 1, "m": None, "note": "a"}, 1, "UPDATE"),
         ({"id": 2, "m": 7, "note": "'; "}, 2, "UPDATE"),
@@ -364,20 +438,32 @@ def test_a_text_in_a_cell_is_never_read_as_sql(engine: Engine, sources: dict[str
     result = engine.run(CELLS.format(source=VALUES), rehearse=True)
     hostile = "x'), (1, 1, 'y'); DROP TABLE t; --"
     tried = result.what_if(source={0: {"note": hostile}})
-    assert next(j.source for j in journeys_of(tried.trace) or ()) == {"id": 1, "m": 5, "note": hostile}
+    assert next(j.source for j in journeys_of(tried.trace) or ()) == {
+        "id": 1,
+        "m": 5,
+        "note": hostile,
+    }
     with pytest.raises(RowMergeError, match="has 34 characters, more than varchar\\(3\\)"):
-        engine.run(CELLS.format(source="updates s"), rehearse=True).what_if(source={0: {"note": hostile}})
+        engine.run(CELLS.format(source="updates s"), rehearse=True).what_if(
+            source={0: {"note": hostile}}
+        )
     assert engine.table("t").num_rows == 4
 
 
 @pytest.mark.parametrize(
     ("source", "said"),
-    [("(SELECT * FROM updates) s", "is a query"), ("(SELECT id, n AS m FROM t) s", "is a query"), ("t s", "is its target")],
+    [
+        ("(SELECT * FROM updates) s", "is a query"),
+        ("(SELECT id, n AS m FROM t) s", "is a query"),
+        ("t s", "is its target"),
+    ],
 )
 def test_cells_of_other_sources_are_refused_with_a_next_step(
     engine: Engine, sources: dict[str, Any], source: str, said: str
 ) -> None:
-    result = engine.run(CELLS.format(source=source).replace("s.m", "0").replace("s.note", "'x'"), rehearse=True)
+    result = engine.run(
+        CELLS.format(source=source).replace("s.m", "0").replace("s.note", "'x'"), rehearse=True
+    )
     with pytest.raises(RowMergeError, match=said) as raised:
         result.what_if(source={0: {"id": 1}})
     assert (raised.value.code, bool(raised.value.hint)) == ("NOT_SUPPORTED", True)

@@ -77,7 +77,9 @@ STATEMENTS = {
 
 @pytest.mark.parametrize("words", STATEMENTS)
 @pytest.mark.parametrize("catalog", STORES)
-def test_every_statement_that_changes_rows_is_taken_back(engine: Engine, catalog: str, words: str) -> None:
+def test_every_statement_that_changes_rows_is_taken_back(
+    engine: Engine, catalog: str, words: str
+) -> None:
     name = made(engine, catalog)
     changed = engine.run(STATEMENTS[words].format(name))
     after = rows(engine, name)
@@ -86,8 +88,14 @@ def test_every_statement_that_changes_rows_is_taken_back(engine: Engine, catalog
     assert rows(engine, name) == BEFORE
     (notice,) = result.trace.notices
     assert notice.message == f"Taken back: {words}: {STATEMENTS[words].format(name)}"
-    assert (result.trace.kind, result.version_before, result.trace.committed) == ("UNDO", changed.version_after, True)
-    assert f"Table {name} is in version {result.version_after} now." in str(result).replace("\n", " ")
+    assert (result.trace.kind, result.version_before, result.trace.committed) == (
+        "UNDO",
+        changed.version_after,
+        True,
+    )
+    assert f"Table {name} is in version {result.version_after} now." in str(result).replace(
+        "\n", " "
+    )
     # What was taken back is not lost: it is a version like any other.
     engine.restore(name, changed.version_after)  # type: ignore[arg-type]
     assert rows(engine, name) == after
@@ -96,7 +104,11 @@ def test_every_statement_that_changes_rows_is_taken_back(engine: Engine, catalog
 @pytest.mark.parametrize("catalog", STORES)
 def test_another_undo_takes_back_the_statement_before(engine: Engine, catalog: str) -> None:
     name = made(engine, catalog)
-    for sql in ("UPDATE {} SET v = 'x'", "DELETE FROM {} WHERE id = 1", "INSERT INTO {} VALUES (9, 'z')"):
+    for sql in (
+        "UPDATE {} SET v = 'x'",
+        "DELETE FROM {} WHERE id = 1",
+        "INSERT INTO {} VALUES (9, 'z')",
+    ):
         engine.run(sql.format(name))
     seen = []
     for _ in range(4):
@@ -104,8 +116,13 @@ def test_another_undo_takes_back_the_statement_before(engine: Engine, catalog: s
         seen.append(rows(engine, name))
     assert seen == [[(2, "x"), (3, "x")], [(1, "x"), (2, "x"), (3, "x")], BEFORE, []]
     error = refused(engine, name)
-    assert (error.code, error.hint) == ("NOT_FOUND", "engine.restore(table, version) puts back any version that a store keeps.")
-    assert error.message.startswith(f"There is nothing to take back: this engine has not changed the rows of '{name}'")
+    assert (error.code, error.hint) == (
+        "NOT_FOUND",
+        "engine.restore(table, version) puts back any version that a store keeps.",
+    )
+    assert error.message.startswith(
+        f"There is nothing to take back: this engine has not changed the rows of '{name}'"
+    )
     # A statement after it is taken back alone.
     engine.run(f"INSERT INTO {name} VALUES (5, 'e')")
     engine.undo(name)
@@ -113,7 +130,9 @@ def test_another_undo_takes_back_the_statement_before(engine: Engine, catalog: s
 
 
 @pytest.mark.parametrize("catalog", STORES)
-def test_what_somebody_else_has_changed_since_is_in_the_way(engine: Engine, somebody: Engine, catalog: str) -> None:
+def test_what_somebody_else_has_changed_since_is_in_the_way(
+    engine: Engine, somebody: Engine, catalog: str
+) -> None:
     name = made(engine, catalog)
     changed = engine.run(f"UPDATE {name} SET v = 'x'")
     theirs = somebody.run(f"DELETE FROM {name} WHERE id = 2")
@@ -145,20 +164,27 @@ def test_between_two_statements_somebody_else_s_is_in_the_way_of_the_first(
 
 
 @pytest.mark.parametrize("catalog", STORES)
-def test_a_table_that_was_dropped_and_made_again_is_another_one(engine: Engine, somebody: Engine, catalog: str) -> None:
+def test_a_table_that_was_dropped_and_made_again_is_another_one(
+    engine: Engine, somebody: Engine, catalog: str
+) -> None:
     name = made(engine, catalog)
     somebody.run(f"DROP TABLE {name}")
     assert refused(engine, name).code == "TABLE_NOT_FOUND"
     error = refused(engine)
     assert (error.code, error.hint) == ("TRANSACTION_CONFLICT", "Nothing was taken back.")
-    assert error.message == f"Table '{name}' was changed since the INSERT of 3 rows: the table was dropped"
+    assert (
+        error.message
+        == f"Table '{name}' was changed since the INSERT of 3 rows: the table was dropped"
+    )
     made(somebody, catalog)
     error = refused(engine, name)
     assert (error.code, error.hint) == ("TRANSACTION_CONFLICT", "Nothing was taken back.")
     assert rows(engine, name) == BEFORE
 
 
-def test_a_table_whose_columns_were_altered_is_not_put_back_unasked(engine: Engine, lake: IcebergConnector) -> None:
+def test_a_table_whose_columns_were_altered_is_not_put_back_unasked(
+    engine: Engine, lake: IcebergConnector
+) -> None:
     name = made(engine, "lake")
     changed = engine.run(f"DELETE FROM {name}")
     with lake.catalog.load_table(("default", "t")).update_schema() as update:
@@ -172,7 +198,9 @@ def test_a_table_whose_columns_were_altered_is_not_put_back_unasked(engine: Engi
     assert rows(engine, name) == [(1, "a", None), (2, "b", None), (3, "c", None)]
 
 
-def test_a_column_that_was_dropped_and_added_again_is_another_one(engine: Engine, lake: IcebergConnector) -> None:
+def test_a_column_that_was_dropped_and_added_again_is_another_one(
+    engine: Engine, lake: IcebergConnector
+) -> None:
     name = made(engine, "lake")
     engine.run(f"DELETE FROM {name}")
     table = lake.catalog.load_table(("default", "t"))
@@ -210,7 +238,12 @@ def test_a_partitioned_table_is_put_back_with_all_partitions(engine: Engine) -> 
 
 
 @pytest.mark.parametrize(
-    "more", ["partitioned_by = ARRAY['v']", "bucketed_by = ARRAY['id'], bucket_count = 2", "primary_key = ARRAY['id']"]
+    "more",
+    [
+        "partitioned_by = ARRAY['v']",
+        "bucketed_by = ARRAY['id'], bucket_count = 2",
+        "primary_key = ARRAY['id']",
+    ],
 )
 def test_a_table_in_memory_is_put_back_whatever_its_layout(engine: Engine, more: str) -> None:
     name = made(engine, "memory", f"WITH ({more})")
@@ -252,7 +285,10 @@ def test_restoring_is_a_change_that_can_be_taken_back(engine: Engine) -> None:
     first = engine.run(f"UPDATE {name} SET v = 'x'").version_before
     engine.restore(name, first)  # type: ignore[arg-type]
     assert rows(engine, name) == BEFORE
-    assert engine.undo().trace.notices[0].message == f"Taken back: RESTORE: RESTORE {name} FOR VERSION AS OF {first}"
+    assert (
+        engine.undo().trace.notices[0].message
+        == f"Taken back: RESTORE: RESTORE {name} FOR VERSION AS OF {first}"
+    )
     assert rows(engine, name) == [(1, "x"), (2, "x"), (3, "x")]
 
 
@@ -287,9 +323,17 @@ def test_a_store_without_versions_says_what_to_do(engine: Engine, name: str) -> 
     engine.run(f"INSERT INTO {name} VALUES 1, 2")
     for wanted in (name, None):
         error = refused(engine, wanted)
-        assert (error.code, error.hint) == ("NOT_SUPPORTED", "Take it back by a statement of its own.")
-        assert error.message.startswith(f"The last change of '{name}' was the INSERT of 2 rows, and connector")
-    with pytest.raises(RowMergeError, match="NOT_SUPPORTED: This connector does not support restoring former versions"):
+        assert (error.code, error.hint) == (
+            "NOT_SUPPORTED",
+            "Take it back by a statement of its own.",
+        )
+        assert error.message.startswith(
+            f"The last change of '{name}' was the INSERT of 2 rows, and connector"
+        )
+    with pytest.raises(
+        RowMergeError,
+        match="NOT_SUPPORTED: This connector does not support restoring former versions",
+    ):
         engine.restore(name, 1)
     assert rows(engine, name) == [(1,), (2,)]
     engine.undo(other)
@@ -374,9 +418,13 @@ def test_a_closed_engine_says_so() -> None:
 
 def test_of_a_long_statement_the_begin_is_told(engine: Engine) -> None:
     name = made(engine, "memory")
-    engine.run(f"INSERT INTO {name} VALUES {', '.join(f'({number}, NULL)' for number in range(1000))}")
+    engine.run(
+        f"INSERT INTO {name} VALUES {', '.join(f'({number}, NULL)' for number in range(1000))}"
+    )
     told = engine.undo().trace.notices[0].message
-    assert told.startswith(f"Taken back: INSERT of 1,000 rows: INSERT INTO {name} VALUES (0, NULL), (1, NULL)")
+    assert told.startswith(
+        f"Taken back: INSERT of 1,000 rows: INSERT INTO {name} VALUES (0, NULL), (1, NULL)"
+    )
     assert told.endswith(" ...")
     assert len(told) < 400
 

@@ -32,7 +32,9 @@ def main() -> None:
         usual = time.monotonic() - begun
         for _ in range(BURSTS):
             ended = threading.Event()
-            burst = threading.Thread(target=interrupt, args=(chance.uniform(0, usual), chance, ended))
+            burst = threading.Thread(
+                target=interrupt, args=(chance.uniform(0, usual), chance, ended)
+            )
             try:
                 burst.start()
                 engine.run(merge, namespace={"s": frame})

@@ -15,7 +15,9 @@ from rowmerge_nb.engine.spark.bundles import PACKAGE, bundle, pickled
 def modules(tmp_path, monkeypatch):
     """Modules of a user's: a connector's, one that it imports within a function, and one that nobody imports."""
     (tmp_path / "orders_store").mkdir()
-    (tmp_path / "orders_store" / "__init__.py").write_text("class Provider:\n    def read(self):\n        import orders_rows\n")
+    (tmp_path / "orders_store" / "__init__.py").write_text(
+        "class Provider:\n    def read(self):\n        import orders_rows\n"
+    )
     (tmp_path / "orders_store" / "words.json").write_text("{}")
     (tmp_path / "orders_rows.py").write_text("import json, numpy\n")
     (tmp_path / "orders_other.py").write_text("")
@@ -40,7 +42,11 @@ def test_what_is_pickled_tells_which_modules_of_the_users_it_speaks_of(modules):
 def test_a_module_travels_with_what_it_imports_and_nothing_that_is_installed(modules):
     made = bundle(["orders_store"])
     assert made.modules == ("orders_rows", "orders_store")
-    assert names(made.content()) == ["orders_rows.py", "orders_store/__init__.py", "orders_store/words.json"]
+    assert names(made.content()) == [
+        "orders_rows.py",
+        "orders_store/__init__.py",
+        "orders_store/words.json",
+    ]
 
 
 def test_the_same_files_give_the_same_archive_and_a_changed_one_another(modules):
@@ -54,5 +60,9 @@ def test_the_same_files_give_the_same_archive_and_a_changed_one_another(modules)
 
 def test_the_package_travels_whole():
     inside = names(bundle([PACKAGE]).content())
-    assert {"rowmerge_nb/__init__.py", "rowmerge_nb/engine/tasks/merge_passes.py", "rowmerge_nb/testing/faults.py"} <= set(inside)
+    assert {
+        "rowmerge_nb/__init__.py",
+        "rowmerge_nb/engine/tasks/merge_passes.py",
+        "rowmerge_nb/testing/faults.py",
+    } <= set(inside)
     assert not [name for name in inside if name.endswith(".pyc")]

@@ -25,7 +25,9 @@ def test_interrupts_wait_for_the_end_of_a_short_call() -> None:
     assert signal.getsignal(signal.SIGINT) is handler
 
 
-def test_a_handler_of_somebody_elses_is_not_interrupted_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_handler_of_somebody_elses_is_not_interrupted_itself(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """PySpark's calls Spark."""
     begun, ended = [], []
 
@@ -52,6 +54,8 @@ def test_a_handler_of_somebody_elses_is_not_interrupted_itself(monkeypatch: pyte
 def test_a_session_works_after_bursts_of_interrupts() -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-m", "tests.engine.spark.bursts_child"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, cwd=ROOT, timeout=300)
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, env=environment, cwd=ROOT, timeout=300
+    )
     assert done.stdout.splitlines()[-1:] == ["works 100"], done.stderr
     assert "sending command" not in done.stderr

@@ -24,19 +24,25 @@ def test_to_workers_of_our_own_session_nothing_is_sent(spark):
 def test_cells_travel_in_relations_of_bounded_size_and_arrive_with_their_numbers(spark):
     cells = [bytes([number]) * (RELATION_BYTES // 2) for number in range(5)]
     rows = relation_of(spark, cells)
-    found = rows.selectExpr("id", "length(cell) AS size", "hex(substr(cell, 1, 1)) AS first").collect()
-    assert sorted((row.id, row.size, int(row.first, 16)) for row in found) == [(n, RELATION_BYTES // 2, n) for n in range(5)]
+    found = rows.selectExpr(
+        "id", "length(cell) AS size", "hex(substr(cell, 1, 1)) AS first"
+    ).collect()
+    assert sorted((row.id, row.size, int(row.first, 16)) for row in found) == [
+        (n, RELATION_BYTES // 2, n) for n in range(5)
+    ]
     assert rows.toDF("id", "cell").schema.names == ["id", "cell"]
 
 
-def test_rows_of_an_insert_travel_to_their_writers_where_executors_are_elsewhere(spark, monkeypatch, tmp_path):
+def test_rows_of_an_insert_travel_to_their_writers_where_executors_are_elsewhere(
+    spark, monkeypatch, tmp_path
+):
     monkeypatch.setattr(executors_of(spark), "elsewhere", True)
-    rows = pa.table({"id": np.arange(150_000), "part": pa.array(np.arange(150_000) % 5).cast(pa.string())})
+    rows = pa.table(
+        {"id": np.arange(150_000), "part": pa.array(np.arange(150_000) % 5).cast(pa.string())}
+    )
     engine = Engine(spark=spark)
     engine.add_catalog("hive", HiveAcidConnector(tmp_path / "hive"))
-    created = (
-        "CREATE TABLE hive.default.t WITH (partitioned_by = ARRAY['part']) AS SELECT id * 2 AS id, part FROM rows WHERE id > 9"
-    )
+    created = "CREATE TABLE hive.default.t WITH (partitioned_by = ARRAY['part']) AS SELECT id * 2 AS id, part FROM rows WHERE id > 9"
     result = engine.run(created, namespace={"rows": rows})
     assert result.count == 149_990
     assert len(result.trace.writers) == 2

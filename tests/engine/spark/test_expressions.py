@@ -116,40 +116,91 @@ VALUES: dict[str, Any] = {
 }
 FAILURES: dict[str, tuple[str, str]] = {
     "a + 2147483647": ("NUMERIC_VALUE_OUT_OF_RANGE", "integer addition overflow: 7 + 2147483647"),
-    "a * 1000000 * 1000000 - 1": ("NUMERIC_VALUE_OUT_OF_RANGE", "integer multiplication overflow: 7000000 * 1000000"),
-    "-(BIGINT '-9223372036854775808' + zero)": ("NUMERIC_VALUE_OUT_OF_RANGE", "bigint negation overflow: -9223372036854775808"),
+    "a * 1000000 * 1000000 - 1": (
+        "NUMERIC_VALUE_OUT_OF_RANGE",
+        "integer multiplication overflow: 7000000 * 1000000",
+    ),
+    "-(BIGINT '-9223372036854775808' + zero)": (
+        "NUMERIC_VALUE_OUT_OF_RANGE",
+        "bigint negation overflow: -9223372036854775808",
+    ),
     "(BIGINT '-9223372036854775808' + zero) / (a - 8)": (
         "NUMERIC_VALUE_OUT_OF_RANGE",
         "bigint division overflow: -9223372036854775808 / -1",
     ),
     "a / zero": ("DIVISION_BY_ZERO", "Division by zero"),
-    "5 - -2147483648": ("NUMERIC_VALUE_OUT_OF_RANGE", "integer subtraction overflow: 5 - -2147483648"),
-    "DECIMAL '99999999999999999999999999999999999999' * a": ("NUMERIC_VALUE_OUT_OF_RANGE", "Decimal overflow"),
+    "5 - -2147483648": (
+        "NUMERIC_VALUE_OUT_OF_RANGE",
+        "integer subtraction overflow: 5 - -2147483648",
+    ),
+    "DECIMAL '99999999999999999999999999999999999999' * a": (
+        "NUMERIC_VALUE_OUT_OF_RANGE",
+        "Decimal overflow",
+    ),
     "CAST(a * 100 AS tinyint)": ("NUMERIC_VALUE_OUT_OF_RANGE", "Out of range for tinyint: 700"),
     "CAST(DECIMAL '12345678901234567890.12345' AS integer)": (
         "INVALID_CAST_ARGUMENT",
         "Cannot cast '12345678901234567890.12345' to INTEGER",
     ),
     "CAST(nan() AS bigint)": ("INVALID_CAST_ARGUMENT", "Unable to cast NaN to bigint"),
-    "CAST('1e3' AS decimal(3,1))": ("INVALID_CAST_ARGUMENT", "Cannot cast VARCHAR '1e3' to DECIMAL(3, 1). Value too large."),
-    "CAST('x' AS decimal(3,1))": ("INVALID_CAST_ARGUMENT", "Cannot cast VARCHAR 'x' to DECIMAL(3, 1). Value is not a number."),
-    "CAST(1200E0 AS varchar(4))": ("INVALID_CAST_ARGUMENT", "Value 1200.0 (1.2E3) cannot be represented as varchar(4)"),
-    "CAST('2024-02-30' AS timestamp)": ("INVALID_CAST_ARGUMENT", "Value cannot be cast to timestamp: 2024-02-30"),
+    "CAST('1e3' AS decimal(3,1))": (
+        "INVALID_CAST_ARGUMENT",
+        "Cannot cast VARCHAR '1e3' to DECIMAL(3, 1). Value too large.",
+    ),
+    "CAST('x' AS decimal(3,1))": (
+        "INVALID_CAST_ARGUMENT",
+        "Cannot cast VARCHAR 'x' to DECIMAL(3, 1). Value is not a number.",
+    ),
+    "CAST(1200E0 AS varchar(4))": (
+        "INVALID_CAST_ARGUMENT",
+        "Value 1200.0 (1.2E3) cannot be represented as varchar(4)",
+    ),
+    "CAST('2024-02-30' AS timestamp)": (
+        "INVALID_CAST_ARGUMENT",
+        "Value cannot be cast to timestamp: 2024-02-30",
+    ),
     "CAST('x' AS uuid)": ("INVALID_CAST_ARGUMENT", "Cannot cast value to UUID: x"),
-    "ROW(1, nothing) < ROW(1, 2)": ("NOT_SUPPORTED", "ROW comparison not supported for fields with null elements"),
-    "'a' LIKE 'a' ESCAPE unit": ("INVALID_FUNCTION_ARGUMENT", "Escape string must be a single character"),
+    "ROW(1, nothing) < ROW(1, 2)": (
+        "NOT_SUPPORTED",
+        "ROW comparison not supported for fields with null elements",
+    ),
+    "'a' LIKE 'a' ESCAPE unit": (
+        "INVALID_FUNCTION_ARGUMENT",
+        "Escape string must be a single character",
+    ),
     "INTERVAL '1' DAY / zero": ("INVALID_FUNCTION_ARGUMENT", "Cannot divide by double 0.0"),
     "DATE '2024-01-01' - INTERVAL '1' HOUR": (
         "INVALID_FUNCTION_ARGUMENT",
         "Cannot subtract hour, minutes or seconds from a date",
     ),
-    "date_diff('hour', DATE '2024-02-29', DATE '2025-02-28')": ("INVALID_FUNCTION_ARGUMENT", "'hour' is not a valid DATE field"),
-    "date_parse('2024-02-30', '%Y-%m-%d')": ("INVALID_FUNCTION_ARGUMENT", "Invalid date 'FEBRUARY 30'"),
-    "date_parse('2024-02-28x', '%Y-%m-%d')": ("INVALID_FUNCTION_ARGUMENT", 'Invalid format: "2024-02-28x" is malformed at "x"'),
-    "date_parse('2024-02', '%Y-%m-%d')": ("INVALID_FUNCTION_ARGUMENT", 'Invalid format: "2024-02" is too short'),
-    "date_format(TIMESTAMP '2024-05-09 03:05:07', '%D')": ("INVALID_FUNCTION_ARGUMENT", "%D not supported in date format string"),
-    "format_datetime(TIMESTAMP '2024-05-09 03:05:07', 'b')": ("INVALID_FUNCTION_ARGUMENT", "Illegal pattern component: b"),
-    "at_timezone(now(), 'Nowhere' || unit)": ("INVALID_FUNCTION_ARGUMENT", "'Nowhereweek' is not a valid time zone"),
+    "date_diff('hour', DATE '2024-02-29', DATE '2025-02-28')": (
+        "INVALID_FUNCTION_ARGUMENT",
+        "'hour' is not a valid DATE field",
+    ),
+    "date_parse('2024-02-30', '%Y-%m-%d')": (
+        "INVALID_FUNCTION_ARGUMENT",
+        "Invalid date 'FEBRUARY 30'",
+    ),
+    "date_parse('2024-02-28x', '%Y-%m-%d')": (
+        "INVALID_FUNCTION_ARGUMENT",
+        'Invalid format: "2024-02-28x" is malformed at "x"',
+    ),
+    "date_parse('2024-02', '%Y-%m-%d')": (
+        "INVALID_FUNCTION_ARGUMENT",
+        'Invalid format: "2024-02" is too short',
+    ),
+    "date_format(TIMESTAMP '2024-05-09 03:05:07', '%D')": (
+        "INVALID_FUNCTION_ARGUMENT",
+        "%D not supported in date format string",
+    ),
+    "format_datetime(TIMESTAMP '2024-05-09 03:05:07', 'b')": (
+        "INVALID_FUNCTION_ARGUMENT",
+        "Illegal pattern component: b",
+    ),
+    "at_timezone(now(), 'Nowhere' || unit)": (
+        "INVALID_FUNCTION_ARGUMENT",
+        "'Nowhereweek' is not a valid time zone",
+    ),
 }
 ROW = "(VALUES (7, 2, 0, CAST(NULL AS integer), 'week')) t(a, b, zero, nothing, unit)"
 WHOLE = VALUES
@@ -168,7 +219,9 @@ def answers(engine: Engine) -> dict[str, Any]:
     for start in range(0, len(texts), BATCH):
         batch = texts[start : start + BATCH]
         table = engine.run(f"SELECT {', '.join(batch)} FROM {ROW}").table
-        found |= {text: column[0].as_py() for text, column in zip(batch, table.columns, strict=True)}
+        found |= {
+            text: column[0].as_py() for text, column in zip(batch, table.columns, strict=True)
+        }
     return found
 
 
@@ -199,7 +252,11 @@ def test_a_table_keeps_bounded_types_and_instants(engine: Engine) -> None:
     merge = "MERGE INTO kept USING (VALUES {}) s(a) ON true WHEN MATCHED THEN UPDATE SET {} = s.a"
     for value, column, message in (
         ("400", "i", "Out of range for tinyint: 400"),
-        ("'abcd'", "v", "Cannot truncate non-space characters when casting from varchar(4) to varchar(3) on INSERT"),
+        (
+            "'abcd'",
+            "v",
+            "Cannot truncate non-space characters when casting from varchar(4) to varchar(3) on INSERT",
+        ),
         ("12345", "n", "Cannot cast INTEGER '12345' to DECIMAL(5, 2)"),
     ):
         with pytest.raises(RowMergeError) as caught:

@@ -39,12 +39,19 @@ def test_nobody_else_in_engine_or_notebook_speaks_of_the_interrupt_of_the_keyboa
         path.relative_to(PACKAGE).as_posix()
         for path in sorted(PACKAGE.rglob("*.py"))
         if "connectors" not in path.parts and "testing" not in path.parts
-        if any(isinstance(node, ast.Name) and node.id == "KeyboardInterrupt" for node in ast.walk(ast.parse(path.read_text())))
+        if any(
+            isinstance(node, ast.Name) and node.id == "KeyboardInterrupt"
+            for node in ast.walk(ast.parse(path.read_text()))
+        )
     ]
     assert speaking == ["engine/spark/interrupts.py"]
 
 
-PUBLIC = [node.name for node in ast.parse(Path(interrupts.__file__).read_text()).body if getattr(node, "name", "_")[0] != "_"]
+PUBLIC = [
+    node.name
+    for node in ast.parse(Path(interrupts.__file__).read_text()).body
+    if getattr(node, "name", "_")[0] != "_"
+]
 
 
 @pytest.mark.parametrize("name", PUBLIC)
@@ -104,7 +111,11 @@ def test_whatever_fails_behind_the_commit_says_that_the_change_is_there(failure:
 
     with pytest.raises(RowMergeError) as caught:
         guarded(work)
-    assert (caught.value.changed, caught.value.result, caught.value.hint) == (True, "the result", "Do not run it again.")
+    assert (caught.value.changed, caught.value.result, caught.value.hint) == (
+        True,
+        "the result",
+        "Do not run it again.",
+    )
 
 
 def test_what_fails_before_the_commit_stays_what_it_is() -> None:
@@ -173,7 +184,9 @@ def test_a_change_of_this_process_is_made_as_a_whole() -> None:
     assert (made, caught.value.changed) == ([True], True)
 
 
-def test_the_end_of_the_process_waits_until_the_change_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_end_of_the_process_waits_until_the_change_is_reported(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     def leave(*_: object) -> None:
         raise SystemExit(3)
 
@@ -191,12 +204,16 @@ def test_the_end_of_the_process_waits_until_the_change_is_reported(capsys: pytes
     finally:
         signal.signal(signal.SIGTERM, before)
     assert steps == ["result"]
-    assert "SIGTERM came while a statement was ended; its change is there." in capsys.readouterr().err
+    assert (
+        "SIGTERM came while a statement was ended; its change is there." in capsys.readouterr().err
+    )
 
 
 def test_a_guard_in_another_thread_leaves_signals_alone() -> None:
     answers = []
-    thread = threading.Thread(target=lambda: answers.append(guarded(lambda: no_return(lambda: True) or 7)))
+    thread = threading.Thread(
+        target=lambda: answers.append(guarded(lambda: no_return(lambda: True) or 7))
+    )
     thread.start()
     thread.join()
     assert answers == [7]
@@ -214,7 +231,8 @@ def test_a_handler_that_raises_nothing_gets_every_interrupt() -> None:
 
 def test_what_an_interruption_says_depends_on_what_is_known_of_the_change() -> None:
     said = {
-        changed: interruption(WaitEndedError(), "commit", changed=changed, look="Look at 't'") for changed in (False, None, True)
+        changed: interruption(WaitEndedError(), "commit", changed=changed, look="Look at 't'")
+        for changed in (False, None, True)
     }
     assert [(error.changed, error.step) for error in said.values() if error] == [
         (False, "commit"),

@@ -46,7 +46,9 @@ def engine(spark: Any) -> Engine:
     return made
 
 
-def test_a_list_of_operators_gives_what_nesting_gives(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_list_of_operators_gives_what_nesting_gives(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     texts = [f"k {' '.join((signs * 15)[:30])}" for signs in SUMS.values()]
     texts += ["made" + " + INTERVAL '1' DAY" * 12, f"s{' || s' * 30}", f"tags{' || s' * 30}"]
     monkeypatch.setattr(spark_chains, "_PART", 4)
@@ -71,7 +73,9 @@ def test_try_makes_null_of_a_long_run_that_overflows(engine: Engine) -> None:
 
 
 def test_a_long_run_over_groups_reads_aggregates(engine: Engine) -> None:
-    table = engine.run(f"SELECT sum(l){' + count(*)' * 200} AS c, k{' + k' * 200} AS g FROM v GROUP BY k ORDER BY g").table
+    table = engine.run(
+        f"SELECT sum(l){' + count(*)' * 200} AS c, k{' + k' * 200} AS g FROM v GROUP BY k ORDER BY g"
+    ).table
     assert table is not None
     assert table.to_pydict() == {"c": [207, 203, 201], "g": [201, 402, 603]}
 
@@ -88,10 +92,21 @@ STATEMENTS = {
 @pytest.mark.parametrize("word", STATEMENTS)
 def test_a_chain_of_thousands_of_terms_is_executed(word: str, spark: Any) -> None:
     made = Engine(spark=spark)
-    made.register("t", pa.table({"id": [1, MANY - 1, MANY + 1], "v": pa.array([0, 0, 0], pa.int64()), "name": ["a", "b", ""]}))
+    made.register(
+        "t",
+        pa.table(
+            {
+                "id": [1, MANY - 1, MANY + 1],
+                "v": pa.array([0, 0, 0], pa.int64()),
+                "name": ["a", "b", ""],
+            }
+        ),
+    )
     made.run(STATEMENTS[word])
     rows = made.table("t").sort_by("id").to_pydict()
-    assert (rows["id"], rows["v"]) == (([MANY + 1], [0]) if word != "+" else ([1, MANY - 1, MANY + 1], [1, 1, 1]))
+    assert (rows["id"], rows["v"]) == (
+        ([MANY + 1], [0]) if word != "+" else ([1, MANY - 1, MANY + 1], [1, 1, 1])
+    )
 
 
 def test_a_merge_with_long_conditions_is_executed(spark: Any) -> None:
@@ -110,7 +125,10 @@ def test_a_merge_with_long_conditions_is_executed(spark: Any) -> None:
 
 def test_a_statement_that_exhausts_sparks_stack_is_an_error_with_a_next_step(spark: Any) -> None:
     error = translate(overflow(spark), "run")
-    assert (error.code, error.message.split(":")[0]) == ("NOT_SUPPORTED", "The statement is too large for Spark")
+    assert (error.code, error.message.split(":")[0]) == (
+        "NOT_SUPPORTED",
+        "The statement is too large for Spark",
+    )
     assert "Split the statement" in str(error.hint)
 
 
@@ -122,6 +140,8 @@ def overflow(spark: Any) -> Exception:
 
 
 def test_sixty_tables_are_joined_one_to_the_next(engine):
-    joins = "".join(f" JOIN (VALUES 1) t{place}(x) ON t{place}.x = t{place - 1}.x" for place in range(1, 60))
+    joins = "".join(
+        f" JOIN (VALUES 1) t{place}(x) ON t{place}.x = t{place - 1}.x" for place in range(1, 60)
+    )
     table = engine.run(f"SELECT * FROM (VALUES 1) t0(x){joins}").table
     assert [column.to_pylist() for column in table.columns] == [[1]] * 60

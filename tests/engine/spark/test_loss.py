@@ -45,7 +45,10 @@ def session_after(code: str) -> Any:
             "import os; os.kill(os.getpid(), 9)",
             "its Java process was killed by signal 9 (SIGKILL): by a user or a program, or by",
         ),
-        ("import os; os.kill(os.getpid(), 15)", "its Java process was ended by signal 15 (SIGTERM)"),
+        (
+            "import os; os.kill(os.getpid(), 15)",
+            "its Java process was ended by signal 15 (SIGTERM)",
+        ),
         ("raise SystemExit(3)", "its Java process ran out of its own memory"),
         ("raise SystemExit(7)", "its Java process ended with exit code 7"),
     ],
@@ -86,7 +89,10 @@ def test_an_error_of_a_missing_file_of_sparks_condemns_it() -> None:
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
         session = SimpleNamespace(sparkContext=Context(process))
         module.keep_home(session.sparkContext, own)
-        assert note_failure(session, ValueError("java.nio.file.NoSuchFileException: /data/t.parquet")) == ""
+        assert (
+            note_failure(session, ValueError("java.nio.file.NoSuchFileException: /data/t.parquet"))
+            == ""
+        )
         failure = ValueError(f"java.nio.file.NoSuchFileException: {own.path}/spark/blockmgr-1/0c/x")
         assert "was emptied" in note_failure(session, failure)
         assert "was emptied" in loss_of(session)
@@ -99,13 +105,18 @@ def test_the_error_of_a_statement_names_the_end_of_java_and_what_to_do() -> None
     error = ExecutionError("Spark could not run the statement")
     error.__cause__ = ConnectionRefusedError("refused")
     session.note_failure(error)
-    assert error.message.startswith("Spark can be used no more: its Java process was killed by signal 9")
+    assert error.message.startswith(
+        "Spark can be used no more: its Java process was killed by signal 9"
+    )
     assert "session of yours, which is not started anew" in str(error.hint)
 
 
 def test_a_users_session_whose_java_has_ended_is_refused_with_what_to_do() -> None:
     engine = Engine(spark=session_after("import os; os.kill(os.getpid(), 9)"))
-    with pytest.raises(SetupError, match="The Spark session that the engine was given can be used no more: its Java") as caught:
+    with pytest.raises(
+        SetupError,
+        match="The Spark session that the engine was given can be used no more: its Java",
+    ) as caught:
         _ = engine.spark
     assert "Engine() makes an engine with a Spark of its own" in str(caught.value.hint)
     with pytest.raises(SetupError, match="can be used no more") as caught:
@@ -113,7 +124,9 @@ def test_a_users_session_whose_java_has_ended_is_refused_with_what_to_do() -> No
     assert caught.value.changed is False
 
 
-def test_a_java_that_ends_while_settings_of_a_users_session_are_set_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_java_that_ends_while_settings_of_a_users_session_are_set_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     lost = type("Py4JError", (Exception,), {})("An error occurred while calling o267.get")
     session = session_after("import os; os.kill(os.getpid(), 9)")
 
@@ -122,7 +135,9 @@ def test_a_java_that_ends_while_settings_of_a_users_session_are_set_is_named(mon
 
     session.conf = SimpleNamespace(get=refuse)
     monkeypatch.setattr(LazySession, "renew", lambda _: None)
-    with pytest.raises(ExecutionError, match="can be used no more: its Java process was killed") as caught:
+    with pytest.raises(
+        ExecutionError, match="can be used no more: its Java process was killed"
+    ) as caught:
         Engine(spark=session).run("SHOW TABLES")
     assert caught.value.changed is False
 
@@ -133,7 +148,9 @@ def test_settings_are_not_given_back_to_a_session_whose_java_has_ended() -> None
     def refuse(*_: object) -> None:
         raise ConnectionRefusedError("refused")
 
-    session.conf = SimpleNamespace(get=lambda key, default: default, set=lambda key, value: None, unset=refuse)
+    session.conf = SimpleNamespace(
+        get=lambda key, default: default, set=lambda key, value: None, unset=refuse
+    )
     with adopt_session(session):
         pass
 
@@ -192,7 +209,9 @@ print(other.run("SELECT 1 AS one").table.to_pylist(), engine.run("UPDATE t SET i
 @pytest.mark.spark
 def test_statements_go_on_when_java_was_killed_and_when_its_folder_was_removed() -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    child = subprocess.run([sys.executable, "-c", CHILD], capture_output=True, text=True, check=False, env=environment)
+    child = subprocess.run(
+        [sys.executable, "-c", CHILD], capture_output=True, text=True, check=False, env=environment
+    )
     assert child.stdout.splitlines() == [
         "False Spark can be used no more: its Java process was killed by signal 9 (SI",
         "3",
@@ -203,7 +222,9 @@ def test_statements_go_on_when_java_was_killed_and_when_its_folder_was_removed()
     assert "Traceback" not in child.stderr
 
 
-def test_what_is_computed_before_a_statement_is_read_asks_for_a_session_that_can_be_used(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_computed_before_a_statement_is_read_asks_for_a_session_that_can_be_used(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     engine, calls = Engine(), list[str]()
     monkeypatch.setattr(engine._session, "renew", lambda: calls.append("renew"))
     with engine._runner.session.tables_before_parsing(engine.options):

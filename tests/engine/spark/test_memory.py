@@ -27,9 +27,21 @@ if TYPE_CHECKING:
             1500,
             9000,
         ),
-        ({"meminfo": "MemTotal: 9 kB\nMemAvailable: 4 kB\n", "memory.max": "max", "memory.current": "8000"}, 4096, 9216),
         (
-            {"meminfo": "MemTotal: 99 kB", "memory/memory.limit_in_bytes": "9000", "memory/memory.usage_in_bytes": "8000"},
+            {
+                "meminfo": "MemTotal: 9 kB\nMemAvailable: 4 kB\n",
+                "memory.max": "max",
+                "memory.current": "8000",
+            },
+            4096,
+            9216,
+        ),
+        (
+            {
+                "meminfo": "MemTotal: 99 kB",
+                "memory/memory.limit_in_bytes": "9000",
+                "memory/memory.usage_in_bytes": "8000",
+            },
             1000,
             9000,
         ),
@@ -49,7 +61,9 @@ def test_where_no_file_tells_the_system_is_asked_and_free_memory_is_unknown(tmp_
     assert (all_memory(tmp_path, tmp_path) or 0) > 1 << 20
 
 
-def test_the_tasks_of_a_machine_share_an_eighth_of_its_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_tasks_of_a_machine_share_an_eighth_of_its_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(memory, "all_memory", lambda: 24 << 30)
     monkeypatch.setenv("ROWMERGE_CORES", "2")
     room_for_source.cache_clear()

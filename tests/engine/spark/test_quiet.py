@@ -61,10 +61,20 @@ Scans.outcome_of = outcome_of
 def test_statements_that_spark_refuses_print_nothing() -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
-        [sys.executable, "-c", REFUSING + PROGRAM], capture_output=True, text=True, check=False, env=environment, cwd=ROOT
+        [sys.executable, "-c", REFUSING + PROGRAM],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment,
+        cwd=ROOT,
     )
     assert done.returncode == 0, done.stderr
-    codes = [*["DIVISION_BY_ZERO"] * 3, "INVALID_CAST_ARGUMENT", "DIVISION_BY_ZERO", "GENERIC_INTERNAL_ERROR"]
+    codes = [
+        *["DIVISION_BY_ZERO"] * 3,
+        "INVALID_CAST_ARGUMENT",
+        "DIVISION_BY_ZERO",
+        "GENERIC_INTERNAL_ERROR",
+    ]
     assert done.stdout.split() == codes * 2
     assert done.stderr == ""
 
@@ -82,7 +92,11 @@ def test_what_a_thread_logs_outside_of_statements_is_logged() -> None:
             with quietly():
                 pass
             assert not logger.filter(record)
-            other = threading.Thread(target=lambda record=record, logger=logger, seen=seen: seen.append(logger.filter(record)))
+            other = threading.Thread(
+                target=lambda record=record, logger=logger, seen=seen: seen.append(
+                    logger.filter(record)
+                )
+            )
             other.start()
             other.join()
         assert seen != [False]

@@ -24,7 +24,9 @@ ROOT = Path(__file__).resolve().parents[3]
 
 def in_new_process(code: str, **environ: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PYTHONPATH": str(ROOT), **environ}
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env=environment)
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, env=environment
+    )
 
 
 def test_a_session_has_the_settings_that_statements_need(spark):
@@ -42,21 +44,32 @@ def test_workers_run_the_python_of_the_driver_and_find_the_package(spark):
         import rowmerge_nb
 
         list(pages)
-        yield pa.RecordBatch.from_pydict({"executable": [sys.executable], "package": [rowmerge_nb.__file__]})
+        yield pa.RecordBatch.from_pydict(
+            {"executable": [sys.executable], "package": [rowmerge_nb.__file__]}
+        )
 
-    rows = spark.range(1).repartition(1).mapInArrow(look, "executable string, package string").collect()
+    rows = (
+        spark.range(1)
+        .repartition(1)
+        .mapInArrow(look, "executable string, package string")
+        .collect()
+    )
     assert {row.executable for row in rows} == {sys.executable}
     assert {Path(row.package).parent for row in rows} == {ROOT / "rowmerge_nb"}
 
 
-@pytest.mark.skipif("jemalloc" not in pa.supported_memory_backends(), reason="Arrow has no jemalloc here")
+@pytest.mark.skipif(
+    "jemalloc" not in pa.supported_memory_backends(), reason="Arrow has no jemalloc here"
+)
 def test_workers_allocate_pages_where_less_stays_behind(spark):
     def look(pages):
         list(pages)
         yield pa.RecordBatch.from_pydict({"allocator": [pa.default_memory_pool().backend_name]})
 
     rows = spark.range(2).repartition(2).mapInArrow(look, "allocator string").collect()
-    assert {row.allocator for row in rows} == {os.environ.get("ARROW_DEFAULT_MEMORY_POOL", "jemalloc")}
+    assert {row.allocator for row in rows} == {
+        os.environ.get("ARROW_DEFAULT_MEMORY_POOL", "jemalloc")
+    }
 
 
 def test_starting_leaves_the_environment_as_it_was(spark):
@@ -98,7 +111,10 @@ def test_an_adopted_session_gets_its_settings_back(spark):
 
 
 def test_a_session_leaves_out_the_rules_of_the_optimizer_that_its_user_names_and_ours(spark):
-    ours, rule = SESSION_SETTINGS[EXCLUDED_RULES], "org.apache.spark.sql.catalyst.optimizer.CombineConcats"
+    ours, rule = (
+        SESSION_SETTINGS[EXCLUDED_RULES],
+        "org.apache.spark.sql.catalyst.optimizer.CombineConcats",
+    )
     assert create_session(conf={EXCLUDED_RULES: rule}).conf.get(EXCLUDED_RULES) == f"{rule},{ours}"
     user = spark.newSession()
     user.conf.set(EXCLUDED_RULES, rule)
@@ -138,7 +154,14 @@ def test_without_java_a_session_starts_silently_and_leaves_nothing_behind(tmp_pa
     tools = tmp_path / "bin"
     tools.mkdir()
     for name in ("bash", "dirname", "ps", "sh"):
-        program = next((Path(folder) / name for folder in os.defpath.split(os.pathsep) if (Path(folder) / name).is_file()), None)
+        program = next(
+            (
+                Path(folder) / name
+                for folder in os.defpath.split(os.pathsep)
+                if (Path(folder) / name).is_file()
+            ),
+            None,
+        )
         if program is not None:
             (tools / name).symlink_to(program)
     (tmp_path / "temporary").mkdir()
@@ -146,7 +169,11 @@ def test_without_java_a_session_starts_silently_and_leaves_nothing_behind(tmp_pa
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     assert not Path(done.stdout.strip()).parent.exists()
-    assert [entry.name for entry in (tmp_path / "temporary").iterdir() if entry.name.startswith("rowmerge")] == []
+    assert [
+        entry.name
+        for entry in (tmp_path / "temporary").iterdir()
+        if entry.name.startswith("rowmerge")
+    ] == []
 
 
 def test_two_adopted_sessions_that_end_in_any_order_leave_the_users_settings(spark):
@@ -187,7 +214,9 @@ def test_a_process_that_is_forked_off_neither_uses_nor_stops_the_spark_of_the_ot
     ran = in_new_process(FORKED)
     belongs, shares, rows = ran.stdout.splitlines()
     assert belongs.startswith("INVALID_ARGUMENTS: The engine belongs to process ")
-    assert shares.startswith("CONFIGURATION_UNAVAILABLE: This process was forked off one in which Spark runs")
+    assert shares.startswith(
+        "CONFIGURATION_UNAVAILABLE: This process was forked off one in which Spark runs"
+    )
     assert rows == "[1, 3]"
     assert ran.returncode == 0
 

@@ -45,7 +45,9 @@ def interrupt() -> None:
 
 
 @pytest.mark.parametrize("call", [1, 2, 3, 4])
-def test_an_interrupt_while_settings_are_made_or_given_back_leaves_the_session_as_it_was(call: int) -> None:
+def test_an_interrupt_while_settings_are_made_or_given_back_leaves_the_session_as_it_was(
+    call: int,
+) -> None:
     spark = session_with(call, interrupt, MINE)
     settings = SessionSettings(spark)
     with pytest.raises(KeyboardInterrupt), settings.held(OURS):
@@ -67,7 +69,9 @@ def test_a_setting_that_cannot_be_given_back_does_not_keep_the_others() -> None:
 
 
 @pytest.mark.parametrize("call", [1, len(SESSION_SETTINGS), len(SESSION_SETTINGS) + 1])
-def test_a_users_session_gets_its_settings_back_when_interrupts_come(monkeypatch: pytest.MonkeyPatch, call: int) -> None:
+def test_a_users_session_gets_its_settings_back_when_interrupts_come(
+    monkeypatch: pytest.MonkeyPatch, call: int
+) -> None:
     monkeypatch.setattr(session, "keep_quiet", lambda: None)
     mine = {"spark.sql.session.timeZone": "Asia/Tokyo"}
     spark = session_with(call, interrupt, mine)

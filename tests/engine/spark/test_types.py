@@ -24,12 +24,18 @@ COLUMNS: dict[str, tuple[pa.DataType, list[Any]]] = {
     "bigint": (pa.int64(), [-(2**63), 2**53 + 1]),
     "real": (pa.float32(), [0.5, float("inf")]),
     "double": (pa.float64(), [-0.0, 1e300]),
-    "decimal": (pa.decimal128(38, 4), [Decimal("99999999999999999999999999999999.9999"), Decimal("-0.0001")]),
+    "decimal": (
+        pa.decimal128(38, 4),
+        [Decimal("99999999999999999999999999999999.9999"), Decimal("-0.0001")],
+    ),
     "varchar": (pa.string(), ["", "žluťoučký 🐴 'q' \\ \n"]),
     "varbinary": (pa.binary(), [b"\x00\xff", b""]),
     "date": (pa.date32(), [dt.date(1, 1, 1), dt.date(9999, 12, 31)]),
     "time": (pa.time64("us"), [dt.time(23, 59, 59, 999999), dt.time(0)]),
-    "timestamp": (pa.timestamp("us"), [dt.datetime(1905, 6, 7, 8, 9, 10, 123456), dt.datetime(1970, 1, 1)]),  # noqa: DTZ001 - a type without a zone
+    "timestamp": (
+        pa.timestamp("us"),
+        [dt.datetime(1905, 6, 7, 8, 9, 10, 123456), dt.datetime(1970, 1, 1)],  # noqa: DTZ001
+    ),
     "timestamp_tz": (
         pa.timestamp("us", tz="UTC"),
         [dt.datetime(2024, 3, 31, 1, 30, tzinfo=UTC), dt.datetime(1969, 12, 31, tzinfo=UTC)],
@@ -44,14 +50,21 @@ COLUMNS: dict[str, tuple[pa.DataType, list[Any]]] = {
 
 def table(first: int) -> pa.Table:
     columns = {"id": pa.array([first, first + 1, first + 2], pa.int64())}
-    return pa.table({**columns, **{name: pa.array([*values, None], kind) for name, (kind, values) in COLUMNS.items()}})
+    return pa.table(
+        {
+            **columns,
+            **{name: pa.array([*values, None], kind) for name, (kind, values) in COLUMNS.items()},
+        }
+    )
 
 
 @pytest.mark.parametrize("paradigm", ["DELETE_ROW_AND_INSERT_ROW", "CHANGE_ONLY_UPDATED_COLUMNS"])
 @pytest.mark.parametrize("partitioned", [True, False])
 def test_all_types_come_through_untouched(spark: Any, paradigm: str, partitioned: bool) -> None:
     engine = Engine(spark=spark)
-    engine.register("t", table(0), paradigm=paradigm, partitioned_by=["bigint", "date"] if partitioned else [])
+    engine.register(
+        "t", table(0), paradigm=paradigm, partitioned_by=["bigint", "date"] if partitioned else []
+    )
     names = ", ".join(f's."{name}"' for name in ["id", *COLUMNS])
     merge = f"MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET id = s.id + 100 WHEN NOT MATCHED THEN INSERT VALUES ({names})"
     result = engine.run(merge, namespace={"s": table(1)})
@@ -59,7 +72,10 @@ def test_all_types_come_through_untouched(spark: Any, paradigm: str, partitioned
     rows = {row.pop("id"): row for row in engine.table("t").to_pylist()}
     before = [{k: v for k, v in row.items() if k != "id"} for row in table(0).to_pylist()]
     assert rows == {0: before[0], 101: before[1], 102: before[2], 3: before[2]}
-    assert engine.run("SELECT * FROM t").table.sort_by("id").schema.types == engine.table("t").schema.types
+    assert (
+        engine.run("SELECT * FROM t").table.sort_by("id").schema.types
+        == engine.table("t").schema.types
+    )
 
 
 def test_integers_stay_exact_in_pandas_where_nulls_are(spark: Any) -> None:
@@ -75,7 +91,9 @@ def test_integers_stay_exact_in_pandas_where_nulls_are(spark: Any) -> None:
         pa.table({}),
         pa.table({"a": pa.array([2**62], pa.timestamp("s"))}),
         pa.table({"a": pa.array([[None]], pa.list_(pa.null()))}),
-        pa.table({"a": pa.StructArray.from_arrays([pa.array([1]), pa.array([2])], names=["x", "X"])}),
+        pa.table(
+            {"a": pa.StructArray.from_arrays([pa.array([1]), pa.array([2])], names=["x", "X"])}
+        ),
         pa.table({"a": pa.array([1]), "A": pa.array([2])}),
         pa.table({"a": pa.array([Decimal(1)], pa.decimal256(50, 2))}),
         5,
@@ -102,7 +120,9 @@ def test_frames_that_no_table_can_be_made_of_are_refused(frame: Any) -> None:
 )
 def test_wrong_arguments_of_register_are_refused(name: str, options: dict[str, Any]) -> None:
     with pytest.raises(RowMergeError):
-        Engine().register(name, pa.table({"id": [1], "v": pa.array([None], pa.int64()), "l": [[1]]}), **options)
+        Engine().register(
+            name, pa.table({"id": [1], "v": pa.array([None], pa.int64()), "l": [[1]]}), **options
+        )
 
 
 def test_one_name_may_stand_for_a_list_of_names() -> None:
@@ -121,9 +141,18 @@ def test_types_of_spark_have_the_types_of_sql() -> None:
         t.VarcharType(3): "varchar",
         t.NullType(): "unknown",
         t.ArrayType(t.NullType(), containsNull=False): "array(unknown)",
-        t.StructType([t.StructField("a", t.TimestampType(), nullable=False)]): "row(a timestamp(6) with time zone)",
+        t.StructType(
+            [t.StructField("a", t.TimestampType(), nullable=False)]
+        ): "row(a timestamp(6) with time zone)",
     }
-    assert {str(kind): str(from_spark_type(kind)) for kind in found} == {str(kind): name for kind, name in found.items()}
-    for kind in (t.VariantType(), t.DayTimeIntervalType(), t.YearMonthIntervalType(), t.ArrayType(t.VariantType())):
+    assert {str(kind): str(from_spark_type(kind)) for kind in found} == {
+        str(kind): name for kind, name in found.items()
+    }
+    for kind in (
+        t.VariantType(),
+        t.DayTimeIntervalType(),
+        t.YearMonthIntervalType(),
+        t.ArrayType(t.VariantType()),
+    ):
         with pytest.raises(TypeError):
             from_spark_type(kind)

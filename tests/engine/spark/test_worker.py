@@ -22,7 +22,9 @@ def test_sparks_own_archives_are_left_out_where_its_pyspark_is_installed(tmp_pat
     assert without_archives(["", *ARCHIVES, users, INSTALLED], str(SPARK)) == ["", users, INSTALLED]
 
 
-@pytest.mark.parametrize("libraries", [[], ["pyspark"], ["py4j"], ["pyspark", "py4j"]], ids="-".join)
+@pytest.mark.parametrize(
+    "libraries", [[], ["pyspark"], ["py4j"], ["pyspark", "py4j"]], ids="-".join
+)
 def test_they_stay_where_there_is_none_or_another_one(tmp_path: Path, libraries: list[str]) -> None:
     for library in libraries:
         (tmp_path / library).mkdir()
@@ -38,15 +40,26 @@ def test_a_worker_has_spark_from_where_it_is_installed_and_the_modules_of_tasks_
     def look(pages: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import sys
 
-        loaded = [name for name in ("pyspark.worker", "rowmerge_nb.engine.tasks.merge_passes") if name in sys.modules]
+        loaded = [
+            name
+            for name in ("pyspark.worker", "rowmerge_nb.engine.tasks.merge_passes")
+            if name in sys.modules
+        ]
         places = [str(sys.modules[name].__file__) for name in loaded]
         archives = [
-            entry for entry in {*sys.path, *sys.path_importer_cache} if "pyspark" in entry and entry.endswith((".zip", ".jar"))
+            entry
+            for entry in {*sys.path, *sys.path_importer_cache}
+            if "pyspark" in entry and entry.endswith((".zip", ".jar"))
         ]
         list(pages)
         yield pa.RecordBatch.from_pydict({"places": [places], "archives": [archives]})
 
-    (row,) = spark.range(1).repartition(1).mapInArrow(look, "places array<string>, archives array<string>").collect()
+    (row,) = (
+        spark.range(1)
+        .repartition(1)
+        .mapInArrow(look, "places array<string>, archives array<string>")
+        .collect()
+    )
     assert [Path(place).name for place in row.places] == ["worker.py", "merge_passes.py"]
     assert Path(row.places[0]).parent.resolve() == SPARK.resolve()
     assert row.archives == []

@@ -30,7 +30,9 @@ from rowmerge_nb.trace.node_records import QueryFacts
 
 pytestmark = pytest.mark.spark
 
-BY_DUCKDB = "Here DuckDB executes the query, on the pages that this process reads, before the tasks begin"
+BY_DUCKDB = (
+    "Here DuckDB executes the query, on the pages that this process reads, before the tasks begin"
+)
 REFUSED = "Here Spark executes the query: DuckDB has left it to Spark: "
 OFF = frozenset({"answer_source"})
 SOURCE = pa.table(
@@ -39,7 +41,16 @@ SOURCE = pa.table(
         "ts": pa.array([5, 6, None, 3, 1, 2, 9, 9], pa.timestamp("us")),
         "x": [1.5, float("nan"), -0.0, 0.0, None, 2.5, float("-inf"), 1e300],
         "d": pa.array(
-            [Decimal("1.25"), None, Decimal("-99999999.99"), Decimal(0), None, Decimal(3), Decimal(1), Decimal(2)],
+            [
+                Decimal("1.25"),
+                None,
+                Decimal("-99999999.99"),
+                Decimal(0),
+                None,
+                Decimal(3),
+                Decimal(1),
+                Decimal(2),
+            ],
             pa.decimal128(10, 2),
         ),
         "v": ["a", "b", "", "é", None, "z", "a ", "b"],
@@ -90,7 +101,9 @@ def source_details(plan: Any) -> tuple[str, ...]:
     return details
 
 
-def outcome(engine: Engine, sql: str, table: str = "t", **options: Any) -> tuple[dict[str, Any], tuple[str, ...]]:
+def outcome(
+    engine: Engine, sql: str, table: str = "t", **options: Any
+) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Run a statement; return what it left and reported, and what its plan reports of the source query."""
     try:
         result = engine.run(sql, **options)
@@ -100,7 +113,9 @@ def outcome(engine: Engine, sql: str, table: str = "t", **options: Any) -> tuple
         trace, report = error.result.trace, (error.code, error.message, error.line, error.column)
     rows = engine.run(f"SELECT * FROM {table}", rules_off={"query_on_pages"}).table
     assert rows is not None
-    return {"report": report, "rows": sorted(map(repr, rows.to_pylist()))}, source_details(trace.plan)
+    return {"report": report, "rows": sorted(map(repr, rows.to_pylist()))}, source_details(
+        trace.plan
+    )
 
 
 def create(engine: Engine, table: str = "t") -> None:
@@ -116,7 +131,11 @@ def test_a_merge_has_the_same_rows_and_errors_in_both_forms(spark: Any, name: st
     for off in (frozenset[str](), OFF):
         with new_engine(spark) as engine:
             create(engine)
-            found.append(outcome(engine, MERGE.format(t="t", source=SOURCES[name].format(s="s")), rules_off=off))
+            found.append(
+                outcome(
+                    engine, MERGE.format(t="t", source=SOURCES[name].format(s="s")), rules_off=off
+                )
+            )
     (answered, details), (by_spark, others) = found
     assert answered == by_spark
     assert others == ()
@@ -125,12 +144,17 @@ def test_a_merge_has_the_same_rows_and_errors_in_both_forms(spark: Any, name: st
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("sql", [MERGE, BY_SOURCE])
-def test_every_form_of_a_merge_reads_the_answer(spark: Any, form: str, sql: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_form_of_a_merge_reads_the_answer(
+    spark: Any, form: str, sql: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name, value in (("INLINE_BYTES", 0), ("SPLIT_PAGES", 1)):
         monkeypatch.setattr(reading, name, value)
     statement = sql.format(t="t", source=LATEST.format(s="s"))
     found = []
-    for settings, off in ((FORMS[form], frozenset[str]()), (RuleSettings(), OFF | {"change_in_task"})):
+    for settings, off in (
+        (FORMS[form], frozenset[str]()),
+        (RuleSettings(), OFF | {"change_in_task"}),
+    ):
         with new_engine(spark, settings) as engine:
             create(engine)
             found.append(outcome(engine, statement, rules_off=off))
@@ -144,7 +168,9 @@ def test_an_insert_has_the_same_rows_and_errors_in_both_forms(spark: Any, name: 
         with new_engine(spark) as engine:
             create(engine)
             query = f"SELECT k, c, id, ts, x, d FROM {SOURCES[name].format(s='s')}"
-            found.append(outcome(engine, f"INSERT INTO t (k, c, id, ts, x, d) {query}", rules_off=off))
+            found.append(
+                outcome(engine, f"INSERT INTO t (k, c, id, ts, x, d) {query}", rules_off=off)
+            )
     assert found[0][0] == found[1][0]
     assert (found[0][1] == (BY_DUCKDB,)) == (name not in REFUSALS)
 
@@ -161,13 +187,20 @@ def test_create_table_as_has_the_same_rows_in_both_forms(spark: Any, source: str
 
 
 @pytest.mark.parametrize("store", ["memory", "hive", "iceberg", "sqlite"])
-def test_every_store_has_sources_that_duckdb_answers(spark: Any, store: str, tmp_path: Path) -> None:
+def test_every_store_has_sources_that_duckdb_answers(
+    spark: Any, store: str, tmp_path: Path
+) -> None:
     connectors: dict[str, Callable[[Path], Connector]] = {
         "hive": lambda folder: HiveAcidConnector(str(folder)),
         "iceberg": lambda folder: IcebergConnector(str(folder)),
         "sqlite": lambda folder: SqliteConnector(folder / "file.db", create=True),
     }
-    schema = {"memory": "memory.default", "hive": "c.default", "iceberg": "c.default", "sqlite": "c.main"}[store]
+    schema = {
+        "memory": "memory.default",
+        "hive": "c.default",
+        "iceberg": "c.default",
+        "sqlite": "c.main",
+    }[store]
     found = []
     for off in (frozenset[str](), OFF):
         with new_engine(spark) as engine:
@@ -189,19 +222,27 @@ def test_every_store_has_sources_that_duckdb_answers(spark: Any, store: str, tmp
 
 
 @pytest.mark.parametrize("store", ["memory", "hive", "iceberg"])
-def test_a_source_that_reads_the_target_has_its_rows_before_the_statement(spark: Any, store: str, tmp_path: Path) -> None:
+def test_a_source_that_reads_the_target_has_its_rows_before_the_statement(
+    spark: Any, store: str, tmp_path: Path
+) -> None:
     with new_engine(spark) as engine:
         if store != "memory":
-            engine.add_catalog("c", (HiveAcidConnector if store == "hive" else IcebergConnector)(str(tmp_path)))
+            engine.add_catalog(
+                "c", (HiveAcidConnector if store == "hive" else IcebergConnector)(str(tmp_path))
+            )
         table = f"{'memory' if store == 'memory' else 'c'}.default.t"
         engine.run(f"CREATE TABLE {table} (id integer, k bigint)")
         engine.run(f"INSERT INTO {table} VALUES (1, 10), (2, 20), (2, 30)")
         merge = f"""MERGE INTO {table} t USING (SELECT id, sum(k) AS k FROM {table} GROUP BY id) s ON t.id = s.id AND t.id = 1
             WHEN MATCHED THEN UPDATE SET k = s.k + 1 WHEN NOT MATCHED THEN INSERT VALUES (s.id + 10, s.k)"""
         found, details = outcome(engine, merge, table)
-        inserted, _ = outcome(engine, f"INSERT INTO {table} SELECT DISTINCT id, -k FROM {table} WHERE id = 2", table)
+        inserted, _ = outcome(
+            engine, f"INSERT INTO {table} SELECT DISTINCT id, -k FROM {table} WHERE id = 2", table
+        )
     assert details == (BY_DUCKDB,)
-    assert found["rows"] == sorted(map(repr, [{"id": i, "k": k} for i, k in [(1, 11), (2, 20), (2, 30), (12, 50)]]))
+    assert found["rows"] == sorted(
+        map(repr, [{"id": i, "k": k} for i, k in [(1, 11), (2, 20), (2, 30), (12, 50)]])
+    )
     assert len(inserted["rows"]) == 6
 
 
@@ -224,7 +265,12 @@ def test_the_number_of_rows_of_the_answer_chooses_the_form(spark: Any) -> None:
 def test_a_not_null_column_and_a_check_refuse_rows_of_an_answer(spark: Any) -> None:
     with new_engine(spark) as engine:
         engine.run("CREATE TABLE n (id integer NOT NULL, k bigint)")
-        found = [outcome(engine, "INSERT INTO n SELECT id, sum(k) FROM s GROUP BY id", "n", rules_off=off) for off in ((), OFF)]
+        found = [
+            outcome(
+                engine, "INSERT INTO n SELECT id, sum(k) FROM s GROUP BY id", "n", rules_off=off
+            )
+            for off in ((), OFF)
+        ]
         assert [details for _, details in found] == [(BY_DUCKDB,), ()]
         assert found[0][0] == found[1][0]
         assert found[0][0]["report"][0] == "CONSTRAINT_VIOLATION"
@@ -246,10 +292,16 @@ def test_what_duckdb_is_not_asked_for_spark_executes(spark: Any, insert: str) ->
     assert result.count == (5 if "RETURNING" in insert else 8)
 
 
-def test_a_dry_run_and_explain_name_duckdb_and_read_nothing(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_dry_run_and_explain_name_duckdb_and_read_nothing(
+    spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with new_engine(spark) as engine:
         create(engine)
-        monkeypatch.setattr(reading.MemoryPageSourceProvider, "create_page_source", lambda *_: pytest.fail("a page was read"))
+        monkeypatch.setattr(
+            reading.MemoryPageSourceProvider,
+            "create_page_source",
+            lambda *_: pytest.fail("a page was read"),
+        )
         merge = MERGE.format(t="t", source=LATEST.format(s="s"))
         assert source_details(engine.run(merge, dry_run=True).trace.plan) == (BY_DUCKDB,)
         assert BY_DUCKDB in engine.explain(merge).explained
@@ -280,9 +332,16 @@ def test_a_statement_with_an_answered_source_is_tried_again(spark: Any, again: s
             else:
                 asked = result.again.asked(None, None, {"id": 8}).asked
                 assert (asked.problem, asked.pages.before.num_rows) == ("", 1)
-                with pytest.raises(RowMergeError, match="get other numbers when it is answered again"):
+                with pytest.raises(
+                    RowMergeError, match="get other numbers when it is answered again"
+                ):
                     result.again.asked(None, 1, {})
-                why = engine.run(MERGE.format(t="t", source=LATEST.format(s="s")), rehearse=True, trace="off", why="id = 8")
+                why = engine.run(
+                    MERGE.format(t="t", source=LATEST.format(s="s")),
+                    rehearse=True,
+                    trace="off",
+                    why="id = 8",
+                )
                 assert why.trace.asked.problem == ""
 
 
@@ -297,7 +356,9 @@ class Source(PagesSource):
 
 
 @pytest.mark.parametrize("ended", ["interrupted", "cancelled", "broken"])
-def test_the_end_of_a_source_query_leaves_the_table_as_it_was(spark: Any, ended: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_end_of_a_source_query_leaves_the_table_as_it_was(
+    spark: Any, ended: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with new_engine(spark) as engine:
         create(engine)
         before = engine.table("t")
@@ -310,7 +371,9 @@ def test_the_end_of_a_source_query_leaves_the_table_as_it_was(spark: Any, ended:
                     engine.cancel()
                 elif number == 3:
                     raise ConnectorError("the disk is broken", code="ICEBERG_BAD_DATA")
-                yield pa.record_batch({"id": pa.array([number], pa.int32()), "k": pa.array([number], pa.int64())})
+                yield pa.record_batch(
+                    {"id": pa.array([number], pa.int32()), "k": pa.array([number], pa.int64())}
+                )
 
         sources: list[Source] = []
 
@@ -321,7 +384,9 @@ def test_the_end_of_a_source_query_leaves_the_table_as_it_was(spark: Any, ended:
         with monkeypatch.context() as patch:
             patch.setattr(reading.MemoryPageSourceProvider, "create_page_source", opened)
             kind = RowMergeError if ended == "broken" else StatementInterrupted
-            with pytest.raises(kind, match=f"the disk is broken|The statement was {ended}") as caught:
+            with pytest.raises(
+                kind, match=f"the disk is broken|The statement was {ended}"
+            ) as caught:
                 engine.run(
                     "MERGE INTO t USING (SELECT id, sum(k) AS k FROM s GROUP BY id) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET k = s.k"
                 )
@@ -357,4 +422,8 @@ def test_the_rows_of_an_answered_sources_nodes_are_counted(spark: Any) -> None:
         merge = f"MERGE INTO counted t USING {source} ON t.id = q.k WHEN NOT MATCHED THEN INSERT VALUES (k, w)"
         plan = engine.run(merge).trace.plan
     [facts] = [record.facts for record in plan if isinstance(record.facts, QueryFacts)]
-    assert [(node.name, node.rows) for node in facts.nodes] == [("Aggregate", 2), ("Filter", 3), ("TableScan", 4)]
+    assert [(node.name, node.rows) for node in facts.nodes] == [
+        ("Aggregate", 2),
+        ("Filter", 3),
+        ("TableScan", 4),
+    ]

@@ -38,7 +38,9 @@ class _SparkError(Exception):
 def _drawn(fragment: str) -> RuntimeError:
     start = TEXT.index(fragment)
     blank = " " * start
-    return RuntimeError(f"== SQL (line 1, position {start + 1}) ==\n{TEXT}\n{blank}{'^' * len(fragment)}\n")
+    return RuntimeError(
+        f"== SQL (line 1, position {start + 1}) ==\n{TEXT}\n{blank}{'^' * len(fragment)}\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -56,11 +58,15 @@ def test_the_innermost_expression_around_the_place_that_spark_names_is_blamed(
 ) -> None:
     error = ExecutionError("Division by zero", code="DIVISION_BY_ZERO")
     blame(error, failure, ["`c`", TEXT], ORIGINS)
-    assert (error.line, error.column, error.length) == (place if place[0] else (None, None, error.length))
+    assert (error.line, error.column, error.length) == (
+        place if place[0] else (None, None, error.length)
+    )
 
 
 def test_the_number_in_a_message_tells_the_expression_and_its_words_begin_the_hint() -> None:
-    error = ExecutionError("Division by zero", code="DIVISION_BY_ZERO", hint="Divide by something else.")
+    error = ExecutionError(
+        "Division by zero", code="DIVISION_BY_ZERO", hint="Divide by something else."
+    )
     error.origin = 0
     blame(error, RuntimeError(), [], ORIGINS)
     assert (error.line, error.column) == (1, 11)

@@ -58,14 +58,15 @@ FORMS = [
 def test_duplicates_are_found_in_every_form_of_the_join(
     spark: Any, on: str, settings: RuleSettings, form: str, broadcast: str
 ) -> None:
-    confs = {**shuffled_aggressively(spark), "spark.sql.adaptive.autoBroadcastJoinThreshold": broadcast}
+    confs = {
+        **shuffled_aggressively(spark),
+        "spark.sql.adaptive.autoBroadcastJoinThreshold": broadcast,
+    }
     before = {key: spark.conf.get(key, None) for key in confs}
     for key, value in confs.items():
         spark.conf.set(key, value)
     try:
-        merge = (
-            f"MERGE INTO t USING s ON {on} WHEN MATCHED THEN UPDATE SET v = s.v WHEN NOT MATCHED THEN INSERT VALUES (s.id, s.v)"
-        )
+        merge = f"MERGE INTO t USING s ON {on} WHEN MATCHED THEN UPDATE SET v = s.v WHEN NOT MATCHED THEN INSERT VALUES (s.id, s.v)"
         fine = engine(spark, settings, skewed(3000, -1, duplicate=False))
         result = fine.run(merge)
         assert result.counts == {"INSERT": 3000, "UPDATE": 2, "DELETE": 0, "none": 0}
@@ -86,7 +87,9 @@ def test_duplicates_are_found_in_every_form_of_the_join(
 def test_many_matches_of_one_skewed_target_row_are_one_group(spark: Any) -> None:
     broken = engine(spark, TINY, skewed(5000, 3, duplicate=False))
     with pytest.raises(RowMergeError) as caught:
-        broken.run("MERGE INTO t USING s ON t.id = s.id WHEN MATCHED AND s.v < 2 THEN UPDATE SET v = s.v")
+        broken.run(
+            "MERGE INTO t USING s ON t.id = s.id WHEN MATCHED AND s.v < 2 THEN UPDATE SET v = s.v"
+        )
     (group,) = caught.value.groups  # type: ignore[attr-defined]
     assert group.target["id"] == 3
     assert group.total == 5000

@@ -29,7 +29,13 @@ from rowmerge_nb.engine.spark import interrupts
 from rowmerge_nb.engine.statements.account import Account, check_fragments, sum_up
 from rowmerge_nb.engine.statements.statement import StatementRun
 from rowmerge_nb.report.error import render_error_text
-from rowmerge_nb.spi import ColumnMetadata, Connector, ConnectorTableMetadata, SchemaTableName, parse_type
+from rowmerge_nb.spi import (
+    ColumnMetadata,
+    Connector,
+    ConnectorTableMetadata,
+    SchemaTableName,
+    parse_type,
+)
 from rowmerge_nb.testing.examples import price_store
 from rowmerge_nb.testing.faults import Fault, FaultyConnector
 
@@ -39,7 +45,9 @@ MERGE = (
 )
 OLD = [(1, 10), (2, 20), (3, 30)]
 NEW = [(1, 10), (2, 200), (4, 400)]
-SOURCE = {"s": pa.table({"id": pa.array([2, 3, 4], pa.int64()), "v": pa.array([200, 0, 400], pa.int64())})}
+SOURCE = {
+    "s": pa.table({"id": pa.array([2, 3, 4], pa.int64()), "v": pa.array([200, 0, 400], pa.int64())})
+}
 STORES = ("memory", "hive", "sqlite", "postgresql", "iceberg")
 
 
@@ -62,7 +70,9 @@ class Shop:
         return [tuple(row.values()) for row in found.to_pylist()]
 
 
-def connector_of(name: str, folder: Path, request: pytest.FixtureRequest) -> tuple[Connector, str, str]:
+def connector_of(
+    name: str, folder: Path, request: pytest.FixtureRequest
+) -> tuple[Connector, str, str]:
     key = " WITH (primary_key = ARRAY['id'])"
     if name == "memory":
         return MemoryConnector(), "default", ""
@@ -123,7 +133,9 @@ def test_an_interrupt_just_after_the_commit_is_told_with_the_change_that_is_ther
     assert not shop.connector.orphans()
 
 
-def test_what_is_raised_behind_the_commit_is_not_told_as_a_rollback(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_raised_behind_the_commit_is_not_told_as_a_rollback(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A connector of ours raises nothing there; this one breaks the rule."""
     commit = shop.connector.commit
 
@@ -142,7 +154,9 @@ def test_what_is_raised_behind_the_commit_is_not_told_as_a_rollback(shop: Shop, 
     assert caught.value.changed is None
     trace = caught.value.result.trace
     assert (trace.state, trace.error.changed) == ("failed", None)
-    assert f"Whether store.{shop.schema}.t is changed is not known." in render_error_text(caught.value, trace)
+    assert f"Whether store.{shop.schema}.t is changed is not known." in render_error_text(
+        caught.value, trace
+    )
 
 
 @pytest.mark.parametrize("threaded", [True, False])
@@ -172,11 +186,14 @@ def test_a_second_interrupt_ends_the_wait_for_a_commit_that_hangs(
     rolled_back: list[Any] = []
     monkeypatch.setattr(connector, "rollback", rolled_back.append)
     with pytest.raises(
-        StatementInterrupted, match="The outcome is unknown: the wait for the commit was ended by a further"
+        StatementInterrupted,
+        match="The outcome is unknown: the wait for the commit was ended by a further",
     ) as caught:
         shop.merge()
     assert caught.value.changed is None
-    assert "Look at 'store.default.t' before you run the statement again" in (caught.value.hint or "")
+    assert "Look at 'store.default.t' before you run the statement again" in (
+        caught.value.hint or ""
+    )
     assert not rolled_back, "what it has written stays"
     assert signal.getsignal(signal.SIGINT) is handler, "it is given back"
     if threaded:
@@ -186,7 +203,9 @@ def test_a_second_interrupt_ends_the_wait_for_a_commit_that_hangs(
         assert shop.rows() == NEW
 
 
-def test_statements_behind_one_whose_interrupt_came_too_late_are_not_run(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_statements_behind_one_whose_interrupt_came_too_late_are_not_run(
+    spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     shop = Shop(spark, MemoryConnector(), "default")
     insert = "INSERT INTO store.default.t VALUES ({0}, {0})"
     interrupt_after(shop.connector, "commit", monkeypatch)
@@ -197,7 +216,9 @@ def test_statements_behind_one_whose_interrupt_came_too_late_are_not_run(spark: 
     assert (caught.value.hint or "").endswith("Statement 1 stays done; the others were not run.")
 
 
-def test_a_second_interrupt_does_not_end_the_rollback(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_second_interrupt_does_not_end_the_rollback(
+    spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     shop = Shop(spark, MemoryConnector(), "default")
     connector: Any = shop.connector
 
@@ -217,7 +238,9 @@ def test_a_second_interrupt_does_not_end_the_rollback(spark: Any, monkeypatch: p
     with pytest.raises(StatementInterrupted) as caught:
         shop.merge(progress=interrupted)
     assert caught.value.changed is False
-    assert str(caught.value.result.trace.error.consequences[-1]) == "the transaction was rolled back"
+    assert (
+        str(caught.value.result.trace.error.consequences[-1]) == "the transaction was rolled back"
+    )
     assert not connector._transactions
     assert shop.rows() == OLD
 
@@ -291,7 +314,10 @@ def test_an_interrupt_in_a_finish_call_that_commits_comes_too_late(
     assert caught.value.changed is True
     assert store.rows == {1: 9.5, 2: 4.0}
     assert threads == ["rowmerge_nb-commit"]
-    assert [call.method for call in caught.value.result.trace.calls][-2:] == ["finish_merge", "commit"]
+    assert [call.method for call in caught.value.result.trace.calls][-2:] == [
+        "finish_merge",
+        "commit",
+    ]
 
 
 def test_a_commit_that_fails_after_such_a_finish_call_says_that_the_change_is_there(
@@ -310,9 +336,13 @@ def test_a_commit_that_fails_after_such_a_finish_call_says_that_the_change_is_th
     assert "prices is changed." in render_error_text(caught.value, caught.value.result.trace)
 
 
-def test_a_statement_is_not_rehearsed_where_finishing_is_committing(prices: tuple[Engine, Any]) -> None:
+def test_a_statement_is_not_rehearsed_where_finishing_is_committing(
+    prices: tuple[Engine, Any],
+) -> None:
     engine, store = prices
-    with pytest.raises(ConnectorError, match="commits in its finish calls, so that a statement cannot be rehearsed") as caught:
+    with pytest.raises(
+        ConnectorError, match="commits in its finish calls, so that a statement cannot be rehearsed"
+    ) as caught:
         engine.run(RAISE, rehearse=True)
     assert caught.value.code == "NOT_SUPPORTED"
     assert store.rows == {1: 9.5, 2: 3.0}
@@ -328,12 +358,22 @@ def test_a_rehearsed_insert_leaves_nothing(spark: Any) -> None:
     result = shop.engine.run("INSERT INTO store.default.t VALUES (9, 9)", rehearse=True)
     assert (result.count, result.trace.committed, result.rehearsed.num_rows) == (1, False, 4)
     assert shop.rows() == OLD
-    shop.engine.run("CREATE TABLE store.default.copy AS SELECT * FROM store.default.t", rehearse=True)
-    assert [table[0] for table in shop.engine.tables() if table[0].startswith("store.")] == ["store.default.t"]
+    shop.engine.run(
+        "CREATE TABLE store.default.copy AS SELECT * FROM store.default.t", rehearse=True
+    )
+    assert [table[0] for table in shop.engine.tables() if table[0].startswith("store.")] == [
+        "store.default.t"
+    ]
 
 
 @pytest.mark.parametrize(
-    "sql", ["DROP TABLE t", "CREATE TABLE u (x bigint)", "CREATE VIEW w AS SELECT 1 AS x", "TRUNCATE TABLE t"]
+    "sql",
+    [
+        "DROP TABLE t",
+        "CREATE TABLE u (x bigint)",
+        "CREATE VIEW w AS SELECT 1 AS x",
+        "TRUNCATE TABLE t",
+    ],
 )
 def test_what_is_done_as_soon_as_it_is_begun_is_not_rehearsed(spark: Any, sql: str) -> None:
     engine = Engine(spark=spark)
@@ -375,10 +415,14 @@ def test_a_version_that_cannot_be_read_is_told_in_the_headline_and_is_no_error(s
     assert result.trace.state == "finished"
     assert result.trace.unread == "OSError: the index is torn"
     assert result.balance.holds is None
-    assert "What was committed could not be looked at: OSError: the index is torn." in " ".join(str(result).split())
+    assert "What was committed could not be looked at: OSError: the index is torn." in " ".join(
+        str(result).split()
+    )
 
 
-def test_the_balance_is_that_of_the_committed_version_whoever_came_after(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_balance_is_that_of_the_committed_version_whoever_came_after(
+    spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     connector = MemoryConnector()
     shop = Shop(spark, connector, "default")
     commit = connector.commit
@@ -419,7 +463,8 @@ def test_fragments_that_are_missing_are_noticed_before_the_commit() -> None:
     account: Account = sum_up([])
     check_fragments(account, [])
     with pytest.raises(
-        RowMergeError, match="The tasks gave 0 fragments of 0 bytes, and 1 fragment of 3 bytes arrived; nothing was"
+        RowMergeError,
+        match="The tasks gave 0 fragments of 0 bytes, and 1 fragment of 3 bytes arrived; nothing was",
     ):
         check_fragments(account, [b"abc"])
 
@@ -481,7 +526,9 @@ def test_an_interrupt_before_a_statement_has_a_transaction_is_an_error_of_ours(
     def interrupted(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("rowmerge_nb.engine.catalog.engine_catalogs.Catalogs.transaction", interrupted)
+    monkeypatch.setattr(
+        "rowmerge_nb.engine.catalog.engine_catalogs.Catalogs.transaction", interrupted
+    )
     script = f"TRUNCATE TABLE store.default.t; {MERGE.format(schema='default')}"
     with pytest.raises(StatementInterrupted) as caught:
         shop.engine.run_script(script, namespace=SOURCE)

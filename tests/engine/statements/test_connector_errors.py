@@ -33,19 +33,28 @@ def failure(spark: Any, bug: str, folder: Path) -> RowMergeError:
 
 
 @pytest.mark.parametrize(
-    ("bug", "method"), [("ATypoInStoreMergedRows", "store_merged_rows"), ("ATypoInFinishMerge", "finish_merge")]
+    ("bug", "method"),
+    [("ATypoInStoreMergedRows", "store_merged_rows"), ("ATypoInFinishMerge", "finish_merge")],
 )
-def test_the_line_of_the_connectors_own_code_is_told(spark: Any, bug: str, method: str, tmp_path: Path) -> None:
+def test_the_line_of_the_connectors_own_code_is_told(
+    spark: Any, bug: str, method: str, tmp_path: Path
+) -> None:
     error = failure(spark, bug, tmp_path)
     assert error.message.startswith(f"{method} failed: NameError")
     assert error.hint is not None
-    assert f"developers_bugs.py, line {line_of(BUGS[bug].line)}, in {method}: `{BUGS[bug].line}" in error.hint
+    assert (
+        f"developers_bugs.py, line {line_of(BUGS[bug].line)}, in {method}: `{BUGS[bug].line}"
+        in error.hint
+    )
     assert " ".join(error.hint.split()) in " ".join(str(error.result).split())
 
 
 def test_a_breakpoint_in_a_task_says_where_it_would_stop(spark: Any, tmp_path: Path) -> None:
     error = failure(spark, "ABreakpointInASink", tmp_path)
-    assert (error.code, error.message.partition(":")[0]) == ("NOT_SUPPORTED", "breakpoint() cannot stop in a task")
+    assert (error.code, error.message.partition(":")[0]) == (
+        "NOT_SUPPORTED",
+        "breakpoint() cannot stop in a task",
+    )
     assert "%debug" in str(error.hint)
     assert "rowmerge_nb.replay" in str(error.hint)
 
@@ -95,14 +104,21 @@ def test_what_fails_after_an_error_is_told_in_order(careless: RowMergeError) -> 
     ]
     assert careless.result.trace.raised == careless.raised
     text = str(careless.result)
-    places = [text.index(words) for words in ("raised KeyError", "raised OSError", "raised ConnectionError")]
+    places = [
+        text.index(words)
+        for words in ("raised KeyError", "raised OSError", "raised ConnectionError")
+    ]
     assert places == sorted(places)
 
 
-def test_the_call_is_told_with_its_line_its_page_and_its_handle(careless: RowMergeError, tmp_path: Path) -> None:
+def test_the_call_is_told_with_its_line_its_page_and_its_handle(
+    careless: RowMergeError, tmp_path: Path
+) -> None:
     first = careless.raised[0]
     assert first.frames[-1].text == 'raise KeyError("naem")'
-    assert [text.strip() for _, text in first.frames[-1].code][1] == 'if page.column(1)[0].as_py() == "x":'
+    assert [text.strip() for _, text in first.frames[-1].code][
+        1
+    ] == 'if page.column(1)[0].as_py() == "x":'
     assert (first.rows, first.page.column(0).to_pylist()) == (2, [1, 2])
     assert first.handle.startswith("MemoryMerge")
     text = str(careless.result)
@@ -125,8 +141,15 @@ def test_the_call_is_told_with_its_line_its_page_and_its_handle(careless: RowMer
 
 def test_the_traceback_has_the_lines_of_the_task(careless: RowMergeError) -> None:
     text = "".join(format_exception(careless))
-    assert f'File "{__file__}", line {careless.raised[0].frames[-1].line}, in store_merged_rows' in text
-    assert text.index("KeyError: 'naem'") < text.index("The above exception was the direct cause") < text.index("ExecutionError")
+    assert (
+        f'File "{__file__}", line {careless.raised[0].frames[-1].line}, in store_merged_rows'
+        in text
+    )
+    assert (
+        text.index("KeyError: 'naem'")
+        < text.index("The above exception was the direct cause")
+        < text.index("ExecutionError")
+    )
     shown = without_traceback(careless, 1)._render_traceback_  # type: ignore[attr-defined]
     assert len(shown()) == 1
     assert '    raise KeyError("naem")' in shown()
@@ -138,24 +161,38 @@ class Unreadable(MemoryConnector):
 
 
 class UnreadableSources(ConnectorPageSourceProvider):
-    def create_page_source(self, transaction: Any, session: Any, split: Any, table: Any, columns: Any) -> Any:
+    def create_page_source(
+        self, transaction: Any, session: Any, split: Any, table: Any, columns: Any
+    ) -> Any:
         raise OSError("the split is gone")
 
 
-@pytest.mark.parametrize("sql", ["SELECT * FROM shop.default.t", "DELETE FROM shop.default.t WHERE id = 1"])
+@pytest.mark.parametrize(
+    "sql", ["SELECT * FROM shop.default.t", "DELETE FROM shop.default.t WHERE id = 1"]
+)
 def test_an_error_in_reading_has_its_line_too(spark: Any, sql: str) -> None:
     engine, store = Engine(spark=spark), Unreadable()
     engine.add_catalog("shop", store)
     engine.run("CREATE TABLE shop.default.t (id bigint, name varchar)")
     engine.run("INSERT INTO shop.default.t VALUES (1, 'a')")
-    with pytest.raises(RowMergeError, match="create_page_source failed: OSError: the split is gone") as failed:
+    with pytest.raises(
+        RowMergeError, match="create_page_source failed: OSError: the split is gone"
+    ) as failed:
         engine.run(sql)
     (raised,) = failed.value.raised
-    assert (raised.method, raised.where, raised.page) == ("create_page_source", "call 1 of split 0", None)
+    assert (raised.method, raised.where, raised.page) == (
+        "create_page_source",
+        "call 1 of split 0",
+        None,
+    )
     assert raised.frames[-1].text == 'raise OSError("the split is gone")'
     assert "in create_page_source" in str(failed.value.hint)
 
 
 def line_of(text: str) -> int:
     file = Path(__file__).parents[2] / "contract" / "developers_bugs.py"
-    return 1 + next(index for index, line in enumerate(file.read_text().splitlines()) if line.strip().startswith(text))
+    return 1 + next(
+        index
+        for index, line in enumerate(file.read_text().splitlines())
+        if line.strip().startswith(text)
+    )

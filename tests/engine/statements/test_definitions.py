@@ -31,7 +31,9 @@ def test_a_view_is_read_like_a_table_also_through_another_view_and_as_a_merge_so
     engine.run("CREATE VIEW few AS SELECT sku, qty FROM stock WHERE qty < 5")
     engine.run("CREATE VIEW fewer AS SELECT f.sku AS name, f.qty - 1 AS qty FROM few f")
     assert engine.table("fewer").to_pydict() == {"name": ["nut"], "qty": [2]}
-    engine.run("MERGE INTO stock t USING fewer s ON t.sku = s.name WHEN MATCHED THEN UPDATE SET qty = s.qty")
+    engine.run(
+        "MERGE INTO stock t USING fewer s ON t.sku = s.name WHEN MATCHED THEN UPDATE SET qty = s.qty"
+    )
     assert sorted(engine.table("stock").to_pydict()["qty"]) == [2, 7]
     assert engine.table("few").to_pydict() == {"sku": ["nut"], "qty": [2]}
 
@@ -55,7 +57,10 @@ def test_a_view_may_read_a_dataframe_of_the_notebook(engine):
 @pytest.mark.parametrize(
     ("sql", "message"),
     [
-        ("MERGE INTO v USING stock s ON true WHEN MATCHED THEN DELETE", "Merging into views is not supported"),
+        (
+            "MERGE INTO v USING stock s ON true WHEN MATCHED THEN DELETE",
+            "Merging into views is not supported",
+        ),
         ("UPDATE v SET qty = 1", "Updating views is not supported"),
         ("DELETE FROM v", "Deleting from views is not supported"),
         ("INSERT INTO v VALUES ('a', 1)", "Inserting into views is not supported"),
@@ -70,10 +75,18 @@ def test_a_view_is_analyzed_anew_by_every_statement(engine):
     engine.run("CREATE VIEW v AS SELECT * FROM stock")
     engine.register("stock", pa.table({"sku": ["nut"], "qty": [1], "bin": ["A"]}))
     stale = "stored view column count (2) does not match column count derived from the view query analysis (3)"
-    expected = ("VIEW_IS_STALE", f"View 'memory.default.v' is stale or in invalid state: {stale}", 1, 15)
+    expected = (
+        "VIEW_IS_STALE",
+        f"View 'memory.default.v' is stale or in invalid state: {stale}",
+        1,
+        15,
+    )
     assert error_of(engine, "SELECT * FROM v") == expected
     engine.register("stock", pa.table({"sku": ["nut"], "qty": ["many"]}))
-    assert "of type varchar projected from query view at position 1 cannot be" in error_of(engine, "SELECT * FROM v")[1]
+    assert (
+        "of type varchar projected from query view at position 1 cannot be"
+        in error_of(engine, "SELECT * FROM v")[1]
+    )
     engine.run("DROP TABLE stock")
     said = "Failed analyzing stored view 'memory.default.v': line 1:15: Table 'memory.default.stock' does not exist"
     assert error_of(engine, "SELECT * FROM v") == ("INVALID_VIEW", said, 1, 15)
@@ -88,7 +101,10 @@ def test_views_are_replaced_on_demand_only_and_never_go_in_circles(engine):
     )
     circle = error_of(engine, "CREATE OR REPLACE VIEW v AS SELECT * FROM v")
     assert circle == ("VIEW_IS_RECURSIVE", "Statement would create a recursive view", 1, 43)
-    assert "Statement would create a recursive view" in error_of(engine, "CREATE OR REPLACE VIEW v AS SELECT * FROM w")[1]
+    assert (
+        "Statement would create a recursive view"
+        in error_of(engine, "CREATE OR REPLACE VIEW v AS SELECT * FROM w")[1]
+    )
     engine.run("CREATE OR REPLACE VIEW v AS SELECT sku, qty FROM stock")
     assert str(engine.run("SHOW CREATE VIEW v")) == (
         "CREATE VIEW memory.default.v SECURITY DEFINER AS\nSELECT\n  sku\n, qty\nFROM\n  stock"
@@ -97,8 +113,14 @@ def test_views_are_replaced_on_demand_only_and_never_go_in_circles(engine):
 
 def test_one_name_is_a_table_or_a_view(engine):
     engine.run("CREATE VIEW v AS SELECT * FROM stock")
-    assert error_of(engine, "CREATE VIEW stock AS SELECT 1 AS x")[1] == "Table already exists: 'memory.default.stock'"
-    assert error_of(engine, "CREATE VIEW v AS SELECT 1 AS x")[1] == "View already exists: 'memory.default.v'"
+    assert (
+        error_of(engine, "CREATE VIEW stock AS SELECT 1 AS x")[1]
+        == "Table already exists: 'memory.default.stock'"
+    )
+    assert (
+        error_of(engine, "CREATE VIEW v AS SELECT 1 AS x")[1]
+        == "View already exists: 'memory.default.v'"
+    )
     said = ("TABLE_ALREADY_EXISTS", "Table 'memory.default.v' already exists", 1, 1)
     assert error_of(engine, "CREATE TABLE v (a integer)") == said
     said = ("TABLE_ALREADY_EXISTS", "Destination table 'memory.default.v' already exists", 1, 1)
@@ -112,7 +134,12 @@ def test_one_name_is_a_table_or_a_view(engine):
     with pytest.raises(RowMergeError, match="View already exists"):
         engine.register("v", pa.table({"a": [1]}))
     engine.run("DROP VIEW v")
-    assert error_of(engine, "DROP VIEW v") == ("GENERIC_USER_ERROR", "View 'memory.default.v' does not exist", 1, 1)
+    assert error_of(engine, "DROP VIEW v") == (
+        "GENERIC_USER_ERROR",
+        "View 'memory.default.v' does not exist",
+        1,
+        1,
+    )
     assert str(engine.run("DROP VIEW IF EXISTS v")).startswith("There is no such view")
 
 
@@ -137,7 +164,9 @@ def test_a_view_may_say_whose_rights_count(engine, security):
 
 
 def test_columns_of_table_functions_and_of_rows_are_called_as_trino_calls_them(engine):
-    found = engine.run('SELECT * FROM TABLE(sequence(1, 2)) s (n) CROSS JOIN TABLE(sequence(1, 1)) t ("m")').table
+    found = engine.run(
+        'SELECT * FROM TABLE(sequence(1, 2)) s (n) CROSS JOIN TABLE(sequence(1, 1)) t ("m")'
+    ).table
     assert found.column_names == ["N", "m"]
     assert engine.run("SELECT n FROM TABLE(sequence(1, 2)) s (n)").table.column_names == ["n"]
     assert engine.run('SELECT ROW(1, 2).* AS (a, "b")').table.column_names == ["A", "b"]
@@ -159,7 +188,9 @@ def test_what_need_not_be_there_need_have_no_catalog_and_no_schema_either(engine
 
 def test_a_view_gets_another_name_and_keeps_what_it_is(engine):
     engine.run("CREATE VIEW v COMMENT 'what there is' AS SELECT sku, qty FROM stock")
-    engine.run_script("CREATE SCHEMA other; ALTER VIEW v RENAME TO W; ALTER VIEW w RENAME TO other.w")
+    engine.run_script(
+        "CREATE SCHEMA other; ALTER VIEW v RENAME TO W; ALTER VIEW w RENAME TO other.w"
+    )
     assert engine.table("other.w").num_rows == 2
     assert "COMMENT 'what there is'" in engine.run("SHOW CREATE VIEW other.w").explained
     assert listed(engine, "SHOW TABLES") == [("stock",)]
@@ -203,18 +234,27 @@ def test_a_view_of_another_catalog_stays_there(engine):
 
 
 def test_a_schema_goes_with_what_it_holds_or_all_of_it_stays(engine):
-    engine.run_script("CREATE SCHEMA s; CREATE TABLE s.t (a integer); CREATE VIEW s.v AS SELECT a FROM s.t")
+    engine.run_script(
+        "CREATE SCHEMA s; CREATE TABLE s.t (a integer); CREATE VIEW s.v AS SELECT a FROM s.t"
+    )
     assert error_of(engine, "DROP SCHEMA s RESTRICT")[0] == "SCHEMA_NOT_EMPTY"
     engine.run("DROP SCHEMA s CASCADE", dry_run=True)
     assert listed(engine, "SHOW TABLES FROM s") == [("t",), ("v",)]
     engine.run("DROP SCHEMA s CASCADE")
-    assert error_of(engine, "DROP SCHEMA s CASCADE") == ("SCHEMA_NOT_FOUND", "Schema 'memory.s' does not exist", 1, 1)
+    assert error_of(engine, "DROP SCHEMA s CASCADE") == (
+        "SCHEMA_NOT_FOUND",
+        "Schema 'memory.s' does not exist",
+        1,
+        1,
+    )
     engine.run_script("DROP SCHEMA IF EXISTS s CASCADE; CREATE SCHEMA s")
     assert listed(engine, "SHOW TABLES FROM s") == []
     assert listed(engine, "SHOW TABLES") == [("stock",)]
 
 
-def test_a_store_that_drops_one_thing_at_a_time_drops_no_schema_with_what_it_holds(engine, monkeypatch):
+def test_a_store_that_drops_one_thing_at_a_time_drops_no_schema_with_what_it_holds(
+    engine, monkeypatch
+):
     monkeypatch.setattr(MemoryMetadata, "cascades_schemas", False)
     engine.run_script("CREATE SCHEMA s; CREATE TABLE s.t (a integer)")
     said = "This connector does not support dropping schemas with CASCADE option"
@@ -222,27 +262,89 @@ def test_a_store_that_drops_one_thing_at_a_time_drops_no_schema_with_what_it_hol
 
 
 def test_schemas_are_made_filled_and_dropped(engine):
-    for made in ("TABLE s.t (a integer)", "TABLE s.t AS SELECT 1 AS a", "VIEW s.t AS SELECT 1 AS a"):
+    for made in (
+        "TABLE s.t (a integer)",
+        "TABLE s.t AS SELECT 1 AS a",
+        "VIEW s.t AS SELECT 1 AS a",
+    ):
         assert error_of(engine, f"CREATE {made}")[:2] == ("NOT_FOUND", "Schema s not found")
     assert error_of(engine, "CREATE TABLE s.t AS SELECT nope")[0] == "COLUMN_NOT_FOUND"
     assert error_of(engine, "CREATE TABLE s.t (a nope)")[0] == "TYPE_NOT_FOUND"
-    assert error_of(engine, "DROP TABLE s.t") == ("TABLE_NOT_FOUND", "Table 'memory.s.t' does not exist", 1, 1)
-    assert error_of(engine, "DROP VIEW s.t") == ("GENERIC_USER_ERROR", "View 'memory.s.t' does not exist", 1, 1)
-    assert error_of(engine, "SHOW CREATE VIEW s.t") == ("TABLE_NOT_FOUND", "View 'memory.s.t' does not exist", 1, 1)
+    assert error_of(engine, "DROP TABLE s.t") == (
+        "TABLE_NOT_FOUND",
+        "Table 'memory.s.t' does not exist",
+        1,
+        1,
+    )
+    assert error_of(engine, "DROP VIEW s.t") == (
+        "GENERIC_USER_ERROR",
+        "View 'memory.s.t' does not exist",
+        1,
+        1,
+    )
+    assert error_of(engine, "SHOW CREATE VIEW s.t") == (
+        "TABLE_NOT_FOUND",
+        "View 'memory.s.t' does not exist",
+        1,
+        1,
+    )
     engine.run("CREATE SCHEMA s")
-    assert error_of(engine, "CREATE SCHEMA s") == ("SCHEMA_ALREADY_EXISTS", "Schema 'memory.s' already exists", 1, 1)
+    assert error_of(engine, "CREATE SCHEMA s") == (
+        "SCHEMA_ALREADY_EXISTS",
+        "Schema 'memory.s' already exists",
+        1,
+        1,
+    )
     assert "exists already" in str(engine.run("CREATE SCHEMA IF NOT EXISTS memory.S"))
     engine.run("CREATE TABLE s.t (a integer)")
-    assert error_of(engine, "DROP SCHEMA s")[:2] == ("SCHEMA_NOT_EMPTY", "Cannot drop non-empty schema 's'")
+    assert error_of(engine, "DROP SCHEMA s")[:2] == (
+        "SCHEMA_NOT_EMPTY",
+        "Cannot drop non-empty schema 's'",
+    )
     engine.run_script("DROP TABLE s.t; DROP SCHEMA s")
-    assert error_of(engine, "DROP SCHEMA s") == ("SCHEMA_NOT_FOUND", "Schema 'memory.s' does not exist", 1, 1)
-    assert error_of(engine, "DROP SCHEMA nocatalog.s") == ("SCHEMA_NOT_FOUND", "Schema 'nocatalog.s' does not exist", 1, 1)
-    assert error_of(engine, "SHOW CREATE SCHEMA s") == ("SCHEMA_NOT_FOUND", "Schema 'memory.s' does not exist", 1, 1)
-    assert error_of(engine, "SHOW CREATE TABLE s.t") == ("TABLE_NOT_FOUND", "Table 'memory.s.t' does not exist", 1, 1)
-    assert error_of(engine, 'DELETE FROM "no s".t') == ("TABLE_NOT_FOUND", "Table 'memory.\"no s\".t' does not exist", 1, 1)
+    assert error_of(engine, "DROP SCHEMA s") == (
+        "SCHEMA_NOT_FOUND",
+        "Schema 'memory.s' does not exist",
+        1,
+        1,
+    )
+    assert error_of(engine, "DROP SCHEMA nocatalog.s") == (
+        "SCHEMA_NOT_FOUND",
+        "Schema 'nocatalog.s' does not exist",
+        1,
+        1,
+    )
+    assert error_of(engine, "SHOW CREATE SCHEMA s") == (
+        "SCHEMA_NOT_FOUND",
+        "Schema 'memory.s' does not exist",
+        1,
+        1,
+    )
+    assert error_of(engine, "SHOW CREATE TABLE s.t") == (
+        "TABLE_NOT_FOUND",
+        "Table 'memory.s.t' does not exist",
+        1,
+        1,
+    )
+    assert error_of(engine, 'DELETE FROM "no s".t') == (
+        "TABLE_NOT_FOUND",
+        "Table 'memory.\"no s\".t' does not exist",
+        1,
+        1,
+    )
     engine.run("DROP SCHEMA IF EXISTS nocatalog.s")
-    assert error_of(engine, "SELECT * FROM s.t") == ("SCHEMA_NOT_FOUND", "Schema 's' does not exist", 1, 15)
-    assert error_of(engine, "SELECT * FROM nocatalog.s.t") == ("CATALOG_NOT_FOUND", "Catalog 'nocatalog' not found", 1, 15)
+    assert error_of(engine, "SELECT * FROM s.t") == (
+        "SCHEMA_NOT_FOUND",
+        "Schema 's' does not exist",
+        1,
+        15,
+    )
+    assert error_of(engine, "SELECT * FROM nocatalog.s.t") == (
+        "CATALOG_NOT_FOUND",
+        "Catalog 'nocatalog' not found",
+        1,
+        15,
+    )
 
 
 def test_show_lists_what_there_is(engine):
@@ -253,7 +355,10 @@ def test_show_lists_what_there_is(engine):
     assert listed(engine, r"SHOW SCHEMAS FROM memory LIKE 'my\_%' ESCAPE '\'") == [("my_schema",)]
     assert listed(engine, "SHOW TABLES") == [("few",), ("stock",)]
     assert listed(engine, "SHOW TABLES FROM my_schema") == []
-    assert listed(engine, "DESCRIBE stock") == [("sku", "varchar", "", ""), ("qty", "bigint", "", "")]
+    assert listed(engine, "DESCRIBE stock") == [
+        ("sku", "varchar", "", ""),
+        ("qty", "bigint", "", ""),
+    ]
     assert listed(engine, "SHOW COLUMNS FROM few LIKE 'q%'") == [("qty", "bigint", "", "")]
     assert [(name, kind) for name, kind, *_ in engine.tables()] == [
         ("memory.default.stock", "memory"),
@@ -284,7 +389,9 @@ def test_a_property_that_cannot_be_is_pointed_at(engine):
 
 
 def test_a_property_is_pointed_at_that_has_the_name_of_another_in_its_own():
-    sql = "CREATE TABLE t (a integer) WITH (paradigm = 'DELETE_ROW_AND_INSERT_ROW',\n paradigms = 1)"
+    sql = (
+        "CREATE TABLE t (a integer) WITH (paradigm = 'DELETE_ROW_AND_INSERT_ROW',\n paradigms = 1)"
+    )
     assert error_of(Engine(), sql)[0::2] == ("INVALID_TABLE_PROPERTY", 2)
 
 
@@ -316,7 +423,12 @@ def test_rows_move_between_partitions_made_by_transforms_in_both_eras(engine):
             era=era,
         ).count
         assert count == 3
-        assert sorted(map(str, engine.table("p").to_pydict()["day"])) == ["2024-01-06", "2024-03-01", "2024-03-02", "None"]
+        assert sorted(map(str, engine.table("p").to_pydict()["day"])) == [
+            "2024-01-06",
+            "2024-03-01",
+            "2024-03-02",
+            "None",
+        ]
         engine.run("DROP TABLE p")
 
 
@@ -324,7 +436,9 @@ def test_places_of_errors_count_in_the_whole_text_that_was_run(engine):
     comment = "-- what stood before\n/* and\n more */  "
     merge = "MERGE INTO nowhere t USING stock s ON true WHEN MATCHED THEN DELETE"
     assert error_of(engine, comment + merge + " ; -- the end")[2:] == (3, 11)
-    assert error_of(engine, "MERGE INTO stock t USING stock s ON true WHEN MATCHED THEN UPDATE SET \n ")[2:] == (2, 2)
+    assert error_of(
+        engine, "MERGE INTO stock t USING stock s ON true WHEN MATCHED THEN UPDATE SET \n "
+    )[2:] == (2, 2)
     with pytest.raises(RowMergeError) as caught:
         engine.run_script("SHOW TABLES;\nDROP TABLE nowhere")
     assert (caught.value.line, caught.value.column) == (2, 1)
@@ -344,11 +458,16 @@ def test_a_schema_may_have_a_dot_in_its_name(engine):
     assert str(engine.run('SHOW CREATE TABLE "a.b".t')).startswith('CREATE TABLE memory."a.b".t (')
     engine.run('INSERT INTO "a.b".t VALUES 1, 2')
     merge = 'MERGE INTO "a.b".t t USING (VALUES 1, 3) s(id) ON t.id = s.id '
-    result = engine.run(f"{merge} WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT VALUES (s.id)", verify="duckdb")
+    result = engine.run(
+        f"{merge} WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT VALUES (s.id)",
+        verify="duckdb",
+    )
     assert (result.trace.rows_after, result.trace.unread, result.balance.holds) == (2, "", True)
     assert result.verification.state == "agrees"
     engine.run('CREATE VIEW "a.b".v AS SELECT id FROM "a.b".t')
-    assert str(engine.run('SHOW CREATE VIEW "a.b".v')).startswith('CREATE VIEW memory."a.b".v SECURITY DEFINER AS')
+    assert str(engine.run('SHOW CREATE VIEW "a.b".v')).startswith(
+        'CREATE VIEW memory."a.b".v SECURITY DEFINER AS'
+    )
     engine.run('TRUNCATE TABLE "a.b".t')
     engine.run('DROP VIEW "a.b".v')
     assert listed(engine, 'SHOW TABLES FROM "a.b"') == [("t",)]
@@ -358,7 +477,9 @@ def test_what_show_create_table_says_makes_the_table_again(engine: Engine) -> No
     columns = 'a decimal(12, 2), b array(ROW("order" integer, "y z" decimal(3, 1))), c map(varchar, ROW(bigint, "select" date)), d char(3)'
     engine.run(f"CREATE TABLE t ({columns})")
     text = engine.run("SHOW CREATE TABLE t").explained or ""
-    assert f"({columns})" in text.replace("(\n   ", "(", 1).replace(",\n   ", ", ").replace("\n)", ")", 1)
+    assert f"({columns})" in text.replace("(\n   ", "(", 1).replace(",\n   ", ", ").replace(
+        "\n)", ")", 1
+    )
     engine.run("DROP TABLE t")
     engine.run(text)
     assert engine.run("SHOW CREATE TABLE t").explained == text

@@ -57,7 +57,10 @@ def test_the_older_flow_has_a_run_of_its_own(kind: type[Any]) -> None:
 def test_create_table_with_a_query_inserts() -> None:
     analysis = made(CreateTableAnalysis, tree=object(), name=("memory", "default", "t"))
     assert kind_of_run(analysis, Options()) is CreateTableAsRun
-    assert (kind_of(analysis), name_shown(analysis)) == ("CREATE TABLE AS", ("t", "memory.default.t", "memory"))
+    assert (kind_of(analysis), name_shown(analysis)) == (
+        "CREATE TABLE AS",
+        ("t", "memory.default.t", "memory"),
+    )
 
 
 def test_a_target_is_shown_as_it_was_written() -> None:

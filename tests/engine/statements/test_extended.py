@@ -14,7 +14,11 @@ from rowmerge_nb.plan.rules import RULES, RuleSettings
 
 pytestmark = pytest.mark.spark
 
-RECORDED = json.loads((Path(__file__).parents[2] / "goldens" / "postgresql" / "merge.json").read_text(encoding="utf-8"))
+RECORDED = json.loads(
+    (Path(__file__).parents[2] / "goldens" / "postgresql" / "merge.json").read_text(
+        encoding="utf-8"
+    )
+)
 NAMES = ["id", "v", "p"]
 TINY = RuleSettings(small_rows=0, key_rows=0)
 """Everything counts as large."""
@@ -25,7 +29,14 @@ ALL = (
     "WHEN MATCHED AND s.id = 4 THEN DO NOTHING WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED BY TARGET THEN INSERT * "
     "RETURNING merge_action(), merge_clause() AS clause, t.id, t.v, t.p, old.p AS old_p, s.v AS sv"
 )
-AFTER = [[2, 200, "x"], [3, None, "y"], [4, 40, "d"], [9, 900, "w"], [None, 51, "kept"], [None, 1000, None]]
+AFTER = [
+    [2, 200, "x"],
+    [3, None, "y"],
+    [4, 40, "d"],
+    [9, 900, "w"],
+    [None, 51, "kept"],
+    [None, 1000, None],
+]
 RETURNED = [
     ["DELETE", 2, 1, 10, "a", "a", None],
     ["INSERT", 5, 9, 900, "w", None, 900],
@@ -38,12 +49,20 @@ RETURNED = [
 
 def table(rows: list[list[Any]]) -> pa.Table:
     kinds = [pa.int64(), pa.int64(), pa.string()]
-    return pa.table([pa.array(column, kind) for column, kind in zip(zip(*rows, strict=True), kinds, strict=True)], names=NAMES)
+    return pa.table(
+        [
+            pa.array(column, kind)
+            for column, kind in zip(zip(*rows, strict=True), kinds, strict=True)
+        ],
+        names=NAMES,
+    )
 
 
 def rows(found: pa.Table | None) -> list[list[Any]]:
     assert found is not None
-    return sorted(map(list, zip(*(column.to_pylist() for column in found.columns), strict=True)), key=str)
+    return sorted(
+        map(list, zip(*(column.to_pylist() for column in found.columns), strict=True)), key=str
+    )
 
 
 def engine(spark: Any, settings: RuleSettings | None = None, **properties: Any) -> Engine:
@@ -54,12 +73,17 @@ def engine(spark: Any, settings: RuleSettings | None = None, **properties: Any) 
 
 
 @pytest.mark.parametrize("case", RECORDED["cases"], ids=lambda case: case["id"])
-def test_a_statement_does_and_returns_what_it_does_in_postgresql(spark: Any, case: dict[str, Any]) -> None:
+def test_a_statement_does_and_returns_what_it_does_in_postgresql(
+    spark: Any, case: dict[str, Any]
+) -> None:
     made = engine(spark)
     if "error" in case["expect"]:
         with pytest.raises(RowMergeError) as caught:
             made.run(case["sql"])
-        assert (caught.value.code, case["expect"]["error"]) == ("MERGE_TARGET_ROW_MULTIPLE_MATCHES", "21000")
+        assert (caught.value.code, case["expect"]["error"]) == (
+            "MERGE_TARGET_ROW_MULTIPLE_MATCHES",
+            "21000",
+        )
         assert rows(made.table("t")) == sorted(RECORDED["target"], key=str)
         return
     result = made.run(case["sql"])
@@ -83,14 +107,25 @@ STORES = [
 ]
 
 
-@pytest.mark.parametrize(("era", "paradigm", "layout"), STORES, ids=[f"{e}-{p}-{'+'.join(x)}" for e, p, x in STORES])
-def test_every_layout_paradigm_and_era_gives_the_same_rows(spark: Any, era: str, paradigm: str, layout: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    ("era", "paradigm", "layout"), STORES, ids=[f"{e}-{p}-{'+'.join(x)}" for e, p, x in STORES]
+)
+def test_every_layout_paradigm_and_era_gives_the_same_rows(
+    spark: Any, era: str, paradigm: str, layout: dict[str, Any]
+) -> None:
     made = engine(spark, paradigm=paradigm, **layout)
     result = made.run(ALL, era=era)
     assert rows(made.table("t")) == sorted(AFTER, key=str)
     assert rows(result.table) == sorted(RETURNED, key=str)
     assert result.counts == {"INSERT": 2, "UPDATE": 3, "DELETE": 1, "none": 1}
-    assert [(clause.number, clause.rows) for clause in result.trace.clauses] == [(0, 1), (1, 1), (2, 1), (3, 2), (4, 2), (-1, 0)]
+    assert [(clause.number, clause.rows) for clause in result.trace.clauses] == [
+        (0, 1),
+        (1, 1),
+        (2, 1),
+        (3, 2),
+        (4, 2),
+        (-1, 0),
+    ]
     trace = result.trace
     assert (trace.joined, trace.matched, trace.unmatched, trace.alone) == (7, 3, 2, 2)
 
@@ -115,7 +150,9 @@ CHOICES = [
 
 
 @pytest.mark.parametrize(("on", "settings", "off"), CHOICES)
-def test_no_rule_changes_the_rows_under_a_full_join(spark: Any, on: str, settings: RuleSettings, off: list[str]) -> None:
+def test_no_rule_changes_the_rows_under_a_full_join(
+    spark: Any, on: str, settings: RuleSettings, off: list[str]
+) -> None:
     made = engine(spark, settings)
     result = made.run(ALL.replace("t.id = s.id", on, 1), rules_off=off)
     assert rows(made.table("t")) == sorted(AFTER, key=str)

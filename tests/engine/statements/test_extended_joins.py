@@ -19,7 +19,9 @@ TINY = RuleSettings(small_rows=0, key_rows=0)
 PRUNING = RuleSettings(small_rows=0)
 
 
-def engine(spark: Any, settings: RuleSettings | None, target: pa.Table, source: pa.Table, **properties: Any) -> Engine:
+def engine(
+    spark: Any, settings: RuleSettings | None, target: pa.Table, source: pa.Table, **properties: Any
+) -> Engine:
     made = Engine(spark=spark, rule_settings=settings, dialect="extended")
     made.options = made.options.changed(rules_off={"change_in_task"})
     made.register("t", target, **properties)
@@ -53,7 +55,9 @@ def test_a_hundred_thousand_rows_come_out_as_in_duckdb(spark: Any, layout: dict[
     other.register("s", source)
     other.execute("CREATE TABLE t AS FROM given")
     words = other.execute(merge + "RETURNING merge_action, id, v").fetchall()
-    assert in_order(result.table) == in_order(pa.table(list(zip(*words, strict=True)), names=["word", "id", "v"]))
+    assert in_order(result.table) == in_order(
+        pa.table(list(zip(*words, strict=True)), names=["word", "id", "v"])
+    )
     assert in_order(made.table("t")) == in_order(other.sql("FROM t").to_arrow_table())
     assert result.trace.returned == result.count == len(words) > 50_000
 
@@ -68,16 +72,29 @@ FORMS = [
     ("t.id = s.id", RuleSettings(), "small"),
     ("t.id = s.id", RuleSettings(small_rows=1500), "small source"),
     ("t.id = s.id", TINY, "source partitioned by its keys"),
-    ("t.id IS NOT DISTINCT FROM s.id", RuleSettings(small_rows=1500), "no equal keys that we see, but Spark does"),
+    (
+        "t.id IS NOT DISTINCT FROM s.id",
+        RuleSettings(small_rows=1500),
+        "no equal keys that we see, but Spark does",
+    ),
     ("t.id <= s.id AND t.id >= s.id", RuleSettings(), "no equal keys, replicated target"),
-    ("t.id <= s.id AND t.id >= s.id", RuleSettings(small_rows=1500), "no equal keys, replicated source"),
+    (
+        "t.id <= s.id AND t.id >= s.id",
+        RuleSettings(small_rows=1500),
+        "no equal keys, replicated source",
+    ),
     ("t.id <= s.id AND t.id >= s.id", TINY, "no equal keys, exchange by unique_id"),
 ]
 
 
 @pytest.mark.parametrize(
     ("on", "settings", "form", "broadcast"),
-    [(*form, broadcast) for form in FORMS for broadcast in ("10mb", "-1") if broadcast == "10mb" or "no equal" not in form[-1]],
+    [
+        (*form, broadcast)
+        for form in FORMS
+        for broadcast in ("10mb", "-1")
+        if broadcast == "10mb" or "no equal" not in form[-1]
+    ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_duplicates_are_found_in_every_form_of_the_full_join(
@@ -141,19 +158,27 @@ def test_a_subquery_of_returning_hides_no_duplicate(spark: Any, settings: RuleSe
     spark.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
     try:
         target = pa.table({"id": range(10), "v": [0] * 10})
-        made = engine(spark, settings, target, pa.table({"id": [1, 1, 2, 2, 3, 3, 4], "k": range(5, 12)}))
+        made = engine(
+            spark, settings, target, pa.table({"id": [1, 1, 2, 2, 3, 3, 4], "k": range(5, 12)})
+        )
         merge = "MERGE INTO t USING {} ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = s.k RETURNING t.id, (SELECT max(b.k) FROM big b WHERE b.k = s.k) AS found"
         with pytest.raises(RowMergeError) as caught:
             made.run(merge.format("s"), namespace={"big": big})
         assert {group.target["id"] for group in caught.value.groups} == {1, 2, 3}  # type: ignore[attr-defined]
-        result = made.run(merge.format("(SELECT * FROM s WHERE k % 2 = 1) s"), namespace={"big": big})
+        result = made.run(
+            merge.format("(SELECT * FROM s WHERE k % 2 = 1) s"), namespace={"big": big}
+        )
         assert in_order(result.table) == [[1, 2, 3, 4], [5, 7, 9, 11]]
     finally:
         spark.conf.set("spark.sql.autoBroadcastJoinThreshold", before)
 
 
-@pytest.mark.parametrize(("target", "source", "after"), [([], [1, 2], [1, 2]), ([1, 2], [], []), ([], [], [])])
-def test_an_empty_side_is_a_side_without_partners(spark: Any, target: list[int], source: list[int], after: list[int]) -> None:
+@pytest.mark.parametrize(
+    ("target", "source", "after"), [([], [1, 2], [1, 2]), ([1, 2], [], []), ([], [], [])]
+)
+def test_an_empty_side_is_a_side_without_partners(
+    spark: Any, target: list[int], source: list[int], after: list[int]
+) -> None:
     tables = [pa.table({"id": pa.array(ids, pa.int64())}) for ids in (target, source)]
     made = engine(spark, None, *tables)
     result = made.run(

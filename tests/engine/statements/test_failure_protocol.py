@@ -14,7 +14,13 @@ from rowmerge_nb import Engine, RowMergeError
 from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.connectors.memory.connector import MemoryConnector
 from rowmerge_nb.connectors.memory.metadata import MemoryMetadata
-from rowmerge_nb.spi import ColumnMetadata, ConnectorTableLayout, ConnectorTableMetadata, SchemaTableName, parse_type
+from rowmerge_nb.spi import (
+    ColumnMetadata,
+    ConnectorTableLayout,
+    ConnectorTableMetadata,
+    SchemaTableName,
+    parse_type,
+)
 from rowmerge_nb.testing.faults import UNSET, Fault, FaultyConnector
 
 pytestmark = pytest.mark.spark
@@ -51,7 +57,10 @@ NO_ANSWER = {"error": RuntimeError, "message": "the metastore does not answer"}
     ("fault", "text"),
     [
         (Fault("begin_merge", **NO_ANSWER), "the metastore does not answer"),
-        (Fault("create_merge_sink", error=PermissionError, message="no place to write"), "no place to write"),
+        (
+            Fault("create_merge_sink", error=PermissionError, message="no place to write"),
+            "no place to write",
+        ),
         (Fault("store_merged_rows", after=True), "the disk is full"),
         (Fault("finish", message="the network is gone"), "the network is gone"),
         (Fault("finish", gives=["text"]), "fragment of type str"),
@@ -61,20 +70,37 @@ NO_ANSWER = {"error": RuntimeError, "message": "the metastore does not answer"}
             Fault("get_merge_row_id_column_handle", gives=None),
             "get_merge_row_id_column_handle gave NoneType; it gives a ColumnHandle",
         ),
-        (Fault("get_row_change_paradigm", gives="DELETE"), "get_row_change_paradigm gave str; it gives a RowChangeParadigm"),
-        (Fault("get_insert_layout", gives=5), "get_insert_layout gave int; it gives a ConnectorTableLayout or None"),
-        (Fault("get_next_page", gives=ROWS), "get_next_page gave Table; it gives a pyarrow.RecordBatch, and None at its end"),
-        (Fault("get_insert_layout", error=KeyError, message="address"), "get_insert_layout failed: KeyError"),
+        (
+            Fault("get_row_change_paradigm", gives="DELETE"),
+            "get_row_change_paradigm gave str; it gives a RowChangeParadigm",
+        ),
+        (
+            Fault("get_insert_layout", gives=5),
+            "get_insert_layout gave int; it gives a ConnectorTableLayout or None",
+        ),
+        (
+            Fault("get_next_page", gives=ROWS),
+            "get_next_page gave Table; it gives a pyarrow.RecordBatch, and None at its end",
+        ),
+        (
+            Fault("get_insert_layout", error=KeyError, message="address"),
+            "get_insert_layout failed: KeyError",
+        ),
         (Fault("get_insert_layout", gives=ConnectorTableLayout(("nope",))), "names column 'nope'"),
         (Fault("get_splits", message="the name node is gone"), "the name node is gone"),
-        (Fault("create_page_source", error=bad_data, message="The ORC file is cut short"), "The ORC file is cut short"),
+        (
+            Fault("create_page_source", error=bad_data, message="The ORC file is cut short"),
+            "The ORC file is cut short",
+        ),
         (Fault("get_next_page", message="the drive is gone"), "the drive is gone"),
         (Fault("finish_merge", after=True, **NO_ANSWER), "the metastore does not answer"),
         (Fault("commit", message="the journal is gone"), "the journal is gone"),
     ],
     ids=lambda value: value.step if isinstance(value, Fault) else None,
 )
-def test_a_fault_at_any_step_leaves_the_table_as_it_was(spark: Any, fault: Fault, text: str) -> None:
+def test_a_fault_at_any_step_leaves_the_table_as_it_was(
+    spark: Any, fault: Fault, text: str
+) -> None:
     engine, connector = shop(spark, fault)
     error = failed(engine, MERGE)
     assert text in error.message
@@ -90,7 +116,10 @@ def test_a_fault_at_any_step_leaves_the_table_as_it_was(spark: Any, fault: Fault
         assert error.code == "HIVE_BAD_DATA"
     if fault.step in {"store_merged_rows", "finish"}:
         assert "abort" in connector.calls, "the sink was told to drop what it had"
-        assert any(call.method == fault.step and (call.error or fault.gives is not UNSET) for call in trace.calls)
+        assert any(
+            call.method == fault.step and (call.error or fault.gives is not UNSET)
+            for call in trace.calls
+        )
         assert trace.writers[0].state == "aborted"
     connector.fault = None
     assert engine.run(MERGE, namespace={"s": SOURCE}).count == 3
@@ -103,9 +132,18 @@ def test_a_fault_at_any_step_leaves_the_table_as_it_was(spark: Any, fault: Fault
             Fault("get_delete_row_id_column_handle", gives="id"),
             "get_delete_row_id_column_handle gave str; it gives a ColumnHandle",
         ),
-        (Fault("begin_delete", gives=None), "begin_delete gave NoneType; it gives a ConnectorTableHandle"),
-        (Fault("get_next_page", gives=ROWS), "get_next_page gave Table; it gives a pyarrow.RecordBatch, and None at its end"),
-        (Fault("get_next_page", gives=ROWS.to_batches()[0]), "gave a page of 2 channels; 3 columns were asked for"),
+        (
+            Fault("begin_delete", gives=None),
+            "begin_delete gave NoneType; it gives a ConnectorTableHandle",
+        ),
+        (
+            Fault("get_next_page", gives=ROWS),
+            "get_next_page gave Table; it gives a pyarrow.RecordBatch, and None at its end",
+        ),
+        (
+            Fault("get_next_page", gives=ROWS.to_batches()[0]),
+            "gave a page of 2 channels; 3 columns were asked for",
+        ),
         (Fault("delete_rows", after=True), "the disk is full"),
         (Fault("delete_rows", error=SystemExit, message="7"), "delete_rows failed: SystemExit: 7"),
         (Fault("finish", gives=None), "finish() gave NoneType"),
@@ -115,7 +153,9 @@ def test_a_fault_at_any_step_leaves_the_table_as_it_was(spark: Any, fault: Fault
     ],
     ids=lambda value: value.step if isinstance(value, Fault) else None,
 )
-def test_a_fault_at_any_step_of_the_older_flow_leaves_the_table_as_it_was(spark: Any, fault: Fault, text: str) -> None:
+def test_a_fault_at_any_step_of_the_older_flow_leaves_the_table_as_it_was(
+    spark: Any, fault: Fault, text: str
+) -> None:
     engine, connector = shop(spark, fault)
     error = failed(engine, "DELETE FROM shop.default.t WHERE id > 0", flow="updatable")
     assert text in error.message
@@ -130,7 +170,10 @@ def test_a_fault_at_any_step_of_the_older_flow_leaves_the_table_as_it_was(spark:
 def test_a_process_that_ends_every_time_is_told_as_such(spark: Any) -> None:
     engine, connector = shop(spark, Fault("delete_rows", exits=True))
     error = failed(engine, "DELETE FROM shop.default.t WHERE id > 0", flow="updatable")
-    assert error.message == "A Python process ended in the middle of a task: it crashed, was killed, or ran out of memory"
+    assert (
+        error.message
+        == "A Python process ended in the middle of a task: it crashed, was killed, or ran out of memory"
+    )
     assert connector.read(TARGET).equals(ROWS)
 
 
@@ -162,7 +205,9 @@ def test_a_source_that_fails_while_running_changes_nothing(spark: Any) -> None:
         yield from batches
         raise ValueError("the sensor is offline")
 
-    source = spark.createDataFrame([(2, 5)], "id long, v long").mapInArrow(broken, "id long, v long")
+    source = spark.createDataFrame([(2, 5)], "id long, v long").mapInArrow(
+        broken, "id long, v long"
+    )
     with pytest.raises(RowMergeError, match="the sensor is offline") as caught:
         engine.run(MERGE, namespace={"s": source})
     assert caught.value.code == "GENERIC_USER_ERROR"
@@ -222,16 +267,24 @@ def test_a_table_that_was_dropped_and_made_again_meanwhile_is_another_table(spar
             engine.register("t", pa.table({"id": [7], "v": [7]}))
 
     with pytest.raises(RowMergeError) as caught:
-        engine.run(MERGE.replace("shop.default.t", "t"), namespace={"s": SOURCE}, progress=meanwhile)
+        engine.run(
+            MERGE.replace("shop.default.t", "t"), namespace={"s": SOURCE}, progress=meanwhile
+        )
     assert caught.value.code == "TRANSACTION_CONFLICT"
     assert engine.table("t").to_pydict() == {"id": [7], "v": [7]}
 
 
-@pytest.mark.parametrize("step", ["analyze", "plan", "begin_merge", "run", "finish_merge", "commit"])
+@pytest.mark.parametrize(
+    "step", ["analyze", "plan", "begin_merge", "run", "finish_merge", "commit"]
+)
 def test_a_statement_can_be_cancelled_at_every_step(spark: Any, step: str) -> None:
     engine, connector = shop(spark)
     with pytest.raises(RowMergeError) as caught:
-        engine.run(MERGE, namespace={"s": SOURCE}, progress=lambda name: engine.cancel() if name == step else None)
+        engine.run(
+            MERGE,
+            namespace={"s": SOURCE},
+            progress=lambda name: engine.cancel() if name == step else None,
+        )
     assert caught.value.code == "USER_CANCELED"
     assert connector.read(TARGET).equals(ROWS)
     assert not connector._transactions
@@ -245,7 +298,9 @@ def test_a_reader_of_a_large_table_is_not_disturbed_by_its_replacement(spark: An
         if step == "run":
             engine.register("big", pa.table({"id": [1]}))
 
-    assert engine.run("SELECT count(*) AS n FROM big", progress=meanwhile).table.to_pydict() == {"n": [300_000]}
+    assert engine.run("SELECT count(*) AS n FROM big", progress=meanwhile).table.to_pydict() == {
+        "n": [300_000]
+    }
 
 
 def test_records_behind_an_exchange_survive_a_failing_sink(spark: Any) -> None:
@@ -272,7 +327,10 @@ def test_a_duplicate_in_one_task_stops_the_statement_though_others_have_stored(s
     assert caught.value.code == "MERGE_TARGET_ROW_MULTIPLE_MATCHES"
     (group,) = caught.value.groups  # type: ignore[attr-defined]
     assert group.target == {"id": 2, "v": 20}
-    assert [(s.source_row, s.values["v"], s.case_number) for s in group.sources] == [(0, 1, 0), (1, 2, 0)]
+    assert [(s.source_row, s.values["v"], s.case_number) for s in group.sources] == [
+        (0, 1, 0),
+        (1, 2, 0),
+    ]
     assert connector.read(TARGET).equals(ROWS)
 
 
@@ -290,7 +348,9 @@ def test_an_error_whose_own_text_raises_is_told_as_what_it_is(spark: Any) -> Non
     assert "finish_merge was not called" not in str(error.result)
 
 
-def test_statistics_that_are_something_else_end_a_statement_before_it_writes(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_statistics_that_are_something_else_end_a_statement_before_it_writes(
+    spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     engine, connector = shop(spark, Fault("get_table_statistics", gives=5))
     # Where the exact number is known, nobody asks for an estimate.
     monkeypatch.setattr(MemoryMetadata, "row_count", lambda self, session, handle: None)

@@ -22,7 +22,10 @@ COLUMNS = {
         f"MAP(ARRAY['k', 'n'], ARRAY[{SHUFFLED}, NULL])",
         [("k", {"a": 10, "b": 20}), ("n", None)],
     ),
-    "map(row(a integer, b integer), integer)": (f"MAP(ARRAY[{SHUFFLED}], ARRAY[1])", [({"a": 10, "b": 20}, 1)]),
+    "map(row(a integer, b integer), integer)": (
+        f"MAP(ARRAY[{SHUFFLED}], ARRAY[1])",
+        [({"a": 10, "b": 20}, 1)],
+    ),
     "row(x row(a integer, b integer), y integer)": (
         f"CAST(ROW(5, {SHUFFLED}) AS row(y integer, x row(b integer, a integer)))",
         {"x": {"a": 10, "b": 20}, "y": 5},
@@ -37,10 +40,16 @@ COLUMNS = {
 
 
 def engine_on(spark: Any, **settings: int) -> Engine:
-    return Engine(spark=spark, dialect="extended", rule_settings=RuleSettings(**settings) if settings else None)
+    return Engine(
+        spark=spark,
+        dialect="extended",
+        rule_settings=RuleSettings(**settings) if settings else None,
+    )
 
 
-def merged(engine: Engine, kind: str, value: str, words: str = "", clauses: tuple[str, str] = STAR) -> list[Any]:
+def merged(
+    engine: Engine, kind: str, value: str, words: str = "", clauses: tuple[str, str] = STAR
+) -> list[Any]:
     """Return the column of a row that was updated and of one that was inserted."""
     kind = kind.strip()
     engine.run("DROP TABLE IF EXISTS t")
@@ -64,7 +73,10 @@ def test_a_star_stores_each_field_under_its_name(spark: Any, kind: str, words: s
 @pytest.mark.parametrize("settings", [{"small_rows": 0, "key_rows": 0}, {"one_task_bytes": 0}])
 def test_it_does_in_every_form_of_the_plan(spark: Any, settings: dict[str, int]) -> None:
     value, stored = COLUMNS["row(a integer, b integer)"]
-    assert merged(engine_on(spark, **settings), "row(a integer, b integer)", value) == [stored, stored]
+    assert merged(engine_on(spark, **settings), "row(a integer, b integer)", value) == [
+        stored,
+        stored,
+    ]
 
 
 def test_it_does_on_iceberg(spark: Any, tmp_path: Path) -> None:
@@ -76,22 +88,55 @@ def test_it_does_on_iceberg(spark: Any, tmp_path: Path) -> None:
 
 def test_an_assignment_matches_fields_by_position(spark: Any) -> None:
     clauses = ("UPDATE SET c = s.c", "INSERT (id, c) VALUES (s.id, s.c)")
-    assert merged(engine_on(spark), "row(a integer, b integer)", SHUFFLED, clauses=clauses) == [{"a": 20, "b": 10}] * 2
+    assert (
+        merged(engine_on(spark), "row(a integer, b integer)", SHUFFLED, clauses=clauses)
+        == [{"a": 20, "b": 10}] * 2
+    )
 
 
 @pytest.mark.parametrize(
     ("kind", "value", "words"),
     [
-        ("row(a integer)", "CAST(ROW(1, 2) AS row(a integer, c integer))", "the target has no field 'c'"),
-        ("row(a integer, b integer)", "CAST(ROW(1) AS row(a integer))", "the source has no field 'b'"),
-        ("row(a integer, b integer)", "CAST(ROW(1, 2) AS row(a integer, c integer))", "the source has no field 'b'"),
-        ("row(a integer, b integer)", "CAST(ROW(1, 2) AS row(a integer, a integer))", "has field 'a' more than once"),
-        ("array(row(a integer))", "ARRAY[CAST(ROW(1) AS row(c integer))]", "Column c.element is row"),
-        ("map(varchar, row(a integer))", "MAP(ARRAY['k'], ARRAY[CAST(ROW(1) AS row(c integer))])", "Column c.value is row"),
-        ("row(x row(a integer))", "CAST(ROW(ROW(1)) AS row(x row(c integer)))", "Column c.x is row"),
+        (
+            "row(a integer)",
+            "CAST(ROW(1, 2) AS row(a integer, c integer))",
+            "the target has no field 'c'",
+        ),
+        (
+            "row(a integer, b integer)",
+            "CAST(ROW(1) AS row(a integer))",
+            "the source has no field 'b'",
+        ),
+        (
+            "row(a integer, b integer)",
+            "CAST(ROW(1, 2) AS row(a integer, c integer))",
+            "the source has no field 'b'",
+        ),
+        (
+            "row(a integer, b integer)",
+            "CAST(ROW(1, 2) AS row(a integer, a integer))",
+            "has field 'a' more than once",
+        ),
+        (
+            "array(row(a integer))",
+            "ARRAY[CAST(ROW(1) AS row(c integer))]",
+            "Column c.element is row",
+        ),
+        (
+            "map(varchar, row(a integer))",
+            "MAP(ARRAY['k'], ARRAY[CAST(ROW(1) AS row(c integer))])",
+            "Column c.value is row",
+        ),
+        (
+            "row(x row(a integer))",
+            "CAST(ROW(ROW(1)) AS row(x row(c integer)))",
+            "Column c.x is row",
+        ),
     ],
 )
-@pytest.mark.parametrize(("evolution", "code"), [("", "TYPE_MISMATCH"), ("WITH SCHEMA EVOLUTION", "NOT_SUPPORTED")])
+@pytest.mark.parametrize(
+    ("evolution", "code"), [("", "TYPE_MISMATCH"), ("WITH SCHEMA EVOLUTION", "NOT_SUPPORTED")]
+)
 def test_other_fields_are_refused_with_their_path(
     spark: Any, kind: str, value: str, words: str, evolution: str, code: str
 ) -> None:

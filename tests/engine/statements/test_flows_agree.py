@@ -22,17 +22,26 @@ def engine(request: pytest.FixtureRequest, spark: Any) -> Engine:
     return Engine(spark=spark, flow=request.param)
 
 
-def test_moments_of_years_that_python_does_not_know_are_stored_shown_and_compared(engine: Engine) -> None:
+def test_moments_of_years_that_python_does_not_know_are_stored_shown_and_compared(
+    engine: Engine,
+) -> None:
     last = dt.datetime.fromisoformat("9999-12-31 23:59:59.500000")
-    engine.register("t", pa.table({"id": [1, 2], "ts": [last, None], "r": [{"d": dt.date(9999, 12, 31)}, None]}))
+    engine.register(
+        "t", pa.table({"id": [1, 2], "ts": [last, None], "r": [{"d": dt.date(9999, 12, 31)}, None]})
+    )
     result = engine.run("UPDATE t SET ts = ts + INTERVAL '1' DAY")
     assert result.count == 2
-    assert engine.table("t").column("ts").cast(pa.string()).to_pylist() == ["10000-01-01 23:59:59.500000", None]
+    assert engine.table("t").column("ts").cast(pa.string()).to_pylist() == [
+        "10000-01-01 23:59:59.500000",
+        None,
+    ]
     assert "10000-01-01 23:59:59.500000" in str(result)
     assert "10000-01-01" in result._repr_mimebundle_()["text/html"]
     assert result.diff()["new.ts"].tolist() == ["10000-01-01 23:59:59.500000", None]
     assert "10000-01-01 23:59:59.5" in str(engine.run("SELECT * FROM t"))
-    assert engine.compare("UPDATE t SET id = id + 1, ts = ts + INTERVAL '1' YEAR", by="flows", flow=None).same
+    assert engine.compare(
+        "UPDATE t SET id = id + 1, ts = ts + INTERVAL '1' YEAR", by="flows", flow=None
+    ).same
     assert engine.run("DELETE FROM t WHERE year(ts) = 10000").count == 1
 
 
@@ -48,11 +57,16 @@ def test_a_merge_may_join_by_days_that_python_does_not_know(spark: Any) -> None:
 
 @pytest.mark.parametrize("digits", [LONG, "9" * 38, "0" * 38])
 @pytest.mark.parametrize("sign", ["", "-"])
-def test_a_decimal_of_38_digits_keeps_them_all_when_its_sign_turns(engine: Engine, digits: str, sign: str) -> None:
+def test_a_decimal_of_38_digits_keeps_them_all_when_its_sign_turns(
+    engine: Engine, digits: str, sign: str
+) -> None:
     # No arithmetic on this side: Python's decimals are rounded too.
     whole, scaled = Decimal(sign + digits), Decimal(f"{sign}{digits[:-3]}.{digits[-3:]}")
     numbers = pa.array([whole, None], pa.decimal128(38, 0))
-    engine.register("t", pa.table({"n": numbers, "s": pa.array([scaled, None], pa.decimal128(38, 3)), "a": numbers}))
+    engine.register(
+        "t",
+        pa.table({"n": numbers, "s": pa.array([scaled, None], pa.decimal128(38, 3)), "a": numbers}),
+    )
     engine.run("UPDATE t SET n = -n, s = -s, a = abs(a)")
     turned = {"n": whole.copy_negate(), "s": scaled.copy_negate(), "a": whole.copy_abs()}
     assert engine.table("t").to_pylist() == [turned, dict.fromkeys("nsa")]
@@ -60,11 +74,23 @@ def test_a_decimal_of_38_digits_keeps_them_all_when_its_sign_turns(engine: Engin
 
 def test_a_number_with_too_many_digits_for_a_column_is_named(engine: Engine) -> None:
     engine.register(
-        "t", pa.table({"n": pa.array([Decimal(LONG)], pa.decimal128(38, 0)), "s": pa.array([None], pa.decimal128(38, 3))})
+        "t",
+        pa.table(
+            {
+                "n": pa.array([Decimal(LONG)], pa.decimal128(38, 0)),
+                "s": pa.array([None], pa.decimal128(38, 3)),
+            }
+        ),
     )
-    with pytest.raises(RowMergeError, match=rf"Cannot cast DECIMAL\(38, 0\) '{LONG}' to DECIMAL\(38, 3\)") as caught:
+    with pytest.raises(
+        RowMergeError, match=rf"Cannot cast DECIMAL\(38, 0\) '{LONG}' to DECIMAL\(38, 3\)"
+    ) as caught:
         engine.run("UPDATE t SET s = n")
-    assert (caught.value.code, caught.value.line, caught.value.column) == ("INVALID_CAST_ARGUMENT", 1, 18)
+    assert (caught.value.code, caught.value.line, caught.value.column) == (
+        "INVALID_CAST_ARGUMENT",
+        1,
+        18,
+    )
 
 
 @pytest.mark.parametrize(
@@ -73,11 +99,17 @@ def test_a_number_with_too_many_digits_for_a_column_is_named(engine: Engine) -> 
         ("b = b, a = a + 2147483647", 25, "in the value for column 'a'"),
         ("a = a + 2147483647, b = b + 2147483647", 18, "in the value for column 'a'"),
         ("b = b + 2147483647, a = a", 18, "in the value for column 'b'"),
-        ("b = 1, a = CAST('x' || CAST(a AS varchar) AS integer)", 25, "in the value for column 'a'"),
+        (
+            "b = 1, a = CAST('x' || CAST(a AS varchar) AS integer)",
+            25,
+            "in the value for column 'a'",
+        ),
         ("a = 1 WHERE CAST(2147483648 AS integer) = b", 26, "in the WHERE condition"),
     ],
 )
-def test_what_fails_for_a_row_is_shown_where_it_was_written(engine: Engine, assignment: str, column: int, where: str) -> None:
+def test_what_fails_for_a_row_is_shown_where_it_was_written(
+    engine: Engine, assignment: str, column: int, where: str
+) -> None:
     engine.register("t", pa.table({"a": pa.array([5], pa.int32()), "b": pa.array([6], pa.int32())}))
     with pytest.raises(RowMergeError) as caught:
         engine.run(f"UPDATE t SET {assignment}")
@@ -105,7 +137,9 @@ def test_the_value_of_a_merge_that_fails_is_shown_where_it_was_written(spark: An
     engine = Engine(spark=spark)
     engine.register("t", pa.table({"a": pa.array([5], pa.int32()), "b": pa.array([6], pa.int32())}))
     with pytest.raises(RowMergeError, match="integer addition overflow: 6") as caught:
-        engine.run("MERGE INTO t USING (VALUES 5) s(k) ON a = k WHEN MATCHED THEN\n UPDATE SET a = 1, b = b + 2147483647")
+        engine.run(
+            "MERGE INTO t USING (VALUES 5) s(k) ON a = k WHEN MATCHED THEN\n UPDATE SET a = 1, b = b + 2147483647"
+        )
     assert (caught.value.line, caught.value.column) == (2, 24)
     wider = "Compute it in a wider type, or let TRY(...) make such values NULL."
     assert (
@@ -123,7 +157,9 @@ def test_the_value_of_a_merge_that_fails_is_shown_where_it_was_written(spark: An
         ("(SELECT x FROM (VALUES 1, 2) s(x))", "(SELECT max(x) FROM (VALUES 1, 2) s(x))", 2),
     ],
 )
-def test_what_the_hint_of_an_error_proposes_works(engine: Engine, value: str, instead: str, becomes: int | None) -> None:
+def test_what_the_hint_of_an_error_proposes_works(
+    engine: Engine, value: str, instead: str, becomes: int | None
+) -> None:
     engine.register("t", pa.table({"a": pa.array([5], pa.int32()), "name": ["x"]}))
     with pytest.raises(RowMergeError) as caught:
         engine.run(f"UPDATE t SET a = {value}")

@@ -37,16 +37,25 @@ def told(result: Any) -> str:
     return " ".join(notice.message for notice in result.trace.notices)
 
 
-@pytest.mark.parametrize("fault", ["begin_merge", "store_merged_rows:1:after", "finish", "finish_merge:after"])
-def test_an_error_before_the_commit_is_told_as_injected_and_changes_nothing(engine: Engine, fault: str) -> None:
+@pytest.mark.parametrize(
+    "fault", ["begin_merge", "store_merged_rows:1:after", "finish", "finish_merge:after"]
+)
+def test_an_error_before_the_commit_is_told_as_injected_and_changes_nothing(
+    engine: Engine, fault: str
+) -> None:
     with pytest.raises(RowMergeError) as caught:
         run(engine, fault)
     assert f"injected by {fault}" in caught.value.message
     assert caught.value.changed is False
     assert rows(engine) == [(1, 10), (2, 20), (3, 30)]
     method = fault.partition(":")[0]
-    assert f"Injected fault ({fault}): call 1 of {method} raised an error" in told(caught.value.result)
-    assert any(call.method == method and "injected" in (call.error or "") for call in caught.value.result.trace.calls)
+    assert f"Injected fault ({fault}): call 1 of {method} raised an error" in told(
+        caught.value.result
+    )
+    assert any(
+        call.method == method and "injected" in (call.error or "")
+        for call in caught.value.result.trace.calls
+    )
 
 
 def test_a_lost_answer_of_the_commit_is_an_unknown_outcome(engine: Engine) -> None:
@@ -60,7 +69,10 @@ def test_a_lost_answer_of_the_commit_is_an_unknown_outcome(engine: Engine) -> No
 def test_a_worker_that_is_killed_is_replaced_and_the_statement_ends_well(engine: Engine) -> None:
     result = run(engine, "store_merged_rows:1:after:kill")
     assert rows(engine) == AFTER
-    assert "(store_merged_rows:1:after:kill): call 1 of store_merged_rows killed its worker after" in told(result)
+    assert (
+        "(store_merged_rows:1:after:kill): call 1 of store_merged_rows killed its worker after"
+        in told(result)
+    )
 
 
 def test_a_page_that_is_stored_twice_is_found_by_the_check(engine: Engine) -> None:
@@ -89,9 +101,17 @@ def test_reading_back_is_not_counted(engine: Engine) -> None:
     engine.register("t", ROWS)
     checked = run(engine, "get_next_page:99", check=True)
     assert checked.trace.check is not None
-    told = [notice.message for notice in plain.trace.notices if "never came into play" in notice.message]
-    assert told == [notice.message for notice in checked.trace.notices if "never came into play" in notice.message]
-    assert told[0].startswith("The fault get_next_page:99 never came into play: get_next_page was called ")
+    told = [
+        notice.message for notice in plain.trace.notices if "never came into play" in notice.message
+    ]
+    assert told == [
+        notice.message
+        for notice in checked.trace.notices
+        if "never came into play" in notice.message
+    ]
+    assert told[0].startswith(
+        "The fault get_next_page:99 never came into play: get_next_page was called "
+    )
 
 
 def test_a_fault_of_a_call_that_is_not_made_is_told(engine: Engine) -> None:
@@ -104,12 +124,17 @@ def test_calls_of_a_catalog_that_is_only_read_are_not_counted(engine: Engine) ->
     engine.add_catalog("other", other)
     engine.run("CREATE TABLE other.default.u AS SELECT 2 AS id, 200 AS v")
     result = engine.run(
-        "MERGE INTO t USING other.default.u s ON t.id = s.id WHEN MATCHED THEN DELETE", fault="begin_transaction:2"
+        "MERGE INTO t USING other.default.u s ON t.id = s.id WHEN MATCHED THEN DELETE",
+        fault="begin_transaction:2",
     )
-    assert "begin_transaction was called 1 time" in " ".join(notice.message for notice in result.trace.notices)
+    assert "begin_transaction was called 1 time" in " ".join(
+        notice.message for notice in result.trace.notices
+    )
 
 
 def test_a_rehearsal_may_have_one_and_a_comparison_and_a_trial_have_none(engine: Engine) -> None:
-    assert "Injected fault (rollback:delay=0.01)" in str(run(engine, "rollback:delay=0.01", rehearse=True))
+    assert "Injected fault (rollback:delay=0.01)" in str(
+        run(engine, "rollback:delay=0.01", rehearse=True)
+    )
     with pytest.raises(RowMergeError, match="fault do not go together"):
         engine.compare(MERGE, by="duplicates", namespace={"s": SOURCE}, fault="finish")

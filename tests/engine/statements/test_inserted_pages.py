@@ -12,7 +12,14 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from rowmerge_nb import Engine, HiveAcidConnector, IcebergConnector, PostgresConnector, RowMergeError, SqliteConnector
+from rowmerge_nb import (
+    Engine,
+    HiveAcidConnector,
+    IcebergConnector,
+    PostgresConnector,
+    RowMergeError,
+    SqliteConnector,
+)
 from rowmerge_nb.engine.options import Options
 from rowmerge_nb.plan.rules import RuleSettings
 
@@ -26,7 +33,9 @@ ROWS = pa.table(
         "id": pa.array([1, 2, None, 4], pa.int32()),
         "part": ["a", None, "b", "a"],
         "x": [1.5, float("nan"), -0.0, None],
-        "d": pa.array([Decimal("1.25"), Decimal("-99999999.99"), None, Decimal(0)], pa.decimal128(10, 2)),
+        "d": pa.array(
+            [Decimal("1.25"), Decimal("-99999999.99"), None, Decimal(0)], pa.decimal128(10, 2)
+        ),
     }
 )
 COLUMNS = "id integer, part varchar, x double"
@@ -80,13 +89,21 @@ def outcome(engine: Engine, insert: str) -> dict[str, Any]:
         trace = result.trace
         # Which of several writers has a row is the form's choice.
         rows_of_writers = sum((Counter(writer.rows) for writer in trace.writers), Counter())
-        report: Any = (result.count, result.counts, rows_of_writers, trace.rows_before, trace.rows_after)
+        report: Any = (
+            result.count,
+            result.counts,
+            rows_of_writers,
+            trace.rows_before,
+            trace.rows_after,
+        )
     except RowMergeError as error:
         report = (error.code, error.message, error.line, error.column)
     return {"report": report, "rows": sorted(map(repr, engine.table("t").to_pylist()))}
 
 
-def in_both_forms(spark: Any, create: str, insert: str, *, small_rows: int = 0) -> list[dict[str, Any]]:
+def in_both_forms(
+    spark: Any, create: str, insert: str, *, small_rows: int = 0
+) -> list[dict[str, Any]]:
     found = []
     for off in BOTH:
         engine = new_engine(spark, off, small_rows=small_rows)
@@ -99,7 +116,9 @@ def in_both_forms(spark: Any, create: str, insert: str, *, small_rows: int = 0) 
 
 
 @pytest.mark.parametrize("name", QUERIES)
-def test_pages_and_spark_insert_the_same_rows_and_report_the_same_errors(spark: Any, name: str) -> None:
+def test_pages_and_spark_insert_the_same_rows_and_report_the_same_errors(
+    spark: Any, name: str
+) -> None:
     layout = " WITH (partitioned_by = ARRAY['part'])" if len(name) % 2 == 0 else ""
     create = f"CREATE TABLE t ({DIFFERENT_COLUMNS.get(name, COLUMNS)}){layout}"
     pages, by_spark = in_both_forms(spark, create, f"INSERT INTO t {QUERIES[name]}")
@@ -113,7 +132,9 @@ def test_pages_and_spark_insert_the_same_rows_and_report_the_same_errors(spark: 
 @pytest.mark.parametrize("small_rows", [0, 10_000])
 def test_null_for_a_not_null_column_is_refused_in_both_forms(spark: Any, small_rows: int) -> None:
     create = "CREATE TABLE t (id integer NOT NULL, part varchar, x double)"
-    pages, by_spark = in_both_forms(spark, create, "INSERT INTO t SELECT id, part, x FROM s", small_rows=small_rows)
+    pages, by_spark = in_both_forms(
+        spark, create, "INSERT INTO t SELECT id, part, x FROM s", small_rows=small_rows
+    )
     assert pages == by_spark
     assert pages["report"][0] == "CONSTRAINT_VIOLATION"
     assert not pages["rows"]
@@ -121,7 +142,9 @@ def test_null_for_a_not_null_column_is_refused_in_both_forms(spark: Any, small_r
 
 def test_char_is_padded_and_omitted_columns_get_their_defaults_in_both_forms(spark: Any) -> None:
     create = "CREATE TABLE t (id integer, part char(4), x double DEFAULT 7e0)"
-    pages, by_spark = in_both_forms(spark, create, "INSERT INTO t (part, id) SELECT part, id FROM s WHERE part = 'a'")
+    pages, by_spark = in_both_forms(
+        spark, create, "INSERT INTO t (part, id) SELECT part, id FROM s WHERE part = 'a'"
+    )
     assert pages == by_spark
     assert pages["report"][0] == 2
     assert "'part': 'a   ', 'x': 7.0" in " ".join(pages["rows"])
@@ -138,26 +161,41 @@ def line_of(engine: Engine, statement: str, **options: Any) -> str:
     ("query", "reason"),
     [
         ("SELECT id, part, x FROM s", ""),
-        ("SELECT id + 1, upper(part), CAST(d AS double) FROM s WHERE id > 1 AND part LIKE 'a%'", ""),
+        (
+            "SELECT id + 1, upper(part), CAST(d AS double) FROM s WHERE id > 1 AND part LIKE 'a%'",
+            "",
+        ),
         ("SELECT 7 + id * 2, 'one', 1 FROM s WHERE x > 0", ""),
         ("SELECT CAST(x AS bigint), CAST(NULL AS varchar), d FROM s", ""),
         ("SELECT s.id, s.part, s.x FROM s JOIN r ON s.id = r.id", "a query with 2 scans of tables"),
         ("SELECT count(*), 'a', 1e0 FROM s", ANSWERED),
         ("SELECT id, part, x FROM s LIMIT 2", ANSWERED),
-        ("SELECT lag(id) OVER (ORDER BY id), part, x FROM s", "more than conditions and values of one table"),
-        ("SELECT id, part, x FROM s WHERE id = (SELECT max(id) FROM s)", "a query with 2 scans of tables"),
+        (
+            "SELECT lag(id) OVER (ORDER BY id), part, x FROM s",
+            "more than conditions and values of one table",
+        ),
+        (
+            "SELECT id, part, x FROM s WHERE id = (SELECT max(id) FROM s)",
+            "a query with 2 scans of tables",
+        ),
         ("SELECT id, format('%s', part), x FROM s", "the function format(varchar(2), varchar)"),
     ],
 )
-def test_the_plan_reports_what_computes_the_rows_and_why_it_is_spark(spark: Any, query: str, reason: str) -> None:
+def test_the_plan_reports_what_computes_the_rows_and_why_it_is_spark(
+    spark: Any, query: str, reason: str
+) -> None:
     engine = new_engine(spark)
     engine.register("r", ROWS)
     engine.run(f"CREATE TABLE t ({COLUMNS})")
     for statement in (f"INSERT INTO t {query}", f"CREATE TABLE u (id, part, x) AS {query}"):
-        assert line_of(engine, statement) == {"": ON_PAGES, ANSWERED: ANSWERED}.get(reason, BY_SPARK + reason)
+        assert line_of(engine, statement) == {"": ON_PAGES, ANSWERED: ANSWERED}.get(
+            reason, BY_SPARK + reason
+        )
         assert line_of(engine, statement, rules_off=ALL_BY_SPARK) == ""
     meaning = next(
-        node.meaning for node in engine.run(f"INSERT INTO t {query}", dry_run=True).trace.plan if node.kind == "Source"
+        node.meaning
+        for node in engine.run(f"INSERT INTO t {query}", dry_run=True).trace.plan
+        if node.kind == "Source"
     )
     assert ("tasks compute it on the pages" in meaning) == (not reason)
     engine.close()
@@ -167,7 +205,10 @@ def test_a_query_without_a_table_and_returning_are_sparks(spark: Any) -> None:
     engine = new_engine(spark)
     engine.run(f"CREATE TABLE t ({COLUMNS})")
     assert line_of(engine, "INSERT INTO t VALUES (1, 'a', 1e0)") == ""
-    assert line_of(engine, "INSERT INTO t SELECT id, part, x FROM s RETURNING id") == f"{BY_SPARK}RETURNING"
+    assert (
+        line_of(engine, "INSERT INTO t SELECT id, part, x FROM s RETURNING id")
+        == f"{BY_SPARK}RETURNING"
+    )
     engine.close()
 
 
@@ -207,7 +248,9 @@ def test_tasks_read_the_tables_of_a_store_and_write_to_it(
         schema = with_store(engine, store, tmp_path / str(number), request)
         first, second = (f"{schema}.inserted_{name}_{number}" for name in ("a", "b"))
         create = f"CREATE TABLE {first}{LAYOUTS[store]} AS SELECT id, part, CAST(d AS double) AS x FROM s"
-        copy = f"CREATE TABLE {second}{LAYOUTS[store]} AS SELECT id, part, x FROM {first} WHERE id < 4"
+        copy = (
+            f"CREATE TABLE {second}{LAYOUTS[store]} AS SELECT id, part, x FROM {first} WHERE id < 4"
+        )
         insert = f"INSERT INTO {second} (part, id) SELECT part || '!', id * 2 FROM {first} WHERE part = 'a'"
         itself = f"INSERT INTO {second} SELECT id, part, x FROM {second}"
         counts = []
@@ -241,24 +284,41 @@ def test_a_frame_of_spark_is_sparks_to_read_and_stored_all_the_same(spark: Any) 
     engine = new_engine(spark)
     frame = spark.createDataFrame([(1, "a", 1.5), (2, None, 2.5)], "id int, part string, x double")
     statement = "CREATE TABLE t AS SELECT id, part, x FROM frame"
-    assert line_of(engine, statement, namespace={"frame": frame}) == f"{BY_SPARK}'frame', a DataFrame of Spark"
+    assert (
+        line_of(engine, statement, namespace={"frame": frame})
+        == f"{BY_SPARK}'frame', a DataFrame of Spark"
+    )
     assert engine.run(statement, namespace={"frame": frame}).count == 2
     engine.close()
 
 
-def test_every_task_with_splits_writes_and_a_failing_one_leaves_nothing(spark: Any, tmp_path: Path) -> None:
-    rows = pa.table({"id": np.arange(600_000), "part": pa.array(np.arange(600_000) % 8).cast(pa.string())})
+def test_every_task_with_splits_writes_and_a_failing_one_leaves_nothing(
+    spark: Any, tmp_path: Path
+) -> None:
+    rows = pa.table(
+        {"id": np.arange(600_000), "part": pa.array(np.arange(600_000) % 8).cast(pa.string())}
+    )
     layouts = {"": "", "placed": " WITH (partitioning = ARRAY['part'])"}
     writers = {}
     for name, layout in layouts.items():
         engine = new_engine(spark)
         engine.add_catalog("iceberg", IcebergConnector(tmp_path / f"ice{name}"))
-        result = engine.run(f"CREATE TABLE iceberg.default.t{layout} AS SELECT * FROM rows", namespace={"rows": rows})
+        result = engine.run(
+            f"CREATE TABLE iceberg.default.t{layout} AS SELECT * FROM rows",
+            namespace={"rows": rows},
+        )
         writers[name] = sum(writer.pages > 0 for writer in result.trace.writers)
         files = sorted((tmp_path / f"ice{name}").rglob("*.parquet"))
         with pytest.raises(RowMergeError) as raised:
-            engine.run("INSERT INTO iceberg.default.t SELECT id / (id - 555555), part FROM rows", namespace={"rows": rows})
-        assert (raised.value.code, raised.value.line, raised.value.column) == ("DIVISION_BY_ZERO", 1, 38)
+            engine.run(
+                "INSERT INTO iceberg.default.t SELECT id / (id - 555555), part FROM rows",
+                namespace={"rows": rows},
+            )
+        assert (raised.value.code, raised.value.line, raised.value.column) == (
+            "DIVISION_BY_ZERO",
+            1,
+            38,
+        )
         assert sorted((tmp_path / f"ice{name}").rglob("*.parquet")) == files
         ids = engine.table("iceberg.default.t").column("id").to_numpy()
         assert np.array_equal(np.sort(ids), np.arange(600_000))
@@ -268,15 +328,25 @@ def test_every_task_with_splits_writes_and_a_failing_one_leaves_nothing(spark: A
 
 @pytest.mark.parametrize("small_rows", [0, 10_000])
 @pytest.mark.parametrize(
-    "query", ["SELECT id / (id - 4) AS id, x FROM s", "SELECT id, CAST(part AS double) AS x FROM s WHERE id > 1 AND x > 1"]
+    "query",
+    [
+        "SELECT id / (id - 4) AS id, x FROM s",
+        "SELECT id, CAST(part AS double) AS x FROM s WHERE id > 1 AND x > 1",
+    ],
 )
-def test_a_query_of_a_merge_fails_on_pages_as_by_spark(spark: Any, query: str, small_rows: int) -> None:
+def test_a_query_of_a_merge_fails_on_pages_as_by_spark(
+    spark: Any, query: str, small_rows: int
+) -> None:
     found = []
     for off in ((), ("source_on_pages",)):
         engine = new_engine(spark, frozenset(off), small_rows=small_rows)
         engine.run("CREATE TABLE t AS SELECT id, x FROM s")
         merge = f"MERGE INTO t USING ({query}) q ON t.id = q.id WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT VALUES (q.id, q.x)"
-        meaning = next(node.meaning for node in engine.run(merge, dry_run=True).trace.plan if node.kind == "Source")
+        meaning = next(
+            node.meaning
+            for node in engine.run(merge, dry_run=True).trace.plan
+            if node.kind == "Source"
+        )
         assert ("tasks compute it on the pages" in meaning) == (not off)
         found.append(outcome(engine, merge))
         engine.close()

@@ -21,7 +21,14 @@ from rowmerge_nb import Engine, RowMergeError, StatementInterrupted
 from rowmerge_nb.connectors.memory.connector import MemoryConnector
 from rowmerge_nb.connectors.memory.metadata import MemoryMetadata
 from rowmerge_nb.engine.spark.lazy_session import LazySession
-from rowmerge_nb.spi import ColumnMetadata, ConnectorTableMetadata, Procedure, ProcedureArgument, SchemaTableName, parse_type
+from rowmerge_nb.spi import (
+    ColumnMetadata,
+    ConnectorTableMetadata,
+    Procedure,
+    ProcedureArgument,
+    SchemaTableName,
+    parse_type,
+)
 
 ROWS = pa.table({"id": [1, 2, 3], "v": [10, 20, 30]})
 MERGE = (
@@ -44,7 +51,14 @@ class Shelf(MemoryConnector):
     books: tuple[str, ...] = ()
 
     def get_procedures(self) -> list[Procedure]:
-        return [Procedure("system", "add_book", (ProcedureArgument("title", parse_type("varchar")),), self.add_book)]
+        return [
+            Procedure(
+                "system",
+                "add_book",
+                (ProcedureArgument("title", parse_type("varchar")),),
+                self.add_book,
+            )
+        ]
 
     def add_book(self, session: Any, title: str) -> None:
         if title == "none":
@@ -72,7 +86,9 @@ class Moment:
         # An import that is broken off is Python's business, and so is a generator that is closed.
         if event != "call" or "frozen" in code.co_filename or code.co_flags & inspect.CO_GENERATOR:
             return
-        self.passed = self.passed or (code.co_name == "no_return" and code.co_filename.endswith("interrupts.py"))
+        self.passed = self.passed or (
+            code.co_name == "no_return" and code.co_filename.endswith("interrupts.py")
+        )
         self.before += not self.passed
         self.after += self.passed
         if self.passed == self.behind and self.at == (self.after if self.behind else self.before):
@@ -113,11 +129,21 @@ class World:
             for name in sorted(metadata.list_tables(session), key=str):
                 handle = metadata.get_table_handle(session, name)
                 assert handle is not None
-                tables.append((metadata.get_table_metadata(session, handle), self.shelf.read(name).sort_by("id").to_pylist()))
+                tables.append(
+                    (
+                        metadata.get_table_metadata(session, handle),
+                        self.shelf.read(name).sort_by("id").to_pylist(),
+                    )
+                )
             schemas = sorted(metadata.list_schemas(session))
         finally:
             transaction.rollback()
-        in_engine = (catalogs.default, dict(catalogs.settings), dict(memory.prepared), memory.transactions.current is not None)
+        in_engine = (
+            catalogs.default,
+            dict(catalogs.settings),
+            dict(memory.prepared),
+            memory.transactions.current is not None,
+        )
         return str((views, tables, schemas, in_engine, self.shelf.books))
 
 
@@ -159,7 +185,9 @@ ON_SPARK = {
 }
 
 
-def check(make: Callable[[], World], run: Callable[[World], object], moments: int, seed: str) -> None:
+def check(
+    make: Callable[[], World], run: Callable[[World], object], moments: int, seed: str
+) -> None:
     """Interrupt a statement at some moments, and compare what it says with what is there."""
     counting, world, handler = Moment(), make(), signal.getsignal(signal.SIGINT)
     old = world.state()
@@ -194,7 +222,9 @@ def test_an_interrupt_at_any_moment_of_a_statement_is_reported_truthfully(kind: 
 
 
 @pytest.mark.parametrize("kind", ["CREATE OR REPLACE VIEW", "DROP VIEW", "ALTER VIEW"])
-def test_an_interrupt_is_reported_truthfully_where_the_engine_keeps_the_view(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_is_reported_truthfully_where_the_engine_keeps_the_view(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(MemoryMetadata, "stores_views", False)
 
     class Kept(World):
@@ -230,7 +260,9 @@ def test_an_interrupt_is_reported_truthfully_where_a_definition_lasts_at_once() 
             self.shelf = AtOnce()
             self.engine = Engine(spark=NoSpark(), catalog="own")
             self.engine.add_catalog("own", self.shelf)
-            columns = tuple(ColumnMetadata(name, parse_type("bigint")) for name in ROWS.column_names)
+            columns = tuple(
+                ColumnMetadata(name, parse_type("bigint")) for name in ROWS.column_names
+            )
             self.shelf.put(ConnectorTableMetadata(SchemaTableName("default", "t"), columns), ROWS)
 
         def state(self) -> object:
@@ -278,12 +310,16 @@ def test_an_interrupt_of_what_takes_back_is_reported_truthfully(what: str) -> No
         assert before is not None
         version = before.before
         assert version is not None
-        return world.engine.undo("t") if what == "undo" else world.engine.restore("t", version.version)  # type: ignore[arg-type]
+        return (
+            world.engine.undo("t") if what == "undo" else world.engine.restore("t", version.version)
+        )  # type: ignore[arg-type]
 
     check(lambda: World(NoSpark(), "TRUNCATE TABLE t"), run, 16, what)
 
 
 @pytest.mark.trial
 @pytest.mark.parametrize("kind", ON_SPARK)
-def test_an_interrupt_at_any_moment_of_a_statement_on_spark_is_reported_truthfully(spark: Any, kind: str) -> None:
+def test_an_interrupt_at_any_moment_of_a_statement_on_spark_is_reported_truthfully(
+    spark: Any, kind: str
+) -> None:
     check(lambda: World(spark, ""), lambda world: world.engine.run(ON_SPARK[kind]), 6, kind)

@@ -12,7 +12,26 @@ from tests.engine.pages.test_both_ways import COLUMNS, NULLS, ROWS
 
 pytestmark = pytest.mark.spark
 
-KEYS = ["b", "ti", "i", "k", "r", "x", "n", "w", "v", "f", "c", "u", "y", "d", "tm", "ts", "t3", "tz"]
+KEYS = [
+    "b",
+    "ti",
+    "i",
+    "k",
+    "r",
+    "x",
+    "n",
+    "w",
+    "v",
+    "f",
+    "c",
+    "u",
+    "y",
+    "d",
+    "tm",
+    "ts",
+    "t3",
+    "tz",
+]
 BY_SPARK = frozenset({"change_in_task"})
 STATEMENTS = [
     "DELETE FROM t WHERE {}",
@@ -47,7 +66,9 @@ VALUES = [
 def engine(spark: Any) -> Iterator[Engine]:
     engine = Engine(spark=spark)
     engine.run("CREATE TABLE s (k bigint, w varchar, x double, n integer)")
-    engine.run("INSERT INTO s VALUES (1, 'a', 1, 10), (1, 'x', 2, 11), (3, NULL, 3, 30), (NULL, 'd', 4, 40), (2, 'b', nan(), 20)")
+    engine.run(
+        "INSERT INTO s VALUES (1, 'a', 1, 10), (1, 'x', 2, 11), (3, NULL, 3, 30), (NULL, 'd', 4, 40), (2, 'b', nan(), 20)"
+    )
     engine.run(f"CREATE TABLE types ({COLUMNS})")
     engine.run(f"INSERT INTO types VALUES {NULLS}, {ROWS}")
     yield engine
@@ -58,7 +79,9 @@ def engine(spark: Any) -> Iterator[Engine]:
 def changed(engine: Engine, statement: str, off: frozenset[str] = frozenset()) -> list[list[Any]]:
     engine.run("CREATE TABLE t (k bigint, w varchar, x double, n integer)")
     try:
-        engine.run("INSERT INTO t VALUES (1, 'a', 1, 1), (2, 'b', 2, 2), (3, NULL, 3, 3), (NULL, 'd', 4, 4), (5, 'e', nan(), 5)")
+        engine.run(
+            "INSERT INTO t VALUES (1, 'a', 1, 1), (2, 'b', 2, 2), (3, NULL, 3, 3), (NULL, 'd', 4, 4), (5, 'e', nan(), 5)"
+        )
         engine.run(statement, rules_off=off)
         return sorted(map(repr, engine.run("SELECT * FROM t").table.to_pylist()))
     finally:
@@ -74,7 +97,9 @@ def on_pages(engine: Engine, statement: str) -> bool:
 
 
 @pytest.mark.parametrize("condition", CONDITIONS)
-def test_a_condition_with_a_subquery_chooses_the_rows_that_spark_chooses(engine: Engine, condition: str) -> None:
+def test_a_condition_with_a_subquery_chooses_the_rows_that_spark_chooses(
+    engine: Engine, condition: str
+) -> None:
     statement = STATEMENTS[CONDITIONS.index(condition) % len(STATEMENTS)].format(condition)
     assert on_pages(engine, statement)
     assert changed(engine, statement) == changed(engine, statement, BY_SPARK)
@@ -88,7 +113,9 @@ def test_a_subquery_as_a_value_is_the_value_that_spark_computes(engine: Engine, 
 
 
 @pytest.mark.parametrize("off", [frozenset(), BY_SPARK])
-def test_several_rows_of_a_scalar_subquery_are_an_error_at_its_value(engine: Engine, off: frozenset[str]) -> None:
+def test_several_rows_of_a_scalar_subquery_are_an_error_at_its_value(
+    engine: Engine, off: frozenset[str]
+) -> None:
     with pytest.raises(ExecutionError, match="SUBQUERY_MULTIPLE_ROWS: line 1:16") as caught:
         changed(engine, "UPDATE t SET n=(SELECT s.n FROM s WHERE s.k=t.k)", off)
     assert "in the value for column 'n'" in str(caught.value)
@@ -105,12 +132,18 @@ def test_keys_of_every_type_meet_as_they_do_on_spark(engine: Engine) -> None:
         engine.run(f"CREATE TABLE g ({COLUMNS}, {columns})")
         try:
             engine.run(f"INSERT INTO g SELECT *{', NULL' * 2 * len(KEYS)} FROM types")
-            sets = [f"e_{key} = EXISTS (SELECT 1 FROM types o WHERE o.{key} = g.{key} AND o.id <> 3)" for key in KEYS]
+            sets = [
+                f"e_{key} = EXISTS (SELECT 1 FROM types o WHERE o.{key} = g.{key} AND o.id <> 3)"
+                for key in KEYS
+            ]
             listed = [key for key in KEYS if key not in {"r", "x", "tz"}]
             sets += [f"i_{key} = {key} IN (SELECT {key} FROM types WHERE id > 1)" for key in listed]
             engine.run(f"UPDATE g SET {', '.join(sets)}", rules_off=off)
             rows = engine.run("SELECT * FROM g ORDER BY id").table.to_pylist()
-            return [{name: value for name, value in row.items() if name[:2] in {"e_", "i_"}} for row in rows]
+            return [
+                {name: value for name, value in row.items() if name[:2] in {"e_", "i_"}}
+                for row in rows
+            ]
         finally:
             engine.run("DROP TABLE g")
 
@@ -123,17 +156,28 @@ def test_keys_of_every_type_meet_as_they_do_on_spark(engine: Engine) -> None:
     ("condition", "why"),
     [
         ("EXISTS (SELECT 1 FROM s WHERE s.k > t.k)", "whose WHERE compares more than equal keys"),
-        ("EXISTS (SELECT 1 FROM s WHERE s.k = t.k AND s.n > t.n)", "whose WHERE compares more than equal keys"),
-        ("EXISTS (SELECT 1 FROM s WHERE s.k + 1 = t.k)", "whose WHERE compares more than equal keys"),
+        (
+            "EXISTS (SELECT 1 FROM s WHERE s.k = t.k AND s.n > t.n)",
+            "whose WHERE compares more than equal keys",
+        ),
+        (
+            "EXISTS (SELECT 1 FROM s WHERE s.k + 1 = t.k)",
+            "whose WHERE compares more than equal keys",
+        ),
         ("k IN (SELECT s.n FROM s WHERE s.k = t.k)", "a correlated subquery with IN"),
-        ("EXISTS (SELECT max(n) FROM s WHERE s.k = t.k)", "EXISTS of a query whose rows do not depend on WHERE"),
+        (
+            "EXISTS (SELECT max(n) FROM s WHERE s.k = t.k)",
+            "EXISTS of a query whose rows do not depend on WHERE",
+        ),
         ("EXISTS (SELECT k FROM s WHERE s.k = t.k GROUP BY k)", "GROUP BY"),
         ("n = (SELECT s.n + t.n FROM s WHERE s.k = t.k)", "whose value reads the row"),
         ("n = (SELECT s.n FROM s WHERE s.k = t.k ORDER BY n LIMIT 1)", "LIMIT"),
         ("n = (SELECT max_by(s.n, s.x) FROM s WHERE s.k = t.k)", "the aggregate max_by"),
     ],
 )
-def test_other_correlated_subqueries_are_left_to_spark(engine: Engine, condition: str, why: str) -> None:
+def test_other_correlated_subqueries_are_left_to_spark(
+    engine: Engine, condition: str, why: str
+) -> None:
     engine.run("CREATE TABLE t (k bigint, w varchar, x double, n integer)")
     try:
         text = str(engine.run(f"EXPLAIN DELETE FROM t WHERE {condition}"))

@@ -14,7 +14,9 @@ from rowmerge_nb.plan import rules
 pytestmark = pytest.mark.spark
 
 
-def test_a_join_is_measured_by_its_tables_together(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_join_is_measured_by_its_tables_together(
+    spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     engine = Engine(spark=spark)
     for name in ("t", "a", "b"):
         engine.register(name, pa.table({"id": list(range(30_000)), "v": [0] * 30_000}))
@@ -33,15 +35,23 @@ def test_a_join_is_measured_by_its_tables_together(spark: Any, monkeypatch: pyte
     assert seen == [60_001, 30_000]
 
 
-def test_a_bound_beyond_all_tables_says_nothing(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bound_beyond_all_tables_says_nothing(
+    spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     engine = Engine(spark=spark)
     engine.run("CREATE TABLE t AS SELECT * FROM (VALUES (1, 0), (2, 0)) AS v (id, v)")
     # 160 rows at most: of 2 ** 60 rows Spark was once asked for as many partitions as that takes.
     monkeypatch.setattr(rules, "_MOST_BOUND", 159)
-    many = " UNION ALL ".join(["SELECT a.id FROM t a, t b, t c WHERE a.id = b.id AND b.id = c.id"] * 20)
+    many = " UNION ALL ".join(
+        ["SELECT a.id FROM t a, t b, t c WHERE a.id = b.id AND b.id = c.id"] * 20
+    )
     seen: list[int | None] = []
     partitions = row_change._partitions
-    monkeypatch.setattr(row_change, "_partitions", lambda usual, rows: (seen.append(rows), partitions(usual, rows))[1])
+    monkeypatch.setattr(
+        row_change,
+        "_partitions",
+        lambda usual, rows: (seen.append(rows), partitions(usual, rows))[1],
+    )
     result = engine.run(
         f"MERGE INTO t USING (SELECT DISTINCT id FROM ({many})) AS s ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = 1"
     )

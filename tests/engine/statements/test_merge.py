@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
-DELETE_AND_INSERT, CHANGE_ONLY = RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW, RowChangeParadigm.CHANGE_ONLY_UPDATED_COLUMNS
+DELETE_AND_INSERT, CHANGE_ONLY = (
+    RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW,
+    RowChangeParadigm.CHANGE_ONLY_UPDATED_COLUMNS,
+)
 AFTER = {
     ("Aaron", 11, "Arches"),
     ("Carol", 12, "Centreville"),
@@ -37,7 +40,10 @@ def merged(spark: Any, paradigm: RowChangeParadigm, **options: Any) -> tuple[Eng
 
 
 def content(engine: Engine) -> set[tuple[Any, ...]]:
-    return {tuple(int(v) if isinstance(v, Decimal) else v for v in row.values()) for row in engine.table("accounts").to_pylist()}
+    return {
+        tuple(int(v) if isinstance(v, Decimal) else v for v in row.values())
+        for row in engine.table("accounts").to_pylist()
+    }
 
 
 def pages(result: Result) -> tuple[pa.RecordBatch, pa.RecordBatch]:
@@ -47,9 +53,13 @@ def pages(result: Result) -> tuple[pa.RecordBatch, pa.RecordBatch]:
 
 @pytest.mark.parametrize("paradigm", RowChangeParadigm)
 @pytest.mark.parametrize("era", ["documents", "current"])
-def test_both_paradigms_and_eras_give_the_same_table_and_count(spark: Any, paradigm: RowChangeParadigm, era: str) -> None:
+def test_both_paradigms_and_eras_give_the_same_table_and_count(
+    spark: Any, paradigm: RowChangeParadigm, era: str
+) -> None:
     # The document's own statement has the unqualified name `purchases`, which today's Trino refuses; the rest is the same.
-    engine, result = merged(spark, paradigm, era=era, sql=STATEMENT.replace("= purchases +", "= t.purchases +"))
+    engine, result = merged(
+        spark, paradigm, era=era, sql=STATEMENT.replace("= purchases +", "= t.purchases +")
+    )
     assert content(engine) == AFTER
     assert result.count == 6
     assert result.counts == {"INSERT": 2, "UPDATE": 3, "DELETE": 1, "none": 0}
@@ -71,7 +81,14 @@ def test_the_input_page_is_that_of_the_document(spark: Any) -> None:
     # byte is_distinct block, with value 0 if not distinct."
     _, result = merged(spark, DELETE_AND_INSERT)
     before, _ = pages(result)
-    assert before.schema.names == ["address", "hash", "row_id", "merge_row", "case_number", "is_distinct"]
+    assert before.schema.names == [
+        "address",
+        "hash",
+        "row_id",
+        "merge_row",
+        "case_number",
+        "is_distinct",
+    ]
     assert [str(kind) for kind in before.schema.types] == [
         "string",
         "int64",
@@ -93,7 +110,9 @@ def test_the_input_page_is_that_of_the_document(spark: Any) -> None:
     for row in rows:
         matched = row["merge_row"]["present"]
         assert (row["row_id"] is not None) == matched
-        assert (row["address"] is not None) == matched, "the redistribution column holds the target's value, NULL if unmatched"
+        assert (row["address"] is not None) == matched, (
+            "the redistribution column holds the target's value, NULL if unmatched"
+        )
         assert row["case_number"] == row["merge_row"]["case_number"]
         assert row["is_distinct"] == 1
     same_place = {row["hash"] for row in rows if row["address"] is None}
@@ -103,7 +122,14 @@ def test_the_input_page_is_that_of_the_document(spark: Any) -> None:
 def test_the_output_page_of_delete_and_insert_is_that_of_the_document(spark: Any) -> None:
     _, result = merged(spark, DELETE_AND_INSERT)
     _, after = pages(result)
-    assert after.schema.names == ["customer", "purchases", "address", "operation", "row_id", "insert_from_update"]
+    assert after.schema.names == [
+        "customer",
+        "purchases",
+        "address",
+        "operation",
+        "row_id",
+        "insert_from_update",
+    ]
     assert {tuple(row.values()) for row in after.to_pylist()} == {
         (None, None, "Buena", 2, 1, 0),
         (None, None, "Jamestown", 2, 4, 0),
@@ -121,7 +147,14 @@ def test_the_output_page_of_delete_and_insert_is_that_of_the_document(spark: Any
 def test_the_output_page_of_change_only_is_that_of_the_document(spark: Any) -> None:
     _, result = merged(spark, CHANGE_ONLY)
     _, after = pages(result)
-    assert after.schema.names == ["customer", "purchases", "address", "operation", "row_id", "insert_from_update"]
+    assert after.schema.names == [
+        "customer",
+        "purchases",
+        "address",
+        "operation",
+        "row_id",
+        "insert_from_update",
+    ]
     assert {tuple(row.values()) for row in after.to_pylist()} == {
         (None, None, "Buena", 2, 1, 0),
         ("Joe Shmoe", Decimal(112), "Jamestown", 3, 4, 0),
@@ -136,7 +169,13 @@ def test_the_sink_gets_the_page_without_insert_from_update(spark: Any) -> None:
     _, result = merged(spark, DELETE_AND_INSERT)
     assert result.trace.stored
     for stored in result.trace.stored:
-        assert stored.page.schema.names == ["customer", "purchases", "address", "operation", "row_id"]
+        assert stored.page.schema.names == [
+            "customer",
+            "purchases",
+            "address",
+            "operation",
+            "row_id",
+        ]
     assert sum(stored.total for stored in result.trace.stored) == 9
 
 
@@ -148,7 +187,9 @@ def test_rows_of_one_partition_meet_in_one_sink_and_a_moving_row_parts(spark: An
             places.setdefault(row["address"], set()).add(stored.writer)
     assert all(len(writers) == 1 for writers in places.values())
     moves = [("Antioch", "Arches"), ("Cambridge", "Centreville")]
-    assert any(places[old] != places[new] for old, new in moves), "the halves of some update go to different writers"
+    assert any(places[old] != places[new] for old, new in moves), (
+        "the halves of some update go to different writers"
+    )
 
 
 def test_the_coordinators_calls_come_in_the_documents_order(spark: Any) -> None:
@@ -177,7 +218,11 @@ def test_explain_and_dry_run_never_begin(spark: Any) -> None:
     for result in (logical, distributed, dry):
         assert "begin_merge" not in [call.method for call in result.trace.calls]
         assert result.count is None
-    names = [line.split("[")[0].lstrip(" │├└─") for line in str(logical).splitlines() if "[" in line and "Layout:" not in line]
+    names = [
+        line.split("[")[0].lstrip(" │├└─")
+        for line in str(logical).splitlines()
+        if "[" in line and "Layout:" not in line
+    ]
     assert [name for name in names if name.isalpha()] == [
         "Output",
         "TableCommit",
@@ -229,8 +274,12 @@ def test_without_any_rule_the_plan_of_the_document_gives_the_same_table(spark: A
         assert content(engine) == AFTER
 
 
-@pytest.mark.parametrize(("era", "rules_off"), [("documents", ()), ("current", ()), ("documents", tuple(RULES))])
-def test_a_trace_tells_by_which_number_each_row_has_found_its_writer(spark: Any, era: str, rules_off: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    ("era", "rules_off"), [("documents", ()), ("current", ()), ("documents", tuple(RULES))]
+)
+def test_a_trace_tells_by_which_number_each_row_has_found_its_writer(
+    spark: Any, era: str, rules_off: tuple[str, ...]
+) -> None:
     sql = STATEMENT.replace("= purchases +", "= t.purchases +")
     _, result = merged(spark, DELETE_AND_INSERT, sql=sql, era=era, rules_off=rules_off)
     trace = result.trace
@@ -238,6 +287,12 @@ def test_a_trace_tells_by_which_number_each_row_has_found_its_writer(spark: Any,
     assert trace.pages.placement is not None
     assert trace.pages.writers == trace.pages.placement.chosen
     told = Counter(
-        zip(trace.pages.writers, map(repr, trace.pages.layout.stored_page(trace.pages.after).to_pylist()), strict=True)
+        zip(
+            trace.pages.writers,
+            map(repr, trace.pages.layout.stored_page(trace.pages.after).to_pylist()),
+            strict=True,
+        )
     )
-    assert told == Counter((sample.writer, repr(row)) for sample in trace.stored for row in sample.page.to_pylist())
+    assert told == Counter(
+        (sample.writer, repr(row)) for sample in trace.stored for row in sample.page.to_pylist()
+    )

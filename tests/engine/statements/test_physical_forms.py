@@ -28,7 +28,10 @@ FORMS = {
     "many tasks": (replace(LARGE, one_task_bytes=0), frozenset()),
     "many tasks, to writers": (replace(LARGE, one_task_bytes=0), frozenset()),
     "by keys": (replace(LARGE, one_task_bytes=0, source_bytes=0, packed_bytes=0), frozenset()),
-    "by keys, to writers": (replace(LARGE, one_task_bytes=0, source_bytes=0, packed_bytes=0), frozenset()),
+    "by keys, to writers": (
+        replace(LARGE, one_task_bytes=0, source_bytes=0, packed_bytes=0),
+        frozenset(),
+    ),
     "spark": (RuleSettings(), BY_SPARK),
     "spark, large": (LARGE, BY_SPARK),
 }
@@ -116,7 +119,14 @@ MERGES = {
 }
 
 
-def made(spark: Any, form: str, source: pa.Table = SOURCE, *, table: Mapping[str, Any] | None = None, **options: Any) -> Engine:
+def made(
+    spark: Any,
+    form: str,
+    source: pa.Table = SOURCE,
+    *,
+    table: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> Engine:
     """Give an engine that runs statements in a form, with a source and a target, of which `Engine.register` is told what the table has."""
     settings, off = FORMS[form]
     engine = Engine(spark=spark, rule_settings=settings, dialect="extended", **options)
@@ -146,7 +156,13 @@ def seen(engine: Engine, statement: str) -> dict[str, Any]:
 FLOWS = (("documents", "DELETE_ROW_AND_INSERT_ROW"), ("current", "CHANGE_ONLY_UPDATED_COLUMNS"))
 IN_BOTH_FLOWS = {"all clauses", "by source"}
 """Statements that run in either flow and in all forms; the others have flows and forms in turn."""
-LARGE_FORMS = ("one task, paged", "many tasks", "many tasks, to writers", "by keys", "by keys, to writers")
+LARGE_FORMS = (
+    "one task, paged",
+    "many tasks",
+    "many tasks, to writers",
+    "by keys",
+    "by keys, to writers",
+)
 
 
 @pytest.mark.parametrize(
@@ -159,11 +175,20 @@ LARGE_FORMS = ("one task, paged", "many tasks", "many tasks, to writers", "by ke
     ],
     ids=lambda value: value if isinstance(value, str) else value[0],
 )
-def test_all_forms_leave_the_same_rows_and_tell_the_same(spark: Any, name: str, flow: tuple[str, str]) -> None:
+def test_all_forms_leave_the_same_rows_and_tell_the_same(
+    spark: Any, name: str, flow: tuple[str, str]
+) -> None:
     era, paradigm = flow
     some = list(MERGES).index(name) % 2
-    forms = FORMS if name in IN_BOTH_FLOWS else ("one task", "spark", *LARGE_FORMS[some::2], "spark, large")
-    found = {form: seen(made(spark, form, table={"paradigm": paradigm}, era=era), MERGES[name]) for form in forms}
+    forms = (
+        FORMS
+        if name in IN_BOTH_FLOWS
+        else ("one task", "spark", *LARGE_FORMS[some::2], "spark, large")
+    )
+    found = {
+        form: seen(made(spark, form, table={"paradigm": paradigm}, era=era), MERGES[name])
+        for form in forms
+    }
     assert found["one task"] == found["spark"]
     for form in LARGE_FORMS:
         assert found.get(form, found["spark, large"]) == found["spark, large"]
@@ -250,7 +275,12 @@ def test_keys_of_every_form_meet_the_same_rows_whatever_joins_them(spark: Any) -
             trace = engine.run(statement).trace
             matches[form, on] = trace.joined, trace.matched, trace.unmatched
     for (form, on), counts in matches.items():
-        assert counts == matches["spark, large", on], (form, on, counts, matches["spark, large", on])
+        assert counts == matches["spark, large", on], (
+            form,
+            on,
+            counts,
+            matches["spark, large", on],
+        )
         assert counts[1], on
 
 
@@ -259,17 +289,27 @@ def test_rows_that_are_equal_by_one_key_or_another_meet_once(spark: Any) -> None
     matches = set()
     for form in ("one task", "one task, paged", "many tasks", "spark, large"):
         engine = made(spark, form, duplicates="standard")
-        plan = str(engine.run(f"EXPLAIN MERGE INTO t USING s ON {on} WHEN MATCHED AND t.v > 99 THEN DELETE"))
+        plan = str(
+            engine.run(
+                f"EXPLAIN MERGE INTO t USING s ON {on} WHEN MATCHED AND t.v > 99 THEN DELETE"
+            )
+        )
         assert (SAID[form] or "") in plan
-        trace = engine.run(f"MERGE INTO t USING s ON {on} WHEN MATCHED AND t.v > 99 THEN DELETE").trace
+        trace = engine.run(
+            f"MERGE INTO t USING s ON {on} WHEN MATCHED AND t.v > 99 THEN DELETE"
+        ).trace
         matches.add((trace.joined, trace.matched, trace.unmatched))
     assert len(matches) == 1
-    plan = str(made(spark, "by keys").run(f"EXPLAIN MERGE INTO t USING s ON {on} WHEN MATCHED THEN DELETE"))
+    plan = str(
+        made(spark, "by keys").run(f"EXPLAIN MERGE INTO t USING s ON {on} WHEN MATCHED THEN DELETE")
+    )
     assert SEVERAL_KEYS in plan
 
 
 @pytest.mark.parametrize("form", [form for form in FORMS if "writers" not in form])
-def test_a_key_that_cannot_be_computed_ends_the_statement_with_its_row(spark: Any, form: str) -> None:
+def test_a_key_that_cannot_be_computed_ends_the_statement_with_its_row(
+    spark: Any, form: str
+) -> None:
     engine = made(spark, form)
     with pytest.raises(RowMergeError) as caught:
         engine.run("MERGE INTO t USING s ON t.id = 10 / (s.v - 2) WHEN MATCHED THEN DELETE")
@@ -290,11 +330,18 @@ def test_two_rows_of_a_computed_key_are_duplicates(spark: Any, form: str) -> Non
     [
         ("t.id < s.id", NO_KEYS),
         ("format('%s', t.id) = s.part", "pages cannot be asked for the function format"),
-        ("map(ARRAY[1], ARRAY[t.id]) = map(ARRAY[1], ARRAY[s.v])", "pages cannot be asked for = of map(integer, bigint)"),
+        (
+            "map(ARRAY[1], ARRAY[t.id]) = map(ARRAY[1], ARRAY[s.v])",
+            "pages cannot be asked for = of map(integer, bigint)",
+        ),
     ],
 )
 def test_the_plan_says_why_a_join_is_not_one_of_pages(spark: Any, on: str, why: str) -> None:
-    assert why in str(made(spark, "many tasks").run(f"EXPLAIN MERGE INTO t USING s ON {on} WHEN MATCHED THEN DELETE"))
+    assert why in str(
+        made(spark, "many tasks").run(
+            f"EXPLAIN MERGE INTO t USING s ON {on} WHEN MATCHED THEN DELETE"
+        )
+    )
 
 
 @pytest.mark.parametrize("store", ["memory", "hive", "iceberg", "a frame"])
@@ -302,27 +349,34 @@ def test_long_texts_count_with_their_bytes(spark: Any, tmp_path: Path, store: st
     settings = RuleSettings(small_rows=0, one_task_bytes=1 << 20)
     engine = Engine(spark=spark, rule_settings=settings)
     if store in {"hive", "iceberg"}:
-        engine.add_catalog("c", {"hive": HiveAcidConnector, "iceberg": IcebergConnector}[store](tmp_path))
+        engine.add_catalog(
+            "c", {"hive": HiveAcidConnector, "iceberg": IcebergConnector}[store](tmp_path)
+        )
     texts = pa.array([os.urandom(20_000).hex() for _ in range(100)])
-    frames = {"long": pa.table({"id": range(100), "x": texts}), "short": pa.table({"id": range(100), "x": ["x"] * 100})}
+    frames = {
+        "long": pa.table({"id": range(100), "x": texts}),
+        "short": pa.table({"id": range(100), "x": ["x"] * 100}),
+    }
     for name, rows in frames.items():
         if store == "memory":
             engine.register(name, rows)
         elif store != "a frame":
-            engine.run(f"CREATE TABLE c.default.{name} AS SELECT * FROM frame", namespace={"frame": rows})
+            engine.run(
+                f"CREATE TABLE c.default.{name} AS SELECT * FROM frame", namespace={"frame": rows}
+            )
     prefix = "c.default." if store in {"hive", "iceberg"} else ""
     engine.register("t", frames["short"])
     for name, said in (("short", SAID["one task"]), ("long", SAID["many tasks"])):
         for target, source in (("t", f"{prefix}{name}"), (f"{prefix}{name}", "t")):
             if store != "a frame" or target == "t":
-                merge = (
-                    f"EXPLAIN MERGE INTO {target} t USING {source} s ON t.id = s.id WHEN MATCHED THEN UPDATE SET x = t.x || s.x"
-                )
+                merge = f"EXPLAIN MERGE INTO {target} t USING {source} s ON t.id = s.id WHEN MATCHED THEN UPDATE SET x = t.x || s.x"
                 assert said in str(engine.run(merge, namespace=frames)), (name, target)
 
 
 def test_how_large_a_source_may_be_is_a_setting_and_the_plan_says_it(spark: Any) -> None:
-    engine = Engine(spark=spark, rule_settings=RuleSettings(small_rows=0, source_bytes=0, one_task_bytes=0))
+    engine = Engine(
+        spark=spark, rule_settings=RuleSettings(small_rows=0, source_bytes=0, one_task_bytes=0)
+    )
     engine.register("t", TARGET)
     engine.register("s", SOURCE)
     text = str(engine.run("EXPLAIN MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN DELETE"))
@@ -334,16 +388,28 @@ def test_how_large_a_source_may_be_is_a_setting_and_the_plan_says_it(spark: Any)
 def test_rows_that_spark_would_make_anew_for_another_stage_go_by_their_keys(spark: Any) -> None:
     engine = made(spark, "many tasks")
     statement = "EXPLAIN MERGE INTO t USING ({}) q ON t.id = q.id WHEN MATCHED THEN DELETE"
-    text = str(engine.run(statement.format("SELECT id FROM (SELECT * FROM s WHERE EXISTS (SELECT 1 FROM t WHERE t.id = s.id))")))
+    text = str(
+        engine.run(
+            statement.format(
+                "SELECT id FROM (SELECT * FROM s WHERE EXISTS (SELECT 1 FROM t WHERE t.id = s.id))"
+            )
+        )
+    )
     assert f"{SAID['by keys']}: the source is a query with IN or EXISTS" in text
-    assert str(SAID["many tasks"]) in str(engine.run(statement.format("SELECT id FROM s WHERE v < (SELECT max(v) FROM s)")))
+    assert str(SAID["many tasks"]) in str(
+        engine.run(statement.format("SELECT id FROM s WHERE v < (SELECT max(v) FROM s)"))
+    )
 
 
-@pytest.mark.parametrize("source", ["s", "arrow s", "(SELECT * FROM s) s", "spark_frame s", "unpinned s"])
+@pytest.mark.parametrize(
+    "source", ["s", "arrow s", "(SELECT * FROM s) s", "spark_frame s", "unpinned s"]
+)
 def test_a_source_that_each_task_reads_itself_may_be_larger_than_one_that_is_sent(
     spark: Any, monkeypatch: pytest.MonkeyPatch, source: str
 ) -> None:
-    engine = Engine(spark=spark, rule_settings=RuleSettings(small_rows=0, packed_bytes=0, one_task_bytes=0))
+    engine = Engine(
+        spark=spark, rule_settings=RuleSettings(small_rows=0, packed_bytes=0, one_task_bytes=0)
+    )
     engine.register("t", TARGET)
     engine.register("s", SOURCE)
     engine.register("unpinned", SOURCE)
@@ -353,7 +419,10 @@ def test_a_source_that_each_task_reads_itself_may_be_larger_than_one_that_is_sen
     frames = {"arrow": SOURCE, "spark_frame": spark.createDataFrame(SOURCE)}
     text = str(engine.run(f"EXPLAIN {statement}", namespace=frames))
     if source in {"s", "arrow s"}:
-        assert "What is below it runs in the tasks that read the target, each of which gets all of the source, on pages" in text
+        assert (
+            "What is below it runs in the tasks that read the target, each of which gets all of the source, on pages"
+            in text
+        )
     elif source == "spark_frame s":
         assert f"{SAID['by keys']}: nobody knows how large the source is" in text
     else:
@@ -375,7 +444,10 @@ def test_a_source_that_each_task_reads_itself_may_be_larger_than_one_that_is_sen
             "MERGE INTO t USING s ON t.id = s.id WHEN MATCHED AND t.x IN (SELECT x FROM t) THEN DELETE",
             "IN a query of floating point numbers",
         ),
-        ("DELETE FROM t WHERE id IN (SELECT n FROM s CROSS JOIN UNNEST(sequence(1, 3)) AS u (n))", "of a size that nobody knows"),
+        (
+            "DELETE FROM t WHERE id IN (SELECT n FROM s CROSS JOIN UNNEST(sequence(1, 3)) AS u (n))",
+            "of a size that nobody knows",
+        ),
         (MERGES["delete"].replace("'b'", "format('%s', v)"), "the function format"),
         (
             "MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN DELETE RETURNING format('%s', t.id) AS text",
@@ -383,7 +455,9 @@ def test_a_source_that_each_task_reads_itself_may_be_larger_than_one_that_is_sen
         ),
     ],
 )
-def test_what_pages_cannot_be_asked_for_is_named_in_the_plan(spark: Any, statement: str, why: str) -> None:
+def test_what_pages_cannot_be_asked_for_is_named_in_the_plan(
+    spark: Any, statement: str, why: str
+) -> None:
     text = str(made(spark, "one task").run(f"EXPLAIN {statement}"))
     assert "is executed by Spark's operators: " in text
     assert why in text
@@ -427,11 +501,27 @@ def test_a_list_of_a_query_is_sent_to_every_task_up_to_a_size(spark: Any, statem
             "DIVISION_BY_ZERO",
             70,
         ),
-        ("MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN DELETE RETURNING 1 / (old.v - 20) AS x", "DIVISION_BY_ZERO", 72),
-        ("DELETE FROM t WHERE 1 / (v - (SELECT 10 * max(id - 9) FROM s)) = 0", "DIVISION_BY_ZERO", 21),
+        (
+            "MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN DELETE RETURNING 1 / (old.v - 20) AS x",
+            "DIVISION_BY_ZERO",
+            72,
+        ),
+        (
+            "DELETE FROM t WHERE 1 / (v - (SELECT 10 * max(id - 9) FROM s)) = 0",
+            "DIVISION_BY_ZERO",
+            21,
+        ),
         ("DELETE FROM t WHERE id IN (SELECT 1 / (v - 1) FROM s)", "DIVISION_BY_ZERO", 21),
-        ("MERGE INTO t USING s ON t.id = s.id AND 1 / (t.v - 20) = 0 WHEN MATCHED THEN DELETE", "DIVISION_BY_ZERO", 25),
-        ("MERGE INTO t USING s ON t.id = s.id WHEN MATCHED AND 1 / (s.v - 1) = 0 THEN DELETE", "DIVISION_BY_ZERO", 54),
+        (
+            "MERGE INTO t USING s ON t.id = s.id AND 1 / (t.v - 20) = 0 WHEN MATCHED THEN DELETE",
+            "DIVISION_BY_ZERO",
+            25,
+        ),
+        (
+            "MERGE INTO t USING s ON t.id = s.id WHEN MATCHED AND 1 / (s.v - 1) = 0 THEN DELETE",
+            "DIVISION_BY_ZERO",
+            54,
+        ),
         (
             "MERGE INTO t USING s ON t.id = s.id WHEN NOT MATCHED THEN INSERT (id) VALUES (s.id * 1000000000)",
             "NUMERIC_VALUE_OUT_OF_RANGE",
@@ -440,7 +530,9 @@ def test_a_list_of_a_query_is_sent_to_every_task_up_to_a_size(spark: Any, statem
         ("UPDATE t SET v = 1 / (v - 60)", "DIVISION_BY_ZERO", 18),
     ],
 )
-def test_an_error_of_a_row_has_the_same_code_and_place_in_every_form(spark: Any, statement: str, code: str, column: int) -> None:
+def test_an_error_of_a_row_has_the_same_code_and_place_in_every_form(
+    spark: Any, statement: str, code: str, column: int
+) -> None:
     told = set()
     for form in ("one task", "by keys", "spark, large") if "(SELECT" in statement else FORMS:
         engine = made(spark, form)
@@ -494,11 +586,15 @@ def test_a_query_that_is_another_at_every_time_has_one_answer_for_all_rows(
     assert "on pages" in " ".join(detail for node in result.trace.plan for detail in node.details)
     assert result.count == len(result.table) >= 60
     assert len(result.table["any"].unique()) == 1
-    assert len(set(zip(result.table["new"].to_pylist(), result.table["v"].to_pylist(), strict=True))) == statement.count("{}")
+    assert len(
+        set(zip(result.table["new"].to_pylist(), result.table["v"].to_pylist(), strict=True))
+    ) == statement.count("{}")
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_target_row_that_two_source_rows_match_ends_the_statement_with_both_rows_named(spark: Any, form: str) -> None:
+def test_a_target_row_that_two_source_rows_match_ends_the_statement_with_both_rows_named(
+    spark: Any, form: str
+) -> None:
     engine = made(spark, form, pa.table({"id": [4, 4, 9], "v": [1, 2, 3]}))
     with pytest.raises(RowMergeError) as caught:
         engine.run(
@@ -512,15 +608,26 @@ def test_a_target_row_that_two_source_rows_match_ends_the_statement_with_both_ro
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("key", ["one for very many", "each for many"])
-def test_where_very_many_rows_meet_the_statement_ends_with_the_first_of_them_named(spark: Any, form: str, key: str) -> None:
-    ids = [4] * 300_000 + [77] if key == "one for very many" else [n % 1_000 for n in range(300_000)]
+def test_where_very_many_rows_meet_the_statement_ends_with_the_first_of_them_named(
+    spark: Any, form: str, key: str
+) -> None:
+    ids = (
+        [4] * 300_000 + [77] if key == "one for very many" else [n % 1_000 for n in range(300_000)]
+    )
     engine = made(spark, form, pa.table({"id": ids, "v": range(len(ids))}))
     if key == "each for many":
         engine.run("DROP TABLE t")
-        engine.register("t", pa.table({"id": pa.array(range(1_000), pa.int32()), "v": pa.array([0] * 1_000, pa.int64())}))
+        engine.register(
+            "t",
+            pa.table(
+                {"id": pa.array(range(1_000), pa.int32()), "v": pa.array([0] * 1_000, pa.int64())}
+            ),
+        )
     before = engine.table("t").num_rows
     with pytest.raises(RowMergeError) as caught:
-        engine.run("MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT (id) VALUES (s.id)")
+        engine.run(
+            "MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT (id) VALUES (s.id)"
+        )
     assert caught.value.code == "MERGE_TARGET_ROW_MULTIPLE_MATCHES"
     assert len(caught.value.groups) == (1 if key == "one for very many" else 20)
     assert engine.table("t").num_rows == before
@@ -530,29 +637,47 @@ def test_where_very_many_rows_meet_the_statement_ends_with_the_first_of_them_nam
 def test_millions_of_repeated_matches_are_not_all_counted(spark: Any, form: str) -> None:
     engine = made(spark, form, pa.table({"id": [7] * 1_500, "v": range(1_500)}))
     engine.run("DROP TABLE t")
-    engine.register("t", pa.table({"id": pa.array([7] * 2_500, pa.int32()), "v": pa.array(range(2_500), pa.int64())}))
+    engine.register(
+        "t",
+        pa.table(
+            {"id": pa.array([7] * 2_500, pa.int32()), "v": pa.array(range(2_500), pa.int64())}
+        ),
+    )
     with pytest.raises(RowMergeError) as caught:
         engine.run("MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN DELETE")
     assert caught.value.code == "MERGE_TARGET_ROW_MULTIPLE_MATCHES"
     assert "is matched by 1500 source rows by clause 0. At least " in (caught.value.hint or "")
     assert caught.value.result is not None
     trace = caught.value.result.trace
-    assert (trace.joined, trace.matched, trace.multiple_matches, trace.clauses[0].rows) == (None, None, None, None)
+    assert (trace.joined, trace.matched, trace.multiple_matches, trace.clauses[0].rows) == (
+        None,
+        None,
+        None,
+        None,
+    )
     assert engine.table("t").num_rows == 2_500
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_rows_that_meet_and_do_nothing_are_counted_where_they_are_very_many(spark: Any, form: str) -> None:
+def test_rows_that_meet_and_do_nothing_are_counted_where_they_are_very_many(
+    spark: Any, form: str
+) -> None:
     """The standard's rule lets a target row be met as often as it likes, as long as it is changed once."""
-    engine = made(spark, form, pa.table({"id": [4] * 300_000, "v": range(300_000)}), duplicates="standard")
-    result = engine.run("MERGE INTO t USING s ON t.id = s.id WHEN MATCHED AND s.v = 299999 THEN UPDATE SET v = s.v")
+    engine = made(
+        spark, form, pa.table({"id": [4] * 300_000, "v": range(300_000)}), duplicates="standard"
+    )
+    result = engine.run(
+        "MERGE INTO t USING s ON t.id = s.id WHEN MATCHED AND s.v = 299999 THEN UPDATE SET v = s.v"
+    )
     assert result.count == 1
     assert result.trace.matched == 300_000
     assert max(engine.table("t")["v"].drop_null().to_pylist()) == 299_999
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_clause_is_computed_for_the_rows_that_reach_it_and_for_no_other(spark: Any, form: str) -> None:
+def test_a_clause_is_computed_for_the_rows_that_reach_it_and_for_no_other(
+    spark: Any, form: str
+) -> None:
     engine = made(spark, form)
     result = engine.run(
         "MERGE INTO t USING s ON t.id = s.id WHEN MATCHED AND s.v IS NULL THEN DELETE "
@@ -587,17 +712,27 @@ def test_a_source_query_that_spark_sees_to_be_empty(spark: Any, form: str, name:
         "SELECT id, v FROM big LIMIT 4000",
     ],
 )
-@pytest.mark.parametrize("form", ["many tasks", "many tasks, to writers", "by keys", "by keys, to writers"])
-def test_a_source_that_is_another_at_every_reading_is_read_once(spark: Any, query: str, form: str) -> None:
+@pytest.mark.parametrize(
+    "form", ["many tasks", "many tasks, to writers", "by keys", "by keys, to writers"]
+)
+def test_a_source_that_is_another_at_every_reading_is_read_once(
+    spark: Any, query: str, form: str
+) -> None:
     engine = made(spark, form)
     engine.register("big", pa.table({"id": range(200_000), "v": [0] * 200_000}))
-    placed = "WITH (bucketed_by = ARRAY['id'], bucket_count = 2)" if form.endswith("to writers") else ""
+    placed = (
+        "WITH (bucketed_by = ARRAY['id'], bucket_count = 2)" if form.endswith("to writers") else ""
+    )
     engine.run(f"CREATE TABLE b {placed} AS SELECT id, v FROM big WHERE id % 2 = 0")
     result = engine.run(
         f"MERGE INTO b USING (SELECT * FROM ({query}) q ORDER BY v % 7) s ON b.id = s.id WHEN MATCHED THEN UPDATE SET v = s.v "
         "WHEN NOT MATCHED THEN INSERT VALUES (s.id, s.v)"
     )
-    told = str(engine.run("EXPLAIN MERGE INTO b USING (SELECT id, v FROM big) s ON b.id = s.id WHEN MATCHED THEN DELETE"))
+    told = str(
+        engine.run(
+            "EXPLAIN MERGE INTO b USING (SELECT id, v FROM big) s ON b.id = s.id WHEN MATCHED THEN DELETE"
+        )
+    )
     assert SAID[form] in told
     assert ("each writer takes" in told) is (form == "many tasks, to writers")
     ids = engine.table("b").column("id").to_pylist()
@@ -612,7 +747,10 @@ def test_a_source_that_is_another_at_every_reading_is_read_once(spark: Any, quer
         ("UPDATE t SET part = 'moved'", 6),
         ("DELETE FROM t", 6),
         ("MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET part = NULL", 3),
-        ("MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT (id) VALUES (s.id)", 6),
+        (
+            "MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT (id) VALUES (s.id)",
+            6,
+        ),
     ],
 )
 def test_columns_that_decide_a_place_are_read_though_no_expression_asks_for_them(
@@ -633,7 +771,9 @@ def test_rows_of_a_partitioned_table_go_to_the_same_writers(spark: Any, form: st
     assert [(writer.writer, writer.rows) for writer in trace.writers] == [
         (writer.writer, writer.rows) for writer in found.writers
     ]
-    assert sorted(trace.pages.before.column("hash").to_pylist()) == sorted(found.pages.before.column("hash").to_pylist())
+    assert sorted(trace.pages.before.column("hash").to_pylist()) == sorted(
+        found.pages.before.column("hash").to_pylist()
+    )
     assert sorted(trace.pages.writers) == sorted(found.pages.writers)
 
 
@@ -659,32 +799,48 @@ MOVES = {
 }
 
 
-def placed(spark: Any, place: str, folder: Path, form: str = "many tasks", **options: Any) -> Engine:
+def placed(
+    spark: Any, place: str, folder: Path, form: str = "many tasks", **options: Any
+) -> Engine:
     """Make a table of several files whose rows have places, and a source of which some rows are new, and some have no key."""
     store = place.partition(",")[0]
     catalog = "memory" if store == "memory" else "c"
-    engine = Engine(spark=spark, catalog=catalog, dialect="extended", rule_settings=FORMS[form][0], **options)
+    engine = Engine(
+        spark=spark, catalog=catalog, dialect="extended", rule_settings=FORMS[form][0], **options
+    )
     if catalog == "c":
-        engine.add_catalog("c", {"hive": HiveAcidConnector, "iceberg": IcebergConnector}[store](folder))
+        engine.add_catalog(
+            "c", {"hive": HiveAcidConnector, "iceberg": IcebergConnector}[store](folder)
+        )
     engine.run(f"CREATE TABLE t (id integer, v bigint, part varchar) {PLACED[place]}")
     for first in (0, 100):
         rows = range(first, first + 100)
         ids = pa.array([n if n % 40 else None for n in rows], pa.int32())
         parts = [f"p{n % 4}" if n % 9 else None for n in rows]
-        engine.run("INSERT INTO t SELECT * FROM news", namespace={"news": pa.table({"id": ids, "v": rows, "part": parts})})
+        engine.run(
+            "INSERT INTO t SELECT * FROM news",
+            namespace={"news": pa.table({"id": ids, "v": rows, "part": parts})},
+        )
     rows = range(100, 300)
     ids = pa.array([n if n % 30 else None for n in rows], pa.int32())
-    engine.register("s", pa.table({"id": ids, "v": rows, "part": [f"p{n % 5}" if n % 8 else None for n in rows]}))
+    engine.register(
+        "s",
+        pa.table({"id": ids, "v": rows, "part": [f"p{n % 5}" if n % 8 else None for n in rows]}),
+    )
     return engine
 
 
-@pytest.mark.parametrize(("place", "era"), [(place, ERAS[number % 2]) for number, place in enumerate(PLACED)])
+@pytest.mark.parametrize(
+    ("place", "era"), [(place, ERAS[number % 2]) for number, place in enumerate(PLACED)]
+)
 @pytest.mark.parametrize("form", ["many tasks", "by keys"])
 def test_tasks_that_join_send_the_same_rows_to_the_same_writers_as_spark(
     spark: Any, tmp_path: Path, form: str, place: str, era: str
 ) -> None:
     """Of one table both forms tell the same, and two tables that go on in either form have the same rows in the end."""
-    tasks, by_spark = (placed(spark, place, tmp_path / name, form, era=era) for name in ("tasks", "spark"))
+    tasks, by_spark = (
+        placed(spark, place, tmp_path / name, form, era=era) for name in ("tasks", "spark")
+    )
     for name, move in MOVES.items():
         rehearsed = where_rows_go(tasks.run(move, trace="full", rehearse=True, rules_off=BY_SPARK))
         found = where_rows_go(tasks.run(move, trace="full"))
@@ -705,7 +861,9 @@ def where_rows_go(result: Any) -> dict[str, Any]:
     rows = zip(trace.pages.after.to_pylist(), trace.pages.writers, strict=True)
     # In the current era the first row of a task without a target row is marked, and one form has more tasks than the other.
     before = trace.pages.before.drop_columns(["is_distinct"])
-    join, exchange = (next(node for node in trace.plan if node.kind == kind) for kind in ("Join", "Exchange"))
+    join, exchange = (
+        next(node for node in trace.plan if node.kind == kind) for kind in ("Join", "Exchange")
+    )
     return {
         "replicated": join.facts.distribution == "REPLICATED",
         "exchange": exchange.facts,
@@ -718,17 +876,24 @@ def where_rows_go(result: Any) -> dict[str, Any]:
     }
 
 
-def test_explain_says_that_writers_take_the_source_rows_that_none_has_matched(spark: Any, tmp_path: Path) -> None:
+def test_explain_says_that_writers_take_the_source_rows_that_none_has_matched(
+    spark: Any, tmp_path: Path
+) -> None:
     engine = placed(spark, "memory, partitions", tmp_path)
-    assert "all of the source, on pages; each writer takes its own of the source rows that none has matched" in str(
-        engine.run(f"EXPLAIN {MOVES['a query']}")
+    assert (
+        "all of the source, on pages; each writer takes its own of the source rows that none has matched"
+        in str(engine.run(f"EXPLAIN {MOVES['a query']}"))
     )
 
 
 @pytest.mark.parametrize("store", ["hive", "iceberg"])
-def test_a_small_table_stays_small_when_rows_of_it_have_been_deleted(spark: Any, tmp_path: Path, store: str) -> None:
+def test_a_small_table_stays_small_when_rows_of_it_have_been_deleted(
+    spark: Any, tmp_path: Path, store: str
+) -> None:
     engine = Engine(spark=spark, catalog="c")
-    engine.add_catalog("c", {"hive": HiveAcidConnector, "iceberg": IcebergConnector}[store](tmp_path))
+    engine.add_catalog(
+        "c", {"hive": HiveAcidConnector, "iceberg": IcebergConnector}[store](tmp_path)
+    )
     engine.register("t", TARGET)
     engine.register("s", SOURCE)
     engine.run("CREATE TABLE t AS SELECT * FROM memory.default.t")
@@ -736,16 +901,22 @@ def test_a_small_table_stays_small_when_rows_of_it_have_been_deleted(spark: Any,
     engine.run("DELETE FROM t WHERE id = 1")
     result = engine.run(f"EXPLAIN {MERGES['nothing else']}")
     assert SAID["one task"] in str(result)
-    trace = engine.run("MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = s.v").trace
+    trace = engine.run(
+        "MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = s.v"
+    ).trace
     assert trace.rows_before is None, "a bound is no count"
     assert trace.pages is not None
     assert trace.pages.complete
     assert [edge for edge in trace.rows.values() if 8 in (edge[1], *edge[0])] == []
 
 
-def test_a_small_source_of_a_large_target_is_joined_where_the_target_is_read(spark: Any, tmp_path: Path) -> None:
+def test_a_small_source_of_a_large_target_is_joined_where_the_target_is_read(
+    spark: Any, tmp_path: Path
+) -> None:
     """The writers' exchange, which small statements keep, is not worth that Spark executes it all."""
-    engine = Engine(spark=spark, catalog="c", rule_settings=RuleSettings(small_rows=6, one_task_bytes=0))
+    engine = Engine(
+        spark=spark, catalog="c", rule_settings=RuleSettings(small_rows=6, one_task_bytes=0)
+    )
     engine.add_catalog("c", IcebergConnector(tmp_path))
     engine.run("CREATE TABLE t AS SELECT n AS id, n AS v FROM UNNEST(sequence(0, 99)) AS u (n)")
     engine.run("CREATE TABLE s AS SELECT n AS id, 0 AS v FROM UNNEST(ARRAY[5, 1000]) AS u (n)")
@@ -754,7 +925,10 @@ def test_a_small_source_of_a_large_target_is_joined_where_the_target_is_read(spa
     assert "Exchange" not in [node.kind for node in engine.run(statement, dry_run=True).trace.plan]
     assert (engine.run(statement).count, engine.table("t").num_rows) == (2, 100)
     assert "Exchange" in [
-        node.kind for node in engine.run(statement, dry_run=True, rules_off={"write_where_rows_are"}).trace.plan
+        node.kind
+        for node in engine.run(
+            statement, dry_run=True, rules_off={"write_where_rows_are"}
+        ).trace.plan
     ]
     assert engine.run(statement, rules_off={"write_where_rows_are"}).count == 2
 
@@ -763,22 +937,31 @@ def test_a_small_source_of_a_large_target_is_joined_where_the_target_is_read(spa
 def test_changed_rows_of_a_large_table_stay_where_they_were_read_and_few_tasks_write_them(
     spark: Any, tmp_path: Path, statement: str
 ) -> None:
-    engine = Engine(spark=spark, catalog="c", rule_settings=RuleSettings(small_rows=0, few_tasks_rows=0))
+    engine = Engine(
+        spark=spark, catalog="c", rule_settings=RuleSettings(small_rows=0, few_tasks_rows=0)
+    )
     engine.add_catalog("c", IcebergConnector(tmp_path))
     engine.run("CREATE TABLE t (id bigint, v bigint)")
     for part in range(5):
-        engine.run("INSERT INTO t " + " UNION ALL ".join(f"SELECT {part * 3 + row}, {row}" for row in range(3)))
+        engine.run(
+            "INSERT INTO t "
+            + " UNION ALL ".join(f"SELECT {part * 3 + row}, {row}" for row in range(3))
+        )
     trace = engine.run(statement).trace
     assert "Exchange" not in [node.kind for node in trace.plan]
     assert len(trace.writers) == int(spark.conf.get("spark.sql.shuffle.partitions"))
-    assert sum(sum(writer.rows.values()) for writer in trace.writers) == (30 if "UPDATE" in statement else 15)
+    assert sum(sum(writer.rows.values()) for writer in trace.writers) == (
+        30 if "UPDATE" in statement else 15
+    )
     left = Counter(engine.table("t").column("v").to_pylist())
     assert left == (Counter({1: 5, 2: 5, 3: 5}) if "UPDATE" in statement else Counter())
 
 
 @pytest.mark.parametrize("function", ["upper({})", "CASE WHEN v > 5 THEN {} END"])
 @pytest.mark.parametrize(("form", "depth"), [("one task", 200), ("spark", 40)])
-def test_what_is_nested_deeply_is_planned_and_computed(spark: Any, form: str, depth: int, function: str) -> None:
+def test_what_is_nested_deeply_is_planned_and_computed(
+    spark: Any, form: str, depth: int, function: str
+) -> None:
     """By Spark up to some hundred levels: after a hundred rounds its analyzer gives up."""
     nested = "part"
     for _ in range(depth):
@@ -791,14 +974,22 @@ def test_what_is_nested_deeply_is_planned_and_computed(spark: Any, form: str, de
 @pytest.mark.parametrize("off", [frozenset(), frozenset({"prune_target"}), BY_SPARK])
 @pytest.mark.parametrize("source", ["twice", "(SELECT * FROM twice) s"])
 def test_the_rows_of_a_duplicate_are_found_again_whatever_was_read_of_the_target(
-    spark: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, source: str, off: frozenset[str], *, unpinned: bool
+    spark: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    source: str,
+    off: frozenset[str],
+    *,
+    unpinned: bool,
 ) -> None:
     engine = Engine(spark=spark, rule_settings=RuleSettings(small_rows=0, one_task_bytes=0))
     engine.add_catalog("ice", IcebergConnector(tmp_path))
     engine.run("CREATE TABLE ice.default.many (id bigint, part varchar)")
     # A file each: by the keys all but one are left out where that is allowed, and a row's number counts the files that are read.
     for part in range(6):
-        engine.run(f"INSERT INTO ice.default.many SELECT n, 'p{part}' FROM TABLE(sequence({part}0, {part}9)) AS t (n)")
+        engine.run(
+            f"INSERT INTO ice.default.many SELECT n, 'p{part}' FROM TABLE(sequence({part}0, {part}9)) AS t (n)"
+        )
     engine.register("twice", pa.table({"id": [47, 47], "w": [1, 2]}))
     if unpinned:
         monkeypatch.setattr(MemorySplit, "is_repeatable", False)
@@ -812,7 +1003,9 @@ def test_the_rows_of_a_duplicate_are_found_again_whatever_was_read_of_the_target
     assert [row.values["w"] for row in group.sources] == [1, 2]
 
 
-@pytest.mark.parametrize("name", ["by source", pytest.param("all clauses", marks=pytest.mark.long), "a query"])
+@pytest.mark.parametrize(
+    "name", ["by source", pytest.param("all clauses", marks=pytest.mark.long), "a query"]
+)
 def test_a_full_trace_has_the_same_rows_of_both_sides_in_all_forms(spark: Any, name: str) -> None:
     shown = {}
     for form in FORMS:
@@ -836,7 +1029,10 @@ def test_a_full_trace_has_the_same_rows_of_both_sides_in_all_forms(spark: Any, n
             "MERGE INTO t USING s ON t.id = s.id AND 1 / (t.v - s.v - 19) = 0 WHEN MATCHED THEN DELETE",
             "source.id = 2, source.v = 1, target.v = 20",
         ),
-        ("MERGE INTO t USING s ON t.id = s.id WHEN MATCHED AND 1 / (s.v - 2) > 0 THEN DELETE", "source.id = 3, source.v = 2"),
+        (
+            "MERGE INTO t USING s ON t.id = s.id WHEN MATCHED AND 1 / (s.v - 2) > 0 THEN DELETE",
+            "source.id = 3, source.v = 2",
+        ),
         (
             "MERGE INTO t USING s ON t.id = s.id WHEN NOT MATCHED THEN INSERT (id, v) VALUES (s.id, 1 / (s.v - 5))",
             "source.id = 9, source.v = 5",
@@ -854,7 +1050,9 @@ def test_an_error_names_the_row(spark: Any, form: str, statement: str, row: str)
 def test_where_a_column_refuses_null_the_row_is_named(spark: Any) -> None:
     engine = Engine(spark=spark)
     engine.register("t", pa.table({"id": [1, 2, 3], "v": [1, 1, 1]}), not_null=["v"])
-    with pytest.raises(RowMergeError, match="NULL value not allowed for NOT NULL column: v") as caught:
+    with pytest.raises(
+        RowMergeError, match="NULL value not allowed for NOT NULL column: v"
+    ) as caught:
         engine.run("UPDATE t SET v = NULLIF(id, 2)")
     assert "The first such row has target.id = 2, target.v = 1." in (caught.value.hint or "")
 
@@ -870,7 +1068,10 @@ def test_the_rows_of_a_duplicate_are_found_again_behind_row_groups_that_were_lef
         engine.run(f"INSERT INTO t VALUES ({ids[0]}, {ids[0] * 10}), ({ids[1]}, {ids[1] * 10 + 1})")
     engine.register("s", pa.table({"id": [7, 7, 10]}))
     with pytest.raises(RowMergeError) as caught:
-        engine.run("MERGE INTO t USING memory.default.s AS s ON t.id = s.id WHEN MATCHED THEN DELETE", rules_off=off)
+        engine.run(
+            "MERGE INTO t USING memory.default.s AS s ON t.id = s.id WHEN MATCHED THEN DELETE",
+            rules_off=off,
+        )
     assert caught.value.code == "MERGE_TARGET_ROW_MULTIPLE_MATCHES"
     groups = getattr(caught.value, "groups")  # noqa: B009 - of this kind of error
     assert [group.target for group in groups] == [{"id": 7, "v": 70}, {"id": 7, "v": 70}]

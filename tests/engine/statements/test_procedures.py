@@ -21,7 +21,10 @@ class Listening(MemoryConnector):
 
     def get_procedures(self) -> list[Procedure]:
         kinds = {"who": "varchar", "often": "bigint", "days": "array(date)"}
-        arguments = tuple(ProcedureArgument(n, parse_type(k), required=n == "who", default=None) for n, k in kinds.items())
+        arguments = tuple(
+            ProcedureArgument(n, parse_type(k), required=n == "who", default=None)
+            for n, k in kinds.items()
+        )
         return [Procedure("system", "listen", arguments, self.listen)]
 
     def listen(self, session: Any, **values: Any) -> None:
@@ -36,7 +39,9 @@ def test_a_procedure_gets_plain_values_of_its_arguments_types(spark: Any) -> Non
     engine, connector = Engine(spark=spark), Listening()
     connector.heard = []
     engine.add_catalog("own", connector)
-    result = engine.run("CALL own.system.listen('a' || upper('b'), 2 + 3, ARRAY[DATE '2024-02-28' + INTERVAL '1' DAY, NULL])")
+    result = engine.run(
+        "CALL own.system.listen('a' || upper('b'), 2 + 3, ARRAY[DATE '2024-02-28' + INTERVAL '1' DAY, NULL])"
+    )
     engine.run("CALL own.system.listen(who => 'ann')")
     engine.run("EXPLAIN CALL own.system.listen(who => 'nobody')")
     assert connector.heard == [
@@ -52,7 +57,9 @@ def test_a_procedure_gets_plain_values_of_its_arguments_types(spark: Any) -> Non
         engine.run("CALL own.system.listen(who => 'x', often => 1 / 0)")
 
 
-def test_hive_tables_are_compacted_registered_and_taken_out_by_call(spark: Any, tmp_path: Path) -> None:
+def test_hive_tables_are_compacted_registered_and_taken_out_by_call(
+    spark: Any, tmp_path: Path
+) -> None:
     engine, store = Engine(spark=spark, catalog="lake"), HiveAcidConnector(tmp_path)
     engine.add_catalog("lake", store)
     engine.run("CREATE TABLE t (id bigint, v varchar)")
@@ -60,15 +67,22 @@ def test_hive_tables_are_compacted_registered_and_taken_out_by_call(spark: Any, 
         engine.run(f"INSERT INTO t VALUES ({number}, 'a')")
     engine.run("DELETE FROM t WHERE id = 1")
     folder = store.warehouse / "t"
-    engine.run("CALL lake.system.compact(schema_name => 'default', table_name => 't', type => 'minor')")
+    engine.run(
+        "CALL lake.system.compact(schema_name => 'default', table_name => 't', type => 'minor')"
+    )
     assert len([path for path in folder.iterdir() if "_v" in path.name]) == 2
     engine.run("CALL lake.system.compact('default', 'T', 'MAJOR')")
     engine.run("CALL lake.system.remove_obsolete('default', 't')")
     assert [path.name[:12] for path in folder.iterdir()] == ["base_0000004"]
     engine.run("CALL system.unregister_table('default', 't')")
     assert engine.run("SHOW TABLES FROM lake.default").to_pandas().empty
-    engine.run(f"CALL system.register_table('default', 'u', '{folder}', ARRAY['id bigint', 'v varchar'])")
-    assert engine.run("SELECT * FROM u ORDER BY id").to_pandas().values.tolist() == [[0, "a"], [2, "a"]]
+    engine.run(
+        f"CALL system.register_table('default', 'u', '{folder}', ARRAY['id bigint', 'v varchar'])"
+    )
+    assert engine.run("SELECT * FROM u ORDER BY id").to_pandas().values.tolist() == [
+        [0, "a"],
+        [2, "a"],
+    ]
 
 
 @pytest.mark.parametrize(
@@ -76,17 +90,31 @@ def test_hive_tables_are_compacted_registered_and_taken_out_by_call(spark: Any, 
     [
         ("compact('default', 'none')", "TABLE_NOT_FOUND", "Table 'default.none' does not exist"),
         ("compact('default', NULL)", "INVALID_PROCEDURE_ARGUMENT", "table_name cannot be null"),
-        ("compact('default', 't', 'half')", "INVALID_PROCEDURE_ARGUMENT", "Invalid compaction type: half"),
-        ("register_table('default', 'x', '/nowhere', ARRAY['id bigint'])", "HIVE_FILE_NOT_FOUND", "'/nowhere' does not exist"),
+        (
+            "compact('default', 't', 'half')",
+            "INVALID_PROCEDURE_ARGUMENT",
+            "Invalid compaction type: half",
+        ),
+        (
+            "register_table('default', 'x', '/nowhere', ARRAY['id bigint'])",
+            "HIVE_FILE_NOT_FOUND",
+            "'/nowhere' does not exist",
+        ),
         (
             "register_table('default', 'x', '/tmp', ARRAY['id number'])",
             "INVALID_PROCEDURE_ARGUMENT",
             "'id number' is not a column",
         ),
-        ("abort_transaction(12345)", "INVALID_PROCEDURE_ARGUMENT", "No such open transaction: 12345"),
+        (
+            "abort_transaction(12345)",
+            "INVALID_PROCEDURE_ARGUMENT",
+            "No such open transaction: 12345",
+        ),
     ],
 )
-def test_what_a_procedure_of_hive_cannot_do_is_told(spark: Any, tmp_path: Path, sql: str, code: str, words: str) -> None:
+def test_what_a_procedure_of_hive_cannot_do_is_told(
+    spark: Any, tmp_path: Path, sql: str, code: str, words: str
+) -> None:
     engine = Engine(spark=spark)
     engine.add_catalog("lake", HiveAcidConnector(tmp_path))
     with pytest.raises(RowMergeError) as caught:

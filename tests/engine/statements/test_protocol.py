@@ -23,7 +23,14 @@ from rowmerge_nb.connectors.memory.metadata import MemoryMetadata
 from rowmerge_nb.connectors.memory.reading import MemoryPageSourceProvider
 from rowmerge_nb.connectors.memory.updatable_pages import MemoryUpdatableTableHandle
 from rowmerge_nb.connectors.memory.writing import MemoryPageSinkProvider
-from rowmerge_nb.spi import ColumnHandle, ColumnMetadata, ConnectorSplit, ConnectorTableMetadata, SchemaTableName, parse_type
+from rowmerge_nb.spi import (
+    ColumnHandle,
+    ColumnMetadata,
+    ConnectorSplit,
+    ConnectorTableMetadata,
+    SchemaTableName,
+    parse_type,
+)
 from rowmerge_nb.spi.page_source import PagesSource
 from rowmerge_nb.spi.updatable import UpdatablePageSource
 from rowmerge_nb.testing.faults import Fault, FaultyConnector
@@ -35,7 +42,9 @@ pytestmark = pytest.mark.spark
 TABLE = SchemaTableName("default", "t")
 ROWS = pa.table({"id": list(range(8)), "v": [10 * i for i in range(8)], "w": ["x"] * 8})
 COLUMNS = zip(ROWS.column_names, ("bigint", "bigint", "varchar"), strict=True)
-METADATA = ConnectorTableMetadata(TABLE, tuple(ColumnMetadata(name, parse_type(kind)) for name, kind in COLUMNS))
+METADATA = ConnectorTableMetadata(
+    TABLE, tuple(ColumnMetadata(name, parse_type(kind)) for name, kind in COLUMNS)
+)
 PAGE_ROWS = 2
 
 
@@ -50,7 +59,11 @@ class Diary:
             file.write(json.dumps([method, *told]) + "\n")
 
     def entries(self) -> list[list[Any]]:
-        return [json.loads(line) for line in self.path.read_text().splitlines()] if self.path.exists() else []
+        return (
+            [json.loads(line) for line in self.path.read_text().splitlines()]
+            if self.path.exists()
+            else []
+        )
 
 
 class Own(ColumnHandle):
@@ -97,7 +110,10 @@ class WatchedMetadata(MemoryMetadata):
         return self.watched.looked_up
 
     def get_column_handles(self, session: Any, table_handle: Any) -> tuple[ColumnHandle, ...]:
-        return tuple(Own(handle.name, handle.type) for handle in super().get_column_handles(session, table_handle))
+        return tuple(
+            Own(handle.name, handle.type)
+            for handle in super().get_column_handles(session, table_handle)
+        )
 
     def begun(self, method: str, table_handle: Any, columns: Any, handle: Any) -> Any:
         assert table_handle is self.watched.looked_up
@@ -110,30 +126,48 @@ class WatchedMetadata(MemoryMetadata):
         self.watched.diary.note(method, len(fragments))
 
     def begin_delete(self, session: Any, table_handle: Any) -> Any:
-        handle = Stamped(**parts(super().begin_delete(session, table_handle)), stamp=self.watched.stamp)
+        handle = Stamped(
+            **parts(super().begin_delete(session, table_handle)), stamp=self.watched.stamp
+        )
         return self.begun("begin_delete", table_handle, None, handle)
 
     def finish_delete(self, session: Any, table_handle: Any, fragments: Any) -> None:
         self.finished("finish_delete", table_handle, fragments)
         super().finish_delete(session, table_handle, fragments)
 
-    def get_update_row_id_column_handle(self, session: Any, table_handle: Any, updated_columns: Any) -> Any:
+    def get_update_row_id_column_handle(
+        self, session: Any, table_handle: Any, updated_columns: Any
+    ) -> Any:
         self.watched.diary.note("get_update_row_id_column_handle", own_names(updated_columns))
         return super().get_update_row_id_column_handle(session, table_handle, updated_columns)
 
     def begin_update(self, session: Any, table_handle: Any, updated_columns: Any) -> Any:
         made = super().begin_update(session, table_handle, updated_columns)
         return self.begun(
-            "begin_update", table_handle, own_names(updated_columns), Stamped(**parts(made), stamp=self.watched.stamp)
+            "begin_update",
+            table_handle,
+            own_names(updated_columns),
+            Stamped(**parts(made), stamp=self.watched.stamp),
         )
 
     def finish_update(self, session: Any, table_handle: Any, fragments: Any) -> None:
         self.finished("finish_update", table_handle, fragments)
         super().finish_update(session, table_handle, fragments)
 
-    def begin_merge(self, session: Any, table_handle: Any, updated_columns: Mapping[int, Sequence[Any]] | None = None) -> Any:
-        told = None if updated_columns is None else {str(case): own_names(c) for case, c in updated_columns.items()}
-        handle = MemoryMergeTableHandle(StampedTable(**parts(table_handle), stamp=self.watched.stamp))
+    def begin_merge(
+        self,
+        session: Any,
+        table_handle: Any,
+        updated_columns: Mapping[int, Sequence[Any]] | None = None,
+    ) -> Any:
+        told = (
+            None
+            if updated_columns is None
+            else {str(case): own_names(c) for case, c in updated_columns.items()}
+        )
+        handle = MemoryMergeTableHandle(
+            StampedTable(**parts(table_handle), stamp=self.watched.stamp)
+        )
         return self.begun("begin_merge", table_handle, told, handle)
 
     def finish_merge(self, session: Any, merge_handle: Any, fragments: Any) -> None:
@@ -154,11 +188,15 @@ class WatchedSplits:
     def __init__(self, inner: Any, watched: Watched) -> None:
         self.inner, self.watched = inner, watched
 
-    def get_splits(self, transaction: Any, session: Any, handle: Any, constraint: Any) -> list[Part]:
+    def get_splits(
+        self, transaction: Any, session: Any, handle: Any, constraint: Any
+    ) -> list[Part]:
         begun = self.watched.begun
         reading = begun.get_table_handle() if isinstance(begun, MemoryMergeTableHandle) else begun
         if reading is not None:
-            assert handle is reading, "what is scanned after the beginning is scanned by the handle that the begin call gave"
+            assert handle is reading, (
+                "what is scanned after the beginning is scanned by the handle that the begin call gave"
+            )
             self.watched.diary.note("get_splits")
         (split,) = self.inner.get_splits(transaction, session, handle, constraint)
         count = self.watched.split_count
@@ -181,7 +219,11 @@ class WatchedSource(UpdatablePageSource):
         self.diary.note(method, self.split, self.instance, *told)
         if self.fault == method and self.split == 1:
             raise OSError("the disk is full")
-        if self.fault == f"{method} exits" and self.split == 1 and not self.diary.path.with_name("died").exists():
+        if (
+            self.fault == f"{method} exits"
+            and self.split == 1
+            and not self.diary.path.with_name("died").exists()
+        ):
             self.diary.path.with_name("died").touch()
             os._exit(1)
 
@@ -196,7 +238,9 @@ class WatchedSource(UpdatablePageSource):
         self.note("delete_rows", row_ids.to_pylist())
 
     def update_rows(self, page: Any, column_value_and_row_id_channels: Sequence[int]) -> None:
-        *values, row_ids = (page.column(channel).to_pylist() for channel in column_value_and_row_id_channels)
+        *values, row_ids = (
+            page.column(channel).to_pylist() for channel in column_value_and_row_id_channels
+        )
         assert set(row_ids) <= self.last
         self.inner.update_rows(page, column_value_and_row_id_channels)
         self.note("update_rows", row_ids, values)
@@ -235,9 +279,14 @@ class WatchedSources(MemoryPageSourceProvider):
     stamp: str
     fault: str
 
-    def create_page_source(self, transaction: Any, session: Any, split: Any, handle: Any, columns: Any) -> Any:
+    def create_page_source(
+        self, transaction: Any, session: Any, split: Any, handle: Any, columns: Any
+    ) -> Any:
         if getattr(handle, "stamp", None) is None:
-            return PartSource(super().create_page_source(transaction, session, split.inner, handle, columns), split)
+            return PartSource(
+                super().create_page_source(transaction, session, split.inner, handle, columns),
+                split,
+            )
         assert handle.stamp == self.stamp
         own_names(columns[:-1])
         inner = super().create_page_source(transaction, session, split.inner, handle, columns)
@@ -328,8 +377,14 @@ def test_every_page_of_an_update_goes_back_to_the_instance_that_gave_it(shop: Sh
         ["finish"],
         ["close"],
     ]
-    assert shop.of_split(1) == [["update_rows", [2, 3], [[21, 31], ["y", "y"]]], ["finish"], ["close"]]
-    assert shop.of_split(2) == [["finish"], ["close"]], "a split is finished also where none of its rows was chosen"
+    assert shop.of_split(1) == [
+        ["update_rows", [2, 3], [[21, 31], ["y", "y"]]],
+        ["finish"],
+        ["close"],
+    ]
+    assert shop.of_split(2) == [["finish"], ["close"]], (
+        "a split is finished also where none of its rows was chosen"
+    )
     assert shop.by_coordinator() == [
         ["get_update_row_id_column_handle", ["v", "w"]],
         ["begin_update", ["v", "w"]],
@@ -352,14 +407,23 @@ def test_a_table_without_splits_is_begun_and_finished(shop: Shop, flow: str) -> 
     for sql, verb in ((UPDATE, "update"), (DELETE, "delete")):
         name = verb if flow == "updatable" else "merge"
         assert shop.run(sql, flow=flow).count == 0
-        assert [entry[0] for entry in shop.told()][-3:] == [f"begin_{name}", "get_splits", f"finish_{name}"]
+        assert [entry[0] for entry in shop.told()][-3:] == [
+            f"begin_{name}",
+            "get_splits",
+            f"finish_{name}",
+        ]
         assert shop.told()[-1] == [f"finish_{name}", 0]
     assert shop.connector.read(TABLE) == ROWS
 
 
 @pytest.mark.parametrize("flow", ["updatable", "merge"])
-def test_where_no_row_matches_everything_is_finished_and_nothing_stored(shop: Shop, flow: str) -> None:
-    for sql in ("UPDATE shop.default.t SET v = 0 WHERE id > 100", "DELETE FROM shop.default.t WHERE id > 100"):
+def test_where_no_row_matches_everything_is_finished_and_nothing_stored(
+    shop: Shop, flow: str
+) -> None:
+    for sql in (
+        "UPDATE shop.default.t SET v = 0 WHERE id > 100",
+        "DELETE FROM shop.default.t WHERE id > 100",
+    ):
         assert shop.run(sql, flow=flow).count == 0
     methods = [entry[0] for entry in shop.told()]
     assert not {"update_rows", "delete_rows", "create_merge_sink", "abort"} & set(methods)
@@ -370,7 +434,10 @@ def test_where_no_row_matches_everything_is_finished_and_nothing_stored(shop: Sh
 
 @pytest.mark.parametrize(
     ("shop", "sql"),
-    [({"fault": "delete_rows"}, DELETE), *(({"fault": fault}, UPDATE) for fault in ("update_rows", "finish", "future"))],
+    [
+        ({"fault": "delete_rows"}, DELETE),
+        *(({"fault": fault}, UPDATE) for fault in ("update_rows", "finish", "future")),
+    ],
     indirect=["shop"],
     ids=["delete_rows", "update_rows", "finish", "future"],
 )
@@ -384,14 +451,18 @@ def test_a_split_that_fails_is_aborted_once_and_not_finished_after_it(shop: Shop
         "abort",
         "close",
     ]
-    assert [entry[0] for entry in shop.of_split(0)][-2:] == ["finish", "close"], "other splits are not told"
+    assert [entry[0] for entry in shop.of_split(0)][-2:] == ["finish", "close"], (
+        "other splits are not told"
+    )
     assert not [entry for entry in shop.by_coordinator() if entry[0].startswith("finish_")]
     assert caught.value.result.trace.calls[-1].method == "rollback"
     assert shop.connector.read(TABLE) == ROWS
 
 
 @pytest.mark.parametrize("shop", [{"fault": "close"}], indirect=True)
-def test_a_source_that_cannot_be_closed_fails_the_statement_and_its_report_has_all_calls(shop: Shop) -> None:
+def test_a_source_that_cannot_be_closed_fails_the_statement_and_its_report_has_all_calls(
+    shop: Shop,
+) -> None:
     with pytest.raises(RowMergeError, match="close failed: OSError: the disk is full") as caught:
         shop.run(DELETE, flow="updatable")
     calls = [(call.where, call.method) for call in caught.value.result.trace.calls]
@@ -402,9 +473,14 @@ def test_a_source_that_cannot_be_closed_fails_the_statement_and_its_report_has_a
 
 
 @pytest.mark.parametrize(
-    "shop", [{"fault": "delete_rows exits"}, {"fault": "finish exits"}], indirect=True, ids=["delete_rows", "finish"]
+    "shop",
+    [{"fault": "delete_rows exits"}, {"fault": "finish exits"}],
+    indirect=True,
+    ids=["delete_rows", "finish"],
 )
-def test_a_task_that_dies_is_run_again_by_another_instance_and_its_rows_count_once(shop: Shop) -> None:
+def test_a_task_that_dies_is_run_again_by_another_instance_and_its_rows_count_once(
+    shop: Shop,
+) -> None:
     assert shop.run(DELETE, flow="updatable").count == 4
     instances = {entry[2] for entry in shop.told() if entry[0] == "delete_rows" and entry[1] == 1}
     assert len(instances) == 2
@@ -413,7 +489,14 @@ def test_a_task_that_dies_is_run_again_by_another_instance_and_its_rows_count_on
 
 
 WHOLE = [
-    *("get_update_row_id_column_handle", "begin_update", "get_splits", "create_page_source", "get_next_page", "update_rows"),
+    *(
+        "get_update_row_id_column_handle",
+        "begin_update",
+        "get_splits",
+        "create_page_source",
+        "get_next_page",
+        "update_rows",
+    ),
     *("finish", "close", "finish_update", "commit"),
 ]
 BEFORE, WITHIN, BEHIND = ["rollback"], ["abort", "close", "rollback"], ["rollback"]
@@ -425,7 +508,11 @@ BEFORE, WITHIN, BEHIND = ["rollback"], ["abort", "close", "rollback"], ["rollbac
     [
         (Fault("get_update_row_id_column_handle", after=True), "the disk is full", BEFORE),
         (Fault("begin_update", after=True), "the disk is full", BEFORE),
-        (Fault("begin_update", gives=None), "begin_update gave NoneType; it gives a ConnectorTableHandle", BEFORE),
+        (
+            Fault("begin_update", gives=None),
+            "begin_update gave NoneType; it gives a ConnectorTableHandle",
+            BEFORE,
+        ),
         (Fault("get_splits", after=True), "the disk is full", BEFORE),
         (Fault("create_page_source", after=True), "the disk is full", BEFORE),
         (
@@ -436,14 +523,20 @@ BEFORE, WITHIN, BEHIND = ["rollback"], ["abort", "close", "rollback"], ["rollbac
         (Fault("get_next_page", after=True), "the disk is full", WITHIN),
         (Fault("update_rows", after=True), "the disk is full", WITHIN),
         (Fault("finish", after=True), "the disk is full", WITHIN),
-        (Fault("finish", gives=None), "finish() gave NoneType; it gives a collection of bytes, or a future of one", WITHIN),
+        (
+            Fault("finish", gives=None),
+            "finish() gave NoneType; it gives a collection of bytes, or a future of one",
+            WITHIN,
+        ),
         (Fault("finish", gives=["text"]), "fragment of type str", WITHIN),
         (Fault("finish_update", after=True), "the disk is full", BEHIND),
         (Fault("commit"), "the disk is full", BEHIND),
     ],
     ids=lambda value: value.step if isinstance(value, Fault) else None,
 )
-def test_a_fault_at_any_step_of_the_older_flow_ends_it_there(spark: Any, fault: Fault, text: str, then: list[str]) -> None:
+def test_a_fault_at_any_step_of_the_older_flow_ends_it_there(
+    spark: Any, fault: Fault, text: str, then: list[str]
+) -> None:
     connector = FaultyConnector(MemoryConnector(), fault)
     connector.put(METADATA, ROWS)
     with Engine(spark=spark) as engine:
@@ -453,7 +546,9 @@ def test_a_fault_at_any_step_of_the_older_flow_ends_it_there(spark: Any, fault: 
         assert text in caught.value.message
         called = [step for step in connector.calls if step in {*WHOLE, *WITHIN}]
         assert list(dict.fromkeys(called)) == [*WHOLE[: WHOLE.index(fault.step) + 1], *then]
-        assert max(called.count(step) for step in ("finish", "abort", "close", "finish_update")) <= 1
+        assert (
+            max(called.count(step) for step in ("finish", "abort", "close", "finish_update")) <= 1
+        )
         assert connector.read(TABLE) == ROWS
         assert not connector._transactions, "no transaction is left open"
         connector.fault = None
@@ -461,7 +556,9 @@ def test_a_fault_at_any_step_of_the_older_flow_ends_it_there(spark: Any, fault: 
 
 
 @pytest.mark.parametrize("era", ["documents", "current"])
-def test_the_machinery_of_merge_scans_and_writes_by_the_handle_that_begin_merge_gave(shop: Shop, era: str) -> None:
+def test_the_machinery_of_merge_scans_and_writes_by_the_handle_that_begin_merge_gave(
+    shop: Shop, era: str
+) -> None:
     merge = (
         "MERGE INTO shop.default.t t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET w = 'm', v = 0 "
         "WHEN NOT MATCHED THEN INSERT (id) VALUES (s.id)"

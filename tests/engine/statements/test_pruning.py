@@ -28,10 +28,18 @@ def made(spark: Any, settings: RuleSettings, **properties: Any) -> Engine:
     engine = Engine(spark=spark, rule_settings=settings)
     numbers = list(range(ROWS))
     regions = ["EU" if i % 3 else "zz" for i in numbers]
-    target = pa.table({"id": numbers, "region": regions, "v": numbers, "note": [f"note {i}" for i in numbers]})
+    target = pa.table(
+        {"id": numbers, "region": regions, "v": numbers, "note": [f"note {i}" for i in numbers]}
+    )
     engine.register("t", target, **properties)
     keys = [*range(0, ROWS, 50), -1, -2]
-    source = pa.table({"id": pa.array(keys, pa.int32()), "region": ["EU"] * len(keys), "v": [k % 7 - 1 for k in keys]})
+    source = pa.table(
+        {
+            "id": pa.array(keys, pa.int32()),
+            "region": ["EU"] * len(keys),
+            "v": [k % 7 - 1 for k in keys],
+        }
+    )
     engine.register("s", source)
     return engine
 
@@ -42,10 +50,15 @@ def rows(engine: Engine) -> list[tuple[Any, ...]]:
 
 @pytest.mark.parametrize("paradigm", ["DELETE_ROW_AND_INSERT_ROW", "CHANGE_ONLY_UPDATED_COLUMNS"])
 @pytest.mark.parametrize("source", ["s", "(SELECT * FROM s) s"])
-def test_pruned_and_plain_plans_change_the_same_rows(spark: Any, paradigm: str, source: str) -> None:
+def test_pruned_and_plain_plans_change_the_same_rows(
+    spark: Any, paradigm: str, source: str
+) -> None:
     statement = MERGE.replace("USING s", f"USING {source}")
     engines = [made(spark, LARGE, paradigm=paradigm) for _ in range(3)]
-    results = [engine.run(statement, rules_off=off) for engine, off in zip(engines, (set(), BY_SPARK, PLAIN), strict=True)]
+    results = [
+        engine.run(statement, rules_off=off)
+        for engine, off in zip(engines, (set(), BY_SPARK, PLAIN), strict=True)
+    ]
     in_tasks, by_spark, plain = (result.counts for result in results)
     assert in_tasks == by_spark == plain
     assert plain["UPDATE"] > 0
@@ -59,21 +72,31 @@ def test_of_the_target_only_what_is_needed_is_read(spark: Any) -> None:
     result = made(spark, LARGE, paradigm="CHANGE_ONLY_UPDATED_COLUMNS").run(
         "MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN DELETE"
     )
-    (scan,) = [node for node in result.trace.plan if isinstance(node.facts, ScanFacts) and node.facts.target]
+    (scan,) = [
+        node
+        for node in result.trace.plan
+        if isinstance(node.facts, ScanFacts) and node.facts.target
+    ]
     assert [name for name, _ in scan.layout] == ["id", "row_id"]
 
 
-def test_rows_matched_twice_are_told_with_all_their_values_though_not_all_were_read(spark: Any) -> None:
+def test_rows_matched_twice_are_told_with_all_their_values_though_not_all_were_read(
+    spark: Any,
+) -> None:
     engine = made(spark, LARGE)
     with pytest.raises(RowMergeError) as caught:
-        engine.run("MERGE INTO t USING (SELECT id FROM s UNION ALL SELECT 50) s ON t.id = s.id WHEN MATCHED THEN DELETE")
+        engine.run(
+            "MERGE INTO t USING (SELECT id FROM s UNION ALL SELECT 50) s ON t.id = s.id WHEN MATCHED THEN DELETE"
+        )
     (group,) = caught.value.groups  # type: ignore[attr-defined]
     assert group.target == {"id": 50, "region": "EU", "v": 50, "note": "note 50"}
 
 
 def test_the_rows_of_an_insert_go_to_the_writers_of_their_partitions(spark: Any) -> None:
     engine = made(spark, LARGE, partitioned_by=["region"])
-    engine.run("CREATE TABLE copied (id bigint, region varchar) WITH (partitioned_by = ARRAY['region'])")
+    engine.run(
+        "CREATE TABLE copied (id bigint, region varchar) WITH (partitioned_by = ARRAY['region'])"
+    )
     result = engine.run(
         "INSERT INTO copied SELECT id, concat(region, CAST(id % 5 AS varchar)) FROM t UNION ALL SELECT id, region FROM t"
     )
@@ -85,7 +108,12 @@ def test_the_rows_of_an_insert_go_to_the_writers_of_their_partitions(spark: Any)
 
 def test_bucketed_inserts_send_each_bucket_to_one_writer(spark: Any) -> None:
     engine = made(spark, LARGE)
-    engine.run("CREATE TABLE copied (id bigint, note varchar) WITH (bucketed_by = ARRAY['id'], bucket_count = 4)")
+    engine.run(
+        "CREATE TABLE copied (id bigint, note varchar) WITH (bucketed_by = ARRAY['id'], bucket_count = 4)"
+    )
     result = engine.run("INSERT INTO copied SELECT id, note FROM t")
     assert "bucket(id)" in str(result.plan)
-    assert engine.run("MERGE INTO copied c USING s ON c.id = s.id WHEN MATCHED THEN DELETE").count == ROWS // 50
+    assert (
+        engine.run("MERGE INTO copied c USING s ON c.id = s.id WHEN MATCHED THEN DELETE").count
+        == ROWS // 50
+    )

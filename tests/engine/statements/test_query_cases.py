@@ -45,21 +45,34 @@ def engine() -> Iterator[Engine]:
 
 
 @pytest.mark.parametrize(
-    ("query", "expected"), sample((q, x) for q, kind, x in CASES if kind == "=>"), ids=lambda text: text[:60]
+    ("query", "expected"),
+    sample((q, x) for q, kind, x in CASES if kind == "=>"),
+    ids=lambda text: text[:60],
 )
 def test_a_query_gives_the_rows_that_trino_gives(engine: Engine, query: str, expected: str) -> None:
     table = engine.run(query).table
     assert table is not None
     assert (
-        str([tuple(row.values()) for row in table.rename_columns([str(i) for i in range(table.num_columns)]).to_pylist()])
+        str(
+            [
+                tuple(row.values())
+                for row in table.rename_columns(
+                    [str(i) for i in range(table.num_columns)]
+                ).to_pylist()
+            ]
+        )
         == expected
     )
 
 
 @pytest.mark.parametrize(
-    ("query", "expected"), sample((q, x) for q, kind, x in CASES if kind == "!!"), ids=lambda text: text[:60]
+    ("query", "expected"),
+    sample((q, x) for q, kind, x in CASES if kind == "!!"),
+    ids=lambda text: text[:60],
 )
-def test_a_query_fails_with_the_code_and_at_the_place_that_trino_has(engine: Engine, query: str, expected: str) -> None:
+def test_a_query_fails_with_the_code_and_at_the_place_that_trino_has(
+    engine: Engine, query: str, expected: str
+) -> None:
     with pytest.raises(RowMergeError) as caught:
         engine.run(query)
     error = caught.value

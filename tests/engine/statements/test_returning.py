@@ -32,10 +32,17 @@ def engine(spark: Any, settings: RuleSettings | None = None, **properties: Any) 
 
 
 def test_the_report_and_the_rows_are_both_shown(spark: Any) -> None:
-    result = engine(spark).run(UPSERT + "RETURNING merge_action() AS action, t.id, old.v AS was, t.v AS is_now")
+    result = engine(spark).run(
+        UPSERT + "RETURNING merge_action() AS action, t.id, old.v AS was, t.v AS is_now"
+    )
     assert result.table is not None
     assert result.table.schema.names == ["action", "id", "was", "is_now"]
-    assert [str(kind) for kind in result.table.schema.types] == ["string", "int64", "int64", "int64"]
+    assert [str(kind) for kind in result.table.schema.types] == [
+        "string",
+        "int64",
+        "int64",
+        "int64",
+    ]
     shown = result._repr_mimebundle_()
     assert str(result) == shown["text/plain"]
     for part in ("INSERT", "is_now", "MERGE INTO t: 1 row inserted, 2 updated; 3 rows returned."):
@@ -53,8 +60,13 @@ def test_the_number_of_rows_is_in_a_saved_trace(spark: Any, tmp_path: Any) -> No
     assert again.clauses == result.trace.clauses
     pages = build_report(again).pages
     assert pages is not None
-    assert [row.source for row in pages.rows] == ["0", "1", "2", "none"], "a target row without a source row comes last"
-    assert [branch.by_source for branch in again.plan[[bool(r.branches) for r in again.plan].index(True)].branches] == [
+    assert [row.source for row in pages.rows] == ["0", "1", "2", "none"], (
+        "a target row without a source row comes last"
+    )
+    assert [
+        branch.by_source
+        for branch in again.plan[[bool(r.branches) for r in again.plan].index(True)].branches
+    ] == [
         False,
         False,
         True,
@@ -76,7 +88,12 @@ def test_values_of_every_type_come_back_as_they_are(spark: Any) -> None:
         "bytes": b"\x00\xff",
         "nothing": None,
     }
-    source = pa.table({"id": pa.array([9], pa.int64()), **{name: [value] for name, value in values.items() if name != "nothing"}})
+    source = pa.table(
+        {
+            "id": pa.array([9], pa.int64()),
+            **{name: [value] for name, value in values.items() if name != "nothing"},
+        }
+    )
     made = engine(spark)
     made.register("s", source)
     names = ", ".join(f's."{name}"' if name != "nothing" else "NULL AS nothing" for name in values)
@@ -86,7 +103,9 @@ def test_values_of_every_type_come_back_as_they_are(spark: Any) -> None:
     assert result.table.schema.field("time").type == pa.time64("us")
 
 
-@pytest.mark.parametrize("layout", [{}, {"partitioned_by": ["v"]}], ids=["fused", "behind an exchange"])
+@pytest.mark.parametrize(
+    "layout", [{}, {"partitioned_by": ["v"]}], ids=["fused", "behind an exchange"]
+)
 def test_many_rows_come_back(spark: Any, layout: dict[str, Any]) -> None:
     made = engine(spark, RuleSettings(small_rows=0), **layout)
     many = pa.table({"id": range(30_000), "v": [i % 7 for i in range(30_000)]})
@@ -102,16 +121,24 @@ def test_an_error_in_returning_undoes_the_statement_and_points_at_its_place(spar
     with pytest.raises(RowMergeError) as caught:
         made.run(UPSERT + "RETURNING t.id, 1 / s.v AS x")
     error = caught.value
-    assert (error.code, error.line, error.column) == ("DIVISION_BY_ZERO", 1, len(UPSERT) + len("RETURNING t.id, ") + 1)
+    assert (error.code, error.line, error.column) == (
+        "DIVISION_BY_ZERO",
+        1,
+        len(UPSERT) + len("RETURNING t.id, ") + 1,
+    )
     row = "The first such row has source.id = 3, source.v = 0."
-    assert error.hint == f"It happened in RETURNING. {row} NULLIF(divisor, 0) makes the quotient NULL instead."
+    assert (
+        error.hint
+        == f"It happened in RETURNING. {row} NULLIF(divisor, 0) makes the quotient NULL instead."
+    )
     assert made.table("t").equals(TARGET)
     assert error.result.table is None
 
 
 def test_an_expression_is_not_evaluated_for_rows_that_do_not_change(spark: Any) -> None:
     result = engine(spark).run(
-        MERGE + "WHEN MATCHED AND s.v > 0 THEN UPDATE SET v = 1 WHEN NOT MATCHED THEN DO NOTHING RETURNING 10 / s.v AS x"
+        MERGE
+        + "WHEN MATCHED AND s.v > 0 THEN UPDATE SET v = 1 WHEN NOT MATCHED THEN DO NOTHING RETURNING 10 / s.v AS x"
     )
     assert result.table is not None
     assert result.table.to_pydict() == {"x": [2]}
@@ -120,10 +147,14 @@ def test_an_expression_is_not_evaluated_for_rows_that_do_not_change(spark: Any) 
 def test_a_statement_that_fails_while_it_writes_returns_nothing(spark: Any) -> None:
     made = Engine(spark=spark, dialect="extended")
     made.register("s", SOURCE)
-    made.add_catalog("faulty", FaultyConnector(MemoryConnector(), Fault("finish_merge", after=True)))
+    made.add_catalog(
+        "faulty", FaultyConnector(MemoryConnector(), Fault("finish_merge", after=True))
+    )
     made.run("CREATE TABLE faulty.default.t (id BIGINT, v BIGINT)")
     with pytest.raises(RowMergeError) as caught:
-        made.run("MERGE INTO faulty.default.t USING s ON t.id = s.id WHEN NOT MATCHED THEN INSERT * RETURNING t.id")
+        made.run(
+            "MERGE INTO faulty.default.t USING s ON t.id = s.id WHEN NOT MATCHED THEN INSERT * RETURNING t.id"
+        )
     assert caught.value.result.table is None
     assert caught.value.result.trace.returned is None
 
@@ -164,7 +195,9 @@ BY_SOURCE = [
 
 
 @pytest.mark.parametrize(("clause", "code", "column"), BY_SOURCE)
-def test_errors_point_into_a_clause_about_what_the_source_lacks(spark: Any, clause: str, code: str, column: int) -> None:
+def test_errors_point_into_a_clause_about_what_the_source_lacks(
+    spark: Any, clause: str, code: str, column: int
+) -> None:
     made = engine(spark, not_null=["id"])
     with pytest.raises(RowMergeError) as caught:
         made.run(f"{MERGE}\nWHEN MATCHED THEN DO NOTHING\n{clause}")
@@ -172,7 +205,9 @@ def test_errors_point_into_a_clause_about_what_the_source_lacks(spark: Any, clau
     assert made.table("t").equals(TARGET)
 
 
-def test_without_the_option_the_statement_is_refused_with_the_option_in_the_hint(spark: Any) -> None:
+def test_without_the_option_the_statement_is_refused_with_the_option_in_the_hint(
+    spark: Any,
+) -> None:
     made = engine(spark)
     with pytest.raises(RowMergeError) as caught:
         made.run(UPSERT + "RETURNING t.id", dialect="trino")
@@ -197,7 +232,9 @@ def test_rows_within_rows_keep_the_names_of_their_fields(spark: Any) -> None:
 def test_of_many_rows_the_first_are_shown(spark: Any) -> None:
     made = Engine(spark=spark, dialect="extended")
     made.register("many", pa.table({"id": list(range(500))}))
-    result = made.run("MERGE INTO many t USING many s ON t.id = s.id WHEN MATCHED THEN UPDATE SET id = s.id RETURNING t.id")
+    result = made.run(
+        "MERGE INTO many t USING many s ON t.id = s.id WHEN MATCHED THEN UPDATE SET id = s.id RETURNING t.id"
+    )
     assert result.table.num_rows == 500
     assert "500 rows, the first 60 shown" in str(result)
     assert "\n60  60" not in str(result)
@@ -206,7 +243,9 @@ def test_of_many_rows_the_first_are_shown(spark: Any) -> None:
 # -- UPDATE and DELETE ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("layout", [{}, {"partitioned_by": ["id"]}, {"bucketed_by": ["id"], "bucket_count": 3}], ids=str)
+@pytest.mark.parametrize(
+    "layout", [{}, {"partitioned_by": ["id"]}, {"bucketed_by": ["id"], "bucket_count": 3}], ids=str
+)
 @pytest.mark.parametrize("era", ["documents", "current"])
 @pytest.mark.parametrize(
     ("statement", "returned", "left"),
@@ -216,12 +255,28 @@ def test_of_many_rows_the_first_are_shown(spark: Any) -> None:
             [(20, 2, 21, 1), (30, 3, 31, 1)],
             [(1, 10), (20, 21), (30, 31)],
         ),
-        ("UPDATE t SET v = NULL WHERE id = 1 RETURNING *", [(1, None)], [(1, None), (2, 20), (3, 30)]),
+        (
+            "UPDATE t SET v = NULL WHERE id = 1 RETURNING *",
+            [(1, None)],
+            [(1, None), (2, 20), (3, 30)],
+        ),
         ("UPDATE t SET v = 1 WHERE id > 9 RETURNING t.*", [], [(1, 10), (2, 20), (3, 30)]),
-        ("DELETE FROM t WHERE v < 30 RETURNING *, old.v + 1, new.v AS n", [(1, 10, 11, None), (2, 20, 21, None)], [(3, 30)]),
+        (
+            "DELETE FROM t WHERE v < 30 RETURNING *, old.v + 1, new.v AS n",
+            [(1, 10, 11, None), (2, 20, 21, None)],
+            [(3, 30)],
+        ),
         ("DELETE FROM t RETURNING count_if_even(id)", None, None),
-        ("DELETE FROM t WHERE id IN (SELECT id FROM s) RETURNING (SELECT max(v) FROM s) - v", [(-13,), (-23,)], [(1, 10)]),
-        ("UPDATE t SET v = (SELECT max(v) FROM s) RETURNING v, id", [(7, 1), (7, 2), (7, 3)], [(1, 7), (2, 7), (3, 7)]),
+        (
+            "DELETE FROM t WHERE id IN (SELECT id FROM s) RETURNING (SELECT max(v) FROM s) - v",
+            [(-13,), (-23,)],
+            [(1, 10)],
+        ),
+        (
+            "UPDATE t SET v = (SELECT max(v) FROM s) RETURNING v, id",
+            [(7, 1), (7, 2), (7, 3)],
+            [(1, 7), (2, 7), (3, 7)],
+        ),
     ],
 )
 def test_update_and_delete_give_their_rows_back(
@@ -235,12 +290,18 @@ def test_update_and_delete_give_their_rows_back(
         return
     result = made.run(statement, era=era)
     assert result.table is not None
-    assert sorted(map(tuple, (row.values() for row in result.table.to_pylist()))) == sorted(returned)
+    assert sorted(map(tuple, (row.values() for row in result.table.to_pylist()))) == sorted(
+        returned
+    )
     assert (result.count, result.trace.returned) == (len(returned), len(returned))
     assert sorted(tuple(row.values()) for row in made.table("t").to_pylist()) == left
 
 
-@pytest.mark.parametrize("settings", [RuleSettings(), RuleSettings(small_rows=0, few_tasks_rows=0)], ids=["small", "large"])
+@pytest.mark.parametrize(
+    "settings",
+    [RuleSettings(), RuleSettings(small_rows=0, few_tasks_rows=0)],
+    ids=["small", "large"],
+)
 def test_many_rows_come_back_whatever_executes_it(spark: Any, settings: RuleSettings) -> None:
     made = engine(spark, settings)
     made.register("big", pa.table({"id": range(30_000), "v": [1] * 30_000}))
@@ -267,13 +328,48 @@ def test_no_row_comes_back_of_an_update_that_fails_or_is_rolled_back(spark: Any)
 @pytest.mark.parametrize(
     ("statement", "options", "code", "said"),
     [
-        ("UPDATE t SET v = 1 RETURNING nope", {}, "COLUMN_NOT_FOUND", "Column 'nope' cannot be resolved"),
-        ("DELETE FROM t RETURNING merge_action()", {}, "FUNCTION_NOT_FOUND", "Function 'merge_action' not registered"),
-        ("DELETE FROM t RETURNING", {}, "SYNTAX_ERROR", "mismatched input '<EOF>'. Expecting: '*', <expression>"),
-        ("DELETE FROM t RETURNING sum(v)", {}, "EXPRESSION_NOT_SCALAR", "RETURNING cannot contain aggregations"),
-        ("DELETE FROM t RETURNING id", {"flow": "updatable"}, "NOT_SUPPORTED", "The flow 'updatable' has no RETURNING"),
-        ("DELETE FROM t RETURNING id", {"dialect": "trino"}, "SYNTAX_ERROR", "mismatched input 'RETURNING'"),
-        ("UPDATE t SET v = 1 WHERE id = 1 RETURNING id", {"dialect": "trino"}, "SYNTAX_ERROR", "mismatched input 'RETURNING'"),
+        (
+            "UPDATE t SET v = 1 RETURNING nope",
+            {},
+            "COLUMN_NOT_FOUND",
+            "Column 'nope' cannot be resolved",
+        ),
+        (
+            "DELETE FROM t RETURNING merge_action()",
+            {},
+            "FUNCTION_NOT_FOUND",
+            "Function 'merge_action' not registered",
+        ),
+        (
+            "DELETE FROM t RETURNING",
+            {},
+            "SYNTAX_ERROR",
+            "mismatched input '<EOF>'. Expecting: '*', <expression>",
+        ),
+        (
+            "DELETE FROM t RETURNING sum(v)",
+            {},
+            "EXPRESSION_NOT_SCALAR",
+            "RETURNING cannot contain aggregations",
+        ),
+        (
+            "DELETE FROM t RETURNING id",
+            {"flow": "updatable"},
+            "NOT_SUPPORTED",
+            "The flow 'updatable' has no RETURNING",
+        ),
+        (
+            "DELETE FROM t RETURNING id",
+            {"dialect": "trino"},
+            "SYNTAX_ERROR",
+            "mismatched input 'RETURNING'",
+        ),
+        (
+            "UPDATE t SET v = 1 WHERE id = 1 RETURNING id",
+            {"dialect": "trino"},
+            "SYNTAX_ERROR",
+            "mismatched input 'RETURNING'",
+        ),
     ],
 )
 def test_what_cannot_be_returned_is_refused_before_anything_changes(
@@ -285,14 +381,21 @@ def test_what_cannot_be_returned_is_refused_before_anything_changes(
     assert caught.value.code == code
     assert said in caught.value.message
     if options:
-        assert "--dialect extended" in (caught.value.hint or "") or "flow" in (caught.value.hint or "")
+        assert "--dialect extended" in (caught.value.hint or "") or "flow" in (
+            caught.value.hint or ""
+        )
     assert made.table("t").equals(TARGET)
 
 
 def test_update_star_is_update_set_star(spark: Any) -> None:
     made = engine(spark)
     assert made.run(MERGE + "WHEN MATCHED THEN UPDATE * WHEN NOT MATCHED THEN INSERT *").count == 3
-    assert sorted(tuple(row.values()) for row in made.table("t").to_pylist()) == [(1, 10), (2, 5), (3, 0), (9, 7)]
+    assert sorted(tuple(row.values()) for row in made.table("t").to_pylist()) == [
+        (1, 10),
+        (2, 5),
+        (3, 0),
+        (9, 7),
+    ]
 
 
 # -- INSERT -----------------------------------------------------------------------------------------------------------
@@ -310,7 +413,13 @@ def test_an_insert_gives_its_rows_back_whatever_lies_before_the_writers(
     made = engine(spark)
     made.register(
         "i",
-        pa.table({"id": pa.array([], pa.int64()), "kind": pa.array([], pa.string()), "returning": pa.array([], pa.int32())}),
+        pa.table(
+            {
+                "id": pa.array([], pa.int64()),
+                "kind": pa.array([], pa.string()),
+                "returning": pa.array([], pa.int32()),
+            }
+        ),
         **properties,
     )
     result = made.run(
@@ -328,10 +437,10 @@ def test_an_insert_gives_its_rows_back_whatever_lies_before_the_writers(
 
 def test_what_an_insert_gives_back_is_what_is_stored(spark: Any) -> None:
     made = engine(spark)
-    made.run("CREATE TABLE stored (c char(4), d decimal(4,1), t timestamp(3), n integer, m varchar)")
-    sql = (
-        "INSERT INTO stored (d, c, n, t) VALUES (1.25, 'ab', 2, TIMESTAMP '2024-01-01 00:00:00.123456'), (NULL, NULL, NULL, NULL)"
+    made.run(
+        "CREATE TABLE stored (c char(4), d decimal(4,1), t timestamp(3), n integer, m varchar)"
     )
+    sql = "INSERT INTO stored (d, c, n, t) VALUES (1.25, 'ab', 2, TIMESTAMP '2024-01-01 00:00:00.123456'), (NULL, NULL, NULL, NULL)"
     result = made.run(f"{sql} RETURNING *")
     assert result.table is not None
     wanted = made.run("SELECT * FROM stored").table
@@ -362,7 +471,9 @@ def test_an_insert_of_no_rows_gives_none_back(spark: Any) -> None:
     assert (result.table.num_rows, result.table.column_names, result.count) == (0, ["id"], 0)
 
 
-def test_an_insert_that_fails_or_is_rolled_back_gives_nothing_back_and_leaves_the_table(spark: Any) -> None:
+def test_an_insert_that_fails_or_is_rolled_back_gives_nothing_back_and_leaves_the_table(
+    spark: Any,
+) -> None:
     made = engine(spark)
     with pytest.raises(RowMergeError, match="DIVISION_BY_ZERO") as failed:
         made.run("INSERT INTO t SELECT * FROM s RETURNING 1 / v")
@@ -400,7 +511,9 @@ def test_an_insert_that_returns_is_checked_verified_and_explained(spark: Any) ->
     assert result.table.num_rows == 3
     assert result.verification is not None
     assert result.verification.state == "agrees"
-    explained = made.run("EXPLAIN (TYPE LOGICAL) INSERT INTO t SELECT * FROM s RETURNING v, id").explained
+    explained = made.run(
+        "EXPLAIN (TYPE LOGICAL) INSERT INTO t SELECT * FROM s RETURNING v, id"
+    ).explained
     assert explained is not None
     assert "returning := row(v, id)" in explained
 

@@ -42,7 +42,9 @@ def settings() -> RuleSettings | None:
 
 
 @pytest.fixture
-def engine(spark: Any, tmp_path: Path, request: pytest.FixtureRequest, settings: RuleSettings | None) -> Iterator[Engine]:
+def engine(
+    spark: Any, tmp_path: Path, request: pytest.FixtureRequest, settings: RuleSettings | None
+) -> Iterator[Engine]:
     made = Engine(spark=spark, dialect="extended", rule_settings=settings)
     made.add_catalog("lake", IcebergConnector(tmp_path / "lake"))
     made.add_catalog("lite", SqliteConnector(tmp_path / "lite.db", create=True))
@@ -71,7 +73,8 @@ def rows(engine: Engine, name: str) -> list[tuple[Any, ...]]:
     found = engine.run(f"SELECT * FROM {name}").table
     assert found is not None
     texts = [
-        tuple(str(value) if type(value).__name__ == "Decimal" else value for value in row.values()) for row in found.to_pylist()
+        tuple(str(value) if type(value).__name__ == "Decimal" else value for value in row.values())
+        for row in found.to_pylist()
     ]
     return sorted(texts, key=lambda row: row[0])
 
@@ -92,7 +95,9 @@ def refused(engine: Engine, sql: str, **options: Any) -> RowMergeError:
 
 
 @pytest.mark.parametrize("store", TABLES)
-def test_columns_of_the_source_come_with_the_rows_on_every_store(engine: Engine, store: str, tmp_path: Path) -> None:
+def test_columns_of_the_source_come_with_the_rows_on_every_store(
+    engine: Engine, store: str, tmp_path: Path
+) -> None:
     name = filled(engine, store)
     result = engine.run(merge(name), check=True)
     assert (result.count, rows(engine, name)) == (2, AFTER)
@@ -101,7 +106,10 @@ def test_columns_of_the_source_come_with_the_rows_on_every_store(engine: Engine,
     assert result.trace.check is not None
     assert result.trace.check.state == "agrees"
     words = " ".join(str(result).split())
-    assert "1 row inserted, 1 updated. The columns city varchar and price decimal(3,2) were added." in words
+    assert (
+        "1 row inserted, 1 updated. The columns city varchar and price decimal(3,2) were added."
+        in words
+    )
     save_trace(result.trace, tmp_path / "trace.json")
     assert load_trace(tmp_path / "trace.json") == result.trace
     assert engine.run(f"UPDATE {name} SET price = 2 WHERE id = 2").count == 1
@@ -110,7 +118,9 @@ def test_columns_of_the_source_come_with_the_rows_on_every_store(engine: Engine,
 
 @pytest.mark.parametrize("store", TABLES)
 @pytest.mark.parametrize("settings", [None, TINY], ids=["small", "large"])
-def test_in_the_other_era_and_in_large_statements_it_does_the_same(engine: Engine, store: str) -> None:
+def test_in_the_other_era_and_in_large_statements_it_does_the_same(
+    engine: Engine, store: str
+) -> None:
     name = filled(engine, store)
     engine.run(merge(name), era="current")
     by_source = "WHEN MATCHED THEN UPDATE SET note = s.note WHEN NOT MATCHED BY SOURCE THEN UPDATE SET note = 'gone'"
@@ -119,7 +129,9 @@ def test_in_the_other_era_and_in_large_statements_it_does_the_same(engine: Engin
 
 
 @pytest.mark.parametrize("store", TABLES)
-def test_a_statement_that_changes_no_row_adds_its_columns_all_the_same(engine: Engine, store: str) -> None:
+def test_a_statement_that_changes_no_row_adds_its_columns_all_the_same(
+    engine: Engine, store: str
+) -> None:
     name = filled(engine, store)
     result = engine.run(merge(name, "WHEN MATCHED AND s.city = 'none' THEN UPDATE *"))
     assert (result.count, len(columns(engine, name))) == (0, 4)
@@ -131,7 +143,10 @@ def test_what_is_returned_has_the_new_columns(engine: Engine, store: str) -> Non
     name = filled(engine, store)
     returned = engine.run(merge(name) + " RETURNING t.id, old.city AS was, t.city").table
     assert returned is not None
-    assert sorted(map(tuple, (row.values() for row in returned.to_pylist()))) == [(1, None, "x"), (4, None, "y")]
+    assert sorted(map(tuple, (row.values() for row in returned.to_pylist()))) == [
+        (1, None, "x"),
+        (4, None, "y"),
+    ]
 
 
 def test_the_source_may_be_a_dataframe_a_query_or_the_target_itself(engine: Engine) -> None:
@@ -145,7 +160,11 @@ def test_the_source_may_be_a_dataframe_a_query_or_the_target_itself(engine: Engi
 
 @pytest.mark.parametrize(
     "properties",
-    ["partitioned_by = ARRAY['id']", "bucketed_by = ARRAY['id'], bucket_count = 3", "paradigm = 'CHANGE_ONLY_UPDATED_COLUMNS'"],
+    [
+        "partitioned_by = ARRAY['id']",
+        "bucketed_by = ARRAY['id'], bucket_count = 3",
+        "paradigm = 'CHANGE_ONLY_UPDATED_COLUMNS'",
+    ],
 )
 def test_every_kind_of_table_in_memory_gets_columns(engine: Engine, properties: str) -> None:
     engine.run(f"CREATE TABLE t (id integer NOT NULL, v varchar) WITH ({properties})")
@@ -155,11 +174,15 @@ def test_every_kind_of_table_in_memory_gets_columns(engine: Engine, properties: 
 
 
 def test_a_partitioned_table_of_iceberg_gets_columns(engine: Engine) -> None:
-    engine.run("CREATE TABLE lake.default.t (id integer NOT NULL, v varchar) WITH (partitioning = ARRAY['bucket(id, 3)'])")
+    engine.run(
+        "CREATE TABLE lake.default.t (id integer NOT NULL, v varchar) WITH (partitioning = ARRAY['bucket(id, 3)'])"
+    )
     engine.run("INSERT INTO lake.default.t VALUES (1, 'a'), (2, 'b')")
     engine.run(merge("lake.default.t"))
     assert rows(engine, "lake.default.t") == AFTER
-    nested = "(SELECT 2 AS id, CAST(ROW(1, ARRAY['z']) AS row(a integer, b array(varchar))) AS deep) s"
+    nested = (
+        "(SELECT 2 AS id, CAST(ROW(1, ARRAY['z']) AS row(a integer, b array(varchar))) AS deep) s"
+    )
     engine.run(merge("lake.default.t", source=nested))
     assert rows(engine, "lake.default.t")[1] == (2, "b", None, None, {"a": 1, "b": ["z"]})
 
@@ -186,7 +209,9 @@ def test_columns_of_many_types_are_added(engine: Engine, store: str) -> None:
     assert result.trace.check is not None
     assert result.trace.check.state == "agrees"
     cast = [column for column in values if column not in {"at", "zoned", "bytes", "word", "doc"}]
-    equal = " AND ".join(f"CAST({column} AS varchar) = CAST({values[column]} AS varchar)" for column in cast)
+    equal = " AND ".join(
+        f"CAST({column} AS varchar) = CAST({values[column]} AS varchar)" for column in cast
+    )
     there = f"{equal} AND at = {values['at']} AND zoned = {values['zoned']} AND bytes = X'0102' AND trim(word) = 'ab'"
     found = engine.run(f"SELECT id FROM {name} WHERE {there}").table
     assert found is not None
@@ -204,29 +229,42 @@ def test_old_values_of_new_columns_are_null_in_the_report(engine: Engine) -> Non
 
 
 @pytest.mark.parametrize("store", TABLES)
-@pytest.mark.parametrize("fault", ["begin_merge:after", "finish_merge", "finish_merge:after", "commit"])
-def test_a_failure_leaves_columns_and_rows_as_they_were(engine: Engine, store: str, fault: str) -> None:
+@pytest.mark.parametrize(
+    "fault", ["begin_merge:after", "finish_merge", "finish_merge:after", "commit"]
+)
+def test_a_failure_leaves_columns_and_rows_as_they_were(
+    engine: Engine, store: str, fault: str
+) -> None:
     name = filled(engine, store)
     error = refused(engine, merge(name), fault=fault)
     assert error.changed is False
-    assert (columns(engine, name), rows(engine, name)) == ([("id", "integer"), ("v", "varchar")], BEFORE)
+    assert (columns(engine, name), rows(engine, name)) == (
+        [("id", "integer"), ("v", "varchar")],
+        BEFORE,
+    )
     assert engine.run(merge(name)).count == 2
     assert rows(engine, name) == AFTER
 
 
 @pytest.mark.parametrize("store", TABLES)
-def test_a_row_that_breaks_a_constraint_leaves_columns_and_rows_as_they_were(engine: Engine, store: str) -> None:
+def test_a_row_that_breaks_a_constraint_leaves_columns_and_rows_as_they_were(
+    engine: Engine, store: str
+) -> None:
     name = filled(engine, store)
     error = refused(
         engine,
-        merge(name, "WHEN NOT MATCHED THEN INSERT *", "(VALUES ('c', 'x')) s (v, city)").replace("t.id = s.id", "t.v = s.v"),
+        merge(name, "WHEN NOT MATCHED THEN INSERT *", "(VALUES ('c', 'x')) s (v, city)").replace(
+            "t.id = s.id", "t.v = s.v"
+        ),
     )
     assert error.code == "CONSTRAINT_VIOLATION"
     assert (len(columns(engine, name)), rows(engine, name)) == (2, BEFORE)
 
 
 @pytest.mark.parametrize("store", TABLES)
-def test_a_dry_run_and_explain_add_nothing_and_show_what_would_be_added(engine: Engine, store: str) -> None:
+def test_a_dry_run_and_explain_add_nothing_and_show_what_would_be_added(
+    engine: Engine, store: str
+) -> None:
     name = filled(engine, store)
     planned = engine.run(merge(name), dry_run=True)
     assert "would be added." in str(planned)
@@ -246,15 +284,24 @@ def test_of_a_rehearsal_no_column_stays(engine: Engine, store: str) -> None:
     assert (len(columns(engine, name)), rows(engine, name)) == (2, BEFORE)
 
 
-def test_a_store_whose_columns_come_by_a_commit_of_their_own_is_refused_at_the_words(engine: Engine) -> None:
+def test_a_store_whose_columns_come_by_a_commit_of_their_own_is_refused_at_the_words(
+    engine: Engine,
+) -> None:
     engine.run("CREATE TABLE hive.default.t (id integer, v varchar)")
     error = refused(engine, merge("hive.default.t"))
     assert (error.code, error.line, error.column) == ("NOT_SUPPORTED", 1, 7)
-    assert error.message == "Catalog 'hive' cannot add columns in a MERGE: its store does not commit columns and rows together"
+    assert (
+        error.message
+        == "Catalog 'hive' cannot add columns in a MERGE: its store does not commit columns and rows together"
+    )
 
 
-@pytest.mark.parametrize(("store", "words"), [("pg", "PostgreSQL"), ("lite", "SQLite"), ("lake", "Iceberg")])
-def test_a_type_that_the_store_does_not_have_is_refused_at_the_words(engine: Engine, store: str, words: str) -> None:
+@pytest.mark.parametrize(
+    ("store", "words"), [("pg", "PostgreSQL"), ("lite", "SQLite"), ("lake", "Iceberg")]
+)
+def test_a_type_that_the_store_does_not_have_is_refused_at_the_words(
+    engine: Engine, store: str, words: str
+) -> None:
     name = filled(engine, store)
     kind = "INTERVAL '1' DAY" if store == "lake" else "ARRAY[1]"
     error = refused(engine, merge(name, source=f"(SELECT 1 AS id, {kind} AS strange) s"))
@@ -294,7 +341,9 @@ def test_a_former_version_has_the_columns_of_its_time(engine: Engine, store: str
 
 
 @pytest.mark.parametrize("store", VERSIONED)
-def test_a_column_that_came_and_went_is_another_one_when_it_comes_again(engine: Engine, store: str) -> None:
+def test_a_column_that_came_and_went_is_another_one_when_it_comes_again(
+    engine: Engine, store: str
+) -> None:
     name = filled(engine, store)
     first = engine.run(merge(name, source="(VALUES (1, 7)) s (id, city)"))
     engine.undo(name)
@@ -305,7 +354,9 @@ def test_a_column_that_came_and_went_is_another_one_when_it_comes_again(engine: 
 
 
 @pytest.mark.parametrize("store", ["pg", "lite"])
-def test_a_store_without_versions_refuses_to_undo_with_the_reason(engine: Engine, store: str) -> None:
+def test_a_store_without_versions_refuses_to_undo_with_the_reason(
+    engine: Engine, store: str
+) -> None:
     name = filled(engine, store)
     engine.run(merge(name))
     with pytest.raises(RowMergeError) as caught:
@@ -320,7 +371,10 @@ def test_undo_refuses_to_drop_a_column_that_partitions_are_made_of_by_now(engine
     engine.run("ALTER TABLE t SET PROPERTIES partitioned_by = ARRAY['city']")
     with pytest.raises(RowMergeError) as caught:
         engine.undo("t")
-    assert caught.value.message == "Column 'city' cannot be dropped: the table property 'partitioned_by' names it"
+    assert (
+        caught.value.message
+        == "Column 'city' cannot be dropped: the table property 'partitioned_by' names it"
+    )
     assert rows(engine, "t") == AFTER
 
 
@@ -328,7 +382,9 @@ def test_undo_refuses_to_drop_a_column_that_partitions_are_made_of_by_now(engine
 
 
 @pytest.mark.parametrize("store", TABLES)
-def test_it_is_tried_again_on_the_rows_and_columns_that_there_were(engine: Engine, store: str) -> None:
+def test_it_is_tried_again_on_the_rows_and_columns_that_there_were(
+    engine: Engine, store: str
+) -> None:
     name = filled(engine, store)
     result = engine.run(merge(name), trace="full")
     tried = result.what_if(merge(name, "WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT *"))
@@ -347,7 +403,10 @@ def test_another_engine_is_not_asked_about_new_columns(engine: Engine) -> None:
     filled(engine, "memory")
     result = engine.run(merge("t"), verify="duckdb")
     assert result.verification is not None
-    assert result.verification.message == "DuckDB was not asked: the statement adds columns, for which it has no words"
+    assert (
+        result.verification.message
+        == "DuckDB was not asked: the statement adds columns, for which it has no words"
+    )
     again = engine.run(merge("t"), verify="duckdb")
     assert again.verification is not None
     assert again.verification.state in {"not compared", "agrees"}
@@ -367,9 +426,7 @@ def test_an_audit_refuses_it_with_what_can_be_done(engine: Engine) -> None:
             "price": pa.nulls(2, pa.decimal128(3, 2)),
         }
     )
-    taken = (
-        "UPDATE SET city = s.city, price = s.price WHEN NOT MATCHED THEN INSERT (id, city, price) VALUES (s.id, s.city, s.price)"
-    )
+    taken = "UPDATE SET city = s.city, price = s.price WHEN NOT MATCHED THEN INSERT (id, city, price) VALUES (s.id, s.city, s.price)"
     plain = merge("t", f"WHEN MATCHED THEN {taken}").replace("WITH SCHEMA EVOLUTION ", "")
     audited = engine.audit(statement=plain, before=padded)
     assert not audited.rows
@@ -389,13 +446,20 @@ def test_undo_refuses_to_drop_a_column_that_a_check_constraint_reads_by_now(engi
     name = filled(engine, "memory")
     engine.run(merge(name))
     engine.run("ALTER TABLE t SET PROPERTIES check_constraints = ARRAY['city <> ''z''']")
-    with pytest.raises(RowMergeError, match=r"It would drop the column city and price of 'memory.default.t'") as caught:
+    with pytest.raises(
+        RowMergeError, match=r"It would drop the column city and price of 'memory.default.t'"
+    ) as caught:
         engine.undo("t")
-    assert (caught.value.code, "without that constraint" in str(caught.value.hint)) == ("NOT_SUPPORTED", True)
+    assert (caught.value.code, "without that constraint" in str(caught.value.hint)) == (
+        "NOT_SUPPORTED",
+        True,
+    )
     assert engine.run("INSERT INTO t (id) VALUES (9)").count == 1
 
 
-def test_a_former_version_is_read_without_the_constraints_of_columns_that_came_later(engine: Engine) -> None:
+def test_a_former_version_is_read_without_the_constraints_of_columns_that_came_later(
+    engine: Engine,
+) -> None:
     name = filled(engine, "memory")
     before = engine.run("UPDATE t SET v = 'z' WHERE id = 1", trace="off")
     engine.run(merge(name))
@@ -404,7 +468,9 @@ def test_a_former_version_is_read_without_the_constraints_of_columns_that_came_l
 
 
 @pytest.mark.parametrize("filled_before", [True, False])
-def test_undo_takes_back_columns_that_came_without_rows_and_no_other_statement(engine: Engine, filled_before: bool) -> None:
+def test_undo_takes_back_columns_that_came_without_rows_and_no_other_statement(
+    engine: Engine, filled_before: bool
+) -> None:
     other = filled(engine, "memory")
     engine.run("CREATE TABLE lake.default.t (id integer, v varchar)")
     if filled_before:
@@ -427,7 +493,9 @@ def test_undo_takes_back_columns_that_came_without_rows_and_no_other_statement(e
 
 def test_a_star_shows_a_default_as_it_is(engine: Engine) -> None:
     engine.run("CREATE TABLE d (id integer, st varchar DEFAULT 'new')")
-    statement = "MERGE INTO d USING (SELECT 1 AS id) s ON d.id = s.id WHEN NOT MATCHED THEN INSERT *"
+    statement = (
+        "MERGE INTO d USING (SELECT 1 AS id) s ON d.id = s.id WHEN NOT MATCHED THEN INSERT *"
+    )
     with pytest.raises(RowMergeError):
         engine.run(statement)
     evolving = statement.replace("MERGE INTO", "MERGE WITH SCHEMA EVOLUTION INTO")
@@ -442,9 +510,12 @@ def test_a_connector_that_gives_other_columns_than_it_was_asked_for_is_told_so(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name = filled(engine, "memory")
-    monkeypatch.setattr(MemoryMetadata, "get_evolved_table_handle", lambda _self, _session, handle, _columns: handle)
+    monkeypatch.setattr(
+        MemoryMetadata, "get_evolved_table_handle", lambda _self, _session, handle, _columns: handle
+    )
     with pytest.raises(
-        RowMergeError, match=r"get_evolved_table_handle gave a handle of a table with the columns id, v; it gives one"
+        RowMergeError,
+        match=r"get_evolved_table_handle gave a handle of a table with the columns id, v; it gives one",
     ) as caught:
         engine.run(merge(name))
     assert (caught.value.code, caught.value.changed) == ("GENERIC_INTERNAL_ERROR", False)

@@ -22,7 +22,13 @@ TRIES = 200
 NEW_KEY = 100
 
 
-@pytest.fixture(params=[*((name, False) for name in STORES), *((name, True) for name in ("memory", "hive", "iceberg"))], ids=str)
+@pytest.fixture(
+    params=[
+        *((name, False) for name in STORES),
+        *((name, True) for name in ("memory", "hive", "iceberg")),
+    ],
+    ids=str,
+)
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     name, partitioned = request.param
     if name != "postgresql":
@@ -71,7 +77,9 @@ def check(spark: SparkSession, store: Store, statements: int) -> None:
     connector = MemoryConnector() if store.name == "memory" else store.connector()
     engine = Engine(spark=spark, catalog="store", schema=store.schema)
     engine.add_catalog("store", connector)
-    engine.run(f"CREATE TABLE t (id bigint, v bigint, name varchar){store.properties[store._partitioned]}")
+    engine.run(
+        f"CREATE TABLE t (id bigint, v bigint, name varchar){store.properties[store._partitioned]}"
+    )
     engine.run("INSERT INTO t SELECT * FROM news", namespace={"news": table_of(ROWS)})
     with ThreadPoolExecutor(WRITERS) as pool:
         list(pool.map(lambda writer: write(engine, writer, statements), range(WRITERS)))
@@ -86,7 +94,9 @@ def test_threads_of_one_engine_come_one_after_the_other(spark: SparkSession, sto
 
 
 @pytest.mark.long
-def test_threads_of_one_engine_come_one_after_the_other_for_many_statements(spark: SparkSession, store: Store) -> None:
+def test_threads_of_one_engine_come_one_after_the_other_for_many_statements(
+    spark: SparkSession, store: Store
+) -> None:
     check(spark, store, 8)
 
 
@@ -118,10 +128,17 @@ def engine(spark: SparkSession) -> Iterator[Engine]:
     made.close()
 
 
-def test_inserts_into_a_memory_table_go_beside_each_other_and_can_be_taken_back_one_by_one(engine: Engine) -> None:
-    inserts = [lambda n=n: engine.run(f"INSERT INTO t VALUES ({n}, {n})", check=True) for n in range(10, 14)]
+def test_inserts_into_a_memory_table_go_beside_each_other_and_can_be_taken_back_one_by_one(
+    engine: Engine,
+) -> None:
+    inserts = [
+        lambda n=n: engine.run(f"INSERT INTO t VALUES ({n}, {n})", check=True)
+        for n in range(10, 14)
+    ]
     results: list[Any] = []
-    assert side_by_side(*[lambda insert=insert: results.append(insert()) for insert in inserts]) == []
+    assert (
+        side_by_side(*[lambda insert=insert: results.append(insert()) for insert in inserts]) == []
+    )
     assert sorted(engine.table("t").column("id").to_pylist()) == [1, 2, 10, 11, 12, 13]
     assert [result.trace.check.wrong for result in results] == [0] * 4
     assert all("holds" in result.trace.check.message for result in results)
@@ -132,7 +149,9 @@ def test_inserts_into_a_memory_table_go_beside_each_other_and_can_be_taken_back_
         assert engine.table("t").num_rows == left
 
 
-def test_a_slow_merge_and_a_fast_update_of_one_memory_table_both_come_to_their_turn(engine: Engine) -> None:
+def test_a_slow_merge_and_a_fast_update_of_one_memory_table_both_come_to_their_turn(
+    engine: Engine,
+) -> None:
     done = {"merge": 0, "update": 0}
 
     def merge() -> None:
@@ -162,9 +181,15 @@ def test_two_engines_on_a_session_leave_its_settings_as_they_were(spark: SparkSe
     user.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
     user.conf.set("spark.sql.ansi.enabled", "false")
     user.conf.set("spark.sql.shuffle.partitions", "7")
-    before = {key: user.conf.get(key, None) for key in (*SESSION_SETTINGS, "spark.sql.shuffle.partitions")}
+    before = {
+        key: user.conf.get(key, None) for key in (*SESSION_SETTINGS, "spark.sql.shuffle.partitions")
+    }
     first, second = (Engine(spark=user) for _ in range(2))
-    within_first, within_second, first_done = threading.Event(), threading.Event(), threading.Event()
+    within_first, within_second, first_done = (
+        threading.Event(),
+        threading.Event(),
+        threading.Event(),
+    )
     failures: list[Exception] = []
 
     def run(engine: Engine, entered: threading.Event, other: threading.Event) -> None:
@@ -175,7 +200,9 @@ def test_two_engines_on_a_session_leave_its_settings_as_they_were(spark: SparkSe
 
         try:
             engine.register("t", table_of(ROWS))
-            engine.run(MERGE, namespace={"news": table_of({1: (1, "b")})}, trace="off", progress=progress)
+            engine.run(
+                MERGE, namespace={"news": table_of({1: (1, "b")})}, trace="off", progress=progress
+            )
         except (AssertionError, RowMergeError) as failure:
             failures.append(failure)
 

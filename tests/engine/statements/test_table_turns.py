@@ -43,7 +43,9 @@ def holder(engine: Engine) -> Iterator[Any]:
     memory = engine._catalogs.memory
     transaction = memory.begin_transaction()
     with ThreadPoolExecutor(1) as other:
-        assert other.submit(memory.get_metadata(transaction).wait_for_turn, ConnectorSession("q1"), NAME, 0).result()
+        assert other.submit(
+            memory.get_metadata(transaction).wait_for_turn, ConnectorSession("q1"), NAME, 0
+        ).result()
         yield lambda: memory.rollback(transaction)
 
 
@@ -61,9 +63,15 @@ def interruption_of(engine: Engine, work: Any) -> BaseException | None:
 
 
 @pytest.mark.parametrize("text", [*WAITING, "restore"])
-def test_a_statement_waits_for_its_turn_and_can_be_cancelled_meanwhile(text: str, engine: Engine, holder: Any) -> None:
+def test_a_statement_waits_for_its_turn_and_can_be_cancelled_meanwhile(
+    text: str, engine: Engine, holder: Any
+) -> None:
     def work() -> Any:
-        return restore_first(engine) if text == "restore" else engine.run(text, namespace=NEWS, trace="off")
+        return (
+            restore_first(engine)
+            if text == "restore"
+            else engine.run(text, namespace=NEWS, trace="off")
+        )
 
     error = interruption_of(engine, work)
     assert isinstance(error, StatementInterrupted)
@@ -73,7 +81,9 @@ def test_a_statement_waits_for_its_turn_and_can_be_cancelled_meanwhile(text: str
     work()
 
 
-def test_a_statement_whose_turn_does_not_come_goes_on(engine: Engine, holder: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_statement_whose_turn_does_not_come_goes_on(
+    engine: Engine, holder: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(table_turns, "TURN_SECONDS", 0.0)
     engine.run("INSERT INTO t VALUES (3, 0)")
     engine.run("DELETE FROM t WHERE id = 1")
@@ -95,7 +105,9 @@ def test_a_wait_is_a_step_of_the_progress(engine: Engine, holder: Any) -> None:
 
 
 @pytest.mark.parametrize("options", [{"dry_run": True}, {"rehearse": True}])
-def test_a_statement_that_changes_nothing_has_its_turn_at_once(options: dict[str, Any], engine: Engine, holder: Any) -> None:
+def test_a_statement_that_changes_nothing_has_its_turn_at_once(
+    options: dict[str, Any], engine: Engine, holder: Any
+) -> None:
     for text in ("INSERT INTO t VALUES (3, 0)", "DELETE FROM t WHERE id = 1"):
         engine.run(text, **options)
     assert engine.table("t").num_rows == 2

@@ -54,8 +54,13 @@ def hive(spark: Any, tmp_path: Path) -> Iterator[Engine]:
     store.commit(transaction)
     for number, region in enumerate(("n", "s", "n")):
         values = [[number, number + 10], [f"x{number}", "y"], [number + 0.5, 1.0], [region, region]]
-        arrays = [pa.array(value, column.type.arrow) for value, column in zip(values, metadata, strict=True)]
-        insert_page(store, TABLE, pa.RecordBatch.from_arrays(arrays, names=[name for name, _ in columns]))
+        arrays = [
+            pa.array(value, column.type.arrow)
+            for value, column in zip(values, metadata, strict=True)
+        ]
+        insert_page(
+            store, TABLE, pa.RecordBatch.from_arrays(arrays, names=[name for name, _ in columns])
+        )
     with Engine(spark=spark, catalog="hive", flow="updatable") as engine:
         engine.add_catalog("hive", store)
         yield engine
@@ -64,7 +69,9 @@ def hive(spark: Any, tmp_path: Path) -> Iterator[Engine]:
 def rows(engine: Engine, name: str = "hive.default.h") -> list[tuple[Any, ...]]:
     """Read a table without Spark: id, name, val."""
     catalog, schema, table = name.split(".")
-    found = read_rows(engine._catalogs.connectors[catalog], SchemaTableName(schema, table), ("id", "name", "val"))
+    found = read_rows(
+        engine._catalogs.connectors[catalog], SchemaTableName(schema, table), ("id", "name", "val")
+    )
     return sorted((row for row, count in found for _ in range(count)), key=repr)
 
 
@@ -91,7 +98,9 @@ QUOTED = {
 """What "Supporting DELETE and UPDATE" says of every call, in the order in which the calls are made."""
 
 
-def test_the_log_of_an_update_on_three_splits_is_the_documents_description_call_by_call(hive: Engine) -> None:
+def test_the_log_of_an_update_on_three_splits_is_the_documents_description_call_by_call(
+    hive: Engine,
+) -> None:
     result = hive.run("UPDATE h SET val = val + 1E0, id = id + 100 WHERE name <> 'y'")
     assert result.count == 3
     row_id = "row(originalTransaction bigint, bucket integer, rowId bigint, row row(name varchar))"
@@ -121,7 +130,9 @@ def test_the_log_of_an_update_on_three_splits_is_the_documents_description_call_
     ]
 
 
-def test_the_log_of_a_delete_is_that_of_the_document_and_a_split_without_rows_to_delete_gives_no_fragment(hive: Engine) -> None:
+def test_the_log_of_a_delete_is_that_of_the_document_and_a_split_without_rows_to_delete_gives_no_fragment(
+    hive: Engine,
+) -> None:
     result = hive.run("DELETE FROM h WHERE id IN (0, 10, 12)")
     assert calls(result) == [
         (
@@ -151,22 +162,34 @@ def test_the_log_of_a_delete_is_that_of_the_document_and_a_split_without_rows_to
     assert rows(hive) == [(1, "x1", 1.5), (11, "y", 1.0), (2, "x2", 2.5)]
 
 
-def test_the_log_of_the_same_update_by_the_machinery_of_merge_has_the_order_of_that_machinery(hive: Engine) -> None:
+def test_the_log_of_the_same_update_by_the_machinery_of_merge_has_the_order_of_that_machinery(
+    hive: Engine,
+) -> None:
     result = hive.run("UPDATE h SET val = val + 1E0, id = id + 100 WHERE name <> 'y'", flow="merge")
     order = list(dict.fromkeys(method for _, method, *_ in calls(result)))
     assert order == [
-        *("get_merge_row_id_column_handle", "get_row_change_paradigm", "get_insert_layout", "get_update_layout", "begin_merge"),
+        *(
+            "get_merge_row_id_column_handle",
+            "get_row_change_paradigm",
+            "get_insert_layout",
+            "get_update_layout",
+            "begin_merge",
+        ),
         *("create_merge_sink", "store_merged_rows", "finish"),
         *("finish_merge", "commit"),
     ]
 
 
 def test_hive_refuses_what_would_move_a_row_to_another_place(hive: Engine) -> None:
-    with pytest.raises(RowMergeError, match="Updating Hive table partition columns is not supported") as caught:
+    with pytest.raises(
+        RowMergeError, match="Updating Hive table partition columns is not supported"
+    ) as caught:
         hive.run("UPDATE h SET region = 'w', id = 0")
     assert caught.value.code == "NOT_SUPPORTED"
     assert caught.value.result.trace.calls[1].method == "begin_update"
-    hive.run("CREATE TABLE b (id integer, v integer) WITH (bucketed_by = ARRAY['id'], bucket_count = 2)")
+    hive.run(
+        "CREATE TABLE b (id integer, v integer) WITH (bucketed_by = ARRAY['id'], bucket_count = 2)"
+    )
     with pytest.raises(RowMergeError, match="Updating Hive table bucket columns is not supported"):
         hive.run("UPDATE b SET id = 1")
     assert hive.run("UPDATE b SET id = 1", flow="merge").count == 0
@@ -211,7 +234,9 @@ class FaultyProvider:
     def __init__(self, inner: Any, fault: str, split: int) -> None:
         self.inner, self.fault, self.split = inner, fault, split
 
-    def create_page_source(self, transaction: Any, session: Any, split: Any, handle: Any, columns: Any) -> Any:
+    def create_page_source(
+        self, transaction: Any, session: Any, split: Any, handle: Any, columns: Any
+    ) -> Any:
         source = self.inner.create_page_source(transaction, session, split, handle, columns)
         wrapped = isinstance(source, UpdatablePageSource) and session.writer == self.split
         return FaultySource(source, self.fault) if wrapped else source
@@ -220,7 +245,12 @@ class FaultyProvider:
 @pytest.mark.parametrize("method", ["delete_rows", "update_rows", "finish"])
 @pytest.mark.parametrize("store", ["memory", "hive", "sqlite"])
 def test_a_failing_split_leaves_the_table_as_it_was(
-    spark: Any, hive: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, store: str, method: str
+    spark: Any,
+    hive: Engine,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    store: str,
+    method: str,
 ) -> None:
     engine, name, split = hive, "hive.default.h", 2 if store == "hive" else 0
     if store == "memory":
@@ -229,24 +259,39 @@ def test_a_failing_split_leaves_the_table_as_it_was(
     elif store == "sqlite":
         engine.add_catalog("db", SqliteConnector(tmp_path / "x.db", create=True))
         name = "db.main.k"
-        engine.run(f"CREATE TABLE {name} (id integer, name varchar, val bigint) WITH (primary_key = ARRAY['id'])")
-        page = pa.RecordBatch.from_pydict({"id": pa.array([1, 2], pa.int32()), "name": ["a", "b"], "val": [10, 20]})
+        engine.run(
+            f"CREATE TABLE {name} (id integer, name varchar, val bigint) WITH (primary_key = ARRAY['id'])"
+        )
+        page = pa.RecordBatch.from_pydict(
+            {"id": pa.array([1, 2], pa.int32()), "name": ["a", "b"], "val": [10, 20]}
+        )
         insert_page(engine._catalogs.connectors["db"], SchemaTableName("main", "k"), page)
     before = rows(engine, name)
-    providers = {"memory": MemoryPageSourceProvider, "hive": HivePageSourceProvider, "sqlite": JdbcPageSourceProvider}
+    providers = {
+        "memory": MemoryPageSourceProvider,
+        "hive": HivePageSourceProvider,
+        "sqlite": JdbcPageSourceProvider,
+    }
     connector = engine._catalogs.connectors[{"sqlite": "db"}.get(store, store)]
     own = connector.get_page_source_provider()
     assert isinstance(own, providers[store])
-    monkeypatch.setattr(connector, "get_page_source_provider", lambda: FaultyProvider(own, method, split))
+    monkeypatch.setattr(
+        connector, "get_page_source_provider", lambda: FaultyProvider(own, method, split)
+    )
     sql = f"DELETE FROM {name}" if method == "delete_rows" else f"UPDATE {name} SET val = 0"
     with pytest.raises(RowMergeError, match="the disk is full") as caught:
         engine.run(sql)
     trace = caught.value.result.trace
     assert getattr(caught.value, "step", "") == method
     assert str(trace.error.consequences[-1]) == "the transaction was rolled back"
-    assert [(call.where, call.method) for call in trace.calls if call.error] == [(f"split {split}", method)]
+    assert [(call.where, call.method) for call in trace.calls if call.error] == [
+        (f"split {split}", method)
+    ]
     assert (f"split {split}", "abort") in {(call.where, call.method) for call in trace.calls}
-    assert {str(told) for told in trace.error.consequences} & {"finish_update was not called", "finish_delete was not called"}
+    assert {str(told) for told in trace.error.consequences} & {
+        "finish_update was not called",
+        "finish_delete was not called",
+    }
     monkeypatch.undo()
     assert rows(engine, name) == before
     if store == "hive":
@@ -254,11 +299,18 @@ def test_a_failing_split_leaves_the_table_as_it_was(
     assert engine.run(sql).count == len(before)
 
 
-def test_an_error_in_an_expression_has_its_code_and_place_and_leaves_the_table_as_it_was(engine: Engine) -> None:
+def test_an_error_in_an_expression_has_its_code_and_place_and_leaves_the_table_as_it_was(
+    engine: Engine,
+) -> None:
     with pytest.raises(RowMergeError) as caught:
         engine.run("UPDATE t SET name = 'x',\n val = val / (id - 1)")
     error = caught.value
-    assert (error.code, error.message, error.line, error.column) == ("DIVISION_BY_ZERO", "Division by zero", 2, 8)
+    assert (error.code, error.message, error.line, error.column) == (
+        "DIVISION_BY_ZERO",
+        "Division by zero",
+        2,
+        8,
+    )
     divide = "NULLIF(divisor, 0) makes the quotient NULL instead."
     assert error.hint == f"It happened in the value for column 'val'. {divide}"
     with pytest.raises(RowMergeError) as caught:
@@ -275,13 +327,19 @@ def test_null_for_a_column_that_refuses_it_fails_as_in_the_flow_of_merge(engine:
         with pytest.raises(RowMergeError) as caught:
             engine.run("UPDATE strict SET name = nullif(name, 'a')", flow=flow)
         errors.append((caught.value.code, caught.value.message))
-    assert errors[0] == errors[1] == ("INVALID_ARGUMENTS", "NULL value not allowed for NOT NULL column: name")
+    assert (
+        errors[0]
+        == errors[1]
+        == ("INVALID_ARGUMENTS", "NULL value not allowed for NOT NULL column: name")
+    )
 
 
 # -- what the plan has --------------------------------------------------------------------------------------------------
 
 
-def test_an_uncorrelated_list_is_a_semi_join_and_an_uncorrelated_value_a_join_with_one_row(engine: Engine) -> None:
+def test_an_uncorrelated_list_is_a_semi_join_and_an_uncorrelated_value_a_join_with_one_row(
+    engine: Engine,
+) -> None:
     sql = "UPDATE t SET val = (SELECT max(v) FROM s) + id WHERE id IN (SELECT id FROM s) AND EXISTS (SELECT 1 FROM s WHERE v > 6)"
     result = engine.run(sql)
     assert result.count == 2
@@ -298,8 +356,13 @@ def test_an_uncorrelated_list_is_a_semi_join_and_an_uncorrelated_value_a_join_wi
         "SemiJoin",
         "UpdatablePageSourceScan",
     ]
-    assert engine.run("DELETE FROM t WHERE id NOT IN (SELECT id FROM s)").count == 0, "NULL is among the values"
-    assert engine.run("DELETE FROM t WHERE id > ALL (SELECT id FROM s WHERE id IS NOT NULL)").count == 1
+    assert engine.run("DELETE FROM t WHERE id NOT IN (SELECT id FROM s)").count == 0, (
+        "NULL is among the values"
+    )
+    assert (
+        engine.run("DELETE FROM t WHERE id > ALL (SELECT id FROM s WHERE id IS NOT NULL)").count
+        == 1
+    )
     with pytest.raises(RowMergeError) as caught:
         engine.run("UPDATE t SET val = (SELECT v FROM s)")
     assert caught.value.code == "SUBQUERY_MULTIPLE_ROWS"
@@ -325,14 +388,23 @@ def test_what_moves_rows_between_reading_and_writing_is_refused_in_the_words_of_
 ) -> None:
     with pytest.raises(RowMergeError) as caught:
         engine.run(sql)
-    assert caught.value.message == f"Invalid descendant for DeleteNode or UpdateNode: io.trino.sql.planner.plan.{node}"
+    assert (
+        caught.value.message
+        == f"Invalid descendant for DeleteNode or UpdateNode: io.trino.sql.planner.plan.{node}"
+    )
     assert "leave the option flow out" in (caught.value.hint or "")
     assert engine.run(sql, flow="merge").count is not None
 
 
 def test_explain_and_dry_run_begin_nothing(engine: Engine) -> None:
-    for result in (engine.explain("UPDATE t SET val = 1"), engine.run("UPDATE t SET val = 1", dry_run=True)):
-        assert [call.method for call in result.trace.calls] == ["get_update_row_id_column_handle", "rollback"]
+    for result in (
+        engine.explain("UPDATE t SET val = 1"),
+        engine.run("UPDATE t SET val = 1", dry_run=True),
+    ):
+        assert [call.method for call in result.trace.calls] == [
+            "get_update_row_id_column_handle",
+            "rollback",
+        ]
     text = str(engine.explain("UPDATE t SET val = 1, name = 'x' WHERE id > 1").explained)
     assert "column value and row id channels: [2, 1, 0]" in text
     assert "UpdatablePageSourceScan[table = memory.default.t]" in text
@@ -341,7 +413,9 @@ def test_explain_and_dry_run_begin_nothing(engine: Engine) -> None:
 def test_large_tables_are_read_only_for_the_columns_that_are_needed(spark: Any) -> None:
     count = 20_000
     with Engine(spark=spark, flow="updatable") as engine:
-        engine.register("big", pa.table({"id": range(count), "a": range(count), "b": ["x"] * count}))
+        engine.register(
+            "big", pa.table({"id": range(count), "a": range(count), "b": ["x"] * count})
+        )
         result = engine.run("UPDATE big SET a = a + 1 WHERE id % 2 = 0")
         scan = result.trace.plan[-1]
         assert [name for name, _ in scan.layout] == ["id", "a", "row_id"]
@@ -356,35 +430,47 @@ def test_a_pruned_column_may_have_the_name_of_what_the_plan_makes(spark: Any) ->
         result = engine.run("UPDATE big SET a = a + 1 WHERE a < 3")
         layouts = {node.kind: [name for name, _ in node.layout] for node in result.trace.plan}
         assert layouts["UpdatablePageSourceScan"] == layouts["Filter"] == ["a", "row_id"]
-        assert (layouts["Project"], layouts["UpdateRows"]) == (["row_id", "a_new"], ["partialrows", "fragment"])
+        assert (layouts["Project"], layouts["UpdateRows"]) == (
+            ["row_id", "a_new"],
+            ["partialrows", "fragment"],
+        )
         assert layouts["Output"] == ["rows"]
         assert engine.table("big").slice(0, 4).to_pylist() == [
-            {"rows": i, "partialrows": i, "a": i + (i < 3), "a_new": i, "row_id": i} for i in range(4)
+            {"rows": i, "partialrows": i, "a": i + (i < 3), "a_new": i, "row_id": i}
+            for i in range(4)
         ]
 
 
 def test_merge_has_no_older_flow(engine: Engine) -> None:
-    with pytest.raises(RowMergeError, match="has UPDATE and DELETE; MERGE came with the machinery that replaced it"):
+    with pytest.raises(
+        RowMergeError, match="has UPDATE and DELETE; MERGE came with the machinery that replaced it"
+    ):
         engine.run("MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN DELETE")
     with pytest.raises(RowMergeError, match="flow = 'old' is not possible"):
         engine.run("DELETE FROM t", flow="old")
 
 
-def test_a_connector_without_the_older_calls_is_refused_with_the_way_that_remains(spark: Any) -> None:
+def test_a_connector_without_the_older_calls_is_refused_with_the_way_that_remains(
+    spark: Any,
+) -> None:
     class Newer(MemoryConnector):
         def get_metadata(self, transaction_handle: Any) -> Any:
             metadata = super().get_metadata(transaction_handle)
             from rowmerge_nb.spi import ConnectorMetadata
 
             metadata.get_delete_row_id_column_handle = (  # type: ignore[method-assign]
-                lambda *arguments: ConnectorMetadata.get_delete_row_id_column_handle(metadata, *arguments)
+                lambda *arguments: ConnectorMetadata.get_delete_row_id_column_handle(
+                    metadata, *arguments
+                )
             )
             return metadata
 
     with Engine(spark=spark) as engine:
         engine.add_catalog("newer", Newer())
         engine.run("CREATE TABLE newer.default.t AS SELECT 1 AS id")
-        with pytest.raises(RowMergeError, match=r"has no get_delete_row_id_column_handle") as caught:
+        with pytest.raises(
+            RowMergeError, match=r"has no get_delete_row_id_column_handle"
+        ) as caught:
             engine.run("DELETE FROM newer.default.t", flow="updatable")
         assert "leave the option flow out" in (caught.value.hint or "")
         assert engine.run("DELETE FROM newer.default.t").count == 1
@@ -402,5 +488,7 @@ def test_reports_show_plan_calls_counts_and_changed_rows_of_this_flow(engine: En
     assert sorted(handed["val"].to_pylist()) == [1, 31]
     assert "Pages the page sources got back: 2 rows" in text
     told = {sample.writer: sample.total for sample in result.trace.stored}
-    assert {split: result.trace.pages.writers.count(split) for split in told} == told, "each row with its split"
+    assert {split: result.trace.pages.writers.count(split) for split in told} == told, (
+        "each row with its split"
+    )
     assert "UpdatablePageSource" in result._repr_mimebundle_()["text/html"]

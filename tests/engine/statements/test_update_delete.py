@@ -34,14 +34,21 @@ def rows(engine: Engine, name: str = "t") -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize("era", ["documents", "current"])
-def test_an_update_moves_rows_between_partitions_and_sees_old_values_only(engine: Engine, era: str) -> None:
-    result = engine.run("UPDATE t SET part = CASE WHEN v > 15 THEN 'z' END, v = id, id = id + 10 WHERE id <> 2", era=era)
+def test_an_update_moves_rows_between_partitions_and_sees_old_values_only(
+    engine: Engine, era: str
+) -> None:
+    result = engine.run(
+        "UPDATE t SET part = CASE WHEN v > 15 THEN 'z' END, v = id, id = id + 10 WHERE id <> 2",
+        era=era,
+    )
     assert result.count == 3
     assert rows(engine) == [(11, None, 1), (13, None, 3), (14, "z", 4), (2, "q", 20)]
 
 
 @pytest.mark.parametrize("era", ["documents", "current"])
-def test_a_delete_sends_the_row_id_and_the_old_place_and_nothing_else(engine: Engine, era: str) -> None:
+def test_a_delete_sends_the_row_id_and_the_old_place_and_nothing_else(
+    engine: Engine, era: str
+) -> None:
     result = engine.run("DELETE FROM t WHERE id IN (SELECT id FROM s) OR part IS NULL", era=era)
     assert result.count == 3
     assert rows(engine) == [(1, "p", 10)]
@@ -55,7 +62,11 @@ def test_a_delete_sends_the_row_id_and_the_old_place_and_nothing_else(engine: En
 def test_the_plans_are_those_of_the_merge_machinery(engine: Engine) -> None:
     kinds = {
         statement: [record.kind for record in engine.explain(statement, kind="LOGICAL").trace.plan]
-        for statement in ("UPDATE t SET v = 1 WHERE id = 1", "DELETE FROM t WHERE id = 1", "DELETE FROM t")
+        for statement in (
+            "UPDATE t SET v = 1 WHERE id = 1",
+            "DELETE FROM t WHERE id = 1",
+            "DELETE FROM t",
+        )
     }
     writer = ["Output", "TableFinish", "MergeWriter", "Exchange"]
     assert list(kinds.values()) == [
@@ -67,7 +78,13 @@ def test_the_plans_are_those_of_the_merge_machinery(engine: Engine) -> None:
 
 def test_the_calls_come_in_the_order_of_merge(engine: Engine) -> None:
     coordinator = [
-        *("get_merge_row_id_column_handle", "get_row_change_paradigm", "get_insert_layout", "get_update_layout", "begin_merge"),
+        *(
+            "get_merge_row_id_column_handle",
+            "get_row_change_paradigm",
+            "get_insert_layout",
+            "get_update_layout",
+            "begin_merge",
+        ),
         *("finish_merge", "commit"),
     ]
     for statement in ("UPDATE t SET v = 1 WHERE id = 1", "DELETE FROM t WHERE id = 1"):
@@ -77,9 +94,13 @@ def test_the_calls_come_in_the_order_of_merge(engine: Engine) -> None:
 
 def test_old_and_new_values_are_told(engine: Engine) -> None:
     changed = engine.run("UPDATE t SET v = v + 1 WHERE id = 2").diff().to_dict("records")
-    assert [(row["old.v"], row["new.v"], row["operation"]) for row in changed] == [(20, 21, "UPDATE")]
+    assert [(row["old.v"], row["new.v"], row["operation"]) for row in changed] == [
+        (20, 21, "UPDATE")
+    ]
     gone = engine.run("DELETE FROM t WHERE id = 2")
-    assert gone.diff()[["operation", "old.id", "old.part", "old.v"]].to_numpy().tolist() == [["DELETE", 2, "q", 21]]
+    assert gone.diff()[["operation", "old.id", "old.part", "old.v"]].to_numpy().tolist() == [
+        ["DELETE", 2, "q", 21]
+    ]
     assert "1 row deleted from t. t 4 → 3 rows." in str(gone)
 
 
@@ -96,7 +117,9 @@ SUBQUERIES = [
 
 
 @pytest.mark.parametrize(("statement", "count"), SUBQUERIES)
-def test_conditions_and_values_may_be_any_subquery(engine: Engine, statement: str, count: int) -> None:
+def test_conditions_and_values_may_be_any_subquery(
+    engine: Engine, statement: str, count: int
+) -> None:
     assert engine.run(statement).count == count
 
 
@@ -104,7 +127,11 @@ BAD = [
     ("UPDATE t SET id = nullif(id, 2)", "INVALID_ARGUMENTS", (1, 19)),
     ("UPDATE t SET v = 1 / (v - 10)", "DIVISION_BY_ZERO", (1, 18)),
     ("UPDATE t SET part = 'x', v = v + 9223372036854775807", "NUMERIC_VALUE_OUT_OF_RANGE", (1, 30)),
-    ("UPDATE t SET v = 1 WHERE id + 9223372036854775807 > 0", "NUMERIC_VALUE_OUT_OF_RANGE", (1, 26)),
+    (
+        "UPDATE t SET v = 1 WHERE id + 9223372036854775807 > 0",
+        "NUMERIC_VALUE_OUT_OF_RANGE",
+        (1, 26),
+    ),
     ("UPDATE t SET v = 1 WHERE 1 / (id - 1) > 0", "DIVISION_BY_ZERO", (1, 26)),
     ("DELETE FROM t WHERE\n  1 / (id - 1) > 0", "DIVISION_BY_ZERO", (2, 3)),
     ("UPDATE t SET v = (SELECT n FROM s)", "SUBQUERY_MULTIPLE_ROWS", None),
@@ -128,9 +155,16 @@ def test_a_failing_statement_changes_nothing_and_says_where(
     assert rows(engine) == before
 
 
-@pytest.mark.parametrize("fault", ["begin_merge", "create_merge_sink", "store_merged_rows", "finish", "finish_merge", "commit"])
-@pytest.mark.parametrize("statement", ["UPDATE shop.default.t SET v = v + 1", "DELETE FROM shop.default.t WHERE id > 1"])
-def test_a_fault_at_any_step_leaves_the_table_as_it_was(spark: Any, fault: str, statement: str) -> None:
+@pytest.mark.parametrize(
+    "fault",
+    ["begin_merge", "create_merge_sink", "store_merged_rows", "finish", "finish_merge", "commit"],
+)
+@pytest.mark.parametrize(
+    "statement", ["UPDATE shop.default.t SET v = v + 1", "DELETE FROM shop.default.t WHERE id > 1"]
+)
+def test_a_fault_at_any_step_leaves_the_table_as_it_was(
+    spark: Any, fault: str, statement: str
+) -> None:
     connector = FaultyConnector(MemoryConnector(), Fault(fault, after=fault != "commit"))
     name, kept = SchemaTableName("default", "t"), pa.table({"id": [1, 2], "v": [10, 20]})
     columns = tuple(ColumnMetadata(column, parse_type("bigint")) for column in kept.column_names)
@@ -162,15 +196,24 @@ def test_a_tables_columns_may_have_the_names_of_channels(spark: Any, era: str) -
     engine.register("named", pa.table({"operation": [1, 2], "merge_row": [5, 6], "row_id": [7, 8]}))
     result = engine.run("DELETE FROM named WHERE operation = 2", era=era)
     changed = result.diff().to_dict("records")
-    assert [(row["old.operation"], row["old.merge_row"], row["old.row_id"]) for row in changed] == [(2, 6, 8)]
+    assert [(row["old.operation"], row["old.merge_row"], row["old.row_id"]) for row in changed] == [
+        (2, 6, 8)
+    ]
     assert "Changed rows: 1 row changed; 1 target row unchanged" in str(result)
 
 
 def test_names_of_columns_may_hold_points_and_quotes(spark: Any) -> None:
     engine = Engine(spark=spark)
-    engine.run("""CREATE TABLE odd (k INTEGER, "x`.y" ROW(a INTEGER, "b.c" VARCHAR), "a.b" INTEGER)""")
+    engine.run(
+        """CREATE TABLE odd (k INTEGER, "x`.y" ROW(a INTEGER, "b.c" VARCHAR), "a.b" INTEGER)"""
+    )
     engine.run("INSERT INTO odd VALUES (1, ROW(1, 'q'), 2), (2, NULL, 3), (3, NULL, 4)")
-    assert engine.run("""UPDATE odd SET "a.b" = "a.b" + 1, "x`.y" = ROW(k, 'u') WHERE "a.b" > 2""").count == 2
+    assert (
+        engine.run(
+            """UPDATE odd SET "a.b" = "a.b" + 1, "x`.y" = ROW(k, 'u') WHERE "a.b" > 2"""
+        ).count
+        == 2
+    )
     assert engine.run("""DELETE FROM odd WHERE "x`.y"."b.c" = 'u' AND "a.b" = 5""").count == 1
     assert rows(engine, "odd") == [(1, {"a": 1, "b.c": "q"}, 2), (2, {"a": 2, "b.c": "u"}, 4)]
 

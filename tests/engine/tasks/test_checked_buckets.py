@@ -35,8 +35,14 @@ class ShopBuckets(BucketFunction):
 @pytest.mark.parametrize(
     ("result", "message"),
     [
-        (pa.array([0, 4, 4], pa.int32()), "returned bucket 4 for 2 rows; with bucket_count 4 buckets are 0 to 3"),
-        (pa.array([0, -1, 9], pa.int32()), "returned buckets -1, 9 for 2 rows; with bucket_count 4 buckets are 0 to 3"),
+        (
+            pa.array([0, 4, 4], pa.int32()),
+            "returned bucket 4 for 2 rows; with bucket_count 4 buckets are 0 to 3",
+        ),
+        (
+            pa.array([0, -1, 9], pa.int32()),
+            "returned buckets -1, 9 for 2 rows; with bucket_count 4 buckets are 0 to 3",
+        ),
         (pa.array([5, 6, 7], pa.int32()), "returned buckets 5, 6, 7 for 3 rows"),
         (pa.array([0, None, 3], pa.int32()), "returned NULL for 1 row of 3"),
         (pa.array([0, 1], pa.int32()), "returned 2 buckets for 3 rows"),
@@ -45,23 +51,33 @@ class ShopBuckets(BucketFunction):
         (pa.array([0, 1, 2]), "returned values of type int64; buckets are int32"),
         (pa.array([0.0, 1.0, 2.5]), "returned values of type double; buckets are int32"),
         (pa.array(["0", "1", "2"]), "returned values of type string; buckets are int32"),
-        (pa.chunked_array([pa.array([0, 1, 2], pa.int32())]), "returned pyarrow.lib.ChunkedArray; it returns a pyarrow int32"),
+        (
+            pa.chunked_array([pa.array([0, 1, 2], pa.int32())]),
+            "returned pyarrow.lib.ChunkedArray; it returns a pyarrow int32",
+        ),
         (np.zeros(3, np.int32), "returned numpy.ndarray; it returns a pyarrow int32 array"),
         ([0, 1, 2], "returned builtins.list; it returns a pyarrow int32 array"),
         (None, "returned builtins.NoneType; it returns a pyarrow int32 array"),
     ],
 )
-def test_what_a_function_returns_is_refused_by_name_value_and_count(result: Any, message: str) -> None:
+def test_what_a_function_returns_is_refused_by_name_value_and_count(
+    result: Any, message: str
+) -> None:
     with pytest.raises(RowMergeError) as caught:
         CheckedBuckets(ShopBuckets(result)).get_buckets(PAGE)
     assert caught.value.code == "GENERIC_INTERNAL_ERROR"
     assert caught.value.message.startswith(f"ShopBuckets.get_buckets() {message}")
-    assert caught.value.hint == "Return a pyarrow int32 array with one bucket per row, each from 0 to 3."
+    assert (
+        caught.value.hint
+        == "Return a pyarrow int32 array with one bucket per row, each from 0 to 3."
+    )
 
 
 def test_many_wrong_buckets_are_listed_in_part() -> None:
     with pytest.raises(RowMergeError) as caught:
-        CheckedBuckets(ShopBuckets(pa.array(range(4, 24), pa.int32()))).get_buckets(pa.record_batch({"id": range(20)}))
+        CheckedBuckets(ShopBuckets(pa.array(range(4, 24), pa.int32()))).get_buckets(
+            pa.record_batch({"id": range(20)})
+        )
     assert "returned buckets 4, 5, 6, 7, 8, ... for 20 rows;" in caught.value.message
 
 
@@ -69,10 +85,14 @@ def test_many_wrong_buckets_are_listed_in_part() -> None:
 def test_a_bucket_count_is_a_positive_integer(count: Any) -> None:
     with pytest.raises(RowMergeError) as caught:
         CheckedBuckets(ShopBuckets(pa.array([0, 0, 0], pa.int32()), count)).get_buckets(PAGE)
-    assert caught.value.message == f"ShopBuckets.bucket_count is {count!r}; it is a positive integer"
+    assert (
+        caught.value.message == f"ShopBuckets.bucket_count is {count!r}; it is a positive integer"
+    )
 
 
-@pytest.mark.parametrize("result", [pa.array([0, 3, 0], pa.int32()), pa.array([3, 3, 3], pa.int32())])
+@pytest.mark.parametrize(
+    "result", [pa.array([0, 3, 0], pa.int32()), pa.array([3, 3, 3], pa.int32())]
+)
 def test_buckets_within_the_count_are_returned_as_they_are(result: pa.Array) -> None:
     assert CheckedBuckets(ShopBuckets(result, np.int64(4))).get_buckets(PAGE) is result
 
@@ -99,8 +119,13 @@ class FourOfFour(BucketFunction):
 @pytest.mark.spark
 def test_a_merge_that_meets_bucket_4_of_4_fails_and_changes_nothing(spark: Any) -> None:
     engine = Engine(spark=spark)
-    engine.add_catalog("shop", Store({"partitioning": type("FourOfFourBuckets", (Buckets,), {"function": FourOfFour})}))
-    engine.run("CREATE TABLE shop.default.t (id bigint, v varchar) WITH (bucketed_by = ARRAY['id'], bucket_count = 4)")
+    engine.add_catalog(
+        "shop",
+        Store({"partitioning": type("FourOfFourBuckets", (Buckets,), {"function": FourOfFour})}),
+    )
+    engine.run(
+        "CREATE TABLE shop.default.t (id bigint, v varchar) WITH (bucketed_by = ARRAY['id'], bucket_count = 4)"
+    )
     merge = "MERGE INTO shop.default.t t USING news n ON t.id = n.id WHEN NOT MATCHED THEN INSERT VALUES (n.id, n.v)"
     with pytest.raises(RowMergeError) as caught:
         engine.run(merge, namespace={"news": pa.table({"id": [1, 2], "v": ["a", "b"]})})

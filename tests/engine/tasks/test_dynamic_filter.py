@@ -21,10 +21,18 @@ def page(*columns: pa.Array) -> pa.RecordBatch:
 @pytest.mark.parametrize(
     ("keys", "values", "found"),
     [
-        (pa.array([3, 1], pa.int16()), pa.array([1, 2, None, 3], pa.int64()), [True, False, False, True]),
+        (
+            pa.array([3, 1], pa.int16()),
+            pa.array([1, 2, None, 3], pa.int64()),
+            [True, False, False, True],
+        ),
         (pa.array([-(2**62), 2**62]), pa.array([2**62, 0, -(2**62)]), [True, False, True]),
         (pa.array([-5, 0]), pa.array([None, 0, -5, 5]), [False, True, True, False]),
-        (pa.array(["b", None, "a"]), pa.array(["a", "c", None], pa.large_string()), [True, False, False]),
+        (
+            pa.array(["b", None, "a"]),
+            pa.array(["a", "c", None], pa.large_string()),
+            [True, False, False],
+        ),
         (
             pa.array([Decimal("1.50")], pa.decimal128(10, 2)),
             pa.array([Decimal("1.50"), Decimal("15.00")], pa.decimal128(30, 2)),
@@ -36,13 +44,17 @@ def page(*columns: pa.Array) -> pa.RecordBatch:
         (pa.array(["x"]), pa.array(["x", "y"]).dictionary_encode(), [True, False]),
     ],
 )
-def test_a_value_is_found_if_it_is_a_key_and_null_never_is(keys: pa.Array, values: pa.Array, found: list[bool]) -> None:
+def test_a_value_is_found_if_it_is_a_key_and_null_never_is(
+    keys: pa.Array, values: pa.Array, found: list[bool]
+) -> None:
     assert SourceKeys.of(keys).contains(pa.chunked_array([values])).tolist() == found
     halves = pa.chunked_array([values.slice(0, 1), values.slice(1, 0), values.slice(1)])
     assert SourceKeys.of(keys).contains(halves).tolist() == found
 
 
-@pytest.mark.parametrize("spread", [1, 1 << 25], ids=["numbers close together", "numbers far apart"])
+@pytest.mark.parametrize(
+    "spread", [1, 1 << 25], ids=["numbers close together", "numbers far apart"]
+)
 def test_pages_keep_the_places_that_their_rows_have_in_the_split(spread: int) -> None:
     random = np.random.default_rng(1)
     numbers = random.integers(0, 1000, 5000) * spread
@@ -50,7 +62,9 @@ def test_pages_keep_the_places_that_their_rows_have_in_the_split(spread: int) ->
     pages = [page(pa.array(part), pa.array(part)) for part in np.array_split(numbers, 40)]
     kept = list(KeyFilter((0,), (keys,)).pages(pages))
     places = np.concatenate([where for _, where in kept])
-    assert numbers[places].tolist() == [value for rows, _ in kept for value in rows.column(1).to_pylist()]
+    assert numbers[places].tolist() == [
+        value for rows, _ in kept for value in rows.column(1).to_pylist()
+    ]
     assert places.tolist() == np.flatnonzero(np.isin(numbers, keys.values.to_numpy())).tolist()
 
 
@@ -64,7 +78,11 @@ def test_a_row_stays_if_each_of_its_keys_occurs() -> None:
 
 def test_pages_without_a_row_that_matters_are_not_given() -> None:
     assert (
-        list(KeyFilter((0,), (SourceKeys.of(pa.array([7])),)).pages([page(pa.array([1, 2])), page(pa.array([], pa.int64()))]))
+        list(
+            KeyFilter((0,), (SourceKeys.of(pa.array([7])),)).pages(
+                [page(pa.array([1, 2])), page(pa.array([], pa.int64()))]
+            )
+        )
         == []
     )
 
@@ -79,10 +97,15 @@ def test_pages_without_a_row_that_matters_are_not_given() -> None:
         (pa.array([True]), ColumnDomain((True,), low=True, high=True)),
     ],
 )
-def test_a_connector_is_told_few_keys_one_by_one_and_many_by_their_bounds(keys: pa.Array, domain: Any) -> None:
+def test_a_connector_is_told_few_keys_one_by_one_and_many_by_their_bounds(
+    keys: pa.Array, domain: Any
+) -> None:
     assert SourceKeys.of(keys).domain == domain
 
 
 def test_a_key_that_occurs_very_often_on_both_sides_costs_no_pairs() -> None:
     keys = SourceKeys.of(pa.array(["often"] * 100_000 + ["seldom"]))
-    assert keys.contains(pa.chunked_array([pa.array(["often"] * 100_000 + ["never"])])).sum() == 100_000
+    assert (
+        keys.contains(pa.chunked_array([pa.array(["often"] * 100_000 + ["never"])])).sum()
+        == 100_000
+    )

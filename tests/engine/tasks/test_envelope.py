@@ -55,8 +55,14 @@ def test_a_worker_that_is_as_it_must_be_does_the_task(tmp_path):
     [
         ({"python": "2.7"}, f"has Python {PYTHON}; the driver has 2.7"),
         ({"pyarrow": "1.0"}, f"has pyarrow {pa.__version__}; the driver has 1.0"),
-        ({"bundles": [("rowmerge_nb-0.zip", "00", ["rowmerge_nb"])]}, "did not get 'rowmerge_nb-0.zip'"),
-        ({"marks": [("/nowhere/.rowmerge_nb-mark-1", "q1")]}, "does not see the store's directory '/nowhere'"),
+        (
+            {"bundles": [("rowmerge_nb-0.zip", "00", ["rowmerge_nb"])]},
+            "did not get 'rowmerge_nb-0.zip'",
+        ),
+        (
+            {"marks": [("/nowhere/.rowmerge_nb-mark-1", "q1")]},
+            "does not see the store's directory '/nowhere'",
+        ),
         (
             {"task": b"cno_such_module\nf\n."},
             "cannot load what it is sent: ModuleNotFoundError: No module named 'no_such_module'",
@@ -75,7 +81,10 @@ def test_where_no_record_can_travel_it_is_an_error_that_tells_the_same():
     with pytest.raises(RuntimeError) as caught:
         delivered(python="2.7", record_schema=None)
     # Spark passes on the text, with more around it.
-    told = translate(RuntimeError(f"Job aborted: Traceback ...\nRuntimeError: {caught.value}\n SQLSTATE: 38000"), "run")
+    told = translate(
+        RuntimeError(f"Job aborted: Traceback ...\nRuntimeError: {caught.value}\n SQLSTATE: 38000"),
+        "run",
+    )
     assert told.code == "CONFIGURATION_INVALID"
     assert told.message.endswith(f"has Python {PYTHON}; the driver has 2.7")
 
@@ -139,7 +148,9 @@ print(run(first), run(second), run(first))
 def test_a_mark_of_a_process_that_is_gone_is_an_orphan_and_that_of_a_living_one_is_not(tmp_path):
     alive = put_mark(tmp_path, "q1")
     dead = put_mark(tmp_path, "q2")
-    with subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE) as gone:
+    with subprocess.Popen(
+        [sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE
+    ) as gone:
         dead.path.write_text(f"q2\n{process_name(gone.pid)}\n")
     assert [orphan.statement for orphan in orphaned_marks(tmp_path, remove=False)] == ["q2"]
     assert [orphan.name for orphan in orphaned_marks(tmp_path, remove=True)] == [str(dead.path)]
@@ -151,21 +162,27 @@ def test_a_store_that_cannot_be_written_is_used_without_a_mark(tmp_path):
 
 
 @pytest.mark.parametrize("store", ["hive", "iceberg", "sqlite"])
-def test_a_mark_is_seen_by_no_listing_of_a_store_and_goes_as_an_orphan_when_its_process_is_gone(tmp_path, store):
+def test_a_mark_is_seen_by_no_listing_of_a_store_and_goes_as_an_orphan_when_its_process_is_gone(
+    tmp_path, store
+):
     connector = StoreLocation(store, str(tmp_path)).connector()
     transaction = connector.begin_transaction()
     metadata, session = connector.get_metadata(transaction), ConnectorSession("q1")
     tables, schemas = list(metadata.list_tables(session)), list(metadata.list_schemas(session))
     mark = put_mark(connector.shared_directory, "q1")
-    assert (list(metadata.list_tables(session)), list(metadata.list_schemas(session))) == (tables, schemas)
+    assert (list(metadata.list_tables(session)), list(metadata.list_schemas(session))) == (
+        tables,
+        schemas,
+    )
     connector.rollback(transaction)
     assert list(connector.orphans()) == []
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
     mark.path.write_text(mark.content.replace(f":{os.getpid()}", f":{gone.pid}"))
-    assert [[orphan.name for orphan in found.orphans] for found in orphans_of({"c": connector}, remove=True)] == [
-        [str(mark.path)]
-    ]
+    assert [
+        [orphan.name for orphan in found.orphans]
+        for found in orphans_of({"c": connector}, remove=True)
+    ] == [[str(mark.path)]]
     assert not mark.path.exists()
     connector.close()
 

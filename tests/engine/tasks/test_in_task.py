@@ -16,7 +16,13 @@ from rowmerge_nb.engine.tasks.join_keys import JoinKeys
 from rowmerge_nb.engine.tasks.key_index import MOST_PAIRS
 from rowmerge_nb.engine.tasks.outcome import RECORD
 from rowmerge_nb.engine.tasks.page_join import KeyJoin
-from rowmerge_nb.engine.tasks.page_program import AssignedColumn, PageEvaluator, PageExpression, PageProgram, PageQuery
+from rowmerge_nb.engine.tasks.page_program import (
+    AssignedColumn,
+    PageEvaluator,
+    PageExpression,
+    PageProgram,
+    PageQuery,
+)
 from rowmerge_nb.engine.tasks.recorder import TaskRecord
 from rowmerge_nb.engine.tasks.replicated import (
     MATCHED,
@@ -34,12 +40,20 @@ from rowmerge_nb.engine.tasks.searched_case import PageBranch, PageCase
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.sql.tree.statements import Span
 
-TARGET = pa.RecordBatch.from_pydict({"k": [1, 2, 3, None], "v": [10, 20, 30, 40], POSITION: [0, 1, 2, 3]})
+TARGET = pa.RecordBatch.from_pydict(
+    {"k": [1, 2, 3, None], "v": [10, 20, 30, 40], POSITION: [0, 1, 2, 3]}
+)
 SOURCE = pa.RecordBatch.from_pydict({"s": [2, 3, 3, 9], "w": [1, 2, 3, 4]})
 
 
 def expression(text: str, *reads: str) -> PageExpression:
-    return PageExpression(text, Span(0, 1, 1, 1), "in a test", reads=frozenset(reads), is_plain=text in {f'"{r}"' for r in reads})
+    return PageExpression(
+        text,
+        Span(0, 1, 1, 1),
+        "in a test",
+        reads=frozenset(reads),
+        is_plain=text in {f'"{r}"' for r in reads},
+    )
 
 
 def evaluator() -> PageEvaluator:
@@ -48,18 +62,26 @@ def evaluator() -> PageEvaluator:
 
 def key(name: str) -> JoinKeys:
     return JoinKeys(
-        (AssignedColumn(name, pa.int64(), PageExpression(f'"{name}"', None, "", reads=frozenset({name}), is_plain=True)),),
+        (
+            AssignedColumn(
+                name,
+                pa.int64(),
+                PageExpression(f'"{name}"', None, "", reads=frozenset({name}), is_plain=True),
+            ),
+        ),
         (False,),
     )
 
 
 @pytest.mark.parametrize("full", [False, True])
 def test_a_small_join_goes_by_the_source_and_has_the_rest_of_a_full_one_behind(full: bool) -> None:
-    (rows,) = KeyJoin(((key("k"), key("s")),), expression('"w" <> 3', "w"), full).joined(TARGET, SOURCE, evaluator())
-    met = [(20, 1), (30, 2), (None, 3), (None, 4)]
-    assert list(zip(rows.column("v").to_pylist(), rows.column("w").to_pylist(), strict=True)) == met + (
-        [(10, None), (40, None)] if full else []
+    (rows,) = KeyJoin(((key("k"), key("s")),), expression('"w" <> 3', "w"), full).joined(
+        TARGET, SOURCE, evaluator()
     )
+    met = [(20, 1), (30, 2), (None, 3), (None, 4)]
+    assert list(
+        zip(rows.column("v").to_pylist(), rows.column("w").to_pylist(), strict=True)
+    ) == met + ([(10, None), (40, None)] if full else [])
 
 
 @pytest.mark.parametrize("full", [False, True])
@@ -77,9 +99,15 @@ def test_a_join_page_by_page_leaves_out_source_rows_without_a_partner(full: bool
 @pytest.mark.each_value
 @pytest.mark.parametrize("full", [False, True])
 @pytest.mark.parametrize("rest", [None, '"w" % 2 = 0'])
-def test_where_very_many_rows_meet_they_come_in_pieces_and_those_of_a_target_row_in_one(full: bool, rest: str | None) -> None:
-    target = pa.RecordBatch.from_pydict({"k": [n % 5 for n in range(500)], POSITION: list(range(500))})
-    source = pa.RecordBatch.from_pydict({"s": [n % 7 for n in range(9_000)], "w": list(range(9_000))})
+def test_where_very_many_rows_meet_they_come_in_pieces_and_those_of_a_target_row_in_one(
+    full: bool, rest: str | None
+) -> None:
+    target = pa.RecordBatch.from_pydict(
+        {"k": [n % 5 for n in range(500)], POSITION: list(range(500))}
+    )
+    source = pa.RecordBatch.from_pydict(
+        {"s": [n % 7 for n in range(9_000)], "w": list(range(9_000))}
+    )
     join = KeyJoin(((key("k"), key("s")),), expression(rest, "w") if rest else None, full)
     pieces = list(join.joined(target, source, evaluator()))
     assert len(pieces) > 2
@@ -87,9 +115,18 @@ def test_where_very_many_rows_meet_they_come_in_pieces_and_those_of_a_target_row
     met = [set(rows.column(POSITION).drop_null().to_pylist()) for rows in pieces]
     assert sum(map(len, met)) == len(set.union(*met)) == 500
     pairs = {
-        pair for rows in pieces for pair in zip(rows.column(POSITION).to_pylist(), rows.column("w").to_pylist(), strict=True)
+        pair
+        for rows in pieces
+        for pair in zip(
+            rows.column(POSITION).to_pylist(), rows.column("w").to_pylist(), strict=True
+        )
     }
-    wanted = {(t, w) for t in range(500) for w in range(9_000) if t % 5 == w % 7 and (rest is None or w % 2 == 0)}
+    wanted = {
+        (t, w)
+        for t in range(500)
+        for w in range(9_000)
+        if t % 5 == w % 7 and (rest is None or w % 2 == 0)
+    }
     alone = set(range(9_000)) - {w for _, w in wanted}
     assert pairs == wanted | {(None, w) for w in alone}
     assert sum(rows.count for rows in pieces) == len(pairs)
@@ -109,19 +146,28 @@ def test_a_source_is_packed_into_pieces_of_one_size(count: int) -> None:
     assert values == list(range(count))
 
 
-def test_a_source_that_is_larger_than_it_seemed_is_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_source_that_is_larger_than_it_seemed_is_not_sent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(replicated, "MOST_BYTES", 1 << 20)
     schema = pa.schema([("a", pa.string())])
-    with pytest.raises(RuntimeError, match=r"EXCEEDED_LOCAL_MEMORY_LIMIT.*larger than 1 MiB.*rules_off"):
+    with pytest.raises(
+        RuntimeError, match=r"EXCEEDED_LOCAL_MEMORY_LIMIT.*larger than 1 MiB.*rules_off"
+    ):
         list(PackPass(None, schema)([pa.record_batch([["x" * (2 << 20)]], schema=schema)]))
 
 
-@pytest.mark.parametrize(("writer", "error", "told"), [(0, None, 1), (1, None, 0), (1, ExecutionError("out of memory"), 1)])
+@pytest.mark.parametrize(
+    ("writer", "error", "told"),
+    [(0, None, 1), (1, None, 0), (1, ExecutionError("out of memory"), 1)],
+)
 def test_the_first_writer_tells_of_unmatched_rows_and_another_one_what_has_gone_wrong_in_it_alone(
     monkeypatch: pytest.MonkeyPatch, writer: int, error: ExecutionError | None, told: int
 ) -> None:
     monkeypatch.setattr(replicated, "task_partition", lambda: writer)
-    schema = pa.schema([("c0", pa.int64()), (PIECE, pa.int32()), (MATCHED, pa.binary()), (RECORD, pa.binary())])
+    schema = pa.schema(
+        [("c0", pa.int64()), (PIECE, pa.int32()), (MATCHED, pa.binary()), (RECORD, pa.binary())]
+    )
     record = pickle.dumps(TaskRecord(7, error=error))
     # The rows of one writer each, and the record, which by itself goes to the first.
     made = [{"c0": 10}, {"c0": 11}, {RECORD: record}]
@@ -142,7 +188,9 @@ def test_the_first_writer_tells_of_unmatched_rows_and_another_one_what_has_gone_
             assert number == writer
             return batches
 
-    unmatched = UnmatchedRows(schema, ReplicatedSource(schema, None), PageProgram(), cast("Any", None))
+    unmatched = UnmatchedRows(
+        schema, ReplicatedSource(schema, None), PageProgram(), cast("Any", None)
+    )
     task = UnmatchedWriterPass(7, unmatched, cast("Any", Above()), cast("Any", Exchange()))
     changed = pa.RecordBatch.from_pylist([{"c0": 1}, {"c0": 2}], schema=schema)
     rows = pa.Table.from_batches(list(task([changed])))
@@ -156,7 +204,11 @@ def test_writers_that_were_told_of_two_packings_of_a_source_do_not_take_either()
     for number in range(2):
         told.take_matched(0, bytes([number] * 16))
     with pytest.raises(ExecutionError, match="was read twice, and its rows may have been others"):
-        list(UnmatchedRows(schema, ReplicatedSource(schema, None), PageProgram(), cast("Any", None)).batches(told))
+        list(
+            UnmatchedRows(
+                schema, ReplicatedSource(schema, None), PageProgram(), cast("Any", None)
+            ).batches(told)
+        )
 
 
 def test_a_task_of_the_next_stage_computes_with_the_answers_that_it_was_told() -> None:
@@ -165,36 +217,72 @@ def test_a_task_of_the_next_stage_computes_with_the_answers_that_it_was_told() -
     told.take_matched(0, bytes(16) + np.packbits([True, False, False, False]).tobytes())
     told.take_piece(0, pa.scalar(bytes(16) + cell_of(SOURCE)))
     told.take_answers(cell_of(answers))
-    program = PageProgram(queries=(PageQuery("$q0", "scalar", pa.int64()), PageQuery("$q1", "in", pa.int64())))
+    program = PageProgram(
+        queries=(PageQuery("$q0", "scalar", pa.int64()), PageQuery("$q1", "in", pa.int64()))
+    )
 
     class Channels:
         def batch(self, rows: Any, evaluator: PageEvaluator, numbers: pa.Array) -> pa.RecordBatch:
             page = rows.page(["w"])
-            kept = evaluator.rows_where(expression('"w" >= "$q0" AND "w" IN (SELECT v FROM "$q1")', "w"), page)
+            kept = evaluator.rows_where(
+                expression('"w" >= "$q0" AND "w" IN (SELECT v FROM "$q1")', "w"), page
+            )
             return page.take(pa.array(kept))
 
-    unmatched = UnmatchedRows(TARGET.schema, ReplicatedSource(SOURCE.schema, None), program, cast("Any", Channels()))
+    unmatched = UnmatchedRows(
+        TARGET.schema, ReplicatedSource(SOURCE.schema, None), program, cast("Any", Channels())
+    )
     assert pa.Table.from_batches(unmatched.batches(told)).to_pydict() == {"w": [4]}
 
 
 def test_rows_of_returning_are_computed_for_the_rows_that_change() -> None:
-    kind = pa.struct([("v", pa.int64()), ("present", pa.bool_()), ("operation", pa.int8()), ("case_number", pa.int32())])
-    made = [None, {"v": 7, "present": True, "operation": 3, "case_number": 0}, None, {"v": None, "operation": Operation.NONE}]
+    kind = pa.struct(
+        [
+            ("v", pa.int64()),
+            ("present", pa.bool_()),
+            ("operation", pa.int8()),
+            ("case_number", pa.int32()),
+        ]
+    )
+    made = [
+        None,
+        {"v": 7, "present": True, "operation": 3, "case_number": 0},
+        None,
+        {"v": None, "operation": Operation.NONE},
+    ]
     (rows,) = KeyJoin(((key("k"), key("s")),), None, full=False).joined(TARGET, SOURCE, evaluator())
-    failing = expression('CASE WHEN "w" <> 2 THEN error(\'[[DIVISION_BY_ZERO]] no\') ELSE "new_v" + "w" END', "w", "new_v")
+    failing = expression(
+        'CASE WHEN "w" <> 2 THEN error(\'[[DIVISION_BY_ZERO]] no\') ELSE "new_v" + "w" END',
+        "w",
+        "new_v",
+    )
     returned = ReturnedRows(
         ("m.0", "m.1", "m.2", "m.3"),
         (AssignedColumn("new_v", pa.int64(), expression('"m.0"', "m.0")),),
-        (AssignedColumn("f0", pa.int64(), failing), AssignedColumn("f1", pa.int64(), expression('"v"', "v"))),
+        (
+            AssignedColumn("f0", pa.int64(), failing),
+            AssignedColumn("f1", pa.int64(), expression('"v"', "v")),
+        ),
     )
     found = returned.of(rows, pa.array(made, kind), evaluator())
     assert found.to_pylist() == [None, {"f0": 9, "f1": 30}, None, None]
-    assert returned.of(rows, pa.array([None] * 4, kind), evaluator()).equals(pa.nulls(4, found.type))
+    assert returned.of(rows, pa.array([None] * 4, kind), evaluator()).equals(
+        pa.nulls(4, found.type)
+    )
 
 
 def test_each_branch_is_computed_for_the_rows_that_reach_it() -> None:
-    kind = pa.struct([("v", pa.int64()), ("present", pa.bool_()), ("operation", pa.int8()), ("case_number", pa.int32())])
-    failing = expression('CASE WHEN "w" = 1 THEN error(\'[[DIVISION_BY_ZERO]] no\') ELSE "w" END', "w")
+    kind = pa.struct(
+        [
+            ("v", pa.int64()),
+            ("present", pa.bool_()),
+            ("operation", pa.int8()),
+            ("case_number", pa.int32()),
+        ]
+    )
+    failing = expression(
+        'CASE WHEN "w" = 1 THEN error(\'[[DIVISION_BY_ZERO]] no\') ELSE "w" END', "w"
+    )
     case = PageCase(
         (
             PageBranch(
@@ -204,7 +292,9 @@ def test_each_branch_is_computed_for_the_rows_that_reach_it() -> None:
                 expression('"w" = 1', "w"),
                 (AssignedColumn("v", pa.int64(), expression("NULL")),),
             ),
-            PageBranch(1, Operation.UPDATE, (True, True), None, (AssignedColumn("v", pa.int64(), failing),)),
+            PageBranch(
+                1, Operation.UPDATE, (True, True), None, (AssignedColumn("v", pa.int64(), failing),)
+            ),
             PageBranch(
                 2,
                 Operation.INSERT,

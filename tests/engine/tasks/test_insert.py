@@ -44,10 +44,23 @@ class ListSink:
 
 def sender(folder: str | None, text: str = '"id"') -> InsertSenderPass:
     values = (
-        AssignedColumn("id", pa.int64(), PageExpression(text, None, "", reads=frozenset({"id"}), is_plain=text == '"id"')),
-        AssignedColumn("part", pa.string(), PageExpression('"part"', None, "", reads=frozenset({"part"}), is_plain=True)),
+        AssignedColumn(
+            "id",
+            pa.int64(),
+            PageExpression(text, None, "", reads=frozenset({"id"}), is_plain=text == '"id"'),
+        ),
+        AssignedColumn(
+            "part",
+            pa.string(),
+            PageExpression('"part"', None, "", reads=frozenset({"part"}), is_plain=True),
+        ),
     )
-    rows = InsertedRows(None, 1, QueryRows(PageProgram(), SCHEMA, values), (None, ("CONSTRAINT_VIOLATION", "no NULL here")))
+    rows = InsertedRows(
+        None,
+        1,
+        QueryRows(PageProgram(), SCHEMA, values),
+        (None, ("CONSTRAINT_VIOLATION", "no NULL here")),
+    )
     return InsertSenderPass(rows, Destination(None, (1,)), 3, folder)
 
 
@@ -56,15 +69,21 @@ def arriving(parts: list[str | None]) -> Iterator[pa.RecordBatch]:
     yield pa.record_batch({"id": [0], "cell": pa.array([cell_of(page)], pa.binary())})
 
 
-def received(sent: list[pa.RecordBatch], writer: int, *, in_files: bool) -> tuple[list[Page], list[dict[str, Any]]]:
+def received(
+    sent: list[pa.RecordBatch], writer: int, *, in_files: bool
+) -> tuple[list[Page], list[dict[str, Any]]]:
     pages: list[Page] = []
     insert = InsertPass(SCHEMA, (), lambda: ListSink(pages))  # type: ignore[arg-type,return-value]
     mine = [batch for batch in sent if batch.column(0)[0].as_py() == writer]
-    return pages, [row for batch in ReceivedInsertPass(insert, in_files)(mine) for row in batch.to_pylist()]
+    return pages, [
+        row for batch in ReceivedInsertPass(insert, in_files)(mine) for row in batch.to_pylist()
+    ]
 
 
 @pytest.mark.parametrize("in_files", [True, False])
-def test_every_writer_has_the_rows_of_its_partitions_in_their_order(tmp_path: Path, in_files: bool) -> None:
+def test_every_writer_has_the_rows_of_its_partitions_in_their_order(
+    tmp_path: Path, in_files: bool
+) -> None:
     parts: list[str | None] = [f"p{n % 7}" for n in range(1000)]
     sent = list(sender(str(tmp_path) if in_files else None)(arriving(parts)))
     assert len(list(tmp_path.iterdir())) == in_files
@@ -76,7 +95,9 @@ def test_every_writer_has_the_rows_of_its_partitions_in_their_order(tmp_path: Pa
             ids = page.column("id").to_numpy()
             assert (np.diff(ids) > 0).all()
             assert page.column("part").to_pylist() == [parts[n] for n in ids]
-            assert all(seen.setdefault(part, writer) == writer for part in page.column("part").to_pylist())
+            assert all(
+                seen.setdefault(part, writer) == writer for part in page.column("part").to_pylist()
+            )
             total += page.num_rows
     assert total == 1000
     assert len(set(seen.values())) > 1
@@ -84,7 +105,10 @@ def test_every_writer_has_the_rows_of_its_partitions_in_their_order(tmp_path: Pa
 
 @pytest.mark.parametrize(
     ("text", "parts", "code"),
-    [("error('[[DIVISION_BY_ZERO]] no')", ["a"], "DIVISION_BY_ZERO"), ('"id"', ["a", None], "CONSTRAINT_VIOLATION")],
+    [
+        ("error('[[DIVISION_BY_ZERO]] no')", ["a"], "DIVISION_BY_ZERO"),
+        ('"id"', ["a", None], "CONSTRAINT_VIOLATION"),
+    ],
 )
 def test_what_a_sender_cannot_compute_reaches_the_driver_as_its_record(
     tmp_path: Path, text: str, parts: list[str | None], code: str
@@ -99,5 +123,9 @@ def test_what_a_sender_cannot_compute_reaches_the_driver_as_its_record(
 def test_a_folder_that_cannot_be_written_is_an_error_of_the_sender(tmp_path: Path) -> None:
     sent = list(sender(str(tmp_path / "gone"))(arriving(["a"])))
     _, rows = received(sent, 0, in_files=True)
-    [error] = [record.error for record in (pickle.loads(row["payload"]) for row in rows) if getattr(record, "error", None)]
+    [error] = [
+        record.error
+        for record in (pickle.loads(row["payload"]) for row in rows)
+        if getattr(record, "error", None)
+    ]
     assert "gone" in error.message

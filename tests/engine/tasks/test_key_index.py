@@ -30,7 +30,10 @@ KINDS: list[tuple[pa.DataType, list[Any]]] = [
     (pa.string(), ["customer-1", "customer-10", "customer-1\0", "customer-" * 5, "Ö" * 9, None]),
     (pa.string(), ["6ba7b810", "6ba7b811", "7ba7b810"]),
     (pa.time64("us"), [dt.time(0), dt.time(23, 59, 59, 999999), None]),
-    (pa.timestamp("us", "UTC"), [dt.datetime(1969, 12, 31, tzinfo=dt.UTC), dt.datetime(2000, 1, 1, tzinfo=dt.UTC), None]),
+    (
+        pa.timestamp("us", "UTC"),
+        [dt.datetime(1969, 12, 31, tzinfo=dt.UTC), dt.datetime(2000, 1, 1, tzinfo=dt.UTC), None],
+    ),
     (pa.float64(), [0.0, -0.0, 1.5, float("nan"), float("inf"), None]),
     (pa.dictionary(pa.int8(), pa.string()), ["a", "b", None]),
 ]
@@ -50,12 +53,20 @@ def pairs(target: list[list[Any]], source: list[list[Any]]) -> list[tuple[int, i
 
 def found(target: list[pa.Array], source: list[pa.Array]) -> list[tuple[int, int]]:
     pieces = list(KeyIndex(source).matches(target, 3))
-    assert sum(len(set(rows.tolist())) for rows, _ in pieces) == len({row for rows, _ in pieces for row in rows.tolist()})
-    return [pair for rows, partners in pieces for pair in zip(rows.tolist(), partners.tolist(), strict=True)]
+    assert sum(len(set(rows.tolist())) for rows, _ in pieces) == len(
+        {row for rows, _ in pieces for row in rows.tolist()}
+    )
+    return [
+        pair
+        for rows, partners in pieces
+        for pair in zip(rows.tolist(), partners.tolist(), strict=True)
+    ]
 
 
 @pytest.mark.parametrize(("kind", "values"), KINDS, ids=[str(kind) for kind, _ in KINDS])
-def test_rows_with_equal_keys_meet_and_null_meets_nothing(kind: pa.DataType, values: list[Any]) -> None:
+def test_rows_with_equal_keys_meet_and_null_meets_nothing(
+    kind: pa.DataType, values: list[Any]
+) -> None:
     target, source = [*values, *values], [*reversed(values), values[0]]
     assert found([pa.array(target, kind)], [pa.array(source, kind)]) == pairs([target], [source])
 
@@ -66,9 +77,16 @@ def test_keys_of_several_columns_meet_as_they_do_row_by_row(data: st.DataObject)
     sides = []
     for _ in range(2):
         count = data.draw(st.integers(0, 12))
-        sides.append([data.draw(st.lists(st.sampled_from(values), min_size=count, max_size=count)) for _, values in columns])
+        sides.append(
+            [
+                data.draw(st.lists(st.sampled_from(values), min_size=count, max_size=count))
+                for _, values in columns
+            ]
+        )
     kinds = [kind for kind, _ in columns]
-    arrays = [[pa.array(values, kind) for values, kind in zip(side, kinds, strict=True)] for side in sides]
+    arrays = [
+        [pa.array(values, kind) for values, kind in zip(side, kinds, strict=True)] for side in sides
+    ]
     assert found(*arrays) == pairs(*sides)
 
 
@@ -82,7 +100,14 @@ def test_numbers_far_below_the_smallest_key_do_not_turn_into_keys() -> None:
 
 
 def test_a_key_of_many_rows_gives_them_all_in_their_order() -> None:
-    assert found([pa.array([9, 7, 9])], [pa.array([9, 9, 8, 9])]) == [(0, 0), (0, 1), (0, 3), (2, 0), (2, 1), (2, 3)]
+    assert found([pa.array([9, 7, 9])], [pa.array([9, 9, 8, 9])]) == [
+        (0, 0),
+        (0, 1),
+        (0, 3),
+        (2, 0),
+        (2, 1),
+        (2, 3),
+    ]
 
 
 @pytest.fixture(params=["one hash for all", "two hashes"])
@@ -99,21 +124,32 @@ def bad_hash(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.usefixtures("bad_hash")
 @pytest.mark.parametrize(("kind", "values"), KINDS, ids=[str(kind) for kind, _ in KINDS])
-def test_rows_whose_hashes_collide_meet_only_if_their_keys_are_equal(kind: pa.DataType, values: list[Any]) -> None:
+def test_rows_whose_hashes_collide_meet_only_if_their_keys_are_equal(
+    kind: pa.DataType, values: list[Any]
+) -> None:
     target, source = [*values, *values], [*reversed(values), values[0]]
     ones = [1] * len(target), [1] * len(source)
     expected = pairs([target], [source])
-    assert found([pa.array(target, kind), pa.array(ones[0])], [pa.array(source, kind), pa.array(ones[1])]) == expected
+    assert (
+        found(
+            [pa.array(target, kind), pa.array(ones[0])], [pa.array(source, kind), pa.array(ones[1])]
+        )
+        == expected
+    )
 
 
 @pytest.mark.parametrize("step", [1, 7, 1 << 40], ids=["close together", "apart", "far apart"])
-@pytest.mark.parametrize("outlier", [None, LOWEST, HIGHEST], ids=["even", "one far below", "one far above"])
+@pytest.mark.parametrize(
+    "outlier", [None, LOWEST, HIGHEST], ids=["even", "one far below", "one far above"]
+)
 def test_numbers_meet_however_they_are_spread(step: int, outlier: int | None) -> None:
     random = np.random.default_rng(5)
     numbers = random.permutation(4000)[:1000] * step
     source = np.append(numbers, [] if outlier is None else [outlier]).astype(np.int64)
     target = np.arange(-10, 4010) * step
-    rows, partners = map(np.concatenate, zip(*KeyIndex([pa.array(source)]).matches([pa.array(target)]), strict=True))
+    rows, partners = map(
+        np.concatenate, zip(*KeyIndex([pa.array(source)]).matches([pa.array(target)]), strict=True)
+    )
     assert (target[rows] == source[partners]).all()
     assert rows.tolist() == np.flatnonzero(np.isin(target, source)).tolist()
 
@@ -121,7 +157,10 @@ def test_numbers_meet_however_they_are_spread(step: int, outlier: int | None) ->
 def test_many_texts_of_many_lengths_meet_as_numbers_do() -> None:
     random = np.random.default_rng(6)
     source, target = random.integers(0, 1 << 20, 3000), random.integers(0, 1 << 20, 30000)
-    texts = [pa.array([f"{number:x}" * (1 + number % 5) for number in side.tolist()]) for side in (source, target)]
+    texts = [
+        pa.array([f"{number:x}" * (1 + number % 5) for number in side.tolist()])
+        for side in (source, target)
+    ]
     by_text, by_number = (
         [piece for index, page in ((KeyIndex([own]), asked),) for piece in index.matches([page])]
         for own, asked in ((texts[0], texts[1]), (pa.array(source), pa.array(target)))
@@ -130,7 +169,10 @@ def test_many_texts_of_many_lengths_meet_as_numbers_do() -> None:
 
 
 def test_a_slice_of_a_column_is_read_from_its_own_beginning() -> None:
-    numbers, texts = pa.array([9, 9, 1, None, 2]), pa.array(["zz", "y", "customer-1", "x", "customer-2"])
+    numbers, texts = (
+        pa.array([9, 9, 1, None, 2]),
+        pa.array(["zz", "y", "customer-1", "x", "customer-2"]),
+    )
     own = [numbers.slice(2), texts.slice(2)]
     assert found(own, own) == [(0, 0), (2, 2)]
     assert found([texts.slice(3)], [texts.slice(2)]) == [(0, 1), (1, 2)]
@@ -163,9 +205,17 @@ def test_texts_of_one_length_meet_those_among_texts_of_many_lengths(length: int)
 def test_by_several_sets_of_keys_all_pairs_of_a_row_come_in_one_piece_and_once() -> None:
     source = [pa.array(np.arange(40) % 4), pa.array(np.arange(40) % 5)]
     page = [pa.array(np.arange(200) % 8), pa.array(np.arange(200) % 7)]
-    pieces = list(SetsIndex([[column] for column in source]).matches([[column] for column in page], most=50))
-    pairs = [(row, partner) for rows, partners in pieces for row, partner in zip(rows.tolist(), partners.tolist(), strict=True)]
+    pieces = list(
+        SetsIndex([[column] for column in source]).matches([[column] for column in page], most=50)
+    )
+    pairs = [
+        (row, partner)
+        for rows, partners in pieces
+        for row, partner in zip(rows.tolist(), partners.tolist(), strict=True)
+    ]
     numbers = [row for rows, _ in pieces for row in set(rows.tolist())]
     assert len(pieces) > 1
     assert len(numbers) == len(set(numbers))
-    assert pairs == [(r, s) for r in range(200) for s in range(40) if r % 8 == s % 4 or r % 7 == s % 5]
+    assert pairs == [
+        (r, s) for r in range(200) for s in range(40) if r % 8 == s % 4 or r % 7 == s % 5
+    ]

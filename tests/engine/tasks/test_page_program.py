@@ -28,7 +28,15 @@ from rowmerge_nb.sql.duckdb.duckdb_text import UnprintableError, once
 from rowmerge_nb.sql.duckdb.printer import PagePrinter
 from rowmerge_nb.sql.tree.statements import Span
 from rowmerge_nb.sql.typed.expressions import Apply, Constant, references, walk
-from tests.engine.tasks.page_expressions import computed, regexp, same, table, tree_of, values_of, wide_table
+from tests.engine.tasks.page_expressions import (
+    computed,
+    regexp,
+    same,
+    table,
+    tree_of,
+    values_of,
+    wide_table,
+)
 
 
 @pytest.mark.trial
@@ -48,7 +56,9 @@ def test_expressions_on_pages_give_what_spark_gives_for_values_that_trip_impleme
     found = {text: values_of(computed(text, rows, name)[0]) for text in expressions}
     columns = dict(zip(expressions, map(values_of, wanted.columns), strict=True))
     different = {
-        text: [pair for pair in zip(values, columns[text], strict=True) if not same(pair[:1], pair[1:])]
+        text: [
+            pair for pair in zip(values, columns[text], strict=True) if not same(pair[:1], pair[1:])
+        ]
         for text, values in found.items()
         if not same(values, columns[text])
     }
@@ -65,7 +75,9 @@ def test_expressions_on_pages_give_what_spark_gives_for_values_that_trip_impleme
         ("5e-324", "4.9E-324"),
     ],
 )
-def test_a_double_is_shown_with_the_fewest_digits_that_tell_it_as_java_does_from_19_on(number: str, shown: str) -> None:
+def test_a_double_is_shown_with_the_fewest_digits_that_tell_it_as_java_does_from_19_on(
+    number: str, shown: str
+) -> None:
     rows = table().slice(0, 1).set_column(6, "d", pa.array([float(number)]))
     assert computed("CAST(d AS varchar)", rows)[0].to_pylist() == [shown]
 
@@ -73,7 +85,19 @@ def test_a_double_is_shown_with_the_fewest_digits_that_tell_it_as_java_does_from
 @pytest.mark.parametrize(
     ("pattern", "is_read"),
     [
-        *((pattern, True) for pattern in (r"^a+?b{2,3}$", "a|b$", r"[^\w-]\.", "(?:a(b))c", r"[\s,;]", r"é\D", r"\Aa\z", r"a\Z")),
+        *(
+            (pattern, True)
+            for pattern in (
+                r"^a+?b{2,3}$",
+                "a|b$",
+                r"[^\w-]\.",
+                "(?:a(b))c",
+                r"[\s,;]",
+                r"é\D",
+                r"\Aa\z",
+                r"a\Z",
+            )
+        ),
         *(
             (pattern, False)
             for pattern in (
@@ -91,10 +115,15 @@ def test_a_double_is_shown_with_the_fewest_digits_that_tell_it_as_java_does_from
                 r"\p{L}",
             )
         ),
-        *((pattern, False) for pattern in ("(", "a)", "[b-a]", "*a", "[]", "a{3,1}", r"\x41", "[a", "\\")),
+        *(
+            (pattern, False)
+            for pattern in ("(", "a)", "[b-a]", "*a", "[]", "a{3,1}", r"\x41", "[a", "\\")
+        ),
     ],
 )
-def test_only_patterns_that_both_engines_read_alike_are_computed_on_pages(pattern: str, is_read: bool) -> None:
+def test_only_patterns_that_both_engines_read_alike_are_computed_on_pages(
+    pattern: str, is_read: bool
+) -> None:
     node = regexp("regexp_like", pattern)
     if is_read:
         assert "regexp_matches" in PagePrinter().value(node)
@@ -108,12 +137,20 @@ def test_only_patterns_that_both_engines_read_alike_are_computed_on_pages(patter
     [
         ("regexp_replace(s, 'a*', '')", "regexp_replace with a pattern that matches an empty text"),
         ("regexp_replace(s, '(a)', '$1')", "regexp_replace with groups in its replacement"),
-        ("regexp_extract_all(s, 'x?')", "regexp_extract_all with a pattern that matches an empty text"),
-        ("regexp_like(s, t)", "regexp_like with a pattern, a group or a replacement that is no constant"),
+        (
+            "regexp_extract_all(s, 'x?')",
+            "regexp_extract_all with a pattern that matches an empty text",
+        ),
+        (
+            "regexp_like(s, t)",
+            "regexp_like with a pattern, a group or a replacement that is no constant",
+        ),
         ("regexp_extract(s, 'a$')", "the regular expression 'a$'"),
     ],
 )
-def test_calls_with_patterns_that_differ_in_one_function_alone_are_refused_there(text: str, what: str) -> None:
+def test_calls_with_patterns_that_differ_in_one_function_alone_are_refused_there(
+    text: str, what: str
+) -> None:
     tree, _ = tree_of(text)
     with pytest.raises(UnprintableError) as caught:
         PagePrinter().value(tree)
@@ -124,8 +161,15 @@ def test_the_clock_of_a_statement_shows_one_moment_wherever_it_is_asked() -> Non
     tree, _ = tree_of(
         "CAST(current_timestamp(6) AS timestamp(6)) = localtimestamp(6) AND now() = current_timestamp AND a < current_date"
     )
-    assert computed("CAST(current_timestamp(6) AS timestamp(6)) = localtimestamp(6)")[0].to_pylist() == [True] * 8
-    assert all(isinstance(part, Constant) or part.name != "function" for part in walk(tree) if isinstance(part, Apply | Constant))
+    assert (
+        computed("CAST(current_timestamp(6) AS timestamp(6)) = localtimestamp(6)")[0].to_pylist()
+        == [True] * 8
+    )
+    assert all(
+        isinstance(part, Constant) or part.name != "function"
+        for part in walk(tree)
+        if isinstance(part, Apply | Constant)
+    )
 
 
 @pytest.mark.parametrize(
@@ -184,7 +228,9 @@ def test_the_clock_of_a_statement_shows_one_moment_wherever_it_is_asked() -> Non
         ("CAST(j AS varchar(1))", "INVALID_CAST_ARGUMENT", "Value -2 cannot be represented as varchar(1)"),
     ],
 )  # fmt: skip
-def test_what_fails_on_a_page_fails_with_trinos_code_and_words(text: str, code: str, message: str) -> None:
+def test_what_fails_on_a_page_fails_with_trinos_code_and_words(
+    text: str, code: str, message: str
+) -> None:
     with pytest.raises(RowMergeError) as caught:
         computed(text)
     assert caught.value.code == code
@@ -204,14 +250,20 @@ def test_what_fails_on_a_page_fails_with_trinos_code_and_words(text: str, code: 
     ],
 )
 def test_what_is_guarded_is_not_computed(text: str) -> None:
-    rows = table().filter(pa.compute.is_in(table().column("b"), pa.array([False]))) if text.startswith("b") else table()
+    rows = (
+        table().filter(pa.compute.is_in(table().column("b"), pa.array([False])))
+        if text.startswith("b")
+        else table()
+    )
     assert len(computed(text, rows)[0]) == rows.num_rows
 
 
 def test_terms_of_and_are_looked_at_in_their_order_while_all_before_are_true() -> None:
     tree, symbols = tree_of("j <> 0 AND (i = 3 OR b) AND 10 / j > 2")
     page = table().combine_chunks().to_batches()[0].rename_columns(symbols)
-    where = PageExpression(PagePrinter().condition(tree), Span(0, 1, 1, 1), "in a test", reads=references(tree))
+    where = PageExpression(
+        PagePrinter().condition(tree), Span(0, 1, 1, 1), "in a test", reads=references(tree)
+    )
     evaluator = PageEvaluator(PageProgram(where))
     assert evaluator.filter(page).column(0).to_pylist() == [1, 2147483647, 3]
     evaluator.close()
@@ -222,7 +274,10 @@ def test_terms_of_and_are_looked_at_in_their_order_while_all_before_are_true() -
     [
         ("CAST(CAST(d AS real) AS varchar)", "a cast from real to varchar"),
         ("CAST(s AS time(3))", "a cast from varchar to time(3)"),
-        ("CAST(s AS timestamp(3) with time zone) IS NULL", "a cast from varchar to timestamp(3) with time zone"),
+        (
+            "CAST(s AS timestamp(3) with time zone) IS NULL",
+            "a cast from varchar to timestamp(3) with time zone",
+        ),
         ("TRY_CAST(ARRAY[s] AS array(date))", "a cast from array(varchar) to array(date)"),
         ("contains(ARRAY[d], e)", "the function contains(array(double), double)"),
         ("contains(ARRAY[ARRAY[i]], ARRAY[j])", "contains of array(integer)"),
@@ -271,7 +326,9 @@ def test_rows_of_many_pages_are_filtered_at_once_and_stay_in_their_pages(
     monkeypatch.setattr("rowmerge_nb.engine.tasks.page_program.FILTERED_ROWS", several)
     tree, symbols = tree_of(text)
     whole = table().combine_chunks().to_batches()[0].rename_columns(symbols)
-    where = PageExpression(PagePrinter().condition(tree), Span(0, 1, 1, 1), "in a test", reads=references(tree))
+    where = PageExpression(
+        PagePrinter().condition(tree), Span(0, 1, 1, 1), "in a test", reads=references(tree)
+    )
     pages = [whole.slice(start, 2) for start in range(0, whole.num_rows, 2)]
     evaluator = PageEvaluator(PageProgram(where))
     wanted = [evaluator.filter(page).to_pydict() for page in pages]
@@ -284,9 +341,19 @@ def test_of_many_pages_the_first_row_that_a_condition_cannot_be_computed_for_is_
     tree, symbols = tree_of("10 / (j - 1) > 2")
     whole = table().combine_chunks().to_batches()[0].rename_columns(symbols)
     names = dict.fromkeys(references(tree), "j")
-    where = PageExpression(PagePrinter().condition(tree), Span(0, 1, 1, 1), "in a test", reads=references(tree), names=names)
+    where = PageExpression(
+        PagePrinter().condition(tree),
+        Span(0, 1, 1, 1),
+        "in a test",
+        reads=references(tree),
+        names=names,
+    )
     with pytest.raises(RowMergeError, match="DIVISION_BY_ZERO") as caught:
-        list(PageEvaluator(PageProgram(where)).filtered(whole.slice(row, 1) for row in range(whole.num_rows)))
+        list(
+            PageEvaluator(PageProgram(where)).filtered(
+                whole.slice(row, 1) for row in range(whole.num_rows)
+            )
+        )
     assert caught.value.row == "The first such row has j = 1."
 
 
@@ -294,21 +361,30 @@ def test_of_many_pages_the_first_row_that_a_condition_cannot_be_computed_for_is_
     ("values", "kept"),
     [([1, 3], [1, 3]), ([1, None], [1]), ([], []), ([None], [])],
 )
-def test_a_list_of_values_is_looked_up_with_three_truths(values: list[int | None], kept: list[int]) -> None:
+def test_a_list_of_values_is_looked_up_with_three_truths(
+    values: list[int | None], kept: list[int]
+) -> None:
     page = pa.RecordBatch.from_pydict({"i": pa.array([1, 2, 3, None], pa.int32())})
     answers = [pa.array(values, pa.int32())]
     queries = (PageQuery("$q0", "in", pa.int32()),)
 
     def filtered(text: str) -> list[Any]:
         evaluator = PageEvaluator(
-            PageProgram(PageExpression(text, Span(0, 1, 1, 1), "", reads=frozenset({"i"})), (), queries), answers
+            PageProgram(
+                PageExpression(text, Span(0, 1, 1, 1), "", reads=frozenset({"i"})), (), queries
+            ),
+            answers,
         )
         found: list[Any] = evaluator.filter(page).column(0).to_pylist()
         evaluator.close()
         return found
 
     assert filtered('("i" IN (SELECT v FROM "$q0"))') == kept
-    outside = [] if None in values else [i for i in (1, 2, 3) if i not in values] + ([] if values else [None])
+    outside = (
+        []
+        if None in values
+        else [i for i in (1, 2, 3) if i not in values] + ([] if values else [None])
+    )
     assert filtered('(NOT ("i" IN (SELECT v FROM "$q0")))') == outside
 
 
@@ -328,7 +404,9 @@ def test_a_list_of_values_is_looked_up_with_three_truths(values: list[int | None
         ("CAST(nullif(c, 'abc') AS varchar)", "'12', ' 7 '"),
     ],
 )
-def test_a_long_list_is_looked_up_as_a_short_one_is_compared(value: str, items: str, negated: str, null: str) -> None:
+def test_a_long_list_is_looked_up_as_a_short_one_is_compared(
+    value: str, items: str, negated: str, null: str
+) -> None:
     text = f"{value} {negated}IN ({items}{null})"
     compared = computed(text)[0].to_pylist()
     with patch.object(in_lists, "_SHORT", 0):
@@ -337,7 +415,9 @@ def test_a_long_list_is_looked_up_as_a_short_one_is_compared(value: str, items: 
         assert computed(text)[0].to_pylist() == compared
 
 
-def test_a_value_that_may_fail_is_looked_up_by_a_join_and_fails_only_for_rows_that_reach_it() -> None:
+def test_a_value_that_may_fail_is_looked_up_by_a_join_and_fails_only_for_rows_that_reach_it() -> (
+    None
+):
     with patch.object(in_lists, "_SHORT", 0):
         tree, _ = tree_of("10 / (j - 1) IN (5, 10)")
         assert "list_contains" not in PagePrinter().value(tree)
@@ -359,7 +439,9 @@ def test_two_lists_in_two_expressions_are_not_taken_for_each_other() -> None:
             tree, _ = tree_of(f"i IN ({numbers})")
         printer = PagePrinter()
         printed = printer.value(tree)
-        expression = PageExpression(printed, None, "", reads=references(tree), lists=dict(printer.lists))
+        expression = PageExpression(
+            printed, None, "", reads=references(tree), lists=dict(printer.lists)
+        )
         columns.append(AssignedColumn(name, pa.bool_(), expression))
     found = PageEvaluator(PageProgram(assigned=tuple(columns))).project(page)
     assert [array.to_pylist() for array in found] == [
@@ -370,7 +452,9 @@ def test_two_lists_in_two_expressions_are_not_taken_for_each_other() -> None:
 
 def test_a_page_without_rows_is_neither_filtered_nor_projected() -> None:
     page = pa.RecordBatch.from_pydict({"i": pa.array([], pa.int32())})
-    evaluator = PageEvaluator(PageProgram(PageExpression("no SQL", Span(0, 1, 1, 1), "", reads=frozenset())))
+    evaluator = PageEvaluator(
+        PageProgram(PageExpression("no SQL", Span(0, 1, 1, 1), "", reads=frozenset()))
+    )
     assert evaluator.filter(page) is page
 
 
@@ -382,7 +466,9 @@ def test_an_error_that_nobody_knows_names_the_other_flow() -> None:
 
 def test_without_duckdb_a_sentence_names_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "duckdb", None)
-    with pytest.raises(SetupError, match="DuckDB is not installed, which computes conditions and values on pages") as caught:
+    with pytest.raises(
+        SetupError, match="DuckDB is not installed, which computes conditions and values on pages"
+    ) as caught:
         require_duckdb()
     assert caught.value.hint == "Run: pip install 'duckdb>=1.4'"
 
@@ -396,8 +482,13 @@ def test_an_old_duckdb_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_columns_may_have_the_names_that_pages_use_themselves() -> None:
     page = pa.RecordBatch.from_pydict({"$row": [1, 0, 2], "page": [7, 8, 9], "v0": [4, 5, 6]})
     columns = [
-        AssignedColumn(name, pa.int64(), PageExpression(text, Span(0, 1, 1, 1), "", reads=frozenset(reads)))
-        for name, text, reads in (("a", '("$row" + 10)', {"$row"}), ("b", '("v0" + "page")', {"v0", "page"}))
+        AssignedColumn(
+            name, pa.int64(), PageExpression(text, Span(0, 1, 1, 1), "", reads=frozenset(reads))
+        )
+        for name, text, reads in (
+            ("a", '("$row" + 10)', {"$row"}),
+            ("b", '("v0" + "page")', {"v0", "page"}),
+        )
     ]
     where = PageExpression('("$row" >= 1)', Span(0, 1, 1, 1), "", reads=frozenset({"$row"}))
     evaluator = PageEvaluator(PageProgram(where, tuple(columns)))
@@ -417,5 +508,7 @@ def test_a_process_that_another_thread_starts_lives_on_after_a_page_was_computed
     # With preexec_fn, as PySpark starts Java, Python runs in the child before the program does.
     computed("i % 5 + j")
     with ThreadPoolExecutor(1) as another:
-        started = another.submit(subprocess.run, [sys.executable, "-c", ""], preexec_fn=int, check=False)
+        started = another.submit(
+            subprocess.run, [sys.executable, "-c", ""], preexec_fn=int, check=False
+        )
     assert started.result().returncode == 0

@@ -12,7 +12,12 @@ import pytest
 from rowmerge_nb.engine.tasks import partitioned
 from rowmerge_nb.engine.tasks.join_keys import JoinKeys
 from rowmerge_nb.engine.tasks.page_join import KeyJoin
-from rowmerge_nb.engine.tasks.page_program import AssignedColumn, PageExpression, PageProgram, PageQuery
+from rowmerge_nb.engine.tasks.page_program import (
+    AssignedColumn,
+    PageExpression,
+    PageProgram,
+    PageQuery,
+)
 from rowmerge_nb.engine.tasks.partitioned import (
     CELLS,
     SOURCE,
@@ -27,9 +32,15 @@ PARTITIONS = 7
 
 
 def keys_of(schema: pa.Schema, *names: str) -> JoinKeys:
-    read = [PageExpression(f'"{name}"', None, "", reads=frozenset({name}), is_plain=True) for name in names]
+    read = [
+        PageExpression(f'"{name}"', None, "", reads=frozenset({name}), is_plain=True)
+        for name in names
+    ]
     columns = zip(names, read, strict=True)
-    return JoinKeys(tuple(AssignedColumn(name, schema.field(name).type, tree) for name, tree in columns), (False,) * len(names))
+    return JoinKeys(
+        tuple(AssignedColumn(name, schema.field(name).type, tree) for name, tree in columns),
+        (False,) * len(names),
+    )
 
 
 def sent(
@@ -47,7 +58,9 @@ def sent(
     for batch in task(arriving):
         assert batch.schema.equals(CELLS)
         (partition,) = batch.column(0).to_pylist()
-        found.setdefault(partition, []).extend(row for page in CellPass()([batch.select([0, 2])]) for row in page.to_pylist())
+        found.setdefault(partition, []).extend(
+            row for page in CellPass()([batch.select([0, 2])]) for row in page.to_pylist()
+        )
     return found
 
 
@@ -63,8 +76,14 @@ def test_every_row_is_sent_once_and_counted() -> None:
     ("one", "other"),
     [
         (pa.array(range(-50, 50), pa.int8()), pa.array(range(-50, 50), pa.int64())),
-        (pa.array([f"é{n}" for n in range(100)]), pa.array([f"é{n}" for n in range(100)], pa.large_string())),
-        (pa.array([f"x{n}" for n in range(100)]), pa.array([f"x{n}" for n in range(100)]).dictionary_encode()),
+        (
+            pa.array([f"é{n}" for n in range(100)]),
+            pa.array([f"é{n}" for n in range(100)], pa.large_string()),
+        ),
+        (
+            pa.array([f"x{n}" for n in range(100)]),
+            pa.array([f"x{n}" for n in range(100)]).dictionary_encode(),
+        ),
         (pa.array(range(100), pa.decimal128(5, 2)), pa.array(range(100), pa.decimal128(38, 2))),
         (pa.array(range(100), pa.timestamp("us")), pa.array(range(100), pa.timestamp("us"))),
         (pa.array([b"%d" % n for n in range(100)]), pa.array([b"%d" % n for n in range(100)])),
@@ -83,7 +102,9 @@ def test_equal_keys_go_to_the_same_task(one: pa.Array, other: pa.Array) -> None:
 @pytest.mark.parametrize("alone", [False, True])
 def test_rows_that_meet_nothing_are_spread_or_stay(*, alone: bool) -> None:
     found = sent({"a": [None] * 700, "b": range(700)}, ("a", "b"), alone=alone)
-    assert {partition: len(rows) for partition, rows in found.items()} == (dict.fromkeys(range(PARTITIONS), 100) if alone else {})
+    assert {partition: len(rows) for partition, rows in found.items()} == (
+        dict.fromkeys(range(PARTITIONS), 100) if alone else {}
+    )
 
 
 def test_a_row_with_a_null_among_its_keys_meets_nothing() -> None:
@@ -96,8 +117,16 @@ def test_rows_are_parted_together_and_pages_numbered(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(partitioned, "_SENT_ROWS", 400)
     keys = pa.table({"c0": np.arange(1000)}).to_batches(max_chunksize=10)
     schema = pa.schema([("k", pa.int64()), (POSITION, pa.int64())])
-    cells = list(PartitionedOutputPass(SOURCE, None, 0, schema, keys_of(schema, "k"), PARTITIONS, alone=True)(keys))
-    assert Counter(cell.column(4)[0].as_py() for cell in cells) == {0: PARTITIONS, 1: PARTITIONS, 2: PARTITIONS}
+    cells = list(
+        PartitionedOutputPass(
+            SOURCE, None, 0, schema, keys_of(schema, "k"), PARTITIONS, alone=True
+        )(keys)
+    )
+    assert Counter(cell.column(4)[0].as_py() for cell in cells) == {
+        0: PARTITIONS,
+        1: PARTITIONS,
+        2: PARTITIONS,
+    }
 
 
 def test_every_task_gets_the_answers_of_subqueries_before_any_row() -> None:
@@ -106,9 +135,12 @@ def test_every_task_gets_the_answers_of_subqueries_before_any_row() -> None:
     answers = list(AnswersOutputPass(2)([pa.record_batch({"$q0": pa.array([7], pa.int32())})]))
     assert [cell.column(0)[0].as_py() for cell in answers] == [0, 1]
     sides = [
-        PartitionedOutputPass(side, None, 0, schema, keys_of(schema, "k"), 1, alone=True)([rows]) for side in (SOURCE, TARGET)
+        PartitionedOutputPass(side, None, 0, schema, keys_of(schema, "k"), 1, alone=True)([rows])
+        for side in (SOURCE, TARGET)
     ]
-    cells = pa.Table.from_batches([*sides[1], answers[0], *sides[0]]).sort_by([("side", "ascending")])
+    cells = pa.Table.from_batches([*sides[1], answers[0], *sides[0]]).sort_by(
+        [("side", "ascending")]
+    )
     seen: list[Any] = []
 
     class Channels:
@@ -121,13 +153,17 @@ def test_every_task_gets_the_answers_of_subqueries_before_any_row() -> None:
 
     program = PageProgram(queries=(PageQuery("$q0", "scalar", pa.int64()),))
     join = KeyJoin(((keys_of(schema, "k"), keys_of(schema, "k")),), None, full=False)
-    task = PartitionedJoinTask(schema, schema, join, program, cast("Any", Channels()), cast("Any", above))
+    task = PartitionedJoinTask(
+        schema, schema, join, program, cast("Any", Channels()), cast("Any", above)
+    )
     assert list(task(cells.to_batches()))
     assert seen == [(3, [[7]])]
 
 
 def test_a_key_that_cannot_be_computed_ends_the_task_with_the_number_of_on() -> None:
-    failing = PageExpression("error('[[DIVISION_BY_ZERO]] Division by zero')", None, "", reads=frozenset({"k"}))
+    failing = PageExpression(
+        "error('[[DIVISION_BY_ZERO]] Division by zero')", None, "", reads=frozenset({"k"})
+    )
     keys = JoinKeys((AssignedColumn("k", pa.int64(), failing),), (False,))
     rows = pa.RecordBatch.from_pydict({"k": [1]})
     schema = rows.schema.append(pa.field(POSITION, pa.int64()))

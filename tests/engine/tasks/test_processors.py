@@ -34,7 +34,12 @@ def processor_of(paradigm: RowChangeParadigm, era: Era = Era.DOCUMENTS) -> RowCh
 
 
 def row(
-    customer: str | None, purchases: int | None, address: str | None, present: bool, operation: int, case: int
+    customer: str | None,
+    purchases: int | None,
+    address: str | None,
+    present: bool,
+    operation: int,
+    case: int,
 ) -> dict[str, object]:
     amount = None if purchases is None else Decimal(purchases)
     control = {"present": present, "operation": operation, "case_number": case}
@@ -51,7 +56,9 @@ BRANCHES = [
 ]
 
 
-def page(of: PageLayout, rows: list[tuple[object, object, dict[str, object] | None]] = BRANCHES) -> pa.RecordBatch:
+def page(
+    of: PageLayout, rows: list[tuple[object, object, dict[str, object] | None]] = BRANCHES
+) -> pa.RecordBatch:
     entries = [
         {
             "address": place,
@@ -67,11 +74,20 @@ def page(of: PageLayout, rows: list[tuple[object, object, dict[str, object] | No
 
 
 @pytest.mark.parametrize("paradigm", RowChangeParadigm)
-def test_the_output_page_has_the_columns_operation_row_id_and_insert_from_update(paradigm: RowChangeParadigm) -> None:
+def test_the_output_page_has_the_columns_operation_row_id_and_insert_from_update(
+    paradigm: RowChangeParadigm,
+) -> None:
     # "All table columns, in table column order. The merge case operation block. The rowId block. A byte block containing 1 if the
     # row is an insert derived from an update operation, and 0 otherwise."
     out = processor_of(paradigm).transform_page(page(layout()))
-    assert out.schema.names == ["customer", "purchases", "address", "operation", "row_id", "insert_from_update"]
+    assert out.schema.names == [
+        "customer",
+        "purchases",
+        "address",
+        "operation",
+        "row_id",
+        "insert_from_update",
+    ]
     assert [str(kind) for kind in out.schema.types[3:]] == ["int8", "int64", "int8"]
 
 
@@ -99,7 +115,9 @@ def test_change_only_keeps_an_update_as_one_row_with_all_columns() -> None:
 
 @pytest.mark.parametrize("paradigm", RowChangeParadigm)
 @pytest.mark.parametrize("era", Era)
-def test_rows_changed_are_positions_minus_the_sum_of_insert_from_update(paradigm: RowChangeParadigm, era: Era) -> None:
+def test_rows_changed_are_positions_minus_the_sum_of_insert_from_update(
+    paradigm: RowChangeParadigm, era: Era
+) -> None:
     out = processor_of(paradigm, era).transform_page(page(layout(era)))
     flags = out.column(layout(era).after.insert_from_update).to_pylist()
     assert out.num_rows - sum(flags) == 4
@@ -110,8 +128,19 @@ def test_the_current_era_numbers_the_halves_of_an_update_and_adds_the_case_numbe
     out = DeleteAndInsertMergeProcessor(current, COLUMNS).transform_page(
         page(current, [BRANCHES[2], BRANCHES[3], ("x", 9, None)])
     )
-    assert out.schema.names == ["customer", "purchases", "address", "operation", "case_number", "row_id", "insert_from_update"]
-    assert [(r["operation"], r["case_number"], r["row_id"], r["insert_from_update"]) for r in out.to_pylist()] == [
+    assert out.schema.names == [
+        "customer",
+        "purchases",
+        "address",
+        "operation",
+        "case_number",
+        "row_id",
+        "insert_from_update",
+    ]
+    assert [
+        (r["operation"], r["case_number"], r["row_id"], r["insert_from_update"])
+        for r in out.to_pylist()
+    ] == [
         (5, 0, 0, 0),
         (4, 0, None, 1),
         (1, 0, None, 0),
@@ -135,10 +164,16 @@ def test_rows_where_nothing_fired_never_leave(paradigm: RowChangeParadigm) -> No
 
 
 @pytest.mark.parametrize("paradigm", RowChangeParadigm)
-def test_rows_produced_tells_which_output_belongs_to_which_input(paradigm: RowChangeParadigm) -> None:
+def test_rows_produced_tells_which_output_belongs_to_which_input(
+    paradigm: RowChangeParadigm,
+) -> None:
     processor = processor_of(paradigm)
     produced = processor.rows_produced(page(layout())).tolist()
-    assert produced == ([1, 2, 2, 1, 0] if paradigm is RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW else [1, 1, 1, 1, 0])
+    assert produced == (
+        [1, 2, 2, 1, 0]
+        if paradigm is RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW
+        else [1, 1, 1, 1, 0]
+    )
     assert sum(produced) == processor.transform_page(page(layout())).num_rows
 
 
@@ -146,7 +181,13 @@ def test_rows_produced_tells_which_output_belongs_to_which_input(paradigm: RowCh
 def test_an_unknown_operation_is_refused_with_its_number(paradigm: RowChangeParadigm) -> None:
     with pytest.raises(ValueError, match=r"\[4, 9\]"):
         processor_of(paradigm).transform_page(
-            page(layout(), [(None, None, row("a", 1, "b", False, 4, 0)), (None, None, row("a", 1, "b", False, 9, 0))])
+            page(
+                layout(),
+                [
+                    (None, None, row("a", 1, "b", False, 4, 0)),
+                    (None, None, row("a", 1, "b", False, 9, 0)),
+                ],
+            )
         )
 
 
@@ -161,7 +202,9 @@ def test_empty_pages_and_wrong_channels_are_refused(paradigm: RowChangeParadigm)
 
 def test_a_null_merge_row_is_refused_in_the_documents_era() -> None:
     with pytest.raises(ValueError, match="1 of 1"):
-        DeleteAndInsertMergeProcessor(layout(), COLUMNS).transform_page(page(layout(), [("x", 9, None)]))
+        DeleteAndInsertMergeProcessor(layout(), COLUMNS).transform_page(
+            page(layout(), [("x", 9, None)])
+        )
 
 
 def test_composite_row_ids_nested_columns_and_several_redistribution_columns() -> None:
@@ -194,7 +237,9 @@ def test_composite_row_ids_nested_columns_and_several_redistribution_columns() -
         "case_number": 0,
         "is_distinct": 1,
     }
-    out = wide.transform_page(pa.RecordBatch.from_pylist([entry], schema=wide.input_schema)).to_pylist()
+    out = wide.transform_page(
+        pa.RecordBatch.from_pylist([entry], schema=wide.input_schema)
+    ).to_pylist()
     assert out[0] == {
         **dict.fromkeys("amdw"),
         "p": "old",

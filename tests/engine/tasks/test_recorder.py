@@ -35,7 +35,9 @@ def test_only_of_sampled_rows_is_told_how_they_were_placed() -> None:
 
 
 def test_of_large_rows_fewer_are_sampled_and_one_of_each_clause_at_least() -> None:
-    page = pa.record_batch({"text": ["x" * 4_000_000] * 8, "operation": pa.array([1] * 8, pa.int8())})
+    page = pa.record_batch(
+        {"text": ["x" * 4_000_000] * 8, "operation": pa.array([1] * 8, pa.int8())}
+    )
     produced, cases = np.full(8, 1), np.array([0, 0, 0, 0, 0, 0, 1, 1], np.int32)
     recorder, every = Recorder(0, 1_000), Recorder(0, EVERY_ROW)
     for one in (recorder, every):

@@ -30,13 +30,18 @@ COLUMNS = [
     (pa.list_(pa.int64()), [[1, 2], [2, 1], []]),
     (pa.list_(pa.list_(pa.int64())), [[[1], [2]], [[1, 2]], [[], [1, 2]]]),
     (pa.map_(pa.string(), pa.int64()), [[("a", 1)], [("a", 2)], []]),
-    (pa.struct([("x", pa.int64()), ("y", pa.string())]), [{"x": 1, "y": None}, {"x": None, "y": "1"}, None]),
+    (
+        pa.struct([("x", pa.int64()), ("y", pa.string())]),
+        [{"x": 1, "y": None}, {"x": None, "y": "1"}, None],
+    ),
     (pa.null(), [None]),
 ]
 
 
 @pytest.mark.parametrize(("kind", "values"), COLUMNS, ids=lambda value: str(value)[:30])
-def test_equal_values_have_one_hash_and_others_another(kind: pa.DataType, values: list[Any]) -> None:
+def test_equal_values_have_one_hash_and_others_another(
+    kind: pa.DataType, values: list[Any]
+) -> None:
     column = pa.array([*values, *values], kind)
     hashes = row_hashes([column], len(column)).tolist()
     assert hashes[: len(values)] == hashes[len(values) :]
@@ -56,7 +61,9 @@ def test_there_is_one_zero_and_one_nan() -> None:
 
 
 def test_the_order_of_a_maps_entries_does_not_matter() -> None:
-    column = pa.array([[("a", 1), ("b", 2)], [("b", 2), ("a", 1)]], pa.map_(pa.string(), pa.int64()))
+    column = pa.array(
+        [[("a", 1), ("b", 2)], [("b", 2), ("a", 1)]], pa.map_(pa.string(), pa.int64())
+    )
     assert len(set(row_hashes([column], 2).tolist())) == 1
 
 
@@ -67,7 +74,14 @@ def test_which_column_a_value_is_in_matters() -> None:
 
 def test_a_million_rows_have_a_million_hashes() -> None:
     numbers = np.arange(1_000_000)
-    assert len(np.unique(row_hashes([pa.array(numbers % 1000), pa.array(numbers // 1000)], len(numbers)))) == 1_000_000
+    assert (
+        len(
+            np.unique(
+                row_hashes([pa.array(numbers % 1000), pa.array(numbers // 1000)], len(numbers))
+            )
+        )
+        == 1_000_000
+    )
 
 
 def test_bags_count_rows_and_take_them_away() -> None:
@@ -85,7 +99,10 @@ def test_only_what_one_side_has_more_often_comes_out_of_the_tasks() -> None:
     def blob(side: int, hashes: list[int]) -> dict[str, Any]:
         return {"part": 0, "side": side, "hashes": np.array(hashes, np.uint64).tobytes()}
 
-    pages = [pa.RecordBatch.from_pylist([blob(1, [5, 6]), blob(-1, [6])]), pa.RecordBatch.from_pylist([blob(-1, [7, 7])])]
+    pages = [
+        pa.RecordBatch.from_pylist([blob(1, [5, 6]), blob(-1, [6])]),
+        pa.RecordBatch.from_pylist([blob(-1, [7, 7])]),
+    ]
     [found] = NetPass()(pages)
     assert found.schema == NET
     assert (found.column("plus")[0].as_py(), found.column("minus")[0].as_py()) == (2, 3)

@@ -15,8 +15,35 @@ from rowmerge_nb.engine.tasks.xxhash import xxhash64
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-TEXTS = ["", "a", "abc", "abcd", "abcdefg", "abcdefgh", "é" * 5, "x" * 31, "y" * 32, "z" * 33, "w" * 71, "v" * 100, None]
-DECIMALS = ["0", "1", "-1", "127", "128", "-128", "-129", "255", "32768", "99999999999999999999", "-99999999999999999999", None]
+TEXTS = [
+    "",
+    "a",
+    "abc",
+    "abcd",
+    "abcdefg",
+    "abcdefgh",
+    "é" * 5,
+    "x" * 31,
+    "y" * 32,
+    "z" * 33,
+    "w" * 71,
+    "v" * 100,
+    None,
+]
+DECIMALS = [
+    "0",
+    "1",
+    "-1",
+    "127",
+    "128",
+    "-128",
+    "-129",
+    "255",
+    "32768",
+    "99999999999999999999",
+    "-99999999999999999999",
+    None,
+]
 MOMENT = dt.datetime(1969, 12, 31, 23, 59, 59, 999_999)  # noqa: DTZ001
 COLUMNS: list[tuple[pa.DataType, list[Any]]] = [
     (pa.bool_(), [True, False, None]),
@@ -33,17 +60,31 @@ COLUMNS: list[tuple[pa.DataType, list[Any]]] = [
     (pa.time64("ns"), [dt.time(0), dt.time(23, 59, 59, 999_999), None]),
     (pa.string(), TEXTS),
     (pa.binary(), [None if text is None else text.encode() for text in TEXTS]),
-    (pa.struct([("f0", pa.int64()), ("f1", pa.string())]), [{"f0": 1, "f1": "x"}, {"f0": None, "f1": "x"}, None]),
+    (
+        pa.struct([("f0", pa.int64()), ("f1", pa.string())]),
+        [{"f0": 1, "f1": "x"}, {"f0": None, "f1": "x"}, None],
+    ),
 ]
 
 
 @pytest.mark.parametrize(("kind", "values"), COLUMNS, ids=[str(kind) for kind, _ in COLUMNS])
-def test_a_value_of_any_type_has_the_hash_that_spark_gives(spark: SparkSession, kind: pa.DataType, values: list[Any]) -> None:
+def test_a_value_of_any_type_has_the_hash_that_spark_gives(
+    spark: SparkSession, kind: pa.DataType, values: list[Any]
+) -> None:
     # Beside another column, since the hash of one is the seed of the next, and as a slice, whose buffers begin elsewhere.
-    column, number = pa.array([values[0], *values], kind).slice(1), pa.array(range(len(values)), pa.int32())
+    column, number = (
+        pa.array([values[0], *values], kind).slice(1),
+        pa.array(range(len(values)), pa.int32()),
+    )
     table = pa.table({"a": column, "n": number})
-    rows = spark.createDataFrame(table, spark_schema([(field.name, field.type) for field in table.schema]))
-    expected = rows.selectExpr("n", "xxhash64(a) AS alone", "xxhash64(n, a, n) AS among").orderBy("n").toArrow()
+    rows = spark.createDataFrame(
+        table, spark_schema([(field.name, field.type) for field in table.schema])
+    )
+    expected = (
+        rows.selectExpr("n", "xxhash64(a) AS alone", "xxhash64(n, a, n) AS among")
+        .orderBy("n")
+        .toArrow()
+    )
     assert xxhash64([column], len(values)).tolist() == expected["alone"].to_pylist()
     assert xxhash64([number, column, number], len(values)).tolist() == expected["among"].to_pylist()
 

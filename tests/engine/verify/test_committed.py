@@ -29,7 +29,12 @@ MERGE = """MERGE INTO {t} t USING (VALUES (1, 'x'), (2, CAST(NULL AS varchar)), 
 WHEN MATCHED AND s.v IS NULL THEN DELETE
 WHEN MATCHED THEN UPDATE SET name = s.v
 WHEN NOT MATCHED THEN INSERT (id, name) VALUES (s.id, s.v)"""
-FAILING = {"FinishGivesNone", "RowIdsAreOfAnotherType", "ATypoInStoreMergedRows", "ATypoInFinishMerge"}
+FAILING = {
+    "FinishGivesNone",
+    "RowIdsAreOfAnotherType",
+    "ATypoInStoreMergedRows",
+    "ATypoInFinishMerge",
+}
 HOLDS = "Read back: the store holds the 4 rows that it must."
 
 
@@ -58,7 +63,9 @@ def with_bug(engine: Engine, name: str, folder: Path, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize("name", [name for name, kind in BUGS.items() if hasattr(kind, "report")])
-def test_a_bug_of_a_connector_is_told(engine: Engine, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bug_of_a_connector_is_told(
+    engine: Engine, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with_bug(engine, name, tmp_path, monkeypatch)
     if name in FAILING:
         # It is no success: the table is as it was.
@@ -83,7 +90,9 @@ def test_a_bug_that_leaves_the_right_rows_is_not_seen_here(
     assert HOLDS in str(engine.run(MERGE.format(t="shop.default.t")))
 
 
-def test_every_wrong_row_has_the_call_and_its_way(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_wrong_row_has_the_call_and_its_way(
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with_bug(engine, "TheOperationIsNotLookedAt", tmp_path, monkeypatch)
     result = engine.run(MERGE.format(t="shop.default.t"))
     lines = str(result).split("\n")
@@ -116,7 +125,9 @@ def test_a_store_that_does_what_it_is_told_agrees(engine: Engine, paradigm: str,
 
 
 @pytest.mark.parametrize("store", ["lake", "lite", "hive", "buckets"])
-def test_every_store_of_ours_agrees_where_that_is_asked(engine: Engine, store: str, tmp_path: Path) -> None:
+def test_every_store_of_ours_agrees_where_that_is_asked(
+    engine: Engine, store: str, tmp_path: Path
+) -> None:
     engine.add_catalog("lake", IcebergConnector(warehouse=tmp_path / "lake"))
     engine.add_catalog("lite", SqliteConnector(tmp_path / "lite.db", create=True))
     engine.add_catalog("hive", HiveAcidConnector(tmp_path / "hive"))
@@ -135,20 +146,26 @@ def test_every_store_of_ours_agrees_where_that_is_asked(engine: Engine, store: s
     assert engine.run(f"UPDATE {table} SET name = 'z' WHERE id = 3").trace.check is None
 
 
-def test_a_saved_trace_tells_it(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_saved_trace_tells_it(
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with_bug(engine, "FragmentsAreCommittedTwice", tmp_path, monkeypatch)
     result = engine.run(MERGE.format(t="shop.default.t"))
     save_trace(result.trace, tmp_path / "trace.json")
     assert str(load_trace(tmp_path / "trace.json")) == str(result.trace)
 
 
-@pytest.mark.parametrize("sql", ["UPDATE t SET name = 'own' WHERE id = 7", "INSERT INTO t VALUES (-1, 'own')"])
+@pytest.mark.parametrize(
+    "sql", ["UPDATE t SET name = 'own' WHERE id = 7", "INSERT INTO t VALUES (-1, 'own')"]
+)
 def test_what_somebody_else_commits_meanwhile_is_no_false_alarm(
     engine: Engine, sql: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The other statement commits although this one has the turn: this one waits for it.
     monkeypatch.setattr(table_turns, "TURN_SECONDS", 0.0)
-    engine.run("CREATE TABLE t AS SELECT n AS id, VARCHAR 'a' AS name FROM UNNEST(sequence(1, 50)) AS u (n)")
+    engine.run(
+        "CREATE TABLE t AS SELECT n AS id, VARCHAR 'a' AS name FROM UNNEST(sequence(1, 50)) AS u (n)"
+    )
     steps: list[str] = []
     engine.run(sql, check=True, progress=steps.append)
     assert steps[-1] == "check"
@@ -166,7 +183,9 @@ def disturbed(engine: Engine, sql: str, at: str) -> str:
 
     def told(step: str) -> None:
         if step == at:
-            other = threading.Thread(target=engine.run, args=("INSERT INTO t VALUES (1000, 'noise')",))
+            other = threading.Thread(
+                target=engine.run, args=("INSERT INTO t VALUES (1000, 'noise')",)
+            )
             other.start()
             other.join()
 
@@ -185,7 +204,9 @@ def count_of_noise(engine: Engine) -> int:
     return engine.table("t").column("name").to_pylist().count("noise")
 
 
-def test_where_nothing_can_be_compared_it_is_said_why(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_nothing_can_be_compared_it_is_said_why(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     engine.register("t", pa.table({"id": list(range(12_000)), "name": ["a"] * 12_000}))
     engine.add_catalog("shop", Broken())
     engine.run("CREATE TABLE shop.default.t AS SELECT * FROM t")
@@ -197,12 +218,17 @@ def test_where_nothing_can_be_compared_it_is_said_why(engine: Engine, monkeypatc
     asked = engine.run("UPDATE shop.default.t SET name = 'b'", check=True).trace.check
     assert asked is not None
     assert asked.message == "Read back: the store holds the 12,000 rows that it must."
-    off = engine.run("UPDATE shop.default.t SET name = 'b' WHERE id = 1", trace="off", check=False).trace
+    off = engine.run(
+        "UPDATE shop.default.t SET name = 'b' WHERE id = 1", trace="off", check=False
+    ).trace
     assert off.check is None
     monkeypatch.setattr(Broken, "begin_transaction", failing_later(Broken.begin_transaction))
     unread = engine.run("UPDATE shop.default.t SET name = 'c' WHERE id < 3", check=True)
     assert unread.trace.check is not None
-    assert unread.trace.check.message == "The rows in the store could not be read back: OSError: the disk is gone."
+    assert (
+        unread.trace.check.message
+        == "The rows in the store could not be read back: OSError: the disk is gone."
+    )
     assert unread.count == 3
 
 
@@ -268,12 +294,17 @@ class WithSink(MemoryConnector):
         return SinkOf(self.sink)
 
 
-@pytest.mark.parametrize("rows", ["VALUES (1, 'a'), (2, NULL)", "SELECT n, 'x' FROM UNNEST(sequence(1, 2)) AS u (n)"])
+@pytest.mark.parametrize(
+    "rows", ["VALUES (1, 'a'), (2, NULL)", "SELECT n, 'x' FROM UNNEST(sequence(1, 2)) AS u (n)"]
+)
 def test_an_insert_is_read_back_where_that_is_asked(engine: Engine, rows: str) -> None:
     engine.run("CREATE TABLE t AS SELECT 9 AS id, VARCHAR 'z' AS name")
     check = engine.run(f"INSERT INTO t {rows}", check=True).trace.check
     assert check is not None
-    assert (check.state, check.message) == ("agrees", "Read back: the store holds the 3 rows that it must.")
+    assert (check.state, check.message) == (
+        "agrees",
+        "Read back: the store holds the 3 rows that it must.",
+    )
     assert engine.run(f"INSERT INTO t {rows}").trace.check is None
     assert engine.run(f"INSERT INTO t {rows}", check=False).trace.check is None
     nothing = engine.run("INSERT INTO t SELECT * FROM t WHERE id > 100", check=True).trace.check
@@ -289,7 +320,9 @@ def test_an_insert_is_read_back_where_that_is_asked(engine: Engine, rows: str) -
         (SaysNothing, "finish() of 1 sink gave no fragment for 2 rows."),
     ],
 )
-def test_rows_that_an_insert_has_lost_or_doubled_are_told(engine: Engine, sink: Any, told: str) -> None:
+def test_rows_that_an_insert_has_lost_or_doubled_are_told(
+    engine: Engine, sink: Any, told: str
+) -> None:
     engine.add_catalog("shop", WithSink(sink))
     engine.run("CREATE TABLE shop.default.t (id bigint, name varchar)")
     result = engine.run("INSERT INTO shop.default.t VALUES (1, 'a'), (2, 'b')", check=True)

@@ -18,7 +18,13 @@ from rowmerge_nb.engine.verify.engines import DuckDBVerifier
 from rowmerge_nb.engine.verify.translation import UntranslatableError, column_type, translate
 from rowmerge_nb.spi.types import parse_type
 
-TARGET = pa.table({"id": pa.array([1, 2, 3], pa.int32()), "Name": ["a", "b", None], "v": pa.array([10, 20, 30], pa.int64())})
+TARGET = pa.table(
+    {
+        "id": pa.array([1, 2, 3], pa.int32()),
+        "Name": ["a", "b", None],
+        "v": pa.array([10, 20, 30], pa.int64()),
+    }
+)
 NEWS = pd.DataFrame({"id": [1, 2, 7], "n": [5, 6, 7]})
 MERGE = """MERGE INTO t USING news AS s ON t.id = s.id
 WHEN MATCHED AND s.n = 6 THEN DELETE
@@ -60,16 +66,26 @@ def test_postgresql_agrees_on_every_kind_of_statement(
     monkeypatch.setenv("ROWMERGE_POSTGRES", postgresql)
     verification = engine.run(sql, namespace={"news": NEWS}, verify="postgresql").verification
     assert verification is not None
-    assert (verification.state, verification.engine) == ("agrees", "PostgreSQL"), verification.message
+    assert (verification.state, verification.engine) == ("agrees", "PostgreSQL"), (
+        verification.message
+    )
 
 
-def test_a_disagreement_is_told_with_its_rows_and_the_statement_stays(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disagreement_is_told_with_its_rows_and_the_statement_stays(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     change = DuckDBVerifier.change
-    monkeypatch.setattr(DuckDBVerifier, "change", lambda self, sql: change(self, sql.replace('+ "s"."n"', '- "s"."n"')))
+    monkeypatch.setattr(
+        DuckDBVerifier,
+        "change",
+        lambda self, sql: change(self, sql.replace('+ "s"."n"', '- "s"."n"')),
+    )
     result = engine.run(MERGE, namespace={"news": NEWS}, verify="duckdb")
     assert result.verification is not None
     assert result.verification.state == "differs"
-    assert result.verification.message == ("DuckDB differs: 1 row only here: (1, a, 15); 1 row only in DuckDB: (1, a, 5)")
+    assert result.verification.message == (
+        "DuckDB differs: 1 row only here: (1, a, 15); 1 row only in DuckDB: (1, a, 5)"
+    )
     assert result.count == 3
     assert engine.table("t").num_rows == 3
 
@@ -85,10 +101,15 @@ def test_two_clauses_on_one_row_are_another_rule_not_a_difference(engine: Engine
     ("sql", "message"),
     [
         ("UPDATE t SET v = v / 3", "DuckDB was not asked: a division has other digits there"),
-        (UNREACHABLE, "DuckDB could not run the statement: Parser Error: Unconditional WHEN MATCHED clause"),
+        (
+            UNREACHABLE,
+            "DuckDB could not run the statement: Parser Error: Unconditional WHEN MATCHED clause",
+        ),
     ],
 )
-def test_what_cannot_be_compared_is_told_and_the_statement_is_done(engine: Engine, sql: str, message: str) -> None:
+def test_what_cannot_be_compared_is_told_and_the_statement_is_done(
+    engine: Engine, sql: str, message: str
+) -> None:
     result = engine.run(sql, verify="duckdb")
     assert result.count == 3
     assert result.verification is not None
@@ -97,12 +118,17 @@ def test_what_cannot_be_compared_is_told_and_the_statement_is_done(engine: Engin
 
 
 def test_the_other_engine_reads_the_rows_of_values_itself(engine: Engine) -> None:
-    result = engine.run("INSERT INTO t SELECT id, p, v FROM (VALUES (71, 1, 'x'), (72, 2, 'y')) AS s(id, v, p)", verify="duckdb")
+    result = engine.run(
+        "INSERT INTO t SELECT id, p, v FROM (VALUES (71, 1, 'x'), (72, 2, 'y')) AS s(id, v, p)",
+        verify="duckdb",
+    )
     assert result.verification is not None
     assert result.verification.state == "agrees", result.verification.message
 
 
-def test_a_server_that_is_not_named_is_told(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_is_not_named_is_told(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("ROWMERGE_POSTGRES", raising=False)
     verification = engine.run("DELETE FROM t WHERE id = 1", verify="postgresql").verification
     assert verification is not None
@@ -155,8 +181,13 @@ def test_what_returning_gives_is_not_asked_of_the_other_engine(engine: Engine) -
     assert result.verification.state == "agrees"
 
 
-def test_an_interrupt_before_the_statement_ends_it(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    for interrupt in (KeyboardInterrupt(), StatementInterrupted("The statement was interrupted; its Spark work is cancelled")):
+def test_an_interrupt_before_the_statement_ends_it(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for interrupt in (
+        KeyboardInterrupt(),
+        StatementInterrupted("The statement was interrupted; its Spark work is cancelled"),
+    ):
         with monkeypatch.context() as patched:
             patched.setattr(verification, "_rows_of", raising(interrupt))
             with pytest.raises(StatementInterrupted) as caught:
@@ -169,7 +200,11 @@ def test_an_interrupt_before_the_statement_ends_it(engine: Engine, monkeypatch: 
 def test_an_interrupt_behind_the_commit_is_told_with_the_change_that_is_there(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    interrupts = (KeyboardInterrupt(), StatementInterrupted("cancelled"), RuntimeError("Query interrupted"))
+    interrupts = (
+        KeyboardInterrupt(),
+        StatementInterrupted("cancelled"),
+        RuntimeError("Query interrupted"),
+    )
     for number, interrupt in enumerate(interrupts):
         with monkeypatch.context() as patched:
             patched.setattr(DuckDBVerifier, "change", raising(interrupt))
@@ -178,11 +213,16 @@ def test_an_interrupt_behind_the_commit_is_told_with_the_change_that_is_there(
         error = caught.value
         assert error.changed is True
         assert error.result.count == 3
-        assert error.result.verification.message == "DuckDB could not compare: the comparison was interrupted"
+        assert (
+            error.result.verification.message
+            == "DuckDB could not compare: the comparison was interrupted"
+        )
         assert engine.table("t")["v"].to_pylist() == [number] * 3
 
 
-def test_an_interrupt_behind_a_rehearsal_tells_of_no_change(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_behind_a_rehearsal_tells_of_no_change(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(DuckDBVerifier, "change", raising(KeyboardInterrupt()))
     with pytest.raises(StatementInterrupted) as caught:
         engine.run("UPDATE t SET v = 0", verify="duckdb", rehearse=True)
@@ -199,9 +239,14 @@ def test_duckdb_makes_of_an_interrupt_what_is_taken_for_one() -> None:
     timer = threading.Timer(0.2, signal.raise_signal, [signal.SIGINT])
     timer.start()
     with pytest.raises((KeyboardInterrupt, RuntimeError)) as caught:
-        connection.execute("SELECT count(*) FROM range(100000000) a(x) JOIN range(1000) b(y) ON sin(x) > y * 2").fetchall()
+        connection.execute(
+            "SELECT count(*) FROM range(100000000) a(x) JOIN range(1000) b(y) ON sin(x) > y * 2"
+        ).fetchall()
     timer.join()
-    assert isinstance(caught.value, KeyboardInterrupt) or str(caught.value) == verification.DUCKDB_INTERRUPTED
+    assert (
+        isinstance(caught.value, KeyboardInterrupt)
+        or str(caught.value) == verification.DUCKDB_INTERRUPTED
+    )
 
 
 def raising(error: BaseException) -> Any:

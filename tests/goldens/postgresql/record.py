@@ -29,8 +29,12 @@ CLAUSES = {
 RETURNING = "RETURNING merge_action(), t.id, t.v, t.p, s.id AS sid, old.v AS old_v, new.v AS new_v"
 ORDERS = [
     *itertools.permutations(["source-update", "source-delete", "matched-update"]),
-    *itertools.islice(itertools.permutations(["source-delete", "nothing", "matched-update", "insert"]), 0, None, 4),
-    *itertools.islice(itertools.permutations(["source-nothing", "source-update", "matched-delete"]), 0, None, 2),
+    *itertools.islice(
+        itertools.permutations(["source-delete", "nothing", "matched-update", "insert"]), 0, None, 4
+    ),
+    *itertools.islice(
+        itertools.permutations(["source-nothing", "source-update", "matched-delete"]), 0, None, 2
+    ),
     ("insert-nothing", "insert", "source-update"),
     (
         "insert",
@@ -73,17 +77,24 @@ OTHERS = {
 def cases() -> dict[str, str]:
     """Give all statements by name."""
     ordered = {
-        "+".join(order): " ".join([f"{MERGE} t.id = s.id", *(CLAUSES[name] for name in order), RETURNING]) for order in ORDERS
+        "+".join(order): " ".join(
+            [f"{MERGE} t.id = s.id", *(CLAUSES[name] for name in order), RETURNING]
+        )
+        for order in ORDERS
     }
     return {**ordered, **OTHERS}
 
 
 def main(arguments: list[str]) -> None:
     """Record all cases."""
-    recorded = [{"id": name, "sql": sql, "expect": record(sql, arguments)} for name, sql in cases().items()]
+    recorded = [
+        {"id": name, "sql": sql, "expect": record(sql, arguments)} for name, sql in cases().items()
+    ]
     version = psql("SELECT current_setting('server_version')", arguments).strip()
     content = {"postgresql": version, "target": TARGET, "source": SOURCE, "cases": recorded}
-    Path(__file__).with_name("merge.json").write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    Path(__file__).with_name("merge.json").write_text(
+        json.dumps(content, indent=1) + "\n", encoding="utf-8"
+    )
 
 
 def record(sql: str, arguments: list[str]) -> dict[str, Any]:
@@ -101,7 +112,11 @@ def record(sql: str, arguments: list[str]) -> dict[str, Any]:
     """
     _, returned, table = psql(script, arguments).split("---\n")
     *rows, state = returned.splitlines()
-    return {"error": state} if state != "00000" else {"returned": read(rows), "table": read(table.splitlines())}
+    return (
+        {"error": state}
+        if state != "00000"
+        else {"returned": read(rows), "table": read(table.splitlines())}
+    )
 
 
 def psql(script: str, arguments: list[str]) -> str:
@@ -113,7 +128,10 @@ def psql(script: str, arguments: list[str]) -> str:
 def read(lines: list[str]) -> list[list[Any]]:
     """Read rows: integers, texts, NULL."""
     rows = [
-        [None if cell == "NULL" else int(cell) if cell.lstrip("-").isdigit() else cell for cell in line.split("|")]
+        [
+            None if cell == "NULL" else int(cell) if cell.lstrip("-").isdigit() else cell
+            for cell in line.split("|")
+        ]
         for line in lines
     ]
     return sorted(rows, key=str)
@@ -121,7 +139,9 @@ def read(lines: list[str]) -> list[list[Any]]:
 
 def values(rows: list[list[Any]]) -> str:
     """Write rows as SQL."""
-    return ", ".join(f"({', '.join('NULL' if v is None else repr(v) for v in row)})" for row in rows)
+    return ", ".join(
+        f"({', '.join('NULL' if v is None else repr(v) for v in row)})" for row in rows
+    )
 
 
 if __name__ == "__main__":

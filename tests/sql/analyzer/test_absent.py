@@ -28,6 +28,8 @@ def test_what_is_not_there_is_refused_in_trinos_order_of_checks(statement: str) 
     assert told(refusal(statement)) == REFUSED[statement]
 
 
-@pytest.mark.parametrize("statement", [one for one in REFUSED if REFUSED[one].startswith("NOT_SUPPORTED")])
+@pytest.mark.parametrize(
+    "statement", [one for one in REFUSED if REFUSED[one].startswith("NOT_SUPPORTED")]
+)
 def test_what_is_not_supported_has_a_hint(statement: str) -> None:
     assert refusal(statement).hint

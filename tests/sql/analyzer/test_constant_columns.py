@@ -8,7 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from rowmerge_nb.sql.analyzer.rows.constant_columns import BadLiteral, ConstantColumn, UnfitConstant, literal_constant
+from rowmerge_nb.sql.analyzer.rows.constant_columns import (
+    BadLiteral,
+    ConstantColumn,
+    UnfitConstant,
+    literal_constant,
+)
 from tests.sql.literals import LITERALS
 
 
@@ -36,7 +41,10 @@ def test_literals_by_the_column_are_the_constants_of_each(texts: list[str]) -> N
 def test_the_first_literal_that_is_none_is_named() -> None:
     with pytest.raises(BadLiteral) as raised:
         ConstantColumn.of_literals(["1", "DATE '2023-02-29'", f"-{'9' * 39}.5", "DATE 'x'"])
-    assert (raised.value.index, raised.value.message) == (1, "'2023-02-29' is not a valid DATE literal")
+    assert (raised.value.index, raised.value.message) == (
+        1,
+        "'2023-02-29' is not a valid DATE literal",
+    )
 
 
 def test_a_number_without_room_in_the_common_type_is_named() -> None:
@@ -49,7 +57,15 @@ def test_a_number_without_room_in_the_common_type_is_named() -> None:
 
 
 def test_columns_one_below_the_other_keep_their_order() -> None:
-    columns = [ConstantColumn.of_literals(texts) for texts in (["1", "NULL"], ["2.5"], ["NULL", "-3"])]
+    columns = [
+        ConstantColumn.of_literals(texts) for texts in (["1", "NULL"], ["2.5"], ["NULL", "-3"])
+    ]
     joined = ConstantColumn.joined(columns)
     assert joined.type is not None
-    assert joined.values(joined.type).to_pylist() == [Decimal(1), None, Decimal("2.5"), None, Decimal(-3)]
+    assert joined.values(joined.type).to_pylist() == [
+        Decimal(1),
+        None,
+        Decimal("2.5"),
+        None,
+        Decimal(-3),
+    ]

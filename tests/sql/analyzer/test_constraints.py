@@ -9,7 +9,12 @@ from typing import Any
 import pytest
 
 from rowmerge_nb.spi import ConnectorTableMetadata, SchemaTableName
-from rowmerge_nb.sql.analyzer.analysis import InsertAnalysis, MergeAnalysis, TableBinding, UpdateAnalysis
+from rowmerge_nb.sql.analyzer.analysis import (
+    InsertAnalysis,
+    MergeAnalysis,
+    TableBinding,
+    UpdateAnalysis,
+)
 from tests.sql.support import FakeTables, meaning, refusal
 
 INSERT = "INSERT INTO nation VALUES (26, 'POLAND', 11)"
@@ -22,7 +27,9 @@ class Constrained(FakeTables):
     """A table with CHECK constraints."""
 
     def __init__(self, *constraints: str) -> None:
-        super().__init__({"nation": [("nationkey", "bigint"), ("name", "varchar"), ("regionkey", "bigint")]})
+        super().__init__(
+            {"nation": [("nationkey", "bigint"), ("name", "varchar"), ("regionkey", "bigint")]}
+        )
         self.constraints = constraints
 
     def resolve(self, parts: Sequence[str], version: object = None) -> TableBinding | None:
@@ -30,7 +37,12 @@ class Constrained(FakeTables):
         if found is None:
             return None
         name = SchemaTableName("default", "nation")
-        return replace(found, metadata=ConnectorTableMetadata(name, found.columns, check_constraints=self.constraints))
+        return replace(
+            found,
+            metadata=ConnectorTableMetadata(
+                name, found.columns, check_constraints=self.constraints
+            ),
+        )
 
 
 @pytest.mark.parametrize(
@@ -46,12 +58,21 @@ class Constrained(FakeTables):
             'regionkey NOT IN (1,-2) OR "nationkey" BETWEEN 1 AND 2',
             '((NOT (regionkey IN (1, -2))) OR ("nationkey" BETWEEN 1 AND 2))',
         ),
-        ("COALESCE(lower(name), 'x') = 'a' || 'b'", "(COALESCE(lower(name), 'x') = concat('a', 'b'))"),
+        (
+            "COALESCE(lower(name), 'x') = 'a' || 'b'",
+            "(COALESCE(lower(name), 'x') = concat('a', 'b'))",
+        ),
         ("regionkey * 1.5 > 2e0 - 1", "((regionkey * DECIMAL '1.5') > (2E0 - 1))"),
         ("regionkey IS DISTINCT FROM nationkey", "(regionkey IS DISTINCT FROM nationkey)"),
-        ("CAST(regionkey AS varchar) <> 'x' AND TRUE", "((CAST(regionkey AS varchar) <> 'x') AND true)"),
+        (
+            "CAST(regionkey AS varchar) <> 'x' AND TRUE",
+            "((CAST(regionkey AS varchar) <> 'x') AND true)",
+        ),
         ("CASE WHEN true  THEN false END", "(CASE WHEN true THEN false END)"),
-        ("regionkey IS NOT DISTINCT FROM - nationkey", "(NOT (regionkey IS DISTINCT FROM -(nationkey)))"),
+        (
+            "regionkey IS NOT DISTINCT FROM - nationkey",
+            "(NOT (regionkey IS DISTINCT FROM -(nationkey)))",
+        ),
         ("name > DATE '2020-01-01'", None),
         ("X'65' = to_utf8(name) OR NULL", "((X'65' = to_utf8(name)) OR null)"),
     ],
@@ -62,7 +83,11 @@ def test_a_constraint_is_written_as_trino_writes_it(written: str, shown: str | N
             "Invalid check constraint for 'memory.default.nation': "
         )
         return
-    for statement, kind in ((INSERT, InsertAnalysis), (UPDATE, UpdateAnalysis), (MERGE, MergeAnalysis)):
+    for statement, kind in (
+        (INSERT, InsertAnalysis),
+        (UPDATE, UpdateAnalysis),
+        (MERGE, MergeAnalysis),
+    ):
         analysis = meaning(statement, tables=Constrained(written))
         assert isinstance(analysis, kind)
         (check,) = analysis.checks
@@ -93,7 +118,11 @@ def test_a_constraint_is_written_as_trino_writes_it(written: str, shown: str | N
             "INVALID_CHECK_CONSTRAINT",
             "Check constraint expression should not contain temporal expression",
         ),
-        ("nationkey > random()", "INVALID_CHECK_CONSTRAINT", "Check constraint expression should be deterministic"),
+        (
+            "nationkey > random()",
+            "INVALID_CHECK_CONSTRAINT",
+            "Check constraint expression should be deterministic",
+        ),
         (
             "nationkey >",
             "INVALID_CHECK_CONSTRAINT",
@@ -106,7 +135,9 @@ def test_a_constraint_is_written_as_trino_writes_it(written: str, shown: str | N
         ),
     ],
 )
-def test_what_is_no_constraint_is_refused_as_trino_refuses_it(statement: str, written: str, code: str, message: str) -> None:
+def test_what_is_no_constraint_is_refused_as_trino_refuses_it(
+    statement: str, written: str, code: str, message: str
+) -> None:
     error = refusal(statement, tables=Constrained("true", written))
     assert error.code == code
     assert error.message.split(". Expecting")[0] == message.split(". Expecting", maxsplit=1)[0]
@@ -117,7 +148,9 @@ def test_what_is_no_constraint_is_refused_as_trino_refuses_it(statement: str, wr
 def test_aggregates_have_no_place_in_a_constraint() -> None:
     error = refusal(INSERT, tables=Constrained("max(nationkey) > 1"))
     assert error.code == "EXPRESSION_NOT_SCALAR"
-    assert "Check constraint for 'memory.default.nation' cannot contain aggregations" in error.message
+    assert (
+        "Check constraint for 'memory.default.nation' cannot contain aggregations" in error.message
+    )
 
 
 def test_subqueries_are_for_inserts_alone() -> None:

@@ -9,7 +9,13 @@ import pytest
 
 from rowmerge_nb.base.errors import ParseError
 from rowmerge_nb.spi.alterations import AddColumn, DropDefault, SetDefault
-from rowmerge_nb.sql.analyzer.analysis import CreateTableAnalysis, DefinitionAnalysis, InsertAnalysis, MergeAnalysis, TableBinding
+from rowmerge_nb.sql.analyzer.analysis import (
+    CreateTableAnalysis,
+    DefinitionAnalysis,
+    InsertAnalysis,
+    MergeAnalysis,
+    TableBinding,
+)
 from rowmerge_nb.sql.parser.statement_reader import parse
 from tests.sql.support import FakeTables, meaning, refusal, spark_text
 
@@ -28,7 +34,9 @@ class Defaulted(FakeTables):
         found = super().resolve(parts, version)
         if found is None:
             return None
-        return replace(found, columns=(*found.columns[:2], replace(found.columns[2], default=self.status)))
+        return replace(
+            found, columns=(*found.columns[:2], replace(found.columns[2], default=self.status))
+        )
 
     def stores_defaults(self, catalog: str) -> bool:
         return self.stores
@@ -60,7 +68,9 @@ def test_a_default_is_a_literal_that_the_column_can_hold(written: str, kept: str
     made = meaning(f"CREATE TABLE made (c {written})", tables=Defaulted(), dialect=EXTENDED)
     assert isinstance(made, CreateTableAnalysis)
     assert made.metadata.columns[0].default == kept
-    added = meaning(f"ALTER TABLE items ADD COLUMN c {written}", tables=Defaulted(), dialect=EXTENDED)
+    added = meaning(
+        f"ALTER TABLE items ADD COLUMN c {written}", tables=Defaulted(), dialect=EXTENDED
+    )
     assert isinstance(added, DefinitionAnalysis)
     assert isinstance(added.alteration, AddColumn)
     assert added.alteration.column.default == kept
@@ -82,7 +92,10 @@ def test_a_default_is_a_literal_that_the_column_can_hold(written: str, kept: str
     ],
 )
 def test_other_defaults_are_refused_at_their_place(written: str, message: str) -> None:
-    for statement in (f"CREATE TABLE made (c {written})", f"ALTER TABLE items ADD COLUMN c {written}"):
+    for statement in (
+        f"CREATE TABLE made (c {written})",
+        f"ALTER TABLE items ADD COLUMN c {written}",
+    ):
         error = refusal(statement, tables=Defaulted(), dialect=EXTENDED)
         assert (error.code, error.message) == ("INVALID_DEFAULT_COLUMN_VALUE", message)
         assert error.column == statement.index("DEFAULT ") + len("DEFAULT ") + 1
@@ -90,10 +103,14 @@ def test_other_defaults_are_refused_at_their_place(written: str, message: str) -
 
 
 def test_alter_column_sets_a_default_and_drops_it() -> None:
-    found = meaning("ALTER TABLE items ALTER COLUMN n SET DEFAULT 7", tables=Defaulted(), dialect=EXTENDED)
+    found = meaning(
+        "ALTER TABLE items ALTER COLUMN n SET DEFAULT 7", tables=Defaulted(), dialect=EXTENDED
+    )
     assert isinstance(found, DefinitionAnalysis)
     assert found.alteration == SetDefault("n", "7")
-    found = meaning("ALTER TABLE items ALTER COLUMN Status DROP DEFAULT", tables=Defaulted(), dialect=EXTENDED)
+    found = meaning(
+        "ALTER TABLE items ALTER COLUMN Status DROP DEFAULT", tables=Defaulted(), dialect=EXTENDED
+    )
     assert isinstance(found, DefinitionAnalysis)
     assert found.alteration == DropDefault("status")
 
@@ -101,10 +118,18 @@ def test_alter_column_sets_a_default_and_drops_it() -> None:
 @pytest.mark.parametrize(
     ("rest", "code", "message"),
     [
-        ("ALTER COLUMN n DROP DEFAULT", "GENERIC_USER_ERROR", "Column 'n' does not have a default value"),
+        (
+            "ALTER COLUMN n DROP DEFAULT",
+            "GENERIC_USER_ERROR",
+            "Column 'n' does not have a default value",
+        ),
         ("ALTER COLUMN m SET DEFAULT 1", "COLUMN_NOT_FOUND", "Column 'm' does not exist"),
         ("ALTER COLUMN m DROP DEFAULT", "COLUMN_NOT_FOUND", "Column 'm' does not exist"),
-        ("ALTER COLUMN n SET DEFAULT 'a'", "INVALID_DEFAULT_COLUMN_VALUE", "''a'' is not a valid INTEGER literal"),
+        (
+            "ALTER COLUMN n SET DEFAULT 'a'",
+            "INVALID_DEFAULT_COLUMN_VALUE",
+            "''a'' is not a valid INTEGER literal",
+        ),
     ],
 )
 def test_what_alter_column_cannot_do_with_a_default(rest: str, code: str, message: str) -> None:
@@ -126,7 +151,9 @@ def test_a_store_that_keeps_no_defaults_refuses_them(statement: str) -> None:
         statement = statement.replace("COLUMN c", "COLUMN n")
     error = refusal(statement, tables=tables, dialect=EXTENDED)
     assert error.code == "NOT_SUPPORTED"
-    assert error.message.startswith("Catalog 'memory' does not support default value for column name '")
+    assert error.message.startswith(
+        "Catalog 'memory' does not support default value for column name '"
+    )
 
 
 @pytest.mark.parametrize(
@@ -138,7 +165,9 @@ def test_a_store_that_keeps_no_defaults_refuses_them(statement: str) -> None:
         ("ALTER TABLE items ALTER COLUMN n DROP DEFAULT", 39),
     ],
 )
-def test_trino_476_has_no_word_for_defaults_and_the_error_names_the_option(statement: str, column: int) -> None:
+def test_trino_476_has_no_word_for_defaults_and_the_error_names_the_option(
+    statement: str, column: int
+) -> None:
     with pytest.raises(ParseError) as caught:
         parse(statement)
     assert (caught.value.code, caught.value.column) == ("SYNTAX_ERROR", column)
@@ -172,6 +201,8 @@ def test_a_default_that_a_connector_tells_and_nobody_can_read_is_told() -> None:
     for told in ("nextval('ids')", "'too long'", "'"):
         error = refusal("INSERT INTO items (id) VALUES (1)", tables=Defaulted(status=told))
         assert error.code == "INVALID_DEFAULT_COLUMN_VALUE"
-        assert error.message.startswith("Invalid default value for column 'status' of 'memory.default.items': ")
+        assert error.message.startswith(
+            "Invalid default value for column 'status' of 'memory.default.items': "
+        )
         assert error.hint == f"Its connector reports DEFAULT {told}."
         meaning("INSERT INTO items VALUES (1, 2, 'a')", tables=Defaulted(status=told))

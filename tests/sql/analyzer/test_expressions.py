@@ -75,8 +75,18 @@ def test_spark_text_keeps_the_meaning(value, written):
         ("frobnicate(i)", "FUNCTION_NOT_FOUND", 8, "Function 'frobnicate' not registered"),
         ("CAST(i AS number)", "TYPE_MISMATCH", 8, "Unknown type: number"),
         ("DATE '2024-02-30'", "INVALID_LITERAL", 8, "'2024-02-30' is not a valid DATE literal"),
-        ("row_number()", "MISSING_OVER", 8, "Window function system.builtin.row_number requires an OVER clause"),
-        ("sum(sum(i))", "NESTED_AGGREGATION", 8, "Cannot nest aggregations inside aggregation 'sum': [sum(i)]"),
+        (
+            "row_number()",
+            "MISSING_OVER",
+            8,
+            "Window function system.builtin.row_number requires an OVER clause",
+        ),
+        (
+            "sum(sum(i))",
+            "NESTED_AGGREGATION",
+            8,
+            "Cannot nest aggregations inside aggregation 'sum': [sum(i)]",
+        ),
         ("nope", "COLUMN_NOT_FOUND", 8, "Column 'nope' cannot be resolved"),
         (
             "i < ALL (SELECT s FROM numbers)",
@@ -85,10 +95,30 @@ def test_spark_text_keeps_the_meaning(value, written):
             "Value expression and result of subquery must be of the same type: row(integer) vs row(s varchar)",
         ),
         ("x -> x", "TYPE_MISMATCH", 8, "Lambda expression should always be used inside a function"),
-        ("ROW(1, 2)[i]", "EXPRESSION_NOT_CONSTANT", 18, "Subscript expression on ROW requires a constant index"),
-        ("ROW(1, 2)[3000000000]", "TYPE_MISMATCH", 18, "Subscript expression on ROW requires integer index, found bigint"),
-        ("ROW(1, 2)[0]", "INVALID_FUNCTION_ARGUMENT", 18, "Invalid subscript index: 0. ROW indices start at 1"),
-        ("ROW(1, 2)[3]", "INVALID_FUNCTION_ARGUMENT", 18, "Subscript index out of bounds: 3, max value is 2"),
+        (
+            "ROW(1, 2)[i]",
+            "EXPRESSION_NOT_CONSTANT",
+            18,
+            "Subscript expression on ROW requires a constant index",
+        ),
+        (
+            "ROW(1, 2)[3000000000]",
+            "TYPE_MISMATCH",
+            18,
+            "Subscript expression on ROW requires integer index, found bigint",
+        ),
+        (
+            "ROW(1, 2)[0]",
+            "INVALID_FUNCTION_ARGUMENT",
+            18,
+            "Invalid subscript index: 0. ROW indices start at 1",
+        ),
+        (
+            "ROW(1, 2)[3]",
+            "INVALID_FUNCTION_ARGUMENT",
+            18,
+            "Subscript index out of bounds: 3, max value is 2",
+        ),
         ("U&'\\zz'", "SYNTAX_ERROR", 8, "Invalid hexadecimal digit: z"),
         ("U&'\\12'", "SYNTAX_ERROR", 8, "Incomplete escape sequence: 12"),
         ("U&'\\+12'", "SYNTAX_ERROR", 8, "Incomplete escape sequence: 12"),
@@ -112,7 +142,8 @@ def test_a_long_run_of_equalities_of_a_column_is_looked_up_in_a_list():
     terms = [f"i = {n}" for n in range(10)]
     assert _spark(" OR ".join(terms)) == f"(`i` IN ({values}))"
     assert (
-        _spark(" OR ".join(["s = 'a'", *terms, "i = 1 + 1"])) == f"((`s` = 'a') OR (`i` IN ({values})) OR {_spark('i = 1 + 1')})"
+        _spark(" OR ".join(["s = 'a'", *terms, "i = 1 + 1"]))
+        == f"((`s` = 'a') OR (`i` IN ({values})) OR {_spark('i = 1 + 1')})"
     )
     assert _spark(" AND ".join(f"{n} <> i" for n in range(10))) == f"(`i` NOT IN ({values}))"
     assert " IN " not in _spark(" OR ".join(terms[:9]))
@@ -136,7 +167,10 @@ def test_nan_is_compared_as_ieee_754_says():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        ("stddev(true)", "Unexpected parameters (boolean) for function stddev. Expected: stddev(bigint), stddev(double)"),
+        (
+            "stddev(true)",
+            "Unexpected parameters (boolean) for function stddev. Expected: stddev(bigint), stddev(double)",
+        ),
         (
             "regexp_count(1, 'a')",
             "Unexpected parameters (integer, varchar(1)) for function regexp_count. Expected: regexp_count(varchar(x), joniregexp)",
@@ -153,7 +187,10 @@ def test_nan_is_compared_as_ieee_754_says():
             "array_join(1, 'a')",
             "Unexpected parameters (integer, varchar(1)) for function array_join. Expected: array_join(array(e), varchar) E, array_join(array(e), varchar, varchar) E",
         ),
-        ("flatten(1)", "Unexpected parameters (integer) for function flatten. Expected: flatten(array(array(E))) E"),
+        (
+            "flatten(1)",
+            "Unexpected parameters (integer) for function flatten. Expected: flatten(array(array(E))) E",
+        ),
         (
             "json_array_get(1, 1)",
             "Unexpected parameters (integer, integer) for function json_array_get. Expected: json_array_get(json, bigint), json_array_get(varchar(x), bigint)",
@@ -162,7 +199,10 @@ def test_nan_is_compared_as_ieee_754_says():
             "merge(1)",
             "Unexpected parameters (integer) for function merge. Expected: merge(hyperloglog), merge(qdigest(v)) V, merge(tdigest)",
         ),
-        ("checksum()", "Unexpected parameters () for function checksum. Expected: checksum(t) T:comparable"),
+        (
+            "checksum()",
+            "Unexpected parameters () for function checksum. Expected: checksum(t) T:comparable",
+        ),
         (
             "mod('a', 1)",
             "Unexpected parameters (varchar(1), integer) for function mod. Expected: mod(bigint, bigint), mod(decimal(a_precision,a_scale), decimal(b_precision,b_scale)), mod(double, double), mod(integer, integer), mod(real, real), mod(smallint, smallint), mod(tinyint, tinyint)",
@@ -176,7 +216,11 @@ def test_nan_is_compared_as_ieee_754_says():
 def test_what_a_function_takes_is_listed_as_trino_lists_it(call, message):
     with pytest.raises(RowMergeError) as raised:
         meaning(f"SELECT {call}")
-    assert (raised.value.code, raised.value.column, raised.value.message) == ("FUNCTION_NOT_FOUND", 8, message)
+    assert (raised.value.code, raised.value.column, raised.value.message) == (
+        "FUNCTION_NOT_FOUND",
+        8,
+        message,
+    )
 
 
 @pytest.mark.parametrize(
@@ -192,7 +236,9 @@ def test_what_a_function_takes_is_listed_as_trino_lists_it(call, message):
         ("SELECT * FROM TABLE(exclude_columns(1))", "INVALID_FUNCTION_ARGUMENT", 37),
     ],
 )
-def test_what_trino_says_against_a_statement_is_told_before_a_function_that_is_refused(statement, code, column):
+def test_what_trino_says_against_a_statement_is_told_before_a_function_that_is_refused(
+    statement, code, column
+):
     with pytest.raises(RowMergeError) as raised:
         meaning(statement)
     assert (raised.value.code, raised.value.column) == (code, column)
@@ -201,14 +247,31 @@ def test_what_trino_says_against_a_statement_is_told_before_a_function_that_is_r
 @pytest.mark.parametrize(
     ("call", "error"),
     [
-        ("greatest(DISTINCT i, 1)", "FUNCTION_NOT_AGGREGATE: line 1:8: DISTINCT is not supported for non-aggregation functions"),
-        ("least(i, 1) FILTER (WHERE b)", "FUNCTION_NOT_AGGREGATE: line 1:8: Filter is only valid for aggregation functions"),
+        (
+            "greatest(DISTINCT i, 1)",
+            "FUNCTION_NOT_AGGREGATE: line 1:8: DISTINCT is not supported for non-aggregation functions",
+        ),
+        (
+            "least(i, 1) FILTER (WHERE b)",
+            "FUNCTION_NOT_AGGREGATE: line 1:8: Filter is only valid for aggregation functions",
+        ),
         ("concat(s, 'x') OVER ()", "FUNCTION_NOT_WINDOW: line 1:1: Not a window function: concat"),
         ("row_number(nosuch)", "COLUMN_NOT_FOUND: line 1:19: Column 'nosuch' cannot be resolved"),
-        ("row_number()", "MISSING_OVER: line 1:8: Window function system.builtin.row_number requires an OVER clause"),
-        ("max(sum(i))", "NESTED_AGGREGATION: line 1:8: Cannot nest aggregations inside aggregation 'max': [sum(i)]"),
-        ("max_by(sum(i), nosuch)", "COLUMN_NOT_FOUND: line 1:23: Column 'nosuch' cannot be resolved"),
+        (
+            "row_number()",
+            "MISSING_OVER: line 1:8: Window function system.builtin.row_number requires an OVER clause",
+        ),
+        (
+            "max(sum(i))",
+            "NESTED_AGGREGATION: line 1:8: Cannot nest aggregations inside aggregation 'max': [sum(i)]",
+        ),
+        (
+            "max_by(sum(i), nosuch)",
+            "COLUMN_NOT_FOUND: line 1:23: Column 'nosuch' cannot be resolved",
+        ),
     ],
 )
-def test_types_and_names_within_a_call_are_told_before_what_kind_of_function_it_is(call: str, error: str) -> None:
+def test_types_and_names_within_a_call_are_told_before_what_kind_of_function_it_is(
+    call: str, error: str
+) -> None:
     assert told(refusal(f"SELECT {call} FROM numbers")) == error

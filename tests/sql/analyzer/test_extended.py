@@ -58,10 +58,15 @@ def _refused(sql: str, dialect: str = "trino") -> ParseError:
 def test_without_the_option_trinos_error_stands_and_the_hint_names_the_option(case):
     expected = RECORDED[case]["expect"]["error"]
     error = _refused(RECORDED[case]["sql"])
-    assert (place(error), error.message) == ((expected["code"], expected["line"], expected["column"]), expected["message"])
+    assert (place(error), error.message) == (
+        (expected["code"], expected["line"], expected["column"]),
+        expected["message"],
+    )
     assert error.hint is not None
     assert ACCEPTED[case] in error.hint
-    assert error.hint.endswith('The option --dialect extended accepts it (in a program: dialect="extended").')
+    assert error.hint.endswith(
+        'The option --dialect extended accepts it (in a program: dialect="extended").'
+    )
     parse(RECORDED[case]["sql"], dialect="extended")
 
 
@@ -74,7 +79,11 @@ def test_what_the_extended_dialect_refuses_too_has_no_hint_that_it_accepts_it(ca
 
 def test_the_hint_is_about_what_the_extended_dialect_has():
     assert "extended" not in (_refused("UPDATE t SET *").hint or "")
-    for sql in ("UPDATE t SET a = 1 RETURNING a", "DELETE FROM t WHERE a = 1 RETURNING a", "DELETE FROM t RETURNING a"):
+    for sql in (
+        "UPDATE t SET a = 1 RETURNING a",
+        "DELETE FROM t WHERE a = 1 RETURNING a",
+        "DELETE FROM t RETURNING a",
+    ):
         assert "The option --dialect extended accepts it" in (_refused(sql).hint or "")
         parse(sql, dialect="extended")
 
@@ -94,7 +103,9 @@ def test_every_form_is_read():
         dialect="extended",
     )
     assert isinstance(merge, st.Merge)
-    assert [(c.number, c.matched, c.by_source, c.operation, c.star is not None) for c in merge.clauses] == [
+    assert [
+        (c.number, c.matched, c.by_source, c.operation, c.star is not None) for c in merge.clauses
+    ] == [
         (0, False, True, Operation.UPDATE, False),
         (1, False, True, Operation.DELETE, False),
         (2, False, True, Operation.NONE, False),
@@ -105,21 +116,50 @@ def test_every_form_is_read():
         (7, True, False, Operation.NONE, False),
     ]
     assert [query.name.value for query in merge.named] == ["a", "b"]
-    assert [item.span.of(merge.text) for item in merge.returning] == ["merge_action()", "t.*", "s.id AS sid", "old.v + 1 plus"]
+    assert [item.span.of(merge.text) for item in merge.returning] == [
+        "merge_action()",
+        "t.*",
+        "s.id AS sid",
+        "old.v + 1 plus",
+    ]
 
 
 @pytest.mark.parametrize(
     ("rest", "message", "column"),
     [
         ("WHEN NOT MATCHED BY", "mismatched input '<EOF>'. Expecting: 'SOURCE', 'TARGET'", 56),
-        ("WHEN MATCHED BY SOURCE THEN DELETE", "mismatched input 'BY'. Expecting: 'AND', 'THEN'", 50),
+        (
+            "WHEN MATCHED BY SOURCE THEN DELETE",
+            "mismatched input 'BY'. Expecting: 'AND', 'THEN'",
+            50,
+        ),
         ("WHEN NOT MATCHED x", "mismatched input 'x'. Expecting: 'AND', 'BY', 'THEN'", 54),
-        ("WHEN NOT MATCHED BY SOURCE THEN INSERT *", "mismatched input 'INSERT'. Expecting: 'DELETE', 'DO', 'UPDATE'", 69),
-        ("WHEN NOT MATCHED BY SOURCE THEN UPDATE SET *", "mismatched input '*'. Expecting: <identifier>", 80),
-        ("WHEN NOT MATCHED BY TARGET THEN DELETE", "mismatched input 'DELETE'. Expecting: 'DO', 'INSERT'", 69),
+        (
+            "WHEN NOT MATCHED BY SOURCE THEN INSERT *",
+            "mismatched input 'INSERT'. Expecting: 'DELETE', 'DO', 'UPDATE'",
+            69,
+        ),
+        (
+            "WHEN NOT MATCHED BY SOURCE THEN UPDATE SET *",
+            "mismatched input '*'. Expecting: <identifier>",
+            80,
+        ),
+        (
+            "WHEN NOT MATCHED BY TARGET THEN DELETE",
+            "mismatched input 'DELETE'. Expecting: 'DO', 'INSERT'",
+            69,
+        ),
         ("WHEN MATCHED THEN DO", "mismatched input '<EOF>'. Expecting: 'NOTHING'", 57),
-        ("WHEN MATCHED THEN DELETE x", "mismatched input 'x'. Expecting: 'RETURNING', 'WHEN', <EOF>", 62),
-        ("WHEN MATCHED THEN UPDATE SET *, v = 1", "mismatched input ','. Expecting: 'RETURNING', 'WHEN', <EOF>", 67),
+        (
+            "WHEN MATCHED THEN DELETE x",
+            "mismatched input 'x'. Expecting: 'RETURNING', 'WHEN', <EOF>",
+            62,
+        ),
+        (
+            "WHEN MATCHED THEN UPDATE SET *, v = 1",
+            "mismatched input ','. Expecting: 'RETURNING', 'WHEN', <EOF>",
+            67,
+        ),
     ],
 )
 def test_what_is_wrong_in_the_extended_dialect_is_said_in_trinos_way(rest, message, column):
@@ -128,11 +168,17 @@ def test_what_is_wrong_in_the_extended_dialect_is_said_in_trinos_way(rest, messa
 
 
 def test_a_recursive_with_before_merge_is_refused_by_name():
-    error = _refused("WITH RECURSIVE q AS (SELECT 1 id) MERGE INTO t USING q ON true WHEN MATCHED THEN DELETE", "extended")
+    error = _refused(
+        "WITH RECURSIVE q AS (SELECT 1 id) MERGE INTO t USING q ON true WHEN MATCHED THEN DELETE",
+        "extended",
+    )
     assert (error.code, error.column) == ("NOT_SUPPORTED", 1)
 
 
-@pytest.mark.parametrize("sql", ["WITH q AS (SELECT 1 x) SELECT * FROM q", "SELECT 1", "(SELECT 1)", "VALUES 1", "TABLE t"])
+@pytest.mark.parametrize(
+    "sql",
+    ["WITH q AS (SELECT 1 x) SELECT * FROM q", "SELECT 1", "(SELECT 1)", "VALUES 1", "TABLE t"],
+)
 def test_a_query_is_the_same_in_both_dialects(sql):
     assert parse(sql) == parse(sql, dialect="extended")
 
@@ -158,22 +204,34 @@ def test_star_takes_the_columns_by_name_and_leaves_further_ones():
 
 
 def test_star_needs_every_column_of_the_target_in_the_source():
-    error = refusal("MERGE INTO t USING half s ON t.id = s.id\nWHEN NOT MATCHED THEN INSERT *", tables=TABLES, dialect="extended")
+    error = refusal(
+        "MERGE INTO t USING half s ON t.id = s.id\nWHEN NOT MATCHED THEN INSERT *",
+        tables=TABLES,
+        dialect="extended",
+    )
     assert place(error) == ("COLUMN_NOT_FOUND", 2, 30)
     assert error.message == "Column 'v' of the target cannot be found in the source"
-    assert error.hint == "* takes every column of t from the source by its name; the source has: id."
+    assert (
+        error.hint == "* takes every column of t from the source by its name; the source has: id."
+    )
 
 
 def test_star_refuses_a_name_that_the_source_has_twice():
     source = "(SELECT s.id, s.v, x.v FROM s JOIN s x ON s.id = x.id) s"
     error = refusal(
-        f"MERGE INTO t USING {source} ON t.id = s.id WHEN MATCHED THEN UPDATE SET *", tables=TABLES, dialect="extended"
+        f"MERGE INTO t USING {source} ON t.id = s.id WHEN MATCHED THEN UPDATE SET *",
+        tables=TABLES,
+        dialect="extended",
     )
     assert error.code == "AMBIGUOUS_NAME"
 
 
 def test_star_checks_types_as_an_assignment_does():
-    error = refusal("MERGE INTO t USING text s ON t.id = s.id WHEN MATCHED THEN UPDATE SET *", tables=TABLES, dialect="extended")
+    error = refusal(
+        "MERGE INTO t USING text s ON t.id = s.id WHEN MATCHED THEN UPDATE SET *",
+        tables=TABLES,
+        dialect="extended",
+    )
     assert place(error) == ("TYPE_MISMATCH", 1, 42)
     assert "Table: [integer, bigint], Expressions: [integer, varchar]" in error.message
 
@@ -189,17 +247,26 @@ def test_star_checks_types_as_an_assignment_does():
 def test_a_clause_about_rows_without_a_source_row_cannot_read_one(clause, column):
     error = refusal(MERGE + clause, tables=TABLES, dialect="extended")
     assert place(error) == ("COLUMN_NOT_FOUND", 1, column)
-    assert error.hint == "WHEN NOT MATCHED BY SOURCE is about rows without a source row; it sees the target's columns alone."
+    assert (
+        error.hint
+        == "WHEN NOT MATCHED BY SOURCE is about rows without a source row; it sees the target's columns alone."
+    )
 
 
 def test_a_name_that_no_side_has_keeps_its_own_hint():
-    error = refusal(MERGE + "WHEN NOT MATCHED BY SOURCE AND t.vv > 1 THEN DELETE", tables=TABLES, dialect="extended")
+    error = refusal(
+        MERGE + "WHEN NOT MATCHED BY SOURCE AND t.vv > 1 THEN DELETE",
+        tables=TABLES,
+        dialect="extended",
+    )
     assert error.hint == "Did you mean 't.v'?"
 
 
 def test_a_bare_name_means_the_target_where_there_is_no_source_row():
     for era in ("documents", "current"):
-        clause = _merge(MERGE + "WHEN NOT MATCHED BY SOURCE AND v > 1 THEN UPDATE SET v = v + 1").clauses[0]
+        clause = _merge(
+            MERGE + "WHEN NOT MATCHED BY SOURCE AND v > 1 THEN UPDATE SET v = v + 1"
+        ).clauses[0]
         assert clause.by_source, era
         assert clause.values[1] is not None
         assert clause.values[1].references == {"v"}
@@ -216,7 +283,11 @@ def test_the_queries_of_with_can_be_seen_in_the_source_and_in_every_subquery():
 
 
 def test_a_query_of_with_that_nothing_uses_must_be_right():
-    error = refusal("WITH q AS (SELECT nope FROM s) " + MERGE + "WHEN MATCHED THEN DELETE", tables=TABLES, dialect="extended")
+    error = refusal(
+        "WITH q AS (SELECT nope FROM s) " + MERGE + "WHEN MATCHED THEN DELETE",
+        tables=TABLES,
+        dialect="extended",
+    )
     assert place(error) == ("COLUMN_NOT_FOUND", 1, 19)
 
 
@@ -235,7 +306,9 @@ def _returned(rest: str, before: str = MERGE) -> list[tuple[str, str]]:
 
 
 def test_the_columns_that_are_returned_have_names_and_types():
-    assert _returned("merge_action(), merge_clause(), t.id, s.v AS x, s.v + 1, NULL, old.v, new.v n") == [
+    assert _returned(
+        "merge_action(), merge_clause(), t.id, s.v AS x, s.v + 1, NULL, old.v, new.v n"
+    ) == [
         ("merge_action", "varchar"),
         ("merge_clause", "integer"),
         ("id", "integer"),
@@ -269,12 +342,18 @@ def test_a_side_called_old_hides_the_old_values():
     ],
 )
 def test_what_cannot_be_returned_is_refused_at_its_place(rest, code, column):
-    error = refusal(f"{MERGE}WHEN MATCHED THEN DELETE RETURNING {rest}", tables=TABLES, dialect="extended")
+    error = refusal(
+        f"{MERGE}WHEN MATCHED THEN DELETE RETURNING {rest}", tables=TABLES, dialect="extended"
+    )
     assert place(error) == (code, 1, column)
 
 
 def test_merge_action_exists_in_returning_alone():
-    error = refusal(MERGE + "WHEN MATCHED AND merge_action() = 'x' THEN DELETE", tables=TABLES, dialect="extended")
+    error = refusal(
+        MERGE + "WHEN MATCHED AND merge_action() = 'x' THEN DELETE",
+        tables=TABLES,
+        dialect="extended",
+    )
     assert place(error) == ("FUNCTION_NOT_FOUND", 1, 54)
 
 
@@ -300,12 +379,18 @@ def _evolved(sql: str) -> MergeAnalysis:
 
 def _values(merge: MergeAnalysis) -> list[dict[str, str]]:
     names = [column.name for column in merge.target.columns]
-    return [{n: value.text for n, value in zip(names, clause.values, strict=True) if value} for clause in merge.clauses]
+    return [
+        {n: value.text for n, value in zip(names, clause.values, strict=True) if value}
+        for clause in merge.clauses
+    ]
 
 
 def test_without_the_option_schema_evolution_is_trinos_error_with_a_hint_that_names_it():
     error = _refused(EVOLVING + "WHEN MATCHED THEN DELETE")
-    assert (place(error), error.message) == (("SYNTAX_ERROR", 1, 7), "mismatched input 'WITH'. Expecting: 'INTO'")
+    assert (place(error), error.message) == (
+        ("SYNTAX_ERROR", 1, 7),
+        "mismatched input 'WITH'. Expecting: 'INTO'",
+    )
     assert error.hint == (
         "Trino's MERGE has no WITH SCHEMA EVOLUTION; add the columns before it: ALTER TABLE ... ADD COLUMN. "
         'The option --dialect extended accepts it (in a program: dialect="extended").'
@@ -354,30 +439,47 @@ def test_a_star_leaves_what_the_source_lacks():
 
 def test_without_a_star_the_columns_that_clauses_name_are_added_and_no_others():
     merge = _evolved(
-        EVOLVING + "WHEN MATCHED THEN UPDATE SET w = upper(s.w) WHEN NOT MATCHED THEN INSERT (id, old) VALUES (s.id, w)"
+        EVOLVING
+        + "WHEN MATCHED THEN UPDATE SET w = upper(s.w) WHEN NOT MATCHED THEN INSERT (id, old) VALUES (s.id, w)"
     )
     assert [column.name for column in merge.added] == ["w"]
     assert _values(merge) == [{"w": "upper(s.w)"}, {"id": "s.id", "old": "w"}]
 
 
 def test_a_statement_that_takes_nothing_new_adds_nothing():
-    for clause in ("MATCHED THEN DELETE", "MATCHED THEN UPDATE SET v = s.id", "NOT MATCHED THEN INSERT VALUES (s.id, 1, w)"):
+    for clause in (
+        "MATCHED THEN DELETE",
+        "MATCHED THEN UPDATE SET v = s.id",
+        "NOT MATCHED THEN INSERT VALUES (s.id, 1, w)",
+    ):
         assert _evolved(f"{EVOLVING}WHEN {clause}").added == ()
 
 
 def test_expressions_do_not_see_columns_that_the_statement_adds():
-    merge = _evolved(EVOLVING + "WHEN MATCHED AND w IS NULL THEN UPDATE SET w = w WHEN NOT MATCHED THEN INSERT *")
+    merge = _evolved(
+        EVOLVING + "WHEN MATCHED AND w IS NULL THEN UPDATE SET w = w WHEN NOT MATCHED THEN INSERT *"
+    )
     value = merge.clauses[0].values[3]
     assert value is not None
     assert value.references == {"w"}
-    error = refusal(EVOLVING + "WHEN MATCHED AND t.w IS NULL THEN UPDATE *", tables=NEWS, dialect="extended")
+    error = refusal(
+        EVOLVING + "WHEN MATCHED AND t.w IS NULL THEN UPDATE *", tables=NEWS, dialect="extended"
+    )
     assert place(error) == ("COLUMN_NOT_FOUND", 1, 76)
 
 
 def test_returning_sees_the_columns_that_the_statement_adds():
     merge = _evolved(EVOLVING + BOTH + " RETURNING t.w, old.x, t.*")
     assert merge.returning is not None
-    assert [column.name for column in merge.returning.columns] == ["w", "x", "id", "v", "old", "w", "x"]
+    assert [column.name for column in merge.returning.columns] == [
+        "w",
+        "x",
+        "id",
+        "v",
+        "old",
+        "w",
+        "x",
+    ]
 
 
 def test_a_clause_about_rows_without_a_source_row_adds_nothing():
@@ -389,7 +491,9 @@ def test_a_clause_about_rows_without_a_source_row_adds_nothing():
 
 
 def test_a_name_that_neither_side_has_is_refused_with_what_can_be_added():
-    error = refusal(EVOLVING + "WHEN MATCHED THEN UPDATE SET quite = 1", tables=NEWS, dialect="extended")
+    error = refusal(
+        EVOLVING + "WHEN MATCHED THEN UPDATE SET quite = 1", tables=NEWS, dialect="extended"
+    )
     assert place(error) == ("COLUMN_NOT_FOUND", 1, 1)
     assert error.hint == (
         "WITH SCHEMA EVOLUTION adds columns that the source has under the same name. t has the columns id, v, old."
@@ -435,5 +539,11 @@ def test_a_catalog_that_adds_no_columns_in_a_merge_is_refused_at_the_words(monke
     error = refusal(EVOLVING + BOTH, tables=NEWS, dialect="extended")
     assert place(error) == ("NOT_SUPPORTED", 1, 7)
     assert error.length == len("WITH SCHEMA EVOLUTION")
-    assert error.message == "Catalog 'memory' cannot add columns in a MERGE: its store does not commit columns and rows together"
-    assert error.hint == "Add the columns by ALTER TABLE ... ADD COLUMN, and leave WITH SCHEMA EVOLUTION out."
+    assert (
+        error.message
+        == "Catalog 'memory' cannot add columns in a MERGE: its store does not commit columns and rows together"
+    )
+    assert (
+        error.hint
+        == "Add the columns by ALTER TABLE ... ADD COLUMN, and leave WITH SCHEMA EVOLUTION out."
+    )

@@ -17,7 +17,10 @@ from tests.sql.support import meaning, place, refusal, spark_text, with_rows
         ("SELECT json_value('{}', 'lax $[1')", ("SYNTAX_ERROR", 1, 33)),
         ("SELECT json_value('{}', 'lax $.a' RETURNING nosuch)", ("TYPE_MISMATCH", 1, 8)),
         ("SELECT json_value(1, 'lax $')", ("TYPE_MISMATCH", 1, 19)),
-        ("SELECT json_value('{}', 'lax $' RETURNING date DEFAULT 1 ON ERROR)", ("TYPE_MISMATCH", 1, 56)),
+        (
+            "SELECT json_value('{}', 'lax $' RETURNING date DEFAULT 1 ON ERROR)",
+            ("TYPE_MISMATCH", 1, 56),
+        ),
         ("SELECT json_object(1 : 2)", ("INVALID_FUNCTION_ARGUMENT", 1, 20)),
     ],
 )
@@ -29,7 +32,10 @@ def test_an_error_points_at_the_part_that_is_wrong(sql, expected):
     ("sql", "message"),
     [
         ("SELECT json_value('{}', 1)", "mismatched input '1'. Expecting: <string>"),
-        ("SELECT json_value('{}', 'lax $' DEFAULT 1 ON NULL)", "mismatched input 'NULL'. Expecting: 'EMPTY', 'ERROR'"),
+        (
+            "SELECT json_value('{}', 'lax $' DEFAULT 1 ON NULL)",
+            "mismatched input 'NULL'. Expecting: 'EMPTY', 'ERROR'",
+        ),
         (
             "SELECT json_value('{}', 'lax $' NULL ON EMPTY NULL ON EMPTY)",
             "mismatched input 'EMPTY'. Expecting: 'ERROR'",
@@ -38,7 +44,10 @@ def test_an_error_points_at_the_part_that_is_wrong(sql, expected):
             "SELECT json_exists('{}', 'lax $' NULL ON ERROR)",
             "mismatched input 'NULL'. Expecting: ')', 'AS', 'ERROR', 'FALSE', 'PASSING', 'TRUE', 'UNKNOWN'",
         ),
-        ("SELECT json_query('{}', 'lax $' WITH ARRAY)", "mismatched input ')'. Expecting: 'WRAPPER'"),
+        (
+            "SELECT json_query('{}', 'lax $' WITH ARRAY)",
+            "mismatched input ')'. Expecting: 'WRAPPER'",
+        ),
     ],
 )
 def test_a_clause_that_does_not_belong_there_is_no_syntax(sql, message):
@@ -47,7 +56,10 @@ def test_a_clause_that_does_not_belong_there_is_no_syntax(sql, message):
 
 def test_a_subquery_within_a_lookup_is_refused_by_name():
     error = refusal("SELECT json_value((SELECT '{}'), 'lax $')")
-    assert (error.code, error.message) == ("NOT_SUPPORTED", "JSON_VALUE over a subquery is not supported by this engine")
+    assert (error.code, error.message) == (
+        "NOT_SUPPORTED",
+        "JSON_VALUE over a subquery is not supported by this engine",
+    )
 
 
 def test_members_of_many_stand_in_the_order_of_a_hash_table_that_has_grown():
@@ -56,7 +68,10 @@ def test_members_of_many_stand_in_the_order_of_a_hash_table_that_has_grown():
     assert [letters[place] for place in hash_order(letters)] == list("abcdefghijklm")
     few = ["p", "a", "o"]
     assert [few[place] for place in hash_order(few)] == ["p", "a", "o"]
-    assert [(few + letters[:10])[place] for place in hash_order(few + letters[:10])][-2:] == ["o", "p"]
+    assert [(few + letters[:10])[place] for place in hash_order(few + letters[:10])][-2:] == [
+        "o",
+        "p",
+    ]
 
 
 def test_documents_of_many_rows_are_read_each_by_itself(spark):
@@ -80,4 +95,7 @@ def test_equal_lookups_are_one_key_of_a_group(spark):
         "SELECT json_value(j, 'lax $.a'), count(*) FROM (VALUES '{\"a\": 1}', '{\"a\": \"1\"}', '[]') AS t(j) "
         "GROUP BY json_value(j, 'lax $.a') ORDER BY 1"
     )
-    assert [tuple(row) for row in spark.sql(spark_text(with_rows(spark, found))).collect()] == [("1", 2), (None, 1)]
+    assert [tuple(row) for row in spark.sql(spark_text(with_rows(spark, found))).collect()] == [
+        ("1", 2),
+        (None, 1),
+    ]

@@ -30,7 +30,10 @@ def _merge(sql: str, **options) -> MergeAnalysis:
 
 
 def _equalities(merge: MergeAnalysis) -> list[tuple[str, str]]:
-    return [(unmarked(print_spark(target)), unmarked(print_spark(source))) for target, source in merge.equalities]
+    return [
+        (unmarked(print_spark(target)), unmarked(print_spark(source)))
+        for target, source in merge.equalities
+    ]
 
 
 def test_the_statement_of_the_documents_is_understood_as_it_stands():
@@ -71,7 +74,9 @@ def test_in_the_current_era_the_ambiguous_name_is_refused_as_trino_does():
     ],
 )
 def test_the_exception_is_for_the_assigned_column_in_set_only(clause):
-    error = refusal(f"MERGE INTO accounts t USING monthly_accounts_update s ON t.customer = s.customer {clause}")
+    error = refusal(
+        f"MERGE INTO accounts t USING monthly_accounts_update s ON t.customer = s.customer {clause}"
+    )
     assert error.code == "AMBIGUOUS_NAME"
 
 
@@ -84,7 +89,9 @@ def test_equalities_are_those_that_every_match_must_satisfy():
 
 
 def test_a_query_as_source_is_printed_with_the_symbols_of_its_fields():
-    merge = _merge("MERGE INTO parts t USING (VALUES (1, 'x')) s(id, c) ON t.id = s.id WHEN MATCHED THEN DELETE")
+    merge = _merge(
+        "MERGE INTO parts t USING (VALUES (1, 'x')) s(id, c) ON t.id = s.id WHEN MATCHED THEN DELETE"
+    )
     assert [(f.name, f.relation) for f in merge.source.fields] == [("id", "s"), ("c", "s")]
     text = print_query(merge.source.tree)
     assert all(f"`{f.symbol}`" in text for f in merge.source.fields)
@@ -92,10 +99,20 @@ def test_a_query_as_source_is_printed_with_the_symbols_of_its_fields():
 
 def test_names_of_the_plan_are_never_symbols():
     tables = FakeTables(
-        {"t": [("present", "integer"), ("row_id", "integer"), ("$path", "varchar")], "s": [("present", "integer")]}
+        {
+            "t": [("present", "integer"), ("row_id", "integer"), ("$path", "varchar")],
+            "s": [("present", "integer")],
+        }
     )
-    merge = _merge("MERGE INTO t USING s ON t.present = s.present WHEN MATCHED THEN DELETE", tables=tables)
-    assert [f.symbol for f in (*merge.target_fields, *merge.source.fields)] == ["present_0", "row_id_0", "path", "present_1"]
+    merge = _merge(
+        "MERGE INTO t USING s ON t.present = s.present WHEN MATCHED THEN DELETE", tables=tables
+    )
+    assert [f.symbol for f in (*merge.target_fields, *merge.source.fields)] == [
+        "present_0",
+        "row_id_0",
+        "path",
+        "present_1",
+    ]
 
 
 def test_a_self_merge_binds_the_table_once():
@@ -109,23 +126,37 @@ def test_a_dataframe_of_the_notebook_is_a_source_but_no_target():
     tables = FakeTables(ACCOUNTS.tables)
     column = ColumnMetadata("Customer", parse_type("varchar"))
     tables.frames["df"] = TableBinding("df", "", ("df",), (column,), "v_df", dataframe=object())
-    merge = _merge("MERGE INTO accounts t USING df ON t.customer = df.customer WHEN MATCHED THEN DELETE", tables=tables)
+    merge = _merge(
+        "MERGE INTO accounts t USING df ON t.customer = df.customer WHEN MATCHED THEN DELETE",
+        tables=tables,
+    )
     assert merge.source.binding is tables.frames["df"]
-    error = refusal("MERGE INTO df USING accounts t ON true WHEN MATCHED THEN DELETE", tables=tables)
+    error = refusal(
+        "MERGE INTO df USING accounts t ON true WHEN MATCHED THEN DELETE", tables=tables
+    )
     assert error.code == "NOT_SUPPORTED"
 
 
 def test_a_wrong_number_of_values_says_both_numbers_and_points_at_the_values():
-    error = refusal("MERGE INTO numbers t USING numbers s ON true WHEN NOT MATCHED THEN INSERT (i, s) VALUES (s.i)")
+    error = refusal(
+        "MERGE INTO numbers t USING numbers s ON true WHEN NOT MATCHED THEN INSERT (i, s) VALUES (s.i)"
+    )
     assert place(error) == ("MISMATCHED_COLUMN_COUNT", 1, 90)
     assert error.message == "INSERT has 2 columns but 1 value"
 
 
 def test_near_names_are_offered():
-    assert refusal("MERGE INTO acounts t USING numbers s ON true WHEN MATCHED THEN DELETE").hint == "Did you mean 'accounts'?"
-    error = refusal("MERGE INTO accounts t USING numbers s ON t.custmer = s.s WHEN MATCHED THEN DELETE")
+    assert (
+        refusal("MERGE INTO acounts t USING numbers s ON true WHEN MATCHED THEN DELETE").hint
+        == "Did you mean 'accounts'?"
+    )
+    error = refusal(
+        "MERGE INTO accounts t USING numbers s ON t.custmer = s.s WHEN MATCHED THEN DELETE"
+    )
     assert error.hint == "Did you mean 't.customer'?"
-    error = refusal("MERGE INTO accounts t USING numbers s ON true WHEN MATCHED THEN UPDATE SET adress = 'x'")
+    error = refusal(
+        "MERGE INTO accounts t USING numbers s ON true WHEN MATCHED THEN UPDATE SET adress = 'x'"
+    )
     assert error.hint == "Did you mean 'address'?"
 
 
@@ -135,19 +166,26 @@ def test_near_names_are_offered():
         ('t.address = "Berkeley"', "Text is written in single quotes: 'Berkeley'."),
         ("t.address = Berkeley", "Text is written in single quotes: 'Berkeley'."),
         ("t.address = adress", "Did you mean 'address'?"),
-        ('t.address = "adress"', "Did you mean 'address'? Text is written in single quotes: 'adress'."),
+        (
+            't.address = "adress"',
+            "Did you mean 'address'? Text is written in single quotes: 'adress'.",
+        ),
         ("n.nope = 1", None),
         ("n.customer = 'x'", "Did you mean 't.customer'?"),
         ("t.purchase = 1", "Did you mean 't.purchases'?"),
     ],
 )
 def test_a_name_that_is_no_column_has_a_fitting_hint(condition, hint):
-    error = refusal(f"MERGE INTO accounts t USING parts n ON true WHEN MATCHED AND {condition} THEN DELETE")
+    error = refusal(
+        f"MERGE INTO accounts t USING parts n ON true WHEN MATCHED AND {condition} THEN DELETE"
+    )
     assert (error.code, error.hint) == ("COLUMN_NOT_FOUND", hint)
 
 
 def test_text_that_is_too_long_for_its_column_fails_when_it_is_stored():
-    merge = _merge("MERGE INTO parts t USING numbers s ON true WHEN MATCHED THEN UPDATE SET code = s.s")
+    merge = _merge(
+        "MERGE INTO parts t USING numbers s ON true WHEN MATCHED THEN UPDATE SET code = s.s"
+    )
     code = merge.clauses[0].values[1]
     assert code is not None
     assert "Cannot truncate non-space characters" in print_spark(code.tree)
@@ -164,7 +202,9 @@ def test_a_correlated_subquery_reads_the_symbols_of_both_sides():
 
 
 def test_equal_rows_are_equalities_of_their_fields():
-    merge = _merge("MERGE INTO numbers t USING numbers s ON (t.i, t.s) = (s.i, s.s) WHEN MATCHED THEN DELETE")
+    merge = _merge(
+        "MERGE INTO numbers t USING numbers s ON (t.i, t.s) = (s.i, s.s) WHEN MATCHED THEN DELETE"
+    )
     assert _equalities(merge) == [("`i`", "`i_0`"), ("`s`", "`s_0`")]
 
 

@@ -17,7 +17,9 @@ def entries(sql: str) -> dict[str, tuple[int, NamedQuery]]:
 
 def test_a_query_sees_those_before_it_and_what_is_around_its_with() -> None:
     around = NamedQueries(None, entries("WITH a AS (SELECT 1), b AS (SELECT 2) SELECT 3"), 2)
-    inner = NamedQueries(around, entries("WITH c AS (SELECT 4), a AS (SELECT 5), d AS (SELECT 6) SELECT 7"), 3)
+    inner = NamedQueries(
+        around, entries("WITH c AS (SELECT 4), a AS (SELECT 5), d AS (SELECT 6) SELECT 7"), 3
+    )
     assert list(inner) == ["c", "a", "d", "b"]
     assert len(inner) == 4
     node, seen = inner["a"]
@@ -35,11 +37,20 @@ def test_the_places_of_one_with_share_one_table_of_its_queries() -> None:
 
 
 @pytest.mark.slow
-def test_five_thousand_queries_of_with_are_read_and_an_error_in_one_that_nothing_uses_is_found() -> None:
-    sql = "WITH " + ", ".join(f"q{n} AS (SELECT i + {n} AS x FROM numbers)" for n in range(5000)) + " SELECT x FROM q4999"
+def test_five_thousand_queries_of_with_are_read_and_an_error_in_one_that_nothing_uses_is_found() -> (
+    None
+):
+    sql = (
+        "WITH "
+        + ", ".join(f"q{n} AS (SELECT i + {n} AS x FROM numbers)" for n in range(5000))
+        + " SELECT x FROM q4999"
+    )
     meaning(sql)
     error = refusal(sql.replace("i + 4000 ", "b + 4000 "))
-    assert (error.code, error.message) == ("TYPE_MISMATCH", "Cannot apply operator: boolean + integer")
+    assert (error.code, error.message) == (
+        "TYPE_MISMATCH",
+        "Cannot apply operator: boolean + integer",
+    )
 
 
 def test_five_thousand_columns_are_set_each_to_its_own() -> None:
@@ -48,6 +59,13 @@ def test_five_thousand_columns_are_set_each_to_its_own() -> None:
     analysis = meaning(f"UPDATE wide SET {sets}", tables=tables)
     assert isinstance(analysis, UpdateAnalysis)
     values = analysis.clauses[0].values
-    assert [value.references for value in values if value is not None] == [{f"c{n}"} for n in range(5000)]
-    assert refusal(f"UPDATE wide SET {sets}, c17 = 1", tables=tables).code == "DUPLICATE_COLUMN_NAME"
-    assert refusal("INSERT INTO wide (c1, c2, C1) SELECT 1, 2, 3", tables=tables).code == "DUPLICATE_COLUMN_NAME"
+    assert [value.references for value in values if value is not None] == [
+        {f"c{n}"} for n in range(5000)
+    ]
+    assert (
+        refusal(f"UPDATE wide SET {sets}, c17 = 1", tables=tables).code == "DUPLICATE_COLUMN_NAME"
+    )
+    assert (
+        refusal("INSERT INTO wide (c1, c2, C1) SELECT 1, 2, 3", tables=tables).code
+        == "DUPLICATE_COLUMN_NAME"
+    )

@@ -14,7 +14,12 @@ from rowmerge_nb.sql.analyzer.analysis import CallAnalysis
 from tests.sql.support import FakeTables, meaning, refusal
 
 RECORDED = json.loads((Path(__file__).parent / "call_errors.json").read_text())
-ARGUMENTS = [("schema_name", "varchar"), ("table_name", "varchar"), ("columns", "array(varchar)"), ("others", "array(varchar)")]
+ARGUMENTS = [
+    ("schema_name", "varchar"),
+    ("table_name", "varchar"),
+    ("columns", "array(varchar)"),
+    ("others", "array(varchar)"),
+]
 
 
 class Catalogs(FakeTables):
@@ -31,7 +36,10 @@ class Catalogs(FakeTables):
 
     def procedures(self, catalog: str) -> Sequence[Procedure]:
         made = tuple(ProcedureArgument(name, parse_type(kind)) for name, kind in ARGUMENTS)
-        counted = (*made[:1], ProcedureArgument("count", parse_type("bigint"), required=False, default=7))
+        counted = (
+            *made[:1],
+            ProcedureArgument("count", parse_type("bigint"), required=False, default=7),
+        )
         return [
             Procedure("system", "create_empty_partition", made, lambda session, **values: None),
             Procedure("system", "counted", counted, lambda session, **values: None),
@@ -45,7 +53,12 @@ class Catalogs(FakeTables):
 def test_a_wrong_call_is_refused_as_trino_refuses_it(case: dict[str, Any]) -> None:
     error = refusal(case["sql"], tables=Catalogs())
     line, column = case.get("at", (None, None))
-    assert (error.code, error.line, error.column, error.message) == (case["code"], line, column, case["message"])
+    assert (error.code, error.line, error.column, error.message) == (
+        case["code"],
+        line,
+        column,
+        case["message"],
+    )
 
 
 @pytest.mark.parametrize(

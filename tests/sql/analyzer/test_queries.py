@@ -25,7 +25,10 @@ def _query(sql: str) -> QueryAnalysis:
         ("TABLE parts", ["id", "code", "tags", "made"]),
         ("VALUES (1, 'a'), (2, NULL)", ["_col0", "_col1"]),
         ("SELECT a.i, b.s FROM numbers a JOIN numbers b ON a.i = b.i", ["i", "s"]),
-        ("SELECT * FROM numbers a JOIN (SELECT i, 1 x FROM numbers) q USING (i)", ["i", "l", "n", "d", "s", "b", "x"]),
+        (
+            "SELECT * FROM numbers a JOIN (SELECT i, 1 x FROM numbers) q USING (i)",
+            ["i", "l", "n", "d", "s", "b", "x"],
+        ),
         ("WITH w(k) AS (SELECT i FROM numbers) SELECT k FROM w UNION SELECT 1.5", ["k"]),
         ("SELECT t, o FROM parts CROSS JOIN UNNEST(tags) WITH ORDINALITY AS u(t, o)", ["t", "o"]),
         ("SELECT s, row_number() OVER (PARTITION BY s ORDER BY i) n FROM numbers", ["s", "n"]),
@@ -39,12 +42,18 @@ def test_the_columns_of_a_query_have_their_names_and_unique_symbols(sql, names):
 
 
 def test_null_sorts_last_unless_told_otherwise():
-    assert spark_text(_query("SELECT i FROM numbers ORDER BY i DESC")).endswith("ORDER BY `i` DESC NULLS LAST")
-    assert spark_text(_query("SELECT i FROM numbers ORDER BY 1 NULLS FIRST")).endswith("ORDER BY `i` ASC NULLS FIRST")
+    assert spark_text(_query("SELECT i FROM numbers ORDER BY i DESC")).endswith(
+        "ORDER BY `i` DESC NULLS LAST"
+    )
+    assert spark_text(_query("SELECT i FROM numbers ORDER BY 1 NULLS FIRST")).endswith(
+        "ORDER BY `i` ASC NULLS FIRST"
+    )
 
 
 def test_an_inner_column_cannot_catch_an_outer_one_of_the_same_name():
-    spark = spark_text(_query("SELECT i FROM numbers a WHERE EXISTS (SELECT 1 FROM numbers b WHERE b.i = a.i)"))
+    spark = spark_text(
+        _query("SELECT i FROM numbers a WHERE EXISTS (SELECT 1 FROM numbers b WHERE b.i = a.i)")
+    )
     assert "WHERE (`i_0` = `i`)" in unmarked(spark)
 
 
@@ -63,7 +72,9 @@ def test_an_aggregate_makes_one_row_of_many_but_not_over_a_window(select, rows):
 
 
 def test_a_query_cut_off_by_a_limit_is_not_deterministic():
-    merge = meaning("MERGE INTO parts t USING (SELECT i FROM numbers LIMIT 2) s ON t.id = s.i WHEN MATCHED THEN DELETE")
+    merge = meaning(
+        "MERGE INTO parts t USING (SELECT i FROM numbers LIMIT 2) s ON t.id = s.i WHEN MATCHED THEN DELETE"
+    )
     assert isinstance(merge, MergeAnalysis)
     assert not is_deterministic(merge.source.tree)
 

@@ -28,7 +28,10 @@ def engine(spark: Any) -> Iterator[Engine]:
 def rows(engine: Engine, query: str) -> list[tuple[Any, ...]]:
     table = engine.run(query).table
     assert table is not None
-    return [tuple(row.values()) for row in table.rename_columns([str(i) for i in range(table.num_columns)]).to_pylist()]
+    return [
+        tuple(row.values())
+        for row in table.rename_columns([str(i) for i in range(table.num_columns)]).to_pylist()
+    ]
 
 
 def shown(engine: Engine, expression: str) -> str:
@@ -39,7 +42,10 @@ def shown(engine: Engine, expression: str) -> str:
 @pytest.mark.parametrize(
     ("zone", "name"),
     [
-        *((zone, "UTC") for zone in ("LOCAL", "'UTC'", "'+00:00'", "INTERVAL '0' HOUR", "'Etc/' || 'GMT'")),
+        *(
+            (zone, "UTC")
+            for zone in ("LOCAL", "'UTC'", "'+00:00'", "INTERVAL '0' HOUR", "'Etc/' || 'GMT'")
+        ),
         ("INTERVAL '1' HOUR - INTERVAL '60' MINUTE", "UTC"),
         ("'Europe/Berlin'", "Europe/Berlin"),
         ("INTERVAL -'90' MINUTE", "-01:30"),
@@ -71,11 +77,20 @@ def test_a_dry_run_sets_nothing(engine: Engine) -> None:
         (f"CAST('2024-07-01 10:00' AS {ZONED})", "2024-07-01 10:00:00.000 Europe/Berlin"),
         (f"CAST('2024-07-01 10:00 UTC' AS {ZONED})", "2024-07-01 10:00:00.000 UTC"),
         # Clocks that are skipped, and clocks that show twice.
-        (f"CAST(TIMESTAMP '2024-03-31 02:30:00' AS {ZONED})", "2024-03-31 03:30:00.000 Europe/Berlin"),
+        (
+            f"CAST(TIMESTAMP '2024-03-31 02:30:00' AS {ZONED})",
+            "2024-03-31 03:30:00.000 Europe/Berlin",
+        ),
         (f"to_unixtime(CAST(TIMESTAMP '2024-10-27 02:30:00' AS {ZONED}))", "1.7299926E9"),
         ("to_unixtime(CAST('2024-10-27 02:30:00' AS timestamp with time zone))", "1.729989E9"),
-        ("to_unixtime(with_timezone(TIMESTAMP '2024-10-27 02:30:00', 'Europe/Berlin'))", "1.7299926E9"),
-        ("to_unixtime(with_timezone(TIMESTAMP '2024-11-03 01:30:00', 'America/New_York'))", "1.7306118E9"),
+        (
+            "to_unixtime(with_timezone(TIMESTAMP '2024-10-27 02:30:00', 'Europe/Berlin'))",
+            "1.7299926E9",
+        ),
+        (
+            "to_unixtime(with_timezone(TIMESTAMP '2024-11-03 01:30:00', 'America/New_York'))",
+            "1.7306118E9",
+        ),
         (f"{SUMMER} AT TIME ZONE 'America/New_York'", "2024-07-01 04:00:00 America/New_York"),
         (f"{SUMMER} = TIMESTAMP '2024-07-01 10:00:00 Europe/Berlin'", "true"),
         (f"date_diff('hour', {SUMMER}, TIMESTAMP '2024-07-01 10:00:00 UTC')", "2"),
@@ -84,7 +99,10 @@ def test_a_dry_run_sets_nothing(engine: Engine) -> None:
         ("from_unixtime(0, 'Asia/Tokyo')", "1970-01-01 09:00:00.000 Asia/Tokyo"),
         ("from_iso8601_timestamp('2024-07-01T10:00:00')", "2024-07-01 10:00:00.000 Europe/Berlin"),
         ("from_iso8601_timestamp('2024-07-01T10:00:00Z')", "2024-07-01 10:00:00.000 UTC"),
-        ("parse_datetime('2024-07-01 10', 'yyyy-MM-dd HH')", "2024-07-01 10:00:00.000 Europe/Berlin"),
+        (
+            "parse_datetime('2024-07-01 10', 'yyyy-MM-dd HH')",
+            "2024-07-01 10:00:00.000 Europe/Berlin",
+        ),
         ("date_parse('2024-07-01 10', '%Y-%m-%d %H')", "2024-07-01 10:00:00.000"),
         ("CAST(TIMESTAMP '2024-07-01 22:30:00 UTC' AS date)", "2024-07-01"),
         (f"to_iso8601(CAST({SUMMER} AS {ZONED}))", "2024-07-01T10:00:00.000+02:00"),
@@ -94,13 +112,17 @@ def test_a_dry_run_sets_nothing(engine: Engine) -> None:
         ("localtime = CAST(localtimestamp AS time(3))", "true"),
     ],
 )
-def test_a_clock_without_a_zone_is_that_of_the_session(engine: Engine, expression: str, expected: str) -> None:
+def test_a_clock_without_a_zone_is_that_of_the_session(
+    engine: Engine, expression: str, expected: str
+) -> None:
     engine.run("SET TIME ZONE 'Europe/Berlin'")
     assert shown(engine, expression) == expected
 
 
 @pytest.mark.parametrize("catalog", ["memory", "ice"])
-def test_what_is_stored_is_the_instant_of_the_session_s_clock(engine: Engine, catalog: str, tmp_path: Path) -> None:
+def test_what_is_stored_is_the_instant_of_the_session_s_clock(
+    engine: Engine, catalog: str, tmp_path: Path
+) -> None:
     engine.add_catalog("ice", IcebergConnector(tmp_path))
     engine.run_script(
         f"""
@@ -113,7 +135,10 @@ def test_what_is_stored_is_the_instant_of_the_session_s_clock(engine: Engine, ca
         UPDATE {catalog}.default.t SET at = TIMESTAMP '2024-07-03 00:00:00' WHERE id = 3;
         """
     )
-    stored = rows(engine, f"SELECT id, CAST(at AT TIME ZONE 'UTC' AS varchar) FROM {catalog}.default.t ORDER BY id")
+    stored = rows(
+        engine,
+        f"SELECT id, CAST(at AT TIME ZONE 'UTC' AS varchar) FROM {catalog}.default.t ORDER BY id",
+    )
     assert stored == [
         (1, "2024-07-01 03:00:00.000000 UTC"),
         (2, "2024-07-01 09:00:00.000000 UTC"),
@@ -128,7 +153,8 @@ def test_many_clocks_in_values_are_the_session_s_in_all_years(engine: Engine, co
     clocks = ", ".join(f"({n}, TIMESTAMP '2024-10-27 02:30:00')" for n in range(count))
     years = "(-1, TIMESTAMP '2024-07-01 12:00:00 UTC'), (-2, TIMESTAMP '0001-01-01 00:00:00'), (-3, TIMESTAMP '2050-07-01 00:00:00'), (-4, NULL)"
     found = rows(
-        engine, f"SELECT CAST(x AT TIME ZONE 'UTC' AS varchar), count(*) FROM (VALUES {years}, {clocks}) t (n, x) GROUP BY x"
+        engine,
+        f"SELECT CAST(x AT TIME ZONE 'UTC' AS varchar), count(*) FROM (VALUES {years}, {clocks}) t (n, x) GROUP BY x",
     )
     assert sorted(found, key=str) == [
         ("0000-12-31 23:06:32 UTC", 1),
@@ -175,7 +201,9 @@ def test_a_recursion_takes_as_many_steps_as_were_set(engine: Engine) -> None:
         ("task_concurrency = 2", "NOT_SUPPORTED", "The session property task_concurrency is not supported by this engine"),
     ],
 )  # fmt: skip
-def test_a_value_that_a_property_cannot_have_is_refused(engine: Engine, value: str, code: str, message: str) -> None:
+def test_a_value_that_a_property_cannot_have_is_refused(
+    engine: Engine, value: str, code: str, message: str
+) -> None:
     with pytest.raises(RowMergeError) as caught:
         engine.run(f"SET SESSION {value}")
     assert (caught.value.code, caught.value.message) == (code, message)

@@ -14,7 +14,9 @@ from tests.sql.support import meaning, place, refusal, spark_text
 
 
 def test_a_created_table_keeps_names_as_written_and_properties_as_given():
-    create = meaning("CREATE TABLE Shop (Id BIGINT NOT NULL, price DECIMAL(8, 2)) WITH (partitioned_by = ARRAY['Id'])")
+    create = meaning(
+        "CREATE TABLE Shop (Id BIGINT NOT NULL, price DECIMAL(8, 2)) WITH (partitioned_by = ARRAY['Id'])"
+    )
     assert isinstance(create, CreateTableAnalysis)
     assert create.name == ("memory", "default", "shop")
     assert [(c.name, str(c.type), c.nullable) for c in create.metadata.columns] == [
@@ -25,7 +27,9 @@ def test_a_created_table_keeps_names_as_written_and_properties_as_given():
 
 
 def test_a_table_made_from_a_query_takes_its_types():
-    create = meaning("CREATE TABLE x AS SELECT customer AS who, 'ab' AS t, 1.5 AS p FROM accounts WITH NO DATA")
+    create = meaning(
+        "CREATE TABLE x AS SELECT customer AS who, 'ab' AS t, 1.5 AS p FROM accounts WITH NO DATA"
+    )
     assert isinstance(create, CreateTableAnalysis)
     assert [(c.name, str(c.type)) for c in create.metadata.columns] == [
         ("who", "varchar"),

@@ -26,7 +26,9 @@ INSERT = "INSERT INTO parts (id, code) VALUES (1, 'abc'), (2, NULL),\n (30000000
         ("DIVISION_BY_ZERO", "Division by zero", None),
     ],
 )
-def test_the_first_constant_that_an_error_can_be_about_is_placed(code: str, message: str, place: tuple[int, int] | None) -> None:
+def test_the_first_constant_that_an_error_can_be_about_is_placed(
+    code: str, message: str, place: tuple[int, int] | None
+) -> None:
     analysis = meaning(INSERT)
     assert isinstance(analysis, InsertAnalysis)
     assert analysis.stored is not None

@@ -75,13 +75,19 @@ ASSIGNMENTS = {
 
 @pytest.mark.parametrize("source", TYPES)
 def test_cast_takes_each_type_where_trino_does(source):
-    allowed = {target for target in TYPES if can_cast(parse_type(TYPES[source]), parse_type(TYPES[target]))}
+    allowed = {
+        target for target in TYPES if can_cast(parse_type(TYPES[source]), parse_type(TYPES[target]))
+    }
     assert "".join(sorted(allowed)) == "".join(sorted(CASTS[source].replace(" ", "")))
 
 
 @pytest.mark.parametrize("source", TYPES)
 def test_assignment_takes_each_type_where_trino_does(source):
-    allowed = {target for target in TYPES if is_assignable(parse_type(TYPES[source]), parse_type(TYPES[target]))}
+    allowed = {
+        target
+        for target in TYPES
+        if is_assignable(parse_type(TYPES[source]), parse_type(TYPES[target]))
+    }
     assert "".join(sorted(allowed)) == "".join(sorted(ASSIGNMENTS[source]))
 
 
@@ -102,13 +108,18 @@ def test_assignment_takes_each_type_where_trino_does(source):
         ("map(varchar(1), double)", "map(varchar, decimal(38,10))", True),
     ],
 )
-def test_nothing_that_may_not_fit_is_assigned_beside_nested_texts_of_limited_length(source, target, taken):
+def test_nothing_that_may_not_fit_is_assigned_beside_nested_texts_of_limited_length(
+    source, target, taken
+):
     assert is_assignable(parse_type(source), parse_type(target)) == taken
 
 
 STORED = {letter: kind for letter, kind in TYPES.items() if letter not in "IY"}
 TABLES = FakeTables(
-    {"target": [(f"c_{ord(k)}", v) for k, v in STORED.items()], "source": [(f"c_{ord(k)}", v) for k, v in STORED.items()]}
+    {
+        "target": [(f"c_{ord(k)}", v) for k, v in STORED.items()],
+        "source": [(f"c_{ord(k)}", v) for k, v in STORED.items()],
+    }
 )
 
 
@@ -120,19 +131,45 @@ def test_every_pair_is_assigned_or_refused_by_merge(source):
             meaning(merge, tables=TABLES)
         else:
             error = refusal(merge, tables=TABLES)
-            shown = f"Table: [{parse_type(TYPES[target])}], Expressions: [{parse_type(TYPES[source])}]"
+            shown = (
+                f"Table: [{parse_type(TYPES[target])}], Expressions: [{parse_type(TYPES[source])}]"
+            )
             assert (error.code, error.message.endswith(shown)) == ("TYPE_MISMATCH", True)
 
 
 @pytest.mark.parametrize(
     ("written", "code", "message"),
     [
-        ("decimal(39)", "INVALID_FUNCTION_ARGUMENT", "DECIMAL precision must be in range [1, 38]: 39"),
-        ("decimal(3,4)", "INVALID_FUNCTION_ARGUMENT", "DECIMAL scale must be in range [0, precision (3)]: 4"),
-        ("char(65537)", "INVALID_FUNCTION_ARGUMENT", "CHAR length must be in range [0, 65536], got 65537"),
-        ("timestamp(13)", "NUMERIC_VALUE_OUT_OF_RANGE", "TIMESTAMP precision must be in range [0, 12]: 13"),
-        ("timestamp(9)", "NOT_SUPPORTED", "The type timestamp(9) is not supported by this engine: its values have microseconds"),
-        ("array(time(7))", "NOT_SUPPORTED", "The type time(7) is not supported by this engine: its values have microseconds"),
+        (
+            "decimal(39)",
+            "INVALID_FUNCTION_ARGUMENT",
+            "DECIMAL precision must be in range [1, 38]: 39",
+        ),
+        (
+            "decimal(3,4)",
+            "INVALID_FUNCTION_ARGUMENT",
+            "DECIMAL scale must be in range [0, precision (3)]: 4",
+        ),
+        (
+            "char(65537)",
+            "INVALID_FUNCTION_ARGUMENT",
+            "CHAR length must be in range [0, 65536], got 65537",
+        ),
+        (
+            "timestamp(13)",
+            "NUMERIC_VALUE_OUT_OF_RANGE",
+            "TIMESTAMP precision must be in range [0, 12]: 13",
+        ),
+        (
+            "timestamp(9)",
+            "NOT_SUPPORTED",
+            "The type timestamp(9) is not supported by this engine: its values have microseconds",
+        ),
+        (
+            "array(time(7))",
+            "NOT_SUPPORTED",
+            "The type time(7) is not supported by this engine: its values have microseconds",
+        ),
         ("double(3)", "TYPE_MISMATCH", "Unknown type: double(3)"),
     ],
 )

@@ -23,11 +23,21 @@ def _understood(statement: str) -> Any:
         tables = [binding.rows.table() for binding in analysis.bindings if binding.rows is not None]
         return [field.type for field in analysis.fields], tables
     except RowMergeError as error:
-        return type(error), error.code, error.message, error.line, error.column, error.length, error.hint
+        return (
+            type(error),
+            error.code,
+            error.message,
+            error.line,
+            error.column,
+            error.length,
+            error.hint,
+        )
 
 
 @settings(max_examples=400, deadline=None)
-@given(rows(), some.sampled_from(["", "", " ORDER BY 1", " foo", " UNION ALL VALUES 1", " +", ", ("]))
+@given(
+    rows(), some.sampled_from(["", "", " ORDER BY 1", " foo", " UNION ALL VALUES 1", " +", ", ("])
+)
 def test_rows_read_at_once_are_those_read_token_by_token(written: str, behind: str) -> None:
     statement = f"VALUES {written}{behind}"
     with token_by_token():
@@ -84,7 +94,10 @@ def test_the_row_of_other_types_is_named_with_the_types_before_it(place: int) ->
     error = refusal(f"VALUES {', '.join(cells)}")
     first, second = "row(integer, varchar(1))", "row(varchar(1), varchar(1))"
     pair = (second, first) if place == 0 else (first, second)
-    assert (error.code, error.message) == ("TYPE_MISMATCH", f"Values rows have mismatched types: {pair[0]} vs {pair[1]}")
+    assert (error.code, error.message) == (
+        "TYPE_MISMATCH",
+        f"Values rows have mismatched types: {pair[0]} vs {pair[1]}",
+    )
 
 
 def test_a_literal_that_is_none_is_found_among_many() -> None:
@@ -98,7 +111,10 @@ def test_a_number_too_large_for_bigint_is_found_among_many() -> None:
     cells = [f"({number})" for number in range(1000)]
     cells[500] = "(\n-9223372036854775809)"
     error = refusal(f"VALUES {', '.join(cells)}")
-    assert (error.code, error.message) == ("SYNTAX_ERROR", "Invalid numeric literal: 9223372036854775809")
+    assert (error.code, error.message) == (
+        "SYNTAX_ERROR",
+        "Invalid numeric literal: 9223372036854775809",
+    )
     assert (error.line, error.column) == (2, 2)
 
 

@@ -61,7 +61,9 @@ def refused(sql: str, computed: Any = None) -> tuple[str, str, int | None]:
     ],
 )
 def test_a_version_is_a_number_or_a_name(pointer: str, value: Any, kind: str) -> None:
-    assert version(f"FOR VERSION AS OF {pointer}") == ConnectorTableVersion(value, PointerType.TARGET_ID, parse_type(kind))
+    assert version(f"FOR VERSION AS OF {pointer}") == ConnectorTableVersion(
+        value, PointerType.TARGET_ID, parse_type(kind)
+    )
 
 
 @pytest.mark.parametrize(
@@ -69,9 +71,15 @@ def test_a_version_is_a_number_or_a_name(pointer: str, value: Any, kind: str) ->
     [
         ("DATE '2022-01-01'", dt.datetime(2022, 1, 1, tzinfo=dt.UTC)),
         ("TIMESTAMP '2022-01-01'", dt.datetime(2022, 1, 1, tzinfo=dt.UTC)),
-        ("TIMESTAMP '2022-01-01 01:02:03.5'", dt.datetime(2022, 1, 1, 1, 2, 3, 500_000, tzinfo=dt.UTC)),
+        (
+            "TIMESTAMP '2022-01-01 01:02:03.5'",
+            dt.datetime(2022, 1, 1, 1, 2, 3, 500_000, tzinfo=dt.UTC),
+        ),
         ("TIMESTAMP '2022-01-01 UTC'", dt.datetime(2022, 1, 1, tzinfo=dt.UTC)),
-        ("TIMESTAMP '2022-01-01 01:00 Asia/Kathmandu'", dt.datetime(2021, 12, 31, 19, 15, tzinfo=dt.UTC)),
+        (
+            "TIMESTAMP '2022-01-01 01:00 Asia/Kathmandu'",
+            dt.datetime(2021, 12, 31, 19, 15, tzinfo=dt.UTC),
+        ),
         ("TIMESTAMP '2022-01-01 01:00 -03:30'", dt.datetime(2022, 1, 1, 4, 30, tzinfo=dt.UTC)),
     ],
 )
@@ -104,8 +112,14 @@ def test_a_moment_of_another_type_is_refused(pointer: str, kind: str) -> None:
 @pytest.mark.parametrize(
     "pointer",
     [
-        *(f"FOR TIMESTAMP AS OF {null}" for null in ("NULL", "CAST(NULL AS date)", "CAST(NULL AS timestamp(3) with time zone)")),
-        *(f"FOR VERSION AS OF {null}" for null in ("NULL", "CAST(NULL AS bigint)", "CAST(NULL AS varchar)")),
+        *(
+            f"FOR TIMESTAMP AS OF {null}"
+            for null in ("NULL", "CAST(NULL AS date)", "CAST(NULL AS timestamp(3) with time zone)")
+        ),
+        *(
+            f"FOR VERSION AS OF {null}"
+            for null in ("NULL", "CAST(NULL AS bigint)", "CAST(NULL AS varchar)")
+        ),
     ],
 )
 def test_null_points_at_nothing(pointer: str) -> None:
@@ -119,12 +133,19 @@ def test_null_points_at_nothing(pointer: str) -> None:
         ("TIMESTAMP '2999-01-01'", "2999-01-01 00:00:00"),
         ("TIMESTAMP '2999-01-01 01:02:03.12'", "2999-01-01 01:02:03.12"),
         ("TIMESTAMP '2999-01-01 UTC'", "2999-01-01 00:00:00 UTC"),
-        ("TIMESTAMP '2999-01-01 01:02:03.123456 Asia/Kathmandu'", "2999-01-01 01:02:03.123456 Asia/Kathmandu"),
+        (
+            "TIMESTAMP '2999-01-01 01:02:03.123456 Asia/Kathmandu'",
+            "2999-01-01 01:02:03.123456 Asia/Kathmandu",
+        ),
         ("TIMESTAMP '2999-01-01 01:02:03 +05:45'", "2999-01-01 01:02:03 +05:45"),
     ],
 )
 def test_what_is_not_over_yet_may_still_change(pointer: str, shown: str) -> None:
-    assert refused(f"FOR TIMESTAMP AS OF {pointer}") == ("INVALID_ARGUMENTS", f"Pointer value '{shown}' is not in the past", 18)
+    assert refused(f"FOR TIMESTAMP AS OF {pointer}") == (
+        "INVALID_ARGUMENTS",
+        f"Pointer value '{shown}' is not in the past",
+        18,
+    )
 
 
 @pytest.mark.parametrize("moment", ["current_timestamp(6)", "localtimestamp(6)"])
@@ -148,8 +169,15 @@ def test_what_is_not_constant_is_refused(pointer: str, code: str, message: str) 
 
 
 def test_a_query_of_with_has_no_versions() -> None:
-    with pytest.raises(AnalysisError, match="NOT_SUPPORTED: line 1:46: 'w' is a query of WITH, which has no versions") as caught:
-        analyze(parse("WITH w AS (SELECT * FROM t1) SELECT * FROM w FOR VERSION AS OF 1"), Versioned(), era=Era.DOCUMENTS)  # type: ignore[arg-type]
+    with pytest.raises(
+        AnalysisError,
+        match="NOT_SUPPORTED: line 1:46: 'w' is a query of WITH, which has no versions",
+    ) as caught:
+        analyze(
+            parse("WITH w AS (SELECT * FROM t1) SELECT * FROM w FOR VERSION AS OF 1"),
+            Versioned(),
+            era=Era.DOCUMENTS,
+        )  # type: ignore[arg-type]
     assert caught.value.hint == "Write FOR VERSION AS OF behind the tables that it reads."
 
 

@@ -53,7 +53,9 @@ def shown(value):
 def _analyzed(spark, expression):
     found = with_rows(spark, meaning(f"SELECT {expression} AS answer"))
     assert isinstance(found, QueryAnalysis)
-    return str(found.fields[0].type), spark_text(found).removeprefix("SELECT ").removesuffix(" AS `answer`")
+    return str(found.fields[0].type), spark_text(found).removeprefix("SELECT ").removesuffix(
+        " AS `answer`"
+    )
 
 
 def _values(spark, texts):
@@ -84,19 +86,27 @@ def answers(spark, request):
         analyzed = [_analyzed(spark, text) for text in texts]
         values = _values(spark, [sql for _, sql in analyzed])
         for text, (kind, _), value in zip(texts, analyzed, values, strict=True):
-            found[text] = f"{type(value).__name__}: {value}" if isinstance(value, Exception) else f"{kind} | {shown(value)}"
+            found[text] = (
+                f"{type(value).__name__}: {value}"
+                if isinstance(value, Exception)
+                else f"{kind} | {shown(value)}"
+            )
     return found
 
 
 @pytest.mark.parametrize(
-    ("expression", "expected"), sample((e, x) for _, e, kind, x in CASES if kind == "=>"), ids=lambda text: text[:60]
+    ("expression", "expected"),
+    sample((e, x) for _, e, kind, x in CASES if kind == "=>"),
+    ids=lambda text: text[:60],
 )
 def test_expression_has_the_type_and_the_value_that_trino_gives(answers, expression, expected):
     assert answers[expression] == expected
 
 
 @pytest.mark.parametrize(
-    ("expression", "expected"), sample((e, x) for _, e, kind, x in CASES if kind == "!!"), ids=lambda text: text[:60]
+    ("expression", "expected"),
+    sample((e, x) for _, e, kind, x in CASES if kind == "!!"),
+    ids=lambda text: text[:60],
 )
 def test_expression_fails_with_the_code_and_the_words_that_trino_has(spark, expression, expected):
     from rowmerge_nb.engine.errors.translate import translate

@@ -15,7 +15,9 @@ def test_the_page_of_functions_is_what_the_tables_say():
 
 
 def test_no_function_is_both_known_and_refused():
-    assert [name for name in REFUSED if not all(overload.refusal for overload in overloads(name))] == []
+    assert [
+        name for name in REFUSED if not all(overload.refusal for overload in overloads(name))
+    ] == []
 
 
 def test_no_two_subjects_name_a_part_of_their_templates_alike():

@@ -101,20 +101,29 @@ def test_a_statement_with_broken_tokens_is_understood_or_refused(sql: str) -> No
 
 
 @settings(max_examples=150, derandomize=True, deadline=None, database=None)
-@given(some.lists(some.sampled_from(WORDS) | some.sampled_from(ODDITIES) | some.text(max_size=5), max_size=25).map(" ".join))
+@given(
+    some.lists(
+        some.sampled_from(WORDS) | some.sampled_from(ODDITIES) | some.text(max_size=5), max_size=25
+    ).map(" ".join)
+)
 def test_a_heap_of_words_is_understood_or_refused(sql: str) -> None:
     looked_at(sql)
 
 
 @settings(max_examples=100, derandomize=True, deadline=None, database=None)
-@given(some.text(some.characters(), max_size=80) | some.binary(max_size=80).map(lambda data: data.decode("latin-1")))
+@given(
+    some.text(some.characters(), max_size=80)
+    | some.binary(max_size=80).map(lambda data: data.decode("latin-1"))
+)
 def test_any_characters_are_refused(text: str) -> None:
     assert looked_at(text) is not None
 
 
 @settings(max_examples=60, derandomize=True, deadline=None, database=None)
 @given(some.sampled_from(STATEMENTS), some.data())
-def test_a_statement_with_odd_characters_inside_is_understood_or_refused(sql: str, data: some.DataObject) -> None:
+def test_a_statement_with_odd_characters_inside_is_understood_or_refused(
+    sql: str, data: some.DataObject
+) -> None:
     place = data.draw(some.integers(0, len(sql)))
     looked_at(sql[:place] + data.draw(some.sampled_from(ODDITIES)) + sql[place:])
 
@@ -148,7 +157,9 @@ NESTED = {
 
 @pytest.mark.parametrize("count", [DEEPEST // 4, DEEPEST + 1, 3_000])
 @pytest.mark.parametrize("form", NESTED)
-def test_deep_nesting_is_read_or_refused_and_never_exhausts_the_stack(form: str, count: int) -> None:
+def test_deep_nesting_is_read_or_refused_and_never_exhausts_the_stack(
+    form: str, count: int
+) -> None:
     begin, opening, middle, closing, end = NESTED[form]
     error = looked_at(begin + opening * count + middle + closing * count + end)
     if count > DEEPEST_TREE:
@@ -201,7 +212,11 @@ SYNTAX = json.loads((Path(__file__).parent / "syntax_errors.json").read_text(enc
 def test_a_syntax_error_stands_where_trinos_grammar_puts_it(case: dict[str, str | int]) -> None:
     with pytest.raises(RowMergeError) as caught:
         parse(str(case["sql"]))
-    assert (caught.value.code, caught.value.line, caught.value.column) == ("SYNTAX_ERROR", case["line"], case["column"])
+    assert (caught.value.code, caught.value.line, caught.value.column) == (
+        "SYNTAX_ERROR",
+        case["line"],
+        case["column"],
+    )
     if "message" in case:
         assert caught.value.message == case["message"]
 

@@ -21,7 +21,11 @@ def test_a_period_stands_behind_the_name_and_before_the_alias() -> None:
     aliased = relation(sql)
     assert (aliased.alias.value, [column.value for column in aliased.columns]) == ("x", ["a", "b"])
     period = aliased.relation.period
-    assert (period.kind, period.words, period.end.span.of(sql)) == ("VERSION", "FOR VERSION AS OF", "8 + 1")
+    assert (period.kind, period.words, period.end.span.of(sql)) == (
+        "VERSION",
+        "FOR VERSION AS OF",
+        "8 + 1",
+    )
     assert (period.span.of(sql), period.span.column) == ("FOR VERSION AS OF 8 + 1", 24)
     assert aliased.relation.span.of(sql) == "lake.s.t FOR VERSION AS OF 8 + 1"
 
@@ -55,12 +59,28 @@ def test_a_period_is_read_wherever_a_table_is(sql: str) -> None:
     ("sql", "column", "message"),
     [
         ("SELECT * FROM t FOR", 20, "mismatched input '<EOF>'. Expecting: 'TIMESTAMP', 'VERSION'"),
-        ("SELECT * FROM t FOR SYSTEM_TIME AS OF 1", 21, "mismatched input 'SYSTEM_TIME'. Expecting: 'TIMESTAMP', 'VERSION'"),
+        (
+            "SELECT * FROM t FOR SYSTEM_TIME AS OF 1",
+            21,
+            "mismatched input 'SYSTEM_TIME'. Expecting: 'TIMESTAMP', 'VERSION'",
+        ),
         ("SELECT * FROM t FOR VERSION 1", 29, "mismatched input '1'. Expecting: 'AS'"),
         ("SELECT * FROM t FOR VERSION AS 1", 32, "mismatched input '1'. Expecting: 'OF'"),
-        ("SELECT * FROM t FOR VERSION AS OF", 34, "mismatched input '<EOF>'. Expecting: <expression>"),
-        ("DELETE FROM t FOR VERSION AS OF 1", 15, "mismatched input 'FOR'. Expecting: '.', 'WHERE', <EOF>"),
-        ("UPDATE t FOR VERSION AS OF 1 SET v = 1", 10, "mismatched input 'FOR'. Expecting: '.', 'SET'"),
+        (
+            "SELECT * FROM t FOR VERSION AS OF",
+            34,
+            "mismatched input '<EOF>'. Expecting: <expression>",
+        ),
+        (
+            "DELETE FROM t FOR VERSION AS OF 1",
+            15,
+            "mismatched input 'FOR'. Expecting: '.', 'WHERE', <EOF>",
+        ),
+        (
+            "UPDATE t FOR VERSION AS OF 1 SET v = 1",
+            10,
+            "mismatched input 'FOR'. Expecting: '.', 'SET'",
+        ),
         (
             "MERGE INTO t FOR VERSION AS OF 1 USING s ON true WHEN MATCHED THEN DELETE",
             14,
@@ -71,7 +91,11 @@ def test_a_period_is_read_wherever_a_table_is(sql: str) -> None:
 def test_what_is_no_period_is_told_at_its_place(sql: str, column: int, message: str) -> None:
     with pytest.raises(ParseError) as caught:
         parse(sql)
-    assert (caught.value.code, caught.value.line, caught.value.column) == ("SYNTAX_ERROR", 1, column)
+    assert (caught.value.code, caught.value.line, caught.value.column) == (
+        "SYNTAX_ERROR",
+        1,
+        column,
+    )
     assert caught.value.message == message
 
 

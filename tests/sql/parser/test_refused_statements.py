@@ -61,9 +61,24 @@ def test_a_statement_that_is_not_there_says_what_to_write_instead(statement: str
 @pytest.mark.parametrize(
     ("statement", "message", "column", "length"),
     [
-        ("SELECT * FROM t AS a TABLESAMPLE BERNOULLI (10)", "TABLESAMPLE is not supported by this engine", 22, 11),
-        ("SELECT 1 FROM (t TABLESAMPLE SYSTEM (1 + 1)) JOIN s ON true", "TABLESAMPLE is not supported by this engine", 18, 11),
-        ("WITH SESSION a.b = 1, c = 2 SELECT 1", "WITH SESSION is not supported by this engine", 1, 4),
+        (
+            "SELECT * FROM t AS a TABLESAMPLE BERNOULLI (10)",
+            "TABLESAMPLE is not supported by this engine",
+            22,
+            11,
+        ),
+        (
+            "SELECT 1 FROM (t TABLESAMPLE SYSTEM (1 + 1)) JOIN s ON true",
+            "TABLESAMPLE is not supported by this engine",
+            18,
+            11,
+        ),
+        (
+            "WITH SESSION a.b = 1, c = 2 SELECT 1",
+            "WITH SESSION is not supported by this engine",
+            1,
+            4,
+        ),
         (
             "CREATE SCHEMA s AUTHORIZATION a WITH (b = 1)",
             "AUTHORIZATION of CREATE SCHEMA is not supported by this engine",
@@ -72,25 +87,56 @@ def test_a_statement_that_is_not_there_says_what_to_write_instead(statement: str
         ),
         ("SHOW ROLES", "The statement SHOW ROLES is not supported by this engine", 1, 4),
         ("  REVOKE r FROM a", "The statement REVOKE is not supported by this engine", 3, 6),
-        ("REFRESH MATERIALIZED VIEW v", "Materialized views are not supported by this engine", 1, 7),
+        (
+            "REFRESH MATERIALIZED VIEW v",
+            "Materialized views are not supported by this engine",
+            1,
+            7,
+        ),
         ("EXPLAIN GRANT r TO a", "The statement GRANT is not supported by this engine", 9, 5),
-        ("EXPLAIN SELECT * FROM t TABLESAMPLE SYSTEM (1)", "TABLESAMPLE is not supported by this engine", 25, 11),
-        ("PREPARE p FROM SHOW SESSION", "The statement SHOW SESSION is not supported by this engine", 16, 4),
+        (
+            "EXPLAIN SELECT * FROM t TABLESAMPLE SYSTEM (1)",
+            "TABLESAMPLE is not supported by this engine",
+            25,
+            11,
+        ),
+        (
+            "PREPARE p FROM SHOW SESSION",
+            "The statement SHOW SESSION is not supported by this engine",
+            16,
+            4,
+        ),
     ],
 )
-def test_the_error_is_at_the_statement_or_the_clause(statement: str, message: str, column: int, length: int) -> None:
+def test_the_error_is_at_the_statement_or_the_clause(
+    statement: str, message: str, column: int, length: int
+) -> None:
     with pytest.raises(ParseError) as caught:
         parse(statement)
     error = caught.value
-    assert (error.code, error.message, error.line, error.column, error.length) == ("NOT_SUPPORTED", message, 1, column, length)
+    assert (error.code, error.message, error.line, error.column, error.length) == (
+        "NOT_SUPPORTED",
+        message,
+        1,
+        column,
+        length,
+    )
 
 
 @pytest.mark.parametrize(
     ("statement", "message", "column"),
     [
-        ("SELECT * FROM t TABLESAMPLE BERNOULLI ()", "mismatched input ')'. Expecting: <expression>", 40),
+        (
+            "SELECT * FROM t TABLESAMPLE BERNOULLI ()",
+            "mismatched input ')'. Expecting: <expression>",
+            40,
+        ),
         ("GRANT CREATE TO a", "May not use a privilege name as a role name", 7),
-        ("CREATE MATERIALIZED VIEW v AS SELECT 1 FROM", "mismatched input '<EOF>'. Expecting: ", 44),
+        (
+            "CREATE MATERIALIZED VIEW v AS SELECT 1 FROM",
+            "mismatched input '<EOF>'. Expecting: ",
+            44,
+        ),
         ("SHOW SESSION LIKE x", "mismatched input 'x'. Expecting: <string>", 19),
         ("EXPLAIN GRANT r TO a x", "mismatched input 'x'. Expecting: ", 22),
     ],
@@ -98,10 +144,18 @@ def test_the_error_is_at_the_statement_or_the_clause(statement: str, message: st
 def test_a_syntax_error_comes_before_the_refusal(statement: str, message: str, column: int) -> None:
     with pytest.raises(ParseError) as caught:
         parse(statement)
-    assert (caught.value.code, caught.value.line, caught.value.column) == ("SYNTAX_ERROR", 1, column)
+    assert (caught.value.code, caught.value.line, caught.value.column) == (
+        "SYNTAX_ERROR",
+        1,
+        column,
+    )
     assert caught.value.message.startswith(message)
 
 
 def test_each_of_these_answers_is_given_to_a_statement() -> None:
-    given = [words for words in definitions._INSTEAD if not any(f"{statement} ".startswith(f"{words} ") for statement in REFUSED)]
+    given = [
+        words
+        for words in definitions._INSTEAD
+        if not any(f"{statement} ".startswith(f"{words} ") for statement in REFUSED)
+    ]
     assert given == []

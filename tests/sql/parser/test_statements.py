@@ -20,7 +20,10 @@ def _refused(sql: str) -> ParseError:
 def test_semicolons_in_strings_names_and_comments_do_not_split():
     text = """SELECT ';' AS "a;b" -- one; two\n/* ; */ FROM t;\n\nDROP TABLE t;"""
     statements = split_statements(text)
-    assert [statement for statement, _ in statements] == ["""SELECT ';' AS "a;b" -- one; two\n/* ; */ FROM t""", "DROP TABLE t"]
+    assert [statement for statement, _ in statements] == [
+        """SELECT ';' AS "a;b" -- one; two\n/* ; */ FROM t""",
+        "DROP TABLE t",
+    ]
     assert all(text[start:].startswith(statement) for statement, start in statements)
 
 
@@ -46,14 +49,18 @@ def test_clauses_keep_their_order_number_and_text():
 
 
 def test_the_last_on_after_a_bare_join_is_that_of_merge():
-    merge = parse("MERGE INTO t USING a JOIN b ON a.x = b.x ON t.id = a.id WHEN MATCHED THEN DELETE")
+    merge = parse(
+        "MERGE INTO t USING a JOIN b ON a.x = b.x ON t.id = a.id WHEN MATCHED THEN DELETE"
+    )
     assert isinstance(merge, st.Merge)
     assert isinstance(merge.source, s.Join)
     assert merge.on.span.of(merge.text) == "t.id = a.id"
 
 
 def test_words_that_are_not_reserved_can_be_aliases():
-    merge = parse("MERGE INTO t AS merge USING s update ON merge.id = update.id WHEN MATCHED THEN DELETE")
+    merge = parse(
+        "MERGE INTO t AS merge USING s update ON merge.id = update.id WHEN MATCHED THEN DELETE"
+    )
     assert isinstance(merge, st.Merge)
     assert merge.target_alias is not None
     assert merge.target_alias.text == "merge"
@@ -118,7 +125,11 @@ def test_create_table_as_may_name_columns_and_leave_the_data_out():
 def test_explain_has_a_statement_with_a_text_of_its_own():
     explain = parse("EXPLAIN (TYPE LOGICAL, FORMAT JSON)\nDROP TABLE t")
     assert isinstance(explain, st.Explain)
-    assert (explain.kind, explain.format, explain.statement.text) == ("LOGICAL", "JSON", "DROP TABLE t")
+    assert (explain.kind, explain.format, explain.statement.text) == (
+        "LOGICAL",
+        "JSON",
+        "DROP TABLE t",
+    )
 
 
 def test_update_and_delete_are_read():
@@ -147,7 +158,9 @@ def test_forms_of_other_engines_are_refused_with_a_sentence(clause, word):
 
 
 def test_with_before_merge_is_refused_with_a_way_out():
-    error = _refused("WITH s AS (SELECT 1 id) MERGE INTO t USING s ON true WHEN MATCHED THEN DELETE")
+    error = _refused(
+        "WITH s AS (SELECT 1 id) MERGE INTO t USING s ON true WHEN MATCHED THEN DELETE"
+    )
     assert "USING (...)" in str(error.hint)
 
 
@@ -161,11 +174,20 @@ def test_a_misspelt_keyword_is_recognised():
     [
         ("DROP TABLE a\nDROP TABLE b", "Is a semicolon missing before it?"),
         ("SELECT 1\nSELECT 2", "Is a semicolon missing before it?"),
-        (MERGE + "WHEN MATCHED THEN DELETE\nINSERT INTO t VALUES 1", "Is a semicolon missing before it?"),
+        (
+            MERGE + "WHEN MATCHED THEN DELETE\nINSERT INTO t VALUES 1",
+            "Is a semicolon missing before it?",
+        ),
         ("SELECT a FROM t\nMERGE INTO t", "Is a semicolon missing before MERGE?"),
         ("SELECT 1 FROM t WHERE a == 1", "Use = for equality."),
-        (MERGE + "WHEN MATCHED THEN UPDATE SET t.a = 1", "Write the column without the table's name."),
-        (MERGE + "WHEN NOT MATCHED THEN INSERT (t.a) VALUES (1)", "Write the column without the table's name."),
+        (
+            MERGE + "WHEN MATCHED THEN UPDATE SET t.a = 1",
+            "Write the column without the table's name.",
+        ),
+        (
+            MERGE + "WHEN NOT MATCHED THEN INSERT (t.a) VALUES (1)",
+            "Write the column without the table's name.",
+        ),
         (
             MERGE + "WHEN MATCHED THEN INSERT VALUES (1)",
             "Only a WHEN NOT MATCHED clause can INSERT; one about rows of the target takes UPDATE or DELETE.",
@@ -180,17 +202,27 @@ def test_common_slips_have_a_hint(sql, hint):
     assert _refused(sql).hint == hint
 
 
-@pytest.mark.parametrize("columns", ["id int PRIMARY KEY", "id int NOT NULL PRIMARY KEY, a int", "id int, PRIMARY KEY (id)"])
+@pytest.mark.parametrize(
+    "columns",
+    ["id int PRIMARY KEY", "id int NOT NULL PRIMARY KEY, a int", "id int, PRIMARY KEY (id)"],
+)
 def test_a_primary_key_has_a_hint(columns):
     with pytest.raises((ParseError, AnalysisError)) as caught:
         statement = parse(f"CREATE TABLE t ({columns})")
         # `KEY` is a type that there is not, for a column `PRIMARY`; that is told when the table has been looked up.
-        raise next(column.type for column in statement.columns if isinstance(column.type, AnalysisError))
+        raise next(
+            column.type for column in statement.columns if isinstance(column.type, AnalysisError)
+        )
     assert "WITH (primary_key = ARRAY['...'])" in str(caught.value.hint)
 
 
 @pytest.mark.parametrize(
-    "kind", ["row(d array(bigint))", "row(a integer, b row(c varchar, d array(row(x date))))", "row(array(bigint))"]
+    "kind",
+    [
+        "row(d array(bigint))",
+        "row(a integer, b row(c varchar, d array(row(x date))))",
+        "row(array(bigint))",
+    ],
 )
 def test_a_field_of_a_row_may_be_an_array(kind: str) -> None:
     statement = parse(f"CREATE TABLE t (r {kind}, v varchar)")
@@ -201,7 +233,12 @@ def test_a_field_of_a_row_may_be_an_array(kind: str) -> None:
 @pytest.mark.parametrize(
     ("sql", "column", "token", "expected"),
     [
-        ("SHOW x", 6, "x", "CATALOGS COLUMNS CREATE CURRENT FUNCTIONS GRANTS ROLE ROLES SCHEMAS SESSION STATS TABLES"),
+        (
+            "SHOW x",
+            6,
+            "x",
+            "CATALOGS COLUMNS CREATE CURRENT FUNCTIONS GRANTS ROLE ROLES SCHEMAS SESSION STATS TABLES",
+        ),
         (
             "SHOW BRANCHES",
             6,
@@ -227,7 +264,12 @@ def test_a_field_of_a_row_may_be_an_array(kind: str) -> None:
         ("ALTER TABLE t ADD x", 19, "x", ". ADD"),
         ("ALTER TABLE t DROP x", 20, "x", ". DROP"),
         ("ALTER TABLE IF x", 16, "x", ". ADD ALTER DROP EXECUTE EXISTS RENAME SET"),
-        ("ALTER TABLE t ADD COLUMN z varchar x", 36, "x", "( AFTER ARRAY COMMENT FIRST LAST NOT WITH <EOF>"),
+        (
+            "ALTER TABLE t ADD COLUMN z varchar x",
+            36,
+            "x",
+            "( AFTER ARRAY COMMENT FIRST LAST NOT WITH <EOF>",
+        ),
         ("ALTER TABLE t ADD COLUMN r.z 1", 30, "1", "<type>"),
         ("EXECUTE EXECUTE x", 17, "x", "USING <EOF>"),
         ("SELECT TRY_CAST(AS)", 17, "AS", ") * ALL DISTINCT ORDER <expression>"),
@@ -236,9 +278,13 @@ def test_a_field_of_a_row_may_be_an_array(kind: str) -> None:
         ("SELECT 1 FROM t GROUP BY GROUPING x", 35, "x", "( SETS"),
     ],
 )
-def test_what_is_expected_is_all_that_the_grammar_has_there(sql: str, column: int, token: str, expected: str) -> None:
+def test_what_is_expected_is_all_that_the_grammar_has_there(
+    sql: str, column: int, token: str, expected: str
+) -> None:
     error = _refused(sql)
-    labels = ", ".join(label if label.startswith("<") else f"'{label}'" for label in expected.split())
+    labels = ", ".join(
+        label if label.startswith("<") else f"'{label}'" for label in expected.split()
+    )
     assert (error.code, error.line, error.column) == ("SYNTAX_ERROR", 1, column)
     assert error.message == f"mismatched input '{token}'. Expecting: {labels}"
 
@@ -268,7 +314,12 @@ def test_what_is_expected_is_all_that_the_grammar_has_there(sql: str, column: in
         ("REVOKE GRANT", 13, "<EOF>", ", FROM ON OPTION"),
         ("REVOKE ADMIN OPTION FOR r ON", 27, "ON", ", FROM"),
         ("DENY ALL x", 10, "x", ", ON PRIVILEGES"),
-        ("CREATE ROLE r WITH ADMIN", 25, "<EOF>", "CURRENT_ROLE CURRENT_USER ROLE USER <identifier>"),
+        (
+            "CREATE ROLE r WITH ADMIN",
+            25,
+            "<EOF>",
+            "CURRENT_ROLE CURRENT_USER ROLE USER <identifier>",
+        ),
         ("DROP ROLE", 10, "<EOF>", "IF <identifier>"),
         ("SET ROLE ALL x", 14, "x", "IN <EOF>"),
         ("SHOW ROLES x", 12, "x", "FROM IN <EOF>"),
@@ -281,13 +332,22 @@ def test_what_is_expected_is_all_that_the_grammar_has_there(sql: str, column: in
         ("CREATE CATALOG c USING m x", 26, "x", "AUTHORIZATION COMMENT WITH <EOF>"),
         ("DROP FUNCTION f", 16, "<EOF>", "( ."),
         ("WITH SESSION a SELECT 1", 16, "SELECT", ". ="),
-        ("SELECT sum(x) OVER (PARTITION x BY y) FROM t", 31, "x", ") BY GROUPS MEASURES ORDER PARTITION RANGE ROWS"),
+        (
+            "SELECT sum(x) OVER (PARTITION x BY y) FROM t",
+            31,
+            "x",
+            ") BY GROUPS MEASURES ORDER PARTITION RANGE ROWS",
+        ),
         ("USE a b", 7, "b", "<EOF>"),
         ("CREATE TABLE n (LIKE t, z)", 26, ")", "<type>"),
     ],
 )
-def test_what_cannot_be_read_is_told_before_a_statement_is_refused(sql: str, column: int, token: str, expected: str) -> None:
+def test_what_cannot_be_read_is_told_before_a_statement_is_refused(
+    sql: str, column: int, token: str, expected: str
+) -> None:
     error = _refused(sql)
-    labels = ", ".join(label if label.startswith("<") else f"'{label}'" for label in expected.split())
+    labels = ", ".join(
+        label if label.startswith("<") else f"'{label}'" for label in expected.split()
+    )
     assert (error.code, error.column) == ("SYNTAX_ERROR", column)
     assert error.message == f"mismatched input '{token}'. Expecting: {labels}"

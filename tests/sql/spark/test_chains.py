@@ -24,18 +24,24 @@ if TYPE_CHECKING:
 CHAINS: dict[str, Callable[[int], str]] = {
     "AND": lambda n: f"DELETE FROM numbers WHERE {' AND '.join(f'i <> {k} + l' for k in range(n))}",
     "OR": lambda n: f"DELETE FROM numbers WHERE {' OR '.join(f'i = {k} + l' for k in range(n))}",
-    "OR of equal columns": lambda n: f"DELETE FROM numbers WHERE {' OR '.join(f'i = {k}' for k in range(n))}",
+    "OR of equal columns": lambda n: (
+        f"DELETE FROM numbers WHERE {' OR '.join(f'i = {k}' for k in range(n))}"
+    ),
     "+": lambda n: f"UPDATE numbers SET l = {' + '.join(['l'] * n)}",
     "- of decimals": lambda n: f"UPDATE numbers SET n = {' - '.join(['n'] * n)}",
     "*": lambda n: f"UPDATE numbers SET d = {' * '.join(['d'] * n)}",
     "||": lambda n: f"UPDATE numbers SET s = {' || '.join(['s'] * n)}",
-    "|| of an array": lambda n: f"UPDATE parts SET tags = tags || {' || '.join(['code'] * (n - 1))}",
+    "|| of an array": lambda n: (
+        f"UPDATE parts SET tags = tags || {' || '.join(['code'] * (n - 1))}"
+    ),
 }
 
 
 @pytest.mark.only("OR", "OR of equal columns", "- of decimals", "|| of an array")
 @pytest.mark.parametrize("form", CHAINS)
-def test_a_chain_of_the_greatest_length_needs_no_room_on_the_stack(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_chain_of_the_greatest_length_needs_no_room_on_the_stack(
+    form: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(depth, "RECURSION", 0)
     assert isinstance(meaning(CHAINS[form](LONGEST_CHAIN)), DeleteAnalysis | UpdateAnalysis)
 
@@ -57,12 +63,17 @@ def test_a_chain_is_nested_up_to_a_length_and_a_list_beyond_it() -> None:
     assert isinstance(nested, syntax.Binary)
     assert isinstance(listed, syntax.Chain)
     last = listed.steps[-1]
-    assert (last.operator, last.error_span, last.span.start) == ("+", last.operator_span, listed.span.start)
+    assert (last.operator, last.error_span, last.span.start) == (
+        "+",
+        last.operator_span,
+        listed.span.start,
+    )
 
 
 def test_what_a_list_says_is_what_nesting_says(monkeypatch: pytest.MonkeyPatch) -> None:
     sql = "SELECT i" + "".join(
-        f" {sign} {term}" for sign, term in [("+", "l"), ("-", "n"), ("+", "i"), ("-", "2"), ("+", "d")] * 30
+        f" {sign} {term}"
+        for sign, term in [("+", "l"), ("-", "n"), ("+", "i"), ("-", "2"), ("+", "d")] * 30
     )
 
     def kind() -> e.Typed:
@@ -108,7 +119,9 @@ def test_a_long_chain_of_subqueries_is_refused_where_it_cannot_be_written_out() 
 
 @pytest.mark.parametrize("word", ["AND", "OR"])
 def test_terms_that_may_fail_make_no_depth_on_pages_either(word: str) -> None:
-    statement = meaning(f"DELETE FROM numbers WHERE NOT ({f' {word} '.join(f'i / {k} = l' for k in range(3000))})")
+    statement = meaning(
+        f"DELETE FROM numbers WHERE NOT ({f' {word} '.join(f'i / {k} = l' for k in range(3000))})"
+    )
     assert isinstance(statement, DeleteAnalysis)
     assert statement.where is not None
     text = PagePrinter().condition(statement.where.tree)

@@ -28,7 +28,9 @@ def test_behind_an_expression_the_one_around_it_holds_again() -> None:
     assert [origin_at(text, text.index(name)) for name in "abcd"] == [1, 2, 1, None]
 
 
-def test_every_failure_of_a_statement_carries_the_number_of_an_expression_that_was_written() -> None:
+def test_every_failure_of_a_statement_carries_the_number_of_an_expression_that_was_written() -> (
+    None
+):
     sql = "SELECT i, CAST(s AS integer) FROM numbers WHERE CAST(s AS bigint) > (SELECT max(CAST(s AS integer)) FROM numbers)"
     query = meaning(sql)
     assert isinstance(query, QueryAnalysis)
@@ -43,7 +45,9 @@ def test_every_failure_of_a_statement_carries_the_number_of_an_expression_that_w
 
 
 def test_a_key_of_group_by_is_written_alike_wherever_it_stands() -> None:
-    query = meaning("SELECT 1 + CAST(s AS integer) FROM numbers GROUP BY CAST(s AS integer) ORDER BY CAST(s AS integer) DESC")
+    query = meaning(
+        "SELECT 1 + CAST(s AS integer) FROM numbers GROUP BY CAST(s AS integer) ORDER BY CAST(s AS integer) DESC"
+    )
     assert isinstance(query, QueryAnalysis)
     key = re.search(r"GROUP BY (.*) ORDER BY", spark_text(query))
     assert key is not None
@@ -58,7 +62,11 @@ def test_a_key_of_the_join_says_the_same_as_the_condition_that_it_is_a_part_of()
     assert isinstance(merge, MergeAnalysis)
     ((_, key),) = merge.equalities
     number = str(merge.on.origin.number)
-    assert set(FAILURE.findall(print_spark(key))) == set(FAILURE.findall(print_spark(merge.on.tree))) == {number}
+    assert (
+        set(FAILURE.findall(print_spark(key)))
+        == set(FAILURE.findall(print_spark(merge.on.tree)))
+        == {number}
+    )
 
 
 class _WithView(FakeTables):
@@ -70,7 +78,10 @@ class _WithView(FakeTables):
         query = "SELECT CAST(s AS bigint) AS x FROM numbers"
         columns = (ColumnMetadata("x", BIGINT),)
         return ViewBinding(
-            "memory.default.w", ConnectorViewDefinition(SchemaTableName("default", "w"), query, "memory", "default", columns)
+            "memory.default.w",
+            ConnectorViewDefinition(
+                SchemaTableName("default", "w"), query, "memory", "default", columns
+            ),
         )
 
 

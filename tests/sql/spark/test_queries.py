@@ -8,7 +8,9 @@ import pytest
 
 from tests.sql.support import FakeTables, meaning, spark_text, unmarked
 
-CLASHING = FakeTables({"t": [(name, "integer") for name in ("r", "rank", "number", "key", "value", "count", "group")]})
+CLASHING = FakeTables(
+    {"t": [(name, "integer") for name in ("r", "rank", "number", "key", "value", "count", "group")]}
+)
 
 
 @pytest.mark.parametrize(
@@ -28,14 +30,20 @@ def test_a_name_that_the_printer_makes_up_is_that_of_no_column(sql: str) -> None
 
 
 def test_a_column_keeps_its_name_as_its_symbol_beside_those_that_are_made_up() -> None:
-    assert unmarked(spark_text(meaning("SELECT r FROM t", tables=CLASHING))).startswith("SELECT `r` FROM (SELECT c0 AS `r`, ")
+    assert unmarked(spark_text(meaning("SELECT r FROM t", tables=CLASHING))).startswith(
+        "SELECT `r` FROM (SELECT c0 AS `r`, "
+    )
 
 
 def test_a_query_is_printed_alike_each_time() -> None:
-    analysis = meaning("SELECT i FROM numbers WHERE l > ALL (SELECT l FROM numbers) ORDER BY i FETCH FIRST ROW WITH TIES")
+    analysis = meaning(
+        "SELECT i FROM numbers WHERE l > ALL (SELECT l FROM numbers) ORDER BY i FETCH FIRST ROW WITH TIES"
+    )
     assert spark_text(analysis) == spark_text(analysis)
 
 
 def test_a_join_on_the_right_of_a_join_has_parentheses() -> None:
     sql = "SELECT 1 FROM parts a LEFT JOIN (parts b JOIN parts c ON b.id = c.id) ON a.id = b.id"
-    assert re.search(r"LEFT JOIN \(\(SELECT .* JOIN .* ON .*\) ON ", unmarked(spark_text(meaning(sql))))
+    assert re.search(
+        r"LEFT JOIN \(\(SELECT .* JOIN .* ON .*\) ON ", unmarked(spark_text(meaning(sql)))
+    )

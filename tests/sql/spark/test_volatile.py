@@ -17,17 +17,50 @@ from rowmerge_nb.sql.typed.cast_rules import can_cast, is_cast_supported
 from tests.sql.support import meaning
 
 KINDS = [
-    *("boolean", "tinyint", "smallint", "integer", "bigint", "decimal(10,2)", "decimal(38,10)", "real", "double"),
-    *("varchar", "varchar(5)", "char(4)", "varbinary", "date", "time(3)", "timestamp(3)", "timestamp(3) with time zone"),
+    *(
+        "boolean",
+        "tinyint",
+        "smallint",
+        "integer",
+        "bigint",
+        "decimal(10,2)",
+        "decimal(38,10)",
+        "real",
+        "double",
+    ),
+    *(
+        "varchar",
+        "varchar(5)",
+        "char(4)",
+        "varbinary",
+        "date",
+        "time(3)",
+        "timestamp(3)",
+        "timestamp(3) with time zone",
+    ),
     *("interval day to second", "interval year to month", "uuid", "json"),
-    *("array(double)", "array(varchar)", "map(varchar,double)", "map(varchar,varchar)", "row(a double)", "row(b varchar)"),
+    *(
+        "array(double)",
+        "array(varchar)",
+        "map(varchar,double)",
+        "map(varchar,varchar)",
+        "row(a double)",
+        "row(b varchar)",
+    ),
 ]
-EXAMPLES = {"varchar(x)": "varchar", "varchar(y)": "varchar", "decimal(p,s)": "decimal(10,2)", "decimal(q,t)": "decimal(12,3)"}
+EXAMPLES = {
+    "varchar(x)": "varchar",
+    "varchar(y)": "varchar",
+    "decimal(p,s)": "decimal(10,2)",
+    "decimal(q,t)": "decimal(12,3)",
+}
 
 
 def volatile(kind: Type) -> e.Apply:
     """Give a call of a type that gives another value each time."""
-    return e.Apply(kind, "function", (), Overload("random", (), str(kind), "rand()", variadic=False))
+    return e.Apply(
+        kind, "function", (), Overload("random", (), str(kind), "rand()", variadic=False)
+    )
 
 
 PAIRS = [
@@ -53,16 +86,30 @@ def test_the_arguments_of_every_function_are_written_once() -> None:
     wrong, seen = [], 0
     for overload in itertools.chain.from_iterable(map(overloads, known())):
         patterns = [EXAMPLES.get(pattern, pattern) for pattern in overload.parameters]
-        if not patterns or not overload.spark or "{rows}" in overload.spark or any("function" in p for p in patterns):
+        if (
+            not patterns
+            or not overload.spark
+            or "{rows}" in overload.spark
+            or any("function" in p for p in patterns)
+        ):
             continue
         try:
-            kinds = [parse_type("".join("bigint" if c.isupper() else c for c in pattern)) for pattern in patterns]
+            kinds = [
+                parse_type("".join("bigint" if c.isupper() else c for c in pattern))
+                for pattern in patterns
+            ]
         except Exception:  # noqa: BLE001 - a pattern that is no type
             continue
         found = resolve(overload.name, kinds)
-        if found is None or "{rows}" in found.overload.spark or any(p.startswith("function") for p in found.overload.parameters):
+        if (
+            found is None
+            or "{rows}" in found.overload.spark
+            or any(p.startswith("function") for p in found.overload.parameters)
+        ):
             continue
-        node = e.Apply(found.result, "function", tuple(map(volatile, found.arguments)), found.overload)
+        node = e.Apply(
+            found.result, "function", tuple(map(volatile, found.arguments)), found.overload
+        )
         text, seen = print_spark(node), seen + 1
         # An argument may be left out, but never written twice; a function that is volatile itself has its own call.
         if calls(text) > len(kinds) + calls(found.overload.spark):
@@ -88,7 +135,10 @@ def test_the_arguments_of_every_function_are_written_once() -> None:
         ("coalesce(nullif(random(2), 0), random(4))", 2),
         ("if(random() > 5e-1, 1, 2)", 1),
         ("i + 1 - 2 + i + random(5) + 3 + i - 4 + i + 6 + 7 + i + random(9) + 2 + 1 + i + 4", 2),
-        ("reduce(transform(ARRAY[1], x -> CAST(random() AS integer)), 0, (s, x) -> s + x, s -> s)", 1),
+        (
+            "reduce(transform(ARRAY[1], x -> CAST(random() AS integer)), 0, (s, x) -> s + x, s -> s)",
+            1,
+        ),
         ("random(5) * random(5)", 2),
     ],
 )

@@ -48,7 +48,9 @@ def test_every_literal_has_the_place_of_its_tokens(written: str) -> None:
 )
 def test_runs_stand_behind_values_and_in(text: str, taken: list[str]) -> None:
     with at_once():
-        assert [token.text for token in tokenize(text, Runs.WHOLE) if token.kind is Kind.LITERALS] == taken
+        assert [
+            token.text for token in tokenize(text, Runs.WHOLE) if token.kind is Kind.LITERALS
+        ] == taken
 
 
 def test_the_ends_of_a_run_keep_their_places() -> None:
@@ -56,7 +58,9 @@ def test_the_ends_of_a_run_keep_their_places() -> None:
     with at_once():
         ends = tokenize(text, Runs.ENDS)
     every = tokenize(text)
-    assert [token for token in every if token.span.line != 2 or token.text == ","][:7] == list(ends[:7])
+    assert [token for token in every if token.span.line != 2 or token.text == ","][:7] == list(
+        ends[:7]
+    )
     assert ends[-6:] == every[-6:]
 
 

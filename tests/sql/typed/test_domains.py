@@ -39,7 +39,9 @@ class Tables:
 
     def resolve(self, parts: Sequence[str], version: object = None) -> TableBinding:
         name = ".".join(parts)
-        columns = tuple(ColumnMetadata(column, parse_type(kind)) for column, kind in COLUMNS.items())
+        columns = tuple(
+            ColumnMetadata(column, parse_type(kind)) for column, kind in COLUMNS.items()
+        )
         return TableBinding(name, "memory", ("memory", "default", name), columns, f"v_{name}")
 
     def view(self, parts: Sequence[str]) -> None:
@@ -51,7 +53,9 @@ class Tables:
     def names(self) -> Sequence[str]:
         return []
 
-    def describe(self, spark_sql: str, bindings: Sequence[TableBinding]) -> Sequence[tuple[str, Type]]:
+    def describe(
+        self, spark_sql: str, bindings: Sequence[TableBinding]
+    ) -> Sequence[tuple[str, Type]]:
         return []
 
 
@@ -59,7 +63,11 @@ def domains(condition: str) -> dict[str, Any]:
     analysis = analyze(parse(f"DELETE FROM t WHERE {condition}"), Tables())
     assert isinstance(analysis, DeleteAnalysis)
     assert analysis.where is not None
-    return dict(constraint_of(analysis.where.tree, {field.symbol: str(field.name) for field in analysis.target_fields}).domains)
+    return dict(
+        constraint_of(
+            analysis.where.tree, {field.symbol: str(field.name) for field in analysis.target_fields}
+        ).domains
+    )
 
 
 def only(value: Any) -> ColumnDomain:
@@ -76,7 +84,10 @@ def only(value: Any) -> ColumnDomain:
         ("whole < 5", {"whole": ColumnDomain(high=4)}),
         ("5 < whole", {"whole": ColumnDomain(low=6)}),
         ("whole >= 5 AND whole <= 9", {"whole": ColumnDomain(low=5, high=9)}),
-        ("whole BETWEEN 5 AND 9 AND big = 1", {"whole": ColumnDomain(low=5, high=9), "big": only(1)}),
+        (
+            "whole BETWEEN 5 AND 9 AND big = 1",
+            {"whole": ColumnDomain(low=5, high=9), "big": only(1)},
+        ),
         ("whole IN (1, 2, 3) AND whole > 1", {"whole": ColumnDomain((2, 3), low=2)}),
         ("tiny = 1000", {"tiny": ColumnDomain(())}),
         ("tiny > 127", {"tiny": ColumnDomain(())}),
@@ -90,7 +101,10 @@ def only(value: Any) -> ColumnDomain:
         ("amount = 1.5", {"amount": only(Decimal("1.5"))}),
         ("amount = 1.005", {"amount": ColumnDomain(())}),
         ("day = DATE '2026-02-28'", {"day": only(dt.date(2026, 2, 28))}),
-        ("moment < TIMESTAMP '2026-01-01 00:00:00'", {"moment": ColumnDomain(high=dt.datetime(2026, 1, 1))}),  # noqa: DTZ001
+        (
+            "moment < TIMESTAMP '2026-01-01 00:00:00'",
+            {"moment": ColumnDomain(high=dt.datetime(2026, 1, 1))},  # noqa: DTZ001
+        ),
         ("coarse = TIMESTAMP '2026-01-01 00:00:00.123456'", {"coarse": ColumnDomain(())}),
         ("flag", {"flag": only(value=True)}),
         ("flag = false", {"flag": only(value=False)}),
@@ -165,9 +179,16 @@ def test_a_very_long_list_says_its_bounds(count: int, found: ColumnDomain) -> No
         ("t.whole = s.whole OR t.big = s.big", 0),
     ],
 )
-def test_key_columns_are_columns_of_either_side_whose_values_compare_by_themselves(condition: str, pairs: int) -> None:
-    analysis = analyze(parse(f"MERGE INTO t USING s ON {condition} WHEN MATCHED THEN DELETE"), Tables())
+def test_key_columns_are_columns_of_either_side_whose_values_compare_by_themselves(
+    condition: str, pairs: int
+) -> None:
+    analysis = analyze(
+        parse(f"MERGE INTO t USING s ON {condition} WHEN MATCHED THEN DELETE"), Tables()
+    )
     assert isinstance(analysis, MergeAnalysis)
     assert len(analysis.key_columns) == pairs
-    target, source = ({field.symbol for field in fields} for fields in (analysis.target_fields, analysis.source.fields))
+    target, source = (
+        {field.symbol for field in fields}
+        for fields in (analysis.target_fields, analysis.source.fields)
+    )
     assert all(left in target and right in source for left, right in analysis.key_columns)

@@ -25,19 +25,36 @@ def tree(sql: str) -> Query:
 @pytest.mark.parametrize(
     ("sql", "views", "written", "generates"),
     [
-        ("SELECT i FROM numbers WHERE i IN (SELECT id FROM parts)", ["v_numbers", "v_parts"], 1, False),
+        (
+            "SELECT i FROM numbers WHERE i IN (SELECT id FROM parts)",
+            ["v_numbers", "v_parts"],
+            1,
+            False,
+        ),
         (
             "SELECT 1 FROM parts, (SELECT id FROM parts) ORDER BY (SELECT max(i) FROM numbers)",
             ["v_numbers", "v_parts", "v_parts"],
             1,
             False,
         ),
-        ("SELECT * FROM (VALUES (1 + 1), (2 + 2)) a (x), (VALUES (3 + 3), (4 + 4), (5 + 5)) b (y)", [], 6, False),
+        (
+            "SELECT * FROM (VALUES (1 + 1), (2 + 2)) a (x), (VALUES (3 + 3), (4 + 4), (5 + 5)) b (y)",
+            [],
+            6,
+            False,
+        ),
         ("SELECT q FROM parts, UNNEST(tags) u (q)", ["v_parts"], 1, True),
-        ("SELECT i > ALL (SELECT id FROM parts) FROM numbers", ["v_numbers", *(["v_parts"] * 4)], 1, False),
+        (
+            "SELECT i > ALL (SELECT id FROM parts) FROM numbers",
+            ["v_numbers", *(["v_parts"] * 4)],
+            1,
+            False,
+        ),
     ],
 )
-def test_a_query_reads_tables_as_often_as_it_names_them(sql: str, views: list[str], written: int, *, generates: bool) -> None:
+def test_a_query_reads_tables_as_often_as_it_names_them(
+    sql: str, views: list[str], written: int, *, generates: bool
+) -> None:
     found = reads(tree(sql))
     assert (sorted(found.views), found.written, found.generates) == (views, written, generates)
 
@@ -47,14 +64,23 @@ def test_a_query_reads_tables_as_often_as_it_names_them(sql: str, views: list[st
     [
         ("SELECT max(i) FROM numbers n WHERE n.i = p.id", ["id"]),
         ("SELECT max(i) FROM numbers", []),
-        ("SELECT max(x) FROM (SELECT (SELECT p.made) x, i FROM numbers WHERE i = p.id)", ["id", "made"]),
+        (
+            "SELECT max(x) FROM (SELECT (SELECT p.made) x, i FROM numbers WHERE i = p.id)",
+            ["id", "made"],
+        ),
         ("SELECT count(*) FROM UNNEST(p.tags)", ["tags"]),
         ("SELECT max(m) FROM numbers n CROSS JOIN LATERAL (SELECT n.i + p.id m)", ["id"]),
         ("VALUES p.id + 1", ["id"]),
     ],
 )
-def test_the_outer_columns_of_a_query_are_those_that_nothing_in_it_makes(inner: str, outer: list[str]) -> None:
-    query = next(part for part in q.parts_of(tree(f"SELECT ({inner}) FROM parts p")) if isinstance(part, Subquery))
+def test_the_outer_columns_of_a_query_are_those_that_nothing_in_it_makes(
+    inner: str, outer: list[str]
+) -> None:
+    query = next(
+        part
+        for part in q.parts_of(tree(f"SELECT ({inner}) FROM parts p"))
+        if isinstance(part, Subquery)
+    )
     assert sorted(column.symbol for column in query.outer) == outer
 
 
@@ -70,12 +96,16 @@ def test_the_outer_columns_of_a_query_are_those_that_nothing_in_it_makes(inner: 
         ("SELECT i FROM numbers ORDER BY random()", True, False),
     ],
 )
-def test_a_query_repeats_its_rows_unless_it_is_cut_or_asks_for_chance(sql: str, *, deterministic: bool, cut: bool) -> None:
+def test_a_query_repeats_its_rows_unless_it_is_cut_or_asks_for_chance(
+    sql: str, *, deterministic: bool, cut: bool
+) -> None:
     assert (is_deterministic(tree(sql)), is_cut(tree(sql))) == (deterministic, cut)
 
 
 def test_a_recursion_reads_as_much_as_all_its_levels() -> None:
-    query = tree("WITH RECURSIVE r (n) AS (SELECT i FROM numbers UNION ALL SELECT n + 1 FROM r WHERE n < 3) SELECT n FROM r")
+    query = tree(
+        "WITH RECURSIVE r (n) AS (SELECT i FROM numbers UNION ALL SELECT n + 1 FROM r WHERE n < 3) SELECT n FROM r"
+    )
     levels = next(part for part in q.parts_of(query) if isinstance(part, q.Recursive)).levels
     assert len(reads(query).views) == len(levels)
     assert isinstance(levels[-1], q.Failing)
@@ -86,7 +116,10 @@ def test_a_recursion_reads_as_much_as_all_its_levels() -> None:
     ("query", "rows"),
     [
         ("SELECT * FROM (VALUES 1, 2, 3) a UNION ALL SELECT * FROM (VALUES 4, 5) b", 5),
-        ("SELECT * FROM (SELECT * FROM (VALUES 1, 2, 3) a UNION ALL VALUES 4) c (x) WHERE x > 1", 4),
+        (
+            "SELECT * FROM (SELECT * FROM (VALUES 1, 2, 3) a UNION ALL VALUES 4) c (x) WHERE x > 1",
+            4,
+        ),
         ("WITH w AS (VALUES 1, 2) SELECT * FROM w UNION SELECT * FROM w UNION ALL SELECT 3", 5),
         ("VALUES 1, 2 INTERSECT VALUES 3", 1),
         ("VALUES 1, 2 EXCEPT VALUES 3", 2),

@@ -35,7 +35,17 @@ AUDIT = Audit(
     counts=AuditCounts(3, 3, 0, 0, 1, 0, 0, 1),
     clauses=(),
     columns=tuple((name, "varchar") for name in ROW),
-    rows=(AuditedRow({"id": 1}, RowFate.STILL_THERE, (ROW,), (), (ROW,), causes=(Cause.TIME_ZONE,), remark="by two hours"),),
+    rows=(
+        AuditedRow(
+            {"id": 1},
+            RowFate.STILL_THERE,
+            (ROW,),
+            (),
+            (ROW,),
+            causes=(Cause.TIME_ZONE,),
+            remark="by two hours",
+        ),
+    ),
     told=1,
     explanations=(Explanation(Cause.TIME_ZONE, "moments are shifted", 1, 1),),
     notices=("Something.",),
@@ -72,7 +82,12 @@ def test_it_is_opened_without_spark(tmp_path: Path) -> None:
         "import sys; sys.modules['pyspark'] = None\n"
         "import rowmerge_nb as rm; audit = rm.load_audit(sys.argv[1]); print(audit); audit.to_pandas(); audit._repr_mimebundle_()"
     )
-    done = subprocess.run([sys.executable, "-c", program, tmp_path / "t.audit"], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", program, tmp_path / "t.audit"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert (done.returncode, done.stderr) == (0, "")
     assert "DIFFERS" in done.stdout
 
@@ -99,7 +114,9 @@ def test_another_version_and_another_thing_s_file_are_named(tmp_path: Path) -> N
     error = refused(path)
     assert "of the format 'rowmerge_nb audit 9'" in error.message
     assert error.hint == f"Write one with audit.save(...); this version reads '{FORMAT}'."
-    save_trace(Trace(statement="DROP TABLE t", kind="DROP TABLE", state=StatementState.FINISHED), path)
+    save_trace(
+        Trace(statement="DROP TABLE t", kind="DROP TABLE", state=StatementState.FINISHED), path
+    )
     assert "something else than an audit" in refused(path).message
     path.write_bytes(b"\x80\x04cos\nsystem\n(S'exit'\ntR.")
     assert "something else than an audit" in refused(path).message
@@ -115,7 +132,9 @@ def test_another_version_and_another_thing_s_file_are_named(tmp_path: Path) -> N
         ("strange", 1, "$.strange"),
     ],
 )
-def test_a_part_that_does_not_belong_there_is_named(name: str, value: Any, place: str, tmp_path: Path) -> None:
+def test_a_part_that_does_not_belong_there_is_named(
+    name: str, value: Any, place: str, tmp_path: Path
+) -> None:
     def change(content: Any) -> Any:
         content[FORMAT]["fields"][name] = value
         return content

@@ -28,7 +28,9 @@ ROWS = 10_000_000
 def stream(*pages: pa.RecordBatch, packed: str | None = None) -> bytes:
     """Return an Arrow stream."""
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, pages[0].schema, options=pa.ipc.IpcWriteOptions(compression=packed)) as writer:
+    with pa.ipc.new_stream(
+        sink, pages[0].schema, options=pa.ipc.IpcWriteOptions(compression=packed)
+    ) as writer:
         for page in pages:
             writer.write_batch(page)
     return bytes(sink.getvalue())
@@ -63,7 +65,10 @@ def test_packed_pages_are_refused_before_memory_is_taken(zeros: pa.RecordBatch, 
     del zeros
     before = pa.total_allocated_bytes()
     pool = pa.default_memory_pool()
-    with pytest.raises(UnfoldsTooFar, match=r"would take at least 80.0 MB of memory, and a file of [\d.]+ kB may take 67.1 MB"):
+    with pytest.raises(
+        UnfoldsTooFar,
+        match=r"would take at least 80.0 MB of memory, and a file of [\d.]+ kB may take 67.1 MB",
+    ):
         read_stream(content)
     assert pool.bytes_allocated() - before < 1 << 20
 
@@ -74,13 +79,22 @@ def test_packed_pages_are_refused_before_memory_is_taken(zeros: pa.RecordBatch, 
         pytest.param(channel(repeated(2 * 10**9)), id="run ends"),
         pytest.param(channel(repeated(1_000_000, "x" * 1000)), id="run ends of texts"),
         pytest.param(channel(pa.nulls(2 * 10**9)), id="nulls"),
-        pytest.param(channel(pa.FixedSizeListArray.from_arrays(pa.nulls(10**9), 1000)), id="lists of nulls"),
         pytest.param(
-            channel(pa.array([b""] * 3, pa.binary(0)).take(pa.array(memoryview(bytes(10_000_000)).cast("b")))), id="no bytes"
+            channel(pa.FixedSizeListArray.from_arrays(pa.nulls(10**9), 1000)), id="lists of nulls"
+        ),
+        pytest.param(
+            channel(
+                pa.array([b""] * 3, pa.binary(0)).take(
+                    pa.array(memoryview(bytes(10_000_000)).cast("b"))
+                )
+            ),
+            id="no bytes",
         ),
         pytest.param(channel(dictionary(100_000, "x" * 100_000)), id="a dictionary"),
         pytest.param(channel(view(10_000, 100_000)), id="views of lists"),
-        pytest.param(channel(pa.StructArray.from_arrays([pa.nulls(2 * 10**9)], ["b"])), id="rows of nulls"),
+        pytest.param(
+            channel(pa.StructArray.from_arrays([pa.nulls(2 * 10**9)], ["b"])), id="rows of nulls"
+        ),
     ],
 )
 def test_arrays_that_name_more_than_they_hold_are_refused(page: pa.RecordBatch) -> None:
@@ -154,7 +168,10 @@ def packed_rows() -> bytes:
         pa.array([""]).take(pa.array(memoryview(bytes(count)).cast("b"))),
     )
     assert RECORD.rows is not None
-    return stream(pa.RecordBatch.from_arrays([numbers, texts, numbers], schema=RECORD.rows.schema), packed="zstd")
+    return stream(
+        pa.RecordBatch.from_arrays([numbers, texts, numbers], schema=RECORD.rows.schema),
+        packed="zstd",
+    )
 
 
 def test_a_packed_record_is_refused_with_what_it_would_take(tmp_path: Path) -> None:
@@ -176,7 +193,9 @@ def test_a_large_record_of_ours_is_opened(tmp_path: Path) -> None:
 
 
 def test_entries_that_lie_over_each_other_are_refused(tmp_path: Path) -> None:
-    path = record_with(tmp_path / "a.record", **{f"pages/{n}.arrow": b"\0" * 100_000 for n in (5, 6, 7)})
+    path = record_with(
+        tmp_path / "a.record", **{f"pages/{n}.arrow": b"\0" * 100_000 for n in (5, 6, 7)}
+    )
     content = path.read_bytes()
     with zipfile.ZipFile(path) as file:
         offset = struct.pack("<L", file.getinfo("pages/5.arrow").header_offset)
@@ -194,7 +213,9 @@ def test_entries_that_lie_over_each_other_are_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("load", [load_trace, load_audit])
 @pytest.mark.parametrize("unit", ["[]", "{}", "[[]]"])
-def test_json_of_empty_lists_is_refused_by_what_its_objects_take(tmp_path: Path, load: Any, unit: str) -> None:
+def test_json_of_empty_lists_is_refused_by_what_its_objects_take(
+    tmp_path: Path, load: Any, unit: str
+) -> None:
     path = tmp_path / "a.json"
     path.write_text("[" + ",".join([unit] * 1_000_000) + "]")
     with pytest.raises(RowMergeError) as caught:
@@ -211,7 +232,10 @@ def test_a_file_that_is_larger_than_it_may_be_is_not_read(tmp_path: Path, load: 
         os.truncate(file.fileno(), 1 << 40)
     with pytest.raises(RowMergeError) as caught:
         load(path)
-    assert "would take at least 1,099.5 GB of memory, and a file of 1,099.5 GB may take 4.3 GB" in caught.value.message
+    assert (
+        "would take at least 1,099.5 GB of memory, and a file of 1,099.5 GB may take 4.3 GB"
+        in caught.value.message
+    )
 
 
 @pytest.mark.parametrize("load", [load_trace, load_audit, load_record])
@@ -220,7 +244,10 @@ def test_most_bytes_is_a_positive_integer(tmp_path: Path, load: Any, most_bytes:
     with pytest.raises(RowMergeError) as caught:
         load(tmp_path / "nothing", most_bytes=most_bytes)
     assert caught.value.code == "INVALID_ARGUMENTS"
-    assert caught.value.message == f"most_bytes is {most_bytes!r}; it is a positive number of bytes, or None"
+    assert (
+        caught.value.message
+        == f"most_bytes is {most_bytes!r}; it is a positive number of bytes, or None"
+    )
 
 
 def test_most_bytes_is_a_limit_for_honest_files_too(tmp_path: Path) -> None:
@@ -230,7 +257,9 @@ def test_most_bytes_is_a_limit_for_honest_files_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("as_file", [True, False])
-def test_the_json_of_a_query_is_refused_by_what_its_objects_take(tmp_path: Path, *, as_file: bool) -> None:
+def test_the_json_of_a_query_is_refused_by_what_its_objects_take(
+    tmp_path: Path, *, as_file: bool
+) -> None:
     text = '{"queryId": [' + ",".join(["[]"] * 1_000_000) + "]}"
     (tmp_path / "q.json").write_text(text)
     with pytest.raises(RowMergeError, match="opening it would take at least") as caught:

@@ -26,7 +26,9 @@ def test_the_trace_of_a_failure_keeps_the_duplicates(spark: Any, tmp_path: Path)
     engine = Engine(spark=spark)
     engine.run_script(SETUP)
     with pytest.raises(RowMergeError) as caught:
-        engine.run("MERGE INTO accounts t USING monthly_accounts_update s ON t.purchases < s.purchases WHEN MATCHED THEN DELETE")
+        engine.run(
+            "MERGE INTO accounts t USING monthly_accounts_update s ON t.purchases < s.purchases WHEN MATCHED THEN DELETE"
+        )
     trace = caught.value.result.trace
     save_trace(trace, tmp_path / "trace.json")
     assert load_trace(tmp_path / "trace.json").duplicate_groups == trace.duplicate_groups

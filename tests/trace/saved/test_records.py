@@ -23,7 +23,12 @@ from rowmerge_nb.trace.trace import Call
 
 COLUMNS = (RecordedColumn("id", "bigint", nullable=False), RecordedColumn("name", "varchar"))
 PAGE = pa.RecordBatch.from_pydict(
-    {"id": pa.array([None, 2]), "name": ["a", None], "operation": pa.array([2, 1], pa.int8()), "row_id": pa.array([7, None])}
+    {
+        "id": pa.array([None, 2]),
+        "name": ["a", None],
+        "operation": pa.array([2, 1], pa.int8()),
+        "row_id": pa.array([7, None]),
+    }
 )
 RECORD = Record(
     statement="MERGE INTO t ...",
@@ -41,7 +46,11 @@ RECORD = Record(
     rows=pa.RecordBatch.from_pydict({"id": [1, 2], "name": ["x", None], "$row_id": [7, 8]}),
     row_count=2,
     splits=1,
-    calls=(Call(1, "writer", "store_merged_rows", "D 1, I 1", "", 2, 30, error="KeyError: 1", number=0),),
+    calls=(
+        Call(
+            1, "writer", "store_merged_rows", "D 1, I 1", "", 2, 30, error="KeyError: 1", number=0
+        ),
+    ),
     failure=RecordedFailure("store_merged_rows", 0, "KeyError: 1"),
 )
 
@@ -61,7 +70,8 @@ def rewritten(path: Path, **entries: bytes | None) -> Path:
     with zipfile.ZipFile(path) as file:
         content: dict[str, bytes | None] = {name: file.read(name) for name in file.namelist()}
     content |= {
-        name.replace("__", "/").replace("_arrow", ".arrow").replace("_json", ".json"): data for name, data in entries.items()
+        name.replace("__", "/").replace("_arrow", ".arrow").replace("_json", ".json"): data
+        for name, data in entries.items()
     }
     with zipfile.ZipFile(path, "w") as file:
         for name, data in content.items():
@@ -102,8 +112,12 @@ def test_the_older_flow_and_the_current_era_are_kept_too(tmp_path: Path) -> None
         left_out={},
     )
     numbered = PAGE.add_column(3, "case_number", pa.array([0, 1], pa.int32()))
-    current = replace(RECORD, era=Era.CURRENT, updated={1: ("id", "name")}, pages=(HandedPage(0, numbered),))
-    inserted = replace(RECORD, kind="INSERT", row_id=None, rows=None, pages=(HandedPage(0, PAGE.select([0, 1])),))
+    current = replace(
+        RECORD, era=Era.CURRENT, updated={1: ("id", "name")}, pages=(HandedPage(0, numbered),)
+    )
+    inserted = replace(
+        RECORD, kind="INSERT", row_id=None, rows=None, pages=(HandedPage(0, PAGE.select([0, 1])),)
+    )
     for record in (older, current, inserted):
         record.save(tmp_path / "t.record")
         assert load_record(tmp_path / "t.record") == record
@@ -145,7 +159,9 @@ def test_a_byte_changed_anywhere_is_an_error_or_changes_nothing(tmp_path: Path) 
 
 
 def test_another_version_is_named(tmp_path: Path) -> None:
-    path = rewritten(tmp_path / "t.record", record_json=json.dumps({"rowmerge_nb record 7": {}}).encode())
+    path = rewritten(
+        tmp_path / "t.record", record_json=json.dumps({"rowmerge_nb record 7": {}}).encode()
+    )
     assert "it is of the format 'rowmerge_nb record 7'" in refused(path).message
 
 
@@ -159,7 +175,9 @@ class Evil:
     [pickle.dumps(Evil()), b"PK\x05\x06" + b"\0" * 18, b"not a zip", json.dumps({"a": 1}).encode()],
     ids=["pickle", "empty zip", "text", "json"],
 )
-def test_what_is_no_record_is_refused_and_no_code_runs(content: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_no_record_is_refused_and_no_code_runs(
+    content: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "t.record"
     path.write_bytes(content)
@@ -177,40 +195,84 @@ def test_what_is_no_record_is_refused_and_no_code_runs(content: bytes, tmp_path:
         ({"pages__..__x_arrow": b""}, "nothing of this name belongs there"),
         ({"pages__-1_arrow": b""}, "nothing of this name belongs there"),
         ({"pages__0_arrow": pickle.dumps(Evil())}, "it holds no pages of Arrow data"),
-        ({"rows_arrow": stream(pa.RecordBatch.from_pydict({"id": ["x"]}))}, "its channels are not id, name, $row_id"),
+        (
+            {"rows_arrow": stream(pa.RecordBatch.from_pydict({"id": ["x"]}))},
+            "its channels are not id, name, $row_id",
+        ),
         ({"record_json": header(lambda f: f.update(statement=7))}, "$.statement: 7 is not a text"),
-        ({"record_json": header(lambda f: f.update(more=7))}, "$.more: nothing of this name belongs there"),
+        (
+            {"record_json": header(lambda f: f.update(more=7))},
+            "$.more: nothing of this name belongs there",
+        ),
         ({"record_json": header(lambda f: f.update(every=0))}, "$.every"),
         (
             {"record_json": header(lambda f: f.update(name={"is": "tuple", "items": ["t"]}))},
             "$.name: it is not the name of a table",
         ),
-        ({"record_json": header(lambda f: f.update(redistribution={"is": "tuple", "items": [5]}))}, "[5] are not columns"),
-        ({"record_json": header(lambda f: f["columns"]["items"][0]["fields"].update(type="os.system"))}, "is not a type"),
-        ({"record_json": header(lambda f: f["columns"]["items"][0]["fields"].update(type="row(" * 9_999))}, "is not a type"),
-        ({"record_json": header(lambda f: f.update(channels={"is": "tuple", "items": [9]}))}, "$.channels"),
         (
             {
                 "record_json": header(
-                    lambda f: f.update(updated={"is": "mapping", "items": [[0, {"is": "tuple", "items": ["no"]}]]})
+                    lambda f: f.update(redistribution={"is": "tuple", "items": [5]})
+                )
+            },
+            "[5] are not columns",
+        ),
+        (
+            {
+                "record_json": header(
+                    lambda f: f["columns"]["items"][0]["fields"].update(type="os.system")
+                )
+            },
+            "is not a type",
+        ),
+        (
+            {
+                "record_json": header(
+                    lambda f: f["columns"]["items"][0]["fields"].update(type="row(" * 9_999)
+                )
+            },
+            "is not a type",
+        ),
+        (
+            {"record_json": header(lambda f: f.update(channels={"is": "tuple", "items": [9]}))},
+            "$.channels",
+        ),
+        (
+            {
+                "record_json": header(
+                    lambda f: f.update(
+                        updated={"is": "mapping", "items": [[0, {"is": "tuple", "items": ["no"]}]]}
+                    )
                 )
             },
             "$.updated",
         ),
-        ({"record_json": b'{"rowmerge_nb record 2": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"}, "nested too deeply"),
+        (
+            {"record_json": b'{"rowmerge_nb record 2": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"},
+            "nested too deeply",
+        ),
     ],
 )
-def test_hostile_parts_are_refused_with_their_place(entries: Any, message: str, tmp_path: Path) -> None:
+def test_hostile_parts_are_refused_with_their_place(
+    entries: Any, message: str, tmp_path: Path
+) -> None:
     assert message in refused(rewritten(tmp_path / "t.record", **entries)).message
 
 
 def test_arrow_data_that_point_outside_of_themselves_are_refused(tmp_path: Path) -> None:
     long = pa.array(["a text of 20 letters", None])
-    good = stream(pa.RecordBatch.from_arrays([PAGE.column(0), long, PAGE.column(2), PAGE.column(3)], names=PAGE.schema.names))
+    good = stream(
+        pa.RecordBatch.from_arrays(
+            [PAGE.column(0), long, PAGE.column(2), PAGE.column(3)], names=PAGE.schema.names
+        )
+    )
     offsets = (0).to_bytes(4, "little") + (20).to_bytes(4, "little") * 2
     assert good.count(offsets) == 1
     bad = good.replace(offsets, offsets[:4] + (2**31 - 1).to_bytes(4, "little") * 2)
-    assert "it holds no pages of Arrow data" in refused(rewritten(tmp_path / "t.record", pages__0_arrow=bad)).message
+    assert (
+        "it holds no pages of Arrow data"
+        in refused(rewritten(tmp_path / "t.record", pages__0_arrow=bad)).message
+    )
 
 
 def test_compressed_entries_and_two_of_one_name_are_refused(tmp_path: Path) -> None:

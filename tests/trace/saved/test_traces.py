@@ -58,7 +58,9 @@ def test_a_saved_trace_is_the_trace(name: str, tmp_path: Path) -> None:
     assert mime_bundle(load_trace(tmp_path / "trace.json")) == mime_bundle(trace)
 
 
-def test_only_its_owner_may_read_it_even_where_everybody_could_read_what_was_there(tmp_path: Path) -> None:
+def test_only_its_owner_may_read_it_even_where_everybody_could_read_what_was_there(
+    tmp_path: Path,
+) -> None:
     path, link = tmp_path / "trace.json", tmp_path / "link.json"
     path.write_text("old")
     path.chmod(0o666)
@@ -75,7 +77,9 @@ def test_only_its_owner_may_read_it_even_where_everybody_could_read_what_was_the
 
 
 @pytest.mark.parametrize("step", ["fsync", "write"])
-def test_a_disk_that_is_full_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
+def test_a_disk_that_is_full_leaves_the_old_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
     path = tmp_path / "trace.json"
     save_trace(merge_trace(), path)
 
@@ -143,7 +147,10 @@ def test_what_is_no_file_is_refused_at_once(tmp_path: Path) -> None:
         (b'{"rowmerge_nb trace 99": {}}', "of the format 'rowmerge_nb trace 99'"),
         (b'{"rowmerge_nb trace 1": {}}', "$: an object is not a Trace"),
         (b'{"rowmerge_nb trace 1": 1' + b"0" * 5000 + b"}", "something else than a trace"),
-        (b'{"rowmerge_nb trace 1": {"is": "NodeRecord", "fields": {}}}', "$: a NodeRecord is not a Trace"),
+        (
+            b'{"rowmerge_nb trace 1": {"is": "NodeRecord", "fields": {}}}',
+            "$: a NodeRecord is not a Trace",
+        ),
     ],
 )
 def test_another_content_is_told(tmp_path: Path, content: bytes, told: str) -> None:
@@ -157,7 +164,9 @@ def changed(content: Any, place: str, value: Any) -> None:
     here = content[FORMAT]
     for step in way:
         here = here["items"][int(step)] if step.isdigit() else here["fields"][step]
-    (here["items"] if last.isdigit() else here["fields"]).__setitem__(int(last) if last.isdigit() else last, value)
+    (here["items"] if last.isdigit() else here["fields"]).__setitem__(
+        int(last) if last.isdigit() else last, value
+    )
 
 
 @pytest.mark.parametrize(
@@ -170,19 +179,51 @@ def changed(content: Any, place: str, value: Any) -> None:
         ("committed", 1, "$.committed: 1 is not a truth value"),
         ("statement", None, "$.statement: None is not a text"),
         ("clauses[1].rows", [], "$.clauses[1].rows: a list is not an integer"),
-        ("clauses[1].operation", {"is": "Operation", "value": 77}, "$.clauses[1].operation: 77 is not the number"),
-        ("clauses[0]", {"is": "WriterRecord", "fields": {}}, "$.clauses[0]: a WriterRecord is not a ClauseRecord"),
+        (
+            "clauses[1].operation",
+            {"is": "Operation", "value": 77},
+            "$.clauses[1].operation: 77 is not the number",
+        ),
+        (
+            "clauses[0]",
+            {"is": "WriterRecord", "fields": {}},
+            "$.clauses[0]: a WriterRecord is not a ClauseRecord",
+        ),
         ("calls[0].seconds", float("nan"), "$.calls[0].seconds: nan is not a number"),
         ("writers", {"is": "mapping", "items": []}, "$.writers: a mapping is not a tuple"),
         ("pages.before", {"is": "page", "arrow": "AAAA"}, "$.pages.before: it holds no page"),
         ("pages.before", {"is": "page", "arrow": "?"}, "$.pages.before: it holds no page"),
-        ("pages.layout.column_count", 2, "$.pages.layout.redistribution_columns: [2] are not columns"),
-        ("pages.layout.column_count", 2**62, "$.pages.layout.column_count: 4611686018427387904 is not a number of columns"),
-        ("pages.layout.redistribution_columns[0]", 3, "$.pages.layout.redistribution_columns: [3] are not columns of the table"),
+        (
+            "pages.layout.column_count",
+            2,
+            "$.pages.layout.redistribution_columns: [2] are not columns",
+        ),
+        (
+            "pages.layout.column_count",
+            2**62,
+            "$.pages.layout.column_count: 4611686018427387904 is not a number of columns",
+        ),
+        (
+            "pages.layout.redistribution_columns[0]",
+            3,
+            "$.pages.layout.redistribution_columns: [3] are not columns of the table",
+        ),
         ("pages.layout.era", "current", "$.pages.layout: it is one of 7 channels, and there are 6"),
-        ("pages.layout.era", "bronze", "$.pages.layout.era: 'bronze' is none of documents, current"),
-        ("pages.transformed", False, "$.pages.transformed: the pages before and after have other channels"),
-        ("stored[0].layout.column_count", -1, "$.stored[0].layout.column_count: -1 is not a number of columns"),
+        (
+            "pages.layout.era",
+            "bronze",
+            "$.pages.layout.era: 'bronze' is none of documents, current",
+        ),
+        (
+            "pages.transformed",
+            False,
+            "$.pages.transformed: the pages before and after have other channels",
+        ),
+        (
+            "stored[0].layout.column_count",
+            -1,
+            "$.stored[0].layout.column_count: -1 is not a number of columns",
+        ),
         ("pages.produced", {"is": "tuple", "items": [1]}, "$.pages.produced: it describes 1 rows"),
         ("plan[0].sources[0]", "none", "$.plan[0].sources[0]: 'none' is not a node below it"),
         ("plan[1].sources[0]", "1", "is not a node below it"),
@@ -196,7 +237,9 @@ def changed(content: Any, place: str, value: Any) -> None:
         ("more", 1, "$.more: nothing of this name belongs there"),
     ],
 )
-def test_the_place_of_what_is_wrong_is_told(tmp_path: Path, place: str, value: Any, told: str) -> None:
+def test_the_place_of_what_is_wrong_is_told(
+    tmp_path: Path, place: str, value: Any, told: str
+) -> None:
     content = content_of(merge_trace(), tmp_path / "x.json")
     changed(content, place, value)
     (tmp_path / "x.json").write_text(json.dumps(content))
@@ -283,12 +326,17 @@ def mutated(content: Any, draw: random.Random) -> None:
             data = bytearray(base64.b64decode(value))
             for _ in range(draw.choice([1, 3, 10])):
                 data[draw.randrange(len(data))] = draw.randrange(256)
-            parent[step] = base64.b64encode(bytes(data[: draw.choice([len(data), len(data) // 2])])).decode()
+            parent[step] = base64.b64encode(
+                bytes(data[: draw.choice([len(data), len(data) // 2])])
+            ).decode()
     else:
         parent[step] = draw.choice(ODD)
 
 
-@pytest.mark.parametrize("make", [merge_trace, duplicate_trace, hostile_trace, CASES["update_updatable"], CASES["insert"]])
+@pytest.mark.parametrize(
+    "make",
+    [merge_trace, duplicate_trace, hostile_trace, CASES["update_updatable"], CASES["insert"]],
+)
 def test_whatever_is_changed_in_a_file_it_is_refused_by_our_error_or_can_be_drawn(
     tmp_path: Path, make: Callable[[], Trace]
 ) -> None:
@@ -336,7 +384,16 @@ HOSTILE = (
         "]]>",
         "a:b",
     ),
-    *('<TD BGCOLOR="#0a0000"></TD>', "<BR/>", "</FONT>", "{}|", "&#x41;", "\\", "🎉", "<script>alert(1)</script>"),
+    *(
+        '<TD BGCOLOR="#0a0000"></TD>',
+        "<BR/>",
+        "</FONT>",
+        "{}|",
+        "&#x41;",
+        "\\",
+        "🎉",
+        "<script>alert(1)</script>",
+    ),
 )
 
 
@@ -345,7 +402,9 @@ def with_text(facts: NodeFacts | None, text: str) -> Any:
     if facts is None:
         return None
     changes = {
-        name: (text,) if isinstance(value, tuple) else text for name, value in vars(facts).items() if type(value) in {str, tuple}
+        name: (text,) if isinstance(value, tuple) else text
+        for name, value in vars(facts).items()
+        if type(value) in {str, tuple}
     }
     return replace(facts, **changes)
 
@@ -379,9 +438,17 @@ def test_no_text_of_a_trace_breaks_out_of_drawings_and_pages(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "words"), [("state", StatementState), ("flow", Flow), ("duplicates", RepeatedMatches), ("level", TraceLevel)]
+    ("name", "words"),
+    [
+        ("state", StatementState),
+        ("flow", Flow),
+        ("duplicates", RepeatedMatches),
+        ("level", TraceLevel),
+    ],
 )
-def test_words_are_plain_texts_in_the_file_and_an_unknown_one_is_refused(name: str, words: type[StrEnum], tmp_path: Path) -> None:
+def test_words_are_plain_texts_in_the_file_and_an_unknown_one_is_refused(
+    name: str, words: type[StrEnum], tmp_path: Path
+) -> None:
     path = tmp_path / "trace.json"
     content = content_of(merge_trace(), path)
     assert content[FORMAT]["fields"][name] in tuple(words)

@@ -1,6 +1,7 @@
 """The embedded metastore: a SQLite file beside the warehouse, for all processes of one machine.
 
-Every call opens the file, runs one SQLite transaction, and closes it. Committed transactions leave no record.
+Every call opens the file, runs one SQLite transaction, and closes it. Committed transactions leave
+no record.
 """
 
 from __future__ import annotations
@@ -25,7 +26,11 @@ from rowmerge_nb.connectors.hive_acid.metastore.metastore import (
     is_abandoned,
     schema_not_found,
 )
-from rowmerge_nb.connectors.hive_acid.visible_deltas import ValidTransactions, ValidWriteIds, folder_errors
+from rowmerge_nb.connectors.hive_acid.visible_deltas import (
+    ValidTransactions,
+    ValidWriteIds,
+    folder_errors,
+)
 from rowmerge_nb.connectors.shared.folders import folder_name
 from rowmerge_nb.connectors.shared.orphans import this_process
 from rowmerge_nb.connectors.shared.sqlite_errors import is_full, is_read_only
@@ -41,7 +46,8 @@ _PATIENCE_SECONDS: Final = 60
 _ELSEWHERE: Final = "elsewhere"
 _AGAIN: Final = "Run the statement again."
 _RESCUE: Final = (
-    "Bring back a copy of the file that is whole, or have what can be read of it rescued by the sqlite3 shell's .recover."
+    "Bring back a copy of the file that is whole, or have what can be read of it rescued by the"
+    " sqlite3 shell's .recover."
 )
 
 _TABLES: Final = """
@@ -88,7 +94,8 @@ class EmbeddedMetastore(Metastore):
     """A metastore in a file, created if missing. The tables are in ``warehouse`` beside it.
 
     Raises:
-        ConnectorError: HIVE_METASTORE_ERROR if a warehouse has tables without a file, or the file is invalid; or an error of the disk.
+        ConnectorError: HIVE_METASTORE_ERROR if a warehouse has tables without a file, or the file
+            is invalid; or an error of the disk.
 
     >>> import tempfile, pathlib
     >>> store = EmbeddedMetastore(pathlib.Path(tempfile.mkdtemp()) / "metastore.sqlite")
@@ -110,7 +117,8 @@ class EmbeddedMetastore(Metastore):
                 connection.execute(f"PRAGMA user_version = {_FORMAT}")
             elif version != _FORMAT:
                 raise ConnectorError(
-                    f"The metastore '{file}' has format {version}, and this version knows format {_FORMAT}",
+                    f"The metastore '{file}' has format {version}, and this version knows format"
+                    f" {_FORMAT}",
                     code="HIVE_METASTORE_ERROR",
                     hint="Use the version of rowmerge_nb that wrote it, or another directory.",
                 )
@@ -122,10 +130,14 @@ class EmbeddedMetastore(Metastore):
         table_folder = next(_table_folders(warehouse), None) if warehouse.is_dir() else None
         if table_folder is not None:
             raise ConnectorError(
-                f"The metastore '{self.file}' is missing, and there are tables in '{warehouse}', such as '{table_folder.name}'",
+                f"The metastore '{self.file}' is missing, and there are tables in '{warehouse}',"
+                f" such as '{table_folder.name}'",
                 code="HIVE_METASTORE_ERROR",
-                hint="Bring the file back. If it is lost, make a connector of a new directory, and register each table's folder there:"
-                " HiveAcidConnector('new/').register_table(schema, name, folder, columns=...).",
+                hint=(
+                    "Bring the file back. If it is lost, make a connector of a new directory, and"
+                    " register each table's folder there:"
+                    " HiveAcidConnector('new/').register_table(schema, name, folder, columns=...)."
+                ),
             )
 
     @property
@@ -141,29 +153,38 @@ class EmbeddedMetastore(Metastore):
     def list_schemas(self) -> Sequence[str]:
         """Return all schemas."""
         with self._reading() as connection:
-            return [name for (name,) in connection.execute("SELECT name FROM databases ORDER BY name")]
+            return [
+                name for (name,) in connection.execute("SELECT name FROM databases ORDER BY name")
+            ]
 
     def list_tables(self) -> Sequence[SchemaTableName]:
         """Return all tables."""
         with self._reading() as connection:
-            rows = connection.execute("SELECT schema_name, name FROM tables ORDER BY schema_name, name")
+            rows = connection.execute(
+                "SELECT schema_name, name FROM tables ORDER BY schema_name, name"
+            )
             return [SchemaTableName(schema, name) for schema, name in rows]
 
     def get_table(self, name: SchemaTableName) -> HiveTable | None:
         """Return a table, or None."""
         with self._reading() as connection:
             table_row = connection.execute(
-                "SELECT id, location, managed, transactional, bucket_count, bucketing_version FROM tables"
-                " WHERE schema_name = ? AND name = ?",
+                "SELECT id, location, managed, transactional, bucket_count, bucketing_version FROM"
+                " tables WHERE schema_name = ? AND name = ?",
                 (name.schema, name.table),
             ).fetchone()
             if table_row is None:
                 return None
             rows = connection.execute(
-                "SELECT name, type, nullable, partition_position, bucket_position FROM columns WHERE table_id = ? ORDER BY position",
+                "SELECT name, type, nullable, partition_position, bucket_position FROM columns"
+                " WHERE table_id = ? ORDER BY position",
                 (table_row[0],),
             ).fetchall()
-            comments = dict(connection.execute("SELECT position, text FROM comments WHERE table_id = ?", (table_row[0],)))
+            comments = dict(
+                connection.execute(
+                    "SELECT position, text FROM comments WHERE table_id = ?", (table_row[0],)
+                )
+            )
         try:
             return _require_sound(_table(name, self._warehouse, table_row, rows, comments))
         except (TypeError, ValueError, AttributeError, RecursionError, AnalysisError) as error:
@@ -175,32 +196,64 @@ class EmbeddedMetastore(Metastore):
             # Several queries need a transaction to read one snapshot.
             connection.execute("BEGIN")
             (sequence,) = connection.execute("SELECT sequence FROM commits").fetchone()
-            high = connection.execute("SELECT high_watermark FROM write_id_counters WHERE table_id = ?", (table.id,)).fetchone()
+            high = connection.execute(
+                "SELECT high_watermark FROM write_id_counters WHERE table_id = ?", (table.id,)
+            ).fetchone()
             hidden_rows = connection.execute(
-                "SELECT h.write_id, t.state FROM hidden_write_ids h JOIN transactions t USING (number) WHERE h.table_id = ?",
+                "SELECT h.write_id, t.state FROM hidden_write_ids h JOIN transactions t USING"
+                " (number) WHERE h.table_id = ?",
                 (table.id,),
             ).fetchall()
-            names = connection.execute("SELECT name FROM partitions WHERE table_id = ? ORDER BY name", (table.id,)).fetchall()
-            newest = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'transactions'").fetchone()
-            compactions = connection.execute("SELECT number FROM compactions WHERE table_id = ?", (table.id,)).fetchall()
+            names = connection.execute(
+                "SELECT name FROM partitions WHERE table_id = ? ORDER BY name", (table.id,)
+            ).fetchall()
+            newest = connection.execute(
+                "SELECT seq FROM sqlite_sequence WHERE name = 'transactions'"
+            ).fetchone()
+            compactions = connection.execute(
+                "SELECT number FROM compactions WHERE table_id = ?", (table.id,)
+            ).fetchall()
         try:
-            _require_numbers([sequence, *(high or ()), *(newest or ()), *(row[0] for row in (*hidden_rows, *compactions))])
+            _require_numbers(
+                [
+                    sequence,
+                    *(high or ()),
+                    *(newest or ()),
+                    *(row[0] for row in (*hidden_rows, *compactions)),
+                ]
+            )
             _require_partitions([name for (name,) in names], table)
         except (TypeError, ValueError) as error:
             raise self._damaged(error) from error
-        by_state = {state: frozenset(number for number, of in hidden_rows if of == state) for state in ("open", "aborted")}
-        transactions = ValidTransactions(newest[0] if newest else 0, frozenset(number for (number,) in compactions))
-        valid = ValidWriteIds(high[0] if high else 0, by_state["open"], by_state["aborted"], transactions)
-        return Snapshot(valid, sequence, tuple(name for (name,) in names) if table.partitioned_by else ("",))
+        by_state = {
+            state: frozenset(number for number, of in hidden_rows if of == state)
+            for state in ("open", "aborted")
+        }
+        transactions = ValidTransactions(
+            newest[0] if newest else 0, frozenset(number for (number,) in compactions)
+        )
+        valid = ValidWriteIds(
+            high[0] if high else 0, by_state["open"], by_state["aborted"], transactions
+        )
+        return Snapshot(
+            valid, sequence, tuple(name for (name,) in names) if table.partitioned_by else ("",)
+        )
 
     def open_transactions(self) -> Sequence[OpenTransaction]:
         """Return the open transactions."""
         with self._reading() as connection:
             rows = connection.execute(
-                "SELECT number, user, query_id, process, began FROM transactions WHERE state = 'open' ORDER BY number"
+                "SELECT number, user, query_id, process, began FROM transactions WHERE state ="
+                " 'open' ORDER BY number"
             )
             return [
-                OpenTransaction(int(number), str(user), str(query_id), str(process), began if isinstance(began, float) else 0.0)
+                OpenTransaction(
+                    int(number),
+                    str(user),
+                    str(query_id),
+                    str(process),
+                    began if isinstance(began, float) else 0.0,
+                )
                 for number, user, query_id, process, began in rows
             ]
 
@@ -219,11 +272,15 @@ class EmbeddedMetastore(Metastore):
                 _require_table(connection, table.id)
                 other = _running_compaction(connection, table.id)
                 if other is None:
-                    number = _new_transaction(connection, "open", "compactor", query_id, this_process())
+                    number = _new_transaction(
+                        connection, "open", "compactor", query_id, this_process()
+                    )
                     connection.execute("INSERT INTO compactions VALUES (?, ?)", (number, table.id))
                     return number
             if time.monotonic() >= end:
-                raise compaction_conflict(table, f"transaction {other.number} of process {other.process}")
+                raise compaction_conflict(
+                    table, f"transaction {other.number} of process {other.process}"
+                )
             time.sleep(_PAUSE_SECONDS)
 
     def allocate_write_id(self, transaction: int, table: HiveTable, *, updates: bool) -> int:
@@ -231,19 +288,24 @@ class EmbeddedMetastore(Metastore):
         with self._writing() as connection:
             _require_open(connection, transaction)
             row = connection.execute(
-                "SELECT write_id FROM hidden_write_ids WHERE table_id = ? AND number = ?", (table.id, transaction)
+                "SELECT write_id FROM hidden_write_ids WHERE table_id = ? AND number = ?",
+                (table.id, transaction),
             ).fetchone()
             if row is not None:
                 return int(row[0])
             (write_id,) = connection.execute(
-                "INSERT INTO write_id_counters VALUES (?, 1)"
-                " ON CONFLICT (table_id) DO UPDATE SET high_watermark = high_watermark + 1 RETURNING high_watermark",
+                "INSERT INTO write_id_counters VALUES (?, 1) ON CONFLICT (table_id) DO UPDATE SET"
+                " high_watermark = high_watermark + 1 RETURNING high_watermark",
                 (table.id,),
             ).fetchone()
-            connection.execute("INSERT INTO hidden_write_ids VALUES (?, ?, ?)", (table.id, write_id, transaction))
+            connection.execute(
+                "INSERT INTO hidden_write_ids VALUES (?, ?, ?)", (table.id, write_id, transaction)
+            )
             return int(write_id)
 
-    def while_open(self, transaction: int, table: HiveTable, action: Callable[[], None], *, is_new: bool) -> None:
+    def while_open(
+        self, transaction: int, table: HiveTable, action: Callable[[], None], *, is_new: bool
+    ) -> None:
         """Change a table's files while it cannot be dropped."""
         with self._writing() as connection:
             _require_open(connection, transaction)
@@ -278,13 +340,20 @@ class EmbeddedMetastore(Metastore):
     def _has_landed(self, transaction: int, error: ConnectorError) -> bool:
         try:
             with self._reading() as connection:
-                query = "SELECT number FROM transactions WHERE number = ?1 UNION SELECT number FROM compactions WHERE number = ?1"
+                query = (
+                    "SELECT number FROM transactions WHERE number = ?1 UNION SELECT number FROM"
+                    " compactions WHERE number = ?1"
+                )
                 record = connection.execute(query, (transaction,)).fetchone()
         except ConnectorError as silent:
             raise ConnectorError(
-                f"The outcome is unknown: the metastore does not say whether transaction {transaction} was committed. {error.message}",
+                "The outcome is unknown: the metastore does not say whether transaction"
+                f" {transaction} was committed. {error.message}",
                 code=error.code,
-                hint="Once the file can be read, look at the table before you run the statement again.",
+                hint=(
+                    "Once the file can be read, look at the table before you run the statement"
+                    " again."
+                ),
                 changed=None,
             ) from silent
         return record is None
@@ -292,12 +361,17 @@ class EmbeddedMetastore(Metastore):
     def abort(self, transaction: int) -> bool:
         """Abort a transaction."""
         with self._writing() as connection:
-            count = connection.execute("UPDATE transactions SET state = 'aborted' WHERE number = ?", (transaction,)).rowcount
+            count = connection.execute(
+                "UPDATE transactions SET state = 'aborted' WHERE number = ?", (transaction,)
+            ).rowcount
             connection.execute(
-                "DELETE FROM transactions WHERE number = ? AND number NOT IN (SELECT number FROM hidden_write_ids)",
+                "DELETE FROM transactions WHERE number = ? AND number NOT IN (SELECT number FROM"
+                " hidden_write_ids)",
                 (transaction,),
             )
-            compaction = connection.execute("SELECT 1 FROM compactions WHERE number = ?", (transaction,)).fetchone()
+            compaction = connection.execute(
+                "SELECT 1 FROM compactions WHERE number = ?", (transaction,)
+            ).fetchone()
         return bool(count) or compaction is not None
 
     # -- the file -------------------------------------------------------------------------------------------------
@@ -331,16 +405,24 @@ class EmbeddedMetastore(Metastore):
 
     def _damaged(self, error: Exception) -> ConnectorError:
         return ConnectorError(
-            f"The metastore '{self.file}' holds what it cannot hold: {error}", code="HIVE_METASTORE_ERROR", hint=_RESCUE
+            f"The metastore '{self.file}' holds what it cannot hold: {error}",
+            code="HIVE_METASTORE_ERROR",
+            hint=_RESCUE,
         )
 
     def _metastore_error(self, error: sqlite3.Error) -> ConnectorError:
         msg = f"The metastore '{self.file}' does not answer: {error}"
         if is_full(error):
-            return ConnectorError(msg, code="GENERIC_INSUFFICIENT_RESOURCES", hint="Make room on its disk, and run it again.")
+            return ConnectorError(
+                msg,
+                code="GENERIC_INSUFFICIENT_RESOURCES",
+                hint="Make room on its disk, and run it again.",
+            )
         if is_read_only(error):
             return ConnectorError(
-                msg, code="PERMISSION_DENIED", hint="Give yourself write permission to the file and its folder."
+                msg,
+                code="PERMISSION_DENIED",
+                hint="Give yourself write permission to the file and its folder.",
             )
         if isinstance(error, sqlite3.OperationalError) and self.file.exists():
             hint = "See that the file can be read and written, and that no other program holds it."
@@ -354,7 +436,10 @@ def _schema_folder(warehouse: Path, schema: str) -> Path:
 
 
 def _location(warehouse: Path, schema: str, location: str, managed: object) -> str:
-    """Return a table's folder. Managed ones are in the warehouse, so that a copy of it never changes the original."""
+    """Return a table's folder.
+
+    Managed ones are in the warehouse, so that a copy of it never changes the original.
+    """
     if not managed:
         return location
     name = Path(location).name
@@ -364,11 +449,17 @@ def _location(warehouse: Path, schema: str, location: str, managed: object) -> s
 
 
 def _table(
-    name: SchemaTableName, warehouse: Path, row: tuple[Any, ...], rows: Sequence[tuple[Any, ...]], comments: Mapping[int, str]
+    name: SchemaTableName,
+    warehouse: Path,
+    row: tuple[Any, ...],
+    rows: Sequence[tuple[Any, ...]],
+    comments: Mapping[int, str],
 ) -> HiveTable:
     identity, location, managed, transactional, bucket_count, version = row
     columns = tuple(
-        ColumnMetadata(column, parse_type(type_name), bool(nullable), comment=comments.get(position))
+        ColumnMetadata(
+            column, parse_type(type_name), bool(nullable), comment=comments.get(position)
+        )
         for position, (column, type_name, nullable, _, _) in enumerate(rows)
     )
     partitioned = sorted((index, column) for column, _, _, index, _ in rows if index is not None)
@@ -394,12 +485,20 @@ def _require_sound(table: HiveTable) -> HiveTable:
     count, version = table.bucket_count, table.bucketing_version
     names = [column.name for column in table.columns]
     unsound = {
-        f"the folder {table.location!r}": not folder.is_absolute() or ".." in folder.parts or "\0" in table.location,
-        f"the columns {names!r}": not table.data_columns or not all(isinstance(name, str) for name in names),
-        f"the partition columns {table.partitioned_by!r}": tuple(names[len(table.data_columns) :]) != table.partitioned_by,
-        f"the buckets {count!r}, {version!r}": (count is not None and (type(count) is not int or not 1 <= count <= BUCKET_LIMIT))
-        or bool(table.bucketed_by) != (count is not None)
-        or version not in {1, 2},
+        f"the folder {table.location!r}": (
+            not folder.is_absolute() or ".." in folder.parts or "\0" in table.location
+        ),
+        f"the columns {names!r}": (
+            not table.data_columns or not all(isinstance(name, str) for name in names)
+        ),
+        f"the partition columns {table.partitioned_by!r}": (
+            tuple(names[len(table.data_columns) :]) != table.partitioned_by
+        ),
+        f"the buckets {count!r}, {version!r}": (
+            (count is not None and (type(count) is not int or not 1 <= count <= BUCKET_LIMIT))
+            or bool(table.bucketed_by) != (count is not None)
+            or version not in {1, 2}
+        ),
     }
     for defect, is_wrong in unsound.items():
         if is_wrong:
@@ -430,12 +529,18 @@ def _table_folders(warehouse: Path) -> Iterator[Path]:
     for entry in warehouse.iterdir():
         if entry.is_dir() and not entry.name.startswith(("_", ".")):
             if entry.suffix == ".db":
-                yield from (table for table in entry.iterdir() if table.is_dir() and not table.name.startswith(("_", ".")))
+                yield from (
+                    table
+                    for table in entry.iterdir()
+                    if table.is_dir() and not table.name.startswith(("_", "."))
+                )
             else:
                 yield entry
 
 
-def _make_changes(connection: sqlite3.Connection, warehouse: Path, transaction: int | None, changes: Changes) -> None:
+def _make_changes(
+    connection: sqlite3.Connection, warehouse: Path, transaction: int | None, changes: Changes
+) -> None:
     if transaction is not None:
         _require_open(connection, transaction)
     for schema, exists in changes.schemas.items():
@@ -445,7 +550,8 @@ def _make_changes(connection: sqlite3.Connection, warehouse: Path, transaction: 
         for dependent in _OF_TABLES:
             connection.execute(f"DELETE FROM {dependent} WHERE table_id = ?", (table.id,))
         connection.execute("DELETE FROM tables WHERE id = ?", (table.id,))
-    # Records of aborted transactions, and of another metastore's open ones, are not needed after their table is gone.
+    # Records of aborted transactions, and of another metastore's open ones, are not needed after
+    # their table is gone.
     connection.execute(
         "DELETE FROM transactions WHERE (state = 'aborted' OR process = ?)"
         " AND number NOT IN (SELECT number FROM hidden_write_ids)",
@@ -460,9 +566,13 @@ def _make_changes(connection: sqlite3.Connection, warehouse: Path, transaction: 
         _write_comments(connection, table)
     for table_id in changes.sequences:
         _require_table(connection, table_id)
-    (sequence,) = connection.execute("UPDATE commits SET sequence = sequence + 1 RETURNING sequence").fetchone()
+    (sequence,) = connection.execute(
+        "UPDATE commits SET sequence = sequence + 1 RETURNING sequence"
+    ).fetchone()
     for table_id, partitions in changes.updated.items():
-        _record_updates(connection, table_id, partitions, changes.sequences.get(table_id, 0), sequence)
+        _record_updates(
+            connection, table_id, partitions, changes.sequences.get(table_id, 0), sequence
+        )
     for table_id, names in changes.partitions.items():
         rows = [(table_id, name) for name in sorted(names)]
         connection.executemany("INSERT OR IGNORE INTO partitions VALUES (?, ?)", rows)
@@ -472,9 +582,14 @@ def _make_changes(connection: sqlite3.Connection, warehouse: Path, transaction: 
         connection.execute("DELETE FROM transactions WHERE number = ?", (transaction,))
 
 
-def _new_transaction(connection: sqlite3.Connection, state: str, user: str, query_id: str, process: str) -> int:
+def _new_transaction(
+    connection: sqlite3.Connection, state: str, user: str, query_id: str, process: str
+) -> int:
     row = (state, user, query_id, process, time.time())
-    cursor = connection.execute("INSERT INTO transactions (state, user, query_id, process, began) VALUES (?, ?, ?, ?, ?)", row)
+    cursor = connection.execute(
+        "INSERT INTO transactions (state, user, query_id, process, began) VALUES (?, ?, ?, ?, ?)",
+        row,
+    )
     return int(cursor.lastrowid or 0)
 
 
@@ -483,16 +598,24 @@ def _add_compactions(connection: sqlite3.Connection) -> None:
 
     New numbers begin above those of registered tables' compactions, which are of other metastores.
     """
-    if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'compactions'").fetchone() is not None:
+    if (
+        connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'compactions'").fetchone()
+        is not None
+    ):
         return
     connection.execute(_COMPACTIONS)
     registered = connection.execute("SELECT location FROM tables WHERE NOT managed").fetchall()
-    _begin_above(connection, max((highest_visibility(Path(location)) for (location,) in registered), default=0))
+    _begin_above(
+        connection,
+        max((highest_visibility(Path(location)) for (location,) in registered), default=0),
+    )
 
 
 def _begin_above(connection: sqlite3.Connection, number: int) -> None:
     if number:
-        row = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'transactions'").fetchone()
+        row = connection.execute(
+            "SELECT seq FROM sqlite_sequence WHERE name = 'transactions'"
+        ).fetchone()
         change = "INSERT INTO sqlite_sequence (seq, name) VALUES (?, 'transactions')"
         if row is not None:
             change = "UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = 'transactions'"
@@ -501,8 +624,8 @@ def _begin_above(connection: sqlite3.Connection, number: int) -> None:
 
 def _running_compaction(connection: sqlite3.Connection, table_id: str) -> OpenTransaction | None:
     query = (
-        "SELECT t.number, t.user, t.query_id, t.process, t.began FROM compactions c JOIN transactions t USING (number)"
-        " WHERE c.table_id = ? AND t.state = 'open'"
+        "SELECT t.number, t.user, t.query_id, t.process, t.began FROM compactions c JOIN"
+        " transactions t USING (number) WHERE c.table_id = ? AND t.state = 'open'"
     )
     for transaction in [OpenTransaction(*row) for row in connection.execute(query, (table_id,))]:
         if not is_abandoned(transaction):
@@ -512,15 +635,23 @@ def _running_compaction(connection: sqlite3.Connection, table_id: str) -> OpenTr
 
 
 def _require_open(connection: sqlite3.Connection, transaction: int) -> None:
-    row = connection.execute("SELECT state FROM transactions WHERE number = ?", (transaction,)).fetchone()
+    row = connection.execute(
+        "SELECT state FROM transactions WHERE number = ?", (transaction,)
+    ).fetchone()
     if row is None or row[0] != "open":
-        raise ConnectorError(f"Transaction txnid:{transaction} already aborted", code="TRANSACTION_CONFLICT", hint=_AGAIN)
+        raise ConnectorError(
+            f"Transaction txnid:{transaction} already aborted",
+            code="TRANSACTION_CONFLICT",
+            hint=_AGAIN,
+        )
 
 
 def _require_table(connection: sqlite3.Connection, table_id: str) -> None:
     if connection.execute("SELECT 1 FROM tables WHERE id = ?", (table_id,)).fetchone() is None:
         raise ConnectorError(
-            "The table was dropped or replaced while the statement ran", code="TRANSACTION_CONFLICT", hint=_AGAIN
+            "The table was dropped or replaced while the statement ran",
+            code="TRANSACTION_CONFLICT",
+            hint=_AGAIN,
         )
 
 
@@ -528,26 +659,57 @@ def _change_schema(connection: sqlite3.Connection, schema: str, *, exists: bool)
     if exists:
         connection.execute("INSERT OR IGNORE INTO databases VALUES (?)", (schema,))
         return
-    if connection.execute("SELECT 1 FROM tables WHERE schema_name = ?", (schema,)).fetchone() is not None:
-        raise ConnectorError(f"Schema not empty: {schema}", code="SCHEMA_NOT_EMPTY", hint="Drop its tables before.")
+    if (
+        connection.execute("SELECT 1 FROM tables WHERE schema_name = ?", (schema,)).fetchone()
+        is not None
+    ):
+        raise ConnectorError(
+            f"Schema not empty: {schema}", code="SCHEMA_NOT_EMPTY", hint="Drop its tables before."
+        )
     connection.execute("DELETE FROM databases WHERE name = ?", (schema,))
 
 
 def _insert_table(connection: sqlite3.Connection, warehouse: Path, table: HiveTable) -> None:
     name = table.name
-    if connection.execute("SELECT 1 FROM databases WHERE name = ?", (name.schema,)).fetchone() is None:
+    if (
+        connection.execute("SELECT 1 FROM databases WHERE name = ?", (name.schema,)).fetchone()
+        is None
+    ):
         raise schema_not_found(name.schema)
-    row = (table.id, name.schema, name.table, table.location, table.managed, table.transactional, table.bucket_count)
+    row = (
+        table.id,
+        name.schema,
+        name.table,
+        table.location,
+        table.managed,
+        table.transactional,
+        table.bucket_count,
+    )
     try:
-        connection.execute("INSERT INTO tables VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (*row, table.bucketing_version))
+        connection.execute(
+            "INSERT INTO tables VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (*row, table.bucketing_version)
+        )
     except sqlite3.IntegrityError:
         raise ConnectorError(
-            f"Table '{name}' already exists", code="TABLE_ALREADY_EXISTS", hint="Choose another name, or DROP TABLE before."
+            f"Table '{name}' already exists",
+            code="TABLE_ALREADY_EXISTS",
+            hint="Choose another name, or DROP TABLE before.",
         ) from None
     _require_own_folder(connection, warehouse, table)
-    positions = {c: i for i, c in enumerate(table.partitioned_by)}, {c: i for i, c in enumerate(table.bucketed_by)}
+    positions = (
+        {c: i for i, c in enumerate(table.partitioned_by)},
+        {c: i for i, c in enumerate(table.bucketed_by)},
+    )
     rows = [
-        (table.id, i, c.name, str(c.type), c.nullable, positions[0].get(c.name), positions[1].get(c.name))
+        (
+            table.id,
+            i,
+            c.name,
+            str(c.type),
+            c.nullable,
+            positions[0].get(c.name),
+            positions[1].get(c.name),
+        )
         for i, c in enumerate(table.columns)
     ]
     connection.executemany("INSERT INTO columns VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
@@ -559,13 +721,19 @@ def _require_own_folder(connection: sqlite3.Connection, warehouse: Path, table: 
     other = _table_at(connection, warehouse, Path(table.location), but=table.id)
     if other is not None:
         raise ConnectorError(
-            f"Directory '{table.location}' of table '{table.name}' has files in common with table '{other}'",
+            f"Directory '{table.location}' of table '{table.name}' has files in common with table"
+            f" '{other}'",
             code="HIVE_PATH_ALREADY_EXISTS",
-            hint=f"Every table has a folder of its own. Name another one, or take '{other}' out by unregister_table before.",
+            hint=(
+                f"Every table has a folder of its own. Name another one, or take '{other}' out by"
+                " unregister_table before."
+            ),
         )
 
 
-def _table_at(connection: sqlite3.Connection, warehouse: Path, folder: Path, but: str = "") -> SchemaTableName | None:
+def _table_at(
+    connection: sqlite3.Connection, warehouse: Path, folder: Path, but: str = ""
+) -> SchemaTableName | None:
     folder = folder.resolve()
     query = "SELECT schema_name, name, location, managed FROM tables WHERE id <> ?"
     for schema, name, location, managed in connection.execute(query, (but,)):
@@ -584,10 +752,17 @@ def other_owner(file: Path | None, folder: Path) -> tuple[Path, SchemaTableName]
     folder = folder.resolve()
     for warehouse in folder.parents:
         other = warehouse.parent / "metastore.sqlite"
-        if warehouse.name != "warehouse" or not other.is_file() or (file is not None and other == file.resolve()):
+        if (
+            warehouse.name != "warehouse"
+            or not other.is_file()
+            or (file is not None and other == file.resolve())
+        ):
             continue
         # An unreadable file owns no table.
-        with suppress(sqlite3.Error), closing(sqlite3.connect(f"file:{percent(str(other))}?mode=ro", uri=True)) as connection:
+        with (
+            suppress(sqlite3.Error),
+            closing(sqlite3.connect(f"file:{percent(str(other))}?mode=ro", uri=True)) as connection,
+        ):
             table = _table_at(connection, warehouse, folder)
             if table is not None:
                 return other, table
@@ -595,27 +770,39 @@ def other_owner(file: Path | None, folder: Path) -> tuple[Path, SchemaTableName]
 
 
 def _write_comments(connection: sqlite3.Connection, table: HiveTable) -> None:
-    comments = {_OF_TABLE: table.comment, **{position: column.comment for position, column in enumerate(table.columns)}}
+    comments = {
+        _OF_TABLE: table.comment,
+        **{position: column.comment for position, column in enumerate(table.columns)},
+    }
     connection.execute("DELETE FROM comments WHERE table_id = ?", (table.id,))
     rows = [(table.id, position, text) for position, text in comments.items() if text is not None]
     connection.executemany("INSERT INTO comments VALUES (?, ?, ?)", rows)
 
 
-def _adopt_write_ids(connection: sqlite3.Connection, table: HiveTable, write_ids: ValidWriteIds) -> None:
-    connection.execute("INSERT INTO write_id_counters VALUES (?, ?)", (table.id, write_ids.high_watermark))
+def _adopt_write_ids(
+    connection: sqlite3.Connection, table: HiveTable, write_ids: ValidWriteIds
+) -> None:
+    connection.execute(
+        "INSERT INTO write_id_counters VALUES (?, ?)", (table.id, write_ids.high_watermark)
+    )
     if write_ids.transactions is not None:
         _begin_above(connection, write_ids.transactions.high_watermark)
     for state, numbers in (("open", write_ids.open), ("aborted", write_ids.aborted)):
         if numbers:
-            owner = _new_transaction(connection, state, "another metastore", f"registration of {table.name}", _ELSEWHERE)
+            owner = _new_transaction(
+                connection, state, "another metastore", f"registration of {table.name}", _ELSEWHERE
+            )
             rows = [(table.id, number, owner) for number in sorted(numbers)]
             connection.executemany("INSERT INTO hidden_write_ids VALUES (?, ?, ?)", rows)
 
 
-def _record_updates(connection: sqlite3.Connection, table_id: str, partitions: set[str], read: int, sequence: int) -> None:
+def _record_updates(
+    connection: sqlite3.Connection, table_id: str, partitions: set[str], read: int, sequence: int
+) -> None:
     for partition in sorted(partitions):
         last = connection.execute(
-            "SELECT sequence FROM last_updates WHERE table_id = ? AND partition = ?", (table_id, partition)
+            "SELECT sequence FROM last_updates WHERE table_id = ? AND partition = ?",
+            (table_id, partition),
         ).fetchone()
         if last is not None and last[0] > read:
             where = f"partition '{partition}'" if partition else "the table"
@@ -624,4 +811,6 @@ def _record_updates(connection: sqlite3.Connection, table_id: str, partitions: s
                 code="TRANSACTION_CONFLICT",
                 hint=_AGAIN,
             )
-        connection.execute("INSERT OR REPLACE INTO last_updates VALUES (?, ?, ?)", (table_id, partition, sequence))
+        connection.execute(
+            "INSERT OR REPLACE INTO last_updates VALUES (?, ?, ?)", (table_id, partition, sequence)
+        )

@@ -113,7 +113,9 @@ class Changes:
     sequences: dict[str, int] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
-        return any((self.tables, self.dropped, self.commented, self.schemas, self.partitions, self.updated))
+        return any(
+            (self.tables, self.dropped, self.commented, self.schemas, self.partitions, self.updated)
+        )
 
 
 @dataclass(frozen=True)
@@ -151,7 +153,9 @@ def is_compaction(transaction: OpenTransaction) -> bool:
 
 
 def is_abandoned(transaction: OpenTransaction) -> bool:
-    """Return whether a transaction's process died, or its compaction was interrupted in this process."""
+    """Return whether a transaction's process died, or its compaction was interrupted in this
+    process.
+    """
     if transaction.process != this_process():
         return has_died(transaction.process)
     return is_compaction(transaction) and transaction.query_id not in _compactions
@@ -162,12 +166,16 @@ def compaction_conflict(table: HiveTable, holder: str) -> ConnectorError:
     return ConnectorError(
         f"Table '{table.name}' is being compacted by {holder}",
         code="TRANSACTION_CONFLICT",
-        hint="Wait until it has ended. If its process has died elsewhere, abort_transaction ends it.",
+        hint=(
+            "Wait until it has ended. If its process has died elsewhere, abort_transaction ends it."
+        ),
     )
 
 
 class Metastore(ABC):
-    """Tables, transactions and write ids. Methods may be called by several threads and processes at once.
+    """Tables, transactions and write ids.
+
+    Methods may be called by several threads and processes at once.
 
     Attributes:
         shared: whether other engines use it, whose files must be left alone.
@@ -199,7 +207,8 @@ class Metastore(ABC):
     def snapshot(self, table: HiveTable, reader: Callable[[], int] | None = None) -> Snapshot:
         """Return a table's visible write ids and partitions.
 
-        ``reader`` returns the reading transaction, beginning it if needed; metastores without read locks do not call it.
+        ``reader`` returns the reading transaction, beginning it if needed; metastores without read
+        locks do not call it.
         """
 
     @abstractmethod
@@ -213,7 +222,8 @@ class Metastore(ABC):
         Directories with the suffix ``_v<number>`` are invisible until it commits.
 
         Raises:
-            ConnectorError: TRANSACTION_CONFLICT if another one takes longer than `COMPACTION_PATIENCE_SECONDS`.
+            ConnectorError: TRANSACTION_CONFLICT if another one takes longer than
+                `COMPACTION_PATIENCE_SECONDS`.
         """
 
     @abstractmethod
@@ -224,15 +234,20 @@ class Metastore(ABC):
         """
 
     @abstractmethod
-    def while_open(self, transaction: int, table: HiveTable, action: Callable[[], None], *, is_new: bool) -> None:
-        """Change a table's files while neither transaction nor table can end; TRANSACTION_CONFLICT if one has."""
+    def while_open(
+        self, transaction: int, table: HiveTable, action: Callable[[], None], *, is_new: bool
+    ) -> None:
+        """Change a table's files while neither transaction nor table can end; TRANSACTION_CONFLICT
+        if one has.
+        """
 
     @abstractmethod
     def commit(self, transaction: int | None, changes: Changes) -> None:
         """Make changes visible; without a transaction, only definitions.
 
         Raises:
-            ConnectorError: TRANSACTION_CONFLICT, TABLE_ALREADY_EXISTS or SCHEMA_NOT_EMPTY; ``changed=None`` if the outcome is unknown.
+            ConnectorError: TRANSACTION_CONFLICT, TABLE_ALREADY_EXISTS or SCHEMA_NOT_EMPTY;
+                ``changed=None`` if the outcome is unknown.
         """
 
     @abstractmethod
@@ -246,7 +261,11 @@ class Metastore(ABC):
 
 def schema_not_found(schema: str) -> ConnectorError:
     """Return the error for a missing schema."""
-    return ConnectorError(f"Schema '{schema}' does not exist", code="SCHEMA_NOT_FOUND", hint=f"CREATE SCHEMA {schema} makes it.")
+    return ConnectorError(
+        f"Schema '{schema}' does not exist",
+        code="SCHEMA_NOT_FOUND",
+        hint=f"CREATE SCHEMA {schema} makes it.",
+    )
 
 
 def partition_name(columns: Sequence[str], texts: Sequence[str | None]) -> str:
@@ -256,7 +275,10 @@ def partition_name(columns: Sequence[str], texts: Sequence[str | None]) -> str:
     'p=z a%2Fb/d=__HIVE_DEFAULT_PARTITION__'
     """
     pairs = zip(columns, texts, strict=True)
-    return "/".join(f"{escape(c.lower())}={DEFAULT_PARTITION if text is None else escape(text)}" for c, text in pairs)
+    return "/".join(
+        f"{escape(c.lower())}={DEFAULT_PARTITION if text is None else escape(text)}"
+        for c, text in pairs
+    )
 
 
 def partition_texts(name: str) -> list[str | None]:

@@ -52,7 +52,8 @@ class MetastoreClients:
         """Yield a connected client, converting errors of the ``request``.
 
         Raises:
-            ConnectorError: TRANSACTION_CONFLICT for a transaction that has ended, otherwise HIVE_METASTORE_ERROR.
+            ConnectorError: TRANSACTION_CONFLICT for a transaction that has ended, otherwise
+                HIVE_METASTORE_ERROR.
         """
         transport = self._open()
         try:
@@ -66,16 +67,25 @@ class MetastoreClients:
                 f"The Hive Metastore {self.uri} refuses to {request}: {_words(error)}",
                 code="HIVE_METASTORE_ERROR",
                 hint="Its log says more."
-                + (" It may be of a version that lacks this call." if isinstance(error, TApplicationException) else ""),
+                + (
+                    " It may be of a version that lacks this call."
+                    if isinstance(error, TApplicationException)
+                    else ""
+                ),
             ) from error
         except RowMergeError:
             raise
         except Exception as error:
-            # Answers of another or a damaged service raise any error, in the decoder or in code that uses them.
+            # Answers of another or a damaged service raise any error, in the decoder or in code
+            # that uses them.
             raise ConnectorError(
-                f"The Hive Metastore {self.uri} was asked to {request}, and its answer makes no sense: {error!r}",
+                f"The Hive Metastore {self.uri} was asked to {request}, and its answer makes no"
+                f" sense: {error!r}",
                 code="HIVE_METASTORE_ERROR",
-                hint="Check that the address is that of its Thrift service, and that the values of the statement are within its bounds.",
+                hint=(
+                    "Check that the address is that of its Thrift service, and that the values of"
+                    " the statement are within its bounds."
+                ),
             ) from error
         finally:
             transport.close()
@@ -98,7 +108,10 @@ class MetastoreClients:
         return ConnectorError(
             f"The Hive Metastore {self.uri} does not answer: {_words(error)}",
             code="HIVE_METASTORE_ERROR",
-            hint="Check that the metastore is running and that host and port are those of its Thrift service.",
+            hint=(
+                "Check that the metastore is running and that host and port are those of its Thrift"
+                " service."
+            ),
         )
 
 
@@ -132,7 +145,9 @@ class Heartbeats:
         with self._changed:
             self._alive.add(transaction)
             if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="hive-metastore-heartbeat", daemon=True)
+                self._thread = threading.Thread(
+                    target=self._run, name="hive-metastore-heartbeat", daemon=True
+                )
                 self._thread.start()
 
     def end(self, transaction: int) -> None:
@@ -154,6 +169,7 @@ class Heartbeats:
                 try:
                     self._beat(transaction)
                 except ConnectorError as error:
-                    # The commit of an ended transaction raises; an unreachable server may come back.
+                    # The commit of an ended transaction raises; an unreachable server may come
+                    # back.
                     if error.code == "TRANSACTION_CONFLICT":
                         self.end(transaction)

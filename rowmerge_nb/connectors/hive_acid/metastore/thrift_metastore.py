@@ -26,7 +26,13 @@ from rowmerge_nb.connectors.hive_acid.metastore.metastore import (
     partition_name,
     schema_not_found,
 )
-from rowmerge_nb.connectors.hive_acid.metastore.thrift_client import AGAIN, LOST, Heartbeats, MetastoreClients, conflict
+from rowmerge_nb.connectors.hive_acid.metastore.thrift_client import (
+    AGAIN,
+    LOST,
+    Heartbeats,
+    MetastoreClients,
+    conflict,
+)
 from rowmerge_nb.connectors.hive_acid.metastore.thrift_tables import (
     constraints_of,
     folder_of,
@@ -72,7 +78,9 @@ class ThriftMetastore(Metastore):
         self._clients = MetastoreClients(uri)
         self._user = getpass.getuser()
         self._process = this_process()
-        with self._clients.connected("tell after which time it takes a transaction for dead") as client:
+        with self._clients.connected(
+            "tell after which time it takes a transaction for dead"
+        ) as client:
             patience = _seconds(client.get_config_value("metastore.txn.timeout", "300s"))
         self._heartbeats = Heartbeats(self._beat, min(patience / 3, _LONGEST_SILENCE))
 
@@ -98,7 +106,10 @@ class ThriftMetastore(Metastore):
         """Return all tables, including those that cannot be read here."""
         with self._clients.connected("list its tables") as client:
             metas = client.get_table_meta("*", "*", ["MANAGED_TABLE", "EXTERNAL_TABLE"])
-        return [SchemaTableName(schema, name) for schema, name in sorted((meta.dbName, meta.tableName) for meta in metas)]
+        return [
+            SchemaTableName(schema, name)
+            for schema, name in sorted((meta.dbName, meta.tableName) for meta in metas)
+        ]
 
     def get_table(self, name: SchemaTableName) -> HiveTable | None:
         """Return a table, or None."""
@@ -115,10 +126,14 @@ class ThriftMetastore(Metastore):
             valid = ValidWriteIds(0)
             if table.transactional:
                 state = client.get_open_txns()
-                request = ttypes.GetValidWriteIdsRequest([str(table.name)], _transactions(state, transaction))
+                request = ttypes.GetValidWriteIdsRequest(
+                    [str(table.name)], _transactions(state, transaction)
+                )
                 valid = _write_ids(client.get_valid_write_ids(request).tblValidWriteIds[0])
                 valid = replace(valid, transactions=_compactions(state, transaction))
-            return Snapshot(valid, 0, tuple(_partitions(client, table)) if table.partitioned_by else ("",))
+            return Snapshot(
+                valid, 0, tuple(_partitions(client, table)) if table.partitioned_by else ("",)
+            )
 
     def open_transactions(self) -> Sequence[OpenTransaction]:
         """Return the open transactions, including Hive's and Trino's."""
@@ -130,7 +145,13 @@ class ThriftMetastore(Metastore):
                 process, _, query_id = (info.hostname or "").partition(" ")
                 agent = info.agentInfo or ""
                 transactions.append(
-                    OpenTransaction(info.id, info.user, query_id or agent, process, (info.startedTime or 0) / 1000)
+                    OpenTransaction(
+                        info.id,
+                        info.user,
+                        query_id or agent,
+                        process,
+                        (info.startedTime or 0) / 1000,
+                    )
                 )
         return transactions
 
@@ -173,7 +194,11 @@ class ThriftMetastore(Metastore):
         with self._clients.connected("list its compactions") as client:
             queue = client.show_compact(ttypes.ShowCompactRequest()).compacts or ()
         for entry in queue:
-            if (entry.dbname, entry.tablename, entry.state) == (table.name.schema, table.name.table, "working"):
+            if (entry.dbname, entry.tablename, entry.state) == (
+                table.name.schema,
+                table.name.table,
+                "working",
+            ):
                 raise compaction_conflict(table, f"Hive's worker {entry.workerid}")
 
     def allocate_write_id(self, transaction: int, table: HiveTable, *, updates: bool) -> int:
@@ -182,7 +207,9 @@ class ThriftMetastore(Metastore):
         with self._clients.connected(f"give a write id for table '{table.name}'") as client:
             return _write_id(client, transaction, table)
 
-    def while_open(self, transaction: int, table: HiveTable, action: Callable[[], None], *, is_new: bool) -> None:
+    def while_open(
+        self, transaction: int, table: HiveTable, action: Callable[[], None], *, is_new: bool
+    ) -> None:
         """Change a table's files; the commit detects conflicts."""
         self._beat(transaction)
         if not is_new:
@@ -199,7 +226,11 @@ class ThriftMetastore(Metastore):
                 partial(_is_schema_changed, schema=schema, exists=exists),
             )
         for table in changes.dropped:
-            self._change(f"table '{table.name}' was dropped", partial(_drop, table=table), partial(_is_gone, table=table))
+            self._change(
+                f"table '{table.name}' was dropped",
+                partial(_drop, table=table),
+                partial(_is_gone, table=table),
+            )
         for table in changes.commented:
             self._change(
                 f"the comments of table '{table.name}' were changed",
@@ -210,13 +241,17 @@ class ThriftMetastore(Metastore):
         try:
             for table in changes.tables:
                 create = partial(_create, table=table, owner=self._user)
-                self._change(f"table '{table.name}' was created", create, partial(_is_created, table=table))
+                self._change(
+                    f"table '{table.name}' was created", create, partial(_is_created, table=table)
+                )
                 new.append(table)
                 if table.id in changes.adopted:
                     with self._clients.connected(f"take over table '{table.name}'") as client:
                         self._adopt(client, table, changes.adopted[table.id])
             for table in changes.written:
-                with self._clients.connected(f"note the partitions of table '{table.name}'") as client:
+                with self._clients.connected(
+                    f"note the partitions of table '{table.name}'"
+                ) as client:
                     self._record_partitions(client, transaction, table, changes)
             if transaction is not None:
                 self._commit_rows(transaction)
@@ -236,7 +271,9 @@ class ThriftMetastore(Metastore):
         finally:
             self._heartbeats.end(transaction)
 
-    def _change(self, change: str, call: Callable[[Any], Any], has_landed: Callable[[Any], bool]) -> None:
+    def _change(
+        self, change: str, call: Callable[[Any], Any], has_landed: Callable[[Any], bool]
+    ) -> None:
         """Make a changing call; if the answer is lost, ask for the outcome."""
         was_sent = False
         try:
@@ -249,7 +286,9 @@ class ThriftMetastore(Metastore):
             if not self._has_landed(change, has_landed, error):
                 raise
 
-    def _has_landed(self, change: str, has_landed: Callable[[Any], bool], error: ConnectorError) -> bool:
+    def _has_landed(
+        self, change: str, has_landed: Callable[[Any], bool], error: ConnectorError
+    ) -> bool:
         try:
             with self._clients.connected("say what it has done") as client:
                 return has_landed(client)
@@ -257,7 +296,9 @@ class ThriftMetastore(Metastore):
             raise ConnectorError(
                 f"The outcome is unknown: it is not known whether {change}. {error.message}",
                 code="HIVE_METASTORE_ERROR",
-                hint="Once the metastore runs, look at the table before you run the statement again.",
+                hint=(
+                    "Once the metastore runs, look at the table before you run the statement again."
+                ),
                 changed=None,
             ) from silent
 
@@ -298,7 +339,8 @@ class ThriftMetastore(Metastore):
         )
         if not self._has_lock(transaction, component, _PATIENCE_SECONDS):
             raise ConnectorError(
-                f"Another transaction has table '{table.name}' for itself since {_PATIENCE_SECONDS:.0f} seconds",
+                f"Another transaction has table '{table.name}' for itself since"
+                f" {_PATIENCE_SECONDS:.0f} seconds",
                 code="HIVE_TABLE_LOCK_NOT_ACQUIRED",
                 hint="SHOW LOCKS in Hive says which one. " + AGAIN,
             )
@@ -314,7 +356,9 @@ class ThriftMetastore(Metastore):
                 answer = client.check_lock(ttypes.CheckLockRequest(answer.lockid, transaction))
             return bool(answer.state == ttypes.LockState.ACQUIRED)
 
-    def _record_partitions(self, client: Any, transaction: int | None, table: HiveTable, changes: Changes) -> None:
+    def _record_partitions(
+        self, client: Any, transaction: int | None, table: HiveTable, changes: Changes
+    ) -> None:
         """Record new and changed partitions, so that commits of writers conflict."""
         names = changes.partitions.get(table.id, set())
         if not names:
@@ -322,7 +366,9 @@ class ThriftMetastore(Metastore):
         new = sorted(names - set(_partitions(client, table)))
         if new:
             parts = [thrift_partition(table, name) for name in new]
-            request = ttypes.AddPartitionsRequest(table.name.schema, table.name.table, parts, ifNotExists=True, needResult=False)
+            request = ttypes.AddPartitionsRequest(
+                table.name.schema, table.name.table, parts, ifNotExists=True, needResult=False
+            )
             client.add_partitions_req(request)
         if transaction is None:
             return
@@ -331,7 +377,12 @@ class ThriftMetastore(Metastore):
         for operation, partitions in ((_UPDATE, names & changed), (_INSERT, names - changed)):
             if partitions:
                 request = ttypes.AddDynamicPartitions(
-                    transaction, write_id, table.name.schema, table.name.table, sorted(partitions), operation
+                    transaction,
+                    write_id,
+                    table.name.schema,
+                    table.name.table,
+                    sorted(partitions),
+                    operation,
                 )
                 client.add_dynamic_partitions(request)
 
@@ -339,13 +390,25 @@ class ThriftMetastore(Metastore):
         """Continue the write ids of another metastore."""
         if not write_ids.high_watermark:
             return
-        hidden_ids = sorted(number for number in write_ids.open | write_ids.aborted if number <= write_ids.high_watermark)
-        listed = f"{table.name}:{write_ids.high_watermark}:{1 << 62}::{','.join(map(str, hidden_ids))}"
+        hidden_ids = sorted(
+            number
+            for number in write_ids.open | write_ids.aborted
+            if number <= write_ids.high_watermark
+        )
+        listed = (
+            f"{table.name}:{write_ids.high_watermark}:{1 << 62}::{','.join(map(str, hidden_ids))}"
+        )
         request = ttypes.ReplTblWriteIdStateRequest(
-            listed, self._user, self._process, table.name.schema, table.name.table, [] if table.partitioned_by else None
+            listed,
+            self._user,
+            self._process,
+            table.name.schema,
+            table.name.table,
+            [] if table.partitioned_by else None,
         )
         client.repl_tbl_writeid_state(request)
-        # Readers see up to the last write id of a transaction, and the adopted ids have no transactions here.
+        # Readers see up to the last write id of a transaction, and the adopted ids have no
+        # transactions here.
         number = client.open_txns(ttypes.OpenTxnRequest(1, self._user, self._process)).txn_ids[0]
         _write_id(client, number, table)
         client.commit_txn(ttypes.CommitTxnRequest(number))
@@ -393,7 +456,9 @@ def _comment(client: Any, table: HiveTable) -> None:
     description = _describe(client, table.name)
     set_comments(description, table)
     context = ttypes.EnvironmentContext({"DO_NOT_UPDATE_STATS": "true"})
-    client.alter_table_with_environment_context(table.name.schema, table.name.table, description, context)
+    client.alter_table_with_environment_context(
+        table.name.schema, table.name.table, description, context
+    )
 
 
 def _table(client: Any, name: SchemaTableName) -> HiveTable | None:
@@ -420,8 +485,12 @@ def _partitions(client: Any, table: HiveTable) -> list[str]:
         folder = folder_of(partition.sd.location, f"Partition '{name}' of table '{table.name}'")
         if folder.as_posix() != f"{table.location}/{name}":
             raise ConnectorError(
-                f"Partition '{name}' of table '{table.name}' lies at '{folder}', and partitions are read in their table's folder only",
-                hint=f"Move it to '{table.location}/{name}', and say so with ALTER TABLE ... SET LOCATION.",
+                f"Partition '{name}' of table '{table.name}' lies at '{folder}', and partitions are"
+                " read in their table's folder only",
+                hint=(
+                    f"Move it to '{table.location}/{name}', and say so with ALTER TABLE ... SET"
+                    " LOCATION."
+                ),
             )
         names.append(name)
     return sorted(names)
@@ -430,29 +499,45 @@ def _partitions(client: Any, table: HiveTable) -> list[str]:
 def _transactions(state: Any, own: int | None) -> str:
     numbers = list(state.open_txns)
     aborted = {number for i, number in enumerate(numbers) if _bit(state.abortedBits, i)}
-    high = int(state.txn_high_water_mark) if own is None else min(own, int(state.txn_high_water_mark))
-    open_ids = sorted(number for number in numbers if number not in aborted and number <= high and number != own)
+    high = (
+        int(state.txn_high_water_mark) if own is None else min(own, int(state.txn_high_water_mark))
+    )
+    open_ids = sorted(
+        number for number in numbers if number not in aborted and number <= high and number != own
+    )
     aborted_ids = sorted(number for number in aborted if number <= high)
     return f"{high}:{open_ids[0] if open_ids else (1 << 63) - 1}:{','.join(map(str, open_ids))}:{','.join(map(str, aborted_ids))}"
 
 
 def _compactions(state: Any, own: int | None) -> ValidTransactions:
     high = int(state.txn_high_water_mark)
-    return ValidTransactions(high if own is None else min(own, high), frozenset(map(int, state.open_txns)))
+    return ValidTransactions(
+        high if own is None else min(own, high), frozenset(map(int, state.open_txns))
+    )
 
 
 def _write_ids(response: Any) -> ValidWriteIds:
-    aborted = frozenset(int(number) for i, number in enumerate(response.invalidWriteIds) if _bit(response.abortedBits, i))
+    aborted = frozenset(
+        int(number)
+        for i, number in enumerate(response.invalidWriteIds)
+        if _bit(response.abortedBits, i)
+    )
     open_ids = frozenset(map(int, response.invalidWriteIds)) - aborted
     return ValidWriteIds(int(response.writeIdHighWaterMark), open_ids, aborted)
 
 
 def _bit(packed: bytes | None, index: int) -> bool:
-    return packed is not None and index >> 3 < len(packed) and bool(packed[index >> 3] >> (index & 7) & 1)
+    return (
+        packed is not None
+        and index >> 3 < len(packed)
+        and bool(packed[index >> 3] >> (index & 7) & 1)
+    )
 
 
 def _write_id(client: Any, transaction: int, table: HiveTable) -> int:
-    request = ttypes.AllocateTableWriteIdsRequest(table.name.schema, table.name.table, [transaction])
+    request = ttypes.AllocateTableWriteIdsRequest(
+        table.name.schema, table.name.table, [transaction]
+    )
     return int(client.allocate_table_write_ids(request).txnToWriteIds[0].writeId)
 
 
@@ -468,19 +553,25 @@ def _change_schema(client: Any, schema: str, folder: Path | None, *, exists: boo
     except ttypes.NoSuchObjectException:
         return
     except ttypes.InvalidOperationException as error:
-        raise ConnectorError(f"Schema not empty: {schema}", code="SCHEMA_NOT_EMPTY", hint="Drop its tables before.") from error
+        raise ConnectorError(
+            f"Schema not empty: {schema}", code="SCHEMA_NOT_EMPTY", hint="Drop its tables before."
+        ) from error
 
 
 def _create(client: Any, table: HiveTable, owner: str) -> None:
     name, not_null = table.name, constraints_of(table)
     try:
         if not_null:
-            client.create_table_with_constraints(thrift_table(table, owner), [], [], [], not_null, [], [])
+            client.create_table_with_constraints(
+                thrift_table(table, owner), [], [], [], not_null, [], []
+            )
         else:
             client.create_table(thrift_table(table, owner))
     except ttypes.AlreadyExistsException as error:
         raise ConnectorError(
-            f"Table '{name}' already exists", code="TABLE_ALREADY_EXISTS", hint="Choose another name, or DROP TABLE before."
+            f"Table '{name}' already exists",
+            code="TABLE_ALREADY_EXISTS",
+            hint="Choose another name, or DROP TABLE before.",
         ) from error
     except (ttypes.InvalidObjectException, ttypes.NoSuchObjectException) as error:
         if name.schema in client.get_all_databases():

@@ -24,7 +24,10 @@ _COMMENT: Final = "comment"
 """The parameter in which Hive and Trino store a table's comment."""
 _IDENTITY: Final = "rowmerge_nb.table_id"
 _REGISTERED: Final = "rowmerge_nb.registered"
-"""Marks a registered table, whose files stay when it is dropped. Hive treats every transactional table as managed."""
+"""Marks a registered table, whose files stay when it is dropped.
+
+Hive treats every transactional table as managed.
+"""
 
 
 def folder_of(location: str | None, subject: str) -> Path:
@@ -45,12 +48,14 @@ def folder_of(location: str | None, subject: str) -> Path:
     return Path("/" + path.lstrip("/"))
 
 
-def hive_table_of(name: SchemaTableName, metastore_table: Any, not_null: Collection[str]) -> HiveTable:
+def hive_table_of(
+    name: SchemaTableName, metastore_table: Any, not_null: Collection[str]
+) -> HiveTable:
     """Convert a table of the metastore.
 
     Raises:
-        ConnectorError: NOT_SUPPORTED for a view, another format, an insert-only table, a type or a store; HIVE_METASTORE_ERROR for an
-            invalid description.
+        ConnectorError: NOT_SUPPORTED for a view, another format, an insert-only table, a type or a
+            store; HIVE_METASTORE_ERROR for an invalid description.
     """
     try:
         return _table_of(name, metastore_table, not_null)
@@ -67,24 +72,33 @@ def _table_of(name: SchemaTableName, metastore_table: Any, not_null: Collection[
     storage = metastore_table.sd
     if metastore_table.tableType not in {"MANAGED_TABLE", "EXTERNAL_TABLE"}:
         raise ConnectorError(
-            f"'{name}' is of kind {metastore_table.tableType} in the metastore, and only tables are read",
+            f"'{name}' is of kind {metastore_table.tableType} in the metastore, and only tables are"
+            " read",
             hint="Make a table of it in Hive or Trino: CREATE TABLE ... AS SELECT.",
         )
     if not str(storage.inputFormat).startswith(_ORC):
         raise ConnectorError(
             f"Table '{name}' is stored as {storage.inputFormat}, and only ORC tables are read",
-            hint="Copy it in Hive or Trino into a table WITH (format = 'ORC', transactional = true).",
+            hint=(
+                "Copy it in Hive or Trino into a table WITH (format = 'ORC', transactional = true)."
+            ),
         )
     transactional = parameters.get("transactional", "false").lower() == "true"
     if transactional and parameters.get("transactional_properties", "default") != "default":
         raise ConnectorError(
-            f"Table '{name}' is transactional as '{parameters['transactional_properties']}', and only 'default' is read",
+            f"Table '{name}' is transactional as '{parameters['transactional_properties']}', and"
+            " only 'default' is read",
             hint="Copy it in Hive or Trino into a full ACID table.",
         )
     folder = folder_of(storage.location, f"Table '{name}'")
     data = [(field.name, type_of_hive(field.type), field.comment) for field in storage.cols]
-    keys = [(field.name, type_of_hive(field.type), field.comment) for field in metastore_table.partitionKeys or ()]
-    bucketed = storage.numBuckets is not None and storage.numBuckets > 0 and bool(storage.bucketCols)
+    keys = [
+        (field.name, type_of_hive(field.type), field.comment)
+        for field in metastore_table.partitionKeys or ()
+    ]
+    bucketed = (
+        storage.numBuckets is not None and storage.numBuckets > 0 and bool(storage.bucketCols)
+    )
     version = int(parameters.get("bucketing_version") or 1)
     _require_layout([column for column, _, _ in data], storage if bucketed else None, version)
     return HiveTable(
@@ -92,7 +106,8 @@ def _table_of(name: SchemaTableName, metastore_table: Any, not_null: Collection[
         name,
         str(folder),
         tuple(
-            ColumnMetadata(column, sql_type, column not in not_null, comment=text) for column, sql_type, text in (*data, *keys)
+            ColumnMetadata(column, sql_type, column not in not_null, comment=text)
+            for column, sql_type, text in (*data, *keys)
         ),
         tuple(column for column, _, _ in keys),
         tuple(storage.bucketCols) if bucketed else (),
@@ -108,14 +123,22 @@ def _require_layout(names: Sequence[str], buckets: Any, version: int) -> None:
     if not names:
         raise ValueError("it has no columns")
     if buckets is not None and (
-        buckets.numBuckets > BUCKET_LIMIT or version not in {1, 2} or not {*buckets.bucketCols} <= {*names}
+        buckets.numBuckets > BUCKET_LIMIT
+        or version not in {1, 2}
+        or not {*buckets.bucketCols} <= {*names}
     ):
-        raise ValueError(f"{buckets.numBuckets} buckets by {buckets.bucketCols}, bucketing_version {version}")
+        raise ValueError(
+            f"{buckets.numBuckets} buckets by {buckets.bucketCols}, bucketing_version {version}"
+        )
 
 
 def thrift_table(table: HiveTable, owner: str) -> Any:
     """Build the metastore's table, with the parameters of a transactional one."""
-    parameters = {_IDENTITY: table.id} if table.comment is None else {_IDENTITY: table.id, _COMMENT: table.comment}
+    parameters = (
+        {_IDENTITY: table.id}
+        if table.comment is None
+        else {_IDENTITY: table.id, _COMMENT: table.comment}
+    )
     if table.transactional:
         parameters |= {"transactional": "true", "transactional_properties": "default"}
     if table.bucket_count is not None:
@@ -148,22 +171,32 @@ def set_comments(metastore_table: Any, table: HiveTable) -> None:
     comments = {column.name.lower(): column.comment for column in table.columns}
     for field in (*metastore_table.sd.cols, *(metastore_table.partitionKeys or ())):
         field.comment = comments.get(field.name)
-    others = {key: value for key, value in (metastore_table.parameters or {}).items() if key.lower() != _COMMENT}
-    metastore_table.parameters = others if table.comment is None else {**others, _COMMENT: table.comment}
+    others = {
+        key: value
+        for key, value in (metastore_table.parameters or {}).items()
+        if key.lower() != _COMMENT
+    }
+    metastore_table.parameters = (
+        others if table.comment is None else {**others, _COMMENT: table.comment}
+    )
 
 
 def thrift_partition(table: HiveTable, name: str) -> Any:
     """Build the metastore's partition."""
     values = [DEFAULT_PARTITION if text is None else text for text in partition_texts(name)]
     storage = _storage(table, f"{table.location}/{name}")
-    return ttypes.Partition(values, table.name.schema, table.name.table, int(time.time()), 0, storage, {})
+    return ttypes.Partition(
+        values, table.name.schema, table.name.table, int(time.time()), 0, storage, {}
+    )
 
 
 def constraints_of(table: HiveTable) -> list[Any]:
     """Build NOT NULL constraints."""
     name = table.name
     return [
-        ttypes.SQLNotNullConstraint("hive", name.schema, name.table, column.name.lower(), None, True, True, True)
+        ttypes.SQLNotNullConstraint(
+            "hive", name.schema, name.table, column.name.lower(), None, True, True, True
+        )
         for column in table.columns
         if not column.nullable
     ]
@@ -186,4 +219,7 @@ def _storage(table: HiveTable, location: str) -> Any:
 
 
 def _fields(columns: Collection[ColumnMetadata]) -> list[Any]:
-    return [ttypes.FieldSchema(column.name.lower(), hive_type_name(column.type), column.comment) for column in columns]
+    return [
+        ttypes.FieldSchema(column.name.lower(), hive_type_name(column.type), column.comment)
+        for column in columns
+    ]

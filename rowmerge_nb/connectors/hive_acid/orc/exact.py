@@ -1,4 +1,6 @@
-"""ORC files written by pyorc, for timestamps before 1970 with a fraction, which Arrow writes wrongly."""
+"""ORC files written by pyorc, for timestamps before 1970 with a fraction, which Arrow writes
+wrongly.
+"""
 
 from __future__ import annotations
 
@@ -29,12 +31,15 @@ class ExactWriter:
         ExecutionError: NOT_SUPPORTED if pyorc is not installed.
     """
 
-    def __init__(self, path: Path, columns: Sequence[ColumnMetadata], stripe_bytes: int, codec: OrcCodec) -> None:
+    def __init__(
+        self, path: Path, columns: Sequence[ColumnMetadata], stripe_bytes: int, codec: OrcCodec
+    ) -> None:
         try:
             import pyorc
         except ImportError:
             raise ExecutionError(
-                "A timestamp before 1970 with a fraction of a second needs the package pyorc to be written, which is not installed",
+                "A timestamp before 1970 with a fraction of a second needs the package pyorc to be"
+                " written, which is not installed",
                 code="NOT_SUPPORTED",
                 step="append_page",
                 hint="Run: pip install 'rowmerge-nb[hive]'",
@@ -60,7 +65,9 @@ class ExactWriter:
         for start in range(0, events.num_rows, _BATCH):
             part = events.slice(start, _BATCH).combine_chunks().to_struct_array()
             array = part.combine_chunks() if hasattr(part, "combine_chunks") else part
-            self._writer.writerows(with_numbers(array, self._event_type).to_pylist(maps_as_pydicts="strict"))
+            self._writer.writerows(
+                with_numbers(array, self._event_type).to_pylist(maps_as_pydicts="strict")
+            )
 
     def close(self) -> None:
         """Write the file's end."""

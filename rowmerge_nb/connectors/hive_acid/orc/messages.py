@@ -95,7 +95,9 @@ def field(number: int, value: int | bytes) -> bytes:
 
 
 def decompressed(data: bytes, codec: int) -> bytes:
-    """Decompress ORC chunks. The lowest bit of a chunk's three-byte header marks an uncompressed one.
+    """Decompress ORC chunks.
+
+    The lowest bit of a chunk's three-byte header marks an uncompressed one.
 
     Raises:
         ValueError: the codec is unknown, or the result too large.
@@ -110,7 +112,8 @@ def decompressed(data: bytes, codec: int) -> bytes:
         size += len(chunks[-1])
         if len(chunks[-1]) > _LARGEST or size > _MOST:
             raise ValueError(
-                f"a tail of {len(data)} bytes unfolds to more than {_MOST} bytes, or a chunk of it to more than {_LARGEST}"
+                f"a tail of {len(data)} bytes unfolds to more than {_MOST} bytes, or a chunk of it"
+                f" to more than {_LARGEST}"
             )
         at += 3 + (header >> 1)
     return b"".join(chunks)
@@ -121,7 +124,9 @@ def _unpacked(chunk: bytes, codec: int) -> bytes:
         unpacking = zlib.decompressobj(wbits=-zlib.MAX_WBITS)
         plain = unpacking.decompress(chunk, _LARGEST + 1)
         if not unpacking.eof:
-            raise ValueError(f"a chunk of {len(chunk)} bytes is cut short, or holds more than {_LARGEST}")
+            raise ValueError(
+                f"a chunk of {len(chunk)} bytes is cut short, or holds more than {_LARGEST}"
+            )
         return plain
     if codec == _SNAPPY:
         size, _ = _read_varint(chunk, 0)

@@ -28,7 +28,14 @@ if TYPE_CHECKING:
 
 KEYS: Final = ("originalTransaction", "bucket", "rowId")
 _WRITE_ID_INDEX, _NUMBER_INDEX = 1, 3
-_ACID_COLUMNS: Final = ("operation", "originaltransaction", "bucket", "rowid", "currenttransaction", "row")
+_ACID_COLUMNS: Final = (
+    "operation",
+    "originaltransaction",
+    "bucket",
+    "rowid",
+    "currenttransaction",
+    "row",
+)
 _ROW_ID_BITS: Final = 40
 
 
@@ -52,7 +59,10 @@ def reading(path: Path) -> Iterator[Any]:
         raise ConnectorError(
             f"'{path}' cannot be read as ORC: {' '.join(str(error).split())}",
             code="HIVE_BAD_DATA",
-            hint="Replace the file by a copy that is whole; Arrow reads timestamps from 1677 to 2262.",
+            hint=(
+                "Replace the file by a copy that is whole; Arrow reads timestamps from 1677 to"
+                " 2262."
+            ),
         ) from error
 
 
@@ -65,7 +75,12 @@ def row_count(path: Path) -> int:
 class RowKeys:
     """Row keys: original write id, bucket number (codec version 1) and row number."""
 
-    def __init__(self, write_ids: npt.NDArray[np.int64], buckets: npt.NDArray[np.int64], numbers: npt.NDArray[np.int64]) -> None:
+    def __init__(
+        self,
+        write_ids: npt.NDArray[np.int64],
+        buckets: npt.NDArray[np.int64],
+        numbers: npt.NDArray[np.int64],
+    ) -> None:
         self.write_ids = write_ids
         self.buckets = buckets
         self.numbers = numbers
@@ -78,7 +93,9 @@ class RowKeys:
     @classmethod
     def of(cls, page: Page) -> RowKeys:
         """Read the keys from a file's columns."""
-        write_ids, buckets, numbers = (page.column(name).to_numpy(zero_copy_only=False) for name in KEYS)
+        write_ids, buckets, numbers = (
+            page.column(name).to_numpy(zero_copy_only=False) for name in KEYS
+        )
         return cls(write_ids, normalized_buckets(buckets), numbers)
 
     @classmethod
@@ -90,7 +107,9 @@ class RowKeys:
     @classmethod
     def concat(cls, batches: Sequence[RowKeys]) -> RowKeys:
         """Concatenate keys."""
-        parts = [(keys.write_ids, keys.buckets, keys.numbers) for keys in batches] or [(np.zeros(0, np.int64),) * 3]
+        parts = [(keys.write_ids, keys.buckets, keys.numbers) for keys in batches] or [
+            (np.zeros(0, np.int64),) * 3
+        ]
         return cls(*(np.concatenate([part[i] for part in parts]) for i in range(3)))
 
     def take(self, rows: npt.NDArray[np.int64]) -> RowKeys:
@@ -103,7 +122,11 @@ class RowKeys:
 
     def as_array(self) -> pa.Array:
         """Return the keys as row ids."""
-        arrays = [pa.array(self.write_ids), pa.array(self.buckets.astype(np.int32)), pa.array(self.numbers)]
+        arrays = [
+            pa.array(self.write_ids),
+            pa.array(self.buckets.astype(np.int32)),
+            pa.array(self.numbers),
+        ]
         return pa.StructArray.from_arrays(arrays, names=list(KEYS))
 
 
@@ -120,8 +143,16 @@ class KeyBounds:
         pairs = []
         for index in (_WRITE_ID_INDEX, _NUMBER_INDEX):
             ranges = [tail.range(stripe.number, tail.column(index), BIGINT) for stripe in stripes]
-            lows = [value_range.low for value_range in ranges if value_range is not None and value_range.low is not None]
-            highs = [value_range.high for value_range in ranges if value_range is not None and value_range.high is not None]
+            lows = [
+                value_range.low
+                for value_range in ranges
+                if value_range is not None and value_range.low is not None
+            ]
+            highs = [
+                value_range.high
+                for value_range in ranges
+                if value_range is not None and value_range.high is not None
+            ]
             if not ranges or not len(lows) == len(highs) == len(ranges):
                 return None
             pairs.append((min(lows), max(highs)))
@@ -136,7 +167,9 @@ class KeyBounds:
 
     def contains(self, keys: RowKeys) -> npt.NDArray[np.bool_]:
         """Return a mask of the keys within the bounds."""
-        within: npt.NDArray[np.bool_] = (keys.write_ids >= self.write_ids[0]) & (keys.write_ids <= self.write_ids[1])
+        within: npt.NDArray[np.bool_] = (keys.write_ids >= self.write_ids[0]) & (
+            keys.write_ids <= self.write_ids[1]
+        )
         within &= (keys.numbers >= self.numbers[0]) & (keys.numbers <= self.numbers[1])
         return within
 
@@ -145,7 +178,9 @@ class DeletedRows:
     """The delete events that concern a file, within the bounds of its row keys if known."""
 
     def __init__(self, paths: Sequence[Path], bounds: KeyBounds | None = None) -> None:
-        keys = RowKeys.concat([keys_within for path in paths for keys_within in _events_within(path, bounds)])
+        keys = RowKeys.concat(
+            [keys_within for path in paths for keys_within in _events_within(path, bounds)]
+        )
         self._locations, codes = np.unique(keys.locations, return_inverse=True)
         self._events = ascending(codes.reshape(-1).astype(np.int64) << _ROW_ID_BITS | keys.numbers)
 
@@ -158,7 +193,9 @@ class DeletedRows:
         codes = np.minimum(np.searchsorted(self._locations, locations), self._locations.size - 1)
         events = codes.astype(np.int64) << _ROW_ID_BITS | keys.numbers
         indexes = np.minimum(np.searchsorted(self._events, events), self._events.size - 1)
-        hit: npt.NDArray[np.bool_] = (self._locations[codes] == locations) & (self._events[indexes] == events)
+        hit: npt.NDArray[np.bool_] = (self._locations[codes] == locations) & (
+            self._events[indexes] == events
+        )
         return hit
 
 
@@ -166,7 +203,11 @@ def _events_within(path: Path, bounds: KeyBounds | None) -> Iterator[RowKeys]:
     tail = read_tail(path) if bounds is not None else None
     skipped = set()
     if tail is not None and bounds is not None:
-        skipped = {stripe.number for stripe in tail.stripes if not bounds.meets(KeyBounds.of(tail, [stripe]))}
+        skipped = {
+            stripe.number
+            for stripe in tail.stripes
+            if not bounds.meets(KeyBounds.of(tail, [stripe]))
+        }
     for page in _stripes(path, KEYS, skipped):
         keys = RowKeys.of(page)
         yield keys if bounds is None else keys.take(np.flatnonzero(bounds.contains(keys)))
@@ -183,7 +224,8 @@ def _stripes(path: Path, columns: Sequence[str], skipped: Collection[int] = ()) 
 def _check_acid(path: Path, schema: pa.Schema) -> None:
     if tuple(name.lower() for name in schema.names) != _ACID_COLUMNS:
         raise ConnectorError(
-            f"'{path}' does not have the columns of a transactional table's file; it has {', '.join(schema.names)}",
+            f"'{path}' does not have the columns of a transactional table's file; it has"
+            f" {', '.join(schema.names)}",
             code="HIVE_BAD_DATA",
             hint="Replace it by the file that the transaction wrote.",
         )
@@ -208,7 +250,8 @@ def read_rows(
 ) -> Iterator[tuple[int, RowKeys | None, list[pa.Array]]]:
     """Read columns of a file, stripe by stripe.
 
-    Columns are matched by index: a renamed column keeps its values, and a later one is NULL. ``original`` is bucket and number of the first
+    Columns are matched by index: a renamed column keeps its values, and a later one is NULL.
+        ``original`` is bucket and number of the first
     row for a file without row ids. ``first`` decides whether a stripe is skipped.
 
     Yields:
@@ -221,7 +264,11 @@ def read_rows(
         column_names = _file_columns(columns, fields, original is not None, keys)
         flat = original is not None
         start = original[1] if original is not None else 0
-        deciding = _file_columns(first.columns, fields, flat, False) if first is not None and first.columns else []
+        deciding = (
+            _file_columns(first.columns, fields, flat, False)
+            if first is not None and first.columns
+            else []
+        )
         for stripe in range(file.nstripes) if stripes is None else stripes:
             at = stripe.number if isinstance(stripe, Stripe) else stripe
             if isinstance(stripe, Stripe):
@@ -234,12 +281,25 @@ def read_rows(
             page = file.read_stripe(at, columns=column_names)
             row_keys: RowKeys | None = None
             if keys:
-                row_keys = RowKeys.of(page) if original is None else RowKeys.of_original(original[0], start, page.num_rows)
+                row_keys = (
+                    RowKeys.of(page)
+                    if original is None
+                    else RowKeys.of_original(original[0], start, page.num_rows)
+                )
             start += page.num_rows
-            yield page.num_rows, row_keys, _arrays(path, page, columns, fields, original is not None)
+            yield (
+                page.num_rows,
+                row_keys,
+                _arrays(path, page, columns, fields, original is not None),
+            )
 
 
-def _file_columns(columns: Sequence[tuple[int, ColumnMetadata]], fields: Sequence[pa.Field], flat: bool, keys: bool) -> list[str]:
+def _file_columns(
+    columns: Sequence[tuple[int, ColumnMetadata]],
+    fields: Sequence[pa.Field],
+    flat: bool,
+    keys: bool,
+) -> list[str]:
     prefix = "" if flat else "row."
     names = [prefix + fields[index].name for index, _ in columns if index < len(fields)]
     if any("." in name.removeprefix(prefix) for name in names):
@@ -272,7 +332,8 @@ def _arrays(
             arrays.append(from_file(require_texts(present[fields[index].name]), column.type))
         except (pa.ArrowException, ValueError) as error:
             raise ConnectorError(
-                f"Column '{column.name}' of type {column.type} cannot be read out of '{path}', which holds {fields[index].type}",
+                f"Column '{column.name}' of type {column.type} cannot be read out of '{path}',"
+                f" which holds {fields[index].type}",
                 code="HIVE_BAD_DATA",
                 hint="Declare the column with the type that the files have.",
             ) from error
@@ -283,4 +344,6 @@ def read_deletes(paths: Sequence[Path]) -> tuple[RowKeys, npt.NDArray[np.int64]]
     """Read the deleted rows, and the write ids of the deleting transactions."""
     pages = [page for path in paths for page in _stripes(path, (*KEYS, "currentTransaction"))]
     current = [page.column("currentTransaction").to_numpy(zero_copy_only=False) for page in pages]
-    return RowKeys.concat([RowKeys.of(page) for page in pages]), np.concatenate([*current, np.zeros(0, np.int64)])
+    return RowKeys.concat([RowKeys.of(page) for page in pages]), np.concatenate(
+        [*current, np.zeros(0, np.int64)]
+    )

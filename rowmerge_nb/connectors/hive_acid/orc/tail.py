@@ -1,8 +1,9 @@
 """Tails of ORC files: statistics of stripes, and metadata that Arrow does not write.
 
-A file ends with statistics of stripes, footer, postscript (with the lengths of both) and one byte with the postscript's length. Arrow
-reads user metadata and lengths of texts but writes neither. Hive 3 reads the last key of each stripe from the former, and the latter
-distinguish ``varchar(n)`` from a string.
+A file ends with statistics of stripes, footer, postscript (with the lengths of both) and one byte
+with the postscript's length. Arrow reads user metadata and lengths of texts but writes neither.
+Hive 3 reads the last key of each stripe from the former, and the latter distinguish ``varchar(n)``
+from a string.
 """
 
 from __future__ import annotations
@@ -78,7 +79,9 @@ class OrcTail:
     statistics: tuple[tuple[bytes, ...], ...]
 
     def column(self, *path: int) -> int | None:
-        """Return the number of a nested type: ``column(5, 0)`` is the first field of the sixth column."""
+        """Return the number of a nested type: ``column(5, 0)`` is the first field of the sixth
+        column.
+        """
         number = 0
         for index in path:
             if number >= len(self.children) or index >= len(self.children[number]):
@@ -88,11 +91,19 @@ class OrcTail:
 
     def range(self, stripe: int, column: int | None, sql_type: Type) -> ValueRange | None:
         """Return a column's range in a stripe; None if unknown or unsafe."""
-        if column is None or stripe >= len(self.statistics) or column >= len(self.statistics[stripe]):
+        if (
+            column is None
+            or stripe >= len(self.statistics)
+            or column >= len(self.statistics[stripe])
+        ):
             return None
         # Invalid statistics count as unknown.
-        with suppress(LookupError, ValueError, OverflowError, ArithmeticError, TypeError, AttributeError):
-            statistics = {number: value for number, _, value in fields(self.statistics[stripe][column])}
+        with suppress(
+            LookupError, ValueError, OverflowError, ArithmeticError, TypeError, AttributeError
+        ):
+            statistics = {
+                number: value for number, _, value in fields(self.statistics[stripe][column])
+            }
             count = statistics[_VALUES]
             reader = _READERS.get(sql_type.base)
             details = statistics.get(reader[0]) if reader is not None else None
@@ -100,7 +111,9 @@ class OrcTail:
                 return None
             if reader is None or not isinstance(details, bytes):
                 return ValueRange(count)
-            return ValueRange(count, *reader[1]({number: value for number, _, value in fields(details)}))
+            return ValueRange(
+                count, *reader[1]({number: value for number, _, value in fields(details)})
+            )
         return None
 
 
@@ -109,7 +122,10 @@ def _integer_range(details: Mapping[int, Any]) -> tuple[Any, Any]:
 
 
 def _date_range(details: Mapping[int, Any]) -> tuple[Any, Any]:
-    return tuple(_EPOCH + dt.timedelta(signed(details[index])) if index in details else None for index in (1, 2))  # type: ignore[return-value]
+    return tuple(
+        _EPOCH + dt.timedelta(signed(details[index])) if index in details else None
+        for index in (1, 2)
+    )  # type: ignore[return-value]
 
 
 def _text_range(details: Mapping[int, Any]) -> tuple[Any, Any]:
@@ -128,7 +144,9 @@ _READERS: Final[dict[str, tuple[int, Callable[[Mapping[int, Any]], tuple[Any, An
     "varchar": (_TEXTS, _text_range),
     "decimal": (_DECIMALS, _decimal_range),
 }
-"""Types whose statistics are used. Floating point may be NaN, char may lack its spaces, and some writers shift timestamps by their time
+"""Types whose statistics are used.
+
+Floating point may be NaN, char may lack its spaces, and some writers shift timestamps by their time
 zone.
 """
 
@@ -138,17 +156,31 @@ def read_tail(path: Path) -> OrcTail | None:
     try:
         with path.open("rb") as file:
             script, start, footer, codec = _script_and_footer(file)
-            script_fields = {number: value for number, _, value in fields(script) if isinstance(value, int)}
+            script_fields = {
+                number: value for number, _, value in fields(script) if isinstance(value, int)
+            }
             length = script_fields.get(_METADATA_LENGTH, 0)
             file.seek(start - length)
             # Older writers order texts differently.
-            metadata = decompressed(file.read(length), codec) if script_fields.get(_WRITER_VERSION, 0) else b""
+            metadata = (
+                decompressed(file.read(length), codec)
+                if script_fields.get(_WRITER_VERSION, 0)
+                else b""
+            )
         return OrcTail(
             tuple(_stripes(footer)),
             tuple(tuple(_subtypes(orc_type)) for orc_type in _messages(footer, _TYPES)),
             tuple(tuple(_messages(stripe, 1)) for stripe in _messages(metadata, 1)),
         )
-    except (OSError, ValueError, LookupError, OverflowError, MemoryError, zlib.error, pa.ArrowException):
+    except (
+        OSError,
+        ValueError,
+        LookupError,
+        OverflowError,
+        MemoryError,
+        zlib.error,
+        pa.ArrowException,
+    ):
         return None
 
 
@@ -162,7 +194,11 @@ def _stripes(footer: bytes) -> Iterator[Stripe]:
 
 
 def _messages(message: bytes, number: int) -> Iterator[bytes]:
-    return (value for field_number, _, value in fields(message) if field_number == number and isinstance(value, bytes))
+    return (
+        value
+        for field_number, _, value in fields(message)
+        if field_number == number and isinstance(value, bytes)
+    )
 
 
 def _subtypes(orc_type: bytes) -> Iterator[int]:
@@ -182,14 +218,24 @@ def _script_and_footer(file: Any) -> tuple[bytes, int, bytes, int]:
     if length > len(tail) - 1 - len(script):
         file.seek(start)
         tail = file.read()
-    return script, start, decompressed(tail[-1 - len(script) - length : -1 - len(script)], codec), codec
+    return (
+        script,
+        start,
+        decompressed(tail[-1 - len(script) - length : -1 - len(script)], codec),
+        codec,
+    )
 
 
 # -- writing --------------------------------------------------------------------------------------------------------
 
 
-def complete_footer(path: Path, types: Sequence[tuple[int, Type]], entries: Callable[[Sequence[int]], Mapping[str, str]]) -> None:
-    """Add to a file's footer what Arrow does not write: ``varchar(n)`` and ``char(n)`` types by number, and user metadata.
+def complete_footer(
+    path: Path,
+    types: Sequence[tuple[int, Type]],
+    entries: Callable[[Sequence[int]], Mapping[str, str]],
+) -> None:
+    """Add to a file's footer what Arrow does not write: ``varchar(n)`` and ``char(n)`` types by
+    number, and user metadata.
 
     ``entries`` builds the metadata from each stripe's last row.
     """
@@ -199,7 +245,11 @@ def complete_footer(path: Path, types: Sequence[tuple[int, Type]], entries: Call
         for number, wire, value in fields(footer):
             changed = value
             if number == _TYPES and isinstance(value, bytes):
-                changed = _with_length(value, types_by_number[count]) if count in types_by_number else value
+                changed = (
+                    _with_length(value, types_by_number[count])
+                    if count in types_by_number
+                    else value
+                )
                 count += 1
             elif number == _STRIPES and isinstance(value, bytes):
                 rows = next((rows for inner, _, rows in fields(value) if inner == _STRIPE_ROWS), 0)
@@ -218,4 +268,8 @@ def complete_footer(path: Path, types: Sequence[tuple[int, Type]], entries: Call
 def _with_length(orc_type: bytes, of: Type) -> bytes:
     assert next((value for number, _, value in fields(orc_type) if number == 1), 0) == _STRING
     others = b"".join(encoded(*part) for part in fields(orc_type) if part[0] != 1)
-    return field(1, _CHAR if of.base == "char" else _VARCHAR) + others + field(_LENGTH, int(of.parameters[0]))
+    return (
+        field(1, _CHAR if of.base == "char" else _VARCHAR)
+        + others
+        + field(_LENGTH, int(of.parameters[0]))
+    )

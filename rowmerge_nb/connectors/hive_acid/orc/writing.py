@@ -15,7 +15,12 @@ from rowmerge_nb.connectors.hive_acid.orc.codecs import OrcCodec
 from rowmerge_nb.connectors.hive_acid.orc.exact import ExactWriter
 from rowmerge_nb.connectors.hive_acid.orc.orc_reading import RowKeys, reading
 from rowmerge_nb.connectors.hive_acid.orc.tail import complete_footer
-from rowmerge_nb.connectors.hive_acid.orc_values import bounded_texts, file_type, has_early_fractions, to_file
+from rowmerge_nb.connectors.hive_acid.orc_values import (
+    bounded_texts,
+    file_type,
+    has_early_fractions,
+    to_file,
+)
 from rowmerge_nb.connectors.hive_acid.placing import make_folder
 from rowmerge_nb.connectors.shared.disk import writing
 
@@ -82,7 +87,13 @@ class _Stream:
 class _EventFile:
     """A file of events, written by Arrow unless it would write a value wrongly."""
 
-    def __init__(self, path: Path, columns: Sequence[ColumnMetadata], codec: OrcCodec, root: Path | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        columns: Sequence[ColumnMetadata],
+        codec: OrcCodec,
+        root: Path | None = None,
+    ) -> None:
         from pyarrow import orc
 
         self._path = path
@@ -92,7 +103,9 @@ class _EventFile:
             make_folder(path.parent, root)
             self._stream = _Stream(path)
             file = pa.PythonFile(self._stream, mode="w")
-            self._writer: Any = orc.ORCWriter(file, compression=codec.arrow, stripe_size=_STRIPE_BYTES)
+            self._writer: Any = orc.ORCWriter(
+                file, compression=codec.arrow, stripe_size=_STRIPE_BYTES
+            )
         self._exact: ExactWriter | None = None
         self._has_events = False
 
@@ -160,7 +173,9 @@ class AcidFileWriter:
     def append(self, page: Page) -> None:
         """Append rows of the data columns."""
         arrays = [to_file(page.column(i), c.name, c.type) for i, c in enumerate(self._columns)]
-        self._waiting.append(pa.RecordBatch.from_arrays(arrays, names=[c.name.lower() for c in self._columns]))
+        self._waiting.append(
+            pa.RecordBatch.from_arrays(arrays, names=[c.name.lower() for c in self._columns])
+        )
         if sum(waiting.num_rows for waiting in self._waiting) >= _CUT:
             self._flush()
 
@@ -185,7 +200,9 @@ class AcidFileWriter:
         if not self._waiting:
             return
         table = pa.Table.from_batches(self._waiting)
-        rows = pa.StructArray.from_arrays([column.combine_chunks() for column in table.columns], names=table.column_names)
+        rows = pa.StructArray.from_arrays(
+            [column.combine_chunks() for column in table.columns], names=table.column_names
+        )
         numbers = np.arange(self.rows, self.rows + table.num_rows)
         constant = np.full(table.num_rows, self._write_id, np.int64)
         keys = RowKeys(constant, np.full(table.num_rows, self._number, np.int64), numbers)
@@ -211,23 +228,47 @@ def write_deletes(
     keys = keys.take(order[first])
     count = keys.numbers.size
     row_type = pa.struct([(column.name.lower(), file_type(column.type)) for column in columns])
-    _write_events(path, _events(_DELETE, keys, current, pa.nulls(count, row_type)), columns, keys, (0, 0, count), codec, root)
+    _write_events(
+        path,
+        _events(_DELETE, keys, current, pa.nulls(count, row_type)),
+        columns,
+        keys,
+        (0, 0, count),
+        codec,
+        root,
+    )
     return count
 
 
 def write_rows(
-    path: Path, columns: Sequence[ColumnMetadata], keys: RowKeys, data: pa.Table, codec: OrcCodec = OrcCodec.GZIP
+    path: Path,
+    columns: Sequence[ColumnMetadata],
+    keys: RowKeys,
+    data: pa.Table,
+    codec: OrcCodec = OrcCodec.GZIP,
 ) -> None:
     """Write rows under their existing keys, sorted."""
     order = keys.order()
     data, keys = data.take(pa.array(order)).combine_chunks(), keys.take(order)
-    arrays = [to_file(column, c.name, c.type) for column, c in zip(_columns(data), columns, strict=True)]
+    arrays = [
+        to_file(column, c.name, c.type) for column, c in zip(_columns(data), columns, strict=True)
+    ]
     rows = pa.StructArray.from_arrays(arrays, names=[c.name.lower() for c in columns])
-    _write_events(path, _events(_INSERT, keys, keys.write_ids, rows), columns, keys, (data.num_rows, 0, 0), codec)
+    _write_events(
+        path,
+        _events(_INSERT, keys, keys.write_ids, rows),
+        columns,
+        keys,
+        (data.num_rows, 0, 0),
+        codec,
+    )
 
 
 def _columns(data: pa.Table) -> list[pa.Array]:
-    return [pa.concat_arrays(column.chunks) if column.num_chunks else column.combine_chunks() for column in data.columns]
+    return [
+        pa.concat_arrays(column.chunks) if column.num_chunks else column.combine_chunks()
+        for column in data.columns
+    ]
 
 
 def _write_events(
@@ -246,7 +287,9 @@ def _write_events(
         complete_footer(
             path,
             file.unwritten_lengths,
-            lambda last: _metadata(stats, [f"{keys.write_ids[n]},{keys.buckets[n]},{keys.numbers[n]}" for n in last]),
+            lambda last: _metadata(
+                stats, [f"{keys.write_ids[n]},{keys.buckets[n]},{keys.numbers[n]}" for n in last]
+            ),
         )
 
 
@@ -258,7 +301,9 @@ def _metadata(stats: tuple[int, int, int], keys: Sequence[str]) -> dict[str, str
     }
 
 
-def _events(operation: int, keys: RowKeys, current: npt.NDArray[np.int64], rows: pa.Array) -> pa.Table:
+def _events(
+    operation: int, keys: RowKeys, current: npt.NDArray[np.int64], rows: pa.Array
+) -> pa.Table:
     return pa.table(
         {
             "operation": np.full(len(keys.numbers), operation, np.int32),

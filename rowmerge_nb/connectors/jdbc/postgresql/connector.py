@@ -14,8 +14,9 @@ class PostgresConnector(JdbcConnector):
     """The tables of a PostgreSQL database. Needs ``pip install 'rowmerge-nb[postgresql]'``.
 
     Args:
-        dsn: the connection string, ``postgresql://user:password@host:port/database`` or ``host=... dbname=...``. It is pickled for tasks,
-            but appears in no report, trace or error. A ``.pgpass`` file or ``PGPASSWORD`` keeps the password out of it.
+        dsn: the connection string, ``postgresql://user:password@host:port/database`` or ``host=...
+            dbname=...``. It is pickled for tasks, but appears in no report, trace or error. A
+            ``.pgpass`` file or ``PGPASSWORD`` keeps the password out of it.
 
     >>> PostgresConnector("postgresql://ann:secret@db:5432/shop")
     PostgresConnector(host=db port=5432 dbname=shop)
@@ -25,7 +26,13 @@ class PostgresConnector(JdbcConnector):
     store: PostgresStore
 
     def __init__(self, dsn: str) -> None:
-        super().__init__(PostgresStore(checked(dsn, "dsn", str, "a connection string, as 'postgresql://user@host/database'")))
+        super().__init__(
+            PostgresStore(
+                checked(
+                    dsn, "dsn", str, "a connection string, as 'postgresql://user@host/database'"
+                )
+            )
+        )
 
     def new_transaction(self) -> PostgresTransaction:
         """Create a transaction."""

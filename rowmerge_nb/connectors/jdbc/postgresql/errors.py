@@ -14,37 +14,63 @@ _GRANT: Final = "GRANT the right to the connection's user."
 _ROOM: Final = "Make room on the server's disk; the table is as it was."
 _CORRECT: Final = "Give a value that the column can hold; the table is as it was."
 _USUAL: Final = (
-    "Change what its words are about, in the statement or in the database, such as a trigger; the tables are as they were."
+    "Change what its words are about, in the statement or in the database, such as a trigger; the"
+    " tables are as they were."
 )
 _CAST: Final = "INVALID_CAST_ARGUMENT"
 _CLOSED: Final = (
-    "server closed the connection|connection to server|no connection to the server|terminating connection|SSL SYSCALL"
+    "server closed the connection|connection to server|no connection to the server|terminating"
+    " connection|SSL SYSCALL"
 )
 
 _EXACT: Final = {
-    "21000": ("INVALID_ARGUMENTS", "Change what gives several rows, such as a rule or a trigger; the table is as it was."),
-    "22003": ("NUMERIC_VALUE_OUT_OF_RANGE", "Give a number that the column's type has room for; the table is as it was."),
+    "21000": (
+        "INVALID_ARGUMENTS",
+        "Change what gives several rows, such as a rule or a trigger; the table is as it was.",
+    ),
+    "22003": (
+        "NUMERIC_VALUE_OUT_OF_RANGE",
+        "Give a number that the column's type has room for; the table is as it was.",
+    ),
     "22012": (
         "DIVISION_BY_ZERO",
-        "Correct the expression of the database that divides, such as a default, a trigger or a constraint.",
+        (
+            "Correct the expression of the database that divides, such as a default, a trigger or a"
+            " constraint."
+        ),
     ),
     "22021": (
         _CAST,
-        r"Take the zero bytes out of the text, as by replace(text, chr(0), ''); the table is as it was.",
+        (
+            r"Take the zero bytes out of the text, as by replace(text, chr(0), ''); the table is as"
+            r" it was."
+        ),
     ),
     "22P05": (
         _CAST,
-        "Take out the characters that the database's encoding does not have, or use a database in UTF-8.",
+        (
+            "Take out the characters that the database's encoding does not have, or use a database"
+            " in UTF-8."
+        ),
     ),
     "22P02": (
         _CAST,
-        "Give a text that the column's type has; of an enumeration one of its labels. The table is as it was.",
+        (
+            "Give a text that the column's type has; of an enumeration one of its labels. The table"
+            " is as it was."
+        ),
     ),
-    "22001": (_CAST, "Give a shorter text, or ALTER TABLE ... ALTER COLUMN ... SET DATA TYPE varchar before."),
+    "22001": (
+        _CAST,
+        "Give a shorter text, or ALTER TABLE ... ALTER COLUMN ... SET DATA TYPE varchar before.",
+    ),
     "22023": ("INVALID_ARGUMENTS", _USUAL),
     "25006": (
         "PERMISSION_DENIED",
-        "Write where the server takes changes: not on a standby, and not with default_transaction_read_only of role or database.",
+        (
+            "Write where the server takes changes: not on a standby, and not with"
+            " default_transaction_read_only of role or database."
+        ),
     ),
     "28000": ("PERMISSION_DENIED", "Correct user and password in the connection string."),
     "28P01": ("PERMISSION_DENIED", "Correct user and password in the connection string."),
@@ -60,7 +86,10 @@ _EXACT: Final = {
     "55000": ("NOT_SUPPORTED", _USUAL),
     "57014": (
         "JDBC_ERROR",
-        "Raise statement_timeout, if that has ended it: ALTER ROLE ... SET statement_timeout = '10min'. The table is as it was.",
+        (
+            "Raise statement_timeout, if that has ended it: ALTER ROLE ... SET statement_timeout ="
+            " '10min'. The table is as it was."
+        ),
     ),
 }
 """Error code and hint by SQLSTATE."""
@@ -76,7 +105,13 @@ _CLASSES: Final = {
         "Store less in one row, or ask for less at a time: it is beyond a limit of the server.",
     ),
     "58": ("JDBC_ERROR", "Look at the server's log and its disk; the table is as it was."),
-    "XX": ("JDBC_ERROR", "Look at the server's log: the server reports damage or an error of its own. The table is as it was."),
+    "XX": (
+        "JDBC_ERROR",
+        (
+            "Look at the server's log: the server reports damage or an error of its own. The table"
+            " is as it was."
+        ),
+    ),
 }
 """Error code and hint by class of SQLSTATE."""
 
@@ -86,17 +121,23 @@ _CONFLICTS: Final = frozenset({"40001", "40P01"})
 
 def translated(error: Exception, doing: str, where: str, dsn: str) -> RowMergeError:
     """Convert an error of the driver, redacting secrets of the connection string."""
-    state, words = getattr(error, "sqlstate", None) or "", redacted(_words_of(error), dsn).rstrip(".")
+    state, words = (
+        getattr(error, "sqlstate", None) or "",
+        redacted(_words_of(error), dsn).rstrip("."),
+    )
     message = f"{doing} in {where} failed: {words}"
     if state.startswith("23"):
         violated = ExecutionError(message, code="CONSTRAINT_VIOLATION", step="finish_merge")
         violated.sqlstate = state  # type: ignore[attr-defined]
         return violated
     if state in _CONFLICTS:
-        return ExecutionError(message, code="TRANSACTION_CONFLICT", step="finish_merge", hint=_RETRY)
+        return ExecutionError(
+            message, code="TRANSACTION_CONFLICT", step="finish_merge", hint=_RETRY
+        )
     if state == "55P03":
         return ExecutionError(
-            f"{doing} in {where} failed: another session has held a lock for more than {LOCK_SECONDS} seconds",
+            f"{doing} in {where} failed: another session has held a lock for more than"
+            f" {LOCK_SECONDS} seconds",
             code="TRANSACTION_CONFLICT",
             step="finish_merge",
             hint=f"End that transaction. {_RETRY}",
@@ -105,9 +146,14 @@ def translated(error: Exception, doing: str, where: str, dsn: str) -> RowMergeEr
         return ConnectorError(
             message,
             code="GENERIC_INSUFFICIENT_RESOURCES",
-            hint="Every task of a statement has a connection of its own: raise max_connections, or run fewer tasks at a time.",
+            hint=(
+                "Every task of a statement has a connection of its own: raise max_connections, or"
+                " run fewer tasks at a time."
+            ),
         )
-    if state.startswith(("08", "57P", "25P")) or (state not in _EXACT and re.search(_CLOSED, words)):
+    if state.startswith(("08", "57P", "25P")) or (
+        state not in _EXACT and re.search(_CLOSED, words)
+    ):
         return ConnectorError(
             f"{doing} in {where} failed, the connection was lost: {words}",
             code="JDBC_ERROR",
@@ -118,7 +164,9 @@ def translated(error: Exception, doing: str, where: str, dsn: str) -> RowMergeEr
 
 
 def _words_of(error: Exception) -> str:
-    details: dict[Any, bytes] = {k: v for k, v in (getattr(error, "details", None) or []) if isinstance(v, bytes)}
+    details: dict[Any, bytes] = {
+        k: v for k, v in getattr(error, "details", None) or [] if isinstance(v, bytes)
+    }
     names = ("PG_DIAG_MESSAGE_PRIMARY", "PG_DIAG_MESSAGE_DETAIL")
     parts = [details.get(name) or details.get(name.encode()) for name in names]
     words = [part.decode("utf-8", "replace") for part in parts if part]

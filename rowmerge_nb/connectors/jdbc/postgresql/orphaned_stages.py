@@ -26,9 +26,10 @@ def orphans(session: Session) -> list[Orphan]:
 
 def _orphans(session: Session) -> list[dict[str, Any]]:
     rows = session.query(
-        "SELECT n.nspname::text AS schema, c.relname::text AS name, obj_description(c.oid, 'pg_class') AS comment "
-        "FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
-        f"WHERE c.relkind = 'r' AND c.relname LIKE {literal(PREFIX.replace('_', chr(92) + '_') + '%')} ORDER BY 1, 2"
+        "SELECT n.nspname::text AS schema, c.relname::text AS name, obj_description(c.oid,"
+        " 'pg_class') AS comment FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
+        " WHERE c.relkind = 'r' AND c.relname LIKE"
+        f" {literal(PREFIX.replace('_', chr(92) + '_') + '%')} ORDER BY 1, 2"
     )
     free = []
     for row in rows:
@@ -38,8 +39,11 @@ def _orphans(session: Session) -> list[dict[str, Any]]:
         key = int(number[1], 16)
         if session.value(f"SELECT pg_try_advisory_lock({key}) AS free"):
             session.value(f"SELECT pg_advisory_unlock({key}) AS freed")
-            # The size is available only while the table exists; the query waits for a concurrent removal.
-            row["bytes"] = session.value(f"SELECT pg_total_relation_size(to_regclass({literal(_quoted(row))})) AS n")
+            # The size is available only while the table exists; the query waits for a concurrent
+            # removal.
+            row["bytes"] = session.value(
+                f"SELECT pg_total_relation_size(to_regclass({literal(_quoted(row))})) AS n"
+            )
             free.append(row)
     return free
 
@@ -57,7 +61,13 @@ def _described(row: Mapping[str, Any]) -> Orphan:
     began = values.get("began")
     statement, process = (str(values.get(key, "")) for key in ("statement", "process"))
     name = f"{row['schema']}.{row['name']}"
-    return Orphan(name, row["bytes"], float(began) if isinstance(began, int | float) else None, statement, process)
+    return Orphan(
+        name,
+        row["bytes"],
+        float(began) if isinstance(began, int | float) else None,
+        statement,
+        process,
+    )
 
 
 def remove_orphans(session: Session) -> list[Orphan]:

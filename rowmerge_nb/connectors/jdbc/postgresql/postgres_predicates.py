@@ -19,7 +19,8 @@ _UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 def terms_of(column: Column, *, unicode: bool) -> Terms | None:
     """Return the terms of a column; None if the server must not compare it.
 
-    Texts are ordered by code points as in the engine, not by locale. A nondeterministic collation may treat more texts as equal.
+    Texts are ordered by code points as in the engine, not by locale. A nondeterministic collation
+    may treat more texts as equal.
     """
     name, base = quoted(column.name), column.type.base
     if base in {"smallint", "integer", "bigint"}:
@@ -28,9 +29,13 @@ def terms_of(column: Column, *, unicode: bool) -> Terms | None:
         own = f"{name}::text" if column.cast else name
         # The server ignores trailing blanks of a char, and so orders it differently.
         ordered = f'{own} COLLATE "C"' if unicode and base == "varchar" else ""
-        return Terms(lambda value: _text(value, padded=base == "char", unicode=unicode), own, ordered)
+        return Terms(
+            lambda value: _text(value, padded=base == "char", unicode=unicode), own, ordered
+        )
     if base == "uuid":
-        return Terms(lambda value: f"{literal(value)}::uuid" if _UUID.fullmatch(str(value)) else None, name)
+        return Terms(
+            lambda value: f"{literal(value)}::uuid" if _UUID.fullmatch(str(value)) else None, name
+        )
     literal_of = _WRITTEN.get(base)
     return Terms(literal_of, name, name) if literal_of is not None else None
 

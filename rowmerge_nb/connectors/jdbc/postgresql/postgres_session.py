@@ -1,7 +1,8 @@
 """Sessions on a PostgreSQL server, independent of settings by role, database and environment.
 
-A statement that writes to a user's table runs its triggers, rules and defaults, which expect the role's own settings. These are restored
-for that statement, so its SQL qualifies all names, including operators.
+A statement that writes to a user's table runs its triggers, rules and defaults, which expect the
+role's own settings. These are restored for that statement, so its SQL qualifies all names,
+including operators.
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ _MEANING: Final = {
     "array_nulls": "on",
     "xmloption": "content",
 }
-"""Settings that change the meaning of SQL or of returned texts; code of a user's table gets the role's own."""
+"""Settings that change the meaning of SQL or of returned texts; code of a user's table gets the
+role's own.
+"""
 _SESSION: Final = {
     "client_encoding": "UTF8",
     "default_transaction_isolation": "read committed",
@@ -62,13 +65,19 @@ class PostgresSession(Session):
     def prepare(self) -> None:
         """Apply this connector's settings."""
         # A pooler may have dropped the options of the connection string.
-        self.execute(f"SELECT pg_catalog.set_config('search_path', {literal(SAFE_PATH)}, false)", "Connecting")
+        self.execute(
+            f"SELECT pg_catalog.set_config('search_path', {literal(SAFE_PATH)}, false)",
+            "Connecting",
+        )
         # Waits for locks must end.
         settings = {**_MEANING, **_SESSION, "lock_timeout": f"{LOCK_SECONDS}s"}
-        values = ", ".join(f"({literal(name)}, {literal(value)})" for name, value in settings.items())
+        values = ", ".join(
+            f"({literal(name)}, {literal(value)})" for name, value in settings.items()
+        )
         # A query needs one round trip, and ignores settings that the server does not have.
         self.execute(
-            f"SELECT set_config(s.name, v.value, false) FROM pg_settings s JOIN (VALUES {values}) v(name, value) ON v.name = s.name",
+            f"SELECT set_config(s.name, v.value, false) FROM pg_settings s JOIN (VALUES {values})"
+            " v(name, value) ON v.name = s.name",
             "Connecting",
         )
 
@@ -78,10 +87,11 @@ class PostgresSession(Session):
         if paths:
             return re.sub(r"\\(.)", r"\1", paths[-1])
         rows = self.query(
-            "SELECT c.setting FROM pg_db_role_setting s, unnest(s.setconfig) AS c(setting) "
-            "WHERE s.setdatabase IN (0, (SELECT oid FROM pg_database WHERE datname = current_database())) "
-            "AND s.setrole IN (0, (SELECT oid FROM pg_roles WHERE rolname = session_user)) AND c.setting LIKE 'search\\_path=%' "
-            "ORDER BY s.setrole <> 0 DESC, s.setdatabase <> 0 DESC LIMIT 1",
+            "SELECT c.setting FROM pg_db_role_setting s, unnest(s.setconfig) AS c(setting) WHERE"
+            " s.setdatabase IN (0, (SELECT oid FROM pg_database WHERE datname ="
+            " current_database())) AND s.setrole IN (0, (SELECT oid FROM pg_roles WHERE rolname ="
+            " session_user)) AND c.setting LIKE 'search\\_path=%' ORDER BY s.setrole <> 0 DESC,"
+            " s.setdatabase <> 0 DESC LIMIT 1",
             "Asking for the search path",
         )
         return str(rows[0]["setting"]).partition("=")[2] if rows else _USUAL_PATH
@@ -90,8 +100,8 @@ class PostgresSession(Session):
         """Restore the role's settings, until the transaction ends or they are reset."""
         names = ", ".join(map(literal, ("search_path", *_MEANING)))
         self.execute(
-            f"SELECT set_config(name, CASE name WHEN 'search_path' THEN {literal(self._own_path)} ELSE reset_val END, true) "
-            f"FROM pg_settings WHERE name IN ({names})"
+            f"SELECT set_config(name, CASE name WHEN 'search_path' THEN {literal(self._own_path)}"
+            f" ELSE reset_val END, true) FROM pg_settings WHERE name IN ({names})"
         )
 
     @contextmanager
@@ -101,4 +111,7 @@ class PostgresSession(Session):
         yield
         # After an error nothing must be reset: the settings end with the transaction or savepoint.
         settings = (("search_path", SAFE_PATH), *_MEANING.items())
-        self.execute(f"SELECT {', '.join(f'pg_catalog.set_config({literal(n)}, {literal(v)}, true)' for n, v in settings)}")
+        self.execute(
+            "SELECT"
+            f" {', '.join(f'pg_catalog.set_config({literal(n)}, {literal(v)}, true)' for n, v in settings)}"
+        )

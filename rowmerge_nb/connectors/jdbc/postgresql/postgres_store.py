@@ -31,8 +31,9 @@ BATCH_BYTES: Final = 4 << 20
 VERSION: Final = "t.xmin::pg_catalog.text::pg_catalog.int8"
 """The transaction that wrote a row's version, which changes with the row.
 
-It is part of the row id, and so of every condition that finds a staged row. A statement waits for another session's change of a row, then
-evaluates the condition again, and misses the row if the change was committed.
+It is part of the row id, and so of every condition that finds a staged row. A statement waits for
+another session's change of a row, then evaluates the condition again, and misses the row if the
+change was committed.
 """
 
 
@@ -70,7 +71,8 @@ class PostgresStore(Store):
             from adbc_driver_postgresql import dbapi
         except ImportError:
             raise SetupError(
-                "The PostgreSQL connector needs the package adbc-driver-postgresql, which is not installed",
+                "The PostgreSQL connector needs the package adbc-driver-postgresql, which is not"
+                " installed",
                 hint="Run: pip install 'rowmerge-nb[postgresql]'",
             ) from None
         try:
@@ -98,19 +100,27 @@ class PostgresStore(Store):
         words = " ".join(str(error).split("Failed to connect: ")[-1].split())
         subject = f"PostgreSQL at {self.shown}"
         if re.search(
-            r"connection info string|invalid URI|connection option|could not parse|percent-encoded|IPv6|unexpected char", words
+            r"connection info string|invalid URI|connection option|could not"
+            r" parse|percent-encoded|IPv6|unexpected char",
+            words,
         ):
             return ConnectorError(
                 "The connection string for PostgreSQL cannot be read",
                 code="JDBC_ERROR",
-                hint="It is of the form 'postgresql://user:password@host:port/database' or 'host=... dbname=... user=... password=...'.",
+                hint=(
+                    "It is of the form 'postgresql://user:password@host:port/database' or 'host=..."
+                    " dbname=... user=... password=...'."
+                ),
             )
         words = redacted(words, self.dsn)
         if "too many" in words or "remaining connection slots" in words:
             return ConnectorError(
                 f"{subject} takes no more connections: {words}",
                 code="JDBC_ERROR",
-                hint="Every task of a statement has a connection of its own: raise max_connections, or run fewer tasks at a time.",
+                hint=(
+                    "Every task of a statement has a connection of its own: raise max_connections,"
+                    " or run fewer tasks at a time."
+                ),
             )
         if "authentication failed" in words or "no password supplied" in words or "role" in words:
             return ConnectorError(
@@ -121,7 +131,10 @@ class PostgresStore(Store):
         return ConnectorError(
             f"{subject} cannot be reached: {words}",
             code="JDBC_ERROR",
-            hint="Check that the server is running and that host, port and database are right, for example with pg_isready.",
+            hint=(
+                "Check that the server is running and that host, port and database are right, for"
+                " example with pg_isready."
+            ),
         )
 
     def translate(self, error: Exception, doing: str) -> RowMergeError:
@@ -144,11 +157,16 @@ class PostgresStore(Store):
 
     def row_id_type(self, handle: JdbcTableHandle) -> Type:
         """Return key and row version."""
-        return row_of([*((column.name, column.type) for column in handle.key_columns), ("$version", BIGINT)])
+        return row_of(
+            [*((column.name, column.type) for column in handle.key_columns), ("$version", BIGINT)]
+        )
 
     def row_id_readings(self, handle: JdbcTableHandle) -> list[Reading]:
         """Return the row id's readings."""
-        return [*(types.value_reading(column) for column in handle.key_columns), Reading(VERSION.removeprefix("t."), pa.int64())]
+        return [
+            *(types.value_reading(column) for column in handle.key_columns),
+            Reading(VERSION.removeprefix("t."), pa.int64()),
+        ]
 
     def range_of(self, split: JdbcSplit) -> str:
         """Return a range of blocks."""
@@ -164,17 +182,24 @@ class PostgresStore(Store):
     def begin_reading(self, session: Session, split: JdbcSplit) -> None:
         """Set the snapshot, and a stable order of rows."""
         if split.predicate:
-            # A retried attempt must read rows in the same order, even if the planner's statistics changed: bitmap scans and table scans both
-            # return physical order.
-            settings = "SELECT set_config('enable_indexscan', 'off', false), set_config('enable_indexonlyscan', 'off', false)"
+            # A retried attempt must read rows in the same order, even if the planner's statistics
+            # changed: bitmap scans and table scans both return physical order.
+            settings = (
+                "SELECT set_config('enable_indexscan', 'off', false),"
+                " set_config('enable_indexonlyscan', 'off', false)"
+            )
             session.execute(settings, "Beginning to read")
         if split.snapshot:
             session.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", "Beginning to read")
-            session.execute(f"SET TRANSACTION SNAPSHOT {literal(split.snapshot)}", "Beginning to read")
+            session.execute(
+                f"SET TRANSACTION SNAPSHOT {literal(split.snapshot)}", "Beginning to read"
+            )
 
     def select(self, readings: Sequence[Reading], names: Sequence[str], source: str) -> str:
         """Build the query."""
-        columns = (f"{reading.select} AS {name}" for reading, name in zip(readings, names, strict=True))
+        columns = (
+            f"{reading.select} AS {name}" for reading, name in zip(readings, names, strict=True)
+        )
         return f"SELECT {', '.join(columns)} FROM {source}"
 
     def shown_value(self, reading: Reading) -> str:
@@ -185,7 +210,9 @@ class PostgresStore(Store):
         """Build the primary key or ctid as text."""
         if not handle.key:
             return "'ctid ' || ctid::text" if handle.ranges else ""
-        return " || ', ' || ".join(f"{literal(f'{name} = ')} || {quoted(name)}::text" for name in handle.key)
+        return " || ', ' || ".join(
+            f"{literal(f'{name} = ')} || {quoted(name)}::text" for name in handle.key
+        )
 
     # -- writing --------------------------------------------------------------------------------------------------
 
@@ -195,13 +222,25 @@ class PostgresStore(Store):
 
     def stage_columns(self, handle: JdbcTableHandle) -> list[tuple[str, pa.DataType, str]]:
         """Return the columns of a stage."""
-        keys = [types.transport_type(column.type) for column in handle.key_columns] + [(pa.int64(), "bigint")]
+        keys = [types.transport_type(column.type) for column in handle.key_columns] + [
+            (pa.int64(), "bigint")
+        ]
         data = [types.transport_type(column.type) for column in handle.columns]
-        control = [("a", pa.int64(), "bigint"), ("o", pa.int16(), "smallint"), ("n", pa.int32(), "integer")]
+        control = [
+            ("a", pa.int64(), "bigint"),
+            ("o", pa.int16(), "smallint"),
+            ("n", pa.int32(), "integer"),
+        ]
         return [
             *control,
-            *((f"k{index}", arrow_type, declared) for index, (arrow_type, declared) in enumerate(keys)),
-            *((f"c{index}", arrow_type, declared) for index, (arrow_type, declared) in enumerate(data)),
+            *(
+                (f"k{index}", arrow_type, declared)
+                for index, (arrow_type, declared) in enumerate(keys)
+            ),
+            *(
+                (f"c{index}", arrow_type, declared)
+                for index, (arrow_type, declared) in enumerate(data)
+            ),
         ]
 
     def transported(self, column: Column, array: pa.Array) -> pa.Array:
@@ -212,14 +251,20 @@ class PostgresStore(Store):
 
     def transported_key(self, handle: JdbcTableHandle, parts: list[pa.Array]) -> list[pa.Array]:
         """Convert key and version for staging."""
-        keys = [self.transported(column, part) for column, part in zip(handle.key_columns, parts, strict=False)]
+        keys = [
+            self.transported(column, part)
+            for column, part in zip(handle.key_columns, parts, strict=False)
+        ]
         return [*keys, parts[-1]]
 
     def row_id_conditions(self, handle: JdbcTableHandle) -> list[str]:
         """Build the join conditions: key and version."""
         parts = [f"t.{quoted(column.name)}" for column in handle.key_columns]
         casts = [*(column.cast for column in handle.key_columns), ""]
-        return [f"{part} {self.equals} s.k{index}{casts[index]}" for index, part in enumerate([*parts, VERSION])]
+        return [
+            f"{part} {self.equals} s.k{index}{casts[index]}"
+            for index, part in enumerate([*parts, VERSION])
+        ]
 
     def staged_rows(self, handle: JdbcTableHandle, stage: str, operation: int) -> str:
         """Build the condition of a DELETE."""
@@ -228,8 +273,16 @@ class PostgresStore(Store):
 
     def reinserting(self, handle: JdbcTableHandle, stage: str, insert: str, rows: int) -> list[str]:
         """Build one statement, because foreign keys are checked at its end."""
-        deletion = f"DELETE FROM {self.table(handle)} AS t {self.staged_rows(handle, stage, 3)} RETURNING 1"
-        return [f"WITH gone AS ({deletion}) {insert} AND (SELECT pg_catalog.count(*) FROM gone) {self.equals} {rows}"]
+        deletion = (
+            f"DELETE FROM {self.table(handle)} AS t {self.staged_rows(handle, stage, 3)}"
+            " RETURNING 1"
+        )
+        return [
+            (
+                f"WITH gone AS ({deletion}) {insert} AND (SELECT pg_catalog.count(*) FROM gone)"
+                f" {self.equals} {rows}"
+            )
+        ]
 
     def triggers(self, session: Session, handle: JdbcTableHandle) -> list[str]:
         """Return a table's triggers and rules."""
@@ -237,9 +290,9 @@ class PostgresStore(Store):
         # Partitions may have their own triggers.
         tables = f"(SELECT {table} UNION SELECT relid FROM pg_partition_tree({table}))"
         rows = session.query(
-            "SELECT tgname::text AS name FROM pg_trigger WHERE NOT tgisinternal AND tgenabled <> 'D' AND tgtype::int & 28 <> 0 "
-            f"AND tgrelid IN {tables} UNION SELECT rulename::text FROM pg_rewrite WHERE ev_type <> '1' AND ev_class IN {tables} "
-            "ORDER BY name"
+            "SELECT tgname::text AS name FROM pg_trigger WHERE NOT tgisinternal AND tgenabled <>"
+            f" 'D' AND tgtype::int & 28 <> 0 AND tgrelid IN {tables} UNION SELECT rulename::text"
+            f" FROM pg_rewrite WHERE ev_type <> '1' AND ev_class IN {tables} ORDER BY name"
         )
         return [row["name"] for row in rows]
 
@@ -247,9 +300,10 @@ class PostgresStore(Store):
         """Return triggers, rules and foreign keys."""
         table = f"{literal(self.table(handle))}::regclass"
         keys = session.query(
-            "SELECT c.conrelid::regclass::text AS name, a.attname::text AS \"column\", c.confdeltype IN ('c', 'n', 'd') AS gone, "
-            "c.confupdtype IN ('c', 'n', 'd') AS moved FROM pg_constraint c JOIN pg_attribute a ON a.attrelid = c.confrelid "
-            f"AND a.attnum = ANY (c.confkey) WHERE c.contype = 'f' AND c.confrelid = {table}"
+            'SELECT c.conrelid::regclass::text AS name, a.attname::text AS "column",'
+            " c.confdeltype IN ('c', 'n', 'd') AS gone, c.confupdtype IN ('c', 'n', 'd') AS moved"
+            " FROM pg_constraint c JOIN pg_attribute a ON a.attrelid = c.confrelid AND a.attnum ="
+            f" ANY (c.confkey) WHERE c.contype = 'f' AND c.confrelid = {table}"
         )
         return [
             *map(Follower.trigger, self.triggers(session, handle)),
@@ -273,7 +327,10 @@ class PostgresStore(Store):
             if column.default is not None:
                 value = f"({column.default})::{types.transport_type(column.type)[1]}"
                 empty = f"o = {int(operation)} AND c{index} IS NULL"
-                session.execute(f"UPDATE {stage} SET c{index} = {value} WHERE {empty}", f"Writing to table '{handle.name}'")
+                session.execute(
+                    f"UPDATE {stage} SET c{index} = {value} WHERE {empty}",
+                    f"Writing to table '{handle.name}'",
+                )
 
     def inserted(self, column: Column, value: str) -> str:
         """Return the value: `fill` has put the default."""

@@ -41,7 +41,13 @@ ASKING_SECONDS: Final = 10.0
 COUNTED_BLOCKS: Final = 524_288
 """Rows of tables larger than 4 GiB are not counted."""
 
-_KINDS: Final = {"r": "table", "p": "table", "v": "view", "m": "materialized view", "f": "foreign table"}
+_KINDS: Final = {
+    "r": "table",
+    "p": "table",
+    "v": "view",
+    "m": "materialized view",
+    "f": "foreign table",
+}
 _COUNTED: Final = ("table", "materialized view")
 _OWN_SCHEMAS: Final = "n.nspname NOT LIKE 'pg\\_%' AND n.nspname <> 'information_schema'"
 
@@ -66,7 +72,9 @@ class PostgresTransaction(JdbcTransaction):
             return self._writer
         if self._reader is None:
             self._reader = self._store.connect()
-            self._reader.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", "Beginning to read")
+            self._reader.execute(
+                "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", "Beginning to read"
+            )
         return self._reader
 
     def writer(self) -> Session:
@@ -86,11 +94,12 @@ class PostgresTransaction(JdbcTransaction):
     def _connection(self) -> PostgresSession:
         if self._writer is None:
             self._writer = self._store.connect(writing=True)
-            # During a long statement, a server does not notice that its client is gone and keeps its locks. Not all versions have the setting, and
-            # not all systems accept the value.
+            # During a long statement, a server does not notice that its client is gone and keeps
+            # its locks. Not all versions have the setting, and not all systems accept the value.
             try:
                 self._writer.query(
-                    "SELECT set_config(name, '2s', false) AS new_value FROM pg_settings WHERE name = 'client_connection_check_interval'",
+                    "SELECT set_config(name, '2s', false) AS new_value FROM pg_settings WHERE name"
+                    " = 'client_connection_check_interval'",
                     "Connecting",
                 )
             except ConnectorError as error:
@@ -103,12 +112,13 @@ class PostgresTransaction(JdbcTransaction):
     def find(self, name: SchemaTableName) -> JdbcTableHandle | None:
         """Return a table or view, ignoring case."""
         matches = self.reader().query(
-            "SELECT c.oid::bigint AS oid, n.nspname::text AS schema, c.relname::text AS name, c.relkind::text AS kind, "
-            "obj_description(c.oid, 'pg_class') AS comment, "
-            "c.relkind = 'r' AND EXISTS (SELECT FROM pg_inherits WHERE inhparent = c.oid) AS inherited FROM pg_class c "
-            f"JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND {_OWN_SCHEMAS} "
-            f"AND lower(n.nspname) = {literal(name.schema)} AND lower(c.relname) = {literal(name.table)} "
-            f"AND c.relname NOT LIKE {literal(PREFIX.replace('_', chr(92) + '_') + '%')}"
+            "SELECT c.oid::bigint AS oid, n.nspname::text AS schema, c.relname::text AS name,"
+            " c.relkind::text AS kind, obj_description(c.oid, 'pg_class') AS comment, c.relkind ="
+            " 'r' AND EXISTS (SELECT FROM pg_inherits WHERE inhparent = c.oid) AS inherited FROM"
+            " pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind IN ('r',"
+            f" 'p', 'v', 'm', 'f') AND {_OWN_SCHEMAS} AND lower(n.nspname) = {literal(name.schema)}"
+            f" AND lower(c.relname) = {literal(name.table)} AND c.relname NOT LIKE"
+            f" {literal(PREFIX.replace('_', chr(92) + '_') + '%')}"
         )
         if not matches:
             return None
@@ -122,34 +132,43 @@ class PostgresTransaction(JdbcTransaction):
         table = matches[0]
         columns = [self._column(str(name), row) for row in self._catalog_columns(table["oid"])]
         lower = [column.name.lower() for column in columns]
-        repeated = next((column.name for column in columns if lower.count(column.name.lower()) > 1), None)
+        repeated = next(
+            (column.name for column in columns if lower.count(column.name.lower()) > 1), None
+        )
         if repeated is not None:
             raise ConnectorError(
-                f"PostgreSQL table '{name}' has several columns '{repeated.lower()}' that differ in case only",
+                f"PostgreSQL table '{name}' has several columns '{repeated.lower()}' that differ in"
+                " case only",
                 code="NOT_SUPPORTED",
                 hint="Make a view that names them otherwise.",
             )
         keys = self.reader().query(
-            "SELECT a.attname::text AS name FROM pg_index i CROSS JOIN unnest(i.indkey::int2[]) WITH ORDINALITY k(number, place) "
-            f"JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.number WHERE i.indrelid = {table['oid']} "
-            "AND i.indisprimary ORDER BY k.place"
+            "SELECT a.attname::text AS name FROM pg_index i CROSS JOIN unnest(i.indkey::int2[])"
+            " WITH ORDINALITY k(number, place) JOIN pg_attribute a ON a.attrelid = i.indrelid AND"
+            f" a.attnum = k.number WHERE i.indrelid = {table['oid']} AND i.indisprimary ORDER BY"
+            " k.place"
         )
         spelled = (table["schema"], table["name"])
         table_type = _KINDS[table["kind"]]
         # Rows of inheriting tables may repeat a key.
         key = () if table["inherited"] else tuple(row["name"] for row in keys)
-        return JdbcTableHandle(name, spelled, tuple(columns), key, table_type, table["kind"] in "rm", table["comment"])
+        return JdbcTableHandle(
+            name, spelled, tuple(columns), key, table_type, table["kind"] in "rm", table["comment"]
+        )
 
     def _catalog_columns(self, oid: int) -> list[dict[str, Any]]:
         return self.reader().query(
-            "SELECT a.attname::text AS name, format_type(a.atttypid, a.atttypmod) AS declared, t.typname::text AS base, "
-            "CASE WHEN t.typtype = 'b' AND t.typnamespace <> 'pg_catalog'::regnamespace THEN 'x' ELSE t.typtype END::text AS category, a.atttypmod AS modifier, a.attnotnull AS required, a.attidentity::text AS identity, "
-            "a.attgenerated::text AS generated, CASE WHEN a.attidentity <> '' THEN 'nextval(' || "
-            "quote_literal(pg_get_serial_sequence(a.attrelid::regclass::text, a.attname)) || '::regclass)' "
-            "ELSE pg_get_expr(d.adbin, d.adrelid) END AS value, col_description(a.attrelid, a.attnum) AS comment "
-            "FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid "
-            "LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum "
-            f"WHERE a.attrelid = {oid} AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum"
+            "SELECT a.attname::text AS name, format_type(a.atttypid, a.atttypmod) AS declared,"
+            " t.typname::text AS base, CASE WHEN t.typtype = 'b' AND t.typnamespace <>"
+            " 'pg_catalog'::regnamespace THEN 'x' ELSE t.typtype END::text AS category,"
+            " a.atttypmod AS modifier, a.attnotnull AS required, a.attidentity::text AS identity,"
+            " a.attgenerated::text AS generated, CASE WHEN a.attidentity <> '' THEN 'nextval(' ||"
+            " quote_literal(pg_get_serial_sequence(a.attrelid::regclass::text, a.attname)) ||"
+            " '::regclass)' ELSE pg_get_expr(d.adbin, d.adrelid) END AS value,"
+            " col_description(a.attrelid, a.attnum) AS comment FROM pg_attribute a JOIN pg_type t"
+            " ON t.oid = a.atttypid LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum ="
+            f" a.attnum WHERE a.attrelid = {oid} AND a.attnum > 0 AND NOT a.attisdropped ORDER BY"
+            " a.attnum"
         )
 
     def _column(self, table: str, row: dict[str, Any]) -> Column:
@@ -157,25 +176,40 @@ class PostgresTransaction(JdbcTransaction):
         if sql_type is None:
             hint = "Make a view that leaves the column out or casts it"
             hint += ", or declare precision and scale." if row["base"] == "numeric" else "."
-            raise unsupported(self._store, table, row["name"], row["declared"], "which has no counterpart", hint)
+            raise unsupported(
+                self._store, table, row["name"], row["declared"], "which has no counterpart", hint
+            )
         default_sql = row["value"] if row["required"] and not row["generated"] else None
         nullable = not row["required"] or default_sql is not None
         cast = types.cast_of(row["base"], row["category"], row["declared"])
         generated, always = bool(row["generated"]), row["identity"] == "a"
-        return Column(row["name"], sql_type, row["declared"], nullable, default_sql, generated, always, cast, row["comment"])
+        return Column(
+            row["name"],
+            sql_type,
+            row["declared"],
+            nullable,
+            default_sql,
+            generated,
+            always,
+            cast,
+            row["comment"],
+        )
 
     def names(self) -> list[SchemaTableName]:
         """Return all tables and views."""
         rows = self.reader().query(
-            "SELECT lower(n.nspname) AS schema, lower(c.relname) AS name FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
-            f"WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND {_OWN_SCHEMAS} "
-            f"AND c.relname NOT LIKE {literal(PREFIX.replace('_', chr(92) + '_') + '%')} ORDER BY 1, 2"
+            "SELECT lower(n.nspname) AS schema, lower(c.relname) AS name FROM pg_class c JOIN"
+            " pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind IN ('r', 'p', 'v', 'm',"
+            f" 'f') AND {_OWN_SCHEMAS} AND c.relname NOT LIKE"
+            f" {literal(PREFIX.replace('_', chr(92) + '_') + '%')} ORDER BY 1, 2"
         )
         return [SchemaTableName(row["schema"], row["name"]) for row in rows]
 
     def schemas(self) -> list[str]:
         """Return all schemas except the server's own."""
-        rows = self.reader().query(f"SELECT n.nspname::text AS name FROM pg_namespace n WHERE {_OWN_SCHEMAS}")
+        rows = self.reader().query(
+            f"SELECT n.nspname::text AS name FROM pg_namespace n WHERE {_OWN_SCHEMAS}"
+        )
         return [row["name"] for row in rows]
 
     def row_count(self, handle: JdbcTableHandle) -> int | None:
@@ -187,15 +221,25 @@ class PostgresTransaction(JdbcTransaction):
     def _blocks(self, handle: JdbcTableHandle) -> int:
         # A view has no size.
         name = literal(self._store.table(handle))
-        sql = f"SELECT coalesce(pg_relation_size({name}::regclass), 0) / current_setting('block_size')::bigint AS n"
+        sql = (
+            f"SELECT coalesce(pg_relation_size({name}::regclass), 0) /"
+            " current_setting('block_size')::bigint AS n"
+        )
         return int(self.reader().value(sql))
 
-    def splits(self, handle: JdbcTableHandle, domains: Mapping[str, ColumnDomain]) -> list[JdbcSplit]:
+    def splits(
+        self, handle: JdbcTableHandle, domains: Mapping[str, ColumnDomain]
+    ) -> list[JdbcSplit]:
         """Split a large table into ranges of blocks."""
         if not self._snapshot:
             self._snapshot = self.reader().value("SELECT pg_export_snapshot() AS s")
-        unicode = bool(domains) and self.reader().value("SELECT current_setting('server_encoding') AS e") == "UTF8"
-        predicate, by_key = predicate_of(handle, domains, lambda column: self._store.terms(column, unicode=unicode))
+        unicode = (
+            bool(domains)
+            and self.reader().value("SELECT current_setting('server_encoding') AS e") == "UTF8"
+        )
+        predicate, by_key = predicate_of(
+            handle, domains, lambda column: self._store.terms(column, unicode=unicode)
+        )
         blocks = self._blocks(handle) if handle.ranges else 0
         rows = self._rows(handle, predicate) if by_key or blocks <= SPLIT_BLOCKS else None
         if rows is not None and rows <= SMALL_ROWS:
@@ -205,7 +249,10 @@ class PostgresTransaction(JdbcTransaction):
             lows = range(0, blocks, SPLIT_BLOCKS)
             # The last range is open: the table may have grown.
             highs = [*lows[1:], None]
-            return [JdbcSplit(low, high, self._snapshot, predicate=predicate) for low, high in zip(lows, highs, strict=True)]
+            return [
+                JdbcSplit(low, high, self._snapshot, predicate=predicate)
+                for low, high in zip(lows, highs, strict=True)
+            ]
         return [JdbcSplit(snapshot=self._snapshot, predicate=predicate)]
 
     def _rows(self, handle: JdbcTableHandle, predicate: str) -> int | None:
@@ -213,19 +260,28 @@ class PostgresTransaction(JdbcTransaction):
             return self.row_count(handle)
         if handle.kind not in _COUNTED:
             return None
-        bounded = f"SELECT 1 FROM {self._store.table(handle)} WHERE {predicate} LIMIT {SPLIT_ROWS + 1}"
+        bounded = (
+            f"SELECT 1 FROM {self._store.table(handle)} WHERE {predicate} LIMIT {SPLIT_ROWS + 1}"
+        )
         return int(self.reader().value(f"SELECT count(*) AS n FROM ({bounded}) AS bounded"))
 
     def longest_name(self) -> int:
         """Return the server's limit."""
-        return int(self.reader().value("SELECT current_setting('max_identifier_length')::bigint AS n"))
+        return int(
+            self.reader().value("SELECT current_setting('max_identifier_length')::bigint AS n")
+        )
 
     def declared(self, table: SchemaTableName, column: str, sql_type: Type) -> str:
         """Return PostgreSQL's name of a type."""
         type_name = types.declared_type(sql_type)
         if type_name is None:
             raise unsupported(
-                self._store, str(table), column, str(sql_type), "which PostgreSQL has no counterpart of here", "Use another type."
+                self._store,
+                str(table),
+                column,
+                str(sql_type),
+                "which PostgreSQL has no counterpart of here",
+                "Use another type.",
             )
         return type_name
 
@@ -234,24 +290,37 @@ class PostgresTransaction(JdbcTransaction):
         parts = []
         for column in metadata.columns:
             declared = self.declared(metadata.name, column.name, column.type)
-            parts.append(f"{quoted(column.name.lower())} {declared}{'' if column.nullable else ' NOT NULL'}")
+            parts.append(
+                f"{quoted(column.name.lower())} {declared}{'' if column.nullable else ' NOT NULL'}"
+            )
         if key:
             parts.append(f"PRIMARY KEY ({', '.join(quoted(name.lower()) for name in key)})")
-        schema = next((name for name in self.schemas() if name.lower() == metadata.name.schema), metadata.name.schema)
+        schema = next(
+            (name for name in self.schemas() if name.lower() == metadata.name.schema),
+            metadata.name.schema,
+        )
         table = f"{quoted(schema)}.{quoted(metadata.name.table)}"
-        self.writer().execute(f"CREATE TABLE {table} ({', '.join(parts)})", f"Creating table '{metadata.name}'")
+        self.writer().execute(
+            f"CREATE TABLE {table} ({', '.join(parts)})", f"Creating table '{metadata.name}'"
+        )
         comments = [(f"TABLE {table}", metadata.comment)]
-        comments += [(f"COLUMN {table}.{quoted(column.name.lower())}", column.comment) for column in metadata.columns]
+        comments += [
+            (f"COLUMN {table}.{quoted(column.name.lower())}", column.comment)
+            for column in metadata.columns
+        ]
         for target, comment in comments:
             if comment is not None:
-                self.writer().execute(comment_sql(target, comment), f"Commenting on table '{metadata.name}'")
+                self.writer().execute(
+                    comment_sql(target, comment), f"Commenting on table '{metadata.name}'"
+                )
 
     # -- stages ---------------------------------------------------------------------------------------------------
 
     def begin_stage(self, session: ConnectorSession, handle: JdbcTableHandle) -> Stage:
         """Create a table next to the target.
 
-        This transaction's connection holds an advisory lock on the table's number. A stage with a free lock is an orphan.
+        This transaction's connection holds an advisory lock on the table's number. A stage with a
+        free lock is an orphan.
         """
         writer = self._store.connect(writing=True) if self._writing else self._connection()
         try:
@@ -260,11 +329,20 @@ class PostgresTransaction(JdbcTransaction):
             self._connection().query(f"SELECT pg_advisory_lock({number})::text AS locked")
             query = re.sub(r"\W", "", session.query_id.lower())[-20:]
             stage = Stage(f"{PREFIX}{query}_{number:016x}", handle.spelled[0])
-            columns = ", ".join(f"{name} {declared}" for name, _, declared in self._store.stage_columns(handle))
-            writer.execute(f"CREATE UNLOGGED TABLE {_table(stage)} ({columns})", "Making a table for staging")
+            columns = ", ".join(
+                f"{name} {declared}" for name, _, declared in self._store.stage_columns(handle)
+            )
+            writer.execute(
+                f"CREATE UNLOGGED TABLE {_table(stage)} ({columns})", "Making a table for staging"
+            )
             self._stages.append(stage)
-            description = json.dumps({"statement": session.query_id, "process": this_process(), "began": time.time()})
-            writer.execute(f"COMMENT ON TABLE {_table(stage)} IS {literal(description)}", "Making a table for staging")
+            description = json.dumps(
+                {"statement": session.query_id, "process": this_process(), "began": time.time()}
+            )
+            writer.execute(
+                f"COMMENT ON TABLE {_table(stage)} IS {literal(description)}",
+                "Making a table for staging",
+            )
         finally:
             if writer is not self._writer:
                 writer.close()
@@ -277,10 +355,15 @@ class PostgresTransaction(JdbcTransaction):
         # An abandoned attempt may still be writing.
         writer.execute(f"LOCK TABLE {table} IN SHARE ROW EXCLUSIVE MODE", "Staging rows")
         writer.execute(f"DELETE FROM {table} WHERE a NOT IN ({listed})", "Staging rows")
-        staged = {row["a"]: row["rows"] for row in writer.query(f"SELECT a, count(*) AS rows FROM {table} GROUP BY a")}
+        staged = {
+            row["a"]: row["rows"]
+            for row in writer.query(f"SELECT a, count(*) AS rows FROM {table} GROUP BY a")
+        }
         if staged != attempts:
             raise ExecutionError(
-                f"{sum(attempts.values())} rows were staged, and {sum(staged.values())} of them are there", step="finish_merge"
+                f"{sum(attempts.values())} rows were staged, and {sum(staged.values())} of them are"
+                " there",
+                step="finish_merge",
             )
         # Without statistics the server would choose bad joins.
         writer.execute(f"ANALYZE {table}", "Staging rows")
@@ -289,20 +372,26 @@ class PostgresTransaction(JdbcTransaction):
     def hold(self, handle: JdbcTableHandle) -> None:
         """Take the lock of ALTER TABLE."""
         self.writer().execute(
-            f"LOCK TABLE {self._store.table(handle)} IN ACCESS EXCLUSIVE MODE", f"Locking table '{handle.name}'"
+            f"LOCK TABLE {self._store.table(handle)} IN ACCESS EXCLUSIVE MODE",
+            f"Locking table '{handle.name}'",
         )
 
     def check_unchanged(self) -> None:
         """Rely on row versions, which each change compares."""
 
     def commit(self) -> None:
-        """Commit, dropping the stage. If the answer is lost, ask for the outcome; an error with ``changed=None`` if it is unknown."""
+        """Commit, dropping the stage.
+
+        If the answer is lost, ask for the outcome; an error with ``changed=None`` if it is unknown.
+        """
         if self._writer is not None and self._stages:
             self.writer()
             for stage in self._stages:
                 self._writer.execute(f"DROP TABLE {_table(stage)}", "Committing")
         if self._writer is not None and self._writing:
-            number = self._writer.value("SELECT pg_current_xact_id_if_assigned()::text AS n", "Committing")
+            number = self._writer.value(
+                "SELECT pg_current_xact_id_if_assigned()::text AS n", "Committing"
+            )
             # Deferred triggers run at the commit.
             self._writer.use_own_settings()
             try:
@@ -332,23 +421,31 @@ class PostgresTransaction(JdbcTransaction):
         self._stages.clear()
         self.end()
         raise ConnectorError(
-            f"The outcome is unknown: PostgreSQL at {self._store.shown} did not say whether the transaction was committed: {error.message}",
+            f"The outcome is unknown: PostgreSQL at {self._store.shown} did not say whether the"
+            f" transaction was committed: {error.message}",
             code="JDBC_ERROR",
-            hint=f"Once the server runs, SELECT pg_xact_status('{number}') tells. Do not run the statement again before.",
+            hint=(
+                f"Once the server runs, SELECT pg_xact_status('{number}') tells. Do not run the"
+                " statement again before."
+            ),
             changed=None,
         )
 
     def _status(self, number: str) -> str | None:
         """Return the status of a transaction.
 
-        A server that was stopped may have lost an uncommitted transaction: its number is then unassigned, or belongs to another one. If a stage
+        A server that was stopped may have lost an uncommitted transaction: its number is then
+            unassigned, or belongs to another one. If a stage
         still exists, the transaction was not committed.
         """
-        staged = "".join(f" OR to_regclass({literal(_table(stage))}) IS NOT NULL" for stage in self._stages)
+        staged = "".join(
+            f" OR to_regclass({literal(_table(stage))}) IS NOT NULL" for stage in self._stages
+        )
         status = f"pg_xact_status({literal(number)}::xid8)"
         sql = (
-            f"SELECT CASE WHEN {literal(number)}::xid8 > pg_current_xact_id() THEN 'aborted' WHEN {status} = 'in progress' THEN 'in progress' "
-            f"WHEN false{staged} THEN 'aborted' ELSE {status} END AS s"
+            f"SELECT CASE WHEN {literal(number)}::xid8 > pg_current_xact_id() THEN 'aborted' WHEN"
+            f" {status} = 'in progress' THEN 'in progress' WHEN false{staged} THEN 'aborted' ELSE"
+            f" {status} END AS s"
         )
         other = self._store.connect(writing=True)
         try:

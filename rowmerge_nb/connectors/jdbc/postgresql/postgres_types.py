@@ -31,7 +31,11 @@ _PLAIN: Final = {
     "bool": BOOLEAN, "int2": SMALLINT, "int4": INTEGER, "int8": BIGINT, "float4": REAL, "float8": DOUBLE, "text": VARCHAR,
     "bytea": VARBINARY, "date": DATE, "uuid": UUID, "json": JSON, "jsonb": JSON,
 }  # fmt: skip
-_TIMES: Final = {"time": "time", "timestamp": "timestamp", "timestamptz": "timestamp with time zone"}
+_TIMES: Final = {
+    "time": "time",
+    "timestamp": "timestamp",
+    "timestamptz": "timestamp with time zone",
+}
 _WRITTEN: Final = {
     "boolean": "boolean", "tinyint": "smallint", "smallint": "smallint", "integer": "integer", "bigint": "bigint", "real": "real",
     "double": "double precision", "varbinary": "bytea", "date": "date", "uuid": "uuid", "json": "jsonb",
@@ -44,7 +48,8 @@ _LENGTH_OFFSET: Final = 4
 def type_of(base: str, category: str, modifier: int) -> Type | None:
     """Return the SQL type of a column, or None.
 
-    ``category`` is ``b`` for base types and ``e`` for enumerations, ``modifier`` is ``pg_attribute.atttypmod``.
+    ``category`` is ``b`` for base types and ``e`` for enumerations, ``modifier`` is
+    ``pg_attribute.atttypmod``.
 
     >>> str(type_of("varchar", "b", 24)), str(type_of("numeric", "b", (12 << 16 | 2) + 4)), type_of("point", "b", -1)
     ('varchar(20)', 'decimal(12,2)', None)
@@ -111,5 +116,10 @@ def value_reading(column: Column) -> Reading:
         return Reading(f"{name}::text", pa.string())
     if base in {"date", "timestamp", "timestamp with time zone"}:
         # Misfits must not reach the driver, which would read them as numbers.
-        return Reading(f"CASE WHEN isfinite({name}) THEN {name} END", column.type.arrow, f"NOT isfinite({name})", name)
+        return Reading(
+            f"CASE WHEN isfinite({name}) THEN {name} END",
+            column.type.arrow,
+            f"NOT isfinite({name})",
+            name,
+        )
     return Reading(name, column.type.arrow)

@@ -18,7 +18,9 @@ from rowmerge_nb.connectors.jdbc.sqlite.sqlite_store import SqliteStore
 
 
 class SqliteConnector(JdbcConnector):
-    """The tables of an SQLite database, in the schema ``main``. Needs ``pip install 'rowmerge-nb[sqlite]'``.
+    """The tables of an SQLite database, in the schema ``main``.
+
+    Needs ``pip install 'rowmerge-nb[sqlite]'``.
 
     Args:
         path: the database file. ``:memory:`` is not possible, since tasks open the file too.
@@ -38,7 +40,8 @@ class SqliteConnector(JdbcConnector):
         text = checked_path(path, "path")
         if not text or text.startswith((":memory:", "file:")):
             raise ConnectorError(
-                f"'{text}' is not the path of a file; SQLite tables of this connector are read by several processes",
+                f"'{text}' is not the path of a file; SQLite tables of this connector are read by"
+                " several processes",
                 code="NOT_SUPPORTED",
                 hint="Give a path such as 'shop.db'; memory tables need no SQLite.",
             )
@@ -61,7 +64,9 @@ class SqliteConnector(JdbcConnector):
 
     def begin_explicit_transaction(self) -> NumberedTransactionHandle:
         """Begin a transaction that detects changes of what it read."""
-        return self._transactions.begin(lambda _: SqliteTransaction(self.store, create=self._create, repeatable=True))
+        return self._transactions.begin(
+            lambda _: SqliteTransaction(self.store, create=self._create, repeatable=True)
+        )
 
     def orphans(self) -> list[Orphan]:
         """Return staging directories of dead drivers."""

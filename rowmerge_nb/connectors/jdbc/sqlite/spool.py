@@ -51,7 +51,9 @@ class Spool:
                 shutil.rmtree(folder, ignore_errors=True)
             if not isinstance(error, OSError):
                 raise
-            subject = f"The directory of SQLite database {database!r}, in which its rows are staged,"
+            subject = (
+                f"The directory of SQLite database {database!r}, in which its rows are staged,"
+            )
             raise refused(error, subject, "JDBC_ERROR") from error
 
     def remove(self) -> None:
@@ -62,7 +64,11 @@ class Spool:
 
 def orphans(database: str) -> list[Orphan]:
     """Return the unlocked directories."""
-    return [orphaned_path(directory, *_owner(directory)) for directory in _directories(database) if _is_free(directory)]
+    return [
+        orphaned_path(directory, *_owner(directory))
+        for directory in _directories(database)
+        if _is_free(directory)
+    ]
 
 
 def remove_orphans(database: str) -> list[Orphan]:
@@ -99,10 +105,15 @@ def _try_lock(directory: Path, stack: ExitStack) -> bool:
     try:
         number = stack.enter_context(opened_own_directory(directory))
         # A new directory may be between two steps of its creator.
-        if "-making-" in directory.name and time.time() - os.fstat(number).st_mtime < MAKING_SECONDS:
+        if (
+            "-making-" in directory.name
+            and time.time() - os.fstat(number).st_mtime < MAKING_SECONDS
+        ):
             return False
         try:
-            fcntl.flock(stack.enter_context(opened_own_file("owner", number)), fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(
+                stack.enter_context(opened_own_file("owner", number)), fcntl.LOCK_EX | fcntl.LOCK_NB
+            )
         except FileNotFoundError:
             # Its creator died before locking it.
             return True

@@ -1,4 +1,6 @@
-"""SQLite's comparisons that agree with the engine's; ranges of decimals and timestamps are slightly widened."""
+"""SQLite's comparisons that agree with the engine's; ranges of decimals and timestamps are slightly
+widened.
+"""
 
 from __future__ import annotations
 
@@ -41,9 +43,15 @@ def terms_of(column: Column, *, unicode: bool) -> Terms | None:
     if base == "date":
         return Terms(lambda value: f"'{value.isoformat()}'", name, name)
     if base == "timestamp":
-        return Terms(_never, low=lambda value: _from(name, value), high=lambda value: _until(name, value))
+        return Terms(
+            _never, low=lambda value: _from(name, value), high=lambda value: _until(name, value)
+        )
     if base == "timestamp with time zone":
-        return Terms(_never, low=lambda value: _from_day(name, value, -1), high=lambda value: _until_day(name, value, 2))
+        return Terms(
+            _never,
+            low=lambda value: _from_day(name, value, -1),
+            high=lambda value: _until_day(name, value, 2),
+        )
     if base in {"real", "double", "decimal"}:
         return _numbers(column, name)
     return None
@@ -75,7 +83,9 @@ def _numbers(column: Column, name: str) -> Terms | None:
     upper = column.declared.upper()
     if base == "decimal" or any(word in upper for word in ("REAL", "FLOA", "DOUB")):
         margin = _SINGLE if base == "real" else _MARGIN
-        return _range(f"CAST({name} AS REAL)" if text else name, lambda value: _widened(float(value), margin))
+        return _range(
+            f"CAST({name} AS REAL)" if text else name, lambda value: _widened(float(value), margin)
+        )
     # Without floating-point affinity, a stored integer is rounded when it is read.
     return None
 

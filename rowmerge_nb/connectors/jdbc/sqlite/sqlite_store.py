@@ -53,7 +53,8 @@ class SqliteStore(Store):
     # A stage has three more; queries of rows need a few others.
     staged_beside = 8
     batch_option = ("adbc.sqlite.query.batch_rows", str(BATCH_ROWS))
-    # The driver infers the types of columns from the first rows, so a row of examples precedes the table's.
+    # The driver infers the types of columns from the first rows, so a row of examples precedes the
+    # table's.
     leading_rows = 1
 
     @property
@@ -70,7 +71,9 @@ class SqliteStore(Store):
         except (OSError, ValueError) as error:
             why = error.strerror if isinstance(error, OSError) else error
             raise ConnectorError(
-                f"SQLite database '{self.path}' cannot be opened: {why}", code="JDBC_ERROR", hint="Correct the path."
+                f"SQLite database '{self.path}' cannot be opened: {why}",
+                code="JDBC_ERROR",
+                hint="Correct the path.",
             ) from None
         return True
 
@@ -86,7 +89,8 @@ class SqliteStore(Store):
             )
         if not create and not path.is_file():
             raise ConnectorError(
-                f"SQLite database '{path}' cannot be opened: {'it is a directory' if path.is_dir() else 'there is no such file'}",
+                f"SQLite database '{path}' cannot be opened:"
+                f" {'it is a directory' if path.is_dir() else 'there is no such file'}",
                 code="JDBC_ERROR",
                 hint="Correct the path; SqliteConnector(path, create=True) makes a new one.",
             )
@@ -101,14 +105,17 @@ class SqliteStore(Store):
                 hint="Run: pip install 'rowmerge-nb[sqlite]'",
             ) from None
         try:
-            connection = dbapi.connect(f"file:{percent(str(path.resolve()))}?mode={mode}", autocommit=True)
+            connection = dbapi.connect(
+                f"file:{percent(str(path.resolve()))}?mode={mode}", autocommit=True
+            )
         except Exception as error:  # noqa: BLE001 - any error of the driver is converted
             raise self.translate(error, "Opening it") from None
         session = Session(self, connection)
         try:
             session.execute(f"PRAGMA busy_timeout = {BUSY_MILLISECONDS}", "Opening it")
             session.execute("PRAGMA foreign_keys = ON", "Opening it")
-            # Triggers, views and defaults must not call functions with side effects outside of the database.
+            # Triggers, views and defaults must not call functions with side effects outside of the
+            # database.
             session.execute("PRAGMA trusted_schema = OFF", "Opening it")
             self._refuse_shadows(session)
         except BaseException:
@@ -118,10 +125,14 @@ class SqliteStore(Store):
 
     def _refuse_shadows(self, session: Session) -> None:
         names = ", ".join(map(literal, _ASKED))
-        rows = session.query(f"SELECT name FROM main.sqlite_schema WHERE lower(name) IN ({names}) LIMIT 1", "Opening it")
+        rows = session.query(
+            f"SELECT name FROM main.sqlite_schema WHERE lower(name) IN ({names}) LIMIT 1",
+            "Opening it",
+        )
         if rows:
             raise ConnectorError(
-                f"SQLite database {self.shown} has a table '{rows[0]['name']}', which takes the place of one of SQLite's own",
+                f"SQLite database {self.shown} has a table '{rows[0]['name']}', which takes the"
+                " place of one of SQLite's own",
                 code="NOT_SUPPORTED",
                 hint="Rename it in the sqlite3 shell: ALTER TABLE ... RENAME TO ...",
             )
@@ -137,14 +148,21 @@ class SqliteStore(Store):
     def translate(self, error: Exception, doing: str) -> RowMergeError:
         """Convert an error by its message."""
         text = str(error).split("\nquery:")[0]
-        words = text.rsplit("Failed to step query: ", 1)[-1].rsplit("Failed to prepare query: ", 1)[-1]
+        words = text.rsplit("Failed to step query: ", 1)[-1].rsplit("Failed to prepare query: ", 1)[
+            -1
+        ]
         words = words.removeprefix("IO: ").removeprefix("INTEGRITY: ").strip()
         subject = f"SQLite database {self.shown}"
         if "constraint failed" in words or "datatype mismatch" in words:
-            return ExecutionError(f"{doing} in {subject} failed: {words}", code="CONSTRAINT_VIOLATION", step="finish_merge")
+            return ExecutionError(
+                f"{doing} in {subject} failed: {words}",
+                code="CONSTRAINT_VIOLATION",
+                step="finish_merge",
+            )
         if "is locked" in words:
             return ExecutionError(
-                f"{doing} failed: {subject} is locked by another connection for more than {BUSY_MILLISECONDS // 1000} seconds",
+                f"{doing} failed: {subject} is locked by another connection for more than"
+                f" {BUSY_MILLISECONDS // 1000} seconds",
                 code="TRANSACTION_CONFLICT",
                 hint="End the other program's transaction, and run it again.",
             )
@@ -154,7 +172,9 @@ class SqliteStore(Store):
             return ConnectorError(
                 f"{subject} cannot be read: {words}",
                 code="JDBC_ERROR",
-                hint="Check the path; a damaged file may be rescued by the sqlite3 shell's .recover.",
+                hint=(
+                    "Check the path; a damaged file may be rescued by the sqlite3 shell's .recover."
+                ),
             )
         if "disk is full" in words:
             return ConnectorError(
@@ -169,13 +189,20 @@ class SqliteStore(Store):
                 hint="See what is wrong with its disk; the table is as it was.",
             )
         # "error in ...": an index, view or trigger lacks it, not the statement.
-        if ("no such table" in words or "no such column" in words) and not words.startswith("error in"):
+        if ("no such table" in words or "no such column" in words) and not words.startswith(
+            "error in"
+        ):
             code = "TABLE_NOT_FOUND" if "no such table" in words else "COLUMN_NOT_FOUND"
-            return ConnectorError(f"{doing} in {subject} failed: {words}", code=code, hint="Run the statement again.")
+            return ConnectorError(
+                f"{doing} in {subject} failed: {words}", code=code, hint="Run the statement again."
+            )
         return ConnectorError(
             f"{doing} in {subject} failed: {words}",
             code="JDBC_ERROR",
-            hint="Change what its words are about, in the statement or in the database, such as a trigger; the tables are as they were.",
+            hint=(
+                "Change what its words are about, in the statement or in the database, such as a"
+                " trigger; the tables are as they were."
+            ),
         )
 
     def is_repeated_key(self, error: ExecutionError) -> bool:
@@ -200,7 +227,9 @@ class SqliteStore(Store):
     def range_of(self, split: JdbcSplit) -> str:
         """Return a range of rowids or keys."""
         bounds = ((">=", split.low), ("<", split.high))
-        return " AND ".join(f"{split.address} {sign} {bound}" for sign, bound in bounds if bound is not None)
+        return " AND ".join(
+            f"{split.address} {sign} {bound}" for sign, bound in bounds if bound is not None
+        )
 
     def terms(self, column: Column, *, unicode: bool) -> Terms | None:
         """Return a column's comparisons with values."""
@@ -211,12 +240,21 @@ class SqliteStore(Store):
 
     def select(self, readings: Sequence[Reading], names: Sequence[str], source: str) -> str:
         """Build the query, with a first row of examples."""
-        models = ", ".join(f"{_MODELS[reading.kind]} AS {name}" for reading, name in zip(readings, names, strict=True))
-        return f"SELECT {models} UNION ALL SELECT {', '.join(reading.select for reading in readings)} FROM {source}"
+        models = ", ".join(
+            f"{_MODELS[reading.kind]} AS {name}"
+            for reading, name in zip(readings, names, strict=True)
+        )
+        return (
+            f"SELECT {models} UNION ALL SELECT {', '.join(reading.select for reading in readings)}"
+            f" FROM {source}"
+        )
 
     def shown_value(self, reading: Reading) -> str:
         """Build the expression that shows a misfit."""
-        return f"substr(quote({reading.column}), 1, {SHOWN}) || ' (' || typeof({reading.column}) || ')'"
+        return (
+            f"substr(quote({reading.column}), 1, {SHOWN}) || ' (' || typeof({reading.column})"
+            " || ')'"
+        )
 
     def address(self, handle: JdbcTableHandle) -> str:
         """Build the rowid or key as text."""
@@ -226,12 +264,17 @@ class SqliteStore(Store):
         parts = [f"{literal(name)} || ' = ' || quote({types.named(name)})" for name in handle.key]
         return " || ', ' || ".join(parts)
 
-    def address_of_text(self, session: Session, handle: JdbcTableHandle, column: Column, value: bytes) -> str:
+    def address_of_text(
+        self, session: Session, handle: JdbcTableHandle, column: Column, value: bytes
+    ) -> str:
         """Return a row's address by the bytes of a text."""
         address = self.address(handle)
         if not address:
             return ""
-        query = f"SELECT {address} AS a FROM {self.table(handle)} WHERE CAST({types.named(column.name)} AS BLOB) = x'{value.hex()}' LIMIT 1"
+        query = (
+            f"SELECT {address} AS a FROM {self.table(handle)} WHERE CAST({types.named(column.name)}"
+            f" AS BLOB) = x'{value.hex()}' LIMIT 1"
+        )
         rows = session.query(query)
         return f", in the row with {rows[0]['a']}" if rows else ""
 
@@ -247,9 +290,20 @@ class SqliteStore(Store):
 
     def stage_columns(self, handle: JdbcTableHandle) -> list[tuple[str, pa.DataType, str]]:
         """Return columns declared as the table's, so that values compare alike."""
-        keys = [(f"k{i}", types.storage_type(types.key_type(c)), c.declared) for i, c in enumerate(handle.key_columns)]
-        data = [(f"c{i}", types.storage_type(c.type), c.declared) for i, c in enumerate(handle.columns)]
-        return [("a", pa.int64(), "bigint"), ("o", pa.int64(), "int"), ("n", pa.int64(), "int"), *keys, *data]
+        keys = [
+            (f"k{i}", types.storage_type(types.key_type(c)), c.declared)
+            for i, c in enumerate(handle.key_columns)
+        ]
+        data = [
+            (f"c{i}", types.storage_type(c.type), c.declared) for i, c in enumerate(handle.columns)
+        ]
+        return [
+            ("a", pa.int64(), "bigint"),
+            ("o", pa.int64(), "int"),
+            ("n", pa.int64(), "int"),
+            *keys,
+            *data,
+        ]
 
     def transported(self, column: Column, array: pa.Array) -> pa.Array:
         """Convert values for storage."""
@@ -261,7 +315,10 @@ class SqliteStore(Store):
 
     def row_id_conditions(self, handle: JdbcTableHandle) -> list[str]:
         """Build the join conditions."""
-        return [f"t.{quoted(column.name)} = s.k{index}" for index, column in enumerate(handle.key_columns)]
+        return [
+            f"t.{quoted(column.name)} = s.k{index}"
+            for index, column in enumerate(handle.key_columns)
+        ]
 
     def staged_rows(self, handle: JdbcTableHandle, stage: str, operation: int) -> str:
         """Build the condition of a DELETE."""
@@ -271,12 +328,18 @@ class SqliteStore(Store):
 
     def reinserting(self, handle: JdbcTableHandle, stage: str, insert: str, rows: int) -> list[str]:
         """Build a DELETE and an INSERT."""
-        return [f"DELETE FROM {self.table(handle)} AS t {self.staged_rows(handle, stage, 3)}", insert]
+        return [
+            f"DELETE FROM {self.table(handle)} AS t {self.staged_rows(handle, stage, 3)}",
+            insert,
+        ]
 
     def triggers(self, session: Session, handle: JdbcTableHandle) -> list[str]:
         """Return the names of a table's triggers."""
         table = f"lower({literal(handle.spelled[1])})"
-        rows = session.query(f"SELECT name FROM sqlite_schema WHERE type = 'trigger' AND lower(tbl_name) = {table} ORDER BY name")
+        rows = session.query(
+            f"SELECT name FROM sqlite_schema WHERE type = 'trigger' AND lower(tbl_name) = {table}"
+            " ORDER BY name"
+        )
         return [row["name"] for row in rows]
 
     def followers(self, session: Session, handle: JdbcTableHandle) -> list[Follower]:
@@ -296,7 +359,13 @@ class SqliteStore(Store):
     def bound_tables(self, session: Session, handle: JdbcTableHandle) -> list[str]:
         """Return the tables that refer to this one: SQLite deletes all rows before a DROP."""
         keys = _foreign_keys(session, handle)
-        return sorted({row["name"] for row in keys if row["gone"] not in _IDLE and row["name"] != handle.spelled[1]})
+        return sorted(
+            {
+                row["name"]
+                for row in keys
+                if row["gone"] not in _IDLE and row["name"] != handle.spelled[1]
+            }
+        )
 
     def changed(self, session: Session, sql: str, doing: str) -> int:
         """Run a statement; return the number of rows."""
@@ -307,12 +376,17 @@ class SqliteStore(Store):
 def rowid_of(handle: JdbcTableHandle) -> str:
     """Return an unshadowed name of the rowid, or ``""``."""
     column_names = {column.name.lower() for column in handle.columns}
-    return next((name for name in ("rowid", "_rowid_", "oid") if name not in column_names), "") if handle.ranges else ""
+    return (
+        next((name for name in ("rowid", "_rowid_", "oid") if name not in column_names), "")
+        if handle.ranges
+        else ""
+    )
 
 
 def _foreign_keys(session: Session, handle: JdbcTableHandle) -> list[dict[str, Any]]:
     return session.query(
-        'SELECT m.name AS name, f.seq AS place, f."to" AS "column", f.on_delete AS gone, f.on_update AS moved '
+        'SELECT m.name AS name, f.seq AS place, f."to" AS "column", f.on_delete AS gone,'
+        " f.on_update AS moved "
         "FROM sqlite_schema AS m, pragma_foreign_key_list(m.name) AS f "
         f"WHERE m.type = 'table' AND lower(f.\"table\") = lower({literal(handle.spelled[1])})"
     )

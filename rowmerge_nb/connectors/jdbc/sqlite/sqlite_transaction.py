@@ -63,7 +63,8 @@ class SqliteTransaction(JdbcTransaction):
     def _check_repeatable(self, session: Session) -> None:
         if session.value("PRAGMA data_version") != self._version:
             raise ConnectorError(
-                f"SQLite database {self._store.shown} was changed by another connection since START TRANSACTION",
+                f"SQLite database {self._store.shown} was changed by another connection since START"
+                " TRANSACTION",
                 code="TRANSACTION_CONFLICT",
                 hint="ROLLBACK, and read again.",
             )
@@ -88,17 +89,21 @@ class SqliteTransaction(JdbcTransaction):
             return None
         if len(matches) > 1:
             raise ConnectorError(
-                f"SQLite has several tables '{name}' that differ in case only: {', '.join(row['name'] for row in matches)}",
+                f"SQLite has several tables '{name}' that differ in case only:"
+                f" {', '.join(row['name'] for row in matches)}",
                 code="AMBIGUOUS_NAME",
                 hint="Rename all but one, or make a view of another name.",
             )
         spelled, table_type = matches[0]["name"], matches[0]["type"]
         rows = self.reader().query(
-            "SELECT name, type, \"notnull\" AS required, CAST(dflt_value AS TEXT) || '' AS value, pk, hidden "
-            f"FROM pragma_table_xinfo({literal(spelled)}, 'main') WHERE hidden <> 1 ORDER BY cid"
+            "SELECT name, type, \"notnull\" AS required, CAST(dflt_value AS TEXT) || '' AS value,"
+            f" pk, hidden FROM pragma_table_xinfo({literal(spelled)}, 'main') WHERE hidden <> 1"
+            " ORDER BY cid"
         )
         keys = sorted((row["pk"], row["name"]) for row in rows if row["pk"])
-        columns = tuple(self._column(str(name), row, keys, without_rowid=bool(matches[0]["wr"])) for row in rows)
+        columns = tuple(
+            self._column(str(name), row, keys, without_rowid=bool(matches[0]["wr"])) for row in rows
+        )
         return JdbcTableHandle(
             name,
             (SCHEMA, spelled),
@@ -111,10 +116,18 @@ class SqliteTransaction(JdbcTransaction):
 
     def _resolves_conflicts(self, table: str) -> bool:
         """Return whether ON CONFLICT clauses would silently delete or skip rows."""
-        query = f"SELECT coalesce(max(sql), '') AS v FROM main.sqlite_master WHERE type = 'table' AND name = {literal(table)}"
-        return re.search(r"\bON\s+CONFLICT\b", str(self.reader().value(query)), re.IGNORECASE) is not None
+        query = (
+            "SELECT coalesce(max(sql), '') AS v FROM main.sqlite_master WHERE type = 'table' AND"
+            f" name = {literal(table)}"
+        )
+        return (
+            re.search(r"\bON\s+CONFLICT\b", str(self.reader().value(query)), re.IGNORECASE)
+            is not None
+        )
 
-    def _column(self, table: str, row: dict[str, Any], keys: list[tuple[int, str]], *, without_rowid: bool) -> Column:
+    def _column(
+        self, table: str, row: dict[str, Any], keys: list[tuple[int, str]], *, without_rowid: bool
+    ) -> Column:
         declared, default = row["type"], row["value"]
         sql_type = types.type_of(declared)
         if sql_type is None:
@@ -127,11 +140,22 @@ class SqliteTransaction(JdbcTransaction):
                 "Declare it otherwise, or make a view without it.",
             )
         # SQLite fills a single key column that is declared INTEGER by the rowid.
-        numbered = bool(row["pk"]) and len(keys) == 1 and declared.upper() == "INTEGER" and not without_rowid
-        nullable = numbered or not (row["required"] or (row["pk"] and without_rowid)) or default is not None
+        numbered = (
+            bool(row["pk"])
+            and len(keys) == 1
+            and declared.upper() == "INTEGER"
+            and not without_rowid
+        )
+        nullable = (
+            numbered
+            or not (row["required"] or (row["pk"] and without_rowid))
+            or default is not None
+        )
         default_sql = f"({default})" if row["required"] and default is not None else None
         generated = row["hidden"] in {2, 3}
-        return Column(row["name"], sql_type, declared, nullable, default_sql, generated, numbered=numbered)
+        return Column(
+            row["name"], sql_type, declared, nullable, default_sql, generated, numbered=numbered
+        )
 
     def names(self) -> list[SchemaTableName]:
         """Return all tables and views."""
@@ -139,8 +163,8 @@ class SqliteTransaction(JdbcTransaction):
 
     def _tables(self) -> list[dict[str, Any]]:
         return self.reader().query(
-            "SELECT name, type, wr FROM pragma_table_list WHERE schema = 'main' AND type IN ('table', 'view', 'virtual') "
-            "AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name"
+            "SELECT name, type, wr FROM pragma_table_list WHERE schema = 'main' AND type IN"
+            " ('table', 'view', 'virtual') AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name"
         )
 
     def schemas(self) -> list[str]:
@@ -153,48 +177,78 @@ class SqliteTransaction(JdbcTransaction):
             return None
         return int(self.reader().value(f"SELECT count(*) AS n FROM {self._store.table(handle)}"))
 
-    def splits(self, handle: JdbcTableHandle, domains: Mapping[str, ColumnDomain]) -> list[JdbcSplit]:
+    def splits(
+        self, handle: JdbcTableHandle, domains: Mapping[str, ColumnDomain]
+    ) -> list[JdbcSplit]:
         """Split a large table into ranges of rowids or keys."""
         unicode = bool(domains) and self.reader().value("PRAGMA encoding") == "UTF-8"
-        predicate, _ = predicate_of(handle, domains, lambda column: self._store.terms(column, unicode=unicode))
+        predicate, _ = predicate_of(
+            handle, domains, lambda column: self._store.terms(column, unicode=unicode)
+        )
         rows = self._rows(handle, predicate)
         if rows is not None and rows <= SMALL_ROWS:
             return [JdbcSplit(small=True, predicate=predicate)]
         address = _address(handle)
         if not address or (rows is not None and rows <= SPLIT_ROWS):
             return [JdbcSplit(predicate=predicate)]
-        # Values that are not numbers sort after all numbers, or are rejected on reading: the outer ranges are open.
-        conditions = [*([] if handle.ranges else [f"typeof({address}) = 'integer'"]), *([predicate] if predicate else [])]
+        # Values that are not numbers sort after all numbers, or are rejected on reading: the outer
+        # ranges are open.
+        conditions = [
+            *([] if handle.ranges else [f"typeof({address}) = 'integer'"]),
+            *([predicate] if predicate else []),
+        ]
         source = f"{self._store.table(handle)}{' WHERE ' if conditions else ''}{' AND '.join(conditions)}"
         # Two queries, since SQLite finds each end without a scan.
-        query = f"SELECT (SELECT min({address}) FROM {source}) AS low, (SELECT max({address}) FROM {source}) AS high"
+        query = (
+            f"SELECT (SELECT min({address}) FROM {source}) AS low, (SELECT max({address}) FROM"
+            f" {source}) AS high"
+        )
         (ends,) = self.reader().query(query)
         if ends["low"] is None:
             return [JdbcSplit(predicate=predicate)]
         count = -(-(rows or ends["high"] - ends["low"] + 1) // SPLIT_ROWS)
         width = -(-(ends["high"] - ends["low"] + 1) // count)
-        inner = [ends["low"] + width * number for number in range(1, count) if width * number <= ends["high"] - ends["low"]]
-        return [JdbcSplit(low, high, address=address, predicate=predicate) for low, high in pairwise([None, *inner, None])]
+        inner = [
+            ends["low"] + width * number
+            for number in range(1, count)
+            if width * number <= ends["high"] - ends["low"]
+        ]
+        return [
+            JdbcSplit(low, high, address=address, predicate=predicate)
+            for low, high in pairwise([None, *inner, None])
+        ]
 
     def _rows(self, handle: JdbcTableHandle, predicate: str) -> int | None:
         if not predicate:
             return self.row_count(handle)
         if handle.kind == "view" or Path(self._store.path).stat().st_size > COUNTED_BYTES:
             return None
-        return int(self.reader().value(f"SELECT count(*) AS n FROM {self._store.table(handle)} WHERE {predicate}"))
+        return int(
+            self.reader().value(
+                f"SELECT count(*) AS n FROM {self._store.table(handle)} WHERE {predicate}"
+            )
+        )
 
     def declared(self, table: SchemaTableName, column: str, sql_type: Type) -> str:
         """Return SQLite's name of a type."""
         type_name = types.declared_type(sql_type)
         if type_name is None:
-            raise unsupported(self._store, str(table), column, str(sql_type), "which SQLite cannot hold", "Use another type.")
+            raise unsupported(
+                self._store,
+                str(table),
+                column,
+                str(sql_type),
+                "which SQLite cannot hold",
+                "Use another type.",
+            )
         return type_name
 
     def create_table(self, metadata: ConnectorTableMetadata, key: Sequence[str]) -> None:
         """Create a table whose key is NOT NULL."""
         if metadata.name.schema != SCHEMA:
             raise ConnectorError(
-                f"Schema '{metadata.name.schema}' does not exist; an SQLite database has the schema '{SCHEMA}' alone",
+                f"Schema '{metadata.name.schema}' does not exist; an SQLite database has the schema"
+                f" '{SCHEMA}' alone",
                 code="SCHEMA_NOT_FOUND",
                 hint=f"Name the table {SCHEMA}.{metadata.name.table}.",
             )
@@ -206,7 +260,9 @@ class SqliteTransaction(JdbcTransaction):
         if key:
             parts.append(f"PRIMARY KEY ({', '.join(map(quoted, key))})")
         table = f"{SCHEMA}.{quoted(metadata.name.table)}"
-        self.writer().execute(f"CREATE TABLE {table} ({', '.join(parts)})", f"Creating table '{metadata.name}'")
+        self.writer().execute(
+            f"CREATE TABLE {table} ({', '.join(parts)})", f"Creating table '{metadata.name}'"
+        )
 
     # -- stages ---------------------------------------------------------------------------------------------------
 
@@ -227,18 +283,27 @@ class SqliteTransaction(JdbcTransaction):
         session.execute(f"CREATE TEMP TABLE rowmerge_nb_stage ({declared})", "Staging rows")
         for attempt in attempts:
             try:
-                with pa.OSFile(str(file_of(stage.area, attempt)), "rb") as file, pa.ipc.open_stream(file) as reader:
-                    session.bind(f"INSERT INTO {STAGE} VALUES ({', '.join('?' * len(columns))})", reader, "Staging rows")
+                with (
+                    pa.OSFile(str(file_of(stage.area, attempt)), "rb") as file,
+                    pa.ipc.open_stream(file) as reader,
+                ):
+                    session.bind(
+                        f"INSERT INTO {STAGE} VALUES ({', '.join('?' * len(columns))})",
+                        reader,
+                        "Staging rows",
+                    )
             except OSError as error:
                 raise ConnectorError(
-                    f"Staged rows of SQLite table '{handle.name}' cannot be read from '{file_of(stage.area, attempt)}': {error}",
+                    f"Staged rows of SQLite table '{handle.name}' cannot be read from"
+                    f" '{file_of(stage.area, attempt)}': {error}",
                     code="JDBC_ERROR",
                     hint="Driver and tasks must see the same directory beside the database.",
                 ) from error
         staged_rows = session.value(f"SELECT count(*) AS n FROM {STAGE}")
         if staged_rows != sum(attempts.values()):
             raise ExecutionError(
-                f"{sum(attempts.values())} rows were staged, and {staged_rows} of them are there", step="finish_merge"
+                f"{sum(attempts.values())} rows were staged, and {staged_rows} of them are there",
+                step="finish_merge",
             )
         return STAGE
 
@@ -246,7 +311,8 @@ class SqliteTransaction(JdbcTransaction):
         """Compare SQLite's counter of other connections' commits."""
         if self.writer().value("PRAGMA data_version") != self._version:
             raise ExecutionError(
-                f"SQLite database {self._store.shown} was changed by another connection since the statement has read it",
+                f"SQLite database {self._store.shown} was changed by another connection since the"
+                " statement has read it",
                 code="TRANSACTION_CONFLICT",
                 step="finish_merge",
                 hint="Run the statement again.",
@@ -261,14 +327,19 @@ class SqliteTransaction(JdbcTransaction):
             try:
                 self._session.execute("COMMIT", "Committing")
             except ConnectorError as error:
-                # A full disk is detected before the commit takes effect; other errors may come after it.
+                # A full disk is detected before the commit takes effect; other errors may come
+                # after it.
                 if error.code == "GENERIC_INSUFFICIENT_RESOURCES" or self._rolled_back():
                     raise
                 self.end()
                 raise ConnectorError(
-                    f"The outcome is unknown: SQLite could not say whether the transaction was committed. {error.message}",
+                    "The outcome is unknown: SQLite could not say whether the transaction was"
+                    f" committed. {error.message}",
                     code=error.code,
-                    hint="See what is wrong with its disk, and look at the table before you run the statement again.",
+                    hint=(
+                        "See what is wrong with its disk, and look at the table before you run the"
+                        " statement again."
+                    ),
                     changed=None,
                 ) from error
             self._writing = False

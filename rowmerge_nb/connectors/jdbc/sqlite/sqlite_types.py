@@ -1,7 +1,8 @@
 """SQLite's declared types, their SQL types, and the storage of values.
 
-SQLite does not check types, so every value is checked when it is read. Numeric affinity converts text that looks like a number.
-Therefore decimals of more than 15 digits and JSON are declared ``decimal_text`` and ``json_text``, which have text affinity.
+SQLite does not check types, so every value is checked when it is read. Numeric affinity converts
+text that looks like a number. Therefore decimals of more than 15 digits and JSON are declared
+``decimal_text`` and ``json_text``, which have text affinity.
 """
 
 from __future__ import annotations
@@ -58,11 +59,16 @@ _A_DAY: Final = "1970-01-01 "
 _LARGEST_REAL: Final = 3.4028234663852886e38
 _RANGES: Final = {"tinyint": 1 << 7, "smallint": 1 << 15, "integer": 1 << 31}
 # A declaration cannot contain the words WITH TIME ZONE.
-_MOMENTS: Final = {"time": "time", "timestamp": "timestamp", "timestamp with time zone": "timestamptz"}
+_MOMENTS: Final = {
+    "time": "time",
+    "timestamp": "timestamp",
+    "timestamp with time zone": "timestamptz",
+}
 
 
 def named(column: str) -> str:
-    """Quote a column's name by backquotes: SQLite reads a double-quoted name that no column has as a text.
+    """Quote a column's name by backquotes: SQLite reads a double-quoted name that no column has as
+    a text.
 
     >>> named("a`b")
     '`a``b`'
@@ -135,7 +141,12 @@ def value_reading(column: Column) -> Reading:
         return Reading(select, pa.string(), f"typeof({name}) = 'blob' OR {rounded}", name)
     if base == "json":
         return Reading(f"CAST({name} AS TEXT)", pa.string(), f"typeof({name}) = 'blob'", name)
-    kinds = {pa.int64(): "'integer'", pa.float64(): "'real', 'integer'", pa.binary(): "'blob'", pa.string(): "'text'"}
+    kinds = {
+        pa.int64(): "'integer'",
+        pa.float64(): "'real', 'integer'",
+        pa.binary(): "'blob'",
+        pa.string(): "'text'",
+    }
     misfit = f"typeof({name}) NOT IN ({kinds[storage_type(column.type)]}, 'null')"
     if base == "boolean":
         misfit += f" OR {name} NOT IN (0, 1)"
@@ -163,10 +174,17 @@ def key_type(column: Column) -> Type:
 def key_reading(column: Column) -> Reading:
     """Return the way a key column is read for the row id. NULL is a misfit."""
     name, arrow_type = named(column.name), storage_type(key_type(column))
-    kinds = {pa.int64(): "'integer'", pa.float64(): "'real', 'integer'", pa.binary(): "'blob'", pa.string(): "'text'"}
+    kinds = {
+        pa.int64(): "'integer'",
+        pa.float64(): "'real', 'integer'",
+        pa.binary(): "'blob'",
+        pa.string(): "'text'",
+    }
     misfit = f"typeof({name}) NOT IN ({kinds[arrow_type]})"
     if arrow_type == pa.float64():
-        return Reading(f"CAST({name} AS REAL)", arrow_type, f"{misfit} OR {_changes_as_real(name)}", name)
+        return Reading(
+            f"CAST({name} AS REAL)", arrow_type, f"{misfit} OR {_changes_as_real(name)}", name
+        )
     return Reading(name, arrow_type, misfit, name)
 
 
@@ -179,19 +197,24 @@ def stored(column: Column, array: pa.Array) -> pa.Array:
     """Convert values to the form in which SQLite stores them.
 
     Raises:
-        ConnectorError: SQLite cannot store NaN, or a decimal with more digits than the declared type keeps.
+        ConnectorError: SQLite cannot store NaN, or a decimal with more digits than the declared
+            type keeps.
     """
     base = column.type.base
     if base in {"real", "double"}:
         if pc.any(pc.is_nan(array)).as_py():
-            _refuse(column, "NaN", "SQLite keeps NaN as NULL", "Use NULL or another value in its place.")
+            _refuse(
+                column, "NaN", "SQLite keeps NaN as NULL", "Use NULL or another value in its place."
+            )
         return array.cast(pa.float64())
     if base == "decimal" and not has_text_affinity(column.declared):
         _check_digits(column, array)
     if base == "char":
         return pc.utf8_rtrim(array.cast(pa.string()), " ")
     if base == "timestamp with time zone":
-        return pc.binary_join_element_wise(array.cast(pa.timestamp("us")).cast(pa.string()), "+00:00", "")
+        return pc.binary_join_element_wise(
+            array.cast(pa.timestamp("us")).cast(pa.string()), "+00:00", ""
+        )
     return array.cast(storage_type(column.type))
 
 
@@ -203,12 +226,16 @@ def _check_digits(column: Column, array: pa.Array) -> None:
     beyond = array.filter(pc.greater_equal(pc.abs(array), limit))
     if len(beyond):
         why = f"SQLite keeps {EXACT_DIGITS} digits in a column declared {column.declared}"
-        _refuse(column, str(beyond[0]), why, f"Declare the column decimal_text({precision},{scale}).")
+        _refuse(
+            column, str(beyond[0]), why, f"Declare the column decimal_text({precision},{scale})."
+        )
 
 
 def _refuse(column: Column, value: str, why: str, hint: str) -> None:
     raise ConnectorError(
-        f"The value {value} of column '{column.name}' cannot be stored: {why}", code="NUMERIC_VALUE_OUT_OF_RANGE", hint=hint
+        f"The value {value} of column '{column.name}' cannot be stored: {why}",
+        code="NUMERIC_VALUE_OUT_OF_RANGE",
+        hint=hint,
     )
 
 

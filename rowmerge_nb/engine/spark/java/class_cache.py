@@ -1,7 +1,8 @@
 """The cache of classes that Spark's Java loads, which halves Java's start time.
 
-It is an AOT cache (Java 25 and newer) or a shared archive (17 to 24) for one Java, one Spark and one set of options. A damaged file kills
-Java, so length and checksum are compared with the seal, which is written last.
+It is an AOT cache (Java 25 and newer) or a shared archive (17 to 24) for one Java, one Spark and
+one set of options. A damaged file kills Java, so length and checksum are compared with the seal,
+which is written last.
 
 ::
 
@@ -52,11 +53,28 @@ _COMPRESSED_POINTERS: Final = 32 << 30
 _OFF: Final = ("off", "0", "no", "false")
 _JAVA_SETTINGS: Final = ("spark.driver.memory", "spark.driver.extraJavaOptions")
 _OTHER_SPARKS: Final = ("SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED", "PYSPARK_GATEWAY_PORT")
-_OPTION_VARIABLES: Final = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS", "SPARK_SUBMIT_OPTS", "PYSPARK_SUBMIT_ARGS")
-_CLASS_PATH_VARIABLES: Final = ("HADOOP_CONF_DIR", "YARN_CONF_DIR", "SPARK_DIST_CLASSPATH", "SPARK_PREPEND_CLASSES")
+_OPTION_VARIABLES: Final = (
+    "JAVA_TOOL_OPTIONS",
+    "JDK_JAVA_OPTIONS",
+    "_JAVA_OPTIONS",
+    "SPARK_SUBMIT_OPTS",
+    "PYSPARK_SUBMIT_ARGS",
+)
+_CLASS_PATH_VARIABLES: Final = (
+    "HADOOP_CONF_DIR",
+    "YARN_CONF_DIR",
+    "SPARK_DIST_CLASSPATH",
+    "SPARK_PREPEND_CLASSES",
+)
 _CLASS_PATH_SETTINGS: Final = ("spark.driver.extraClassPath", "spark.driver.defaultJavaOptions")
 _AGENTS: Final = ("-javaagent", "-agentlib", "-agentpath")
-_OWN_CACHES: Final = ("-XX:AOT", "-XX:SharedArchiveFile", "-XX:ArchiveClassesAtExit", "-XX:+AutoCreateSharedArchive", "-Xshare")
+_OWN_CACHES: Final = (
+    "-XX:AOT",
+    "-XX:SharedArchiveFile",
+    "-XX:ArchiveClassesAtExit",
+    "-XX:+AutoCreateSharedArchive",
+    "-Xshare",
+)
 
 
 @dataclass(frozen=True)
@@ -99,7 +117,9 @@ class ClassCache:
 
     @property
     def failure(self) -> Path:
-        """The log of a failed creation or crash; while it exists, the cache is created on request only."""
+        """The log of a failed creation or crash; while it exists, the cache is created on request
+        only.
+        """
         return self.home / f"{self.name}.log"
 
     @property
@@ -113,7 +133,9 @@ class ClassCache:
         """Return Java's options to use the cache; an unsuitable one is silently ignored."""
         silently = "-Xlog:aot*=off" if self.java_version >= _AOT_VERSION else "-Xlog:cds*=off"
         # Keep crash files out of the user's working directory.
-        crash = f"-XX:ErrorFile={shlex.quote(str(self.home / 'crash.log'))} -XX:-CreateCoredumpOnCrash"
+        crash = (
+            f"-XX:ErrorFile={shlex.quote(str(self.home / 'crash.log'))} -XX:-CreateCoredumpOnCrash"
+        )
         return f"{self._read_option(self.directory)} {silently} {crash}"
 
     def record_options(self, directory: Path) -> str:
@@ -124,20 +146,28 @@ class ClassCache:
     def prove_options(self, directory: Path) -> str:
         """Return Java's options to fail unless the cache is valid."""
         strictly = "-XX:AOTMode=on" if self.java_version >= _AOT_VERSION else "-Xshare:on"
-        return f"{self._read_option(directory)} {strictly} -XX:+UnlockDiagnosticVMOptions -XX:+VerifySharedSpaces"
+        return (
+            f"{self._read_option(directory)} {strictly} -XX:+UnlockDiagnosticVMOptions"
+            " -XX:+VerifySharedSpaces"
+        )
 
     def _read_option(self, directory: Path) -> str:
         name = "AOTCache" if self.java_version >= _AOT_VERSION else "SharedArchiveFile"
         return f"-XX:{name}={_file_in(directory)}"
 
     def trouble(self) -> NoClassCache | None:
-        """Return why the cache cannot be used, or None. Reads the whole file, some hundred megabytes."""
+        """Return why the cache cannot be used, or None.
+
+        Reads the whole file, some hundred megabytes.
+        """
         try:
             with opened_own_directory(self.home), opened_own_directory(self.directory):
                 seal = _read_seal(self.directory)
                 # It is first on the class path, and Java ignores a cache of another class path.
                 if any(self.configuration.iterdir()):
-                    return NoClassCache(f"'{self.configuration}' must be empty, and is not", "Remove what is in it.")
+                    return NoClassCache(
+                        f"'{self.configuration}' must be empty, and is not", "Remove what is in it."
+                    )
                 sound = seal == {**seal, **self._seal_of(self.directory)}
         except FileNotFoundError:
             return NoClassCache("there is none yet")
@@ -149,7 +179,10 @@ class ClassCache:
         """Write the seal of a new cache, as the last file."""
         created = datetime.now(UTC).isoformat(timespec="seconds")
         seal = {**self._seal_of(directory), "spark": str(self.spark), "made": created}
-        with (directory / "classes").open("rb") as classes, (directory / "seal.json").open("x") as file:
+        with (
+            (directory / "classes").open("rb") as classes,
+            (directory / "seal.json").open("x") as file,
+        ):
             os.fsync(classes.fileno())
             json.dump(seal, file, indent=1)
             file.flush()
@@ -210,11 +243,19 @@ def java_settings(conf: Mapping[str, str]) -> dict[str, str]:
 
 def _name(java: Java, spark: Path, conf: Mapping[str, str], environ: Mapping[str, str]) -> str:
     with os.scandir(spark) as entries:
-        jars = sorted((entry.name, state.st_size, int(state.st_mtime)) for entry in entries for state in [entry.stat()])
+        jars = sorted(
+            (entry.name, state.st_size, int(state.st_mtime))
+            for entry in entries
+            for state in [entry.stat()]
+        )
     release = java.home / "release"
     fits = {
         "format": _FORMAT,
-        "java": [str(java.home.resolve()), java.version, release.read_text("utf-8", "replace") if release.is_file() else ""],
+        "java": [
+            str(java.home.resolve()),
+            java.version,
+            release.read_text("utf-8", "replace") if release.is_file() else "",
+        ],
         "spark": [str(spark), jars],
         "options": java_options(available_cores(), conf),
         "variables": [environ.get(name, "") for name in _OPTION_VARIABLES],
@@ -223,7 +264,9 @@ def _name(java: Java, spark: Path, conf: Mapping[str, str], environ: Mapping[str
     return hashlib.sha256(json.dumps(fits, sort_keys=True).encode()).hexdigest()[:20]
 
 
-def _refusal(java: Java, conf: Mapping[str, str], environ: Mapping[str, str]) -> NoClassCache | None:
+def _refusal(
+    java: Java, conf: Mapping[str, str], environ: Mapping[str, str]
+) -> NoClassCache | None:
     switch = environ.get(VARIABLE, "") or "on"
     if switch.lower() in _OFF:
         return NoClassCache(f"turned off by the variable {VARIABLE}")
@@ -237,8 +280,14 @@ def _refusal(java: Java, conf: Mapping[str, str], environ: Mapping[str, str]) ->
         if environ.get(name):
             return NoClassCache(f"the variable {name} says that Java is not started here")
     if java.version < _AOT_VERSION and not (java.home / "lib" / "server" / "classes.jsa").is_file():
-        return NoClassCache(f"the Java {java.version} of {java.home} has no archive of its own classes", "A Java 25 needs none.")
-    option_texts = [java_options(available_cores(), conf), *(environ.get(name, "") for name in _OPTION_VARIABLES)]
+        return NoClassCache(
+            f"the Java {java.version} of {java.home} has no archive of its own classes",
+            "A Java 25 needs none.",
+        )
+    option_texts = [
+        java_options(available_cores(), conf),
+        *(environ.get(name, "") for name in _OPTION_VARIABLES),
+    ]
     for option in _AGENTS:
         if any(option in text for text in option_texts):
             return NoClassCache(f"Java is started with {option}")
@@ -274,7 +323,9 @@ def cache_home(environ: Mapping[str, str] = os.environ) -> Path | NoClassCache:
 
 
 def remove_superfluous(home: Path, keep: str) -> None:
-    """Remove unfinished caches, caches of missing Sparks, and the least recently used beyond three, except `keep`. The lock of `home` is held."""
+    """Remove unfinished caches, caches of missing Sparks, and the least recently used beyond three,
+    except `keep`. The lock of `home` is held.
+    """
     used: list[tuple[float, Path]] = []
     for entry in home.iterdir():
         if entry.name.startswith(MAKING):

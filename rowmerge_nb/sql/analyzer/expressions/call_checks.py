@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.spi.types import DATE, TIMESTAMP, UNKNOWN, VARCHAR, Type
 from rowmerge_nb.sql.functions.date_patterns import CLOCK_CONVERSIONS, DATE_CONVERSIONS
-from rowmerge_nb.sql.functions.formats import ISO_DATE, FormatError, Moment, argument_types, with_moments
+from rowmerge_nb.sql.functions.formats import (
+    ISO_DATE,
+    FormatError,
+    Moment,
+    argument_types,
+    with_moments,
+)
 from rowmerge_nb.sql.functions.regexp_groups import structure
 from rowmerge_nb.sql.functions.signatures import resolve
 from rowmerge_nb.sql.typed import expressions as e
@@ -33,11 +39,14 @@ def _is_literal(value: e.Typed) -> bool:
     return isinstance(value, e.Constant)
 
 
-def _literal_at(index: int, name_of_argument: str) -> Callable[[CallAnalyzer, s.Call, list[e.Typed]], list[e.Typed]]:
+def _literal_at(
+    index: int, name_of_argument: str
+) -> Callable[[CallAnalyzer, s.Call, list[e.Typed]], list[e.Typed]]:
     def check(analyzer: CallAnalyzer, node: s.Call, values: list[e.Typed]) -> list[e.Typed]:
         if len(values) > index and not _is_literal(values[index]):
             analyzer.refuse(
-                f"{node.name} with {name_of_argument} that is not a literal is not supported by this engine",
+                f"{node.name} with {name_of_argument} that is not a literal is not supported by"
+                " this engine",
                 node.arguments[index],
             )
         return values
@@ -54,7 +63,9 @@ def _rounded(analyzer: CallAnalyzer, node: s.Call, values: list[e.Typed]) -> lis
 def _several_maps(analyzer: CallAnalyzer, node: s.Call, values: list[e.Typed]) -> list[e.Typed]:
     if len(values) == 1 and values[0].type.base == "map":
         analyzer.context.error(
-            "INVALID_FUNCTION_ARGUMENT", "There must be two or more concatenation arguments to map_concat", node.error_span
+            "INVALID_FUNCTION_ARGUMENT",
+            "There must be two or more concatenation arguments to map_concat",
+            node.error_span,
         )
     return values
 
@@ -70,7 +81,9 @@ def _joined(analyzer: CallAnalyzer, node: s.Call, values: list[e.Typed]) -> list
         return values
     element = values[0].type.parameters[0]
     if not can_cast(element, VARCHAR):
-        analyzer.context.error("OPERATOR_NOT_FOUND", f"Cannot cast {element} to varchar", node.error_span)
+        analyzer.context.error(
+            "OPERATOR_NOT_FOUND", f"Cannot cast {element} to varchar", node.error_span
+        )
     if is_text(element):
         return values
     return [e.Apply(Type("array", (VARCHAR,)), "cast", (values[0],)), *values[1:]]
@@ -85,20 +98,28 @@ def _extracted(analyzer: CallAnalyzer, node: s.Call, values: list[e.Typed]) -> l
         return [values[0], e.Constant(VARCHAR, None), values[2]]
     pattern, group = values[1], values[2]
     if not (isinstance(pattern, e.Constant) and pattern.value is not None and _is_literal(group)):
-        analyzer.refuse(f"{node.name} of a group needs the pattern and the group as literals in this engine", node)
+        analyzer.refuse(
+            f"{node.name} of a group needs the pattern and the group as literals in this engine",
+            node,
+        )
     number = _number(group)
     groups = structure(pattern.value).groups
     if number is None:
         return values
     if number < 0:
-        analyzer.context.error("INVALID_FUNCTION_ARGUMENT", "Group cannot be negative", node.error_span)
+        analyzer.context.error(
+            "INVALID_FUNCTION_ARGUMENT", "Group cannot be negative", node.error_span
+        )
     if number > len(groups):
         analyzer.context.error(
-            "INVALID_FUNCTION_ARGUMENT", f"Pattern has {len(groups)} groups. Cannot access group {number}", node.error_span
+            "INVALID_FUNCTION_ARGUMENT",
+            f"Pattern has {len(groups)} groups. Cannot access group {number}",
+            node.error_span,
         )
     if number and not _is_participation_known(groups[number - 1]):
         analyzer.refuse(
-            f"{node.name} of a group that need not take part in a match, and may match nothing, is not supported by this engine",
+            f"{node.name} of a group that need not take part in a match, and may match nothing, is"
+            " not supported by this engine",
             node.arguments[2],
         )
     return values
@@ -124,11 +145,16 @@ def _replaced(analyzer: CallAnalyzer, node: s.Call, values: list[e.Typed]) -> li
         if e.is_null(pattern):
             return [values[0], e.Constant(VARCHAR, None), values[2]]
         if not (isinstance(pattern, e.Constant) and pattern.value is not None):
-            analyzer.refuse("regexp_replace by a lambda needs the pattern as a literal in this engine", node)
-        pattern_structure = structure(pattern.value)
-        if pattern_structure.may_be_empty or not all(map(_is_participation_known, pattern_structure.groups)):
             analyzer.refuse(
-                "regexp_replace by a lambda of a pattern, or an optional group, that may match nothing is not supported by this engine",
+                "regexp_replace by a lambda needs the pattern as a literal in this engine", node
+            )
+        pattern_structure = structure(pattern.value)
+        if pattern_structure.may_be_empty or not all(
+            map(_is_participation_known, pattern_structure.groups)
+        ):
+            analyzer.refuse(
+                "regexp_replace by a lambda of a pattern, or an optional group, that may match"
+                " nothing is not supported by this engine",
                 node,
             )
     return values
@@ -143,28 +169,46 @@ def _formatted(analyzer: CallAnalyzer, node: s.Call, values: list[e.Typed]) -> l
             node.arguments[0].error_span,
         )
     if not isinstance(literal, e.Constant) or literal.value is None:
-        analyzer.refuse("format with a format that is not a literal is not supported by this engine", node)
+        analyzer.refuse(
+            "format with a format that is not a literal is not supported by this engine", node
+        )
     for value, argument in zip(values[1:], node.arguments[1:], strict=True):
         if value.type.base in {"array", "map", "row", "varbinary"}:
             analyzer.refuse(f"Type not supported for formatting: {value.type}", argument)
     try:
         expected_types = argument_types(literal.value, [value.type for value in values[1:]])
     except FormatError as error:
-        analyzer.context.error("INVALID_FUNCTION_ARGUMENT", f"Invalid format string: {literal.value} ({error})", node.error_span)
+        analyzer.context.error(
+            "INVALID_FUNCTION_ARGUMENT",
+            f"Invalid format string: {literal.value} ({error})",
+            node.error_span,
+        )
     java_format, moments = with_moments(literal.value, [value.type for value in values[1:]])
     format_arguments: list[e.Typed] = [e.Constant(literal.type, java_format)]
-    for value, sql_type, argument in zip(values[1:], expected_types, node.arguments[1:], strict=True):
+    for value, sql_type, argument in zip(
+        values[1:], expected_types, node.arguments[1:], strict=True
+    ):
         if sql_type is None or not can_cast(value.type, sql_type):
-            analyzer.refuse(f"format of a value of type {value.type} in this form is not supported by this engine", argument)
+            analyzer.refuse(
+                f"format of a value of type {value.type} in this form is not supported by this"
+                " engine",
+                argument,
+            )
         typed = value if value.type == sql_type else e.Apply(sql_type, "cast", (value,))
-        format_arguments.append(_as_java(typed) if sql_type.base in {"time", "timestamp"} else typed)
+        format_arguments.append(
+            _as_java(typed) if sql_type.base in {"time", "timestamp"} else typed
+        )
     return [*format_arguments, *(_part(values[1 + moment.argument], moment) for moment in moments)]
 
 
 def _part(value: e.Typed, moment: Moment) -> e.Typed:
     if moment.conversion == ISO_DATE:
-        text = e.Apply(VARCHAR, "cast", (e.Apply(DATE, "cast", (value,)) if value.type != DATE else value,))
-        return _call("regexp_replace", text, e.Constant(VARCHAR, _FIVE_DIGITS), e.Constant(VARCHAR, "+"))
+        text = e.Apply(
+            VARCHAR, "cast", (e.Apply(DATE, "cast", (value,)) if value.type != DATE else value,)
+        )
+        return _call(
+            "regexp_replace", text, e.Constant(VARCHAR, _FIVE_DIGITS), e.Constant(VARCHAR, "+")
+        )
     clock = e.Apply(TIMESTAMP, "cast", (value,)) if value.type != TIMESTAMP else value
     tokens = {**DATE_CONVERSIONS, **CLOCK_CONVERSIONS}[moment.conversion]
     text = e.Apply(VARCHAR, "written", (clock,), e.Written("format moment", tokens))
@@ -178,10 +222,14 @@ def _call(name: str, *arguments: e.Typed) -> e.Typed:
 
 
 def _as_java(moment: e.Typed) -> e.Typed:
-    """Format a moment as Java does: T before the time, three or six fractional digits, and no zero seconds."""
+    """Format a moment as Java does: T before the time, three or six fractional digits, and no zero
+    seconds.
+    """
     text: e.Typed = e.Apply(VARCHAR, "cast", (moment,))
     for pattern, replacement in ((" ", "T"), (_ZEROS, "")):
-        text = _call("regexp_replace", text, e.Constant(VARCHAR, pattern), e.Constant(VARCHAR, replacement))
+        text = _call(
+            "regexp_replace", text, e.Constant(VARCHAR, pattern), e.Constant(VARCHAR, replacement)
+        )
     return text
 
 

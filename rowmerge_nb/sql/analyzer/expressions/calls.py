@@ -55,7 +55,19 @@ _ORDERED: Final = frozenset({"array_agg", "listagg", "map_agg", "multimap_agg"})
 """Aggregates that depend on the order of their rows."""
 _STATES: Final = frozenset(
     [
-        *("boolean", "tinyint", "smallint", "integer", "bigint", "real", "double", "decimal", "varchar", "char", "varbinary"),
+        *(
+            "boolean",
+            "tinyint",
+            "smallint",
+            "integer",
+            "bigint",
+            "real",
+            "double",
+            "decimal",
+            "varchar",
+            "char",
+            "varbinary",
+        ),
         *("date", "time", "timestamp", "interval day to second", "interval year to month"),
     ]
 )
@@ -85,7 +97,8 @@ class ExpressionSite:
 class CallAnalyzer:
     """The part of the expression analyzer for calls.
 
-    ``prefers_target`` returns whether an ambiguous bare name is the target's column; ``named`` are the visible queries of WITH.
+    ``prefers_target`` returns whether an ambiguous bare name is the target's column; ``named`` are
+    the visible queries of WITH.
     """
 
     def __init__(
@@ -114,7 +127,9 @@ class CallAnalyzer:
         """Analyze an expression; see `ExpressionAnalyzer`."""
         raise NotImplementedError
 
-    def alike(self, parts: Sequence[e.Typed], nodes: Sequence[s.Expression], what: str) -> list[e.Typed]:
+    def alike(
+        self, parts: Sequence[e.Typed], nodes: Sequence[s.Expression], what: str
+    ) -> list[e.Typed]:
         """Coerce expressions to their common type; see `ExpressionAnalyzer`."""
         raise NotImplementedError
 
@@ -132,7 +147,8 @@ class CallAnalyzer:
         if name is not None:
             self.context.error(
                 "NOT_SUPPORTED",
-                f"{name} within {where} is not supported by this engine: Spark does not know that it gives the same each time",
+                f"{name} within {where} is not supported by this engine: Spark does not know that"
+                " it gives the same each time",
                 node.error_span,
                 "Compute it in a subquery in FROM, and use its column.",
             )
@@ -168,7 +184,8 @@ class CallAnalyzer:
                 "FUNCTION_NOT_FOUND",
                 f"Function '{'.'.join((*node.qualifier, node.name))}' not registered",
                 node.error_span,
-                "Functions have no catalog and schema of their own here: write the name alone, or system.builtin before it.",
+                "Functions have no catalog and schema of their own here: write the name alone, or"
+                " system.builtin before it.",
             )
         if node.name == "grouping":
             return self._grouping(node)
@@ -196,11 +213,15 @@ class CallAnalyzer:
             # Errors of the call itself come first.
             self.function(node.name, self._arguments(node), node)
             self.context.error(
-                "MISSING_OVER", f"Window function system.builtin.{node.name} requires an OVER clause", node.error_span
+                "MISSING_OVER",
+                f"Window function system.builtin.{node.name} requires an OVER clause",
+                node.error_span,
             )
         return self.function(node.name, self._arguments(node), node)
 
-    def _special_form(self, node: s.Call, analyze: Callable[[CallAnalyzer, s.Call], e.Typed]) -> e.Typed:
+    def _special_form(
+        self, node: s.Call, analyze: Callable[[CallAnalyzer, s.Call], e.Typed]
+    ) -> e.Typed:
         self._no_distinct(node)
         value = analyze(self, node)
         if node.filter is not None or node.order_by:
@@ -212,7 +233,9 @@ class CallAnalyzer:
     def _no_distinct(self, node: s.Call) -> None:
         if node.distinct:
             self.context.error(
-                "FUNCTION_NOT_AGGREGATE", "DISTINCT is not supported for non-aggregation functions", node.error_span
+                "FUNCTION_NOT_AGGREGATE",
+                "DISTINCT is not supported for non-aggregation functions",
+                node.error_span,
             )
 
     @property
@@ -223,7 +246,9 @@ class CallAnalyzer:
     def _no_window(self, node: s.Call) -> None:
         if self.site.name == "HAVING clause":
             self.context.error(
-                "NESTED_WINDOW", "HAVING clause cannot contain window functions or row pattern measures", node.error_span
+                "NESTED_WINDOW",
+                "HAVING clause cannot contain window functions or row pattern measures",
+                node.error_span,
             )
 
     def _not_aggregate(self, node: s.Call) -> NoReturn:
@@ -237,11 +262,18 @@ class CallAnalyzer:
 
     def _only_of_aggregates(self, node: s.Call) -> NoReturn:
         clause = "Filter" if node.filter is not None else "ORDER BY"
-        self.context.error("FUNCTION_NOT_AGGREGATE", f"{clause} is only valid for aggregation functions", node.error_span)
+        self.context.error(
+            "FUNCTION_NOT_AGGREGATE",
+            f"{clause} is only valid for aggregation functions",
+            node.error_span,
+        )
 
     def _arguments(self, node: s.Call) -> list[e.Typed]:
         """Analyze the arguments; lambdas last, since others determine their parameter types."""
-        values = [e.Constant(_LAMBDA, None) if isinstance(a, s.Lambda) else self.analyze(a) for a in node.arguments]
+        values = [
+            e.Constant(_LAMBDA, None) if isinstance(a, s.Lambda) else self.analyze(a)
+            for a in node.arguments
+        ]
         for index, argument in enumerate(node.arguments):
             if isinstance(argument, s.Lambda):
                 parameter_types = lambda_parameters(node.name, [v.type for v in values], index)
@@ -252,7 +284,9 @@ class CallAnalyzer:
                     self._widen(values, argument, parameter_types)
         return checked(self, node, values)
 
-    def _widen(self, values: list[e.Typed], node: s.Lambda, parameter_types: Sequence[Type]) -> None:
+    def _widen(
+        self, values: list[e.Typed], node: s.Lambda, parameter_types: Sequence[Type]
+    ) -> None:
         """Coerce REDUCE's state to its result's type: 0 becomes a double if doubles are added."""
         state, result_type = values[1].type, values[2].type.parameters[-1]
         common = common_type(state, result_type)
@@ -264,15 +298,22 @@ class CallAnalyzer:
         if len(parameter_types) != len(node.parameters):
             self.context.error(
                 "INVALID_PARAMETER_USAGE",
-                f"Expected a lambda that takes {len(parameter_types)} argument(s) but got {len(node.parameters)}",
+                f"Expected a lambda that takes {len(parameter_types)} argument(s) but got"
+                f" {len(node.parameters)}",
                 node.error_span,
             )
         before = self.variables
         names = [self.context.symbols.new(parameter.value) for parameter in node.parameters]
-        variables = {p.value: e.Variable(k, n) for p, k, n in zip(node.parameters, parameter_types, names, strict=True)}
+        variables = {
+            p.value: e.Variable(k, n)
+            for p, k, n in zip(node.parameters, parameter_types, names, strict=True)
+        }
         site, pending = self.site, self._not_scalars
         self.variables = {**before, **variables}
-        self.site, self._not_scalars = replace(site, name="Lambda expression", judged_whole=True), []
+        self.site, self._not_scalars = (
+            replace(site, name="Lambda expression", judged_whole=True),
+            [],
+        )
         body = self.analyze(node.body)
         self.judge(node.body)
         self.variables, self.site, self._not_scalars = before, site, pending
@@ -291,15 +332,18 @@ class CallAnalyzer:
         if resolved.overload.refusal:
             self._refuse_signature(resolved, node)
             return e.Apply(resolved.result, "function", tuple(values), resolved.overload)
-        arguments = tuple(self._argument(value, sql_type) for value, sql_type in zip(values, resolved.arguments, strict=True))
+        arguments = tuple(
+            self._argument(value, sql_type)
+            for value, sql_type in zip(values, resolved.arguments, strict=True)
+        )
         return e.Apply(resolved.result, "function", arguments, resolved.overload)
 
     def _refuse_signature(self, resolved: Resolved, node: s.Expression) -> None:
         overload = resolved.overload
         subject = f"The function {overload.name}" if overload.name in REFUSED else overload.shown
-        error = AnalysisError(f"{subject} is not supported by this engine: {overload.refusal}", code="NOT_SUPPORTED").at(
-            node.error_span
-        )
+        error = AnalysisError(
+            f"{subject} is not supported by this engine: {overload.refusal}", code="NOT_SUPPORTED"
+        ).at(node.error_span)
         # The result's type is unknown to the rest of the analysis.
         if not self.context.refuse_later(error) or is_absent(resolved.result):
             raise error
@@ -308,10 +352,14 @@ class CallAnalyzer:
         if isinstance(value, e.Function):
             return self._lambda_result(value, parameter_type)
         # Spark's functions of arrays and maps take no untyped NULL.
-        return self.coerce(value, without_unknown(parameter_type) if parameter_type != UNKNOWN else parameter_type)
+        return self.coerce(
+            value, without_unknown(parameter_type) if parameter_type != UNKNOWN else parameter_type
+        )
 
     def _lambda_result(self, value: e.Function, parameter_type: Type) -> e.Typed:
-        return e.Function(parameter_type, value.parameters, self.coerce(value.body, parameter_type.parameters[-1]))
+        return e.Function(
+            parameter_type, value.parameters, self.coerce(value.body, parameter_type.parameters[-1])
+        )
 
     def not_found(self, name: str, values: Sequence[e.Typed], node: s.Expression) -> NoReturn:
         """Raise FUNCTION_NOT_FOUND."""
@@ -319,11 +367,21 @@ class CallAnalyzer:
         if not expected:
             hint = did_you_mean(name, (*f.known(), *_WITHOUT_SCHEMA))
             span = node.error_span
-            about = replace(span, end=span.start + len(name)) if span.of(self.context.text).lower().startswith(name) else None
-            self.context.error("FUNCTION_NOT_FOUND", f"Function '{name}' not registered", replace(span, about=about), hint)
+            about = (
+                replace(span, end=span.start + len(name))
+                if span.of(self.context.text).lower().startswith(name)
+                else None
+            )
+            self.context.error(
+                "FUNCTION_NOT_FOUND",
+                f"Function '{name}' not registered",
+                replace(span, about=about),
+                hint,
+            )
         self.context.error(
             "FUNCTION_NOT_FOUND",
-            f"Unexpected parameters ({listed_types(value.type for value in values)}) for function {name}. Expected: {expected}",
+            f"Unexpected parameters ({listed_types(value.type for value in values)}) for function"
+            f" {name}. Expected: {expected}",
             node.error_span,
         )
 
@@ -339,7 +397,8 @@ class CallAnalyzer:
         elif self._around is not None and self.inside_aggregate:
             outer, aggregate_text = self._around[1], formatted(node, self.context.text)
             error = AnalysisError(
-                f"Cannot nest aggregations inside aggregation '{outer.name}': [{aggregate_text}]", code="NESTED_AGGREGATION"
+                f"Cannot nest aggregations inside aggregation '{outer.name}': [{aggregate_text}]",
+                code="NESTED_AGGREGATION",
             ).at(replace(outer.error_span, about=node.error_span))
             # Type errors of both come first.
             value = self._aggregated(node)
@@ -349,7 +408,9 @@ class CallAnalyzer:
         return self._aggregated(node)
 
     def within(self, construct: str, node: s.Call, analyze: Callable[[], T]) -> T:
-        """Analyze a part that may contain no window function and, within an aggregate, no aggregate."""
+        """Analyze a part that may contain no window function and, within an aggregate, no
+        aggregate.
+        """
         before, self._around = self._around, (construct, node)
         try:
             return analyze()
@@ -360,7 +421,10 @@ class CallAnalyzer:
         if self._around is None:
             return
         construct, outer = self._around
-        message, span = f"Cannot nest window functions or row pattern measures inside {construct}", node.error_span
+        message, span = (
+            f"Cannot nest window functions or row pattern measures inside {construct}",
+            node.error_span,
+        )
         if construct == _AGGREGATION:
             message += f" '{outer.name}': [{formatted(node, self.context.text)}]"
             span = replace(outer.error_span, about=span)
@@ -371,13 +435,16 @@ class CallAnalyzer:
         if self._not_scalars:
             self._not_scalar(*self._not_scalars, whole=node)
 
-    def _not_scalar(self, *nodes: s.Call | s.Measure, whole: s.Expression | None = None) -> NoReturn:
+    def _not_scalar(
+        self, *nodes: s.Call | s.Measure, whole: s.Expression | None = None
+    ) -> NoReturn:
         # Trino lists aggregates, then windows, then GROUPING, inner ones first.
         ordered = sorted(nodes, key=lambda node: (_rank(node), node.span.end))
         listed_calls = ", ".join(formatted(node, self.context.text) for node in ordered)
         self.context.error(
             "EXPRESSION_NOT_SCALAR",
-            f"{self.site.name} cannot contain aggregations, window functions or grouping operations: [{listed_calls}]",
+            f"{self.site.name} cannot contain aggregations, window functions or grouping"
+            f" operations: [{listed_calls}]",
             (whole or nodes[0]).error_span,
         )
 
@@ -395,13 +462,16 @@ class CallAnalyzer:
             if node.distinct and key.value not in values:
                 self.context.error(
                     "EXPRESSION_NOT_IN_DISTINCT",
-                    "For aggregate function with DISTINCT, ORDER BY expressions must appear in arguments",
+                    "For aggregate function with DISTINCT, ORDER BY expressions must appear in"
+                    " arguments",
                     item.value.error_span,
                 )
         if node.name not in _ORDERED:
             order_by = ()
         if node.name == "listagg" and values[0].type.base != "varchar":
-            argument_text = "null" if e.is_null(values[0]) else node.arguments[0].span.of(self.context.text)
+            argument_text = (
+                "null" if e.is_null(values[0]) else node.arguments[0].span.of(self.context.text)
+            )
             self.context.error(
                 "TYPE_MISMATCH",
                 f"Expected expression of varchar, but '{argument_text}' has {values[0].type} type",
@@ -410,7 +480,10 @@ class CallAnalyzer:
         if node.distinct:
             # Instants are equal whatever their zones.
             values = [self.coerce(value, instant(value.type)) for value in values]
-            order_by = tuple(replace(key, value=self.coerce(key.value, instant(key.value.type))) for key in order_by)
+            order_by = tuple(
+                replace(key, value=self.coerce(key.value, instant(key.value.type)))
+                for key in order_by
+            )
         resolved = resolve(node.name, [value.type for value in values])
         if resolved is None:
             self.not_found(node.name, values, node)
@@ -418,16 +491,34 @@ class CallAnalyzer:
             self.ambiguous(node, several)
         if resolved.overload.refusal:
             self._refuse_signature(resolved, node)
-            return e.Aggregate(resolved.result, node.name, tuple(values), node.distinct, condition, order_by)
-        if node.distinct and node.name in {"multimap_agg", "reduce_agg"} and any(has_map(value.type) for value in values):
-            self.refuse(f"DISTINCT in {node.name} of values with maps is not supported by this engine", node)
+            return e.Aggregate(
+                resolved.result, node.name, tuple(values), node.distinct, condition, order_by
+            )
+        if (
+            node.distinct
+            and node.name in {"multimap_agg", "reduce_agg"}
+            and any(has_map(value.type) for value in values)
+        ):
+            self.refuse(
+                f"DISTINCT in {node.name} of values with maps is not supported by this engine", node
+            )
         if node.name == "reduce_agg" and resolved.result.base not in _STATES:
-            self.context.error("NOT_SUPPORTED", f"State type not supported for reduce_agg: {resolved.result}", node.error_span)
+            self.context.error(
+                "NOT_SUPPORTED",
+                f"State type not supported for reduce_agg: {resolved.result}",
+                node.error_span,
+            )
         arguments = tuple(
-            self._lambda_result(value, construct) if isinstance(value, e.Function) else self.coerce(value, construct)
+            (
+                self._lambda_result(value, construct)
+                if isinstance(value, e.Function)
+                else self.coerce(value, construct)
+            )
             for value, construct in zip(values, resolved.arguments, strict=True)
         )
-        return e.Aggregate(resolved.result, node.name, arguments, node.distinct, condition, order_by)
+        return e.Aggregate(
+            resolved.result, node.name, arguments, node.distinct, condition, order_by
+        )
 
     def _parts(self, node: s.Call) -> tuple[list[e.Typed], e.Typed | None, tuple[e.Sort, ...]]:
         values = [] if node.star else self._arguments(node)
@@ -448,21 +539,29 @@ class CallAnalyzer:
         self._check_nesting(node)
         if node.filter is not None:
             self.context.error(
-                "NOT_SUPPORTED", "FILTER is not yet supported for window functions", self.select or node.error_span
+                "NOT_SUPPORTED",
+                "FILTER is not yet supported for window functions",
+                self.select or node.error_span,
             )
         if node.distinct and f.is_aggregate(node.name) and node.name not in DISTINCT_OVER_WINDOWS:
-            self.refuse(f"DISTINCT in {node.name} over a window is not supported by this engine", node)
+            self.refuse(
+                f"DISTINCT in {node.name} over a window is not supported by this engine", node
+            )
         window = resolved_window(self, node.window, self.windows)
         partition_by, frame, order_by = analyzed_window(self, window, node)
         check_window(self, node, window)
         if f.is_aggregate(node.name):
             function: e.Typed = self._aggregated(node, over_groups=True)
         else:
-            function = self.within(_ARGUMENTS, node, lambda: self.function(node.name, self._arguments(node), node))
+            function = self.within(
+                _ARGUMENTS, node, lambda: self.function(node.name, self._arguments(node), node)
+            )
             if not f.is_window(node.name):
                 self._not_window(node)
         check_only_aggregates(self, node)
-        return e.Windowed(function.type, function, partition_by, order_by, frame, node.nulls == "IGNORE")
+        return e.Windowed(
+            function.type, function, partition_by, order_by, frame, node.nulls == "IGNORE"
+        )
 
     def _not_window(self, node: s.Call) -> NoReturn:
         self.context.error(
@@ -479,7 +578,9 @@ class CallAnalyzer:
             self._not_scalar(node)
         resolved_window(self, node.window, self.windows)
         self.context.error(
-            "INVALID_WINDOW_MEASURE", f"Measure {node.name.text} is not defined in the corresponding window", node.error_span
+            "INVALID_WINDOW_MEASURE",
+            f"Measure {node.name.text} is not defined in the corresponding window",
+            node.error_span,
         )
 
     # -- special forms --------------------------------------------------------------------------------------------
@@ -488,10 +589,16 @@ class CallAnalyzer:
         """Refuse operands that several functions or operators match equally."""
         message = "Could not choose a best candidate operator. Explicit type casts must be added."
         if matches:
-            lines = [f"\t * ({','.join(map(str, match.arguments))}):{match.result}\n" for match in matches]
+            lines = [
+                f"\t * ({','.join(map(str, match.arguments))}):{match.result}\n"
+                for match in matches
+            ]
             message += f"\nCandidates are:\n{''.join(lines)}"
         self.context.error(
-            "AMBIGUOUS_FUNCTION_CALL", message, node.error_span, "NULL alone has no type: write CAST(NULL AS ...)."
+            "AMBIGUOUS_FUNCTION_CALL",
+            message,
+            node.error_span,
+            "NULL alone has no type: write CAST(NULL AS ...).",
         )
 
     def _grouping(self, node: s.Call) -> e.Typed:
@@ -506,7 +613,8 @@ class CallAnalyzer:
         """Raise Trino's error for arguments that no function takes."""
         self.context.error(
             "FUNCTION_NOT_FOUND",
-            f"Unexpected parameters ({listed_types(argument_types)}) for function {node.name}. Expected: {expected}",
+            f"Unexpected parameters ({listed_types(argument_types)}) for function {node.name}."
+            f" Expected: {expected}",
             node.error_span,
         )
 

@@ -25,7 +25,9 @@ def concat(analyzer: CallAnalyzer, node: s.Call) -> e.Typed:
     types = [value.type for value in values]
     if len(values) == 1 and types[0].base in {"varchar", "varbinary", "array", "unknown"}:
         noun = "arguments to concat" if types[0].base == "array" else "concatenation arguments"
-        analyzer.context.error("INVALID_FUNCTION_ARGUMENT", f"There must be two or more {noun}", node.error_span)
+        analyzer.context.error(
+            "INVALID_FUNCTION_ARGUMENT", f"There must be two or more {noun}", node.error_span
+        )
     bases = {sql_type.base for sql_type in types if sql_type != UNKNOWN}
     if len(values) != 2 and ("char" in bases or ("array" in bases and len(bases) > 1)):
         _refused(analyzer, node, types)
@@ -46,17 +48,27 @@ def concatenated(analyzer: CallAnalyzer, node: s.Call | s.Step, values: list[e.T
         return e.Constant(Type("array", (sql_type,)), None)
     if arrays:
         # An array of NULLs may be one element or an array of elements.
-        if len(values) == len(arrays) == 2 and sum(sql_type.parameters == (UNKNOWN,) for sql_type in arrays) == 1:
+        if (
+            len(values) == len(arrays) == 2
+            and sum(sql_type.parameters == (UNKNOWN,) for sql_type in arrays) == 1
+        ):
             analyzer.ambiguous(node)
         return _of_arrays(analyzer, node, values)
     if all(is_text(sql_type) or sql_type == UNKNOWN for sql_type in types) and values:
         result = _joined(types)
         if result.base == "char" and result.parameters[0] > LONGEST_CHAR:
             analyzer.context.error("TYPE_NOT_FOUND", f"Unknown type: {result}", node.error_span)
-        parts = [analyzer.coerce(v, VARCHAR if v.type == UNKNOWN else _part_of(result, v.type)) for v in values]
+        parts = [
+            analyzer.coerce(v, VARCHAR if v.type == UNKNOWN else _part_of(result, v.type))
+            for v in values
+        ]
         return e.Apply(result, "concat", tuple(parts))
     if all(sql_type.base == "varbinary" or sql_type == UNKNOWN for sql_type in types) and values:
-        return e.Apply(Type("varbinary"), "concat", tuple(analyzer.coerce(v, Type("varbinary")) for v in values))
+        return e.Apply(
+            Type("varbinary"),
+            "concat",
+            tuple(analyzer.coerce(v, Type("varbinary")) for v in values),
+        )
     _refused(analyzer, node, types)
 
 
@@ -103,16 +115,29 @@ def _joined_part(analyzer: CallAnalyzer, value: e.Typed, target: Type) -> e.Type
 def _refused(analyzer: CallAnalyzer, node: s.Call | s.Step, types: Sequence[Type]) -> NoReturn:
     analyzer.context.error(
         "FUNCTION_NOT_FOUND",
-        f"Unexpected parameters ({listed_types(types)}) for function concat. Expected: concat(E, array(E)) E, "
-        "concat(array(E)) E, concat(array(E), E) E, concat(char(x), char(y)), concat(varbinary), concat(varchar)",
+        f"Unexpected parameters ({listed_types(types)}) for function concat. Expected: concat(E,"
+        " array(E)) E, concat(array(E)) E, concat(array(E), E) E, concat(char(x), char(y)),"
+        " concat(varbinary), concat(varchar)",
         node.error_span,
-        ("|| joins text with text; write CAST(... AS varchar) around the other operand.") if any(map(is_text, types)) else None,
+        (
+            "|| joins text with text; write CAST(... AS varchar) around the other operand."
+            if any(map(is_text, types))
+            else None
+        ),
     )
 
 
 def _joined(types: Sequence[Type]) -> Type:
     if any(sql_type.base == "char" for sql_type in types):
-        return Type("char", (sum(sql_type.parameters[0] if sql_type.parameters else LONGEST_CHAR for sql_type in types),))
+        return Type(
+            "char",
+            (
+                sum(
+                    sql_type.parameters[0] if sql_type.parameters else LONGEST_CHAR
+                    for sql_type in types
+                ),
+            ),
+        )
     return VARCHAR
 
 

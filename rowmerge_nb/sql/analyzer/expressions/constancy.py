@@ -18,7 +18,11 @@ def refuse_subqueries(context: Context, value: s.Expression) -> None:
     """Raise EXPRESSION_NOT_CONSTANT for a subquery."""
     subquery = next(_subqueries(value), None)
     if subquery is not None:
-        context.error("EXPRESSION_NOT_CONSTANT", "Constant expression cannot contain a subquery", subquery.span)
+        context.error(
+            "EXPRESSION_NOT_CONSTANT",
+            "Constant expression cannot contain a subquery",
+            subquery.span,
+        )
 
 
 def _subqueries(node: Any) -> Iterator[s.Expression]:

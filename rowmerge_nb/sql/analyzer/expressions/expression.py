@@ -10,7 +10,18 @@ from decimal import ROUND_FLOOR, Decimal, localcontext
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from rowmerge_nb.base.errors import AnalysisError
-from rowmerge_nb.spi.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, UNKNOWN, VARCHAR, Type, array_of, row_of
+from rowmerge_nb.spi.types import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    INTEGER,
+    UNKNOWN,
+    VARCHAR,
+    Type,
+    array_of,
+    row_of,
+)
 from rowmerge_nb.sql.analyzer.expressions.calls import CallAnalyzer
 from rowmerge_nb.sql.analyzer.expressions.concatenation import concatenated
 from rowmerge_nb.sql.analyzer.expressions.in_lists import long_list
@@ -64,7 +75,11 @@ if TYPE_CHECKING:
 _LARGEST_INTEGER: Final = 2**31 - 1
 _TURNED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 """Comparisons with exchanged sides."""
-_CLOCKS: Final = {"CURRENT_TIMESTAMP": "timestamp with time zone", "LOCALTIMESTAMP": "timestamp", "LOCALTIME": "time"}
+_CLOCKS: Final = {
+    "CURRENT_TIMESTAMP": "timestamp with time zone",
+    "LOCALTIMESTAMP": "timestamp",
+    "LOCALTIME": "time",
+}
 _SHORTEST_DECIMAL: Final = Type("decimal", (1, 0))
 _BUILT_IN: Final = ((), ("system", "builtin"))
 _DEFAULTS: Final = ("CURRENT_CATALOG", "CURRENT_SCHEMA")
@@ -89,7 +104,11 @@ class ExpressionAnalyzer(CallAnalyzer):
             AnalysisError: with Trino's code, message and place.
         """
         if isinstance(node, s.Lambda):
-            self.context.error("TYPE_MISMATCH", "Lambda expression should always be used inside a function", node.span)
+            self.context.error(
+                "TYPE_MISMATCH",
+                "Lambda expression should always be used inside a function",
+                node.span,
+            )
         method = _METHODS.get(type(node))
         if method is None:
             self.refuse(f"{type(node).__name__} is not supported here", node)
@@ -102,7 +121,9 @@ class ExpressionAnalyzer(CallAnalyzer):
         return self._truth(self.whole(node), node, message)
 
     def whole(self, node: s.Expression) -> e.Typed:
-        """Analyze a clause's scalar expression; aggregates in it are reported before wrong names and types."""
+        """Analyze a clause's scalar expression; aggregates in it are reported before wrong names
+        and types.
+        """
         try:
             value = self.analyze(node)
         except AnalysisError:
@@ -121,7 +142,12 @@ class ExpressionAnalyzer(CallAnalyzer):
             or (
                 isinstance(part, s.Call)
                 and part.qualifier in _BUILT_IN
-                and (part.window or part.name == "grouping" or is_aggregate(part.name) or is_window(part.name))
+                and (
+                    part.window
+                    or part.name == "grouping"
+                    or is_aggregate(part.name)
+                    or is_window(part.name)
+                )
             )
         ]
         self.judge(node)
@@ -150,24 +176,38 @@ class ExpressionAnalyzer(CallAnalyzer):
                 return self._fields(self.variables[parts[0]], node, 1)
             near = self.scope.like(parts)
             hint = f"Did you mean '{near}'?" if near else None
-            if len(parts) == 1 and (near is None or node.span.of(self.context.text).startswith('"')):
+            if len(parts) == 1 and (
+                near is None or node.span.of(self.context.text).startswith('"')
+            ):
                 text = f"Text is written in single quotes: '{node.parts[0].text}'."
                 hint = f"{hint} {text}" if hint else text
-            self.context.error("COLUMN_NOT_FOUND", f"Column '{full_name}' cannot be resolved", node.span, hint)
+            self.context.error(
+                "COLUMN_NOT_FOUND", f"Column '{full_name}' cannot be resolved", node.span, hint
+            )
         if self.scope.blocked(match.depth):
             self.context.error(
-                "NOT_SUPPORTED", f"Reference to column '{full_name}' from outer scope not allowed in this context", node.span
+                "NOT_SUPPORTED",
+                f"Reference to column '{full_name}' from outer scope not allowed in this context",
+                node.span,
             )
-        field = match.fields[0] if len(match.fields) == 1 else self._preferred_field(node, match, full_name)
+        field = (
+            match.fields[0]
+            if len(match.fields) == 1
+            else self._preferred_field(node, match, full_name)
+        )
         self.context.check_read((field,), node.span)
         return self._fields(e.Column(field.type, field.symbol, match.depth > 0), node, match.used)
 
     def _output(self, node: s.Name, name: str) -> e.Typed:
-        """Return an expression of the SELECT list; ORDER BY sees it before FROM, but an aggregate may not use it."""
+        """Return an expression of the SELECT list; ORDER BY sees it before FROM, but an aggregate
+        may not use it.
+        """
         value = self.outputs[name]
         if self.inside_aggregate:
             self.context.error(
-                "COLUMN_NOT_FOUND", "Invalid reference to output projection attribute from ORDER BY aggregation", node.span
+                "COLUMN_NOT_FOUND",
+                "Invalid reference to output projection attribute from ORDER BY aggregation",
+                node.span,
             )
         if value is None:
             self.context.error("AMBIGUOUS_NAME", f"Column '{name}' is ambiguous", node.span)
@@ -178,12 +218,17 @@ class ExpressionAnalyzer(CallAnalyzer):
         is_bare = len(node.parts) == 1 and len(targets) == 1
         if is_bare and self.prefers_target is not None and self.prefers_target(node.parts[0].value):
             self.context.notice(
-                f"Trino 476 refuses the name '{node.parts[0].text}', which both sides have; here it means the target's column.",
+                f"Trino 476 refuses the name '{node.parts[0].text}', which both sides have; here it"
+                " means the target's column.",
                 node.span,
             )
             return targets[0]
         qualifiers = sorted({field.qualifier[-1] for field in match.fields if field.qualifier})
-        hint = f"Write {' or '.join(f'{q}.{node.parts[-1].text}' for q in qualifiers)}." if len(qualifiers) > 1 else None
+        hint = (
+            f"Write {' or '.join(f'{q}.{node.parts[-1].text}' for q in qualifiers)}."
+            if len(qualifiers) > 1
+            else None
+        )
         self.context.error("AMBIGUOUS_NAME", f"Column '{full_name}' is ambiguous", node.span, hint)
 
     def _fields(self, base: e.Typed, node: s.Name, used: int) -> e.Typed:
@@ -192,21 +237,29 @@ class ExpressionAnalyzer(CallAnalyzer):
             base = self._field(base, part, node, prefix, f"{prefix}.{part.value}")
         return base
 
-    def _field(self, base: e.Typed, part: Identifier, node: s.Expression, known: str, shown: str) -> e.Typed:
+    def _field(
+        self, base: e.Typed, part: Identifier, node: s.Expression, known: str, shown: str
+    ) -> e.Typed:
         """Return a field of a row; errors call the row ``known`` and the field ``shown``."""
         if base.type.base != "row":
             self.context.error("TYPE_MISMATCH", f"Expression {known} is not of type ROW", node.span)
         names = [field.lower() if field else None for field in base.type.fields]
         if part.value not in names:
-            self.context.error("INVALID_COLUMN_REFERENCE", f"Column reference '{shown}' is invalid", node.span)
+            self.context.error(
+                "INVALID_COLUMN_REFERENCE", f"Column reference '{shown}' is invalid", node.span
+            )
         if names.count(part.value) != 1:
-            self.context.error("AMBIGUOUS_NAME", f"Ambiguous row field reference: {part.text}", part.span)
+            self.context.error(
+                "AMBIGUOUS_NAME", f"Ambiguous row field reference: {part.text}", part.span
+            )
         index = names.index(part.value)
         return e.Apply(base.type.parameters[index], "field", (base,), index)
 
     def _dereference(self, node: s.Dereference) -> e.Typed:
         base = self.analyze(node.base)
-        return self._field(base, node.field, node, node.base.span.of(self.context.text), node.field.value)
+        return self._field(
+            base, node.field, node, node.base.span.of(self.context.text), node.field.value
+        )
 
     # -- literals -------------------------------------------------------------------------------------------------
 
@@ -216,11 +269,16 @@ class ExpressionAnalyzer(CallAnalyzer):
         if node.kind == "string":
             return e.Constant(varchar_of(len(node.value)), node.value)
         if node.kind == "integer":
-            return e.Constant(INTEGER if ~_LARGEST_INTEGER <= int(node.value) <= _LARGEST_INTEGER else BIGINT, node.value)
+            return e.Constant(
+                INTEGER if ~_LARGEST_INTEGER <= int(node.value) <= _LARGEST_INTEGER else BIGINT,
+                node.value,
+            )
         if node.kind == "decimal":
             literal = decimal_literal(node.value)
             if literal is None:
-                self.context.error("INVALID_LITERAL", f"Invalid decimal literal: {node.value}", node.span)
+                self.context.error(
+                    "INVALID_LITERAL", f"Invalid decimal literal: {node.value}", node.span
+                )
             return literal
         return e.Constant(Type(node.kind if node.kind != "binary" else "varbinary"), node.value)
 
@@ -236,9 +294,16 @@ class ExpressionAnalyzer(CallAnalyzer):
             if far is not None:
                 # Python has no such value, but the cast of its text has.
                 return e.Apply(cast_type(VARCHAR, far), "cast", (e.Constant(VARCHAR, node.value),))
-            if node.type == "time" and typed_literal("timestamp", f"2001-01-01 {node.value}") is not None:
+            if (
+                node.type == "time"
+                and typed_literal("timestamp", f"2001-01-01 {node.value}") is not None
+            ):
                 self.refuse("The type time with time zone is not supported by this engine", node)
-            self.context.error("INVALID_LITERAL", f"'{node.value}' is not a valid {node.type.upper()} literal", node.span)
+            self.context.error(
+                "INVALID_LITERAL",
+                f"'{node.value}' is not a valid {node.type.upper()} literal",
+                node.span,
+            )
         return literal
 
     def _interval(self, node: s.Interval) -> e.Typed:
@@ -246,14 +311,20 @@ class ExpressionAnalyzer(CallAnalyzer):
         if literal is None:
             self.context.error("INVALID_LITERAL", interval_refusal(node), node.span)
         if is_long_interval(literal):
-            self.refuse("An interval of more than 106751991 days is not supported by this engine: it counts microseconds", node)
+            self.refuse(
+                "An interval of more than 106751991 days is not supported by this engine: it counts"
+                " microseconds",
+                node,
+            )
         return literal
 
     def _special(self, node: s.Special) -> e.Typed:
         if node.word == "CURRENT_DATE":
             return moment_constant(DATE, self.context.now)
         if node.word in _CLOCKS:
-            clock_type = Type(_CLOCKS[node.word], (3 if node.precision is None else node.precision,))
+            clock_type = Type(
+                _CLOCKS[node.word], (3 if node.precision is None else node.precision,)
+            )
             self._check_precision(clock_type, clock_type, node)
             return moment_constant(clock_type, self.context.now)
         if node.word in _DEFAULTS:
@@ -270,7 +341,9 @@ class ExpressionAnalyzer(CallAnalyzer):
         if self.context.parameters is not None:
             return e.Parameter(UNKNOWN, None, node.span.start)
         self.context.error(
-            "INVALID_PARAMETER_USAGE", "Incorrect number of parameters: expected 1 but found 0", self.context.statement_span()
+            "INVALID_PARAMETER_USAGE",
+            "Incorrect number of parameters: expected 1 but found 0",
+            self.context.statement_span(),
         )
 
     def _unsupported(self, node: s.Unsupported) -> e.Typed:
@@ -283,7 +356,11 @@ class ExpressionAnalyzer(CallAnalyzer):
         fits = is_numeric(operand.type) or operand.type in {INTERVAL_DAY, INTERVAL_YEAR}
         if node.operator == "+":
             if not fits:
-                self.context.error("TYPE_MISMATCH", f"Unary '+' operator cannot by applied to {operand.type} type", node.span)
+                self.context.error(
+                    "TYPE_MISMATCH",
+                    f"Unary '+' operator cannot by applied to {operand.type} type",
+                    node.span,
+                )
             return operand
         if not fits and operand.type != UNKNOWN:
             self.context.error("TYPE_MISMATCH", f"Cannot negate {operand.type}", node.span)
@@ -293,7 +370,11 @@ class ExpressionAnalyzer(CallAnalyzer):
 
     def _binary(self, node: s.Binary) -> e.Typed:
         left, right = self.analyze(node.left), self.analyze(node.right)
-        return self._arithmetic(node, left, right) if node.operator in "+-*/%" else self._comparison(node, left, right)
+        return (
+            self._arithmetic(node, left, right)
+            if node.operator in "+-*/%"
+            else self._comparison(node, left, right)
+        )
 
     def _chain(self, node: s.Chain) -> e.Typed:
         """Type a long run of operators; each step refers to the value so far by a variable."""
@@ -310,7 +391,11 @@ class ExpressionAnalyzer(CallAnalyzer):
             arguments = [] if isinstance(value, e.Constant) else arguments
             arguments.append(value)
         chain = e.chain_of(value.type, arguments)
-        is_loop = isinstance(chain, e.Apply) and chain.name == "chain" and len(chain.arguments) > DEEPEST_TREE + 1
+        is_loop = (
+            isinstance(chain, e.Apply)
+            and chain.name == "chain"
+            and len(chain.arguments) > DEEPEST_TREE + 1
+        )
         if is_loop and e.has_subquery(chain):
             # Engines run such a chain as a loop, which allows no subquery.
             raise too_deep()
@@ -325,13 +410,21 @@ class ExpressionAnalyzer(CallAnalyzer):
         if UNKNOWN in {left.type, right.type}:
             for part, other in ((left, right.type), (right, left.type)):
                 if is_numeric(other):
-                    self.context.note_parameter(part, _SHORTEST_DECIMAL if other.base == "decimal" else other)
+                    self.context.note_parameter(
+                        part, _SHORTEST_DECIMAL if other.base == "decimal" else other
+                    )
             return e.Constant(result, None)
         if is_numeric(left.type) and is_numeric(right.type):
             self._check_scale(node, left.type, right.type)
             left, right = self._alike(left, right, result)
-        elif result == INTERVAL_DAY and left.type not in (INTERVAL_DAY, INTERVAL_YEAR) and node.operator == "-":
-            left, right = self.comparable((left, right), common_type(left.type, right.type) or left.type)
+        elif (
+            result == INTERVAL_DAY
+            and left.type not in (INTERVAL_DAY, INTERVAL_YEAR)
+            and node.operator == "-"
+        ):
+            left, right = self.comparable(
+                (left, right), common_type(left.type, right.type) or left.type
+            )
         elif node.operator in "*/":
             left, right = (self._factor(part, node.operator) for part in (left, right))
         return e.Apply(result, "arithmetic", (left, right), node.operator)
@@ -349,43 +442,73 @@ class ExpressionAnalyzer(CallAnalyzer):
     def _factor(self, value: e.Typed, operator: str) -> e.Typed:
         if not is_numeric(value.type):
             return value
-        return self.coerce(value, BIGINT if operator == "*" and can_coerce(value.type, BIGINT) else DOUBLE)
+        return self.coerce(
+            value, BIGINT if operator == "*" and can_coerce(value.type, BIGINT) else DOUBLE
+        )
 
     def _alike(self, left: e.Typed, right: e.Typed, result: Type) -> tuple[e.Typed, e.Typed]:
         """Coerce operands: decimals keep their precision, other numbers get the result's type."""
         if result.base == "decimal":
-            return self.coerce(left, as_decimal(left.type)), self.coerce(right, as_decimal(right.type))
+            return self.coerce(left, as_decimal(left.type)), self.coerce(
+                right, as_decimal(right.type)
+            )
         return self.coerce(left, result), self.coerce(right, result)
 
-    def _no_operator(self, node: s.Binary | s.Step, operator: str, left: e.Typed, right: e.Typed) -> NoReturn:
+    def _no_operator(
+        self, node: s.Binary | s.Step, operator: str, left: e.Typed, right: e.Typed
+    ) -> NoReturn:
         hint = None
-        if {is_text(left.type), is_text(right.type)} == {True, False} and (is_numeric(left.type) or is_numeric(right.type)):
+        if {is_text(left.type), is_text(right.type)} == {True, False} and (
+            is_numeric(left.type) or is_numeric(right.type)
+        ):
             hint = "Trino does not turn text into numbers by itself; write CAST(... AS ...)."
-        self.context.error("TYPE_MISMATCH", f"Cannot apply operator: {left.type} {operator} {right.type}", node.error_span, hint)
+        self.context.error(
+            "TYPE_MISMATCH",
+            f"Cannot apply operator: {left.type} {operator} {right.type}",
+            node.error_span,
+            hint,
+        )
 
     def _comparison(self, node: s.Binary, left: e.Typed, right: e.Typed) -> e.Typed:
         common = common_type(left.type, right.type)
         if common is None:
             # Trino has only =, < and <=.
-            self._no_operator(node, {"<>": "=", ">": "<", ">=": "<="}.get(node.operator, node.operator), left, right)
+            self._no_operator(
+                node,
+                {"<>": "=", ">": "<", ">=": "<="}.get(node.operator, node.operator),
+                left,
+                right,
+            )
         ordered = node.operator not in {"=", "<>"}
         if ordered and not is_orderable(common):
-            self._no_operator(node, {">": "<", ">=": "<="}.get(node.operator, node.operator), left, right)
+            self._no_operator(
+                node, {">": "<", ">=": "<="}.get(node.operator, node.operator), left, right
+            )
         if common.base == "row" and ordered:
             return self._row_order(node.operator, left, right, common)
-        if common.base == "decimal" and (comparison := self._with_long_literal(node.operator, left, right)) is not None:
+        if (
+            common.base == "decimal"
+            and (comparison := self._with_long_literal(node.operator, left, right)) is not None
+        ):
             return comparison
         return e.Apply(BOOLEAN, node.operator, self.comparable((left, right), common))
 
     def _with_long_literal(self, operator: str, left: e.Typed, right: e.Typed) -> e.Typed | None:
-        """Compare with a decimal literal too long for a common type: Trino truncates the literal. None if not applicable."""
+        """Compare with a decimal literal too long for a common type: Trino truncates the literal.
+
+        None if not applicable.
+        """
         if UNKNOWN in {left.type, right.type}:
             return None
         (p1, s1), (p2, s2) = as_decimal(left.type).parameters, as_decimal(right.type).parameters
         if s1 > s2:
             left, right, operator = right, left, _TURNED.get(operator, operator)
         literal = constant_of(right)
-        if max(p1 - s1, p2 - s2) + max(s1, s2) <= MAX_PRECISION or literal is None or literal.value is None:
+        if (
+            max(p1 - s1, p2 - s2) + max(s1, s2) <= MAX_PRECISION
+            or literal is None
+            or literal.value is None
+        ):
             return None
         decimal_type = as_decimal(left.type)
         precision, scale = decimal_type.parameters
@@ -396,17 +519,26 @@ class ExpressionAnalyzer(CallAnalyzer):
                 # No value equals the literal or exceeds the largest; NULL stays unknown.
                 cut = largest if operator in {"=", "<>"} else cut
                 operator = {"=": ">", "<>": "<=", "<": "<=", ">=": ">"}.get(operator, operator)
-        return e.Apply(BOOLEAN, operator, (self.coerce(left, decimal_type), e.Constant(decimal_type, f"{cut:f}")))
+        return e.Apply(
+            BOOLEAN,
+            operator,
+            (self.coerce(left, decimal_type), e.Constant(decimal_type, f"{cut:f}")),
+        )
 
     def _row_order(self, operator: str, left: e.Typed, right: e.Typed, common: Type) -> e.Typed:
         return e.Apply(BOOLEAN, operator, self.comparable((left, right), common), "row")
 
     def _logical(self, node: s.Logical) -> e.Typed:
-        terms = [self.boolean(term, "Logical expression term must evaluate to a boolean (actual: {})") for term in node.terms]
+        terms = [
+            self.boolean(term, "Logical expression term must evaluate to a boolean (actual: {})")
+            for term in node.terms
+        ]
         return e.Apply(BOOLEAN, node.operator.lower(), tuple(terms))
 
     def _not(self, node: s.Not) -> e.Typed:
-        operand = self.boolean(node.operand, "Value of logical NOT expression must evaluate to a boolean (actual: {})")
+        operand = self.boolean(
+            node.operand, "Value of logical NOT expression must evaluate to a boolean (actual: {})"
+        )
         return e.Apply(BOOLEAN, "not", (operand,))
 
     def _between(self, node: s.Between) -> e.Typed:
@@ -415,10 +547,16 @@ class ExpressionAnalyzer(CallAnalyzer):
         common = common_type(common, high.type) if common else None
         if common is None or not is_orderable(common):
             self.context.error(
-                "TYPE_MISMATCH", f"Cannot check if {value.type} is BETWEEN {low.type} and {high.type}", node.error_span
+                "TYPE_MISMATCH",
+                f"Cannot check if {value.type} is BETWEEN {low.type} and {high.type}",
+                node.error_span,
             )
         value, low, high = self.comparable((value, low, high), common)
-        both = e.Apply(BOOLEAN, "and", (e.Apply(BOOLEAN, ">=", (value, low)), e.Apply(BOOLEAN, "<=", (value, high))))
+        both = e.Apply(
+            BOOLEAN,
+            "and",
+            (e.Apply(BOOLEAN, ">=", (value, low)), e.Apply(BOOLEAN, "<=", (value, high))),
+        )
         return e.Apply(BOOLEAN, "not", (both,)) if node.negated else both
 
     def _in_list(self, node: s.InList) -> e.Typed:
@@ -436,14 +574,20 @@ class ExpressionAnalyzer(CallAnalyzer):
         if escape is not None and node.escape is not None:
             checks.append((escape, node.escape, "Escape for"))
         for part, part_node, side in checks:
-            if not (part.type.base == "varchar" or part.type == UNKNOWN or (part is value and part.type.base == "char")):
+            if not (
+                part.type.base == "varchar"
+                or part.type == UNKNOWN
+                or (part is value and part.type.base == "char")
+            ):
                 self.context.error(
                     "TYPE_MISMATCH",
                     f"{side} LIKE expression must evaluate to a varchar (actual: {part.type})",
                     part_node.error_span,
                 )
             self.context.note_parameter(part, VARCHAR)
-        return e.Apply(BOOLEAN, "like", (value, pattern, *((escape,) if escape else ())), node.negated)
+        return e.Apply(
+            BOOLEAN, "like", (value, pattern, *((escape,) if escape else ())), node.negated
+        )
 
     def _is_null(self, node: s.IsNull) -> e.Typed:
         return e.Apply(BOOLEAN, "is null", (self.analyze(node.value),), node.negated)
@@ -452,7 +596,11 @@ class ExpressionAnalyzer(CallAnalyzer):
         left, right = self.analyze(node.value), self.analyze(node.right)
         common = common_type(left.type, right.type)
         if common is None:
-            self.context.error("TYPE_MISMATCH", f"Cannot check if {left.type} is identical to {right.type}", node.error_span)
+            self.context.error(
+                "TYPE_MISMATCH",
+                f"Cannot check if {left.type} is identical to {right.type}",
+                node.error_span,
+            )
         return e.Apply(BOOLEAN, "distinct", self.comparable((left, right), common), node.negated)
 
     # -- conditional and constructed values -----------------------------------------------------------------------
@@ -461,19 +609,24 @@ class ExpressionAnalyzer(CallAnalyzer):
         operand = self.analyze(node.operand) if node.operand else None
         conditions = [self._when(node, operand, condition) for condition, _ in node.whens]
         value_nodes = [value for _, value in node.whens] + ([node.default] if node.default else [])
-        values = self.alike([self.analyze(value) for value in value_nodes], value_nodes, "All CASE results")
+        values = self.alike(
+            [self.analyze(value) for value in value_nodes], value_nodes, "All CASE results"
+        )
         arguments = [part for pair in zip(conditions, values, strict=False) for part in pair]
         return e.Apply(values[0].type, "case", (*arguments, *values[len(conditions) :]))
 
     def _when(self, node: s.Case, operand: e.Typed | None, condition: s.Expression) -> e.Typed:
         if operand is None or node.operand is None:
-            return self.boolean(condition, "CASE WHEN clause must evaluate to a boolean (actual: {})")
+            return self.boolean(
+                condition, "CASE WHEN clause must evaluate to a boolean (actual: {})"
+            )
         right = self.analyze(condition)
         common = common_type(operand.type, right.type)
         if common is None:
             self.context.error(
                 "TYPE_MISMATCH",
-                f"CASE operand type does not match WHEN clause operand type: {operand.type} vs {right.type}",
+                f"CASE operand type does not match WHEN clause operand type: {operand.type} vs"
+                f" {right.type}",
                 condition.error_span,
             )
         return e.Apply(BOOLEAN, "=", self.comparable((operand, right), common))
@@ -493,15 +646,21 @@ class ExpressionAnalyzer(CallAnalyzer):
         if value.type == target:
             return value
         if not is_cast_supported(value.type, target):
-            self.refuse(f"The cast of {value.type} to {target} is not supported by this engine", node)
+            self.refuse(
+                f"The cast of {value.type} to {target} is not supported by this engine", node
+            )
         return e.Apply(target, "cast", (value,), "try" if node.safe else None)
 
     def _check_precision(self, source: Type, target: Type, node: s.Expression) -> None:
         """Refuse precisions above microseconds, since values are rounded."""
-        fine = too_precise(target) or (too_precise(source) if target.base in {"varchar", "char", "json"} else None)
+        fine = too_precise(target) or (
+            too_precise(source) if target.base in {"varchar", "char", "json"} else None
+        )
         if fine is not None:
             self.context.error(
-                "NOT_SUPPORTED", f"The type {fine} is not supported by this engine: its values have microseconds", node.span
+                "NOT_SUPPORTED",
+                f"The type {fine} is not supported by this engine: its values have microseconds",
+                node.span,
             )
 
     def _row(self, node: s.RowConstructor) -> e.Typed:
@@ -509,7 +668,9 @@ class ExpressionAnalyzer(CallAnalyzer):
         return e.Apply(row_of((None, item.type) for item in items), "row", items)
 
     def _array(self, node: s.ArrayConstructor) -> e.Typed:
-        items = self.alike([self.analyze(item) for item in node.items], node.items, "All ARRAY elements")
+        items = self.alike(
+            [self.analyze(item) for item in node.items], node.items, "All ARRAY elements"
+        )
         return e.Apply(array_of(items[0].type if items else UNKNOWN), "array", tuple(items))
 
     def _extract(self, node: s.Extract) -> e.Typed:
@@ -517,7 +678,9 @@ class ExpressionAnalyzer(CallAnalyzer):
         value = self.analyze(node.value)
         if value.type.base not in _EXTRACTED_FROM.get(name, _DATED):
             self.context.error(
-                "TYPE_MISMATCH", f"Cannot extract {node.field.text.upper()} from {value.type}", node.value.error_span
+                "TYPE_MISMATCH",
+                f"Cannot extract {node.field.text.upper()} from {value.type}",
+                node.value.error_span,
             )
         return self.function(name, [value], node)
 
@@ -528,12 +691,18 @@ class ExpressionAnalyzer(CallAnalyzer):
 
     def _outside_lambda(self, node: s.ScalarQuery | s.Exists) -> None:
         if self.site.judged_whole and self.variables:
-            self.context.error("NOT_SUPPORTED", f"{self.site.name} cannot contain subqueries", node.error_span)
+            self.context.error(
+                "NOT_SUPPORTED", f"{self.site.name} cannot contain subqueries", node.error_span
+            )
 
     def _scalar(self, node: s.ScalarQuery) -> e.Typed:
         self._outside_lambda(node)
         query = self.subquery(node.query)
-        kind = query.fields[0].type if len(query.fields) == 1 else row_of((f.name, f.type) for f in query.fields)
+        kind = (
+            query.fields[0].type
+            if len(query.fields) == 1
+            else row_of((f.name, f.type) for f in query.fields)
+        )
         return query.as_subquery(kind, "scalar")
 
     def _exists(self, node: s.Exists) -> e.Typed:
@@ -550,19 +719,30 @@ class ExpressionAnalyzer(CallAnalyzer):
 
     def _row_in_query(self, node: s.InQuery, row: s.RowConstructor) -> e.Typed:
         items, query = [self.analyze(item) for item in row.items], self.subquery(node.query)
-        left, right = row_of((None, item.type) for item in items), row_of((f.name, f.type) for f in query.fields)
+        left, right = (
+            row_of((None, item.type) for item in items),
+            row_of((f.name, f.type) for f in query.fields),
+        )
         common = common_type(left, right)
         if common is None:
             self.context.error(
                 "TYPE_MISMATCH",
-                f"Value expression and result of subquery must be of the same type: {left} vs {right}",
+                f"Value expression and result of subquery must be of the same type: {left} vs"
+                f" {right}",
                 node.error_span,
             )
         if any(e.has_subquery(item) or not e.is_deterministic(item) for item in items):
-            self.refuse("A row with subqueries or random values on the left of IN (query) is not supported by this engine", node)
+            self.refuse(
+                "A row with subqueries or random values on the left of IN (query) is not supported"
+                " by this engine",
+                node,
+            )
         kinds = [instant(kind) for kind in common.parameters]
         values = [self.coerce(item, kind) for item, kind in zip(items, kinds, strict=True)]
-        return query.has_row(values, alike=not outer_columns(query.tree) and (node.negated or node not in self._row_filters))
+        return query.has_row(
+            values,
+            alike=not outer_columns(query.tree) and (node.negated or node not in self._row_filters),
+        )
 
     def _quantified(self, node: s.Quantified) -> e.Typed:
         """Analyze ``operator ALL | ANY (query)``; ``= ANY`` is IN and ``<> ALL`` is NOT IN."""
@@ -577,16 +757,23 @@ class ExpressionAnalyzer(CallAnalyzer):
             self.refuse(f"{form} of values of type {kind} is not supported by this engine", node)
         return quantified(node.operator, value, query, kind, every=every)
 
-    def _against_query(self, node: s.InQuery | s.Quantified, row: str) -> tuple[e.Typed, QueryResult, Type]:
+    def _against_query(
+        self, node: s.InQuery | s.Quantified, row: str
+    ) -> tuple[e.Typed, QueryResult, Type]:
         """Return a value and a one-column query, and the type in which they are compared."""
         value, query = self.analyze(node.value), self.subquery(node.query)
-        left = value.type if value.type.base == "row" or value.type == UNKNOWN else row_of([(None, value.type)])
+        left = (
+            value.type
+            if value.type.base == "row" or value.type == UNKNOWN
+            else row_of([(None, value.type)])
+        )
         right = row_of((f.name, f.type) for f in query.fields)
         common = common_type(left, right)
         if common is None or (value.type.base != "row" and len(query.fields) != 1):
             self.context.error(
                 "TYPE_MISMATCH",
-                f"Value expression and result of subquery must be of the same type: {left} vs {right}",
+                f"Value expression and result of subquery must be of the same type: {left} vs"
+                f" {right}",
                 node.error_span,
             )
         if value.type.base == "row":
@@ -596,24 +783,32 @@ class ExpressionAnalyzer(CallAnalyzer):
 
     # -- helpers --------------------------------------------------------------------------------------------------
 
-    def alike(self, parts: Sequence[e.Typed], nodes: Sequence[s.Expression], what: str) -> list[e.Typed]:
+    def alike(
+        self, parts: Sequence[e.Typed], nodes: Sequence[s.Expression], what: str
+    ) -> list[e.Typed]:
         """Coerce expressions to their common type; the error is at the first misfit."""
         common = UNKNOWN
         for part, node in zip(parts, nodes, strict=True):
             wider = common_type(common, part.type)
             if wider is None:
                 self.no_common_type(
-                    what, common, part.type, ", ".join(dict.fromkeys(str(p.type) for p in parts)), node.error_span
+                    what,
+                    common,
+                    part.type,
+                    ", ".join(dict.fromkeys(str(p.type) for p in parts)),
+                    node.error_span,
                 )
             common = wider
         return [self.coerce(part, common) for part in parts]
 
-    def no_common_type(self, what: str, common: Type, kind: Type, kinds: str, span: Span) -> NoReturn:
+    def no_common_type(
+        self, what: str, common: Type, kind: Type, kinds: str, span: Span
+    ) -> NoReturn:
         """Refuse a value without a common type with those before it; ``kinds`` lists all types."""
         self.context.error(
             "TYPE_MISMATCH",
-            f"{what} must be the same type or coercible to a common type. "
-            f"Cannot find common type between {common} and {kind}, all types (without duplicates): [{kinds}]",
+            f"{what} must be the same type or coercible to a common type. Cannot find common type"
+            f" between {common} and {kind}, all types (without duplicates): [{kinds}]",
             span,
         )
 

@@ -8,7 +8,11 @@ from typing import TYPE_CHECKING, Final, NoReturn
 import pyarrow.compute as pc
 
 from rowmerge_nb.spi.types import BOOLEAN, UNKNOWN, Type
-from rowmerge_nb.sql.analyzer.rows.constant_columns import ConstantColumn, constant_of, literal_constant
+from rowmerge_nb.sql.analyzer.rows.constant_columns import (
+    ConstantColumn,
+    constant_of,
+    literal_constant,
+)
 from rowmerge_nb.sql.analyzer.rows.constant_rows import ConstantRows
 from rowmerge_nb.sql.analyzer.rows.values_rows import literal_columns
 from rowmerge_nb.sql.tree import syntax as s
@@ -27,7 +31,19 @@ _SHORT: Final = 64
 _LONGEST: Final = 5_000
 """The maximum length of lists that cannot be looked up."""
 _LOOKED_UP: Final = frozenset(
-    {"tinyint", "smallint", "integer", "bigint", "decimal", "double", "varchar", "uuid", "varbinary", "date", "timestamp"}
+    {
+        "tinyint",
+        "smallint",
+        "integer",
+        "bigint",
+        "decimal",
+        "double",
+        "varchar",
+        "uuid",
+        "varbinary",
+        "date",
+        "timestamp",
+    }
 )
 _VALUE: Final = "v"
 
@@ -42,7 +58,11 @@ def long_list(analyzer: ExpressionAnalyzer, node: s.InList) -> e.Typed | None:
         return None
     value = analyzer.analyze(node.value)
     items = [
-        literal_columns(analyzer.context, item)[0] if isinstance(item, s.Literals) else analyzer.analyze(item)
+        (
+            literal_columns(analyzer.context, item)[0]
+            if isinstance(item, s.Literals)
+            else analyzer.analyze(item)
+        )
         for item in node.items
     ]
     common = instant(_common(analyzer, node, value, items))
@@ -65,7 +85,9 @@ def long_list(analyzer: ExpressionAnalyzer, node: s.InList) -> e.Typed | None:
     return e.Apply(BOOLEAN, "not", (either,)) if node.negated else either
 
 
-def _partitioned(items: Sequence[ConstantColumn | e.Typed]) -> tuple[list[ConstantColumn], list[e.Typed]]:
+def _partitioned(
+    items: Sequence[ConstantColumn | e.Typed],
+) -> tuple[list[ConstantColumn], list[e.Typed]]:
     columns, constants, computed = [], [], []
     for item in items:
         if isinstance(item, ConstantColumn):
@@ -86,7 +108,11 @@ def _set(node: s.InList, column: ConstantColumn, common: Type) -> ConstantSet:
 
 
 def _value_by_value(
-    analyzer: ExpressionAnalyzer, node: s.InList, value: e.Typed, items: Sequence[ConstantColumn | e.Typed], common: Type
+    analyzer: ExpressionAnalyzer,
+    node: s.InList,
+    value: e.Typed,
+    items: Sequence[ConstantColumn | e.Typed],
+    common: Type,
 ) -> e.Typed:
     parts: list[e.Typed] = [value]
     for item, item_node in zip(items, node.items, strict=True):
@@ -97,7 +123,8 @@ def _value_by_value(
     if len(parts) > _LONGEST:
         analyzer.context.error(
             "NOT_SUPPORTED",
-            f"IN over a list of {len(parts) - 1} values of type {common} is not supported by this engine: {_LONGEST} are the most",
+            f"IN over a list of {len(parts) - 1} values of type {common} is not supported by this"
+            f" engine: {_LONGEST} are the most",
             node.error_span,
             "Cast the value, for instance to varchar, or write IN (VALUES ...).",
         )
@@ -107,19 +134,36 @@ def _value_by_value(
 # -- types --------------------------------------------------------------------------------------------------------------
 
 
-def _common(analyzer: ExpressionAnalyzer, node: s.InList, value: e.Typed, items: Sequence[ConstantColumn | e.Typed]) -> Type:
+def _common(
+    analyzer: ExpressionAnalyzer,
+    node: s.InList,
+    value: e.Typed,
+    items: Sequence[ConstantColumn | e.Typed],
+) -> Type:
     common: Type | None = value.type
     for item in items:
-        common = common_type(common, item.type) if common is not None and item.type is not None else None
+        common = (
+            common_type(common, item.type) if common is not None and item.type is not None else None
+        )
     return common if common is not None else _refuse(analyzer, node, value, items)
 
 
-def _refuse(analyzer: ExpressionAnalyzer, node: s.InList, value: e.Typed, items: Sequence[ConstantColumn | e.Typed]) -> NoReturn:
-    typed_items: list[tuple[Type, Callable[[], Span]]] = [(value.type, lambda: node.value.error_span)]
+def _refuse(
+    analyzer: ExpressionAnalyzer,
+    node: s.InList,
+    value: e.Typed,
+    items: Sequence[ConstantColumn | e.Typed],
+) -> NoReturn:
+    typed_items: list[tuple[Type, Callable[[], Span]]] = [
+        (value.type, lambda: node.value.error_span)
+    ]
     for item, item_node in zip(items, node.items, strict=True):
         if isinstance(item_node, s.Literals):
             run = item_node.run
-            typed_items += [(literal_constant(text).type, partial(run.span_of, index)) for index, text in enumerate(run.texts)]
+            typed_items += [
+                (literal_constant(text).type, partial(run.span_of, index))
+                for index, text in enumerate(run.texts)
+            ]
         elif isinstance(item, e.Typed):
             typed_items.append((item.type, partial(_span, item_node)))
     common = UNKNOWN

@@ -37,7 +37,9 @@ class InlineFunction:
     parameters: tuple[Type, ...]
     returns: Type
     before: tuple[InlineFunction, ...]
-    expansions: dict[tuple[e.Typed, ...], e.Typed] = field(default_factory=dict, compare=False, repr=False)
+    expansions: dict[tuple[e.Typed, ...], e.Typed] = field(
+        default_factory=dict, compare=False, repr=False
+    )
 
     @property
     def shown(self) -> str:
@@ -46,19 +48,34 @@ class InlineFunction:
 
 
 def define_functions(context: Context, nodes: Sequence[s.FunctionDefinition]) -> None:
-    """Define the functions of a statement; each can call those before it. Unused ones are checked too."""
+    """Define the functions of a statement; each can call those before it.
+
+    Unused ones are checked too.
+    """
     for node in nodes:
         names = [name.value for name, _ in node.parameters]
         for index, (name, _) in enumerate(node.parameters):
             if name.value in names[:index]:
-                context.error("INVALID_ARGUMENTS", f"Duplicate function parameter name: {name.value}", name.span)
-        parameter_types = tuple(_type(context, sql_type, name.span) for name, sql_type in node.parameters)
-        function = InlineFunction(node, parameter_types, _type(context, node.returns, node.returns_span), context.functions)
+                context.error(
+                    "INVALID_ARGUMENTS",
+                    f"Duplicate function parameter name: {name.value}",
+                    name.span,
+                )
+        parameter_types = tuple(
+            _type(context, sql_type, name.span) for name, sql_type in node.parameters
+        )
+        function = InlineFunction(
+            node,
+            parameter_types,
+            _type(context, node.returns, node.returns_span),
+            context.functions,
+        )
         query = next((part for part in s.walk(node.body) if isinstance(part, _QUERIES)), None)
         if query is not None:
             context.error("NOT_SUPPORTED", "Queries are not allowed in functions", query.error_span)
         columns = tuple(
-            e.Column(sql_type, context.symbols.new(name)) for name, sql_type in zip(names, parameter_types, strict=True)
+            e.Column(sql_type, context.symbols.new(name))
+            for name, sql_type in zip(names, parameter_types, strict=True)
         )
         context.functions = (*context.functions, function)
         body = _expanded(context, function, columns)
@@ -88,7 +105,9 @@ def _type(context: Context, name: s.TypeName, span: Span) -> Type:
 def call_inline(analyzer: CallAnalyzer, node: s.Call) -> e.Typed | None:
     """Analyze the call of an inline function, or return None for any other."""
     context = analyzer.context
-    functions = [function for function in context.functions if function.node.name.value == node.name]
+    functions = [
+        function for function in context.functions if function.node.name.value == node.name
+    ]
     if not functions or node.qualifier:
         return None
     values = [analyzer.analyze(argument) for argument in node.arguments]
@@ -101,28 +120,50 @@ def call_inline(analyzer: CallAnalyzer, node: s.Call) -> e.Typed | None:
             function.node.span,
         )
     context.expand(node.span)
-    arguments = tuple(analyzer.coerce(value, sql_type) for value, sql_type in zip(values, function.parameters, strict=True))
+    arguments = tuple(
+        analyzer.coerce(value, sql_type)
+        for value, sql_type in zip(values, function.parameters, strict=True)
+    )
     return _expanded(context, function, arguments)
 
 
 def _check_call(analyzer: CallAnalyzer, node: s.Call) -> None:
     error, span = analyzer.context.error, node.error_span
     if node.window is not None:
-        error("FUNCTION_NOT_WINDOW", f"Not a window function: {node.name}", replace(analyzer.select or span, about=span))
+        error(
+            "FUNCTION_NOT_WINDOW",
+            f"Not a window function: {node.name}",
+            replace(analyzer.select or span, about=span),
+        )
     if node.distinct:
-        error("FUNCTION_NOT_AGGREGATE", "DISTINCT is not supported for non-aggregation functions", span)
+        error(
+            "FUNCTION_NOT_AGGREGATE",
+            "DISTINCT is not supported for non-aggregation functions",
+            span,
+        )
     if node.filter is not None or node.order_by:
         clause = "Filter" if node.filter is not None else "ORDER BY"
         error("FUNCTION_NOT_AGGREGATE", f"{clause} is only valid for aggregation functions", span)
 
 
 def _matching_function(
-    analyzer: CallAnalyzer, node: s.Call, functions: Sequence[InlineFunction], argument_types: Sequence[Type]
+    analyzer: CallAnalyzer,
+    node: s.Call,
+    functions: Sequence[InlineFunction],
+    argument_types: Sequence[Type],
 ) -> InlineFunction:
     """Return the function with exactly these types, or the narrowest one."""
-    exact = [function for function in functions if list(function.parameters) == list(argument_types)]
-    fitting = exact or [function for function in functions if _coerces(argument_types, function.parameters)]
-    narrowest = [one for one in fitting if all(_coerces(one.parameters, other.parameters) for other in fitting)]
+    exact = [
+        function for function in functions if list(function.parameters) == list(argument_types)
+    ]
+    fitting = exact or [
+        function for function in functions if _coerces(argument_types, function.parameters)
+    ]
+    narrowest = [
+        one
+        for one in fitting
+        if all(_coerces(one.parameters, other.parameters) for other in fitting)
+    ]
     if len(narrowest) == 1:
         return narrowest[0]
     if fitting:
@@ -131,21 +172,29 @@ def _matching_function(
 
 
 def _not_found(
-    analyzer: CallAnalyzer, node: s.Call, functions: Sequence[InlineFunction], argument_types: Sequence[Type]
+    analyzer: CallAnalyzer,
+    node: s.Call,
+    functions: Sequence[InlineFunction],
+    argument_types: Sequence[Type],
 ) -> NoReturn:
     expected = ", ".join(function.shown for function in functions)
     analyzer.context.error(
         "FUNCTION_NOT_FOUND",
-        f"Unexpected parameters ({listed_types(argument_types)}) for function {node.name}. Expected: {expected}",
+        f"Unexpected parameters ({listed_types(argument_types)}) for function {node.name}."
+        f" Expected: {expected}",
         node.error_span,
     )
 
 
 def _coerces(argument_types: Sequence[Type], parameters: Sequence[Type]) -> bool:
-    return len(argument_types) == len(parameters) and all(map(can_coerce, argument_types, parameters))
+    return len(argument_types) == len(parameters) and all(
+        map(can_coerce, argument_types, parameters)
+    )
 
 
-def _expanded(context: Context, function: InlineFunction, arguments: tuple[e.Typed, ...]) -> e.Typed:
+def _expanded(
+    context: Context, function: InlineFunction, arguments: tuple[e.Typed, ...]
+) -> e.Typed:
     from rowmerge_nb.sql.analyzer.expressions.calls import ExpressionSite
     from rowmerge_nb.sql.analyzer.expressions.expression import ExpressionAnalyzer
 
@@ -153,7 +202,9 @@ def _expanded(context: Context, function: InlineFunction, arguments: tuple[e.Typ
         return function.expansions[arguments]
     node = function.node
     analyzer = ExpressionAnalyzer(context, Scope(()), ExpressionSite(f"Function {node.name.text}"))
-    analyzer.variables = {name.value: value for (name, _), value in zip(node.parameters, arguments, strict=True)}
+    analyzer.variables = {
+        name.value: value for (name, _), value in zip(node.parameters, arguments, strict=True)
+    }
     visible_functions = context.functions
     # Its own name is visible, so that recursion is reported.
     context.functions = (*function.before, function)
@@ -161,20 +212,25 @@ def _expanded(context: Context, function: InlineFunction, arguments: tuple[e.Typ
     context.functions = visible_functions
     if not can_coerce(body.type, function.returns):
         context.error(
-            "TYPE_MISMATCH", f"Value of RETURN must evaluate to {function.returns} (actual: {body.type})", node.body.error_span
+            "TYPE_MISMATCH",
+            f"Value of RETURN must evaluate to {function.returns} (actual: {body.type})",
+            node.body.error_span,
         )
     value = analyzer.coerce(body, function.returns)
     if len(list(islice(e.walk(value), _MOST_PARTS + 1))) > _MOST_PARTS:
         context.error(
             "NOT_SUPPORTED",
-            f"The function {node.name.text} is not supported by this engine: with the functions that it calls it has more than {_MOST_PARTS:,} parts",
+            f"The function {node.name.text} is not supported by this engine: with the functions"
+            f" that it calls it has more than {_MOST_PARTS:,} parts",
             node.span,
             "Compute in subqueries in FROM what is needed more than once.",
         )
     if node.strict and arguments:
         nulls = tuple(e.Apply(BOOLEAN, "is null", (argument,), False) for argument in arguments)
         condition = nulls[0] if len(nulls) == 1 else e.Apply(BOOLEAN, "or", nulls)
-        value = e.Apply(function.returns, "case", (condition, e.Constant(function.returns, None), value))
+        value = e.Apply(
+            function.returns, "case", (condition, e.Constant(function.returns, None), value)
+        )
     if node.deterministic:
         function.expansions[arguments] = value
     return value

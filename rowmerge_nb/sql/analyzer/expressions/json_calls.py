@@ -20,27 +20,42 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.tree import syntax as s
     from rowmerge_nb.sql.tree.json_paths import JsonPath
 
-_DATETIME: Final = frozenset({"date", "time", "time with time zone", "timestamp", "timestamp with time zone"})
-_FORMATS: Final = {"JSON": "JSON", **{f"UTF{bits}": f"JSON ENCODING UTF{bits}" for bits in (8, 16, 32)}}
+_DATETIME: Final = frozenset(
+    {"date", "time", "time with time zone", "timestamp", "timestamp with time zone"}
+)
+_FORMATS: Final = {
+    "JSON": "JSON",
+    **{f"UTF{bits}": f"JSON ENCODING UTF{bits}" for bits in (8, 16, 32)},
+}
 
 
 def json_lookup(analyzer: CallAnalyzer, node: j.JsonLookup) -> e.Typed:
     """Analyze JSON_EXISTS, JSON_VALUE or JSON_QUERY."""
     if node.path_name is not None:
-        analyzer.context.error("INVALID_PATH", f"JSON path name is not allowed in {node.name} function", node.path_name.span)
+        analyzer.context.error(
+            "INVALID_PATH",
+            f"JSON path name is not allowed in {node.name} function",
+            node.path_name.span,
+        )
     document = read_as_json(analyzer, node.input, f"{node.name} function input argument")
     path = _path(analyzer, node)
     variables, values = _passing(analyzer, node, path)
-    sql_type, defaults = {"JSON_EXISTS": _exists, "JSON_VALUE": _value, "JSON_QUERY": _query}[node.name](analyzer, node)
+    sql_type, defaults = {"JSON_EXISTS": _exists, "JSON_VALUE": _value, "JSON_QUERY": _query}[
+        node.name
+    ](analyzer, node)
     arguments = (document, *values, *defaults)
     _without_queries(analyzer, node, node.name, arguments)
     missing = "FALSE" if node.name == "JSON_EXISTS" else "NULL"
-    on_empty, on_error = (behavior.word if behavior else missing for behavior in (node.on_empty, node.on_error))
+    on_empty, on_error = (
+        behavior.word if behavior else missing for behavior in (node.on_empty, node.on_error)
+    )
     lookup = Looked(path, on_empty, on_error, node.wrapper, node.quotes, variables)
     return e.Apply(sql_type, "written", arguments, e.Written(node.name, lookup))
 
 
-def _without_queries(analyzer: CallAnalyzer, node: s.Expression, name: str, values: tuple[e.Typed, ...]) -> None:
+def _without_queries(
+    analyzer: CallAnalyzer, node: s.Expression, name: str, values: tuple[e.Typed, ...]
+) -> None:
     if any(isinstance(part, e.Subquery) for value in values for part in e.walk(value)):
         analyzer.refuse(f"{name} over a subquery is not supported by this engine", node)
 
@@ -49,21 +64,33 @@ def read_as_json(analyzer: CallAnalyzer, json_input: j.JsonInput, what: str) -> 
     """Analyze a value that is read as JSON, ``what`` in errors.
 
     Raises:
-        AnalysisError: TYPE_MISMATCH if Trino reads no JSON from the type, NOT_SUPPORTED if only this engine does not.
+        AnalysisError: TYPE_MISMATCH if Trino reads no JSON from the type, NOT_SUPPORTED if only
+            this engine does not.
     """
     value = analyzer.analyze(json_input.value)
     form = json_input.format or "JSON"
     fits = value.type.base == "varchar" and form == "JSON"
     if not (fits or value.type in {UNKNOWN, Type("varbinary")}):
-        message = f"Cannot read input of type {value.type} as JSON using formatting {_FORMATS[form]}"
-        hint = "Write json_format(...) around a value of type json." if value.type.base == "json" else None
+        message = (
+            f"Cannot read input of type {value.type} as JSON using formatting {_FORMATS[form]}"
+        )
+        hint = (
+            "Write json_format(...) around a value of type json."
+            if value.type.base == "json"
+            else None
+        )
         analyzer.context.error("TYPE_MISMATCH", message, json_input.value.error_span, hint)
     if value.type.base == "varbinary":
-        analyzer.refuse(f"{what} of type varbinary is not supported by this engine; write from_utf8(...)", json_input.value)
+        analyzer.refuse(
+            f"{what} of type varbinary is not supported by this engine; write from_utf8(...)",
+            json_input.value,
+        )
     return analyzer.coerce(value, VARCHAR)
 
 
-_PASSED: Final = frozenset({"boolean", "tinyint", "smallint", "integer", "bigint", "real", "double", "varchar", "unknown"})
+_PASSED: Final = frozenset(
+    {"boolean", "tinyint", "smallint", "integer", "bigint", "real", "double", "varchar", "unknown"}
+)
 
 
 def _passing(
@@ -75,21 +102,33 @@ def _passing(
         canonical_name = analyzer.context.canonical(name)
         if canonical_name in values_by_name:
             analyzer.context.error(
-                "DUPLICATE_PARAMETER_NAME", f"{canonical_name} JSON path parameter is specified more than once", name.span
+                "DUPLICATE_PARAMETER_NAME",
+                f"{canonical_name} JSON path parameter is specified more than once",
+                name.span,
             )
         if json_input.format:
-            values_by_name[canonical_name] = True, read_as_json(analyzer, json_input, f"{node.name} function JSON path parameter")
+            values_by_name[canonical_name] = (
+                True,
+                read_as_json(analyzer, json_input, f"{node.name} function JSON path parameter"),
+            )
             continue
         value = analyzer.analyze(json_input.value)
         if value.type.base not in _PASSED:
-            analyzer.refuse(f"A parameter of a JSON path of type {value.type} is not supported by this engine", json_input.value)
+            analyzer.refuse(
+                f"A parameter of a JSON path of type {value.type} is not supported by this engine",
+                json_input.value,
+            )
         values_by_name[canonical_name] = False, value
     for part in parts_of_path(path.root):
         if isinstance(part, Variable) and part.name not in values_by_name:
             hint = (
-                f'. Try quoting "{part.name}" in the PASSING clause to match case' if part.name.upper() in values_by_name else ""
+                f'. Try quoting "{part.name}" in the PASSING clause to match case'
+                if part.name.upper() in values_by_name
+                else ""
             )
-            analyzer.context.error("INVALID_PATH", f"no value passed for parameter {part.name}{hint}", node.path.span)
+            analyzer.context.error(
+                "INVALID_PATH", f"no value passed for parameter {part.name}{hint}", node.path.span
+            )
     return tuple((name, is_json) for name, (is_json, _) in values_by_name.items()), tuple(
         value for _, value in values_by_name.values()
     )
@@ -103,12 +142,19 @@ def _path(analyzer: CallAnalyzer, node: j.JsonLookup) -> JsonPath:
         return parse_path(literal.value)
     except PathSyntaxError as error:
         span, index = node.path.span, error.offset
-        line, before = span.line + literal.value.count("\n", 0, index), literal.value.rfind("\n", 0, index)
+        line, before = (
+            span.line + literal.value.count("\n", 0, index),
+            literal.value.rfind("\n", 0, index),
+        )
         column = index - before if line > span.line else span.column + 1 + index
         begin = min(span.start + 1 + index, span.end)
         analyzer.context.error("SYNTAX_ERROR", error.message, Span(begin, span.end, line, column))
     except PathRefusedError as error:
-        here = "" if error.everywhere else f" in the JSON path '{literal.value}' is not supported by this engine"
+        here = (
+            ""
+            if error.everywhere
+            else f" in the JSON path '{literal.value}' is not supported by this engine"
+        )
         analyzer.refuse(f"{error}{here}", node.path)
 
 
@@ -118,9 +164,14 @@ def _returning(analyzer: CallAnalyzer, node: j.JsonLookup | j.JsonConstructor) -
     try:
         sql_type = read_type(node.returning)
     except AnalysisError:
-        analyzer.context.error("TYPE_MISMATCH", f"Unknown type: {node.returning.text}", node.error_span)
+        analyzer.context.error(
+            "TYPE_MISMATCH", f"Unknown type: {node.returning.text}", node.error_span
+        )
     if too_precise(sql_type):
-        analyzer.refuse(f"The type {sql_type} is not supported by this engine: its values have microseconds", node)
+        analyzer.refuse(
+            f"The type {sql_type} is not supported by this engine: its values have microseconds",
+            node,
+        )
     return sql_type
 
 
@@ -138,23 +189,36 @@ def _exists(_analyzer: CallAnalyzer, _node: j.JsonLookup) -> _Part:
 
 def _value(analyzer: CallAnalyzer, node: j.JsonLookup) -> _Part:
     sql_type = _returning(analyzer, node)
-    if not (is_text(sql_type) or is_numeric(sql_type) or sql_type == BOOLEAN or sql_type.base in _DATETIME):
+    if not (
+        is_text(sql_type)
+        or is_numeric(sql_type)
+        or sql_type == BOOLEAN
+        or sql_type.base in _DATETIME
+    ):
         type_text = node.returning.text if node.returning else sql_type
-        analyzer.context.error("TYPE_MISMATCH", f"Invalid return type of function JSON_VALUE: {type_text}", node.error_span)
+        analyzer.context.error(
+            "TYPE_MISMATCH",
+            f"Invalid return type of function JSON_VALUE: {type_text}",
+            node.error_span,
+        )
     empty, error = (
-        _default(analyzer, behavior, sql_type, when) for behavior, when in ((node.on_empty, "EMPTY"), (node.on_error, "ERROR"))
+        _default(analyzer, behavior, sql_type, when)
+        for behavior, when in ((node.on_empty, "EMPTY"), (node.on_error, "ERROR"))
     )
     return sql_type, [default for default in (empty, error) if default is not None]
 
 
-def _default(analyzer: CallAnalyzer, behavior: j.JsonBehavior | None, sql_type: Type, when: str) -> e.Typed | None:
+def _default(
+    analyzer: CallAnalyzer, behavior: j.JsonBehavior | None, sql_type: Type, when: str
+) -> e.Typed | None:
     if behavior is None or behavior.default is None:
         return None
     value = analyzer.analyze(behavior.default)
     if not can_coerce(value.type, sql_type):
         analyzer.context.error(
             "TYPE_MISMATCH",
-            f"Function JSON_VALUE default ON {when} result must evaluate to a {sql_type} (actual: {value.type})",
+            f"Function JSON_VALUE default ON {when} result must evaluate to a {sql_type} (actual:"
+            f" {value.type})",
             behavior.default.error_span,
         )
     return analyzer.coerce(value, sql_type)
@@ -167,7 +231,8 @@ def _query(analyzer: CallAnalyzer, node: j.JsonLookup) -> _Part:
     if node.wrapper != "WITHOUT" and node.quotes is not None:
         analyzer.context.error(
             "INVALID_FUNCTION_ARGUMENT",
-            f"{node.quotes} QUOTES behavior specified with WITH {node.wrapper} ARRAY WRAPPER behavior",
+            f"{node.quotes} QUOTES behavior specified with WITH {node.wrapper} ARRAY WRAPPER"
+            " behavior",
             node.error_span,
         )
     return output_type(analyzer, node), []
@@ -180,7 +245,9 @@ def output_type(analyzer: CallAnalyzer, node: j.JsonLookup | j.JsonConstructor) 
     binary = sql_type.base == "varbinary"
     if not (binary or (form == "JSON" and is_text(sql_type))):
         analyzer.context.error(
-            "TYPE_MISMATCH", f"Cannot output JSON value as {sql_type} using formatting {_FORMATS[form]}", node.error_span
+            "TYPE_MISMATCH",
+            f"Cannot output JSON value as {sql_type} using formatting {_FORMATS[form]}",
+            node.error_span,
         )
     if form in {"UTF16", "UTF32"}:
         analyzer.refuse(f"{node.name} with ENCODING {form} is not supported by this engine", node)

@@ -35,7 +35,9 @@ def json_constructor(analyzer: CallAnalyzer, node: j.JsonConstructor) -> e.Typed
             key = analyzer.analyze(node.keys[index])
             if not is_text(key.type):
                 analyzer.context.error(
-                    "INVALID_FUNCTION_ARGUMENT", f"Invalid type of JSON object key: {key.type}", node.keys[index].error_span
+                    "INVALID_FUNCTION_ARGUMENT",
+                    f"Invalid type of JSON object key: {key.type}",
+                    node.keys[index].error_span,
                 )
             literal = isinstance(key, e.Constant) and key.type.base == "varchar"
             keys.append(replace(key, type=VARCHAR) if literal else analyzer.coerce(key, VARCHAR))
@@ -47,17 +49,26 @@ def json_constructor(analyzer: CallAnalyzer, node: j.JsonConstructor) -> e.Typed
         values.append(_value(analyzer, node, json_input, read=read[-1]))
     sql_type = output_type(analyzer, node)
     order = _order(analyzer, node, keys)
-    if any(read) and any(isinstance(part, e.Subquery) for value in (*keys, *values) for part in e.walk(value)):
+    if any(read) and any(
+        isinstance(part, e.Subquery) for value in (*keys, *values) for part in e.walk(value)
+    ):
         analyzer.refuse(f"{node.name} over a subquery is not supported by this engine", node)
     constructor = Constructed(len(keys), tuple(read), tuple(order), node.keeps_null, node.unique)
     return e.Apply(sql_type, "written", (*keys, *values), e.Written(node.name, constructor))
 
 
-def _value(analyzer: CallAnalyzer, node: j.JsonConstructor, json_input: j.JsonInput, *, read: bool) -> e.Typed:
-    """Analyze a value: JSON is parsed; types other than numbers, booleans and text are cast to text."""
+def _value(
+    analyzer: CallAnalyzer, node: j.JsonConstructor, json_input: j.JsonInput, *, read: bool
+) -> e.Typed:
+    """Analyze a value: JSON is parsed; types other than numbers, booleans and text are cast to
+    text.
+    """
     if read:
         if node.unique:
-            message = "WITH UNIQUE KEYS behavior is not supported for JSON_OBJECT function when input expression has FORMAT"
+            message = (
+                "WITH UNIQUE KEYS behavior is not supported for JSON_OBJECT function when input"
+                " expression has FORMAT"
+            )
             analyzer.context.error("NOT_SUPPORTED", message, node.error_span)
         return read_as_json(analyzer, json_input, f"value passed to {node.name} function")
     value = analyzer.analyze(json_input.value)
@@ -65,12 +76,17 @@ def _value(analyzer: CallAnalyzer, node: j.JsonConstructor, json_input: j.JsonIn
     if value.type.base == "varbinary":
         analyzer.context.error("NOT_SUPPORTED", message, json_input.value.error_span)
     if value.type.base == "decimal" and value.type.parameters[1] > _LARGEST_SCALE:
-        analyzer.refuse(f"{node.name} with a value of type {value.type} is not supported by this engine", json_input.value)
+        analyzer.refuse(
+            f"{node.name} with a value of type {value.type} is not supported by this engine",
+            json_input.value,
+        )
     if is_text(value.type) or is_numeric(value.type) or value.type == BOOLEAN:
         return value
     if not can_cast(value.type, VARCHAR):
         analyzer.context.error("NOT_SUPPORTED", message, node.error_span)
-    return e.Constant(VARCHAR, None) if value.type == UNKNOWN else e.Apply(VARCHAR, "cast", (value,))
+    return (
+        e.Constant(VARCHAR, None) if value.type == UNKNOWN else e.Apply(VARCHAR, "cast", (value,))
+    )
 
 
 def _order(analyzer: CallAnalyzer, node: j.JsonConstructor, keys: list[e.Typed]) -> list[int]:
@@ -78,10 +94,16 @@ def _order(analyzer: CallAnalyzer, node: j.JsonConstructor, keys: list[e.Typed])
         return list(range(len(keys)))
     names = [key.value for key in keys if isinstance(key, e.Constant) and key.value is not None]
     if len(names) < len(keys):
-        message = "JSON_OBJECT with several keys that are not all literals is not supported by this engine"
+        message = (
+            "JSON_OBJECT with several keys that are not all literals is not supported by this"
+            " engine"
+        )
         analyzer.refuse(f"{message}: their order follows from their hashes", node)
     if not node.keeps_null and len(names) > _FULL:
-        message = f"JSON_OBJECT with ABSENT ON NULL and more than {_FULL} members is not supported by this engine"
+        message = (
+            f"JSON_OBJECT with ABSENT ON NULL and more than {_FULL} members is not supported by"
+            " this engine"
+        )
         analyzer.refuse(f"{message}: their order follows from how many are NULL", node)
     return hash_order(names)
 

@@ -11,7 +11,15 @@ from rowmerge_nb.spi.types import BIGINT, DATE, UNKNOWN, VARCHAR, Type
 from rowmerge_nb.sql.analyzer.expressions.moment_zones import ZONE_MAKERS, written, zone_argument
 from rowmerge_nb.sql.functions.date_patterns import PatternError, Token, joda_tokens, mysql_tokens
 from rowmerge_nb.sql.typed import expressions as e
-from rowmerge_nb.sql.typed.type_rules import can_coerce, common_type, is_exact, is_text, is_zoned, varchar_of, zoned
+from rowmerge_nb.sql.typed.type_rules import (
+    can_coerce,
+    common_type,
+    is_exact,
+    is_text,
+    is_zoned,
+    varchar_of,
+    zoned,
+)
 from rowmerge_nb.sql.typed.zones import session_zone
 
 if TYPE_CHECKING:
@@ -30,7 +38,9 @@ _MILLISECONDS: Final = Type("timestamp", (3,))
 _ZONED_MILLISECONDS: Final = zoned(Type(_WITH_ZONE, (3,)))
 
 
-def moment_function(analyzer: CallAnalyzer, name: str, values: Sequence[e.Typed], node: Expression) -> e.Typed | None:
+def moment_function(
+    analyzer: CallAnalyzer, name: str, values: Sequence[e.Typed], node: Expression
+) -> e.Typed | None:
     """Analyze a date or time function, or return None if the table of functions decides."""
     maker = _MAKERS.get(name)
     return maker(analyzer, _with_typed_nulls(name, values), node) if maker is not None else None
@@ -39,7 +49,8 @@ def moment_function(analyzer: CallAnalyzer, name: str, values: Sequence[e.Typed]
 def _with_typed_nulls(name: str, values: Sequence[e.Typed]) -> list[e.Typed]:
     kinds = (*_NULLS.get(name, ()), *[UNKNOWN] * len(values))
     return [
-        e.Constant(sql_type, None) if value.type == UNKNOWN else value for value, sql_type in zip(values, kinds, strict=False)
+        e.Constant(sql_type, None) if value.type == UNKNOWN else value
+        for value, sql_type in zip(values, kinds, strict=False)
     ]
 
 
@@ -47,14 +58,20 @@ def _is_moment(value: e.Typed) -> bool:
     return value.type.base in _MOMENTS
 
 
-def _on_clock(analyzer: CallAnalyzer, values: list[e.Typed], name: str, node: Expression) -> e.Typed | None:
+def _on_clock(
+    analyzer: CallAnalyzer, values: list[e.Typed], name: str, node: Expression
+) -> e.Typed | None:
     """Analyze a function of the wall clock; DATE of text is a cast."""
     if name == "date" and len(values) == 1 and is_text(values[0].type):
         return analyzer.coerce(values[0], DATE)
     if not any(value.type.base == _WITH_ZONE for value in values):
         return None
     clocks = [
-        e.Apply(Type("timestamp", value.type.parameters), "cast", (value,)) if value.type.base == _WITH_ZONE else value
+        (
+            e.Apply(Type("timestamp", value.type.parameters), "cast", (value,))
+            if value.type.base == _WITH_ZONE
+            else value
+        )
         for value in values
     ]
     return analyzer.function(name, clocks, node)
@@ -113,10 +130,15 @@ def _date_diff(analyzer: CallAnalyzer, values: list[e.Typed], node: Expression) 
 
 
 def _tokens(
-    analyzer: CallAnalyzer, read: Callable[[str], tuple[Token, ...]], pattern: e.Typed, node: Expression
+    analyzer: CallAnalyzer,
+    read: Callable[[str], tuple[Token, ...]],
+    pattern: e.Typed,
+    node: Expression,
 ) -> tuple[Token, ...]:
     if not isinstance(pattern, e.Constant) or pattern.value is None:
-        analyzer.refuse("A date pattern that is not a literal is not supported by this engine", node)
+        analyzer.refuse(
+            "A date pattern that is not a literal is not supported by this engine", node
+        )
     try:
         return read(pattern.value)
     except PatternError as error:
@@ -128,7 +150,11 @@ _OF_ZONES: Final = frozenset({"zone", "zone name", "offset"})
 
 def _format(read: Callable[[str], tuple[Token, ...]], name: str) -> Maker:
     def make(analyzer: CallAnalyzer, values: list[e.Typed], node: Expression) -> e.Typed | None:
-        if len(values) != 2 or values[0].type.base not in {"date", *_MOMENTS} or not is_text(values[1].type):
+        if (
+            len(values) != 2
+            or values[0].type.base not in {"date", *_MOMENTS}
+            or not is_text(values[1].type)
+        ):
             return None
         if any(map(e.is_null, values)):
             return e.Constant(VARCHAR, None)
@@ -137,11 +163,15 @@ def _format(read: Callable[[str], tuple[Token, ...]], name: str) -> Maker:
         if value.type.base == "timestamp" and any(token.field in _OF_ZONES for token in tokens):
             analyzer.context.error(
                 _CODE,
-                f"{name} for TIMESTAMP type, cannot use 'Z' nor 'z' in format, as this type does not contain TZ information",
+                f"{name} for TIMESTAMP type, cannot use 'Z' nor 'z' in format, as this type does"
+                " not contain TZ information",
                 node.error_span,
             )
         if is_zoned(value.type) and any(token.field == "zone name" for token in tokens):
-            analyzer.refuse("Names of time zones (z) in a pattern are not supported by this engine: write ZZZ", node)
+            analyzer.refuse(
+                "Names of time zones (z) in a pattern are not supported by this engine: write ZZZ",
+                node,
+            )
 
         return written(VARCHAR, name, value, key=tokens)
 
@@ -162,7 +192,9 @@ def _parse(read: Callable[[str], tuple[Token, ...]], name: str, sql_type: Type) 
 # -- ISO 8601 and Unix time -------------------------------------------------------------------------------------------
 
 
-def _iso_timestamp(analyzer: CallAnalyzer, values: list[e.Typed], node: Expression) -> e.Typed | None:
+def _iso_timestamp(
+    analyzer: CallAnalyzer, values: list[e.Typed], node: Expression
+) -> e.Typed | None:
     if len(values) != 1 or not is_text(values[0].type):
         return None
 
@@ -189,14 +221,18 @@ def _to_iso8601(analyzer: CallAnalyzer, values: list[e.Typed], node: Expression)
     return written(varchar_of(longest), "to_iso8601", values[0])
 
 
-def _from_unixtime(analyzer: CallAnalyzer, values: list[e.Typed], node: Expression) -> e.Typed | None:
+def _from_unixtime(
+    analyzer: CallAnalyzer, values: list[e.Typed], node: Expression
+) -> e.Typed | None:
     if not values or not can_coerce(values[0].type, Type("double")):
         return None
     seconds = analyzer.coerce(values[0], Type("double"))
     if len(values) == 1:
         if session_zone() == "UTC":
             return written(Type(_WITH_ZONE, (3,)), "from_unixtime", seconds)
-        return written(_ZONED_MILLISECONDS, "from_unixtime", seconds, e.Constant(VARCHAR, session_zone()))
+        return written(
+            _ZONED_MILLISECONDS, "from_unixtime", seconds, e.Constant(VARCHAR, session_zone())
+        )
     if len(values) == 2 and (is_text(values[1].type) or values[1].type == UNKNOWN):
         zone = zone_argument(analyzer, values[1], node, unknown="unsupported zone")
         return written(_ZONED_MILLISECONDS, "from_unixtime", seconds, zone)
@@ -210,24 +246,55 @@ def _to_unixtime(analyzer: CallAnalyzer, values: list[e.Typed], node: Expression
     """Read a clock in the session's zone; the table has the function for UTC."""
     if len(values) != 1 or values[0].type.base != "timestamp" or session_zone() == "UTC":
         return None
-    return analyzer.function("to_unixtime", [analyzer.coerce(values[0], Type(_WITH_ZONE, values[0].type.parameters))], node)
+    return analyzer.function(
+        "to_unixtime",
+        [analyzer.coerce(values[0], Type(_WITH_ZONE, values[0].type.parameters))],
+        node,
+    )
 
 
 def _nanoseconds(analyzer: CallAnalyzer, values: list[e.Typed], node: Expression) -> e.Typed | None:
-    if len(values) != 1 or not (is_exact(values[0].type) or is_text(values[0].type) or values[0].type == UNKNOWN):
+    if len(values) != 1 or not (
+        is_exact(values[0].type) or is_text(values[0].type) or values[0].type == UNKNOWN
+    ):
         return None
-    analyzer.refuse("Nanoseconds are not supported by this engine: its timestamps have microseconds", node)
+    analyzer.refuse(
+        "Nanoseconds are not supported by this engine: its timestamps have microseconds", node
+    )
 
 
 _CLOCK_FUNCTIONS: Final = (
-    *("year", "quarter", "month", "week", "week_of_year", "day", "day_of_month", "day_of_week", "dow", "day_of_year", "doy"),
-    *("year_of_week", "yow", "hour", "minute", "second", "millisecond", "last_day_of_month", "date"),
+    *(
+        "year",
+        "quarter",
+        "month",
+        "week",
+        "week_of_year",
+        "day",
+        "day_of_month",
+        "day_of_week",
+        "dow",
+        "day_of_year",
+        "doy",
+    ),
+    *(
+        "year_of_week",
+        "yow",
+        "hour",
+        "minute",
+        "second",
+        "millisecond",
+        "last_day_of_month",
+        "date",
+    ),
 )
 
 _NULLS: Final[dict[str, tuple[Type, ...]]] = {
     **dict.fromkeys(("date_format", "format_datetime", "with_timezone"), (_MILLISECONDS, VARCHAR)),
     **dict.fromkeys(("date_parse", "parse_datetime"), (VARCHAR, VARCHAR)),
-    **dict.fromkeys(("from_iso8601_timestamp", "from_iso8601_date", "date_trunc", "date_diff"), (VARCHAR,)),
+    **dict.fromkeys(
+        ("from_iso8601_timestamp", "from_iso8601_date", "date_trunc", "date_diff"), (VARCHAR,)
+    ),
     **dict.fromkeys(("timezone", "timezone_hour", "timezone_minute"), (Type(_WITH_ZONE, (3,)),)),
     "at_timezone": (Type(_WITH_ZONE, (3,)), VARCHAR),
     "date_add": (VARCHAR, BIGINT),

@@ -26,7 +26,9 @@ def written(sql_type: Type, name: str, *arguments: e.Typed, key: Any = None) -> 
     return e.Apply(sql_type, "written", arguments, e.Written(name, key))
 
 
-def at_time_zone(analyzer: CallAnalyzer, value: e.Typed, zone: e.Typed, node: Expression) -> e.Typed:
+def at_time_zone(
+    analyzer: CallAnalyzer, value: e.Typed, zone: e.Typed, node: Expression
+) -> e.Typed:
     """Build ``value AT TIME ZONE zone``."""
     if value.type.base == "timestamp":
         value = analyzer.coerce(value, Type(_WITH_ZONE, value.type.parameters))
@@ -35,7 +37,8 @@ def at_time_zone(analyzer: CallAnalyzer, value: e.Typed, zone: e.Typed, node: Ex
     if value.type.base != _WITH_ZONE:
         analyzer.context.error(
             "TYPE_MISMATCH",
-            f"Type of value must be a time or timestamp with or without time zone (actual {value.type})",
+            "Type of value must be a time or timestamp with or without time zone (actual"
+            f" {value.type})",
             node.error_span,
         )
     if not _is_zone(zone):
@@ -46,10 +49,15 @@ def at_time_zone(analyzer: CallAnalyzer, value: e.Typed, zone: e.Typed, node: Ex
 
 
 def in_one_zone(value: e.Typed) -> bool:
-    """Return whether a timestamp has the same zone in all rows, by AT TIME ZONE or with_timezone with a constant."""
+    """Return whether a timestamp has the same zone in all rows, by AT TIME ZONE or with_timezone
+    with a constant.
+    """
     if not isinstance(value, e.Apply):
         return False
-    if isinstance(value.detail, e.Written) and value.detail.name in {"at time zone", "with_timezone"}:
+    if isinstance(value.detail, e.Written) and value.detail.name in {
+        "at time zone",
+        "with_timezone",
+    }:
         return isinstance(value.arguments[-1], e.Constant)
     zoned_arguments = [argument for argument in value.arguments if is_zoned(argument.type)]
     return len(zoned_arguments) == 1 and in_one_zone(zoned_arguments[0])
@@ -59,15 +67,23 @@ def _is_zone(value: e.Typed) -> bool:
     return is_text(value.type) or value.type in {UNKNOWN, INTERVAL_DAY}
 
 
-def zone_argument(analyzer: CallAnalyzer, zone: e.Typed, node: Expression, *, unknown: str = "zone") -> e.Typed:
-    """Return a zone's name; constants are checked here, others at run time, with the error ``unknown``."""
+def zone_argument(
+    analyzer: CallAnalyzer, zone: e.Typed, node: Expression, *, unknown: str = "zone"
+) -> e.Typed:
+    """Return a zone's name; constants are checked here, others at run time, with the error
+    ``unknown``.
+    """
     if zone.type == INTERVAL_DAY:
         return written(VARCHAR, "zone of interval", zone)
     if isinstance(zone, e.Constant):
         name = canonical_zone(zone.value) if zone.value is not None else None
         if zone.value is not None and name is None:
             code, *message_parts = UNKNOWN_ZONES[unknown] if zone.value else EMPTY_ZONE
-            analyzer.context.error(code, zone.value.join(message_parts) if zone.value else message_parts[0], node.error_span)
+            analyzer.context.error(
+                code,
+                zone.value.join(message_parts) if zone.value else message_parts[0],
+                node.error_span,
+            )
         return e.Constant(VARCHAR, name)
     return written(VARCHAR, unknown, zone)
 
@@ -88,10 +104,20 @@ def _at_timezone(analyzer: CallAnalyzer, values: list[e.Typed], node: Expression
     return at_time_zone(analyzer, _with_zone(analyzer, values[0]), values[1], node)
 
 
-def _with_timezone(analyzer: CallAnalyzer, values: list[e.Typed], node: Expression) -> e.Typed | None:
-    if len(values) != 2 or values[0].type.base not in {"timestamp", "date"} or not is_text(values[1].type):
+def _with_timezone(
+    analyzer: CallAnalyzer, values: list[e.Typed], node: Expression
+) -> e.Typed | None:
+    if (
+        len(values) != 2
+        or values[0].type.base not in {"timestamp", "date"}
+        or not is_text(values[1].type)
+    ):
         return None
-    value = values[0] if values[0].type.base == "timestamp" else analyzer.coerce(values[0], Type("timestamp", (0,)))
+    value = (
+        values[0]
+        if values[0].type.base == "timestamp"
+        else analyzer.coerce(values[0], Type("timestamp", (0,)))
+    )
     if e.is_null(value):
         return e.Constant(Type(_WITH_ZONE, value.type.parameters), None)
     return _from_clock(value, zone_argument(analyzer, values[1], node))
@@ -116,7 +142,9 @@ def _timezone_part(name: str) -> Maker:
     return make
 
 
-def _current_zone(analyzer: CallAnalyzer, values: list[e.Typed], node: Expression) -> e.Typed | None:
+def _current_zone(
+    analyzer: CallAnalyzer, values: list[e.Typed], node: Expression
+) -> e.Typed | None:
     return None if values else e.Constant(VARCHAR, session_zone())
 
 

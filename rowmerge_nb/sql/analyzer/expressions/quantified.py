@@ -13,25 +13,48 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.analyzer.queries.relation import QueryResult
 
 EXTREMES_OF: Final = frozenset(
-    {"tinyint", "smallint", "integer", "bigint", "decimal", "real", "double", "varchar", "char", "boolean", "varbinary"}
-    | {"date", "time", "timestamp", "timestamp with time zone", "uuid", "interval day to second", "interval year to month"}
+    {
+        "tinyint",
+        "smallint",
+        "integer",
+        "bigint",
+        "decimal",
+        "real",
+        "double",
+        "varchar",
+        "char",
+        "boolean",
+        "varbinary",
+    }
+    | {
+        "date",
+        "time",
+        "timestamp",
+        "timestamp with time zone",
+        "uuid",
+        "interval day to second",
+        "interval year to month",
+    }
 )
 """The types whose values Spark and Trino put in the same order, as MIN and MAX need it."""
 
 _UNKNOWN: Final = e.Constant(BOOLEAN, None)
 
 
-def quantified(operator: str, value: e.Typed, query: QueryResult, kind: Type, *, every: bool) -> e.Typed:
+def quantified(
+    operator: str, value: e.Typed, query: QueryResult, kind: Type, *, every: bool
+) -> e.Typed:
     """Return ``value operator ALL (query)`` or, unless ``every``, ``ANY``.
 
-    Without rows ALL is true and ANY is false. With a NULL among the rows the result is unknown unless the others decide it. The value
-    and the only column have the common type ``kind``.
+    Without rows ALL is true and ANY is false. With a NULL among the rows the result is unknown
+    unless the others decide it. The value and the only column have the common type ``kind``.
     """
     shape = row_of((("rows", BIGINT), ("known", BIGINT), ("least", kind), ("most", kind)))
     facts = q.Extremes(query.coerced_tree((kind,)), (e.Column(shape, "$facts"),))
     extremes = subquery(shape, "scalar", facts, origins=query.origins, of=query.tree)
     rows, known, least, most = (
-        e.Apply(part, "field", (extremes,), index) for index, part in enumerate((BIGINT, BIGINT, kind, kind))
+        e.Apply(part, "field", (extremes,), index)
+        for index, part in enumerate((BIGINT, BIGINT, kind, kind))
     )
     decisive = {
         "<": (least,) if every else (most,),

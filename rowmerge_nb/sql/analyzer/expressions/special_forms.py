@@ -21,12 +21,28 @@ if TYPE_CHECKING:
 
 _NOW: Final = Type("timestamp with time zone", (3,))
 _SAFE: Final = frozenset(
-    {"is null", "and", "or", "not", "distinct", "coalesce", "case", "in", "nullif", "row", "array", "greatest", "least"}
+    {
+        "is null",
+        "and",
+        "or",
+        "not",
+        "distinct",
+        "coalesce",
+        "case",
+        "in",
+        "nullif",
+        "row",
+        "array",
+        "greatest",
+        "least",
+    }
 )
 
 
 def _coalesce(analyzer: CallAnalyzer, node: s.Call) -> e.Typed:
-    parts = analyzer.alike([analyzer.analyze(a) for a in node.arguments], node.arguments, "All COALESCE operands")
+    parts = analyzer.alike(
+        [analyzer.analyze(a) for a in node.arguments], node.arguments, "All COALESCE operands"
+    )
     return e.Apply(parts[0].type, "coalesce", tuple(parts))
 
 
@@ -35,18 +51,24 @@ def _nullif(analyzer: CallAnalyzer, node: s.Call) -> e.Typed:
     common = common_type(first.type, second.type)
     if common is None:
         analyzer.context.error(
-            "TYPE_MISMATCH", f"Types are not comparable with NULLIF: {first.type} vs {second.type}", node.error_span
+            "TYPE_MISMATCH",
+            f"Types are not comparable with NULLIF: {first.type} vs {second.type}",
+            node.error_span,
         )
     same = e.Apply(BOOLEAN, "=", analyzer.comparable((first, second), common))
     return e.Apply(first.type, "nullif", (first, same))
 
 
 def _if(analyzer: CallAnalyzer, node: s.Call) -> e.Typed:
-    condition = analyzer.boolean(node.arguments[0], "IF condition must evaluate to a boolean (actual: {})")
+    condition = analyzer.boolean(
+        node.arguments[0], "IF condition must evaluate to a boolean (actual: {})"
+    )
     values = [analyzer.analyze(argument) for argument in node.arguments[1:]]
     if len(values) == 2 and common_type(values[0].type, values[1].type) is None:
         analyzer.context.error(
-            "TYPE_MISMATCH", f"Result types for IF must be the same: {values[0].type} vs {values[1].type}", node.error_span
+            "TYPE_MISMATCH",
+            f"Result types for IF must be the same: {values[0].type} vs {values[1].type}",
+            node.error_span,
         )
     values = analyzer.alike(values, node.arguments[1:], "IF results")
     return e.Apply(values[0].type, "case", (condition, *values))
@@ -56,7 +78,9 @@ def _try(analyzer: CallAnalyzer, node: s.Call) -> e.Typed:
     value = analyzer.analyze(node.arguments[0])
     risky = _hidden_failure(value)
     if risky is not None:
-        analyzer.refuse(f"TRY around {risky.upper()} whose parts can fail is not supported by this engine", node)
+        analyzer.refuse(
+            f"TRY around {risky.upper()} whose parts can fail is not supported by this engine", node
+        )
     return e.Apply(value.type, "try", (value,))
 
 
@@ -91,36 +115,57 @@ def _json_path(analyzer: CallAnalyzer, node: s.Call) -> e.Typed:
         and (is_text(argument_types[1]) or argument_types[1] == UNKNOWN)
     )
     if not fits:
-        analyzer.unexpected(node, argument_types, f"{node.name}(json, jsonpath), {node.name}(varchar(x), jsonpath)")
+        analyzer.unexpected(
+            node, argument_types, f"{node.name}(json, jsonpath), {node.name}(varchar(x), jsonpath)"
+        )
     value, path = values
     if node.name == "json_extract_scalar" and value.type == UNKNOWN:
         analyzer.ambiguous(node)
     scalar = value.type if value.type.base == "varchar" else VARCHAR
     result = {"json_extract": Type("json"), "json_size": Type("bigint")}.get(node.name, scalar)
     if not isinstance(path, e.Constant):
-        analyzer.refuse(f"{node.name} with a path that is not a literal is not supported by this engine", node.arguments[1])
+        analyzer.refuse(
+            f"{node.name} with a path that is not a literal is not supported by this engine",
+            node.arguments[1],
+        )
     if UNKNOWN in {value.type, path.type} or path.value is None or e.is_null(value):
         return e.Constant(result, None)
     try:
         tokens = path_tokens(path.value)
     except JsonPathError:
-        analyzer.context.error("INVALID_FUNCTION_ARGUMENT", f"Invalid JSON path: '{path.value}'", node.error_span)
+        analyzer.context.error(
+            "INVALID_FUNCTION_ARGUMENT", f"Invalid JSON path: '{path.value}'", node.error_span
+        )
     if not is_supported(tokens):
-        analyzer.refuse(f"The JSON path '{path.value}' is not supported by this engine", node.arguments[1])
+        analyzer.refuse(
+            f"The JSON path '{path.value}' is not supported by this engine", node.arguments[1]
+        )
     return e.Apply(result, "json path", (value,), (node.name, tuple(tokens)))
 
 
 def _now(analyzer: CallAnalyzer, node: s.Call) -> e.Typed:
     if node.arguments:
-        analyzer.unexpected(node, [analyzer.analyze(argument).type for argument in node.arguments], "now()")
+        analyzer.unexpected(
+            node, [analyzer.analyze(argument).type for argument in node.arguments], "now()"
+        )
     return moment_constant(_NOW, analyzer.context.now)
 
 
 def _can_fail(node: e.Typed) -> bool:
     for part in e.walk(node):
-        if isinstance(part, e.Apply) and part.name in {"arithmetic", "negate", "subscript", "function", "written"}:
+        if isinstance(part, e.Apply) and part.name in {
+            "arithmetic",
+            "negate",
+            "subscript",
+            "function",
+            "written",
+        }:
             return True
-        if isinstance(part, e.Apply) and part.name == "cast" and not can_coerce(part.arguments[0].type, part.type):
+        if (
+            isinstance(part, e.Apply)
+            and part.name == "cast"
+            and not can_coerce(part.arguments[0].type, part.type)
+        ):
             return True
         if isinstance(part, e.Subquery):
             return True
@@ -131,11 +176,17 @@ def _hidden_failure(node: e.Typed) -> str | None:
     """Return a form that can hide a failing part from TRY."""
     for part in e.walk(node):
         if isinstance(part, e.Apply) and part.name == "function":
-            lambdas = [argument.body for argument in part.arguments if isinstance(argument, e.Function)]
+            lambdas = [
+                argument.body for argument in part.arguments if isinstance(argument, e.Function)
+            ]
             if any(_can_fail(body) for body in lambdas):
                 return str(part.detail.name)
         if isinstance(part, e.Apply) and part.name in _SAFE:
-            risky = part.arguments[::2] if part.name == "case" and len(part.arguments) % 2 == 0 else part.arguments
+            risky = (
+                part.arguments[::2]
+                if part.name == "case" and len(part.arguments) % 2 == 0
+                else part.arguments
+            )
             if part.name == "case" and len(part.arguments) % 2:
                 risky = part.arguments[:-1:2]
             if any(_can_fail(argument) for argument in risky):

@@ -30,7 +30,9 @@ def subscript(analyzer: ExpressionAnalyzer, node: s.Subscript) -> e.Typed:
         if common is not None:
             wider = analyzer.coerce(base, map_of(common, value_type))
             return e.Apply(value_type, "subscript", (wider, analyzer.coerce(index, common)))
-    analyzer.context.error("TYPE_MISMATCH", f"Cannot use {index.type} for subscript of {base.type}", node.error_span)
+    analyzer.context.error(
+        "TYPE_MISMATCH", f"Cannot use {index.type} for subscript of {base.type}", node.error_span
+    )
 
 
 def _field_by_number(analyzer: ExpressionAnalyzer, node: s.Subscript, base: e.Typed) -> e.Typed:
@@ -41,12 +43,24 @@ def _field_by_number(analyzer: ExpressionAnalyzer, node: s.Subscript, base: e.Ty
             index_text = node.index.span.of(analyzer.context.text)
             message = f"Invalid subscript index: {index_text}. ROW indices start at 1"
             analyzer.context.error("INVALID_FUNCTION_ARGUMENT", message, where)
-        analyzer.context.error("EXPRESSION_NOT_CONSTANT", "Subscript expression on ROW requires a constant index", where)
+        analyzer.context.error(
+            "EXPRESSION_NOT_CONSTANT",
+            "Subscript expression on ROW requires a constant index",
+            where,
+        )
     index = analyzer.analyze(node.index)
     if not (isinstance(index, e.Constant) and is_integer(index.type) and index.value is not None):
-        analyzer.context.error("EXPRESSION_NOT_CONSTANT", "Subscript expression on ROW requires a constant index", where)
+        analyzer.context.error(
+            "EXPRESSION_NOT_CONSTANT",
+            "Subscript expression on ROW requires a constant index",
+            where,
+        )
     if index.type != INTEGER:
-        analyzer.context.error("TYPE_MISMATCH", f"Subscript expression on ROW requires integer index, found {index.type}", where)
+        analyzer.context.error(
+            "TYPE_MISMATCH",
+            f"Subscript expression on ROW requires integer index, found {index.type}",
+            where,
+        )
     number, count = int(index.value), len(base.type.parameters)
     if not 1 <= number <= count:
         message = f"Subscript index out of bounds: {number}, max value is {count}"

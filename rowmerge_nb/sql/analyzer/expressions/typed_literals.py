@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.spi.types import BOOLEAN, DATE, DOUBLE, JSON, REAL, UUID, VARCHAR, Type, decimal_of
 from rowmerge_nb.sql.typed.expressions import Constant
-from rowmerge_nb.sql.typed.type_rules import INTERVAL_DAY, INTERVAL_YEAR, MOST_MICROSECONDS, precision_of, zoned
+from rowmerge_nb.sql.typed.type_rules import (
+    INTERVAL_DAY,
+    INTERVAL_YEAR,
+    MOST_MICROSECONDS,
+    precision_of,
+    zoned,
+)
 from rowmerge_nb.sql.typed.zones import canonical_zone, session_zone, to_utc, zone_info
 
 if TYPE_CHECKING:
@@ -19,13 +25,23 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.sql.tree.syntax import Interval
 
-_INTEGERS: Final = {"tinyint": 2**7, "smallint": 2**15, "integer": 2**31, "int": 2**31, "bigint": 2**63}
+_INTEGERS: Final = {
+    "tinyint": 2**7,
+    "smallint": 2**15,
+    "integer": 2**31,
+    "int": 2**31,
+    "bigint": 2**63,
+}
 _TIME: Final = re.compile(r"(\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,12}))?)?")
-_TIMESTAMP: Final = re.compile(r"([+-]?\d{4,})-(\d{1,2})-(\d{1,2})(?: (\d{1,2}:\d{1,2}(?::\d{1,2}(?:\.\d{1,12})?)?)?\s*(\S.*)?)?")
+_TIMESTAMP: Final = re.compile(
+    r"([+-]?\d{4,})-(\d{1,2})-(\d{1,2})(?:"
+    r" (\d{1,2}:\d{1,2}(?::\d{1,2}(?:\.\d{1,12})?)?)?\s*(\S.*)?)?"
+)
 _DIGITS: Final = r"((?:\d(?:_?\d)*)?)"
 _DECIMAL: Final = re.compile(rf"([+-]?){_DIGITS}(?:\.{_DIGITS})?", re.ASCII)
 _FLOAT: Final = re.compile(
-    r"[\x00-\x20]*([+-]?(?:NaN|Infinity|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?))[fFdD]?[\x00-\x20]*", re.ASCII
+    r"[\x00-\x20]*([+-]?(?:NaN|Infinity|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?))[fFdD]?[\x00-\x20]*",
+    re.ASCII,
 )
 _FAR_DATE: Final = re.compile(r"\s*([+-]?\d{1,9})-(\d{1,2})-(\d{1,2})\s*", re.ASCII)
 _YEARS: Final = 400
@@ -42,7 +58,10 @@ def decimal_literal(text: str) -> Constant | None:
     match = _DECIMAL.fullmatch(text)
     if match is None or not (match.group(2) or match.group(3)):
         return None
-    whole, fraction = match.group(2).replace("_", "").lstrip("0"), (match.group(3) or "").replace("_", "")
+    whole, fraction = (
+        match.group(2).replace("_", "").lstrip("0"),
+        (match.group(3) or "").replace("_", ""),
+    )
     precision = max(len(whole) + len(fraction), 1)
     if precision > 38:
         return None
@@ -134,7 +153,9 @@ def far_moment(type_name: str, value: str) -> Type | None:
     >>> str(far_moment("date", "12024-02-29")), far_moment("date", "12023-02-29"), far_moment("date", "2024-02-29")
     ('date', None, None)
     """
-    match = (_FAR_DATE if type_name == "date" else _TIMESTAMP).fullmatch(value if type_name == "date" else value.rstrip())
+    match = (_FAR_DATE if type_name == "date" else _TIMESTAMP).fullmatch(
+        value if type_name == "date" else value.rstrip()
+    )
     if type_name not in {"date", "timestamp"} or match is None:
         return None
     if dt.MINYEAR <= int(match[1]) <= dt.MAXYEAR and not _is_rounded_out(type_name, value):
@@ -147,7 +168,11 @@ def far_moment(type_name: str, value: str) -> Type | None:
         return None
     if zone and canonical_zone(zone) is None:
         return None
-    return DATE if type_name == "date" else Type("timestamp with time zone" if zone else "timestamp", (precision,))
+    return (
+        DATE
+        if type_name == "date"
+        else Type("timestamp with time zone" if zone else "timestamp", (precision,))
+    )
 
 
 def _clock(text: str) -> tuple[int, int]:
@@ -183,7 +208,11 @@ def _timestamp(value: str) -> Constant:
         raise ValueError(value)
     sql_type = Type("timestamp with time zone", (precision,))
     clock_text = _clock_text(to_utc(moment, name))
-    return Constant(sql_type, clock_text) if name == "UTC" else Constant(zoned(sql_type), f"{clock_text} {name}")
+    return (
+        Constant(sql_type, clock_text)
+        if name == "UTC"
+        else Constant(zoned(sql_type), f"{clock_text} {name}")
+    )
 
 
 def _clock_text(moment: dt.datetime) -> str:
@@ -206,7 +235,10 @@ def moment_constant(sql_type: Type, moment: dt.datetime) -> Constant:
     rounded = _EPOCH + dt.timedelta(microseconds=micros - micros % step)
     if with_zone and zone != "UTC":
         return Constant(zoned(sql_type), f"{_clock_text(rounded)} {zone}")
-    return Constant(sql_type, rounded.strftime("%H:%M:%S.%f") if sql_type.base == "time" else _clock_text(rounded))
+    return Constant(
+        sql_type,
+        rounded.strftime("%H:%M:%S.%f") if sql_type.base == "time" else _clock_text(rounded),
+    )
 
 
 def _double(sql_type: Type) -> Callable[[str], Constant]:
@@ -266,7 +298,11 @@ def interval_refusal(node: Interval) -> str:
     """Return Trino's message about an interval literal."""
     last = node.last if node.last and node.last != node.first else None
     words = f"{node.first} TO {last}" if last else node.first
-    return f"Invalid INTERVAL {words} value: {node.value}" if _units(node) else f"Invalid interval qualifier: {words}"
+    return (
+        f"Invalid INTERVAL {words} value: {node.value}"
+        if _units(node)
+        else f"Invalid interval qualifier: {words}"
+    )
 
 
 def is_long_interval(value: Constant) -> bool:
@@ -281,10 +317,14 @@ def _units(node: Interval) -> tuple[str, ...]:
 
 
 def _months(text: str, node: Interval) -> int | None:
-    match = re.fullmatch(r"(\d*)(?:-(\d*))?" if len(_units(node)) > 1 else r"(\d*)()", text, re.ASCII)
+    match = re.fullmatch(
+        r"(\d*)(?:-(\d*))?" if len(_units(node)) > 1 else r"(\d*)()", text, re.ASCII
+    )
     if match is None or any(int(part or 0) > _LARGEST for part in match.groups()):
         return None
-    months = int(match.group(1) or 0) * (12 if node.first == "YEAR" else 1) + int(match.group(2) or 0)
+    months = int(match.group(1) or 0) * (12 if node.first == "YEAR" else 1) + int(
+        match.group(2) or 0
+    )
     return months if months <= _LARGEST else None
 
 
@@ -301,7 +341,11 @@ def _seconds(text: str, units: tuple[str, ...]) -> str | None:
     pattern = ""
     for unit in reversed(units):
         separator = "" if unit == units[0] else " " if unit == "HOUR" else ":"
-        pattern = f"{separator}{_PARTS[unit]}{pattern}" if unit == units[0] else f"(?:{separator}{_PARTS[unit]}{pattern})?"
+        pattern = (
+            f"{separator}{_PARTS[unit]}{pattern}"
+            if unit == units[0]
+            else f"(?:{separator}{_PARTS[unit]}{pattern})?"
+        )
     match = re.fullmatch(pattern, text or "0", re.ASCII)
     if match is None:
         return None

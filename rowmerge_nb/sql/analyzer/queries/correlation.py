@@ -9,7 +9,8 @@ from rowmerge_nb.sql.typed.readings import outer_columns
 def is_separable(query: q.Query, outer: frozenset[str]) -> bool:
     """Return whether Trino can decorrelate a query.
 
-    It cannot if rows of VALUES, a set operation, or the rows that OFFSET skips depend on ``outer`` symbols.
+    It cannot if rows of VALUES, a set operation, or the rows that OFFSET skips depend on ``outer``
+    symbols.
     """
     match query:
         case q.Valued():

@@ -14,11 +14,15 @@ if TYPE_CHECKING:
 class NamedQueries(Mapping[str, "tuple[s.NamedQuery, NamedQueries]"]):
     """Queries of WITH by name, each with the visible ones before it.
 
-    All views of one WITH share ``entries`` and differ in ``count``, so each query costs time and space once.
+    All views of one WITH share ``entries`` and differ in ``count``, so each query costs time and
+    space once.
     """
 
     def __init__(
-        self, around: NamedQueries | None = None, entries: Mapping[str, tuple[int, s.NamedQuery]] | None = None, count: int = 0
+        self,
+        around: NamedQueries | None = None,
+        entries: Mapping[str, tuple[int, s.NamedQuery]] | None = None,
+        count: int = 0,
     ) -> None:
         self._around = around
         self._entries = entries or {}
@@ -51,5 +55,9 @@ def check_columns(context: Context, entry: s.NamedQuery, count: int) -> None:
     names = set[str]()
     for column in entry.columns:
         if column.value in names:
-            context.error("DUPLICATE_COLUMN_NAME", f"Column name '{column.text}' specified more than once", column.span)
+            context.error(
+                "DUPLICATE_COLUMN_NAME",
+                f"Column name '{column.text}' specified more than once",
+                column.span,
+            )
         names.add(column.value)

@@ -11,14 +11,35 @@ from typing import TYPE_CHECKING
 from rowmerge_nb.base.errors import AnalysisError
 from rowmerge_nb.sql.analyzer.expressions.calls import ExpressionSite
 from rowmerge_nb.sql.analyzer.expressions.inline_functions import define_functions
-from rowmerge_nb.sql.analyzer.queries.group_by import check_groups, grouped_by, grouping_operations, with_keys, with_sets_once
+from rowmerge_nb.sql.analyzer.queries.group_by import (
+    check_groups,
+    grouped_by,
+    grouping_operations,
+    with_keys,
+    with_sets_once,
+)
 from rowmerge_nb.sql.analyzer.queries.named_queries import NamedQueries, check_columns
-from rowmerge_nb.sql.analyzer.queries.recursion import AnalyzedQuery, analyzed, recursion_of, recursive_rows
+from rowmerge_nb.sql.analyzer.queries.recursion import (
+    AnalyzedQuery,
+    analyzed,
+    recursion_of,
+    recursive_rows,
+)
 from rowmerge_nb.sql.analyzer.queries.relation import QueryResult, RelationAnalyzer, RelationResult
-from rowmerge_nb.sql.analyzer.queries.select_list import Output, numbered_output, outputs_by_name, select_list
+from rowmerge_nb.sql.analyzer.queries.select_list import (
+    Output,
+    numbered_output,
+    outputs_by_name,
+    select_list,
+)
 from rowmerge_nb.sql.analyzer.queries.windows import named_windows
 from rowmerge_nb.sql.analyzer.rows.computed_rows import FEW_ROWS, computed_rows
-from rowmerge_nb.sql.analyzer.rows.values_rows import WrittenRow, common_row, constant_rows, values_rows
+from rowmerge_nb.sql.analyzer.rows.values_rows import (
+    WrittenRow,
+    common_row,
+    constant_rows,
+    values_rows,
+)
 from rowmerge_nb.sql.analyzer.scope import ScopeField
 from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.tree.formatted import formatted
@@ -75,15 +96,21 @@ class QueryAnalyzer(RelationAnalyzer):
         if not (node.order_by or node.offset or node.limit is not None):
             return result
         keys = tuple(inner._sort_key(item, result.fields) for item in node.order_by)
-        return replace(result, tree=q.Ordered(result.tree, keys, node.limit, node.offset or 0, node.ties))
+        return replace(
+            result, tree=q.Ordered(result.tree, keys, node.limit, node.offset or 0, node.ties)
+        )
 
     def _check_fetch(self, node: s.QueryNode) -> None:
         if node.fetch is not None and node.limit == 0:
             self.context.error(
-                "NUMERIC_VALUE_OUT_OF_RANGE", f"FETCH FIRST row count must be positive (actual value: {node.limit})", node.fetch
+                "NUMERIC_VALUE_OUT_OF_RANGE",
+                f"FETCH FIRST row count must be positive (actual value: {node.limit})",
+                node.fetch,
             )
         if node.ties and not node.order_by:
-            self.context.error("MISSING_ORDER_BY", "FETCH FIRST WITH TIES clause requires ORDER BY", node.fetch)
+            self.context.error(
+                "MISSING_ORDER_BY", "FETCH FIRST WITH TIES clause requires ORDER BY", node.fetch
+            )
 
     def visible(self, named: tuple[s.NamedQuery, ...]) -> NamedQueries:
         """Analyze the queries of WITH, and return all visible ones."""
@@ -94,7 +121,9 @@ class QueryAnalyzer(RelationAnalyzer):
         for index, entry in enumerate(named):
             if entry.name.value in entries:
                 self.context.error(
-                    "DUPLICATE_NAMED_QUERY", f"WITH query name '{entry.name.value}' specified more than once", entry.span
+                    "DUPLICATE_NAMED_QUERY",
+                    f"WITH query name '{entry.name.value}' specified more than once",
+                    entry.span,
                 )
             visible_queries = NamedQueries(self.named, entries, index)
             recursion = recursion_of(self.context, entry) if recursive else None
@@ -102,10 +131,19 @@ class QueryAnalyzer(RelationAnalyzer):
             if recursion is None:
                 result = self._seeing(entry.query, visible_queries)
             else:
-                result = recursive_rows(self.context, entry, recursion, visible_queries, self._seeing)
+                result = recursive_rows(
+                    self.context, entry, recursion, visible_queries, self._seeing
+                )
             check_columns(self.context, entry, len(result.fields))
-            entries[entry.name.value] = (index, entry if recursion is None else analyzed(entry, result))
-        return QueryAnalyzer(self.context, self.parent, NamedQueries(self.named, entries, len(named))) if named else self
+            entries[entry.name.value] = (
+                index,
+                entry if recursion is None else analyzed(entry, result),
+            )
+        return (
+            QueryAnalyzer(self.context, self.parent, NamedQueries(self.named, entries, len(named)))
+            if named
+            else self
+        )
 
     def _seeing(self, node: s.QueryBody, visible_queries: NamedQueries) -> QueryResult:
         return QueryAnalyzer(self.context, self.parent, visible_queries)._body(node)
@@ -147,14 +185,21 @@ class QueryAnalyzer(RelationAnalyzer):
         else:
             forms = tuple(q.Form(self._cells(analyzer, row, fields)) for row in written_rows)
         first_rows = [
-            [analyzer.coerce(c, f.type) for c, f in zip(row.cells, fields, strict=True)] for row in written_rows[:_EXPLAINED_ROWS]
+            [analyzer.coerce(c, f.type) for c, f in zip(row.cells, fields, strict=True)]
+            for row in written_rows[:_EXPLAINED_ROWS]
         ]
         count = sum(part.count for part in parts)
-        return QueryResult(fields, q.Valued(columns, count, lambda most: first_rows[:most], forms, is_numbered))
+        return QueryResult(
+            fields, q.Valued(columns, count, lambda most: first_rows[:most], forms, is_numbered)
+        )
 
-    def _cells(self, analyzer: ExpressionAnalyzer, row: WrittenRow, fields: tuple[ScopeField, ...]) -> tuple[e.Typed, ...]:
+    def _cells(
+        self, analyzer: ExpressionAnalyzer, row: WrittenRow, fields: tuple[ScopeField, ...]
+    ) -> tuple[e.Typed, ...]:
         cells = zip(row.cells, row.nodes, fields, strict=True)
-        return tuple(self.placed(analyzer.coerce(cell, field.type), node) for cell, node, field in cells)
+        return tuple(
+            self.placed(analyzer.coerce(cell, field.type), node) for cell, node, field in cells
+        )
 
     # -- UNION, INTERSECT, EXCEPT ---------------------------------------------------------------------------------
 
@@ -163,7 +208,8 @@ class QueryAnalyzer(RelationAnalyzer):
         if len(left_side.fields) != len(right_side.fields):
             self.context.error(
                 "TYPE_MISMATCH",
-                f"{node.operator} query has different number of fields: {len(left_side.fields)}, {len(right_side.fields)}",
+                f"{node.operator} query has different number of fields: {len(left_side.fields)},"
+                f" {len(right_side.fields)}",
                 replace(node.word, about=node.right.span),
             )
         column_types = []
@@ -172,10 +218,13 @@ class QueryAnalyzer(RelationAnalyzer):
             if common is None:
                 self.context.error(
                     "TYPE_MISMATCH",
-                    f"column {number} in {node.operator} query has incompatible types: {a.type}, {b.type}",
+                    f"column {number} in {node.operator} query has incompatible types: {a.type},"
+                    f" {b.type}",
                     replace(node.word, about=node.right.span),
                 )
-            column_types.append(instant(common) if node.distinct or node.operator != "UNION" else common)
+            column_types.append(
+                instant(common) if node.distinct or node.operator != "UNION" else common
+            )
         fields = tuple(
             replace(f, symbol=self.context.symbols.new(f.symbol), type=column_type, qualifier=())
             for f, column_type in zip(left_side.fields, column_types, strict=True)
@@ -201,10 +250,15 @@ class QueryAnalyzer(RelationAnalyzer):
         outputs = select_list(node, analyzer, None if relation is None else fields)
         node = with_keys(node, outputs)
         if node.distinct:
-            outputs = [replace(output, field=replace(output.field, type=instant(output.field.type))) for output in outputs]
+            outputs = [
+                replace(output, field=replace(output.field, type=instant(output.field.type)))
+                for output in outputs
+            ]
         group_by = grouped_by(node, analyzer, outputs)
         node = with_sets_once(node, group_by)
-        having = self._condition(node.having, fields, _HAVING, "HAVING clause must evaluate to a boolean: actual type {}")
+        having = self._condition(
+            node.having, fields, _HAVING, "HAVING clause must evaluate to a boolean: actual type {}"
+        )
         if query.order_by:
             analyzer.outputs = outputs_by_name(outputs)
         keys = tuple(self._order_key(item, analyzer, outputs, node) for item in query.order_by)
@@ -213,24 +267,36 @@ class QueryAnalyzer(RelationAnalyzer):
         above = above.replaced(grouping_operations(self.context, node, above.values, group_by))
         self._check_groups(node, above, group_by, query, fields)
         if group_by:
-            # Spark matches a key with a grouping expression only if their texts are equal, error numbers included.
+            # Spark matches a key with a grouping expression only if their texts are equal, error
+            # numbers included.
             group_by = tuple(
-                self._placed_key(key, item, above.outputs) for key, item in zip(group_by, node.group_by or (), strict=True)
+                self._placed_key(key, item, above.outputs)
+                for key, item in zip(group_by, node.group_by or (), strict=True)
             )
             above = above.replaced([(key, key) for key in group_by])
         self._check_frames(node, above)
         return QueryResult(
-            tuple(output.field for output in above.outputs), self._tree(relation, where, above, group_by, node, query)
+            tuple(output.field for output in above.outputs),
+            self._tree(relation, where, above, group_by, node, query),
         )
 
     def _check_frames(self, node: s.Select, above: _Above) -> None:
-        windows = [part for value in above.values for part in e.walk(value) if isinstance(part, e.Windowed)]
-        counts_groups = any(window.frame is not None and window.frame.unit == "GROUPS" for window in windows)
-        is_grouped = node.group_by is not None or node.having is not None or any(map(e.is_aggregated, above.values))
+        windows = [
+            part for value in above.values for part in e.walk(value) if isinstance(part, e.Windowed)
+        ]
+        counts_groups = any(
+            window.frame is not None and window.frame.unit == "GROUPS" for window in windows
+        )
+        is_grouped = (
+            node.group_by is not None
+            or node.having is not None
+            or any(map(e.is_aggregated, above.values))
+        )
         if counts_groups and is_grouped:
             self.context.error(
                 "NOT_SUPPORTED",
-                "A frame of GROUPS in a query with GROUP BY or aggregates is not supported by this engine",
+                "A frame of GROUPS in a query with GROUP BY or aggregates is not supported by this"
+                " engine",
                 node.span,
                 "Put the GROUP BY into a subquery in FROM.",
             )
@@ -243,7 +309,9 @@ class QueryAnalyzer(RelationAnalyzer):
         query: s.QueryNode,
         fields: Sequence[ScopeField],
     ) -> None:
-        values: list[tuple[e.Typed, s.Node]] = [(output.value, output.node) for output in above.outputs]
+        values: list[tuple[e.Typed, s.Node]] = [
+            (output.value, output.node) for output in above.outputs
+        ]
         values += [(above.having, node.having)] if above.having and node.having else []
         output_symbols = {output.field.symbol for output in above.outputs}
         values += [
@@ -251,7 +319,11 @@ class QueryAnalyzer(RelationAnalyzer):
             for key, item in zip(above.order_by, query.order_by, strict=True)
             if not (isinstance(key.value, e.Column) and key.value.symbol in output_symbols)
         ]
-        if group_by is not None or above.having is not None or any(e.is_aggregated(value) for value, _ in values):
+        if (
+            group_by is not None
+            or above.having is not None
+            or any(e.is_aggregated(value) for value, _ in values)
+        ):
             check_groups(self.context, values, group_by or (), fields)
 
     def _tree(
@@ -267,12 +339,19 @@ class QueryAnalyzer(RelationAnalyzer):
             source=relation.tree if relation is not None else None,
             where=where if where is None or node.where is None else self.placed(where, node.where),
             outputs=tuple(
-                (e.Column(output.field.type, output.field.symbol), self.placed(output.value, output.node))
+                (
+                    e.Column(output.field.type, output.field.symbol),
+                    self.placed(output.value, output.node),
+                )
                 for output in above.outputs
             ),
             keys=keys,
             sets=tuple(node.grouping.sets) if node.grouping is not None else None,
-            having=above.having if above.having is None or node.having is None else self.placed(above.having, node.having),
+            having=(
+                above.having
+                if above.having is None or node.having is None
+                else self.placed(above.having, node.having)
+            ),
             distinct=node.distinct,
             order_by=above.order_by,
             limit=query.limit,
@@ -297,19 +376,28 @@ class QueryAnalyzer(RelationAnalyzer):
 
     # -- ORDER BY -------------------------------------------------------------------------------------------------
 
-    def _order_key(self, item: s.SortItem, analyzer: ExpressionAnalyzer, outputs: Sequence[Output], node: s.Select) -> e.Sort:
+    def _order_key(
+        self,
+        item: s.SortItem,
+        analyzer: ExpressionAnalyzer,
+        outputs: Sequence[Output],
+        node: s.Select,
+    ) -> e.Sort:
         value = self._order_value(item.value, analyzer, outputs)
         if not is_orderable(value.type):
             key_text = formatted(item.value, self.context.text)
             self.context.error(
                 "TYPE_MISMATCH",
-                f"Type {value.type} is not orderable, and therefore cannot be used in ORDER BY: {key_text}",
+                f"Type {value.type} is not orderable, and therefore cannot be used in ORDER BY:"
+                f" {key_text}",
                 replace(node.span, about=item.value.span),
             )
         same = next((output for output in outputs if output.value == value), None)
         if same is not None:
             value = e.Column(same.field.type, same.field.symbol)
-        elif node.distinct and not (isinstance(value, e.Column) and any(o.field.symbol == value.symbol for o in outputs)):
+        elif node.distinct and not (
+            isinstance(value, e.Column) and any(o.field.symbol == value.symbol for o in outputs)
+        ):
             self.context.error(
                 "EXPRESSION_NOT_IN_DISTINCT",
                 "For SELECT DISTINCT, ORDER BY expressions must appear in select list",
@@ -317,37 +405,51 @@ class QueryAnalyzer(RelationAnalyzer):
             )
         return e.Sort(value, item.descending, item.nulls_first)
 
-    def _order_value(self, item: s.Expression, analyzer: ExpressionAnalyzer, outputs: Sequence[Output]) -> e.Typed:
+    def _order_value(
+        self, item: s.Expression, analyzer: ExpressionAnalyzer, outputs: Sequence[Output]
+    ) -> e.Typed:
         output = numbered_output(self.context, item, outputs, "ORDER BY")
         if output is not None:
             return e.Column(output.field.type, output.field.symbol)
         if isinstance(item, s.Name) and len(item.parts) == 1:
-            matching = [output.field for output in outputs if output.field.matches([item.parts[0].value])]
+            matching = [
+                output.field for output in outputs if output.field.matches([item.parts[0].value])
+            ]
             if len(matching) > 1:
-                self.context.error("AMBIGUOUS_NAME", f"Column '{item.parts[0].value}' is ambiguous", item.span)
+                self.context.error(
+                    "AMBIGUOUS_NAME", f"Column '{item.parts[0].value}' is ambiguous", item.span
+                )
             if matching:
                 return e.Column(matching[0].type, matching[0].symbol)
         if any(isinstance(part, (s.ScalarQuery, s.Exists)) for part in s.walk(item)):
             return self._order_by_query(item, analyzer, outputs)
         return analyzer.analyze(item)
 
-    def _order_by_query(self, item: s.Expression, analyzer: ExpressionAnalyzer, outputs: Sequence[Output]) -> e.Typed:
+    def _order_by_query(
+        self, item: s.Expression, analyzer: ExpressionAnalyzer, outputs: Sequence[Output]
+    ) -> e.Typed:
         """Return a key with a subquery, which sees FROM or else the SELECT list."""
         try:
             return analyzer.analyze(item)
         except AnalysisError as error:
             if error.code != "COLUMN_NOT_FOUND":
                 raise
-            return self.expressions(tuple(output.field for output in outputs), ExpressionSite("ORDER BY clause")).analyze(item)
+            return self.expressions(
+                tuple(output.field for output in outputs), ExpressionSite("ORDER BY clause")
+            ).analyze(item)
 
     def _sort_key(self, item: s.SortItem, fields: tuple[ScopeField, ...]) -> e.Sort:
         outputs = [Output(e.Column(f.type, f.symbol), f, item) for f in fields]
         analyzer = self.expressions(fields, ExpressionSite("ORDER BY clause"))
-        return e.Sort(self._order_value(item.value, analyzer, outputs), item.descending, item.nulls_first)
+        return e.Sort(
+            self._order_value(item.value, analyzer, outputs), item.descending, item.nulls_first
+        )
 
 
 def _whole(relation: RelationResult) -> QueryResult:
     fields = tuple(field for field in relation.fields if not field.hidden)
     if len(fields) == len(relation.fields):
         return QueryResult(fields, relation.tree)
-    return QueryResult(fields, q.Coerced(relation.tree, tuple((e.Column(f.type, f.symbol),) * 2 for f in fields)))
+    return QueryResult(
+        fields, q.Coerced(relation.tree, tuple((e.Column(f.type, f.symbol),) * 2 for f in fields))
+    )

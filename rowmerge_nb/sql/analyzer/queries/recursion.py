@@ -37,11 +37,17 @@ def recursion_of(context: Context, entry: s.NamedQuery) -> Recursion | None:
     """Return the recursion of a query, or None if it does not name itself.
 
     Raises:
-        AnalysisError: MISSING_COLUMN_ALIASES, NESTED_RECURSIVE, INVALID_RECURSIVE_REFERENCE, INVALID_LIMIT_CLAUSE, NOT_SUPPORTED.
+        AnalysisError: MISSING_COLUMN_ALIASES, NESTED_RECURSIVE, INVALID_RECURSIVE_REFERENCE,
+            INVALID_LIMIT_CLAUSE, NOT_SUPPORTED.
     """
     if not entry.columns:
-        context.error("MISSING_COLUMN_ALIASES", "missing column aliases in recursive WITH query", entry.span)
-    nested = next((part for part in _parts(entry.query) if isinstance(part, s.QueryNode) and part.recursive), None)
+        context.error(
+            "MISSING_COLUMN_ALIASES", "missing column aliases in recursive WITH query", entry.span
+        )
+    nested = next(
+        (part for part in _parts(entry.query) if isinstance(part, s.QueryNode) and part.recursive),
+        None,
+    )
     if nested is not None:
         context.error("NESTED_RECURSIVE", "nested recursive WITH query", nested.span)
     name, query = entry.name.value, entry.query
@@ -57,11 +63,17 @@ def recursion_of(context: Context, entry: s.NamedQuery) -> Recursion | None:
     if query.named:
         context.error("NOT_SUPPORTED", "immediate WITH clause in recursive query", query.span)
     if query.order_by:
-        context.error("NOT_SUPPORTED", "immediate ORDER BY clause in recursive query", query.order_by[0].span)
+        context.error(
+            "NOT_SUPPORTED", "immediate ORDER BY clause in recursive query", query.order_by[0].span
+        )
     if query.offset is not None:
         context.error("NOT_SUPPORTED", "immediate OFFSET clause in recursive query", query.span)
     if query.limit is not None:
-        context.error("INVALID_LIMIT_CLAUSE", "immediate FETCH FIRST / LIMIT clause in recursive query", _limit(query))
+        context.error(
+            "INVALID_LIMIT_CLAUSE",
+            "immediate FETCH FIRST / LIMIT clause in recursive query",
+            _limit(query),
+        )
     return recursion
 
 
@@ -74,8 +86,8 @@ def recursive_rows(
 ) -> QueryResult:
     """Return the rows of the anchor and of all steps.
 
-    As in Trino, ``max_recursion_depth`` steps run even without rows, and the next one must have none.
-    EXPLAIN shows one node, since a step's values would be repeated for every later step.
+    As in Trino, ``max_recursion_depth`` steps run even without rows, and the next one must have
+    none. EXPLAIN shows one node, since a step's values would be repeated for every later step.
     """
     anchor = analyze(recursion.anchor, visible_queries)
     check_columns(context, entry, len(anchor.fields))
@@ -83,7 +95,9 @@ def recursive_rows(
     levels = [anchor]
     most = int(context.tables.settings().get(RECURSION, MOST_STEPS))
     for _ in range(most + 1):
-        before = NamedQueries(visible_queries, {entry.name.value: (0, analyzed(entry, levels[-1]))}, 1)
+        before = NamedQueries(
+            visible_queries, {entry.name.value: (0, analyzed(entry, levels[-1]))}, 1
+        )
         rows = analyze(recursion.step, before)
         _check_step(context, recursion.step, rows, column_types)
         step = rows.coerced_to(column_types)
@@ -95,7 +109,10 @@ def recursive_rows(
             entry.span,
             "Join what it gives with that query.",
         )
-    limit = f"Recursion depth limit exceeded ({most}). Use 'max_recursion_depth' session property to modify the limit."
+    limit = (
+        f"Recursion depth limit exceeded ({most}). Use 'max_recursion_depth' session property to"
+        " modify the limit."
+    )
     levels[-1] = replace(levels[-1], tree=q.Failing(levels[-1].tree, "NOT_SUPPORTED", limit))
     if recursion.distinct:
         column_types = [instant(column_type) for column_type in column_types]
@@ -106,7 +123,9 @@ def recursive_rows(
         for field, symbol, column_type in zip(anchor.fields, symbols, column_types, strict=True)
     )
     columns = tuple(e.Column(field.type, field.symbol) for field in fields)
-    return QueryResult(fields, q.Recursive(tuple(level.tree for level in levels), columns, recursion.distinct))
+    return QueryResult(
+        fields, q.Recursive(tuple(level.tree for level in levels), columns, recursion.distinct)
+    )
 
 
 @dataclass(frozen=True)
@@ -118,9 +137,13 @@ class AnalyzedQuery(s.QueryBody):
     def renamed(self, context: Context) -> QueryResult:
         """Return the query with new symbols."""
         result = self.result
-        fields = tuple(replace(field, symbol=context.symbols.new(field.symbol)) for field in result.fields)
+        fields = tuple(
+            replace(field, symbol=context.symbols.new(field.symbol)) for field in result.fields
+        )
         pairs = zip(fields, result.fields, strict=True)
-        columns = tuple((e.Column(new.type, new.symbol), e.Column(old.type, old.symbol)) for new, old in pairs)
+        columns = tuple(
+            (e.Column(new.type, new.symbol), e.Column(old.type, old.symbol)) for new, old in pairs
+        )
         return replace(result, fields=fields, tree=q.Coerced(result.tree, columns))
 
 
@@ -130,19 +153,22 @@ def analyzed(entry: s.NamedQuery, result: QueryResult) -> s.NamedQuery:
     return replace(entry, query=s.QueryNode(span, (), AnalyzedQuery(span, result), (), None, None))
 
 
-def _check_step(context: Context, node: s.QueryBody, result: QueryResult, column_types: Sequence[Type]) -> None:
+def _check_step(
+    context: Context, node: s.QueryBody, result: QueryResult, column_types: Sequence[Type]
+) -> None:
     if len(result.fields) != len(column_types):
         context.error(
             "TYPE_MISMATCH",
-            f"base and step relations of recursion have different number of fields: {len(column_types)}, {len(result.fields)}",
+            "base and step relations of recursion have different number of fields:"
+            f" {len(column_types)}, {len(result.fields)}",
             node.span,
         )
     for number, (field, column_type) in enumerate(zip(result.fields, column_types, strict=True), 1):
         if not can_coerce(field.type, column_type):
             context.error(
                 "TYPE_MISMATCH",
-                f"recursion step relation output type ({field.type}) is not coercible to recursion base relation output type ({column_type})"
-                f" at column {number}",
+                f"recursion step relation output type ({field.type}) is not coercible to recursion"
+                f" base relation output type ({column_type}) at column {number}",
                 node.span,
             )
 
@@ -150,16 +176,24 @@ def _check_step(context: Context, node: s.QueryBody, result: QueryResult, column
 def _shaped(context: Context, union: s.SetOperation, name: str) -> Recursion | None:
     early = next(_references(union.left, name), None)
     if early is not None:
-        context.error(_INVALID, "WITH table name is referenced in the base relation of recursion", early.span)
+        context.error(
+            _INVALID, "WITH table name is referenced in the base relation of recursion", early.span
+        )
     own = list(_references(union.right, name))
     if len(own) > 1:
-        context.error(_INVALID, "multiple recursive references in the step relation of recursion", own[1].span)
+        context.error(
+            _INVALID, "multiple recursive references in the step relation of recursion", own[1].span
+        )
     if not own:
         return None
     inner: s.QueryBody = union.right
     while isinstance(inner, s.QueryNode):
         if inner.limit is not None:
-            context.error("INVALID_LIMIT_CLAUSE", "FETCH FIRST / LIMIT clause in the step relation of recursion", _limit(inner))
+            context.error(
+                "INVALID_LIMIT_CLAUSE",
+                "FETCH FIRST / LIMIT clause in the step relation of recursion",
+                _limit(inner),
+            )
         inner = inner.body
     if not isinstance(inner, s.Select) or next(_references(inner.relation, name), None) is None:
         context.error(_INVALID, _OUTSIDE, own[0].span)
@@ -171,14 +205,24 @@ def _shaped(context: Context, union: s.SetOperation, name: str) -> Recursion | N
 def _check_side(context: Context, part: s.Node, name: str) -> None:
     """Refuse the name on a side whose rows an outer join or EXCEPT can remove."""
     if isinstance(part, s.Join):
-        is_left_refused, is_right_refused = part.kind in {"RIGHT", "FULL"}, part.kind in {"LEFT", "FULL"}
+        is_left_refused, is_right_refused = (
+            part.kind in {"RIGHT", "FULL"},
+            part.kind
+            in {
+                "LEFT",
+                "FULL",
+            },
+        )
         operation = f"source of {part.kind} join"
     elif isinstance(part, s.SetOperation) and part.operator == "EXCEPT":
         is_left_refused, is_right_refused = not part.distinct, True
         operation = f"relation of EXCEPT {'DISTINCT' if part.distinct else 'ALL'}"
     else:
         return
-    for is_refused, side, word in ((is_left_refused, part.left, "left"), (is_right_refused, part.right, "right")):
+    for is_refused, side, word in (
+        (is_left_refused, part.left, "left"),
+        (is_right_refused, part.right, "right"),
+    ):
         own = next(_references(side, name), None)
         if is_refused and own is not None:
             context.error(_INVALID, f"recursive reference in {word} {operation}", own.span)
@@ -190,7 +234,9 @@ def _limit(query: s.QueryNode) -> Span:
 
 def _references(node: Any, name: str) -> Iterator[s.Node]:
     for part in _parts(node, name):
-        if isinstance(part, s.Table | s.TableBody) and [word.value for word in part.name.parts] == [name]:
+        if isinstance(part, s.Table | s.TableBody) and [word.value for word in part.name.parts] == [
+            name
+        ]:
             yield part
 
 

@@ -11,7 +11,11 @@ from rowmerge_nb.sql.analyzer.expressions.calls import ExpressionSite
 from rowmerge_nb.sql.analyzer.expressions.expression import ExpressionAnalyzer
 from rowmerge_nb.sql.analyzer.queries.correlation import is_separable
 from rowmerge_nb.sql.analyzer.queries.named_queries import NamedQueries
-from rowmerge_nb.sql.analyzer.queries.table_functions import kept_columns, sequence_rows, table_arguments
+from rowmerge_nb.sql.analyzer.queries.table_functions import (
+    kept_columns,
+    sequence_rows,
+    table_arguments,
+)
 from rowmerge_nb.sql.analyzer.queries.table_versions import version_of
 from rowmerge_nb.sql.analyzer.scope import Scope, ScopeField
 from rowmerge_nb.sql.parser.statement_reader import parse_query
@@ -29,7 +33,10 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.analyzer.context import Context
     from rowmerge_nb.sql.tree.statements import Identifier, TableName
 
-_NO_CIRCLE: Final = "Write CREATE OR REPLACE VIEW with a query that reads neither the view itself nor one that reads it."
+_NO_CIRCLE: Final = (
+    "Write CREATE OR REPLACE VIEW with a query that reads neither the view itself nor one that"
+    " reads it."
+)
 
 
 @dataclass(frozen=True)
@@ -46,27 +53,41 @@ class QueryResult:
     origins: range = range(0)
 
     def as_subquery(self, kind: Type, name: str, value: e.Typed | None = None) -> e.Subquery:
-        """Return the query as a value; see `rowmerge_nb.sql.typed.readings.subquery` for the arguments."""
+        """Return the query as a value; see `rowmerge_nb.sql.typed.readings.subquery` for the
+        arguments.
+        """
         return subquery(kind, name, self.tree, value, origins=self.origins)
 
     def coerced_to(self, kinds: Sequence[Type]) -> QueryResult:
         """Return the query with its columns coerced."""
-        fields = tuple(replace(field, type=kind) for field, kind in zip(self.fields, kinds, strict=True))
+        fields = tuple(
+            replace(field, type=kind) for field, kind in zip(self.fields, kinds, strict=True)
+        )
         return replace(self, fields=fields, tree=self.coerced_tree(kinds))
 
     def has_row(self, items: Sequence[e.Typed], *, alike: bool) -> e.Typed:
         """Return ``(a, b) IN (query)``; as on Trino, NULLs never make it unknown.
 
-        If ``alike``, NULL equals NULL, as when Trino computes the value; when it filters rows by a join, NULL equals nothing.
+        If ``alike``, NULL equals NULL, as when Trino computes the value; when it filters rows by a
+        join, NULL equals nothing.
         """
-        pairs = [(item, e.Column(item.type, field.symbol)) for item, field in zip(items, self.fields, strict=True)]
-        equal = (e.Apply(BOOLEAN, "distinct", pair, True) if alike else e.Apply(BOOLEAN, "=", pair) for pair in pairs)
+        pairs = [
+            (item, e.Column(item.type, field.symbol))
+            for item, field in zip(items, self.fields, strict=True)
+        ]
+        equal = (
+            e.Apply(BOOLEAN, "distinct", pair, True) if alike else e.Apply(BOOLEAN, "=", pair)
+            for pair in pairs
+        )
         tree = self.coerced_tree([item.type for item in items])
         matching = q.Selected(tree, e.Apply(BOOLEAN, "and", tuple(equal)), ())
         return subquery(BOOLEAN, "exists", matching, origins=self.origins, of=self.tree)
 
     def stored_tree(
-        self, columns: Sequence[ColumnMetadata], chosen: Sequence[ColumnMetadata], omitted: Mapping[str, e.Typed]
+        self,
+        columns: Sequence[ColumnMetadata],
+        chosen: Sequence[ColumnMetadata],
+        omitted: Mapping[str, e.Typed],
     ) -> q.Query:
         """Return the query with a table's columns, coerced and checked for NOT NULL.
 
@@ -75,15 +96,27 @@ class QueryResult:
         values = dict(omitted)
         for column, field in zip(chosen, self.fields, strict=True):
             value: e.Typed = e.Column(field.type, field.symbol)
-            values[column.name] = value if field.type == column.type else e.Apply(column.type, "cast", (value,), "store")
-        return q.Coerced(self.tree, tuple((e.Column(c.type, c.name), _not_null(c, values[c.name])) for c in columns))
+            values[column.name] = (
+                value
+                if field.type == column.type
+                else e.Apply(column.type, "cast", (value,), "store")
+            )
+        return q.Coerced(
+            self.tree,
+            tuple((e.Column(c.type, c.name), _not_null(c, values[c.name])) for c in columns),
+        )
 
     def coerced_tree(self, kinds: Sequence[Type]) -> q.Query:
         """Return the tree with its columns coerced."""
         if all(f.type == kind for f, kind in zip(self.fields, kinds, strict=True)):
             return self.tree
-        pairs = ((e.Column(f.type, f.symbol), e.Column(kind, f.symbol)) for f, kind in zip(self.fields, kinds, strict=True))
-        values = ((new, old if old == new else e.Apply(new.type, "cast", (old,))) for old, new in pairs)
+        pairs = (
+            (e.Column(f.type, f.symbol), e.Column(kind, f.symbol))
+            for f, kind in zip(self.fields, kinds, strict=True)
+        )
+        values = (
+            (new, old if old == new else e.Apply(new.type, "cast", (old,))) for old, new in pairs
+        )
         return q.Coerced(self.tree, tuple(values))
 
 
@@ -97,7 +130,9 @@ def _not_null(column: ColumnMetadata, value: e.Typed) -> e.Typed:
 
 @dataclass(frozen=True)
 class RelationResult:
-    """An analyzed relation; its tree can have more columns than ``fields``, and ``binding`` is set for a plain table."""
+    """An analyzed relation; its tree can have more columns than ``fields``, and ``binding`` is set
+    for a plain table.
+    """
 
     fields: tuple[ScopeField, ...]
     tree: q.Query
@@ -105,9 +140,14 @@ class RelationResult:
 
 
 class RelationAnalyzer:
-    """Analyzes relations; the subclass analyzes queries. ``parent`` is the outer scope of correlated names."""
+    """Analyzes relations; the subclass analyzes queries.
 
-    def __init__(self, context: Context, parent: Scope | None = None, named: NamedQueries | None = None) -> None:
+    ``parent`` is the outer scope of correlated names.
+    """
+
+    def __init__(
+        self, context: Context, parent: Scope | None = None, named: NamedQueries | None = None
+    ) -> None:
         self.context = context
         self.parent = parent
         self.named = NamedQueries() if named is None else named
@@ -120,17 +160,25 @@ class RelationAnalyzer:
         """Return an analyzer for another place."""
         return type(self)(self.context, parent, named)
 
-    def expressions(self, fields: tuple[ScopeField, ...], site: ExpressionSite) -> ExpressionAnalyzer:
+    def expressions(
+        self, fields: tuple[ScopeField, ...], site: ExpressionSite
+    ) -> ExpressionAnalyzer:
         """Return an analyzer of expressions over these fields."""
         return ExpressionAnalyzer(self.context, Scope(fields, self.parent), site, named=self.named)
 
     def placed(self, value: e.Typed, node: s.Node) -> e.Typed:
         """Return an expression with its origin; a key of GROUP BY keeps its own."""
-        return value if value.origin is not None else replace(value, origin=self.context.origin(node.span))
+        return (
+            value
+            if value.origin is not None
+            else replace(value, origin=self.context.origin(node.span))
+        )
 
     # -- relations ------------------------------------------------------------------------------------------------
 
-    def relation(self, node: s.Relation, left: tuple[ScopeField, ...] | None = None) -> RelationResult:
+    def relation(
+        self, node: s.Relation, left: tuple[ScopeField, ...] | None = None
+    ) -> RelationResult:
         """Analyze a relation; UNNEST and LATERAL see the fields on their ``left``."""
         if isinstance(node, s.Table):
             return self._table(node)
@@ -153,9 +201,18 @@ class RelationAnalyzer:
         table = arguments.get("input")
         if isinstance(table, s.TableArgument):
             relation = self.relation(table.relation)
-            return replace(relation, fields=kept_columns(self.context, arguments["columns"], relation.fields), binding=None)
-        field, numbers = sequence_rows(self.context, arguments, self.expressions((), ExpressionSite("table function argument")))
-        return RelationResult((field,), q.Generated(node.name.parts[-1].value, (e.Column(field.type, field.symbol),), numbers))
+            return replace(
+                relation,
+                fields=kept_columns(self.context, arguments["columns"], relation.fields),
+                binding=None,
+            )
+        field, numbers = sequence_rows(
+            self.context, arguments, self.expressions((), ExpressionSite("table function argument"))
+        )
+        return RelationResult(
+            (field,),
+            q.Generated(node.name.parts[-1].value, (e.Column(field.type, field.symbol),), numbers),
+        )
 
     def _table(self, node: s.Table) -> RelationResult:
         named = self.named.get(node.name.parts[0].value) if len(node.name.parts) == 1 else None
@@ -196,19 +253,31 @@ class RelationAnalyzer:
             )
             for index, c in enumerate(binding.readable)
         )
-        return RelationResult(fields, table_tree(binding, [field.symbol for field in fields]), binding)
+        return RelationResult(
+            fields, table_tree(binding, [field.symbol for field in fields]), binding
+        )
 
     def _view(self, view: ViewBinding, node: s.Table) -> RelationResult:
         if view.qualified == self.context.creates:
-            self.context.error("VIEW_IS_RECURSIVE", "Statement would create a recursive view", node.span, _NO_CIRCLE)
+            self.context.error(
+                "VIEW_IS_RECURSIVE",
+                "Statement would create a recursive view",
+                node.span,
+                _NO_CIRCLE,
+            )
         if view.qualified in self.context.views:
             self.context.error("VIEW_IS_RECURSIVE", "View is recursive", node.span, _NO_CIRCLE)
         try:
-            result = type(self)(self.context.within(view, node.span)).query(parse_query(view.definition.original_sql))
+            result = type(self)(self.context.within(view, node.span)).query(
+                parse_query(view.definition.original_sql)
+            )
         except RowMergeError as error:
             site = "" if error.line is None else f"line {error.line}:{error.column}: "
             self.context.error(
-                "INVALID_VIEW", f"Failed analyzing stored view '{view.qualified}': {site}{error.message}", node.span, error.hint
+                "INVALID_VIEW",
+                f"Failed analyzing stored view '{view.qualified}': {site}{error.message}",
+                node.span,
+                error.hint,
             )
         self._check_fresh(view, result, node)
         columns = view.definition.columns
@@ -228,7 +297,10 @@ class RelationAnalyzer:
         for index, (field, column) in enumerate(zip(result.fields, stored_columns, strict=False)):
             if why is not None:
                 break
-            query_text = f"column [{field.name}] of type {field.type} projected from query view at position {index}"
+            query_text = (
+                f"column [{field.name}] of type {field.type} projected from query view at position"
+                f" {index}"
+            )
             stored_text = f"column [{column.name}] of type {column.type} stored in view definition"
             if field.name is None or field.name.lower() != column.name.lower():
                 why = f"{query_text} has a different name from {stored_text}"
@@ -251,21 +323,32 @@ class RelationAnalyzer:
         columns = node.columns
         if isinstance(node.relation, s.TableFunction):
             # Trino normalizes column aliases of table functions.
-            columns = tuple(replace(column, text=self.context.canonical(column)) for column in columns)
+            columns = tuple(
+                replace(column, text=self.context.canonical(column)) for column in columns
+            )
         return self._renamed(self.relation(node.relation, left), node.alias, columns, node)
 
     def _renamed(
-        self, result: RelationResult, alias: Identifier, columns: tuple[Identifier, ...], node: s.Node
+        self,
+        result: RelationResult,
+        alias: Identifier,
+        columns: tuple[Identifier, ...],
+        node: s.Node,
     ) -> RelationResult:
         if columns:
-            result = replace(result, fields=tuple(field for field in result.fields if not field.hidden))
+            result = replace(
+                result, fields=tuple(field for field in result.fields if not field.hidden)
+            )
         if columns and len(columns) != len(result.fields):
             self.context.error(
                 "MISMATCHED_COLUMN_ALIASES",
-                f"Column alias list has {len(columns)} entries but '{alias.value}' has {len(result.fields)} columns available",
+                f"Column alias list has {len(columns)} entries but '{alias.value}' has"
+                f" {len(result.fields)} columns available",
                 node.span,
             )
-        names: list[str | None] = [column.text for column in columns] or [f.name for f in result.fields]
+        names: list[str | None] = [column.text for column in columns] or [
+            f.name for f in result.fields
+        ]
         fields = tuple(
             replace(f, name=name, qualifier=(alias.value,), aliased=f.aliased or bool(columns))
             for f, name in zip(result.fields, names, strict=True)
@@ -279,21 +362,33 @@ class RelationAnalyzer:
         items = [analyzer.whole(item) for item in node.items]
         for item, item_node in zip(items, node.items, strict=True):
             if item.type.base not in {"array", "map"}:
-                self.context.error("INVALID_FUNCTION_ARGUMENT", f"Cannot unnest type: {item.type}", item_node.error_span)
+                self.context.error(
+                    "INVALID_FUNCTION_ARGUMENT",
+                    f"Cannot unnest type: {item.type}",
+                    item_node.error_span,
+                )
         kinds = [_unnested(item.type) for item in items]
-        fields = tuple(ScopeField(self.context.symbols.new("field"), name, kind) for group in kinds for name, kind in group)
+        fields = tuple(
+            ScopeField(self.context.symbols.new("field"), name, kind)
+            for group in kinds
+            for name, kind in group
+        )
         if node.ordinality:
             fields = (*fields, ScopeField(self.context.symbols.new("ordinality"), None, BIGINT))
         read = [part for item in items for part in e.walk(item) if isinstance(part, e.Column)]
         if any(column.outer for column in read) and not all(column.outer for column in read):
             self.context.error(
                 "NOT_SUPPORTED",
-                "UNNEST of the left side of its join together with columns of a query around both is not supported by this engine",
+                "UNNEST of the left side of its join together with columns of a query around both"
+                " is not supported by this engine",
                 node.span,
-                "Join in a subquery what UNNEST needs: FROM (SELECT ..., outer.x FROM ...) q CROSS JOIN UNNEST(...).",
+                "Join in a subquery what UNNEST needs: FROM (SELECT ..., outer.x FROM ...) q CROSS"
+                " JOIN UNNEST(...).",
             )
         columns = tuple(e.Column(f.type, f.symbol) for f in fields)
-        return RelationResult(fields, q.Unnested(tuple(items), columns, tuple(map(len, kinds)), node.ordinality))
+        return RelationResult(
+            fields, q.Unnested(tuple(items), columns, tuple(map(len, kinds)), node.ordinality)
+        )
 
     # -- joins ----------------------------------------------------------------------------------------------------
 
@@ -322,9 +417,13 @@ class RelationAnalyzer:
         if node.on is not None:
             fields = (*left.fields, *right.fields)
             analyzer = self.expressions(fields, ExpressionSite("JOIN clause", judged_whole=True))
-            condition = analyzer.condition(node.on, "JOIN ON clause must evaluate to a boolean: actual type {}")
+            condition = analyzer.condition(
+                node.on, "JOIN ON clause must evaluate to a boolean: actual type {}"
+            )
             sides = [own] if lateral else [own, frozenset(field.symbol for field in right.fields)]
-            analyzer.check_reflected(_without_reflected(condition, sides), node.on, "the ON of a join")
+            analyzer.check_reflected(
+                _without_reflected(condition, sides), node.on, "the ON of a join"
+            )
             condition = self.placed(condition, node.on)
         tree = q.Joined(node.kind, left.tree, right.tree, condition, lateral=lateral)
         return RelationResult((*left.fields, *right.fields), tree)
@@ -336,20 +435,34 @@ class RelationAnalyzer:
             return
         scope = Scope(left.fields)
         read = (part for part in s.walk(right) if isinstance(part, s.Name))
-        named = next((part for part in read if scope.find([p.value for p in part.parts]) is not None), None)
+        named = next(
+            (part for part in read if scope.find([p.value for p in part.parts]) is not None), None
+        )
         if named is not None and node.kind in {"RIGHT", "FULL"}:
-            self.context.error("INVALID_COLUMN_REFERENCE", f"LATERAL reference not allowed in {node.kind} JOIN", named.span)
-        always = isinstance(node.on, s.Literal) and node.on.kind == "boolean" and node.on.value.upper() == "TRUE"
+            self.context.error(
+                "INVALID_COLUMN_REFERENCE",
+                f"LATERAL reference not allowed in {node.kind} JOIN",
+                named.span,
+            )
+        always = (
+            isinstance(node.on, s.Literal)
+            and node.on.kind == "boolean"
+            and node.on.value.upper() == "TRUE"
+        )
         if always or (node.on is None and not node.using):
             return
         span = node.span if node.on is None else node.on.error_span
         if isinstance(right, s.Unnest):
             self.context.error(
-                "NOT_SUPPORTED", f"{node.kind} JOIN involving UNNEST is only supported with condition ON TRUE", span
+                "NOT_SUPPORTED",
+                f"{node.kind} JOIN involving UNNEST is only supported with condition ON TRUE",
+                span,
             )
         if node.kind == "FULL":
             self.context.error(
-                "NOT_SUPPORTED", "FULL JOIN involving LATERAL relation is only supported with condition ON TRUE", span
+                "NOT_SUPPORTED",
+                "FULL JOIN involving LATERAL relation is only supported with condition ON TRUE",
+                span,
             )
 
     def _check_separable(self, node: s.Join, left: RelationResult, right: RelationResult) -> None:
@@ -359,33 +472,53 @@ class RelationAnalyzer:
         if not isinstance(relation, s.Lateral) or one_row:
             return
         if not is_separable(right.tree, frozenset(field.symbol for field in left.fields)):
-            error = AnalysisError("Given correlated subquery is not supported", code="NOT_SUPPORTED").at(relation.query.span)
+            error = AnalysisError(
+                "Given correlated subquery is not supported", code="NOT_SUPPORTED"
+            ).at(relation.query.span)
             if not self.context.refuse_later(error):
                 raise error
 
     def _using(
-        self, node: s.Join, left: RelationResult, right: RelationResult, using: tuple[Identifier, ...], *, lateral: bool
+        self,
+        node: s.Join,
+        left: RelationResult,
+        right: RelationResult,
+        using: tuple[Identifier, ...],
+        *,
+        lateral: bool,
     ) -> RelationResult:
         """Return a join with the columns of USING first, without qualifiers."""
         shared, conditions, used = [], [], set[str]()
         for name in using:
-            a, b = (self._used(name, side, which) for side, which in ((left, "left"), (right, "right")))
+            a, b = (
+                self._used(name, side, which) for side, which in ((left, "left"), (right, "right"))
+            )
             common = common_type(a.type, b.type)
             if common is None:
-                self.context.error("TYPE_MISMATCH", f"Cannot apply operator: {a.type} = {b.type}", name.span)
+                self.context.error(
+                    "TYPE_MISMATCH", f"Cannot apply operator: {a.type} = {b.type}", name.span
+                )
             pair = [self._coerced(f, instant(common)) for f in (a, b)]
             conditions.append(e.Apply(BOOLEAN, "=", (pair[0], pair[1])))
             used |= {a.symbol, b.symbol}
             shared.append((name, instant(common), pair))
         rest = tuple(f for f in (*left.fields, *right.fields) if f.symbol not in used)
-        keys = tuple(ScopeField(self.context.symbols.new(name.value), name.text, key_type) for name, key_type, _ in shared)
+        keys = tuple(
+            ScopeField(self.context.symbols.new(name.value), name.text, key_type)
+            for name, key_type, _ in shared
+        )
         sides = {"RIGHT": slice(1, 2), "FULL": slice(0, 2)}.get(node.kind, slice(0, 1))
         values = [e.Apply(key_type, "coalesce", tuple(pair[sides])) for _, key_type, pair in shared]
-        condition = conditions[0] if len(conditions) == 1 else e.Apply(BOOLEAN, "and", tuple(conditions))
-        shared_columns = tuple((e.Column(key.type, key.symbol), value) for key, value in zip(keys, values, strict=True))
+        condition = (
+            conditions[0] if len(conditions) == 1 else e.Apply(BOOLEAN, "and", tuple(conditions))
+        )
+        shared_columns = tuple(
+            (e.Column(key.type, key.symbol), value) for key, value in zip(keys, values, strict=True)
+        )
         others = tuple(e.Column(field.type, field.symbol) for field in rest)
         return RelationResult(
-            (*keys, *rest), q.Joined(node.kind, left.tree, right.tree, condition, shared_columns, lateral, others)
+            (*keys, *rest),
+            q.Joined(node.kind, left.tree, right.tree, condition, shared_columns, lateral, others),
         )
 
     def _used(self, name: Identifier, side: RelationResult, which: str) -> ScopeField:
@@ -410,7 +543,10 @@ def table_tree(binding: TableBinding, symbols: Sequence[str]) -> q.Scanned:
     """Return the tree of a table; ``symbols`` are those of its first columns."""
     return q.Scanned(
         binding.shown(binding.qualified),
-        tuple((e.Column(c.type, symbol), c.name) for symbol, c in zip(symbols, binding.readable, strict=False)),
+        tuple(
+            (e.Column(c.type, symbol), c.name)
+            for symbol, c in zip(symbols, binding.readable, strict=False)
+        ),
         lambda: binding.estimated_rows,
         binding.view,
         binding.row_count is not None,

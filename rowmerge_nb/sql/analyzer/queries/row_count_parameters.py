@@ -38,7 +38,11 @@ def check_row_counts(text: str, values: Sequence[str]) -> None:
     rowmerge_nb.base.errors.AnalysisError: TYPE_MISMATCH: line 1:16: Cannot cast type varchar(1) to bigint. Give a number.
     """
     for parameter, value in zip(parameter_places(text), values, strict=False):
-        objection = _objection(parse_expression(value), parameter.row_count) if parameter.row_count else None
+        objection = (
+            _objection(parse_expression(value), parameter.row_count)
+            if parameter.row_count
+            else None
+        )
         if objection is not None:
             code, message = objection
             raise AnalysisError(message, code=code, hint=_HINT).at(parameter.span)
@@ -47,9 +51,13 @@ def check_row_counts(text: str, values: Sequence[str]) -> None:
 def computed_row_counts(
     text: str, statement: Execute, tables: Callable[[], AbstractContextManager[Tables]], era: Era
 ) -> list[str]:
-    """Return the values of EXECUTE as SQL, with row counts computed; ``tables`` is called only if needed."""
+    """Return the values of EXECUTE as SQL, with row counts computed; ``tables`` is called only if
+    needed.
+    """
     values = [value.text for value in statement.values]
-    for number, (parameter, value) in enumerate(zip(parameter_places(text), statement.values, strict=False)):
+    for number, (parameter, value) in enumerate(
+        zip(parameter_places(text), statement.values, strict=False)
+    ):
         if not parameter.row_count:
             continue
         node = value.tree
@@ -69,18 +77,24 @@ def computed_row_counts(
             values[number] = str(count)
         if objection is not None:
             code, message = objection
-            raise AnalysisError(message, code=code, hint=_HINT).at(_error_span(code, parameter, value.span, statement))
+            raise AnalysisError(message, code=code, hint=_HINT).at(
+                _error_span(code, parameter, value.span, statement)
+            )
     return values
 
 
 def _error_span(code: str, parameter: Place, value_span: Span, statement: Execute) -> Span:
     """Return the place of an error about a row count.
 
-    Trino locates it in the executed text, except for types; for a prepared text, it is the value's place.
+    Trino locates it in the executed text, except for types; for a prepared text, it is the value's
+    place.
     """
     if statement.inner is None or code == "TYPE_MISMATCH":
         return value_span
-    span, inner = parameter.clause if code == "NUMERIC_VALUE_OUT_OF_RANGE" else parameter.span, statement.inner.span
+    span, inner = (
+        (parameter.clause if code == "NUMERIC_VALUE_OUT_OF_RANGE" else parameter.span),
+        statement.inner.span,
+    )
     # The literal is parsed separately, and its text begins after the quote.
     column = span.column + (inner.column if span.line == 1 else 0)
     return Span(0, span.end - span.start, inner.line + span.line - 1, column, value_span)
@@ -90,7 +104,9 @@ def _computed(context: Context, node: s.Expression) -> int | None:
     refuse_subqueries(context, node)
     value = ExpressionAnalyzer(context, Scope(()), ExpressionSite("EXECUTE")).analyze(node)
     if value.type != UNKNOWN and not can_coerce(value.type, BIGINT):
-        context.error("TYPE_MISMATCH", f"Cannot cast type {value.type} to bigint", node.error_span, _HINT)
+        context.error(
+            "TYPE_MISMATCH", f"Cannot cast type {value.type} to bigint", node.error_span, _HINT
+        )
     [result] = context.evaluate([e.Apply(BIGINT, "cast", (value,))], node.span)
     return None if result is None else int(result)
 
@@ -103,7 +119,10 @@ def _beyond(clause: str, count: int) -> tuple[str, str] | None:
     if count >= fetch:
         return None
     least = "positive" if fetch else "greater or equal to 0"
-    return "NUMERIC_VALUE_OUT_OF_RANGE", f"{clause} row count must be {least} (actual value: {count})"
+    return (
+        "NUMERIC_VALUE_OUT_OF_RANGE",
+        f"{clause} row count must be {least} (actual value: {count})",
+    )
 
 
 def _null(clause: str, text: str) -> tuple[str, str]:
@@ -111,17 +130,34 @@ def _null(clause: str, text: str) -> tuple[str, str]:
 
 
 def _objection(value: s.Expression, clause: str) -> tuple[str, str] | None:
-    if isinstance(value, s.Unary) and isinstance(value.operand, s.Literal) and value.operand.kind == "integer":
+    if (
+        isinstance(value, s.Unary)
+        and isinstance(value.operand, s.Literal)
+        and value.operand.kind == "integer"
+    ):
         return _beyond(clause, -int(value.operand.value))
     if not isinstance(value, s.Literal):
-        return "NOT_SUPPORTED", f"A parameter of {clause} that is not a number is not supported by this engine"
+        return (
+            "NOT_SUPPORTED",
+            f"A parameter of {clause} that is not a number is not supported by this engine",
+        )
     if value.kind == "null":
         return _null(clause, "null")
-    return None if value.kind == "integer" else ("TYPE_MISMATCH", f"Cannot cast type {_type_name(value)} to bigint")
+    return (
+        None
+        if value.kind == "integer"
+        else ("TYPE_MISMATCH", f"Cannot cast type {_type_name(value)} to bigint")
+    )
 
 
 def _type_name(value: s.Literal) -> str:
     if value.kind == "string":
         return f"varchar({len(value.value)})"
     decimal = decimal_literal(value.value) if value.kind == "decimal" else None
-    return str(decimal.type) if decimal is not None else "varbinary" if value.kind == "binary" else value.kind
+    return (
+        str(decimal.type)
+        if decimal is not None
+        else "varbinary"
+        if value.kind == "binary"
+        else value.kind
+    )

@@ -37,7 +37,12 @@ def table_arguments(context: Context, node: s.TableFunction) -> dict[str, s.Expr
     """Return the arguments of a table function by parameter."""
     parts = tuple(part.value for part in node.name.parts)
     if len(parts) == _WITH_CATALOG and parts[0] not in {*context.tables.catalogs(), _BUILT_IN[0]}:
-        context.error("CATALOG_NOT_FOUND", f"Catalog '{parts[0]}' not found", node.name.span, "SHOW CATALOGS lists them.")
+        context.error(
+            "CATALOG_NOT_FOUND",
+            f"Catalog '{parts[0]}' not found",
+            node.name.span,
+            "SHOW CATALOGS lists them.",
+        )
     name = parts[-1] if parts[:-1] in {(), _BUILT_IN} else ""
     if name not in _PARAMETERS:
         context.error(
@@ -49,16 +54,34 @@ def table_arguments(context: Context, node: s.TableFunction) -> dict[str, s.Expr
     return _arguments(context, node, _PARAMETERS[name])
 
 
-def kept_columns(context: Context, columns: s.Expression, fields: Sequence[ScopeField]) -> tuple[ScopeField, ...]:
+def kept_columns(
+    context: Context, columns: s.Expression, fields: Sequence[ScopeField]
+) -> tuple[ScopeField, ...]:
     """Return the columns that ``exclude_columns`` retains."""
     assert isinstance(columns, s.Descriptor)
     if columns.typed:
-        context.error("INVALID_FUNCTION_ARGUMENT", "COLUMNS descriptor contains types", None, "Name the columns alone.")
-    excluded, names = [column.value for column in columns.columns], {(field.name or "").lower() for field in fields}
+        context.error(
+            "INVALID_FUNCTION_ARGUMENT",
+            "COLUMNS descriptor contains types",
+            None,
+            "Name the columns alone.",
+        )
+    excluded, names = (
+        [column.value for column in columns.columns],
+        {(field.name or "").lower() for field in fields},
+    )
     missing = ", ".join(name for name in dict.fromkeys(excluded) if name not in names)
     if missing:
-        context.error("INVALID_FUNCTION_ARGUMENT", f"Excluded columns: [{missing}] not present in the table", None)
-    retained = tuple(replace(field, qualifier=()) for field in fields if (field.name or "").lower() not in excluded)
+        context.error(
+            "INVALID_FUNCTION_ARGUMENT",
+            f"Excluded columns: [{missing}] not present in the table",
+            None,
+        )
+    retained = tuple(
+        replace(field, qualifier=())
+        for field in fields
+        if (field.name or "").lower() not in excluded
+    )
     if not retained:
         context.error("INVALID_FUNCTION_ARGUMENT", "All columns are excluded", None)
     return retained
@@ -68,24 +91,42 @@ def sequence_rows(
     context: Context, arguments: Mapping[str, s.Expression], analyzer: ExpressionAnalyzer
 ) -> tuple[ScopeField, tuple[int, int, int]]:
     """Return the column of ``sequence``, and its start, stop and step."""
-    numbers = {parameter: _constant(context, parameter, value, analyzer) for parameter, value in arguments.items()}
-    start, stop, step = (numbers.get(parameter, default) for parameter, default in _DEFAULTS.items())
+    numbers = {
+        parameter: _constant(context, parameter, value, analyzer)
+        for parameter, value in arguments.items()
+    }
+    start, stop, step = (
+        numbers.get(parameter, default) for parameter, default in _DEFAULTS.items()
+    )
     if (start < stop and step <= 0) or (start > stop and step >= 0):
         direction = "positive" if start < stop else "negative"
-        context.error("INVALID_FUNCTION_ARGUMENT", f"Step must be {direction} for sequence [{start}, {stop}]", None)
-    return ScopeField(context.symbols.new("sequential_number"), "sequential_number", BIGINT), (start, stop, step)
+        context.error(
+            "INVALID_FUNCTION_ARGUMENT",
+            f"Step must be {direction} for sequence [{start}, {stop}]",
+            None,
+        )
+    return ScopeField(context.symbols.new("sequential_number"), "sequential_number", BIGINT), (
+        start,
+        stop,
+        step,
+    )
 
 
-def _arguments(context: Context, node: s.TableFunction, parameters: Mapping[str, bool]) -> dict[str, s.Expression]:
+def _arguments(
+    context: Context, node: s.TableFunction, parameters: Mapping[str, bool]
+) -> dict[str, s.Expression]:
     names = [parameter for parameter, _ in node.arguments if parameter is not None]
     if names and len(names) < len(node.arguments):
         context.error(
-            "INVALID_ARGUMENTS", "All arguments must be passed by name or all must be passed positionally", _first_argument(node)
+            "INVALID_ARGUMENTS",
+            "All arguments must be passed by name or all must be passed positionally",
+            _first_argument(node),
         )
     if len(node.arguments) > len(parameters):
         context.error(
             "INVALID_ARGUMENTS",
-            f"Too many arguments. Expected at most {len(parameters)} arguments, got {len(node.arguments)} arguments",
+            f"Too many arguments. Expected at most {len(parameters)} arguments, got"
+            f" {len(node.arguments)} arguments",
             _first_argument(node),
         )
     arguments: dict[str, s.Expression] = {}
@@ -93,22 +134,38 @@ def _arguments(context: Context, node: s.TableFunction, parameters: Mapping[str,
         parameter_name = name.value if name is not None else parameter
         span = value.span if name is None else name.span
         if parameter_name not in parameters:
-            context.error("INVALID_FUNCTION_ARGUMENT", f"Unexpected argument name: {parameter_name.upper()}", span)
+            context.error(
+                "INVALID_FUNCTION_ARGUMENT",
+                f"Unexpected argument name: {parameter_name.upper()}",
+                span,
+            )
         if parameter_name in arguments:
-            context.error("INVALID_FUNCTION_ARGUMENT", f"Duplicate argument name: {parameter_name.upper()}", span)
+            context.error(
+                "INVALID_FUNCTION_ARGUMENT",
+                f"Duplicate argument name: {parameter_name.upper()}",
+                span,
+            )
         expected_kind, actual_kind = _KINDS.get(parameter_name, "expression"), _kind(value)
         if expected_kind != actual_kind:
             context.error(
                 "INVALID_FUNCTION_ARGUMENT",
-                f"Invalid argument {parameter_name.upper()}. Expected {expected_kind}, got {actual_kind}",
+                f"Invalid argument {parameter_name.upper()}. Expected {expected_kind}, got"
+                f" {actual_kind}",
                 span,
             )
         arguments[parameter_name] = value
     missing = next(
-        (parameter for parameter, is_required in parameters.items() if is_required and parameter not in arguments), None
+        (
+            parameter
+            for parameter, is_required in parameters.items()
+            if is_required and parameter not in arguments
+        ),
+        None,
     )
     if missing is not None:
-        context.error("MISSING_ARGUMENT", f"Missing argument: {missing.upper()}", _first_argument(node))
+        context.error(
+            "MISSING_ARGUMENT", f"Missing argument: {missing.upper()}", _first_argument(node)
+        )
     return arguments
 
 
@@ -123,7 +180,9 @@ def _first_argument(node: s.TableFunction) -> Span:
     return value.span if name is None else name.span
 
 
-def _constant(context: Context, parameter: str, node: s.Expression, analyzer: ExpressionAnalyzer) -> int:
+def _constant(
+    context: Context, parameter: str, node: s.Expression, analyzer: ExpressionAnalyzer
+) -> int:
     sql_type = analyzer.analyze(node).type
     if not can_coerce(sql_type, BIGINT):
         context.error("TYPE_MISMATCH", f"Cannot cast type {sql_type} to bigint", node.span)
@@ -133,7 +192,8 @@ def _constant(context: Context, parameter: str, node: s.Expression, analyzer: Ex
     if not (isinstance(inner, s.Literal) and inner.kind == "integer"):
         context.error(
             "NOT_SUPPORTED",
-            f"Argument {parameter.upper()} of sequence is to be an integer written as a constant; this is of type {sql_type}",
+            f"Argument {parameter.upper()} of sequence is to be an integer written as a constant;"
+            f" this is of type {sql_type}",
             node.span,
         )
     return sign * int(inner.value)

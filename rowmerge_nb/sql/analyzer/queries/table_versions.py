@@ -27,17 +27,23 @@ def version_of(context: Context, period: s.QueryPeriod) -> ConnectorTableVersion
     """Return the version of a query period.
 
     Raises:
-        AnalysisError: EXPRESSION_NOT_CONSTANT, TYPE_MISMATCH, INVALID_ARGUMENTS for NULL and for a moment not in the past.
+        AnalysisError: EXPRESSION_NOT_CONSTANT, TYPE_MISMATCH, INVALID_ARGUMENTS for NULL and for a
+            moment not in the past.
         RowMergeError: the expression cannot be computed.
     """
     refuse_subqueries(context, period.end)
     analyzer = ExpressionAnalyzer(context, Scope(()), ExpressionSite(period.words))
     value = analyzer.analyze(period.end)
     sql_type, pointer_type = value.type, PointerType(period.kind)
-    if pointer_type is PointerType.TEMPORAL and sql_type.base not in _TEMPORAL and sql_type != UNKNOWN:
+    if (
+        pointer_type is PointerType.TEMPORAL
+        and sql_type.base not in _TEMPORAL
+        and sql_type != UNKNOWN
+    ):
         context.error(
             "TYPE_MISMATCH",
-            f"Type {sql_type} invalid. Temporal pointers must be of type Timestamp, Timestamp with Time Zone, or Date.",
+            f"Type {sql_type} invalid. Temporal pointers must be of type Timestamp, Timestamp with"
+            " Time Zone, or Date.",
             period.span,
             "Write TIMESTAMP '...' or DATE '...'.",
         )
@@ -71,11 +77,17 @@ def _plain(value: e.Constant) -> Any:
     if sql_type.base not in _TEMPORAL:
         return text
     moment, zone = dt.datetime.fromisoformat(text[:26]), text[27:] or "UTC"
-    return moment if sql_type.base == "timestamp" else moment.replace(tzinfo=dt.UTC).astimezone(zone_info(zone))
+    return (
+        moment
+        if sql_type.base == "timestamp"
+        else moment.replace(tzinfo=dt.UTC).astimezone(zone_info(zone))
+    )
 
 
 def _moment(value: Any) -> Any:
-    return value["instant"].astimezone(zone_info(value["zone"])) if isinstance(value, dict) else value
+    return (
+        value["instant"].astimezone(zone_info(value["zone"])) if isinstance(value, dict) else value
+    )
 
 
 def _moment_text(pointer: dt.date, sql_type: Type) -> str:

@@ -36,7 +36,9 @@ DISTINCT_OVER_WINDOWS: Final = frozenset(
 
 _OF_VALUES: Final = frozenset({"lag", "lead", "first_value", "last_value", "nth_value"})
 """The functions with IGNORE NULLS."""
-_WITHOUT_FRAME: Final = frozenset({"lag", "lead", "ntile", "rank", "dense_rank", "percent_rank", "cume_dist", "row_number"})
+_WITHOUT_FRAME: Final = frozenset(
+    {"lag", "lead", "ntile", "rank", "dense_rank", "percent_rank", "cume_dist", "row_number"}
+)
 _INTERVALS: Final = (INTERVAL_DAY, INTERVAL_YEAR)
 _DATED: Final = frozenset({"date", "time", "timestamp", "timestamp with time zone"})
 _ORDER: Final = ("PRECEDING", "ROW", "FOLLOWING")
@@ -49,7 +51,11 @@ def named_windows(analyzer: CallAnalyzer, node: s.Select) -> dict[str, s.Window]
     for name, window in node.windows:
         key = _key(analyzer, name)
         if key in windows:
-            analyzer.context.error("DUPLICATE_WINDOW_NAME", f"WINDOW name '{name.text}' specified more than once", name.span)
+            analyzer.context.error(
+                "DUPLICATE_WINDOW_NAME",
+                f"WINDOW name '{name.text}' specified more than once",
+                name.span,
+            )
         windows[key] = resolved_window(analyzer, window, windows)
         analyzed_window(analyzer, windows[key])
     return windows
@@ -59,15 +65,24 @@ def _key(analyzer: CallAnalyzer, name: Identifier) -> str:
     return name.text if name.span.of(analyzer.context.text).startswith('"') else name.text.upper()
 
 
-def resolved_window(analyzer: CallAnalyzer, window: s.Window, named: Mapping[str, s.Window]) -> s.Window:
+def resolved_window(
+    analyzer: CallAnalyzer, window: s.Window, named: Mapping[str, s.Window]
+) -> s.Window:
     """Return a window merged with the one that it names."""
     if window.name is None:
         return window
     error = analyzer.context.error
     base = named.get(_key(analyzer, window.name))
     if base is None:
-        error("INVALID_WINDOW_REFERENCE", f"Cannot resolve WINDOW name {window.name.text}", window.name.span)
-    if not (window.partition_by or window.order_by or window.frame) and window.span.end == window.name.span.end:
+        error(
+            "INVALID_WINDOW_REFERENCE",
+            f"Cannot resolve WINDOW name {window.name.text}",
+            window.name.span,
+        )
+    if (
+        not (window.partition_by or window.order_by or window.frame)
+        and window.span.end == window.name.span.end
+    ):
         return base
     if window.partition_by:
         error(
@@ -82,8 +97,14 @@ def resolved_window(analyzer: CallAnalyzer, window: s.Window, named: Mapping[str
             order_span(analyzer, window.order_by),
         )
     if base.frame:
-        error("INVALID_WINDOW_REFERENCE", "Cannot reference named WINDOW containing frame specification", window.name.span)
-    return replace(window, partition_by=base.partition_by, order_by=window.order_by or base.order_by, name=None)
+        error(
+            "INVALID_WINDOW_REFERENCE",
+            "Cannot reference named WINDOW containing frame specification",
+            window.name.span,
+        )
+    return replace(
+        window, partition_by=base.partition_by, order_by=window.order_by or base.order_by, name=None
+    )
 
 
 def order_span(analyzer: CallAnalyzer, order_by: Sequence[s.SortItem]) -> Span:
@@ -106,19 +127,26 @@ def inner_span(analyzer: CallAnalyzer, window: s.Window) -> Span:
 def analyzed_window(
     analyzer: CallAnalyzer, window: s.Window, node: s.Call | None = None
 ) -> tuple[tuple[e.Typed, ...], e.Frame | None, tuple[e.Sort, ...]]:
-    """Return a window's partition keys, frame and sort keys; ``node`` is the function over it, if any."""
+    """Return a window's partition keys, frame and sort keys; ``node`` is the function over it, if
+    any.
+    """
     owner = node or s.Call(window.span, "", ())
-    return analyzer.within("window specification", owner, lambda: _analyzed_window(analyzer, window))
+    return analyzer.within(
+        "window specification", owner, lambda: _analyzed_window(analyzer, window)
+    )
 
 
-def _analyzed_window(analyzer: CallAnalyzer, window: s.Window) -> tuple[tuple[e.Typed, ...], e.Frame | None, tuple[e.Sort, ...]]:
+def _analyzed_window(
+    analyzer: CallAnalyzer, window: s.Window
+) -> tuple[tuple[e.Typed, ...], e.Frame | None, tuple[e.Sort, ...]]:
     partition_by = tuple(analyzer.analyze(part) for part in window.partition_by)
     keys = [analyzer.sort(item) for item in window.order_by]
     for key, item in zip(keys, window.order_by, strict=True):
         if not is_orderable(key.value.type):
             analyzer.context.error(
                 "TYPE_MISMATCH",
-                f"{key.value.type} is not orderable, and therefore cannot be used in window function ORDER BY",
+                f"{key.value.type} is not orderable, and therefore cannot be used in window"
+                " function ORDER BY",
                 item.span,
             )
     frame, order_by = analyzed_frame(analyzer, window, keys)
@@ -130,11 +158,23 @@ def check_window(analyzer: CallAnalyzer, node: s.Call, window: s.Window) -> None
     error = analyzer.context.error
     if node.name in {"lag", "lead"} and not window.order_by:
         assert node.window is not None
-        error("MISSING_ORDER_BY", f"{node.name} function requires an ORDER BY window clause", inner_span(analyzer, node.window))
+        error(
+            "MISSING_ORDER_BY",
+            f"{node.name} function requires an ORDER BY window clause",
+            inner_span(analyzer, node.window),
+        )
     if node.name in _WITHOUT_FRAME and window.frame is not None:
-        error("INVALID_WINDOW_FRAME", f"Cannot specify window frame for {node.name} function", window.frame.span)
+        error(
+            "INVALID_WINDOW_FRAME",
+            f"Cannot specify window frame for {node.name} function",
+            window.frame.span,
+        )
     if node.nulls is not None and node.name not in _OF_VALUES:
-        error("NULL_TREATMENT_NOT_ALLOWED", f"Cannot specify null treatment clause for {node.name} function", node.error_span)
+        error(
+            "NULL_TREATMENT_NOT_ALLOWED",
+            f"Cannot specify null treatment clause for {node.name} function",
+            node.error_span,
+        )
 
 
 def check_only_aggregates(analyzer: CallAnalyzer, node: s.Call) -> None:
@@ -149,7 +189,11 @@ def check_only_aggregates(analyzer: CallAnalyzer, node: s.Call) -> None:
             replace(analyzer.select or node.error_span, about=node.error_span),
         )
     if node.order_by:
-        analyzer.context.error("NOT_SUPPORTED", "Only aggregation window functions with ORDER BY are supported", node.error_span)
+        analyzer.context.error(
+            "NOT_SUPPORTED",
+            "Only aggregation window functions with ORDER BY are supported",
+            node.error_span,
+        )
 
 
 def analyzed_frame(
@@ -178,16 +222,28 @@ def analyzed_frame(
     return e.Frame(unit, bounds[0], bounds[1]), keys
 
 
-def _check_order(analyzer: CallAnalyzer, frame: s.Frame, bounds: Sequence[tuple[str, e.Typed | None]]) -> None:
+def _check_order(
+    analyzer: CallAnalyzer, frame: s.Frame, bounds: Sequence[tuple[str, e.Typed | None]]
+) -> None:
     """Refuse frames that Spark lacks: always empty, or bounded in both days and months."""
     (low_side, low), (high_side, high) = bounds
     node = frame.low.offset
     if low is None or high is None or node is None:
         return
     if low.type in _INTERVALS and high.type in _INTERVALS and low.type != high.type:
-        analyzer.refuse("A window frame from an interval of one kind to one of another is not supported by this engine", node)
-    if low_side == high_side and _number(low) != _number(high) and (_number(low) < _number(high)) == (low_side == "PRECEDING"):
-        analyzer.refuse("A window frame that ends before it begins is not supported by this engine", node)
+        analyzer.refuse(
+            "A window frame from an interval of one kind to one of another is not supported by this"
+            " engine",
+            node,
+        )
+    if (
+        low_side == high_side
+        and _number(low) != _number(high)
+        and (_number(low) < _number(high)) == (low_side == "PRECEDING")
+    ):
+        analyzer.refuse(
+            "A window frame that ends before it begins is not supported by this engine", node
+        )
 
 
 def _number(offset: e.Typed) -> Decimal:
@@ -211,7 +267,12 @@ def _check_bounds(analyzer: CallAnalyzer, frame: s.Frame, high: s.FrameBound) ->
 
 
 def _offset(
-    analyzer: CallAnalyzer, window: s.Window, frame: s.Frame, node: s.Expression, word: str, keys: tuple[e.Sort, ...]
+    analyzer: CallAnalyzer,
+    window: s.Window,
+    frame: s.Frame,
+    node: s.Expression,
+    word: str,
+    keys: tuple[e.Sort, ...],
 ) -> tuple[e.Typed, tuple[e.Sort, ...]]:
     error = analyzer.context.error
     if frame.unit != "RANGE":
@@ -222,10 +283,14 @@ def _offset(
                 inner_span(analyzer, window),
             )
         offset = analyzer.analyze(node)
-        if not (is_exact(offset.type) and not (offset.type.base == "decimal" and offset.type.parameters[1])):
+        if not (
+            is_exact(offset.type)
+            and not (offset.type.base == "decimal" and offset.type.parameters[1])
+        ):
             error(
                 "TYPE_MISMATCH",
-                f"Window frame {frame.unit} {word} value type must be exact numeric type with scale 0 (actual {offset.type})",
+                f"Window frame {frame.unit} {word} value type must be exact numeric type with scale"
+                f" 0 (actual {offset.type})",
                 node.error_span,
             )
         offset = _constant(analyzer, offset, node)
@@ -251,11 +316,14 @@ def _offset(
     if common is None:
         error(
             "TYPE_MISMATCH",
-            f"Window frame RANGE value type ({offset.type}) not compatible with sort item type ({key_type})",
+            f"Window frame RANGE value type ({offset.type}) not compatible with sort item type"
+            f" ({key_type})",
             node.error_span,
         )
     if key_type.base == "time" or key_type in _INTERVALS:
-        analyzer.refuse(f"A frame of RANGE over values of type {key_type} is not supported by this engine", node)
+        analyzer.refuse(
+            f"A frame of RANGE over values of type {key_type} is not supported by this engine", node
+        )
     offset = _constant(analyzer, offset, node)
     if is_numeric(key_type):
         offset = analyzer.coerce(offset, common)
@@ -270,16 +338,37 @@ def _sum_type(key: Type, offset: Type) -> Type | None:
     if offset not in _INTERVALS or (key.base == "time" and offset == INTERVAL_YEAR):
         return None
     # Spark does not convert a day into milliseconds.
-    return replace(key, base="timestamp", parameters=(0,)) if key.base == "date" and offset == INTERVAL_DAY else key
+    return (
+        replace(key, base="timestamp", parameters=(0,))
+        if key.base == "date" and offset == INTERVAL_DAY
+        else key
+    )
 
 
 def _constant(analyzer: CallAnalyzer, offset: e.Typed, node: s.Expression) -> e.Typed:
     value: e.Typed = offset
-    while isinstance(value, e.Apply) and value.name == "cast" and can_coerce(value.arguments[0].type, value.type):
+    while (
+        isinstance(value, e.Apply)
+        and value.name == "cast"
+        and can_coerce(value.arguments[0].type, value.type)
+    ):
         (value,) = value.arguments
-    negative = isinstance(value, e.Apply) and value.name == "negate" and isinstance(value.arguments[0], e.Constant)
-    if negative or (isinstance(value, e.Constant) and (value.value is None or value.value.startswith("-"))):
-        analyzer.context.error("INVALID_WINDOW_FRAME", "Window frame offset value must not be negative or null", node.error_span)
+    negative = (
+        isinstance(value, e.Apply)
+        and value.name == "negate"
+        and isinstance(value.arguments[0], e.Constant)
+    )
+    if negative or (
+        isinstance(value, e.Constant) and (value.value is None or value.value.startswith("-"))
+    ):
+        analyzer.context.error(
+            "INVALID_WINDOW_FRAME",
+            "Window frame offset value must not be negative or null",
+            node.error_span,
+        )
     if not isinstance(value, e.Constant):
-        analyzer.refuse("The offset of a window's frame that is no constant is not supported by this engine", node)
+        analyzer.refuse(
+            "The offset of a window's frame that is no constant is not supported by this engine",
+            node,
+        )
     return offset

@@ -32,7 +32,24 @@ FEW_ROWS: Final = 64
 MOST_FORMS: Final = 1_000
 """Each form is a query that the engine plans."""
 _TAKES_COLUMNS: Final = frozenset(
-    {"cast", "arithmetic", "concat", "array", "row", "coalesce", "=", "<>", "<", "<=", ">", ">=", "and", "or", "not", "is null"}
+    {
+        "cast",
+        "arithmetic",
+        "concat",
+        "array",
+        "row",
+        "coalesce",
+        "=",
+        "<>",
+        "<",
+        "<=",
+        ">",
+        ">=",
+        "and",
+        "or",
+        "not",
+        "is null",
+    }
 )
 """Operations that apply to columns as they do to constants."""
 
@@ -46,7 +63,11 @@ class _Rows:
 
 
 def computed_rows(
-    context: Context, analyzer: ExpressionAnalyzer, node: s.Values, parts: Sequence[Part], fields: Sequence[ScopeField]
+    context: Context,
+    analyzer: ExpressionAnalyzer,
+    node: s.Values,
+    parts: Sequence[Part],
+    fields: Sequence[ScopeField],
 ) -> tuple[q.Form, ...]:
     """Return the forms of numbered rows; AnalysisError NOT_SUPPORTED for too many forms."""
     column_types = [f.type for f in fields]
@@ -57,7 +78,10 @@ def computed_rows(
         if isinstance(part, LiteralRows) or part.columns is not None:
             plain.append((np.arange(number, number + part.count), part))
         else:
-            cells = tuple(analyzer.coerce(cell, column_type) for cell, column_type in zip(part.cells, column_types, strict=True))
+            cells = tuple(
+                analyzer.coerce(cell, column_type)
+                for cell, column_type in zip(part.cells, column_types, strict=True)
+            )
             form, constants = _form(cells)
             rows = forms.setdefault(form, _Rows(cells, part))
             rows.numbers.append(number)
@@ -66,9 +90,11 @@ def computed_rows(
     if len(forms) > MOST_FORMS:
         context.error(
             "NOT_SUPPORTED",
-            f"The rows of VALUES hold expressions of {len(forms)} different forms; {MOST_FORMS} can be computed at once",
+            f"The rows of VALUES hold expressions of {len(forms)} different forms; {MOST_FORMS} can"
+            " be computed at once",
             node.span,
-            "Write literals, or split the statement; an expression that differs in its literals alone is one form.",
+            "Write literals, or split the statement; an expression that differs in its literals"
+            " alone is one form.",
         )
     row_forms = [_computed(context, form, rows) for form, rows in forms.items()]
     if plain:
@@ -76,11 +102,17 @@ def computed_rows(
     return tuple(row_forms)
 
 
-def _plain(context: Context, parts: Sequence[tuple[npt.NDArray[np.int64], Part]], fields: Sequence[ScopeField]) -> q.Form:
+def _plain(
+    context: Context,
+    parts: Sequence[tuple[npt.NDArray[np.int64], Part]],
+    fields: Sequence[ScopeField],
+) -> q.Form:
     rows = constant_rows([part for _, part in parts], fields)
     assert rows is not None
     numbers = np.concatenate([numbers for numbers, _ in parts])
-    values = tuple(e.Column(sql_type, name) for name, sql_type in zip(rows.names, rows.types, strict=True))
+    values = tuple(
+        e.Column(sql_type, name) for name, sql_type in zip(rows.names, rows.types, strict=True)
+    )
     return _form_of(context, values, rows.columns, numbers, values, rows.span_of)
 
 
@@ -88,11 +120,18 @@ def _computed(context: Context, form: tuple[e.Typed, ...], rows: _Rows) -> q.For
     if len(rows.numbers) == 1:
         # Errors of a single row have exact places.
         cells = zip(rows.first, rows.source_row.nodes, strict=True)
-        return q.Form(tuple(replace(cell, origin=context.origin(node.span)) for cell, node in cells), number=rows.numbers[0])
+        return q.Form(
+            tuple(replace(cell, origin=context.origin(node.span)) for cell, node in cells),
+            number=rows.numbers[0],
+        )
     columns = [
-        ConstantColumn.of_constants([constants[index] for constants in rows.constants]) for index in range(len(rows.constants[0]))
+        ConstantColumn.of_constants([constants[index] for constants in rows.constants])
+        for index in range(len(rows.constants[0]))
     ]
-    constants = tuple(e.Column(constant.type, _parameter(index)) for index, constant in enumerate(rows.constants[0]))
+    constants = tuple(
+        e.Column(constant.type, _parameter(index))
+        for index, constant in enumerate(rows.constants[0])
+    )
     return _form_of(context, constants, columns, np.array(rows.numbers), form, _nowhere)
 
 
@@ -109,7 +148,12 @@ def _form_of(
 ) -> q.Form:
     """Return values over constants, which become data with the numbers of their rows."""
     names, types = [column.symbol for column in constants], [column.type for column in constants]
-    data = ConstantRows((*names, q.ROW_NUMBER), (*types, BIGINT), (*columns, ConstantColumn.of_integers(numbers)), span_of)
+    data = ConstantRows(
+        (*names, q.ROW_NUMBER),
+        (*types, BIGINT),
+        (*columns, ConstantColumn.of_integers(numbers)),
+        span_of,
+    )
     return q.Form(values, context.bind(data).view, (*constants, e.Column(BIGINT, q.ROW_NUMBER)))
 
 
@@ -122,7 +166,9 @@ def _form(cells: Sequence[e.Typed]) -> tuple[tuple[e.Typed, ...], list[e.Constan
 
 
 def _extracted(node: e.Typed, constants: list[e.Constant], *, is_measured: bool = True) -> e.Typed:
-    """Return an expression with columns instead of constants; without ``is_measured``, lengths of texts do not matter."""
+    """Return an expression with columns instead of constants; without ``is_measured``, lengths of
+    texts do not matter.
+    """
     constant = constant_of(node)
     if constant is not None:
         sql_type = VARCHAR if is_text(node.type) and not is_measured else node.type
@@ -131,7 +177,12 @@ def _extracted(node: e.Typed, constants: list[e.Constant], *, is_measured: bool 
     if not isinstance(node, e.Apply) or node.name not in _TAKES_COLUMNS:
         return node
     measured = node.name == "cast" and is_text(node.type)
-    return replace(node, arguments=tuple(_extracted(inner, constants, is_measured=measured) for inner in node.arguments))
+    return replace(
+        node,
+        arguments=tuple(
+            _extracted(inner, constants, is_measured=measured) for inner in node.arguments
+        ),
+    )
 
 
 def _parameter(index: int) -> str:

@@ -16,7 +16,13 @@ from rowmerge_nb.spi.types import BIGINT, BOOLEAN, DOUBLE, INTEGER, UNKNOWN, Typ
 from rowmerge_nb.sql.analyzer.expressions.typed_literals import decimal_literal, typed_literal
 from rowmerge_nb.sql.typed.clocks import instants_of
 from rowmerge_nb.sql.typed.expressions import Apply, Constant
-from rowmerge_nb.sql.typed.type_rules import MAX_PRECISION, common_type, is_exact, is_zoned, varchar_of
+from rowmerge_nb.sql.typed.type_rules import (
+    MAX_PRECISION,
+    common_type,
+    is_exact,
+    is_zoned,
+    varchar_of,
+)
 from rowmerge_nb.sql.typed.zones import session_zone
 
 if TYPE_CHECKING:
@@ -88,7 +94,11 @@ class ConstantColumn:
             if cell.value is not None:
                 rows_by_base.setdefault(cell.type.base, []).append(row)
         parts = (
-            _Part(cells[rows[0]].type, np.array(rows, np.int64), pa.array([cells[row].value for row in rows], pa.string()))
+            _Part(
+                cells[rows[0]].type,
+                np.array(rows, np.int64),
+                pa.array([cells[row].value for row in rows], pa.string()),
+            )
             for rows in rows_by_base.values()
         )
         return cls(len(cells), tuple(parts), frozenset(cell.type for cell in cells))
@@ -110,7 +120,9 @@ class ConstantColumn:
             for column, start in zip(columns, starts, strict=False)
             for part in column.parts
         ]
-        return cls(int(starts[-1]), tuple(parts), frozenset().union(*(column.types for column in columns)))
+        return cls(
+            int(starts[-1]), tuple(parts), frozenset().union(*(column.types for column in columns))
+        )
 
     def values(self, sql_type: Type) -> pa.Array:
         """Return the values as the common type.
@@ -147,12 +159,18 @@ def literal_constant(text: str) -> Constant:
         return Constant(BOOLEAN, word.lower())
     if text.endswith("'"):
         name, value = _named_value(text)
-        constant = Constant(varchar_of(len(value)), value) if not name else _named_constant(name, value)
+        constant = (
+            Constant(varchar_of(len(value)), value) if not name else _named_constant(name, value)
+        )
     elif "E" in word:
         constant = Constant(DOUBLE, text.lstrip("+").replace("_", ""))
     else:
         digits = text.lstrip("+").replace("_", "")
-        constant = decimal_literal(digits) if "." in digits else Constant(_integer_type(int(digits)), str(int(digits)))
+        constant = (
+            decimal_literal(digits)
+            if "." in digits
+            else Constant(_integer_type(int(digits)), str(int(digits)))
+        )
     assert constant is not None, text
     return constant
 
@@ -179,7 +197,12 @@ def constant_of(cell: Typed) -> Constant | None:
         return cell if cell.type.base in _READERS and not is_zoned(cell.type) else None
     if isinstance(cell, Apply) and cell.name == "negate":
         inner = constant_of(cell.arguments[0])
-        if inner is not None and inner.value is not None and inner.type.base in _NUMBERS and inner.value[0] in "0123456789.":
+        if (
+            inner is not None
+            and inner.value is not None
+            and inner.type.base in _NUMBERS
+            and inner.value[0] in "0123456789."
+        ):
             return Constant(cell.type, f"-{inner.value}")
     return None
 
@@ -191,7 +214,12 @@ _OTHER, _NUMBER, _TEXT, _NULL, _BOOLEAN = range(5)
 
 def _classes() -> npt.NDArray[np.int8]:
     classes = np.zeros(256, np.int8)
-    for characters, literal_class in ((b"0123456789.+-", _NUMBER), (b"'", _TEXT), (b"nN", _NULL), (b"tTfF", _BOOLEAN)):
+    for characters, literal_class in (
+        (b"0123456789.+-", _NUMBER),
+        (b"'", _TEXT),
+        (b"nN", _NULL),
+        (b"tTfF", _BOOLEAN),
+    ):
         classes[list(characters)] = literal_class
     return classes
 
@@ -245,23 +273,35 @@ def _numbers(rows: npt.NDArray[np.int64], texts: pa.StringArray) -> tuple[list[_
     pointed = pc.match_substring(plain, ".").to_numpy(zero_copy_only=False) & ~floating
     parts: list[_Part] = []
     types: set[Type] = set()
-    for mask, read in ((~floating & ~pointed, _integers), (pointed, _decimals), (floating, _doubles)):
+    for mask, read in (
+        (~floating & ~pointed, _integers),
+        (pointed, _decimals),
+        (floating, _doubles),
+    ):
         indexes = np.flatnonzero(mask)
         if len(indexes):
             some = plain if len(indexes) == len(plain) else plain.take(pa.array(indexes))
-            sql_type, part_types = read(rows[indexes], some, texts if some is plain else texts.take(pa.array(indexes)))
+            sql_type, part_types = read(
+                rows[indexes], some, texts if some is plain else texts.take(pa.array(indexes))
+            )
             parts.append(_Part(sql_type, rows[indexes], some))
             types |= part_types
     return parts, types
 
 
-def _integers(_rows: npt.NDArray[np.int64], texts: pa.StringArray, _originals: pa.StringArray) -> tuple[Type, set[Type]]:
+def _integers(
+    _rows: npt.NDArray[np.int64], texts: pa.StringArray, _originals: pa.StringArray
+) -> tuple[Type, set[Type]]:
     values = pc.cast(texts, pa.int64()).to_numpy()
     small = (values >= ~_LARGEST_INTEGER) & (values <= _LARGEST_INTEGER)
-    return BIGINT, {sql_type for sql_type, there in ((INTEGER, small.any()), (BIGINT, not small.all())) if there}
+    return BIGINT, {
+        sql_type for sql_type, there in ((INTEGER, small.any()), (BIGINT, not small.all())) if there
+    }
 
 
-def _decimals(rows: npt.NDArray[np.int64], texts: pa.StringArray, originals: pa.StringArray) -> tuple[Type, set[Type]]:
+def _decimals(
+    rows: npt.NDArray[np.int64], texts: pa.StringArray, originals: pa.StringArray
+) -> tuple[Type, set[Type]]:
     digits = pc.utf8_ltrim(pc.utf8_ltrim(texts, "-"), "0")
     whole = pc.find_substring(digits, ".").to_numpy()
     scales = pc.utf8_length(digits).to_numpy() - whole - 1
@@ -271,14 +311,18 @@ def _decimals(rows: npt.NDArray[np.int64], texts: pa.StringArray, originals: pa.
         text = originals[first].as_py()
         digits_alone = text.lstrip("+-")
         raise BadLiteral(
-            int(rows[first]), f"Invalid decimal literal: {digits_alone.replace('_', '')}", len(text) - len(digits_alone)
+            int(rows[first]),
+            f"Invalid decimal literal: {digits_alone.replace('_', '')}",
+            len(text) - len(digits_alone),
         )
     pairs = np.unique(precisions.astype(np.int64) * 64 + scales)
     types = {decimal_of(int(pair) // 64, int(pair) % 64) for pair in pairs}
     return next(iter(types)), types
 
 
-def _doubles(_rows: npt.NDArray[np.int64], _texts: pa.StringArray, _originals: pa.StringArray) -> tuple[Type, set[Type]]:
+def _doubles(
+    _rows: npt.NDArray[np.int64], _texts: pa.StringArray, _originals: pa.StringArray
+) -> tuple[Type, set[Type]]:
     return DOUBLE, {DOUBLE}
 
 
@@ -299,11 +343,17 @@ def _typed(rows: npt.NDArray[np.int64], texts: pa.StringArray) -> tuple[list[_Pa
         index_in_part = np.full(len(constants), -1)
         index_in_part[part.rows] = np.arange(len(part.rows))
         indexes = index_in_part[inside]
-        parts.append(_Part(part.sql_type, rows[indexes >= 0], part.texts.take(pa.array(indexes[indexes >= 0]))))
+        parts.append(
+            _Part(
+                part.sql_type, rows[indexes >= 0], part.texts.take(pa.array(indexes[indexes >= 0]))
+            )
+        )
     return parts, set(column.types)
 
 
-_READ: Final[dict[int, Callable[[npt.NDArray[np.int64], pa.StringArray], tuple[list[_Part], set[Type]]]]] = {
+_READ: Final[
+    dict[int, Callable[[npt.NDArray[np.int64], pa.StringArray], tuple[list[_Part], set[Type]]]]
+] = {
     _OTHER: _typed,
     _NUMBER: _numbers,
     _TEXT: _strings,
@@ -336,7 +386,9 @@ def _as_decimals(part: _Part, sql_type: Type) -> pa.Array:
             try:
                 pc.cast(text, sql_type.arrow)
             except pa.ArrowInvalid:
-                raise UnfitConstant(int(part.rows[index]), _exact_type(text.as_py()), text.as_py()) from None
+                raise UnfitConstant(
+                    int(part.rows[index]), _exact_type(text.as_py()), text.as_py()
+                ) from None
         raise
 
 
@@ -348,7 +400,9 @@ def _exact_type(digits: str) -> Type:
     return constant.type
 
 
-def _listed(texts: pa.StringArray, read: Callable[[str], object], sql_type: pa.DataType) -> pa.Array:
+def _listed(
+    texts: pa.StringArray, read: Callable[[str], object], sql_type: pa.DataType
+) -> pa.Array:
     return pa.array(map(read, texts.to_pylist()), sql_type, size=len(texts))
 
 
@@ -360,7 +414,10 @@ def _times(texts: pa.StringArray) -> pa.Array:
 
 _READERS: Final[dict[str, Callable[[pa.StringArray], pa.Array]]] = {
     **{base: lambda texts: texts for base in ("varchar", "uuid", "unknown")},
-    **{base: lambda texts: pc.cast(texts, pa.int64()) for base in ("tinyint", "smallint", "integer", "bigint")},
+    **{
+        base: lambda texts: pc.cast(texts, pa.int64())
+        for base in ("tinyint", "smallint", "integer", "bigint")
+    },
     "decimal": lambda texts: texts,
     "double": lambda texts: pc.cast(texts, pa.float64()),
     "boolean": lambda texts: pc.equal(texts, "true"),
@@ -368,6 +425,8 @@ _READERS: Final[dict[str, Callable[[pa.StringArray], pa.Array]]] = {
     "date": lambda texts: pc.cast(texts, pa.date32()),
     "time": _times,
     "timestamp": lambda texts: pc.cast(texts, pa.timestamp("us")),
-    "timestamp with time zone": lambda texts: pc.assume_timezone(pc.cast(texts, pa.timestamp("us")), "UTC"),
+    "timestamp with time zone": lambda texts: pc.assume_timezone(
+        pc.cast(texts, pa.timestamp("us")), "UTC"
+    ),
 }
 """Parsers of constants' texts; the keys are the types that can be data."""

@@ -66,7 +66,10 @@ class ConstantRows:
         except ExecutionError:
             return []
         return [
-            [Constant(sql_type, _plain(value)) for sql_type, value in zip(self.types, row, strict=True)]
+            [
+                Constant(sql_type, _plain(value))
+                for sql_type, value in zip(self.types, row, strict=True)
+            ]
             for row in zip(*columns, strict=True)
         ]
 
@@ -90,22 +93,30 @@ def _plain(value: Any) -> str | None:
     return (
         None
         if value is None
-        else str(value).lower()
-        if isinstance(value, bool)
-        else value.hex()
-        if isinstance(value, bytes)
-        else str(value)
+        else (
+            str(value).lower()
+            if isinstance(value, bool)
+            else value.hex()
+            if isinstance(value, bytes)
+            else str(value)
+        )
     )
 
 
 def _type_text(sql_type: Type) -> str:
-    return f"DECIMAL({', '.join(map(str, sql_type.parameters))})" if sql_type.base == "decimal" else sql_type.base.upper()
+    return (
+        f"DECIMAL({', '.join(map(str, sql_type.parameters))})"
+        if sql_type.base == "decimal"
+        else sql_type.base.upper()
+    )
 
 
 def bound(rows: ConstantRows) -> TableBinding:
     """Return a binding of these rows."""
     number = next(_numbers)
-    columns: Sequence[ColumnMetadata] = [ColumnMetadata(n, sql_type) for n, sql_type in zip(rows.names, rows.types, strict=True)]
+    columns: Sequence[ColumnMetadata] = [
+        ColumnMetadata(n, sql_type) for n, sql_type in zip(rows.names, rows.types, strict=True)
+    ]
     return TableBinding(
         display="VALUES",
         catalog="",

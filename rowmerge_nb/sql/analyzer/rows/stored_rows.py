@@ -1,4 +1,6 @@
-"""Locates a constant of an INSERT that its column cannot hold, since Spark's error has only its value."""
+"""Locates a constant of an INSERT that its column cannot hold, since Spark's error has only its
+value.
+"""
 
 from __future__ import annotations
 
@@ -38,25 +40,44 @@ class StoredRows:
         return self.rows.span_of(*min(cells)) if cells else None
 
 
-def _unfit(values: pa.ChunkedArray, sql_type: Type, column: ColumnMetadata, code: str, message: str) -> pa.ChunkedArray | None:
+def _unfit(
+    values: pa.ChunkedArray, sql_type: Type, column: ColumnMetadata, code: str, message: str
+) -> pa.ChunkedArray | None:
     """Return per value whether it can have caused the error; None if another column did."""
     if code == "CONSTRAINT_VIOLATION":
-        is_about = not column.nullable and message.endswith(f"NOT NULL column: {column.name.lower()}")
+        is_about = not column.nullable and message.endswith(
+            f"NOT NULL column: {column.name.lower()}"
+        )
         return values.is_null() if is_about else None
     if is_text(sql_type) and is_text(column.type) and column.type.parameters:
         is_about = message.endswith(f"when casting from {sql_type} to {column.type} on INSERT")
-        return pc.greater(pc.utf8_length(pc.utf8_rtrim(values, " ")), column.type.parameters[0]) if is_about else None
+        return (
+            pc.greater(pc.utf8_length(pc.utf8_rtrim(values, " ")), column.type.parameters[0])
+            if is_about
+            else None
+        )
     text = _value_in(message, column.type)
     if text is None:
         return None
     rounded = sql_type.base == "decimal" and is_integer(column.type)
     value = _value(text, sql_type)
-    return None if value is None else pc.equal(_rounded(values) if rounded and "." not in text else values, value)
+    return (
+        None
+        if value is None
+        else pc.equal(_rounded(values) if rounded and "." not in text else values, value)
+    )
 
 
 def _value_in(message: str, sql_type: Type) -> str | None:
-    name = f"DECIMAL({', '.join(map(str, sql_type.parameters))})" if sql_type.base == "decimal" else sql_type.base.upper()
-    pattern = rf"Out of range for {sql_type.base}: (?P<far>\S+)|Cannot cast (?:[^']* )?'(?P<cast>[^']*)' to {re.escape(name)}"
+    name = (
+        f"DECIMAL({', '.join(map(str, sql_type.parameters))})"
+        if sql_type.base == "decimal"
+        else sql_type.base.upper()
+    )
+    pattern = (
+        rf"Out of range for {sql_type.base}: (?P<far>\S+)|Cannot cast (?:[^']* )?'(?P<cast>[^']*)'"
+        rf" to {re.escape(name)}"
+    )
     match = re.fullmatch(pattern, message)
     return match and (match["far"] or match["cast"])
 

@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING, NoReturn
 import numpy as np
 
 from rowmerge_nb.spi.types import UNKNOWN, Type, row_of
-from rowmerge_nb.sql.analyzer.rows.constant_columns import BadLiteral, ConstantColumn, constant_of, literal_constant
+from rowmerge_nb.sql.analyzer.rows.constant_columns import (
+    BadLiteral,
+    ConstantColumn,
+    constant_of,
+    literal_constant,
+)
 from rowmerge_nb.sql.analyzer.rows.constant_rows import ConstantRows
 from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.typed import expressions as e
@@ -42,7 +47,11 @@ class WrittenRow:
     def columns(self) -> tuple[ConstantColumn, ...] | None:
         """The values as columns of constants, if they are."""
         constants = [constant_of(cell) for cell in self.cells]
-        columns = tuple(ConstantColumn.of_constants([constant]) for constant in constants if constant is not None)
+        columns = tuple(
+            ConstantColumn.of_constants([constant])
+            for constant in constants
+            if constant is not None
+        )
         return columns if len(columns) == len(constants) else None
 
     def types(self) -> Sequence[Type | None]:
@@ -82,7 +91,10 @@ class LiteralRows:
     def types_of(self, row: int) -> list[Type]:
         """Return the types of one row."""
         run = self.node.run
-        return [literal_constant(text).type for text in run.texts[row * run.width : (row + 1) * run.width]]
+        return [
+            literal_constant(text).type
+            for text in run.texts[row * run.width : (row + 1) * run.width]
+        ]
 
     def span_of(self, row: int, column: int) -> Span:
         """Return the place of a value."""
@@ -91,7 +103,12 @@ class LiteralRows:
     def before(self, row: int) -> LiteralRows:
         """Return the preceding rows."""
         run = self.node.run
-        return replace(self, columns=tuple(ConstantColumn.of_literals(run.column(c)[:row]) for c in range(run.width)))
+        return replace(
+            self,
+            columns=tuple(
+                ConstantColumn.of_literals(run.column(c)[:row]) for c in range(run.width)
+            ),
+        )
 
 
 Part = WrittenRow | LiteralRows
@@ -100,7 +117,11 @@ Part = WrittenRow | LiteralRows
 def values_rows(context: Context, analyzer: ExpressionAnalyzer, node: s.Values) -> list[Part]:
     """Analyze the rows of VALUES; the first wrong expression is reported."""
     return [
-        LiteralRows(row, literal_columns(context, row)) if isinstance(row, s.Literals) else _written_row(analyzer, row)
+        (
+            LiteralRows(row, literal_columns(context, row))
+            if isinstance(row, s.Literals)
+            else _written_row(analyzer, row)
+        )
         for row in node.rows
     ]
 
@@ -114,12 +135,17 @@ def _written_row(analyzer: ExpressionAnalyzer, row: s.Expression) -> WrittenRow:
     field_types = value.type.parameters
     return WrittenRow(
         (row,) * len(field_types),
-        tuple(e.Apply(field_type, "field", (value,), index) for index, field_type in enumerate(field_types)),
+        tuple(
+            e.Apply(field_type, "field", (value,), index)
+            for index, field_type in enumerate(field_types)
+        ),
     )
 
 
 def literal_columns(context: Context, node: s.Literals) -> tuple[ConstantColumn, ...]:
-    """Return the columns of rows of literals; AnalysisError INVALID_LITERAL for the first invalid one."""
+    """Return the columns of rows of literals; AnalysisError INVALID_LITERAL for the first invalid
+    one.
+    """
     run = node.run
     columns: list[ConstantColumn] = []
     bad: list[tuple[int, BadLiteral]] = []
@@ -132,16 +158,26 @@ def literal_columns(context: Context, node: s.Literals) -> tuple[ConstantColumn,
         index, first = min(bad, key=lambda pair: pair[0])
         span = run.span_of(index)
         begin = span.start + first.offset
-        context.error("INVALID_LITERAL", first.message, replace(span, start=begin, column=span.column + first.offset))
+        context.error(
+            "INVALID_LITERAL",
+            first.message,
+            replace(span, start=begin, column=span.column + first.offset),
+        )
     return tuple(columns)
 
 
 def common_row(context: Context, node: s.Values, parts: Sequence[Part]) -> list[Type]:
-    """Return the common types of the rows; AnalysisError TYPE_MISMATCH for the first row that does not match."""
+    """Return the common types of the rows; AnalysisError TYPE_MISMATCH for the first row that does
+    not match.
+    """
     column_types: list[Type] = [UNKNOWN] * parts[0].width
     for part in parts:
         if part.width != len(column_types):
-            context.error("TYPE_MISMATCH", f"Values rows have mismatched sizes: {len(column_types)} vs {part.width}", node.span)
+            context.error(
+                "TYPE_MISMATCH",
+                f"Values rows have mismatched sizes: {len(column_types)} vs {part.width}",
+                node.span,
+            )
         both = _common(column_types, part.types())
         if both is None:
             _refuse(context, node, column_types, part)
@@ -171,8 +207,12 @@ def _refuse(context: Context, node: s.Values, column_types: list[Type], part: Pa
         if isinstance(part, LiteralRows) and fitting
         else column_types
     )
-    first, second = (row_of((None, sql_type) for sql_type in types) for types in (before, part.types_of(fitting)))
-    context.error("TYPE_MISMATCH", f"Values rows have mismatched types: {first} vs {second}", node.span)
+    first, second = (
+        row_of((None, sql_type) for sql_type in types) for types in (before, part.types_of(fitting))
+    )
+    context.error(
+        "TYPE_MISMATCH", f"Values rows have mismatched types: {first} vs {second}", node.span
+    )
 
 
 def constant_rows(parts: Sequence[Part], fields: Sequence[ScopeField]) -> ConstantRows | None:
@@ -187,5 +227,9 @@ def constant_rows(parts: Sequence[Part], fields: Sequence[ScopeField]) -> Consta
         index = int(np.searchsorted(starts, row, "right")) - 1
         return parts[index].span_of(row - int(starts[index]), column)
 
-    joined = tuple(ConstantColumn.joined([part[index] for part in columns]) for index in range(len(fields)))
-    return ConstantRows(tuple(f.symbol for f in fields), tuple(f.type for f in fields), joined, span_of)
+    joined = tuple(
+        ConstantColumn.joined([part[index] for part in columns]) for index in range(len(fields))
+    )
+    return ConstantRows(
+        tuple(f.symbol for f in fields), tuple(f.type for f in fields), joined, span_of
+    )

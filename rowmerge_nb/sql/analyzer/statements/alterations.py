@@ -48,7 +48,9 @@ _OF_FIELDS: Final = {
     SetFieldType: "setting field types",
 }
 
-_OTHER_COLUMN: Final = "Choose another name; ALTER TABLE ... DROP COLUMN takes the column out that has it."
+_OTHER_COLUMN: Final = (
+    "Choose another name; ALTER TABLE ... DROP COLUMN takes the column out that has it."
+)
 
 
 def alter_table(context: Context, statement: st.Statement) -> a.Analysis:
@@ -63,17 +65,35 @@ def alter_table(context: Context, statement: st.Statement) -> a.Analysis:
         constants_of(sets.properties)
     if isinstance(statement.action, st.RenameTable):
         _refuse_renaming(context, statement.name, span)
-    message = "Altering views is not supported" if sets is None else "Cannot set properties to a view in ALTER TABLE"
+    message = (
+        "Altering views is not supported"
+        if sets is None
+        else "Cannot set properties to a view in ALTER TABLE"
+    )
     context.refuse_view(statement.name, message)
     table = context.known_table(statement.name)
     if table is None and statement.if_exists:
         name = context.completed(statement.name)
-        return a.DefinitionAnalysis(context.text, (), tuple(context.notices), "ALTER TABLE", name, skipped=True)
+        return a.DefinitionAnalysis(
+            context.text, (), tuple(context.notices), "ALTER TABLE", name, skipped=True
+        )
     target = context.target(statement.name, span)
     if target.dataframe is not None:
-        context.error("NOT_SUPPORTED", f"'{target.display}' is {target.kind}; it cannot be altered", span, target.remedy)
+        context.error(
+            "NOT_SUPPORTED",
+            f"'{target.display}' is {target.kind}; it cannot be altered",
+            span,
+            target.remedy,
+        )
     alteration = _Alterations(context, target).of(statement.action)
-    doing = next((words for alteration_type, words in _OF_FIELDS.items() if isinstance(alteration, alteration_type)), None)
+    doing = next(
+        (
+            words
+            for alteration_type, words in _OF_FIELDS.items()
+            if isinstance(alteration, alteration_type)
+        ),
+        None,
+    )
     if doing is not None and not context.tables.alters_fields(target.catalog):
         context.error(
             "NOT_SUPPORTED",
@@ -99,7 +119,11 @@ def _refuse_renaming(context: Context, name: st.TableName, span: st.Span) -> Non
     view = context.known_view(name)
     if view is not None:
         message = f"Table '{view.qualified}' does not exist, but a view with that name exists."
-        context.error("GENERIC_USER_ERROR", f"{message} Did you mean ALTER VIEW {view.qualified} RENAME TO ...?", span)
+        context.error(
+            "GENERIC_USER_ERROR",
+            f"{message} Did you mean ALTER VIEW {view.qualified} RENAME TO ...?",
+            span,
+        )
 
 
 def comment_on(context: Context, statement: st.Statement) -> a.Analysis:
@@ -113,7 +137,12 @@ def comment_on(context: Context, statement: st.Statement) -> a.Analysis:
     if target is None or view is not None or statement.kind == "VIEW":
         _refuse_comment_on(context, statement, view, target)
     if target.dataframe is not None:
-        context.error("NOT_SUPPORTED", f"'{target.display}' is {target.kind}; it has no comments", span, target.remedy)
+        context.error(
+            "NOT_SUPPORTED",
+            f"'{target.display}' is {target.kind}; it has no comments",
+            span,
+            target.remedy,
+        )
     alteration: Alteration
     if statement.column is None:
         alteration, feature = SetTableComment(statement.comment), "setting table comments"
@@ -128,7 +157,15 @@ def comment_on(context: Context, statement: st.Statement) -> a.Analysis:
             "Only tables of stores that keep comments have any.",
         )
     bindings, notices = tuple(context.bindings.values()), tuple(context.notices)
-    return a.DefinitionAnalysis(context.text, bindings, notices, "COMMENT", target.name, target=target, alteration=alteration)
+    return a.DefinitionAnalysis(
+        context.text,
+        bindings,
+        notices,
+        "COMMENT",
+        target.name,
+        target=target,
+        alteration=alteration,
+    )
 
 
 def _comment_on_view(context: Context, statement: st.CommentOn, view: a.ViewBinding) -> a.Analysis:
@@ -138,37 +175,65 @@ def _comment_on_view(context: Context, statement: st.CommentOn, view: a.ViewBind
     else:
         column = _commented_column(context, statement.column, definition.columns)
         changed = replace(column, comment=statement.comment)
-        definition = replace(definition, columns=tuple(changed if other is column else other for other in definition.columns))
-    return a.DefinitionAnalysis(context.text, (), tuple(context.notices), "COMMENT", view.name, view=definition)
+        definition = replace(
+            definition,
+            columns=tuple(changed if other is column else other for other in definition.columns),
+        )
+    return a.DefinitionAnalysis(
+        context.text, (), tuple(context.notices), "COMMENT", view.name, view=definition
+    )
 
 
-def _commented_column(context: Context, name: st.Identifier, columns: Sequence[ColumnMetadata]) -> ColumnMetadata:
+def _commented_column(
+    context: Context, name: st.Identifier, columns: Sequence[ColumnMetadata]
+) -> ColumnMetadata:
     by_name = {column.name.lower(): column for column in columns}
     if name.value not in by_name:
         hint = did_you_mean(name.text, [column.name for column in columns])
-        context.error("COLUMN_NOT_FOUND", f"Column does not exist: {name.value}", context.statement_span(name.span), hint)
+        context.error(
+            "COLUMN_NOT_FOUND",
+            f"Column does not exist: {name.value}",
+            context.statement_span(name.span),
+            hint,
+        )
     return by_name[name.value]
 
 
 def _refuse_comment_on(
-    context: Context, statement: st.CommentOn, view: a.ViewBinding | None, target: a.TableBinding | None
+    context: Context,
+    statement: st.CommentOn,
+    view: a.ViewBinding | None,
+    target: a.TableBinding | None,
 ) -> NoReturn:
     span = context.statement_span(statement.name.span)
     name = dotted(context.completed(statement.name))
     hint = None
     if view is not None:
-        message = f"Table '{name}' does not exist, but a view with that name exists. Did you mean COMMENT ON VIEW {name} IS ...?"
+        message = (
+            f"Table '{name}' does not exist, but a view with that name exists. Did you mean COMMENT"
+            f" ON VIEW {name} IS ...?"
+        )
     elif statement.kind == "VIEW" and target is not None and target.dataframe is None:
-        message = f"View '{name}' does not exist, but a table with that name exists. Did you mean COMMENT ON TABLE {name} IS ...?"
+        message = (
+            f"View '{name}' does not exist, but a table with that name exists. Did you mean COMMENT"
+            f" ON TABLE {name} IS ...?"
+        )
     else:
-        message = f"View '{name}' does not exist" if statement.kind == "VIEW" else f"Table does not exist: {name}"
+        message = (
+            f"View '{name}' does not exist"
+            if statement.kind == "VIEW"
+            else f"Table does not exist: {name}"
+        )
         hint = did_you_mean(statement.name.parts[-1].value, context.tables.names())
     context.error("TABLE_NOT_FOUND", message, span, hint)
 
 
 def defined_column(context: Context, catalog: str, column: st.ColumnDefinition) -> ColumnMetadata:
     """Return a new column in the connectors' form."""
-    comment, sql_type = None if column.comment is None else column.comment.text, defined_type(column.type)
+    comment, sql_type = (
+        None if column.comment is None else column.comment.text,
+        defined_type(column.type),
+    )
     default = default_text(context, catalog, column.name, sql_type, column.default)
     return ColumnMetadata(column.name.text, sql_type, column.nullable, default, comment)
 
@@ -191,7 +256,12 @@ def constants_of(properties: Mapping[str, Any]) -> dict[str, Any]:
 def refuse_comment(context: Context, catalog: str, comment: st.Comment | None, what: str) -> None:
     """Raise an error for a comment that the store would lose."""
     if comment is not None and not context.tables.stores_comments(catalog):
-        context.error("NOT_SUPPORTED", f"This connector does not support {what}", comment.span, "Leave the COMMENT out.")
+        context.error(
+            "NOT_SUPPORTED",
+            f"This connector does not support {what}",
+            comment.span,
+            "Leave the COMMENT out.",
+        )
 
 
 class _Alterations:
@@ -228,7 +298,9 @@ class _Alterations:
         if column is None:
             hint = did_you_mean(name.text, [column.name for column in self._target.columns])
             span = self._context.statement_span(name.span)
-            self._context.error("COLUMN_NOT_FOUND", f"Column '{name.value}' does not exist", span, hint)
+            self._context.error(
+                "COLUMN_NOT_FOUND", f"Column '{name.value}' does not exist", span, hint
+            )
         return column.name
 
     def _retyped(self, action: st.SetColumnType) -> SetColumnType | SetFieldType:
@@ -237,14 +309,20 @@ class _Alterations:
         names = [part.value for part in (action.name, *action.fields)]
         if names[0] not in self._columns:
             self._refuse("COLUMN_NOT_FOUND", f"Column '{'.'.join(names)}' does not exist")
-        return fields.retyped(self._refuse, self._columns[names[0]], names, defined_type(action.type))
+        return fields.retyped(
+            self._refuse, self._columns[names[0]], names, defined_type(action.type)
+        )
 
     def _refuse(self, code: str, message: str, *, has_position: bool = True) -> NoReturn:
         """Raise an error; Trino locates it at the whole statement, or nowhere."""
         hint = (
-            "Choose another name." if code == "COLUMN_ALREADY_EXISTS" else "DESCRIBE shows the columns, and the fields of rows."
+            "Choose another name."
+            if code == "COLUMN_ALREADY_EXISTS"
+            else "DESCRIBE shows the columns, and the fields of rows."
         )
-        self._context.error(code, message, self._context.statement_span() if has_position else None, hint)
+        self._context.error(
+            code, message, self._context.statement_span() if has_position else None, hint
+        )
 
     def _whole(self, name: st.Identifier) -> ColumnMetadata:
         column = self._columns.get(name.value)
@@ -256,58 +334,93 @@ class _Alterations:
         if action.within:
             column, names = self._whole(action.within[0]), [part.value for part in action.within]
             if action.position != "LAST":
-                self._refuse("NOT_SUPPORTED", "Specifying column position is not supported for nested columns")
+                self._refuse(
+                    "NOT_SUPPORTED",
+                    "Specifying column position is not supported for nested columns",
+                )
             new, field_type = action.column.name.value, defined_type(action.column.type)
-            return fields.added(self._refuse, column, names, new, field_type, if_not_exists=action.if_not_exists)
+            return fields.added(
+                self._refuse, column, names, new, field_type, if_not_exists=action.if_not_exists
+            )
         name = action.column.name
         defined_type(action.column.type)
         if name.value in self._columns:
             if action.if_not_exists:
                 return None
             span = self._context.statement_span(name.span)
-            self._context.error("COLUMN_ALREADY_EXISTS", f"Column '{name.value}' already exists", span, _OTHER_COLUMN)
+            self._context.error(
+                "COLUMN_ALREADY_EXISTS",
+                f"Column '{name.value}' already exists",
+                span,
+                _OTHER_COLUMN,
+            )
         after = "" if action.after is None else self._column(action.after)
-        refuse_comment(self._context, self._target.catalog, action.column.comment, "adding columns with comments")
+        refuse_comment(
+            self._context,
+            self._target.catalog,
+            action.column.comment,
+            "adding columns with comments",
+        )
         return AddColumn(
-            defined_column(self._context, self._target.catalog, action.column), ColumnPosition(action.position), after
+            defined_column(self._context, self._target.catalog, action.column),
+            ColumnPosition(action.position),
+            after,
         )
 
     def _dropped(self, action: st.DropColumn) -> DropColumn | DropField | None:
         if action.fields and (action.name.value in self._columns or not action.if_exists):
             names = [part.text for part in action.fields]
-            return fields.dropped(self._refuse, self._whole(action.name), names, if_exists=action.if_exists)
+            return fields.dropped(
+                self._refuse, self._whole(action.name), names, if_exists=action.if_exists
+            )
         if action.if_exists and action.name.value not in self._columns:
             return None
         column = self._column(action.name)
         if len(self._columns) == 1:
             span = self._context.statement_span(action.name.span)
-            self._context.error("NOT_SUPPORTED", "Cannot drop the only column in a table", span, "DROP TABLE drops the table.")
+            self._context.error(
+                "NOT_SUPPORTED",
+                "Cannot drop the only column in a table",
+                span,
+                "DROP TABLE drops the table.",
+            )
         return DropColumn(column)
 
     def _renamed(self, action: st.RenameColumn) -> RenameColumn | RenameField | None:
         if action.fields and (action.name.value in self._columns or not action.if_exists):
             names = [part.value for part in (action.name, *action.fields)]
             whole = self._whole(action.name)
-            return fields.renamed(self._refuse, whole, names, action.to.value, if_exists=action.if_exists)
+            return fields.renamed(
+                self._refuse, whole, names, action.to.value, if_exists=action.if_exists
+            )
         if action.if_exists and action.name.value not in self._columns:
             return None
         column = self._column(action.name)
         if action.to.value in self._columns and action.to.value != action.name.value:
             span = self._context.statement_span(action.to.span)
-            self._context.error("COLUMN_ALREADY_EXISTS", f"Column '{action.to.value}' already exists", span, _OTHER_COLUMN)
+            self._context.error(
+                "COLUMN_ALREADY_EXISTS",
+                f"Column '{action.to.value}' already exists",
+                span,
+                _OTHER_COLUMN,
+            )
         return RenameColumn(column, action.to.text)
 
     def _nullable(self, action: st.DropNotNull) -> DropNotNull:
         column = self._column(action.name)
         if self._columns[action.name.value].nullable:
             span = self._context.statement_span(action.name.span)
-            self._context.error("NOT_SUPPORTED", "Column is already nullable", span, "Leave the statement out.")
+            self._context.error(
+                "NOT_SUPPORTED", "Column is already nullable", span, "Leave the statement out."
+            )
         return DropNotNull(column)
 
     def _defaulted(self, action: st.SetDefault) -> SetDefault:
         column = self._column(action.name)
         column_type = self._columns[action.name.value].type
-        default = default_text(self._context, self._target.catalog, action.name, column_type, action.default)
+        default = default_text(
+            self._context, self._target.catalog, action.name, column_type, action.default
+        )
         return SetDefault(column, default or "NULL")
 
     def _without_default(self, action: st.DropDefault) -> DropDefault:
@@ -328,11 +441,16 @@ class _Alterations:
         qualified = ".".join(name)
         if name[0] != self._target.catalog:
             context.error(
-                "NOT_SUPPORTED", "Table rename across catalogs is not supported", span, "CREATE TABLE AS copies a table."
+                "NOT_SUPPORTED",
+                "Table rename across catalogs is not supported",
+                span,
+                "CREATE TABLE AS copies a table.",
             )
         if context.view(action.to, span) is not None:
             context.error(
-                "GENERIC_USER_ERROR", f"Target table '{qualified}' does not exist, but a view with that name exists.", span
+                "GENERIC_USER_ERROR",
+                f"Target table '{qualified}' does not exist, but a view with that name exists.",
+                span,
             )
         there = context.lookup(action.to)
         if there is not None and there.dataframe is None:

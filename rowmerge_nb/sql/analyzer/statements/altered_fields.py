@@ -21,7 +21,13 @@ class Refuse(Protocol):
 
 
 def added(
-    refuse: Refuse, column: ColumnMetadata, names: Sequence[str], name: str, field_type: Type, *, if_not_exists: bool
+    refuse: Refuse,
+    column: ColumnMetadata,
+    names: Sequence[str],
+    name: str,
+    field_type: Type,
+    *,
+    if_not_exists: bool,
 ) -> AddField | None:
     """Add a field to a row; ``names`` is the path to the row, the column first."""
     row = column.type
@@ -40,7 +46,9 @@ def added(
     return None if exists else AddField(_own_names(column, names), name, field_type)
 
 
-def dropped(refuse: Refuse, column: ColumnMetadata, names: Sequence[str], *, if_exists: bool) -> DropField | None:
+def dropped(
+    refuse: Refuse, column: ColumnMetadata, names: Sequence[str], *, if_exists: bool
+) -> DropField | None:
     """Drop a field; letter case matters."""
     row = column.type
     for number, step in enumerate(names, 1):
@@ -48,7 +56,10 @@ def dropped(refuse: Refuse, column: ColumnMetadata, names: Sequence[str], *, if_
         if row.base == "array":
             row = _element(refuse, row, step)
             if last:
-                refuse("COLUMN_NOT_FOUND", f"Field path [{', '.join(names)}] does not point to row field")
+                refuse(
+                    "COLUMN_NOT_FOUND",
+                    f"Field path [{', '.join(names)}] does not point to row field",
+                )
         elif row.base == "row" and step in row.fields:
             if last and len(row.fields) == 1:
                 refuse("NOT_SUPPORTED", "Cannot drop the only field in a row type")
@@ -61,7 +72,9 @@ def dropped(refuse: Refuse, column: ColumnMetadata, names: Sequence[str], *, if_
     return DropField((column.name, *names))
 
 
-def renamed(refuse: Refuse, column: ColumnMetadata, names: Sequence[str], name: str, *, if_exists: bool) -> RenameField | None:
+def renamed(
+    refuse: Refuse, column: ColumnMetadata, names: Sequence[str], name: str, *, if_exists: bool
+) -> RenameField | None:
     """Rename a field of nested rows."""
     row = column.type
     for number, step in enumerate(names[1:], 2):
@@ -78,7 +91,9 @@ def renamed(refuse: Refuse, column: ColumnMetadata, names: Sequence[str], name: 
     return RenameField(_own_names(column, names), name)
 
 
-def retyped(refuse: Refuse, column: ColumnMetadata, names: Sequence[str], field_type: Type) -> SetFieldType:
+def retyped(
+    refuse: Refuse, column: ColumnMetadata, names: Sequence[str], field_type: Type
+) -> SetFieldType:
     """Change the type of a field."""
     row = column.type
     for number, step in enumerate(names[1:], 2):
@@ -98,19 +113,32 @@ def retyped(refuse: Refuse, column: ColumnMetadata, names: Sequence[str], field_
         else:
             refuse("NOT_SUPPORTED", f"Unsupported type: {row}", has_position=False)
         if number == len(names) and container.base != "row":
-            refuse("COLUMN_NOT_FOUND", f"Field path [{', '.join(names)}] does not point to row field")
+            refuse(
+                "COLUMN_NOT_FOUND", f"Field path [{', '.join(names)}] does not point to row field"
+            )
     return SetFieldType(_own_names(column, names), field_type)
 
 
 def _element(refuse: Refuse, array: Type, step: str) -> Type:
     if step != "element":
-        refuse("NOT_SUPPORTED", f"ARRAY type should be denoted by 'element' in the path; found '{step}'", has_position=False)
+        refuse(
+            "NOT_SUPPORTED",
+            f"ARRAY type should be denoted by 'element' in the path; found '{step}'",
+            has_position=False,
+        )
     element: Type = array.parameters[0]
     return element
 
 
 def _field_index(row: Type, name: str) -> int | None:
-    return next((index for index, field in enumerate(row.fields) if field is not None and field.lower() == name), None)
+    return next(
+        (
+            index
+            for index, field in enumerate(row.fields)
+            if field is not None and field.lower() == name
+        ),
+        None,
+    )
 
 
 def _field_type(refuse: Refuse, row: Type, name: str) -> Type:

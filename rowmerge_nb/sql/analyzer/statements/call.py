@@ -27,18 +27,32 @@ def call(context: Context, statement: st.Statement) -> a.Analysis:
     """Analyze CALL.
 
     Raises:
-        AnalysisError: in Trino's order PROCEDURE_NOT_FOUND, INVALID_ARGUMENTS, EXPRESSION_NOT_CONSTANT, TYPE_MISMATCH.
+        AnalysisError: in Trino's order PROCEDURE_NOT_FOUND, INVALID_ARGUMENTS,
+            EXPRESSION_NOT_CONSTANT, TYPE_MISMATCH.
     """
     assert isinstance(statement, st.Call)
     name = _name(context, statement)
     catalog, schema, _ = name
     procedures = context.tables.procedures(catalog)
-    procedure = next((candidate for candidate in procedures if (catalog, candidate.schema, candidate.name) == name), None)
+    procedure = next(
+        (
+            candidate
+            for candidate in procedures
+            if (catalog, candidate.schema, candidate.name) == name
+        ),
+        None,
+    )
     if procedure is None:
         listed = ", ".join(f"{candidate.schema}.{candidate.name}" for candidate in procedures)
-        hint = f"Catalog '{catalog}' has: {listed}." if listed else f"Catalog '{catalog}' has no procedures."
+        hint = (
+            f"Catalog '{catalog}' has: {listed}."
+            if listed
+            else f"Catalog '{catalog}' has no procedures."
+        )
         at = statement.name.span
-        error = AnalysisError(f"Procedure not registered: {schema}.{name[2]}", code="PROCEDURE_NOT_FOUND", hint=hint)
+        error = AnalysisError(
+            f"Procedure not registered: {schema}.{name[2]}", code="PROCEDURE_NOT_FOUND", hint=hint
+        )
         # Trino reports no position.
         error.about = (at.line, at.column, at.end - at.start)
         raise error
@@ -50,7 +64,11 @@ def call(context: Context, statement: st.Statement) -> a.Analysis:
         analyzer = ExpressionAnalyzer(context, Scope(()), ExpressionSite("CALL"))
         tree = analyzer.analyze(value)
         if not can_coerce(tree.type, types[argument]):
-            context.error("TYPE_MISMATCH", f"Cannot cast type {tree.type} to {types[argument]}", value.error_span)
+            context.error(
+                "TYPE_MISMATCH",
+                f"Cannot cast type {tree.type} to {types[argument]}",
+                value.error_span,
+            )
         values[argument] = typed(context, analyzer.coerce(tree, types[argument]), value.span)
     return a.CallAnalysis(statement.text, (), tuple(context.notices), name, procedure, values)
 
@@ -58,32 +76,56 @@ def call(context: Context, statement: st.Statement) -> a.Analysis:
 def _name(context: Context, statement: st.Call) -> tuple[str, str, str]:
     parts = [part.value for part in statement.name.parts]
     if len(parts) > 3:
-        context.error("SYNTAX_ERROR", f"Too many dots in table name: {'.'.join(parts)}", statement.name.span)
+        context.error(
+            "SYNTAX_ERROR", f"Too many dots in table name: {'.'.join(parts)}", statement.name.span
+        )
     catalog, schema, name = (*context.tables.default()[: 3 - len(parts)], *parts)
     if catalog not in context.tables.catalogs():
-        raise unknown_catalog(catalog, context.tables.catalogs()).at(context.statement_span(statement.name.span))
+        raise unknown_catalog(catalog, context.tables.catalogs()).at(
+            context.statement_span(statement.name.span)
+        )
     return catalog, schema, name
 
 
-def _arguments(context: Context, statement: st.Call, procedure: Procedure) -> dict[str, s.Expression]:
+def _arguments(
+    context: Context, statement: st.Call, procedure: Procedure
+) -> dict[str, s.Expression]:
     whole, names = context.statement_span(), [argument.name for argument in procedure.arguments]
     hint = f"Its arguments are: {', '.join(names) or 'none'}."
     if len({argument.name is None for argument in statement.arguments}) > 1:
-        context.error("INVALID_ARGUMENTS", "Named and positional arguments cannot be mixed", whole, "Name all of them, or none.")
+        context.error(
+            "INVALID_ARGUMENTS",
+            "Named and positional arguments cannot be mixed",
+            whole,
+            "Name all of them, or none.",
+        )
     arguments: dict[str, s.Expression] = {}
     for index, argument in enumerate(statement.arguments):
         if argument.name is None and index >= len(names):
             context.error("INVALID_ARGUMENTS", "Too many arguments for procedure", whole, hint)
-        display_name = names[index].upper() if argument.name is None else _canonical(argument.name, context.text)
+        display_name = (
+            names[index].upper()
+            if argument.name is None
+            else _canonical(argument.name, context.text)
+        )
         name = display_name.lower() if display_name == display_name.upper() else display_name
         if name in arguments:
-            context.error("INVALID_ARGUMENTS", f"Duplicate procedure argument: {display_name}", argument.span)
+            context.error(
+                "INVALID_ARGUMENTS", f"Duplicate procedure argument: {display_name}", argument.span
+            )
         if name not in names:
-            context.error("INVALID_ARGUMENTS", f"Unknown argument name: {display_name}", argument.span, hint)
+            context.error(
+                "INVALID_ARGUMENTS", f"Unknown argument name: {display_name}", argument.span, hint
+            )
         arguments[name] = argument.value
     for parameter in procedure.arguments:
         if parameter.required and parameter.name not in arguments:
-            context.error("INVALID_ARGUMENTS", f"Required procedure argument '{parameter.name.upper()}' is missing", whole, hint)
+            context.error(
+                "INVALID_ARGUMENTS",
+                f"Required procedure argument '{parameter.name.upper()}' is missing",
+                whole,
+                hint,
+            )
     return arguments
 
 

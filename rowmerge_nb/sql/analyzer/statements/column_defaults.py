@@ -28,7 +28,9 @@ _BITS: Final = {"tinyint": 7, "smallint": 15, "integer": 31, "bigint": 63}
 _INVALID: Final = "INVALID_DEFAULT_COLUMN_VALUE"
 
 
-def default_text(context: Context, catalog: str, name: Identifier, column_type: Type, node: s.Expression | None) -> str | None:
+def default_text(
+    context: Context, catalog: str, name: Identifier, column_type: Type, node: s.Expression | None
+) -> str | None:
     """Return a new column's default as its connector stores it.
 
     Raises:
@@ -63,7 +65,9 @@ def default_text(context: Context, catalog: str, name: Identifier, column_type: 
     return text
 
 
-def default_value(context: Context, table: a.TableBinding, column: ColumnMetadata, span: Span) -> e.Typed:
+def default_value(
+    context: Context, table: a.TableBinding, column: ColumnMetadata, span: Span
+) -> e.Typed:
     """Return the default of a column, or NULL.
 
     Raises:
@@ -77,7 +81,9 @@ def default_value(context: Context, table: a.TableBinding, column: ColumnMetadat
         node = parse_expression(column.default)
         value = ExpressionAnalyzer(inner, Scope(()), ExpressionSite("DEFAULT")).analyze(node)
         reason = (
-            "" if _is_literal(value) and _fits(value, column.type) else f"it is not a valid {str(column.type).upper()} literal"
+            ""
+            if _is_literal(value) and _fits(value, column.type)
+            else f"it is not a valid {str(column.type).upper()} literal"
         )
     except RowMergeError as error:
         reason = error.message
@@ -102,12 +108,20 @@ def _fits(value: e.Typed, column_type: Type) -> bool:
     if common_type(value.type, column_type) is None or literal is None or literal.value is None:
         return False
     if is_text(column_type):
-        return not column_type.parameters or len(literal.value.rstrip(" ")) <= column_type.parameters[0]
+        return (
+            not column_type.parameters
+            or len(literal.value.rstrip(" ")) <= column_type.parameters[0]
+        )
     if is_integer(column_type):
         number = Decimal(literal.value)
-        return number == number.to_integral_value() and -(2 ** _BITS[column_type.base]) <= number < 2 ** _BITS[column_type.base]
+        return (
+            number == number.to_integral_value()
+            and -(2 ** _BITS[column_type.base]) <= number < 2 ** _BITS[column_type.base]
+        )
     if column_type.base == "decimal":
         precision, scale = column_type.parameters
         number = Decimal(literal.value)
-        return bool(number == round(number, scale) and abs(number) < Decimal(10) ** (precision - scale))
+        return bool(
+            number == round(number, scale) and abs(number) < Decimal(10) ** (precision - scale)
+        )
     return True

@@ -20,7 +20,9 @@ from rowmerge_nb.sql.typed import expressions as e
 if TYPE_CHECKING:
     from rowmerge_nb.sql.tree.statements import Span
 
-_CLOCK: Final = frozenset({"CURRENT_DATE", "CURRENT_TIME", "CURRENT_TIMESTAMP", "LOCALTIME", "LOCALTIMESTAMP"})
+_CLOCK: Final = frozenset(
+    {"CURRENT_DATE", "CURRENT_TIME", "CURRENT_TIMESTAMP", "LOCALTIME", "LOCALTIMESTAMP"}
+)
 _INVALID: Final = "INVALID_CHECK_CONSTRAINT"
 
 
@@ -37,7 +39,11 @@ def check_constraints(
 
 
 def read_constraints(
-    text: str, tables: a.Tables, table: a.TableBinding, origins: tuple[e.Origin, ...] = (), about: Span | None = None
+    text: str,
+    tables: a.Tables,
+    table: a.TableBinding,
+    origins: tuple[e.Origin, ...] = (),
+    about: Span | None = None,
 ) -> tuple[tuple[a.CheckConstraint, ...], tuple[e.Origin, ...], tuple[a.TableBinding, ...]]:
     """Parse the CHECK constraints of a table that is being created or altered.
 
@@ -61,43 +67,69 @@ class _Reader:
     def read(self, *, subqueries: bool) -> a.CheckConstraint:
         name = self.table.qualified
         node = self._parsed()
-        if not subqueries and any(isinstance(part, s.ScalarQuery | s.Exists | s.InQuery | s.Quantified) for part in s.walk(node)):
-            self._refuse("UNSUPPORTED_SUBQUERY", "Subqueries are not currently supported in CHECK constraints")
+        if not subqueries and any(
+            isinstance(part, s.ScalarQuery | s.Exists | s.InQuery | s.Quantified)
+            for part in s.walk(node)
+        ):
+            self._refuse(
+                "UNSUPPORTED_SUBQUERY",
+                "Subqueries are not currently supported in CHECK constraints",
+            )
         condition = self._condition(node)
         if not e.is_deterministic(condition):
             self._refuse(_INVALID, "Check constraint expression should be deterministic")
-        if any(isinstance(part, s.Special) and part.word.upper() in _CLOCK for part in s.walk(node)):
-            self._refuse(_INVALID, "Check constraint expression should not contain temporal expression")
+        if any(
+            isinstance(part, s.Special) and part.word.upper() in _CLOCK for part in s.walk(node)
+        ):
+            self._refuse(
+                _INVALID, "Check constraint expression should not contain temporal expression"
+            )
         if condition.type not in {BOOLEAN, UNKNOWN}:
             self._refuse(
-                "TYPE_MISMATCH", f"Expected check constraint for '{name}' to be of type BOOLEAN, but was {condition.type}"
+                "TYPE_MISMATCH",
+                f"Expected check constraint for '{name}' to be of type BOOLEAN, but was"
+                f" {condition.type}",
             )
         condition_text = formatted(node, self.text)
         value = _refusing(condition, f"Check constraint violation: {condition_text}")
-        return a.CheckConstraint(condition_text, self.context.placed(value, self.span, f"in a row for {self.table.display}"))
+        return a.CheckConstraint(
+            condition_text,
+            self.context.placed(value, self.span, f"in a row for {self.table.display}"),
+        )
 
     def _parsed(self) -> s.Expression:
         try:
             return parse_expression(self.text)
         except RowMergeError as error:
-            self._refuse(_INVALID, f"Invalid check constraint for '{self.table.qualified}': {error.message}")
+            self._refuse(
+                _INVALID, f"Invalid check constraint for '{self.table.qualified}': {error.message}"
+            )
 
     def _condition(self, node: s.Expression) -> e.Typed:
         catalog, schema, _ = self.table.name
         inner = self.context.apart(self.text, catalog, schema, self.span)
-        fields = tuple(ScopeField(column.name, column.name, column.type) for column in self.table.columns)
-        analyzer = ExpressionAnalyzer(inner, Scope(fields), ExpressionSite(f"Check constraint for '{self.table.qualified}'"))
+        fields = tuple(
+            ScopeField(column.name, column.name, column.type) for column in self.table.columns
+        )
+        analyzer = ExpressionAnalyzer(
+            inner, Scope(fields), ExpressionSite(f"Check constraint for '{self.table.qualified}'")
+        )
         try:
             return analyzer.analyze(node)
         except RowMergeError as error:
-            self._refuse(error.code, f"Invalid check constraint for '{self.table.qualified}': {error.message}")
+            self._refuse(
+                error.code,
+                f"Invalid check constraint for '{self.table.qualified}': {error.message}",
+            )
 
     def _refuse(self, code: str, message: str) -> NoReturn:
         self.context.error(code, message, self.span, self.hint)
 
 
 def _refusing(condition: e.Typed, message: str) -> e.Typed:
-    """Return a value that fails if the condition is false; in the form of NOT NULL checks, which pages compute."""
+    """Return a value that fails if the condition is false; in the form of NOT NULL checks, which
+    pages compute.
+    """
     yes = e.Constant(BOOLEAN, "true")
     if condition.type == UNKNOWN:
         condition = e.Constant(BOOLEAN, None)

@@ -30,13 +30,16 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.analyzer.queries.relation import QueryResult
 
 
-def query_columns(context: Context, aliases: Sequence[st.Identifier], result: QueryResult) -> tuple[ColumnMetadata, ...]:
+def query_columns(
+    context: Context, aliases: Sequence[st.Identifier], result: QueryResult
+) -> tuple[ColumnMetadata, ...]:
     """Return the columns of a query's table or view, which need unique names and types."""
     span = context.statement_span()
     if aliases and len(aliases) != len(result.fields):
         context.error(
             "MISMATCHED_COLUMN_ALIASES",
-            f"Column alias list has {len(aliases)} entries but relation has {len(result.fields)} columns",
+            f"Column alias list has {len(aliases)} entries but relation has {len(result.fields)}"
+            " columns",
             aliases[0].span,
         )
     names: set[str] = set()
@@ -45,11 +48,18 @@ def query_columns(context: Context, aliases: Sequence[st.Identifier], result: Qu
         name = aliases[number].text if aliases else field.name
         if name is None:
             context.error(
-                "MISSING_COLUMN_NAME", f"Column name not specified at position {number + 1}", span, "Write AS and a name."
+                "MISSING_COLUMN_NAME",
+                f"Column name not specified at position {number + 1}",
+                span,
+                "Write AS and a name.",
             )
         if name.lower() in names:
             name_span = aliases[number].span if aliases else span
-            context.error("DUPLICATE_COLUMN_NAME", f"Column name '{name.lower()}' specified more than once", name_span)
+            context.error(
+                "DUPLICATE_COLUMN_NAME",
+                f"Column name '{name.lower()}' specified more than once",
+                name_span,
+            )
         if UNKNOWN in parts_of(field.type):
             context.error(
                 "COLUMN_TYPE_UNKNOWN",
@@ -81,17 +91,30 @@ def create_view(context: Context, statement: st.Statement) -> a.Analysis:
     qualified = ".".join(name)
     table = context.lookup(statement.name)
     if table is not None and table.dataframe is None:
-        context.error("TABLE_ALREADY_EXISTS", f"Table already exists: '{qualified}'", span, "A view needs a name of its own.")
+        context.error(
+            "TABLE_ALREADY_EXISTS",
+            f"Table already exists: '{qualified}'",
+            span,
+            "A view needs a name of its own.",
+        )
     context.bindings.clear()
     if not statement.replace and context.view(statement.name, span) is not None:
         context.error(
-            "TABLE_ALREADY_EXISTS", f"View already exists: '{qualified}'", span, "Write CREATE OR REPLACE VIEW to replace it."
+            "TABLE_ALREADY_EXISTS",
+            f"View already exists: '{qualified}'",
+            span,
+            "Write CREATE OR REPLACE VIEW to replace it.",
         )
     context.creates = qualified
     columns = query_columns(context, (), QueryAnalyzer(context).query(statement.query.tree))
     sql = statement.query_span.of(statement.text)
     view = ConnectorViewDefinition(
-        SchemaTableName(*name[1:]), sql, *context.tables.default(), columns, statement.comment, statement.invoker
+        SchemaTableName(*name[1:]),
+        sql,
+        *context.tables.default(),
+        columns,
+        statement.comment,
+        statement.invoker,
     )
     return _definition(context, "CREATE VIEW", name, view=view)
 
@@ -105,11 +128,16 @@ def drop_view(context: Context, statement: st.Statement) -> a.Analysis:
         table = context.known_table(statement.name)
         if table is not None and table.dataframe is None:
             message = f"View '{table.qualified}' does not exist, but a table with that name exists."
-            context.error("GENERIC_USER_ERROR", f"{message} Did you mean DROP TABLE {table.qualified}?", span)
+            context.error(
+                "GENERIC_USER_ERROR", f"{message} Did you mean DROP TABLE {table.qualified}?", span
+            )
         if not statement.if_exists:
             name = dotted(context.completed(statement.name))
             context.error(
-                "GENERIC_USER_ERROR", f"View '{name}' does not exist", span, "Write DROP VIEW IF EXISTS where it may be missing."
+                "GENERIC_USER_ERROR",
+                f"View '{name}' does not exist",
+                span,
+                "Write DROP VIEW IF EXISTS where it may be missing.",
             )
         return _definition(context, "DROP VIEW", context.completed(statement.name), skipped=True)
     return _definition(context, "DROP VIEW", view.name)
@@ -127,18 +155,26 @@ def rename_view(context: Context, statement: st.Statement) -> a.Analysis:
         name = dotted(context.completed(statement.name))
         message = f"View '{name}' does not exist"
         if _is_table(context.known_table(statement.name)):
-            message += f", but a table with that name exists. Did you mean ALTER TABLE {name} RENAME TO ...?"
+            message += (
+                f", but a table with that name exists. Did you mean ALTER TABLE {name} RENAME TO"
+                " ...?"
+            )
         context.error("TABLE_NOT_FOUND", message, span, "SHOW TABLES lists views too.")
     aimed = context.statement_span(statement.to.span)
     target = context.renamed(statement.to, aimed)
     qualified = ".".join(target)
     if context.known_view(statement.to) is not None:
-        context.error("GENERIC_USER_ERROR", f"Target view '{qualified}' already exists", aimed, _OTHER_NAME)
+        context.error(
+            "GENERIC_USER_ERROR", f"Target view '{qualified}' already exists", aimed, _OTHER_NAME
+        )
     if _is_table(context.known_table(statement.to)):
         message = f"Target view '{qualified}' does not exist, but a table with that name exists."
         context.error("TABLE_ALREADY_EXISTS", message, aimed, _OTHER_NAME)
     if target[0] != view.name[0]:
-        message, hint = "View rename across catalogs is not supported", "CREATE VIEW makes one there."
+        message, hint = (
+            "View rename across catalogs is not supported",
+            "CREATE VIEW makes one there.",
+        )
         context.error("NOT_SUPPORTED", message, aimed, hint)
     renamed = replace(view.definition, name=SchemaTableName(*target[1:]))
     return _definition(context, "ALTER VIEW", view.name, view=renamed)
@@ -162,7 +198,9 @@ def create_schema(context: Context, statement: st.Statement) -> a.Analysis:
             name_span,
             "Leave it out: schemas have no properties here.",
         )
-    exists = context.tables.has_schema(catalog, schema) and schema in context.tables.schemas(catalog)
+    exists = context.tables.has_schema(catalog, schema) and schema in context.tables.schemas(
+        catalog
+    )
     if exists and not statement.if_not_exists:
         span = context.statement_span(statement.name.span)
         context.error(
@@ -196,8 +234,15 @@ def drop_schema(context: Context, statement: st.Statement) -> a.Analysis:
             "Drop its tables and views one by one.",
         )
     if exists and not cascades and (relations := context.tables.relations(catalog, schema)):
-        context.error("SCHEMA_NOT_EMPTY", f"Cannot drop non-empty schema '{schema}'", span, f"It holds: {', '.join(relations)}.")
-    return _definition(context, "DROP SCHEMA", (catalog, schema), skipped=not exists, cascades=cascades)
+        context.error(
+            "SCHEMA_NOT_EMPTY",
+            f"Cannot drop non-empty schema '{schema}'",
+            span,
+            f"It holds: {', '.join(relations)}.",
+        )
+    return _definition(
+        context, "DROP SCHEMA", (catalog, schema), skipped=not exists, cascades=cascades
+    )
 
 
 def truncate(context: Context, statement: st.Statement) -> a.Analysis:
@@ -207,13 +252,25 @@ def truncate(context: Context, statement: st.Statement) -> a.Analysis:
     context.refuse_view(statement.target, "Cannot truncate a view")
     target = context.target(statement.target, span)
     if target.dataframe is not None:
-        context.error("NOT_SUPPORTED", f"'{target.display}' is {target.kind}; it cannot be emptied", span, target.remedy)
+        context.error(
+            "NOT_SUPPORTED",
+            f"'{target.display}' is {target.kind}; it cannot be emptied",
+            span,
+            target.remedy,
+        )
     return _definition(context, "TRUNCATE TABLE", target.name, target=target)
 
 
-def _definition(context: Context, statement_kind: str, name: tuple[str, ...], **more: Any) -> a.DefinitionAnalysis:
+def _definition(
+    context: Context, statement_kind: str, name: tuple[str, ...], **more: Any
+) -> a.DefinitionAnalysis:
     return a.DefinitionAnalysis(
-        context.text, tuple(context.bindings.values()), tuple(context.notices), statement_kind, name, **more
+        context.text,
+        tuple(context.bindings.values()),
+        tuple(context.notices),
+        statement_kind,
+        name,
+        **more,
     )
 
 
@@ -265,7 +322,9 @@ def show(context: Context, statement: st.Statement) -> a.Analysis:
         rows = [row for row in rows if row[0] is not None and pattern.fullmatch(row[0])]
     statement_kind = f"SHOW {statement.kind}"
     columns = tuple((name, BOOLEAN if name == "Deterministic" else VARCHAR) for name in names)
-    return a.ListingAnalysis(context.text, (), tuple(context.notices), statement_kind, columns, tuple(rows))
+    return a.ListingAnalysis(
+        context.text, (), tuple(context.notices), statement_kind, columns, tuple(rows)
+    )
 
 
 def _listed(context: Context, statement: st.Show) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
@@ -275,8 +334,19 @@ def _listed(context: Context, statement: st.Show) -> tuple[tuple[str, ...], list
         return ("Catalog",), [(catalog,) for catalog in tables.catalogs()]
     if statement.kind == "FUNCTIONS":
         if name is not None and len(name.parts) > 2:
-            context.error("SYNTAX_ERROR", f"Too many parts in schema name: {'.'.join(part.value for part in name.parts)}", span)
-        header = ("Function", "Return Type", "Argument Types", "Function Type", "Deterministic", "Description")
+            context.error(
+                "SYNTAX_ERROR",
+                f"Too many parts in schema name: {'.'.join(part.value for part in name.parts)}",
+                span,
+            )
+        header = (
+            "Function",
+            "Return Type",
+            "Argument Types",
+            "Function Type",
+            "Deterministic",
+            "Description",
+        )
         # Schemas have no functions of their own.
         return header, listed_functions() if name is None else []
     if statement.kind == "SCHEMAS":
@@ -289,7 +359,10 @@ def _listed(context: Context, statement: st.Show) -> tuple[tuple[str, ...], list
         catalog, schema = _schema(context, name)
         if not tables.has_schema(catalog, schema):
             context.error(
-                "SCHEMA_NOT_FOUND", f"Schema '{schema}' does not exist", span, f"SHOW SCHEMAS FROM {_name(catalog)} lists them."
+                "SCHEMA_NOT_FOUND",
+                f"Schema '{schema}' does not exist",
+                span,
+                f"SHOW SCHEMAS FROM {_name(catalog)} lists them.",
             )
         return ("Table",), [(table,) for table in tables.relations(catalog, schema)]
     if statement.kind == "CREATE SCHEMA":
@@ -300,11 +373,18 @@ def _listed(context: Context, statement: st.Show) -> tuple[tuple[str, ...], list
     view = context.view(name, span) if statement.kind == "COLUMNS" else context.known_view(name)
     if statement.kind == "COLUMNS":
         columns = view.definition.columns if view is not None else context.table(name, span).columns
-        return ("Column", "Type", "Extra", "Comment"), [(c.name, str(c.type), "", c.comment or "") for c in columns]
+        return ("Column", "Type", "Extra", "Comment"), [
+            (c.name, str(c.type), "", c.comment or "") for c in columns
+        ]
     if statement.kind == "CREATE VIEW":
         return ("Create View",), [(_view_text(context, name, view),)]
     if view is not None:
-        context.error("NOT_SUPPORTED", f"Relation '{view.qualified}' is a view, not a table", span, "Write SHOW CREATE VIEW.")
+        context.error(
+            "NOT_SUPPORTED",
+            f"Relation '{view.qualified}' is a view, not a table",
+            span,
+            "Write SHOW CREATE VIEW.",
+        )
     return ("Create Table",), [(_table_text(context, name),)]
 
 
@@ -313,12 +393,25 @@ def _view_text(context: Context, name: st.TableName, view: a.ViewBinding | None)
     if view is None:
         qualified = dotted(context.completed(name))
         if context.known_table(name) is not None:
-            context.error("NOT_SUPPORTED", f"Relation '{qualified}' is a table, not a view", span, "Write SHOW CREATE TABLE.")
-        context.error("TABLE_NOT_FOUND", f"View '{qualified}' does not exist", span, "SHOW TABLES lists views too.")
+            context.error(
+                "NOT_SUPPORTED",
+                f"Relation '{qualified}' is a table, not a view",
+                span,
+                "Write SHOW CREATE TABLE.",
+            )
+        context.error(
+            "TABLE_NOT_FOUND",
+            f"View '{qualified}' does not exist",
+            span,
+            "SHOW TABLES lists views too.",
+        )
     definition = view.definition
     security = "INVOKER" if definition.run_as_invoker else "DEFINER"
     query = formatted_query(parse_query(definition.original_sql), definition.original_sql)
-    return f"CREATE VIEW {_dotted(view.name)}{_comment(' ', definition.comment)} SECURITY {security} AS\n{query}"
+    return (
+        f"CREATE VIEW {_dotted(view.name)}{_comment(' ', definition.comment)} SECURITY {security}"
+        f" AS\n{query}"
+    )
 
 
 def _table_text(context: Context, name: st.TableName) -> str:
@@ -331,23 +424,40 @@ def _table_text(context: Context, name: st.TableName) -> str:
             "DESCRIBE shows its columns and their types.",
         )
     columns = ",\n".join(
-        f"   {_name(c.name)} {_type(c.type)}{_default(c.default)}{'' if c.nullable else ' NOT NULL'}{_comment(' ', c.comment)}"
+        f"   {_name(c.name)}"
+        f" {_type(c.type)}{_default(c.default)}{'' if c.nullable else ' NOT NULL'}{_comment(' ', c.comment)}"
         for c in table.columns
     )
     # Tables of information_schema have only columns.
     table_properties = table.metadata.properties if table.metadata is not None else {}
     comment = None if table.metadata is None else table.metadata.comment
-    property_lines = [f"   {key} = {_value(value)}" for key, value in table_properties.items() if value not in (None, ())]
+    property_lines = [
+        f"   {key} = {_value(value)}"
+        for key, value in table_properties.items()
+        if value not in (None, ())
+    ]
     properties = "\nWITH (\n" + ",\n".join(property_lines) + "\n)" if property_lines else ""
-    return f"CREATE TABLE {_dotted(table.name)} (\n{columns}\n){_comment(chr(10), comment)}{properties}"
+    return (
+        f"CREATE TABLE {_dotted(table.name)}"
+        f" (\n{columns}\n){_comment(chr(10), comment)}{properties}"
+    )
 
 
 def _type(sql_type: Type) -> str:
-    parts = tuple(_type(part) if isinstance(part, Type) else str(part) for part in sql_type.parameters)
+    parts = tuple(
+        _type(part) if isinstance(part, Type) else str(part) for part in sql_type.parameters
+    )
     if sql_type.base == "row":
-        fields = (f"{_name(name)} {part}" if name else part for name, part in zip(sql_type.fields, parts, strict=True))
+        fields = (
+            f"{_name(name)} {part}" if name else part
+            for name, part in zip(sql_type.fields, parts, strict=True)
+        )
         return f"ROW({', '.join(fields)})"
-    return f"{sql_type.base}({', '.join(parts)})" if sql_type.base in {"array", "map", "decimal"} else str(sql_type)
+    return (
+        f"{sql_type.base}({', '.join(parts)})"
+        if sql_type.base in {"array", "map", "decimal"}
+        else str(sql_type)
+    )
 
 
 def _default(default: str | None) -> str:
@@ -363,7 +473,9 @@ def _value(value: Any) -> str:
         return f"ARRAY[{', '.join(map(_value, value))}]"
     if isinstance(value, bool):
         return str(value).lower()
-    return str(value) if isinstance(value, int | float) else "'" + str(value).replace("'", "''") + "'"
+    return (
+        str(value) if isinstance(value, int | float) else "'" + str(value).replace("'", "''") + "'"
+    )
 
 
 def _dotted(parts: Iterable[str]) -> str:
@@ -377,7 +489,9 @@ def _name(name: str) -> str:
 def _pattern(context: Context, like: str, escape: Any) -> re.Pattern[str]:
     mark = escape.value if escape is not None else None
     if mark is not None and len(mark) != 1:
-        context.error("INVALID_FUNCTION_ARGUMENT", "Escape string must be a single character", escape.span)
+        context.error(
+            "INVALID_FUNCTION_ARGUMENT", "Escape string must be a single character", escape.span
+        )
     parts: list[str] = []
     characters: Iterable[str] = iter(like)
     for character in characters:

@@ -1,6 +1,7 @@
 """Matches the fields of rows by name for ``UPDATE SET *`` and ``INSERT *``.
 
-Casts match by position and would silently exchange fields, so a star reorders them first, at any depth.
+Casts match by position and would silently exchange fields, so a star reorders them first, at any
+depth.
 """
 
 from __future__ import annotations
@@ -20,8 +21,11 @@ class FieldMismatchError(Exception):
     """A source's row has other fields than the target's."""
 
 
-def with_fields_of(value: e.Typed, sql_type: Type, name: str, new_symbol: Callable[[str], str]) -> e.Typed:
-    """Return a value with the fields of its rows in the order of a type, matched by name, ignoring case.
+def with_fields_of(
+    value: e.Typed, sql_type: Type, name: str, new_symbol: Callable[[str], str]
+) -> e.Typed:
+    """Return a value with the fields of its rows in the order of a type, matched by name, ignoring
+    case.
 
     Rows without field names keep their order.
 
@@ -36,7 +40,9 @@ def with_fields_of(value: e.Typed, sql_type: Type, name: str, new_symbol: Callab
     if source.base == "array":
         return _mapped("transform", value, sql_type.parameters, (0,), f"{name}.element", new_symbol)
     keyed = _mapped("transform_keys", value, sql_type.parameters, (0,), f"{name}.key", new_symbol)
-    return _mapped("transform_values", keyed, sql_type.parameters, (1,), f"{name}.value", new_symbol)
+    return _mapped(
+        "transform_values", keyed, sql_type.parameters, (1,), f"{name}.value", new_symbol
+    )
 
 
 def _is_moved(source: Type, sql_type: Type) -> bool:
@@ -46,7 +52,12 @@ def _is_moved(source: Type, sql_type: Type) -> bool:
         or source.base not in {"row", "array", "map"}
     ):
         return source.base == sql_type.base == "row" and any(source.fields) and any(sql_type.fields)
-    if source.base == "row" and any(source.fields) and any(sql_type.fields) and _names(source) != _names(sql_type):
+    if (
+        source.base == "row"
+        and any(source.fields)
+        and any(sql_type.fields)
+        and _names(source) != _names(sql_type)
+    ):
         return True
     return any(map(_is_moved, source.parameters, sql_type.parameters))
 
@@ -65,7 +76,9 @@ def _row(value: e.Typed, sql_type: Type, name: str, new_symbol: Callable[[str], 
     ]
     whole = Type("row", tuple(part.type for part in parts), sql_type.fields)
     is_null = e.Apply(BOOLEAN, "is null", (value,), False)
-    return e.Apply(whole, "case", (is_null, e.Constant(whole, None), e.Apply(whole, "row", tuple(parts))))
+    return e.Apply(
+        whole, "case", (is_null, e.Constant(whole, None), e.Apply(whole, "row", tuple(parts)))
+    )
 
 
 def _indexes(source: Type, sql_type: Type, name: str) -> Sequence[int]:
@@ -75,19 +88,27 @@ def _indexes(source: Type, sql_type: Type, name: str) -> Sequence[int]:
     for names, side in ((source_names, "source"), (target_names, "target")):
         twice = next((field for index, field in enumerate(names) if field in names[:index]), None)
         if twice is not None:
-            raise FieldMismatchError(f"Column {name} of the {side} has field '{twice}' more than once")
+            raise FieldMismatchError(
+                f"Column {name} of the {side} has field '{twice}' more than once"
+            )
     missing = next((field for field in target_names if field not in source_names), None)
     further = next((field for field in source_names if field not in target_names), None)
     if missing is not None or further is not None:
         side = "target" if missing is None else "source"
         raise FieldMismatchError(
-            f"Column {name} is {sql_type} in the target and {source} in the source: the {side} has no field '{missing or further}'"
+            f"Column {name} is {sql_type} in the target and {source} in the source: the {side} has"
+            f" no field '{missing or further}'"
         )
     return [source_names.index(field) for field in target_names]
 
 
 def _mapped(
-    function: str, value: e.Typed, part_types: Sequence[Type], index: tuple[int], name: str, new_symbol: Callable[[str], str]
+    function: str,
+    value: e.Typed,
+    part_types: Sequence[Type],
+    index: tuple[int],
+    name: str,
+    new_symbol: Callable[[str], str],
 ) -> e.Typed:
     (at,) = index
     parts = [e.Variable(part, new_symbol("part")) for part in value.type.parameters]

@@ -51,9 +51,13 @@ class _MergeAnalyzer:
         self.target = self._target()
         self.named = QueryAnalyzer(context).visible(statement.named)
         name = statement.target_alias
-        self.qualifier = (name.value,) if name else tuple(part.value for part in statement.target.parts)
+        self.qualifier = (
+            (name.value,) if name else tuple(part.value for part in statement.target.parts)
+        )
         self.own = self.fields = self._fields(self.target.columns)
-        self.hidden = tuple(replace(field, hidden=True) for field in self._fields(self.target.hidden))
+        self.hidden = tuple(
+            replace(field, hidden=True) for field in self._fields(self.target.hidden)
+        )
         self.visible = (*self.own, *self.hidden)
 
     def analyze(self) -> a.MergeAnalysis:
@@ -64,19 +68,33 @@ class _MergeAnalyzer:
         added = () if statement.evolution is None else self._evolve(statement.evolution, offered)
         # Columns that the statement adds are assigned and returned; no expression can read them.
         both = (*self.visible, *relation.fields)
-        on_analyzer = ExpressionAnalyzer(context, Scope(both, barrier=True), ExpressionSite("MERGE ON clause"), named=self.named)
+        on_analyzer = ExpressionAnalyzer(
+            context, Scope(both, barrier=True), ExpressionSite("MERGE ON clause"), named=self.named
+        )
         on = on_analyzer.boolean(statement.on, _ON)
         on_analyzer.check_reflected(on, statement.on, "the ON of MERGE")
-        checks = check_constraints(context, self.target, context.statement_span(statement.target.span))
+        checks = check_constraints(
+            context, self.target, context.statement_span(statement.target.span)
+        )
         clauses = tuple(
-            self._by_source(clause, both) if clause.by_source else self._clause(clause, both, offered)
+            (
+                self._by_source(clause, both)
+                if clause.by_source
+                else self._clause(clause, both, offered)
+            )
             for clause in statement.clauses
         )
         returning = None
         if statement.returning:
-            returning = analyze_returning(context, statement.returning, self.fields, relation.fields, self.named)
+            returning = analyze_returning(
+                context, statement.returning, self.fields, relation.fields, self.named
+            )
         condition = typed_condition(context, statement.on, on, "in the ON condition")
-        alias = statement.target_alias.text if statement.target_alias else statement.target.parts[-1].text
+        alias = (
+            statement.target_alias.text
+            if statement.target_alias
+            else statement.target.parts[-1].text
+        )
         return a.MergeAnalysis(
             statement.text,
             tuple(context.bindings.values()),
@@ -96,7 +114,12 @@ class _MergeAnalyzer:
         )
 
     def _fields(self, columns: Sequence[ColumnMetadata | ColumnHandle]) -> tuple[ScopeField, ...]:
-        return tuple(ScopeField(self.context.symbols.new(c.name), c.name, c.type, self.qualifier, target=True) for c in columns)
+        return tuple(
+            ScopeField(
+                self.context.symbols.new(c.name), c.name, c.type, self.qualifier, target=True
+            )
+            for c in columns
+        )
 
     def _target(self) -> a.TableBinding:
         span = self.context.statement_span(self.statement.target.span)
@@ -105,7 +128,8 @@ class _MergeAnalyzer:
         if target.dataframe is not None:
             self.context.error(
                 "NOT_SUPPORTED",
-                f"'{target.display}' is {target.kind}; it can be a source but not the target of MERGE",
+                f"'{target.display}' is {target.kind}; it can be a source but not the target of"
+                " MERGE",
                 self.statement.target.span,
                 target.remedy,
             )
@@ -115,7 +139,9 @@ class _MergeAnalyzer:
         node = self.statement.source
         alias = self._alias(node)
         fields = tuple(as_field(field) for field in relation.fields if field.refused is None)
-        return a.MergeSource(fields, node.span.shown(self.context.text), alias, relation.tree, relation.binding)
+        return a.MergeSource(
+            fields, node.span.shown(self.context.text), alias, relation.tree, relation.binding
+        )
 
     def _alias(self, node: s.Relation) -> str | None:
         if isinstance(node, s.Aliased):
@@ -125,14 +151,18 @@ class _MergeAnalyzer:
     # -- schema evolution -----------------------------------------------------------------------------------------
 
     def _evolve(self, span: st.Span, source: tuple[ScopeField, ...]) -> tuple[ColumnMetadata, ...]:
-        """Add the source's columns that the clauses use to the target: all of them for ``*``, as in Spark and Delta."""
+        """Add the source's columns that the clauses use to the target: all of them for ``*``, as in
+        Spark and Delta.
+        """
         context, target = self.context, self.target
         if not context.tables.evolves_tables(target.catalog):
             context.error(
                 "NOT_SUPPORTED",
-                f"Catalog '{target.catalog}' cannot add columns in a MERGE: its store does not commit columns and rows together",
+                f"Catalog '{target.catalog}' cannot add columns in a MERGE: its store does not"
+                " commit columns and rows together",
                 span,
-                "Add the columns by ALTER TABLE ... ADD COLUMN, and leave WITH SCHEMA EVOLUTION out.",
+                "Add the columns by ALTER TABLE ... ADD COLUMN, and leave WITH SCHEMA EVOLUTION"
+                " out.",
             )
         assigned_names = self._assigned_names()
         known_names = {column.name.lower() for column in target.columns}
@@ -153,7 +183,8 @@ class _MergeAnalyzer:
             if UNKNOWN in parts_of(field.type):
                 context.error(
                     "COLUMN_TYPE_UNKNOWN",
-                    f"Column '{name}' of the source has no type, so that none can be added to {target.display}",
+                    f"Column '{name}' of the source has no type, so that none can be added to"
+                    f" {target.display}",
                     place,
                     "Write CAST(NULL AS type).",
                 )
@@ -167,7 +198,12 @@ class _MergeAnalyzer:
     def _assigned_names(self) -> dict[str, st.Span]:
         clauses = [clause for clause in self.statement.clauses if not clause.by_source]
         stars = [("*", clause.star) for clause in clauses if clause.star is not None]
-        return dict([*stars, *((column.value, column.span) for clause in clauses for column in clause.columns)])
+        return dict(
+            [
+                *stars,
+                *((column.value, column.span) for clause in clauses for column in clause.columns),
+            ]
+        )
 
     # -- clauses --------------------------------------------------------------------------------------------------
 
@@ -176,7 +212,10 @@ class _MergeAnalyzer:
             return self._clause(clause, self.visible, ())
         except AnalysisError as error:
             if error.code == "COLUMN_NOT_FOUND" and self._is_right(clause, both):
-                error.hint = "WHEN NOT MATCHED BY SOURCE is about rows without a source row; it sees the target's columns alone."
+                error.hint = (
+                    "WHEN NOT MATCHED BY SOURCE is about rows without a source row; it sees the"
+                    " target's columns alone."
+                )
             raise
 
     def _is_right(self, clause: st.MergeClause, fields: tuple[ScopeField, ...]) -> bool:
@@ -186,13 +225,19 @@ class _MergeAnalyzer:
             return False
         return True
 
-    def _clause(self, clause: st.MergeClause, fields: tuple[ScopeField, ...], source: tuple[ScopeField, ...]) -> a.ClauseAnalysis:
+    def _clause(
+        self, clause: st.MergeClause, fields: tuple[ScopeField, ...], source: tuple[ScopeField, ...]
+    ) -> a.ClauseAnalysis:
         """Analyze a clause that sees ``fields``; stars use the columns of ``source``."""
         indexes = self._columns(clause, source)
-        word = {Operation.UPDATE: "SET", Operation.INSERT: "INSERT VALUES"}.get(clause.operation, "")
+        word = {Operation.UPDATE: "SET", Operation.INSERT: "INSERT VALUES"}.get(
+            clause.operation, ""
+        )
         condition, scope = None, Scope(fields)
         if clause.condition is not None:
-            analyzer = ExpressionAnalyzer(self.context, scope, ExpressionSite("WHEN condition of MERGE"), named=self.named)
+            analyzer = ExpressionAnalyzer(
+                self.context, scope, ExpressionSite("WHEN condition of MERGE"), named=self.named
+            )
             tree = analyzer.boolean(clause.condition, _CONDITION)
             words = f"in the condition of clause {clause.number}"
             condition = typed_condition(self.context, clause.condition, tree, words)
@@ -202,7 +247,9 @@ class _MergeAnalyzer:
             site = ExpressionSite(f"MERGE {word}".strip())
             assigned = [
                 (
-                    ExpressionAnalyzer(self.context, scope, site, prefers_target=prefers, named=self.named).analyze(value),
+                    ExpressionAnalyzer(
+                        self.context, scope, site, prefers_target=prefers, named=self.named
+                    ).analyze(value),
                     value.span,
                 )
                 for prefers, value in zip(self._preferences(clause), clause.values, strict=True)
@@ -226,29 +273,50 @@ class _MergeAnalyzer:
     def _preferences(self, clause: st.MergeClause) -> list[Callable[[str], bool] | None]:
         """Return for each value which ambiguous names are the target's.
 
-        In Trino's documentation, SET purchases = purchases + 100.0 means the target's purchases; Trino itself refuses it.
+        In Trino's documentation, SET purchases = purchases + 100.0 means the target's purchases;
+        Trino itself refuses it.
         """
         if clause.operation is Operation.UPDATE and self.context.era is Era.DOCUMENTS:
             return [column.value.__eq__ for column in clause.columns]
         return [None] * len(clause.values)
 
-    def _starred(self, star: st.Span, source: tuple[ScopeField, ...], indexes: Sequence[int]) -> list[tuple[e.Typed, st.Span]]:
+    def _starred(
+        self, star: st.Span, source: tuple[ScopeField, ...], indexes: Sequence[int]
+    ) -> list[tuple[e.Typed, st.Span]]:
         values: list[tuple[e.Typed, st.Span]] = []
         for field in (self.fields[index] for index in indexes):
             matching = [
-                f for f in source if f.name is not None and field.name is not None and f.name.lower() == field.name.lower()
+                f
+                for f in source
+                if f.name is not None
+                and field.name is not None
+                and f.name.lower() == field.name.lower()
             ]
             if len(matching) != 1:
                 name = str(field.name).lower()
                 code = "AMBIGUOUS_NAME" if matching else "COLUMN_NOT_FOUND"
-                problem = "is ambiguous in the source" if matching else "of the target cannot be found in the source"
-                hint = f"* takes every column of {self.target.display} from the source by its name; the source has: "
+                problem = (
+                    "is ambiguous in the source"
+                    if matching
+                    else "of the target cannot be found in the source"
+                )
+                hint = (
+                    f"* takes every column of {self.target.display} from the source by its name;"
+                    " the source has: "
+                )
                 hint += f"{', '.join(f.name for f in source if f.name)}."
                 self.context.error(code, f"Column '{name}' {problem}", star, hint)
             self.context.check_read(matching, star)
             value = e.Column(matching[0].type, matching[0].symbol)
             try:
-                values.append((with_fields_of(value, field.type, str(field.name), self.context.symbols.new), star))
+                values.append(
+                    (
+                        with_fields_of(
+                            value, field.type, str(field.name), self.context.symbols.new
+                        ),
+                        star,
+                    )
+                )
             except FieldMismatchError as mismatch:
                 self._refuse_fields(mismatch, star)
         return values
@@ -259,13 +327,15 @@ class _MergeAnalyzer:
                 "NOT_SUPPORTED",
                 f"WITH SCHEMA EVOLUTION adds columns, and no fields within them. {mismatch}",
                 star,
-                "Add the field by ALTER TABLE ... ADD COLUMN, or CAST the value to the column's type.",
+                "Add the field by ALTER TABLE ... ADD COLUMN, or CAST the value to the column's"
+                " type.",
             )
         self.context.error(
             "TYPE_MISMATCH",
             str(mismatch),
             star,
-            "Fields are matched by name. CAST the value in the source to the column's type, or write the columns: UPDATE SET column = value.",
+            "Fields are matched by name. CAST the value in the source to the column's type, or"
+            " write the columns: UPDATE SET column = value.",
         )
 
     def _columns(self, clause: st.MergeClause, source: tuple[ScopeField, ...]) -> list[int]:
@@ -276,12 +346,18 @@ class _MergeAnalyzer:
                 return list(range(len(self.fields)))
             # Columns that the source lacks are unchanged, or NULL in new rows.
             names = {field.name.lower() for field in source if field.name is not None}
-            return [index for index, field in enumerate(self.fields) if str(field.name).lower() in names]
+            return [
+                index for index, field in enumerate(self.fields) if str(field.name).lower() in names
+            ]
         columns = clause.columns
         if not columns:
             self._check_count(clause, len(self.own))
             return list(range(len(self.own)))
-        by_name = {field.name.lower(): index for index, field in enumerate(self.fields) if field.name is not None}
+        by_name = {
+            field.name.lower(): index
+            for index, field in enumerate(self.fields)
+            if field.name is not None
+        }
         indexes: dict[int, None] = {}
         for column in columns:
             index = by_name.get(column.value)
@@ -311,9 +387,15 @@ class _MergeAnalyzer:
         self.context.error("MISMATCHED_COLUMN_COUNT", message, replace(first, end=last.end), hint)
 
     def _unknown_column(self, column: st.Identifier, names: list[str]) -> NoReturn:
-        hint = did_you_mean(column.value, names, 0.5) or f"{self.target.display} has the columns {', '.join(names)}."
+        hint = (
+            did_you_mean(column.value, names, 0.5)
+            or f"{self.target.display} has the columns {', '.join(names)}."
+        )
         if self.statement.evolution is not None:
-            hint = f"WITH SCHEMA EVOLUTION adds columns that the source has under the same name. {hint}"
+            hint = (
+                "WITH SCHEMA EVOLUTION adds columns that the source has under the same name."
+                f" {hint}"
+            )
         self.context.error(
             "COLUMN_NOT_FOUND",
             f"Merge column name does not exist in target table: {column.value}",
@@ -327,14 +409,18 @@ class _MergeAnalyzer:
         assigned_values = [value for value, _ in assigned]
         column_types = [self.fields[index].type for index in indexes]
         if not all(
-            is_assignable(value.type, column_type) for column_type, value in zip(column_types, assigned_values, strict=True)
+            is_assignable(value.type, column_type)
+            for column_type, value in zip(column_types, assigned_values, strict=True)
         ):
             self._refuse_nested(indexes, assigned)
-            table, actual = ", ".join(map(str, column_types)), ", ".join(str(value.type) for value in assigned_values)
+            table, actual = (
+                ", ".join(map(str, column_types)),
+                ", ".join(str(value.type) for value in assigned_values),
+            )
             self.context.error(
                 "TYPE_MISMATCH",
-                f"MERGE table column types don't match for MERGE case {clause.number}, SET expressions: "
-                f"Table: [{table}], Expressions: [{actual}]",
+                f"MERGE table column types don't match for MERGE case {clause.number}, SET"
+                f" expressions: Table: [{table}], Expressions: [{actual}]",
                 replace(
                     clause.span,
                     end=clause.span.start + len("WHEN"),
@@ -346,13 +432,17 @@ class _MergeAnalyzer:
         for index, (value, span) in zip(indexes, assigned, strict=True):
             column_type = self.fields[index].type
             words = f"in the value for column '{self.fields[index].name}' of clause {clause.number}"
-            values[index] = typed(self.context, self.context.stored(value, column_type), span, words)
+            values[index] = typed(
+                self.context, self.context.stored(value, column_type), span, words
+            )
         if clause.star is not None:
             # Reports show the source's column instead of the star.
             alias = self._alias(self.statement.source)
             for index in indexes:
                 expression, name = values[index], self.fields[index].name
-                values[index] = expression and replace(expression, text=f"{alias}.{name}" if alias else str(name))
+                values[index] = expression and replace(
+                    expression, text=f"{alias}.{name}" if alias else str(name)
+                )
         if clause.operation is Operation.INSERT:
             self._default(clause, values)
         return tuple(values)
@@ -363,11 +453,15 @@ class _MergeAnalyzer:
             return
         for index, (value, span) in zip(indexes, assigned, strict=True):
             column_type = self.fields[index].type
-            nested = all(any(part.base == "row" for part in parts_of(one)) for one in (column_type, value.type))
+            nested = all(
+                any(part.base == "row" for part in parts_of(one))
+                for one in (column_type, value.type)
+            )
             if nested and not is_assignable(value.type, column_type):
                 self.context.error(
                     "NOT_SUPPORTED",
-                    f"WITH SCHEMA EVOLUTION adds columns, and no fields within them: column '{self.fields[index].name}' is {column_type}, its value is {value.type}",
+                    "WITH SCHEMA EVOLUTION adds columns, and no fields within them: column"
+                    f" '{self.fields[index].name}' is {column_type}, its value is {value.type}",
                     span,
                     "CAST the value to the column's type, or make the table anew.",
                 )
@@ -378,7 +472,9 @@ class _MergeAnalyzer:
             if values[index] is None and column.default is not None:
                 value = default_value(self.context, self.target, column, span)
                 words = f"in the default of column '{column.name}' of clause {clause.number}"
-                values[index] = a.TypedExpression(self.context.placed(value, clause.span, words), column.default)
+                values[index] = a.TypedExpression(
+                    self.context.placed(value, clause.span, words), column.default
+                )
 
     # -- ON -------------------------------------------------------------------------------------------------------
 
@@ -386,12 +482,20 @@ class _MergeAnalyzer:
         self, on: e.Typed, relation: RelationResult
     ) -> tuple[tuple[tuple[e.Typed, e.Typed], ...], tuple[tuple[str, str], ...]]:
         """Return the equalities in ON between both sides, and those of plain columns."""
-        target, source = ({f.symbol for f in fields} for fields in ((*self.fields, *self.hidden), relation.fields))
+        target, source = (
+            {f.symbol for f in fields} for fields in ((*self.fields, *self.hidden), relation.fields)
+        )
         pairs, columns = [], []
         for part in conjuncts(on):
-            if not (isinstance(part, e.Apply) and part.name == "=" and not is_float(part.arguments[0].type)):
+            if not (
+                isinstance(part, e.Apply)
+                and part.name == "="
+                and not is_float(part.arguments[0].type)
+            ):
                 continue
-            if any(isinstance(inner, e.Subquery) for inner in e.walk(part)) or not e.is_deterministic(part):
+            if any(
+                isinstance(inner, e.Subquery) for inner in e.walk(part)
+            ) or not e.is_deterministic(part):
                 continue
             target_side, source_side = part.arguments
             reads = [e.references(side) for side in (target_side, source_side)]
@@ -400,9 +504,15 @@ class _MergeAnalyzer:
             elif not (reads[0] and reads[1] and reads[0] <= target and reads[1] <= source):
                 continue
             # An error in a key is reported as an error of the condition.
-            pairs.append((replace(target_side, origin=on.origin), replace(source_side, origin=on.origin)))
+            pairs.append(
+                (replace(target_side, origin=on.origin), replace(source_side, origin=on.origin))
+            )
             plain = [key_column(side) for side in (target_side, source_side)]
-            if plain[0] is not None and plain[1] is not None and same_values(plain[0].type, plain[1].type):
+            if (
+                plain[0] is not None
+                and plain[1] is not None
+                and same_values(plain[0].type, plain[1].type)
+            ):
                 columns.append((plain[0].symbol, plain[1].symbol))
         return tuple(pairs), tuple(columns)
 
@@ -411,7 +521,12 @@ def _without_length(sql_type: Type) -> Type:
     """Return a type without lengths of text, as in Spark, since later values may be longer."""
     if sql_type.base == "varchar":
         return VARCHAR
-    return replace(sql_type, parameters=tuple(_without_length(p) if isinstance(p, Type) else p for p in sql_type.parameters))
+    return replace(
+        sql_type,
+        parameters=tuple(
+            _without_length(p) if isinstance(p, Type) else p for p in sql_type.parameters
+        ),
+    )
 
 
 def first_unfit(column_types: Sequence[Type], values: Sequence[e.Typed]) -> int:
@@ -435,4 +550,6 @@ def unfit(fields: Sequence[ScopeField], indexes: Sequence[int], values: Sequence
 
 def as_field(field: ScopeField) -> a.Field:
     """Return a field in the planner's form."""
-    return a.Field(field.symbol, field.name, field.type, field.qualifier[-1] if field.qualifier else None)
+    return a.Field(
+        field.symbol, field.name, field.type, field.qualifier[-1] if field.qualifier else None
+    )

@@ -58,7 +58,14 @@ def parameter_rows(text: str, parameter_types: Mapping[int, Type]) -> list[tuple
     """
     places = parameter_places(text)
     return [
-        (number, str(BIGINT if parameter.row_count else parameter_types.get(parameter.span.start, UNKNOWN)))
+        (
+            number,
+            str(
+                BIGINT
+                if parameter.row_count
+                else parameter_types.get(parameter.span.start, UNKNOWN)
+            ),
+        )
         for number, parameter in enumerate(places)
     ]
 
@@ -73,7 +80,9 @@ def column_rows(fields: Iterable[ScopeField]) -> list[tuple[str, str, str, str, 
     for number, field in enumerate(fields):
         catalog, schema, table = field.table if len(field.table) == 3 else ("", "", "")
         name = f"_col{number}" if field.name is None else field.name
-        rows.append((name, catalog, schema, table, str(field.type), _size(field.type), field.aliased))
+        rows.append(
+            (name, catalog, schema, table, str(field.type), _size(field.type), field.aliased)
+        )
     return rows
 
 
@@ -81,10 +90,14 @@ def result_columns(analysis: a.Analysis) -> Sequence[ScopeField]:
     """Return the result columns of a statement that is not a query."""
     if isinstance(analysis, a.ListingAnalysis):
         aliased = not analysis.kind.startswith(_UNALIASED)
-        return [ScopeField("", name, sql_type, aliased=aliased) for name, sql_type in analysis.columns]
+        return [
+            ScopeField("", name, sql_type, aliased=aliased) for name, sql_type in analysis.columns
+        ]
     if isinstance(analysis, a.ExplainAnalysis):
         return [ScopeField("", "Query Plan", VARCHAR)]
-    returning = analysis.returning if isinstance(analysis, a.RowChangeAnalysis | a.InsertAnalysis) else None
+    returning = (
+        analysis.returning if isinstance(analysis, a.RowChangeAnalysis | a.InsertAnalysis) else None
+    )
     if returning is not None:
         return [ScopeField("", column.name, column.expression.type) for column in returning.columns]
     return [ScopeField("", "rows", BIGINT)]

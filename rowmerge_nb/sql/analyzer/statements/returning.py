@@ -41,9 +41,9 @@ def analyze_returning(
 ) -> a.Returning:
     """Analyze a RETURNING list.
 
-    A column of the target means its new value, or the old one of a deleted row; ``old.c`` and ``new.c`` select one,
-    unless a side of the MERGE has that name. ``*`` is the source's columns, then the target's.
-    ``merge_action()`` and ``merge_clause()`` require a source.
+    A column of the target means its new value, or the old one of a deleted row; ``old.c`` and
+    ``new.c`` select one, unless a side of the MERGE has that name. ``*`` is the source's columns,
+    then the target's. ``merge_action()`` and ``merge_clause()`` require a source.
     """
     new = _doubles(context, target)
     current = _doubles(context, target)
@@ -57,7 +57,10 @@ def analyze_returning(
     ]
     fields = (*(source or ()), *current, *versions)
     functions = {_ACTION: action, _CLAUSE: clause} if source is not None else {}
-    site = ExpressionSite("RETURNING", functions={name: e.Column(field.type, field.symbol) for name, field in functions.items()})
+    site = ExpressionSite(
+        "RETURNING",
+        functions={name: e.Column(field.type, field.symbol) for name, field in functions.items()},
+    )
     columns = tuple(_columns(context, items, fields, site, named or NamedQueries()))
     first, last = items[0].span, items[-1].span
     return a.Returning(
@@ -70,18 +73,30 @@ def analyze_returning(
     )
 
 
-def inserted_returning(context: Context, statement: st.Insert, target: a.TableBinding) -> a.Returning:
+def inserted_returning(
+    context: Context, statement: st.Insert, target: a.TableBinding
+) -> a.Returning:
     """Analyze RETURNING of an INSERT; its old values are NULL."""
     qualifier = tuple(part.value for part in statement.target.parts)
-    fields = tuple(ScopeField(context.symbols.new(c.name), c.name, c.type, qualifier, target=True) for c in target.columns)
+    fields = tuple(
+        ScopeField(context.symbols.new(c.name), c.name, c.type, qualifier, target=True)
+        for c in target.columns
+    )
     returning = analyze_returning(context, statement.returning, fields)
     pairs: list[tuple[e.Typed, e.Typed]] = []
-    for column, old, new, current in zip(target.columns, fields, returning.new, returning.current, strict=True):
+    for column, old, new, current in zip(
+        target.columns, fields, returning.new, returning.current, strict=True
+    ):
         value = e.Column(column.type, column.name)
         pairs += [(e.Column(column.type, field.symbol), value) for field in (new, current)]
         pairs.append((e.Column(column.type, old.symbol), e.Constant(column.type, None)))
-    columns = (replace(c, expression=replace(c.expression, tree=e.replaced(c.expression.tree, pairs))) for c in returning.columns)
-    table_fields = tuple(a.Field(column.name, column.name, column.type) for column in target.columns)
+    columns = (
+        replace(c, expression=replace(c.expression, tree=e.replaced(c.expression.tree, pairs)))
+        for c in returning.columns
+    )
+    table_fields = tuple(
+        a.Field(column.name, column.name, column.type) for column in target.columns
+    )
     return replace(returning, columns=tuple(columns), new=table_fields, current=table_fields)
 
 

@@ -40,29 +40,40 @@ class RowConditions:
         """Return the typed condition; an ambiguous bare name is the target's column.
 
         Raises:
-            RowMergeError: with the condition as its ``statement``; NOT_SUPPORTED for subqueries and nondeterministic functions.
+            RowMergeError: with the condition as its ``statement``; NOT_SUPPORTED for subqueries and
+                nondeterministic functions.
         """
         alias = self.analysis.target_alias
-        fields = [_scoped(f, f.name, f.relation or alias, target=True) for f in self.analysis.target_fields]
+        fields = [
+            _scoped(f, f.name, f.relation or alias, target=True)
+            for f in self.analysis.target_fields
+        ]
         fields += [_scoped(f, f.name, f.relation) for f in _source(self.analysis)]
         return self._read(text, tuple(fields))
 
     def like(self, columns: Mapping[str, Any], marks: Sequence[str]) -> Typed | None:
-        """Return the condition that either side has all these values, or None if neither has the columns.
+        """Return the condition that either side has all these values, or None if neither has the
+        columns.
 
         Args:
-            columns: the values by column name. A text is compared with another type by that type's SQL text.
-            marks: for target and source, the symbol that is NULL if a joined row lacks the side, or ``""``. One mark selects the
+            columns: the values by column name. A text is compared with another type by that type's
+                SQL text.
+            marks: for target and source, the symbol that is NULL if a joined row lacks the side, or
+                ``""``. One mark selects the
             target.
 
         Raises:
             RowMergeError: NOT_SUPPORTED for values and types that SQL does not compare.
         """
         sides = []
-        for side, mark in zip((self.analysis.target_fields, _source(self.analysis)), marks, strict=False):
+        for side, mark in zip(
+            (self.analysis.target_fields, _source(self.analysis)), marks, strict=False
+        ):
             by_name = {(f.name or f.symbol).lower(): f for f in side}
             if all(name.lower() in by_name for name in columns):
-                sides.append(([(by_name[name.lower()], value) for name, value in columns.items()], mark))
+                sides.append(
+                    ([(by_name[name.lower()], value) for name, value in columns.items()], mark)
+                )
         if not sides:
             return None
         fields = {f.symbol: _scoped(f, f.symbol, None) for values, _ in sides for f, _ in values}
@@ -84,13 +95,19 @@ class RowConditions:
             node = parse_expression(text)
             context = Context(text, self.tables, self.era)
             analyzer = ExpressionAnalyzer(
-                context, Scope(fields), ExpressionSite("condition of 'why'"), prefers_target=lambda _: True
+                context,
+                Scope(fields),
+                ExpressionSite("condition of 'why'"),
+                prefers_target=lambda _: True,
             )
             tree = analyzer.boolean(node, _BOOLEAN)
             if has_subquery(tree) or not is_deterministic(tree):
                 construct = "a subquery" if has_subquery(tree) else "a nondeterministic function"
                 context.error(
-                    "NOT_SUPPORTED", f"The condition of 'why' cannot have {construct}", node.span, "Compare columns with values."
+                    "NOT_SUPPORTED",
+                    f"The condition of 'why' cannot have {construct}",
+                    node.span,
+                    "Compare columns with values.",
                 )
         except RowMergeError as error:
             error.statement = text
@@ -100,7 +117,10 @@ class RowConditions:
 
 def names_of_sides(analysis: RowChangeAnalysis) -> tuple[Mapping[str, None], Mapping[str, None]]:
     """Return the column names of the target and of the source."""
-    target, source = (dict.fromkeys(f.name or f.symbol for f in side) for side in (analysis.target_fields, _source(analysis)))
+    target, source = (
+        dict.fromkeys(f.name or f.symbol for f in side)
+        for side in (analysis.target_fields, _source(analysis))
+    )
     return target, source
 
 
@@ -108,12 +128,20 @@ def _source(analysis: RowChangeAnalysis) -> Sequence[Field]:
     return analysis.source.fields if isinstance(analysis, MergeAnalysis) else ()
 
 
-def _scoped(field: Field, name: str | None, alias: str | None, *, target: bool = False) -> ScopeField:
-    return ScopeField(field.symbol, name, field.type, (alias.lower(),) if alias else (), target=target)
+def _scoped(
+    field: Field, name: str | None, alias: str | None, *, target: bool = False
+) -> ScopeField:
+    return ScopeField(
+        field.symbol, name, field.type, (alias.lower(),) if alias else (), target=target
+    )
 
 
 def _has_values(values: Sequence[tuple[Field, Any]], mark: str) -> str:
-    presence = [f"{quoted(mark)} IS NOT NULL"] if mark and any(value is None for _, value in values) else []
+    presence = (
+        [f"{quoted(mark)} IS NOT NULL"]
+        if mark and any(value is None for _, value in values)
+        else []
+    )
     return f"({' AND '.join([*presence, *(_equals(field, value) for field, value in values)])})"
 
 

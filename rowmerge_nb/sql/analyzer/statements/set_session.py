@@ -32,7 +32,9 @@ def set_time_zone(context: Context, statement: st.Statement) -> a.SettingAnalysi
     """Analyze SET TIME ZONE; LOCAL is UTC."""
     assert isinstance(statement, st.SetTimeZone)
     zone = None if statement.zone is None else _zone(context, statement.zone)
-    return a.SettingAnalysis(context.text, (), tuple(context.notices), "SET TIME ZONE", (), (), TIME_ZONE, zone)
+    return a.SettingAnalysis(
+        context.text, (), tuple(context.notices), "SET TIME ZONE", (), (), TIME_ZONE, zone
+    )
 
 
 def _zone(context: Context, node: s.Expression) -> str:
@@ -43,14 +45,25 @@ def _zone(context: Context, node: s.Expression) -> str:
         expression_text = formatted(node, context.text)
         context.error(
             "TYPE_MISMATCH",
-            f"Expected expression of varchar or interval day-time type, but '{expression_text}' has {value.type} type",
+            f"Expected expression of varchar or interval day-time type, but '{expression_text}' has"
+            f" {value.type} type",
             span,
         )
-    zone_value = value.value if isinstance(value, e.Constant) else context.evaluate([value], node.span)[0]
+    zone_value = (
+        value.value if isinstance(value, e.Constant) else context.evaluate([value], node.span)[0]
+    )
     if zone_value is None:
-        context.error("GENERIC_INTERNAL_ERROR", f"TIME ZONE expression '{formatted(node, context.text)}' not supported", span)
+        context.error(
+            "GENERIC_INTERNAL_ERROR",
+            f"TIME ZONE expression '{formatted(node, context.text)}' not supported",
+            span,
+        )
     if value.type == INTERVAL_DAY:
-        seconds = Decimal(zone_value) if isinstance(zone_value, str) else Decimal(zone_value.total_seconds())
+        seconds = (
+            Decimal(zone_value)
+            if isinstance(zone_value, str)
+            else Decimal(zone_value.total_seconds())
+        )
         return _of_interval(context, seconds, span)
     if not zone_value:
         context.error("GENERIC_INTERNAL_ERROR", "Zone id is an empty string", span)
@@ -63,11 +76,17 @@ def _zone(context: Context, node: s.Expression) -> str:
 def _of_interval(context: Context, seconds: Decimal, span: st.Span) -> str:
     minutes, rest = divmod(abs(seconds), 60)
     if rest:
-        context.error("INVALID_LITERAL", "Invalid TIME ZONE offset interval: interval contains seconds", span)
+        context.error(
+            "INVALID_LITERAL", "Invalid TIME ZONE offset interval: interval contains seconds", span
+        )
     if minutes > _FARTHEST:
         signed_minutes = -minutes if seconds < 0 else minutes
         context.error("INVALID_FUNCTION_ARGUMENT", f"Invalid offset minutes {signed_minutes}", span)
-    return f"{'-' if seconds < 0 else '+'}{int(minutes) // 60:02d}:{int(minutes) % 60:02d}" if minutes else "UTC"
+    return (
+        f"{'-' if seconds < 0 else '+'}{int(minutes) // 60:02d}:{int(minutes) % 60:02d}"
+        if minutes
+        else "UTC"
+    )
 
 
 def set_session(context: Context, statement: st.Statement) -> a.SettingAnalysis:
@@ -80,10 +99,17 @@ def set_session(context: Context, statement: st.Statement) -> a.SettingAnalysis:
     name = ".".join(part.value for part in statement.name.parts)
     if name not in {TIME_ZONE, RECURSION}:
         span = context.statement_span(statement.name.span)
-        context.error("NOT_SUPPORTED", f"The session property {name} is not supported by this engine", span, SESSION_HINT)
+        context.error(
+            "NOT_SUPPORTED",
+            f"The session property {name} is not supported by this engine",
+            span,
+            SESSION_HINT,
+        )
     value = None if statement.value is None else _property_value(context, name, statement.value)
     statement_kind = f"{'RESET' if value is None else 'SET'} SESSION"
-    return a.SettingAnalysis(context.text, (), tuple(context.notices), statement_kind, (), (), name, value)
+    return a.SettingAnalysis(
+        context.text, (), tuple(context.notices), statement_kind, (), (), name, value
+    )
 
 
 def _property_value(context: Context, name: str, node: s.Expression) -> str:
@@ -92,10 +118,21 @@ def _property_value(context: Context, name: str, node: s.Expression) -> str:
     value = ExpressionAnalyzer(context, Scope(()), ExpressionSite("SET SESSION")).analyze(node)
     expected = VARCHAR if name == TIME_ZONE else INTEGER
     if not can_coerce(value.type, expected):
-        context.error(_CODE, f"Unable to set session property '{name}' to '{expression_text}': it must be {expected}", span)
-    result = value.value if isinstance(value, e.Constant) else context.evaluate([value], node.span)[0]
+        context.error(
+            _CODE,
+            f"Unable to set session property '{name}' to '{expression_text}': it must be"
+            f" {expected}",
+            span,
+        )
+    result = (
+        value.value if isinstance(value, e.Constant) else context.evaluate([value], node.span)[0]
+    )
     if result is None:
-        context.error(_CODE, f"Unable to set session property '{name}' to '{expression_text}': it must not be null", span)
+        context.error(
+            _CODE,
+            f"Unable to set session property '{name}' to '{expression_text}': it must not be null",
+            span,
+        )
     if name == TIME_ZONE:
         zone = canonical_zone(result)
         if zone is None:

@@ -52,10 +52,13 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.analyzer.scope import ScopeField
 
 
-def analyze(statement: st.Statement, tables: a.Tables, *, era: Era = Era.DOCUMENTS, dialect: str = "trino") -> a.Analysis:
+def analyze(
+    statement: st.Statement, tables: a.Tables, *, era: Era = Era.DOCUMENTS, dialect: str = "trino"
+) -> a.Analysis:
     """Return the meaning of a parsed statement.
 
-    Under ``DOCUMENTS`` an ambiguous name in UPDATE SET means the target's column, with a notice. ``dialect`` is unused.
+    Under ``DOCUMENTS`` an ambiguous name in UPDATE SET means the target's column, with a notice.
+    ``dialect`` is unused.
 
     Raises:
         AnalysisError: with Trino's code, message and place.
@@ -76,7 +79,11 @@ def _query(context: Context, statement: st.Statement) -> a.Analysis:
         a.Field(f.symbol, f.name or f"_col{i}", f.type, f.qualifier[-1] if f.qualifier else None)
         for i, f in enumerate(result.fields)
     )
-    bindings, notices, origins = tuple(context.bindings.values()), tuple(context.notices), tuple(context.origins)
+    bindings, notices, origins = (
+        tuple(context.bindings.values()),
+        tuple(context.notices),
+        tuple(context.origins),
+    )
     return a.QueryAnalysis(statement.text, bindings, notices, fields, result.tree, origins=origins)
 
 
@@ -104,7 +111,16 @@ def _explain(context: Context, statement: st.Statement) -> a.Analysis:
     return a.ExplainAnalysis(statement.text, inner.bindings, inner.notices, statement, inner)
 
 
-_WITH_COLUMNS: Final = (st.Query, st.Insert, st.Update, st.Delete, st.Merge, st.CreateTable, st.Explain, st.Show)
+_WITH_COLUMNS: Final = (
+    st.Query,
+    st.Insert,
+    st.Update,
+    st.Delete,
+    st.Merge,
+    st.CreateTable,
+    st.Explain,
+    st.Show,
+)
 """Statements whose answer may have columns."""
 
 
@@ -120,13 +136,21 @@ def _describe_prepared(context: Context, statement: st.Statement) -> a.Analysis:
         raise
     statement_kind = f"DESCRIBE {'OUTPUT' if statement.output else 'INPUT'}"
     columns = COLUMN_COLUMNS if statement.output else PARAMETER_COLUMNS
-    rows = column_rows(fields) if statement.output else parameter_rows(prepared.text, parameter_types)
-    return a.ListingAnalysis(context.text, (), tuple(context.notices), statement_kind, columns, tuple(rows))
+    rows = (
+        column_rows(fields) if statement.output else parameter_rows(prepared.text, parameter_types)
+    )
+    return a.ListingAnalysis(
+        context.text, (), tuple(context.notices), statement_kind, columns, tuple(rows)
+    )
 
 
-def _prepared(context: Context, statement: st.Statement) -> tuple[Sequence[ScopeField], dict[int, Type]]:
+def _prepared(
+    context: Context, statement: st.Statement
+) -> tuple[Sequence[ScopeField], dict[int, Type]]:
     parameter_types: dict[int, Type] = {}
-    if not isinstance(statement, _WITH_COLUMNS) or (isinstance(statement, st.CreateTable) and statement.query is None):
+    if not isinstance(statement, _WITH_COLUMNS) or (
+        isinstance(statement, st.CreateTable) and statement.query is None
+    ):
         return (), parameter_types
     inner = Context(statement.text, context.tables, context.era)
     inner.parameters = parameter_types
@@ -161,22 +185,32 @@ def _insert(context: Context, statement: st.Statement) -> a.Analysis:
     target = context.target(statement.target, span)
     if target.dataframe is not None:
         context.error(
-            "NOT_SUPPORTED", f"'{target.display}' is {target.kind}; it can be read but not changed", span, target.remedy
+            "NOT_SUPPORTED",
+            f"'{target.display}' is {target.kind}; it can be read but not changed",
+            span,
+            target.remedy,
         )
     result = QueryAnalyzer(context).query(statement.query.tree)
     columns = _insert_columns(context, statement, target)
     column_types = [column.type for column in columns]
     actual = [field.type for field in result.fields]
-    if len(column_types) != len(actual) or not all(is_assignable(t, k) for k, t in zip(column_types, actual, strict=True)):
+    if len(column_types) != len(actual) or not all(
+        is_assignable(t, k) for k, t in zip(column_types, actual, strict=True)
+    ):
         type_lists = [", ".join(map(str, types)) for types in (column_types, actual)]
         context.error(
             "TYPE_MISMATCH",
-            f"Insert query has mismatched column types: Table: [{type_lists[0]}], Query: [{type_lists[1]}]",
+            f"Insert query has mismatched column types: Table: [{type_lists[0]}], Query:"
+            f" [{type_lists[1]}]",
             context.statement_span(statement.query.tree.span),
         )
     checks = check_constraints(context, target, span, subqueries=True)
     filled_names = {column.name for column in columns}
-    omitted = {c.name: default_value(context, target, c, span) for c in target.columns if c.name not in filled_names}
+    omitted = {
+        c.name: default_value(context, target, c, span)
+        for c in target.columns
+        if c.name not in filled_names
+    }
     returning = inserted_returning(context, statement, target) if statement.returning else None
     bindings, notices = tuple(context.bindings.values()), tuple(context.notices)
     rows = _constant_rows(context, result.tree)
@@ -197,12 +231,18 @@ def _insert(context: Context, statement: st.Statement) -> a.Analysis:
 def _constant_rows(context: Context, query: q.Query) -> ConstantRows | None:
     while isinstance(query, q.Ordered):
         query = query.source
-    views = [form.view for form in query.forms] if isinstance(query, q.Valued) and not query.is_numbered else []
+    views = (
+        [form.view for form in query.forms]
+        if isinstance(query, q.Valued) and not query.is_numbered
+        else []
+    )
     rows = next((table.rows for table in context.bindings.values() if table.view in views), None)
     return rows if isinstance(rows, ConstantRows) else None
 
 
-def _insert_columns(context: Context, statement: st.Insert, target: a.TableBinding) -> list[ColumnMetadata]:
+def _insert_columns(
+    context: Context, statement: st.Insert, target: a.TableBinding
+) -> list[ColumnMetadata]:
     if statement.columns is None:
         return list(target.columns)
     by_name = {column.name.lower(): column for column in target.columns}
@@ -211,7 +251,10 @@ def _insert_columns(context: Context, statement: st.Insert, target: a.TableBindi
         column = by_name.get(name.value)
         if column is None:
             message = f"Insert column name does not exist in target table: {name.value}"
-            hint = did_you_mean(name.value, by_name, 0.5) or f"{target.display} has the columns {', '.join(by_name)}."
+            hint = (
+                did_you_mean(name.value, by_name, 0.5)
+                or f"{target.display} has the columns {', '.join(by_name)}."
+            )
             context.error("COLUMN_NOT_FOUND", message, context.statement_span(name.span), hint)
         if name.value in insert_columns:
             context.error(

@@ -12,12 +12,22 @@ from rowmerge_nb.spi.types import Type
 from rowmerge_nb.sql.analyzer import analysis as a
 from rowmerge_nb.sql.analyzer.context import dotted
 from rowmerge_nb.sql.analyzer.queries.query import QueryAnalyzer
-from rowmerge_nb.sql.analyzer.statements.alterations import constants_of, defined_column, refuse_comment
+from rowmerge_nb.sql.analyzer.statements.alterations import (
+    constants_of,
+    defined_column,
+    refuse_comment,
+)
 from rowmerge_nb.sql.analyzer.statements.definitions import query_columns
 from rowmerge_nb.sql.tree import statements as st
 from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed import queries as q
-from rowmerge_nb.sql.typed.type_rules import INTERVAL_DAY, INTERVAL_YEAR, instant, parts_of, too_precise
+from rowmerge_nb.sql.typed.type_rules import (
+    INTERVAL_DAY,
+    INTERVAL_YEAR,
+    instant,
+    parts_of,
+    too_precise,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -36,7 +46,10 @@ def create_table(context: Context, statement: st.Statement) -> a.Analysis:
     span = context.statement_span(statement.name.span)
     if statement.replace and statement.if_not_exists:
         context.error(
-            "SYNTAX_ERROR", "'OR REPLACE' and 'IF NOT EXISTS' clauses can not be used together", span, "Leave one of them out."
+            "SYNTAX_ERROR",
+            "'OR REPLACE' and 'IF NOT EXISTS' clauses can not be used together",
+            span,
+            "Leave one of them out.",
         )
     name = context.place(statement.name, span)
     existing, view = context.lookup(statement.name), context.view(statement.name, span)
@@ -44,14 +57,22 @@ def create_table(context: Context, statement: st.Statement) -> a.Analysis:
     context.bindings.clear()
     replaced = existing if statement.replace and view is None and exists else None
     if statement.replace and not context.tables.replaces_tables(name[0]):
-        message, hint = "This connector does not support replacing tables", "Write DROP TABLE IF EXISTS before it."
+        message, hint = (
+            "This connector does not support replacing tables",
+            "Write DROP TABLE IF EXISTS before it.",
+        )
         context.refuse_later(AnalysisError(message, code="NOT_SUPPORTED", hint=hint).at(span))
     if statement.replace:
         exists = view is not None
     if exists and not statement.if_not_exists:
-        message = f"{'Table' if statement.query is None else 'Destination table'} '{'.'.join(name)}' already exists"
+        message = (
+            f"{'Table' if statement.query is None else 'Destination table'} '{'.'.join(name)}'"
+            " already exists"
+        )
         hint = (
-            "Write DROP TABLE before it, or IF NOT EXISTS." if view is None else "It is a view: a table needs a name of its own."
+            "Write DROP TABLE before it, or IF NOT EXISTS."
+            if view is None
+            else "It is a view: a table needs a name of its own."
         )
         context.error("TABLE_ALREADY_EXISTS", message, span, hint)
     properties = constants_of(statement.properties)
@@ -66,12 +87,23 @@ def create_table(context: Context, statement: st.Statement) -> a.Analysis:
         context.bindings.clear()
     refuse_comment(context, name[0], statement.comment, "creating tables with table comment")
     comment = None if statement.comment is None else statement.comment.text
-    metadata = ConnectorTableMetadata(SchemaTableName(name[1], name[2]), columns, properties, comment)
+    metadata = ConnectorTableMetadata(
+        SchemaTableName(name[1], name[2]), columns, properties, comment
+    )
     bindings = tuple(context.bindings.values())
     notices, spans = tuple(context.notices), statement.property_spans
     origins = tuple(context.origins)
     return a.CreateTableAnalysis(
-        statement.text, bindings, notices, name, metadata, exists, tree, spans, replaced, origins=origins
+        statement.text,
+        bindings,
+        notices,
+        name,
+        metadata,
+        exists,
+        tree,
+        spans,
+        replaced,
+        origins=origins,
     )
 
 
@@ -82,7 +114,9 @@ class _Columns:
         self._columns: dict[str, ColumnMetadata] = {}
         self._inherited: Mapping[str, Any] | None = None
 
-    def of(self, elements: Sequence[st.ColumnDefinition | st.LikeTable]) -> tuple[tuple[ColumnMetadata, ...], Mapping[str, Any]]:
+    def of(
+        self, elements: Sequence[st.ColumnDefinition | st.LikeTable]
+    ) -> tuple[tuple[ColumnMetadata, ...], Mapping[str, Any]]:
         for element in elements:
             if isinstance(element, st.LikeTable):
                 self._add_like(element)
@@ -94,7 +128,11 @@ class _Columns:
     def _add(self, column: ColumnMetadata, span: st.Span) -> None:
         name = column.name.lower()
         if name in self._columns:
-            self._context.error("DUPLICATE_COLUMN_NAME", f"Column name '{column.name}' specified more than once", span)
+            self._context.error(
+                "DUPLICATE_COLUMN_NAME",
+                f"Column name '{column.name}' specified more than once",
+                span,
+            )
         _check_carried(self._context, name, column.type, span)
         self._columns[name] = column
 
@@ -105,11 +143,14 @@ class _Columns:
             self._inherit(table, span)
         for column in table.columns:
             if column.comment is not None:
-                refuse_comment(context, self._catalog, st.Comment(column.comment, name.span), _WITH_COMMENT)
+                refuse_comment(
+                    context, self._catalog, st.Comment(column.comment, name.span), _WITH_COMMENT
+                )
             if column.default is not None and not context.tables.stores_defaults(self._catalog):
                 context.error(
                     "NOT_SUPPORTED",
-                    f"Catalog '{self._catalog}' does not support default value for column name '{column.name}'",
+                    f"Catalog '{self._catalog}' does not support default value for column name"
+                    f" '{column.name}'",
                     name.span,
                     "Write the columns instead of LIKE, without the default.",
                 )
@@ -145,7 +186,9 @@ class _Columns:
                 "Leave INCLUDING PROPERTIES out, and write them behind WITH.",
             )
         if self._inherited is not None:
-            self._context.error("NOT_SUPPORTED", "Only one LIKE clause can specify INCLUDING PROPERTIES", span)
+            self._context.error(
+                "NOT_SUPPORTED", "Only one LIKE clause can specify INCLUDING PROPERTIES", span
+            )
         self._inherited = table.metadata.properties
 
 
@@ -155,12 +198,17 @@ def _queried(
     result = QueryAnalyzer(context).query(query.tree)
     query_fields = query_columns(context, statement.column_aliases, result)
     keeps = context.tables.keeps_sizes(catalog)
-    columns = tuple(ColumnMetadata(column.name, _stored_type(column.type, keeps_sizes=keeps)) for column in query_fields)
+    columns = tuple(
+        ColumnMetadata(column.name, _stored_type(column.type, keeps_sizes=keeps))
+        for column in query_fields
+    )
     for column in columns:
         _check_carried(context, column.name, column.type, context.statement_span())
     rows = result.coerced_to([instant(field.type) for field in result.fields])
     pairs = zip(rows.fields, columns, strict=True)
-    tree = q.Coerced(rows.tree, tuple((e.Column(f.type, c.name), e.Column(f.type, f.symbol)) for f, c in pairs))
+    tree = q.Coerced(
+        rows.tree, tuple((e.Column(f.type, c.name), e.Column(f.type, f.symbol)) for f, c in pairs)
+    )
     return columns, tree if statement.with_data else q.Ordered(tree, (), 0, 0)
 
 
@@ -169,12 +217,15 @@ def _check_carried(context: Context, name: str, sql_type: Type, span: st.Span) -
     if fine is not None:
         context.error(
             "NOT_SUPPORTED",
-            f"Unsupported column type: {sql_type} of column '{name}': values have microseconds here, {fine} has more",
+            f"Unsupported column type: {sql_type} of column '{name}': values have microseconds"
+            f" here, {fine} has more",
             span,
             f"Write {fine.base} with a precision of 6 at most.",
         )
     if any(part in (INTERVAL_DAY, INTERVAL_YEAR) for part in parts_of(sql_type)):
-        context.error("NOT_SUPPORTED", f"Unsupported column type: {sql_type} of column '{name}'", span)
+        context.error(
+            "NOT_SUPPORTED", f"Unsupported column type: {sql_type} of column '{name}'", span
+        )
 
 
 def _stored_type(sql_type: Type, *, keeps_sizes: bool) -> Type:
@@ -182,10 +233,14 @@ def _stored_type(sql_type: Type, *, keeps_sizes: bool) -> Type:
     if sql_type.base == "varchar":
         return sql_type if keeps_sizes else Type("varchar")
     if sql_type.base in {"timestamp", "timestamp with time zone", "time"}:
-        return Type(sql_type.base, (min(sql_type.parameters[0], _FINEST) if keeps_sizes else _FINEST,))
+        return Type(
+            sql_type.base, (min(sql_type.parameters[0], _FINEST) if keeps_sizes else _FINEST,)
+        )
     if sql_type.base in {"array", "map", "row"}:
         return Type(
-            sql_type.base, tuple(_stored_type(part, keeps_sizes=keeps_sizes) for part in sql_type.parameters), sql_type.fields
+            sql_type.base,
+            tuple(_stored_type(part, keeps_sizes=keeps_sizes) for part in sql_type.parameters),
+            sql_type.fields,
         )
     return sql_type
 
@@ -197,7 +252,9 @@ def drop_table(context: Context, statement: st.Statement) -> a.Analysis:
     view = context.known_view(statement.name)
     if view is not None:
         message = f"Table '{view.qualified}' does not exist, but a view with that name exists."
-        context.error("GENERIC_USER_ERROR", f"{message} Did you mean DROP VIEW {view.qualified}?", span)
+        context.error(
+            "GENERIC_USER_ERROR", f"{message} Did you mean DROP VIEW {view.qualified}?", span
+        )
     target = context.known_table(statement.name)
     if target is not None and target.dataframe is not None:
         if len(target.name) > 1:

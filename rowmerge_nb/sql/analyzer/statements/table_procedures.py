@@ -26,22 +26,32 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.tree import syntax as s
 
 _WHERE: Final = "WHERE clause must evaluate to a boolean: actual type {}"
-_WHOLE: Final = "Compare columns that make partitions with constants, and join such comparisons by AND."
+_WHOLE: Final = (
+    "Compare columns that make partitions with constants, and join such comparisons by AND."
+)
 
 
-def table_execute(context: Context, statement: st.AlterTable, action: st.TableExecute) -> a.TableExecuteAnalysis:
+def table_execute(
+    context: Context, statement: st.AlterTable, action: st.TableExecute
+) -> a.TableExecuteAnalysis:
     """Analyze ALTER TABLE EXECUTE.
 
     Raises:
-        AnalysisError: in Trino's order NOT_SUPPORTED, TABLE_NOT_FOUND, PROCEDURE_NOT_FOUND, errors of WHERE, INVALID_ARGUMENTS,
-            DUPLICATE_PROPERTY, INVALID_PROCEDURE_ARGUMENT.
+        AnalysisError: in Trino's order NOT_SUPPORTED, TABLE_NOT_FOUND, PROCEDURE_NOT_FOUND, errors
+            of WHERE, INVALID_ARGUMENTS, DUPLICATE_PROPERTY, INVALID_PROCEDURE_ARGUMENT.
     """
     context.refuse_view(statement.name, "ALTER TABLE EXECUTE is not supported for views")
     target = context.target(statement.name, statement.word)
     if target.handle is None:
         shadowed = target.dataframe is not None and len(target.name) == 1
-        hint = target.remedy if shadowed else "Tables of stores that say so have procedures: docs/stores.md names them."
-        context.error("NOT_SUPPORTED", "This connector does not support table procedures", None, hint)
+        hint = (
+            target.remedy
+            if shadowed
+            else "Tables of stores that say so have procedures: docs/stores.md names them."
+        )
+        context.error(
+            "NOT_SUPPORTED", "This connector does not support table procedures", None, hint
+        )
     procedure = _procedure(context, target.catalog, action.procedure)
     constraint = _constraint(context, procedure, target, statement, action.where)
     arguments = _arguments(context, target.catalog, procedure, action)
@@ -66,7 +76,11 @@ def _procedure(context: Context, catalog: str, name: st.Identifier) -> TableProc
         hint = did_you_mean(procedure_name, by_name) or (
             f"There are: {', '.join(by_name)}." if by_name else f"Catalog '{catalog}' has none."
         )
-        error = AnalysisError(f"Table procedure not registered: {procedure_name}", code="PROCEDURE_NOT_FOUND", hint=hint)
+        error = AnalysisError(
+            f"Table procedure not registered: {procedure_name}",
+            code="PROCEDURE_NOT_FOUND",
+            hint=hint,
+        )
         # Trino reports no position.
         error.about = (name.span.line, name.span.column, name.span.end - name.span.start)
         raise error
@@ -74,18 +88,30 @@ def _procedure(context: Context, catalog: str, name: st.Identifier) -> TableProc
 
 
 def _constraint(
-    context: Context, procedure: TableProcedure, target: a.TableBinding, statement: st.AlterTable, where: s.Expression | None
+    context: Context,
+    procedure: TableProcedure,
+    target: a.TableBinding,
+    statement: st.AlterTable,
+    where: s.Expression | None,
 ) -> Constraint:
     """Return WHERE as a complete constraint: other rows must not be rewritten."""
     if where is None:
         return Constraint()
     if not procedure.rewrites:
         context.error(
-            "NOT_SUPPORTED", f"WHERE not supported for procedure {procedure.name}", context.statement_span(), "Leave it out."
+            "NOT_SUPPORTED",
+            f"WHERE not supported for procedure {procedure.name}",
+            context.statement_span(),
+            "Leave it out.",
         )
     qualifier = tuple(part.value for part in statement.name.parts)
-    fields = tuple(ScopeField(context.symbols.new(c.name), c.name, c.type, qualifier, target=True) for c in target.readable)
-    analyzer = ExpressionAnalyzer(context, Scope(fields), ExpressionSite("WHERE clause", judged_whole=True))
+    fields = tuple(
+        ScopeField(context.symbols.new(c.name), c.name, c.type, qualifier, target=True)
+        for c in target.readable
+    )
+    analyzer = ExpressionAnalyzer(
+        context, Scope(fields), ExpressionSite("WHERE clause", judged_whole=True)
+    )
     condition = analyzer.condition(where, _WHERE)
     names = {field.symbol: field.name for field in fields if field.name is not None}
     if not all(constraint_of(part, names).domains for part in conjuncts(condition)):
@@ -98,18 +124,37 @@ def _constraint(
     return constraint_of(condition, names)
 
 
-def _arguments(context: Context, catalog: str, procedure: TableProcedure, action: st.TableExecute) -> Mapping[str, Any]:
-    whole, parameters = context.statement_span(), {argument.name: argument for argument in procedure.arguments}
+def _arguments(
+    context: Context, catalog: str, procedure: TableProcedure, action: st.TableExecute
+) -> Mapping[str, Any]:
+    whole, parameters = (
+        context.statement_span(),
+        {argument.name: argument for argument in procedure.arguments},
+    )
     hint = f"Its arguments are: {', '.join(parameters)}." if parameters else "It has no arguments."
     if len({argument.name is None for argument in action.arguments}) > 1:
-        context.error("INVALID_ARGUMENTS", "Named and positional arguments cannot be mixed", whole, "Name all of them, or none.")
-    if action.arguments and action.arguments[0].name is None and len(action.arguments) > len(parameters):
+        context.error(
+            "INVALID_ARGUMENTS",
+            "Named and positional arguments cannot be mixed",
+            whole,
+            "Name all of them, or none.",
+        )
+    if (
+        action.arguments
+        and action.arguments[0].name is None
+        and len(action.arguments) > len(parameters)
+    ):
         context.error("INVALID_ARGUMENTS", "Too many positional arguments", whole, hint)
     arguments: dict[str, st.CallArgument] = {}
     for argument, key in zip(action.arguments, (*parameters, *action.arguments), strict=False):
         name = argument.name.value if argument.name is not None else str(key)
         if name in arguments:
-            context.error("DUPLICATE_PROPERTY", f"Duplicate named argument: {name}", argument.span, "Give it once.")
+            context.error(
+                "DUPLICATE_PROPERTY",
+                f"Duplicate named argument: {name}",
+                argument.span,
+                "Give it once.",
+            )
         arguments[name] = argument
     values = {name: argument.default for name, argument in parameters.items()}
     of = f"catalog '{catalog}' table procedure '{procedure.name}' property"
@@ -125,7 +170,9 @@ def _arguments(context: Context, catalog: str, procedure: TableProcedure, action
     return values
 
 
-def _value(context: Context, parameter: TableProcedureArgument, of: str, argument: st.CallArgument) -> Any:
+def _value(
+    context: Context, parameter: TableProcedureArgument, of: str, argument: st.CallArgument
+) -> Any:
     code, argument_text = "INVALID_PROCEDURE_ARGUMENT", formatted(argument.value, context.text)
     refuse_subqueries(context, argument.value)
     analyzer = ExpressionAnalyzer(context, Scope(()), ExpressionSite("ALTER TABLE EXECUTE"))
@@ -139,10 +186,18 @@ def _value(context: Context, parameter: TableProcedureArgument, of: str, argumen
         )
     value = context.evaluate([analyzer.coerce(tree, parameter.type)], argument.value.span)[0]
     if value is None:
-        context.error(code, f"Invalid null value for {of} from [{argument_text}]", argument.span, "Leave the argument out.")
+        context.error(
+            code,
+            f"Invalid null value for {of} from [{argument_text}]",
+            argument.span,
+            "Leave the argument out.",
+        )
     try:
         return parameter.read(value)
     except ValueError as error:
         context.error(
-            code, f"Unable to set {of} to [{argument_text}]: {error}", argument.span, "Write a value such as '100MB' or '7d'."
+            code,
+            f"Unable to set {of} to [{argument_text}]: {error}",
+            argument.span,
+            "Write a value such as '100MB' or '7d'.",
         )

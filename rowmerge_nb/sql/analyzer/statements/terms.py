@@ -17,12 +17,16 @@ MOST_TERMS: Final = 20
 MOST_LEVELS: Final = 8
 
 
-def typed_condition(context: Context, node: s.Expression, tree: e.Typed, words: str) -> a.TypedExpression:
+def typed_condition(
+    context: Context, node: s.Expression, tree: e.Typed, words: str
+) -> a.TypedExpression:
     """Return a condition with its parts and its origin."""
     expression = typed(context, tree, node.span, words)
     whole = a.ConditionTerm(tree, expression.text)
     parts = _term(context, node, tree, MOST_LEVELS)
-    return a.TypedExpression(expression.tree, expression.text, parts if len(list(parts.walk())) <= MOST_TERMS else whole)
+    return a.TypedExpression(
+        expression.tree, expression.text, parts if len(list(parts.walk())) <= MOST_TERMS else whole
+    )
 
 
 def _term(context: Context, node: s.Expression, tree: e.Typed, levels: int) -> a.ConditionTerm:
@@ -33,7 +37,15 @@ def _term(context: Context, node: s.Expression, tree: e.Typed, levels: int) -> a
     elif isinstance(node, s.Not):
         nodes, operator = (node.operand,), "NOT"
     text = node.span.shown(context.text)
-    if not (0 < len(nodes) <= MOST_TERMS and levels and isinstance(tree, e.Apply) and len(tree.arguments) == len(nodes)):
+    if not (
+        0 < len(nodes) <= MOST_TERMS
+        and levels
+        and isinstance(tree, e.Apply)
+        and len(tree.arguments) == len(nodes)
+    ):
         return a.ConditionTerm(tree, text)
-    terms = tuple(_term(context, part, subtree, levels - 1) for part, subtree in zip(nodes, tree.arguments, strict=True))
+    terms = tuple(
+        _term(context, part, subtree, levels - 1)
+        for part, subtree in zip(nodes, tree.arguments, strict=True)
+    )
     return a.ConditionTerm(tree, text, operator, terms)

@@ -1,4 +1,7 @@
-"""ANALYZE and ALTER SCHEMA ... RENAME, which no store supports; as in Trino, missing names are reported first."""
+"""ANALYZE and ALTER SCHEMA ...
+
+RENAME, which no store supports; as in Trino, missing names are reported first.
+"""
 
 # Context.error never returns.
 
@@ -6,7 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NoReturn
 
-from rowmerge_nb.sql.analyzer.statements.definitions import completed_schema, is_known_schema, known_schema
+from rowmerge_nb.sql.analyzer.statements.definitions import (
+    completed_schema,
+    is_known_schema,
+    known_schema,
+)
 from rowmerge_nb.sql.tree import statements as st
 
 if TYPE_CHECKING:
@@ -30,7 +37,9 @@ def analyze_table(context: Context, statement: st.Statement) -> NoReturn:
             name_span,
             "Leave it out.",
         )
-    context.error("NOT_SUPPORTED", "This connector does not support analyze", span, "Omit the statement.")
+    context.error(
+        "NOT_SUPPORTED", "This connector does not support analyze", span, "Omit the statement."
+    )
 
 
 def rename_schema(context: Context, statement: st.Statement) -> NoReturn:
@@ -55,5 +64,6 @@ def rename_schema(context: Context, statement: st.Statement) -> NoReturn:
         "NOT_SUPPORTED",
         "This connector does not support renaming schemas",
         aimed,
-        "Write CREATE SCHEMA with the new name, and ALTER TABLE ... RENAME TO for each of its tables.",
+        "Write CREATE SCHEMA with the new name, and ALTER TABLE ... RENAME TO for each of its"
+        " tables.",
     )

@@ -38,20 +38,37 @@ def analyze_update(context: Context, statement: st.Statement) -> a.UpdateAnalysi
     checks = check_constraints(context, target, context.statement_span(statement.target.span))
     where = _where(context, statement.where, (*fields, *hidden))
     scope = Scope((*fields, *hidden))
-    values = [ExpressionAnalyzer(context, scope, ExpressionSite("UPDATE SET")).analyze(value) for value in statement.values]
+    values = [
+        ExpressionAnalyzer(context, scope, ExpressionSite("UPDATE SET")).analyze(value)
+        for value in statement.values
+    ]
     column_types = [fields[index].type for index in indexes]
-    if not all(is_assignable(value.type, column_type) for column_type, value in zip(column_types, values, strict=True)):
-        table, actual = ", ".join(map(str, column_types)), ", ".join(str(value.type) for value in values)
-        message = f"UPDATE table column types don't match SET expressions: Table: [{table}], Expressions: [{actual}]"
+    if not all(
+        is_assignable(value.type, column_type)
+        for column_type, value in zip(column_types, values, strict=True)
+    ):
+        table, actual = (
+            ", ".join(map(str, column_types)),
+            ", ".join(str(value.type) for value in values),
+        )
+        message = (
+            f"UPDATE table column types don't match SET expressions: Table: [{table}], Expressions:"
+            f" [{actual}]"
+        )
         wrong = first_unfit(column_types, values)
         context.error(
-            "TYPE_MISMATCH", message, context.statement_span(statement.values[wrong].span), unfit(fields, indexes, values)
+            "TYPE_MISMATCH",
+            message,
+            context.statement_span(statement.values[wrong].span),
+            unfit(fields, indexes, values),
         )
     assigned_values: list[a.TypedExpression | None] = [None] * len(fields)
     for index, value, node in zip(indexes, values, statement.values, strict=True):
         column_type = fields[index].type
         words = f"in the value for column '{fields[index].name}'"
-        assigned_values[index] = typed(context, context.stored(value, column_type), node.span, words)
+        assigned_values[index] = typed(
+            context, context.stored(value, column_type), node.span, words
+        )
     # Before the bindings: RETURNING may read further tables.
     returning = _returning(context, statement, fields)
     return a.UpdateAnalysis(
@@ -93,12 +110,21 @@ def analyze_delete(context: Context, statement: st.Statement) -> a.DeleteAnalysi
     )
 
 
-def _returning(context: Context, statement: st.Update | st.Delete, fields: tuple[ScopeField, ...]) -> a.Returning | None:
+def _returning(
+    context: Context, statement: st.Update | st.Delete, fields: tuple[ScopeField, ...]
+) -> a.Returning | None:
     return analyze_returning(context, statement.returning, fields) if statement.returning else None
 
 
 def _target(context: Context, name: st.TableName, word: str) -> a.TableBinding:
-    context.refuse_view(name, "Updating views is not supported" if word == "UPDATE" else "Deleting from views is not supported")
+    context.refuse_view(
+        name,
+        (
+            "Updating views is not supported"
+            if word == "UPDATE"
+            else "Deleting from views is not supported"
+        ),
+    )
     target = context.target(name, context.statement_span(name.span))
     if target.dataframe is not None:
         context.error(
@@ -111,10 +137,19 @@ def _target(context: Context, name: st.TableName, word: str) -> a.TableBinding:
 
 
 def _fields(
-    context: Context, name: st.TableName, columns: Sequence[ColumnMetadata | ColumnHandle], *, hidden: bool = False
+    context: Context,
+    name: st.TableName,
+    columns: Sequence[ColumnMetadata | ColumnHandle],
+    *,
+    hidden: bool = False,
 ) -> tuple[ScopeField, ...]:
     qualifier = tuple(part.value for part in name.parts)
-    return tuple(ScopeField(context.symbols.new(c.name), c.name, c.type, qualifier, target=True, hidden=hidden) for c in columns)
+    return tuple(
+        ScopeField(
+            context.symbols.new(c.name), c.name, c.type, qualifier, target=True, hidden=hidden
+        )
+        for c in columns
+    )
 
 
 def _assigned(context: Context, statement: st.Update, target: a.TableBinding) -> list[int]:
@@ -123,8 +158,16 @@ def _assigned(context: Context, statement: st.Update, target: a.TableBinding) ->
     for column in statement.columns:
         index = by_name.get(column.value)
         if index is None:
-            hint = did_you_mean(column.value, by_name, 0.5) or f"{target.display} has the columns {', '.join(by_name)}."
-            context.error("COLUMN_NOT_FOUND", f"The UPDATE SET target column {column.value} doesn't exist", column.span, hint)
+            hint = (
+                did_you_mean(column.value, by_name, 0.5)
+                or f"{target.display} has the columns {', '.join(by_name)}."
+            )
+            context.error(
+                "COLUMN_NOT_FOUND",
+                f"The UPDATE SET target column {column.value} doesn't exist",
+                column.span,
+                hint,
+            )
         if index in indexes:
             # Trino 476 fails with an internal error here; this is its message for MERGE.
             context.error(
@@ -137,12 +180,14 @@ def _assigned(context: Context, statement: st.Update, target: a.TableBinding) ->
     return list(indexes)
 
 
-def _where(context: Context, node: Expression | None, fields: tuple[ScopeField, ...]) -> a.TypedExpression | None:
+def _where(
+    context: Context, node: Expression | None, fields: tuple[ScopeField, ...]
+) -> a.TypedExpression | None:
     if node is None:
         return None
-    condition = ExpressionAnalyzer(context, Scope(fields), ExpressionSite("WHERE clause", judged_whole=True)).condition(
-        node, _WHERE
-    )
+    condition = ExpressionAnalyzer(
+        context, Scope(fields), ExpressionSite("WHERE clause", judged_whole=True)
+    ).condition(node, _WHERE)
     return typed_condition(context, node, condition, "in the WHERE condition")
 
 
@@ -154,4 +199,6 @@ def _clause(
     assigned: tuple[int, ...] = (),
 ) -> a.ClauseAnalysis:
     text, origin = st.excerpt(statement.text), context.origin(statement.span)
-    return a.ClauseAnalysis(0, True, operation, None, values, text, origin, assigned=assigned, head=text)
+    return a.ClauseAnalysis(
+        0, True, operation, None, values, text, origin, assigned=assigned, head=text
+    )

@@ -36,11 +36,17 @@ def to_json(text: str, source: Type, target: Type, safe: bool) -> str:
         return f"IF({text} IS NULL, NULL, concat('[', array_join({inner}, ','), ']'))"
     if source.base == "map":
         key, value = source.parameters
-        pairs = f"transform(map_entries({text}), e -> named_struct('k', {_key('e.key', key)}, 'v', {_or_null('e.value', value)}))"
+        pairs = (
+            f"transform(map_entries({text}), e -> named_struct('k', {_key('e.key', key)}, 'v',"
+            f" {_or_null('e.value', value)}))"
+        )
         fields = f"transform(array_sort({pairs}), e -> concat({_quoted('e.k')}, ':', e.v))"
         return f"IF({text} IS NULL, NULL, concat('{{', array_join({fields}, ','), '}}'))"
     if source.base == "row":
-        members = [(name or "", f"{text}.{backquoted(name or f'field{i}')}") for i, name in enumerate(source.fields)]
+        members = [
+            (name or "", f"{text}.{backquoted(name or f'field{i}')}")
+            for i, name in enumerate(source.fields)
+        ]
         parts = [
             f"{text_literal(_name(name) + ':')}, {_or_null(value, field_type)}"
             for (name, value), field_type in zip(members, source.parameters, strict=True)
@@ -52,7 +58,10 @@ def to_json(text: str, source: Type, target: Type, safe: bool) -> str:
 
 def _name(name: str) -> str:
     quoted_name = json.dumps(name, ensure_ascii=False)
-    return "".join(c if c <= "\uffff" else json.dumps(c)[1:-1].upper().replace("\\U", "\\u") for c in quoted_name)
+    return "".join(
+        c if c <= "\uffff" else json.dumps(c)[1:-1].upper().replace("\\U", "\\u")
+        for c in quoted_name
+    )
 
 
 def _quoted(text: str) -> str:
@@ -93,14 +102,28 @@ class _Cast:
 
     def refusal(self, why: str) -> str:
         """Write the failure of the whole cast; ``why`` is Spark SQL."""
-        return fail("INVALID_CAST_ARGUMENT", text_literal(f"Cannot cast to {self.target}."), why, r"'\n'", self.text)
+        return fail(
+            "INVALID_CAST_ARGUMENT",
+            text_literal(f"Cannot cast to {self.target}."),
+            why,
+            r"'\n'",
+            self.text,
+        )
 
 
-def from_json(text: str, target: Type, cast: Cast, *, safe: bool, around: _Cast | None = None) -> str | None:
-    """Write the cast of JSON to another type, or return None if unsupported; ``cast`` writes other casts."""
+def from_json(
+    text: str, target: Type, cast: Cast, *, safe: bool, around: _Cast | None = None
+) -> str | None:
+    """Write the cast of JSON to another type, or return None if unsupported; ``cast`` writes other
+    casts.
+    """
     around = around or _Cast(target, text)
     # Text targets show numbers with a decimal point as doubles.
-    source = AS_DOUBLES.replace("{0}", text) if any(part.base == "varchar" for part in leaves(target)) else text
+    source = (
+        AS_DOUBLES.replace("{0}", text)
+        if any(part.base == "varchar" for part in leaves(target))
+        else text
+    )
     if target.base == "row":
         return _row(text, source, target, cast, safe=safe, around=around)
     read = f"from_json(concat('{{\"v\":', {source}, '}}'), 'v VARIANT').v"
@@ -110,10 +133,15 @@ def from_json(text: str, target: Type, cast: Cast, *, safe: bool, around: _Cast 
         if inner is None:
             return None
         message = _unexpected(text, "array", around, safe=safe)
-        null_branch = f"WHEN {text} LIKE '[%' AND exists({elements}, `$e` -> {_is_member_lost(inner)}) THEN NULL " if safe else ""
+        null_branch = (
+            f"WHEN {text} LIKE '[%' AND exists({elements}, `$e` -> {_is_member_lost(inner)}) THEN"
+            " NULL "
+            if safe
+            else ""
+        )
         return (
-            f"CASE WHEN {text} IS NULL OR {text} = 'null' THEN NULL {null_branch}WHEN {text} LIKE '[%' THEN transform({elements}, `$e` -> {inner}) "
-            f"ELSE {message} END"
+            f"CASE WHEN {text} IS NULL OR {text} = 'null' THEN NULL {null_branch}WHEN {text} LIKE"
+            f" '[%' THEN transform({elements}, `$e` -> {inner}) ELSE {message} END"
         )
     if target.base == "map":
         entries = f"from_json(concat('{{\"v\":', {source}, '}}'), 'v MAP<STRING, VARIANT>').v"
@@ -122,20 +150,36 @@ def from_json(text: str, target: Type, cast: Cast, *, safe: bool, around: _Cast 
             return None
         message = _unexpected(text, "object", around, safe=safe)
         null_branch = (
-            f"WHEN {text} LIKE '{{%' AND exists(map_values({entries}), `$e` -> {_is_member_lost(inner)}) THEN NULL "
+            f"WHEN {text} LIKE '{{%' AND exists(map_values({entries}), `$e` ->"
+            f" {_is_member_lost(inner)}) THEN NULL "
             if safe
             else ""
         )
         entries_text = f"transform_values({entries}, (`$k`, `$e`) -> {inner})"
         if target.parameters[0] != VARCHAR:
-            entries_text = _with_keys(entries_text, target.parameters[0], cast, safe=safe, around=around)
-        return f"CASE WHEN {text} IS NULL OR {text} = 'null' THEN NULL {null_branch}WHEN {text} LIKE '{{%' THEN {entries_text} ELSE {message} END"
-    inner = _from_variant("`$e`", target, cast, safe=safe or target.base == "decimal", around=around, document=text)
+            entries_text = _with_keys(
+                entries_text, target.parameters[0], cast, safe=safe, around=around
+            )
+        return (
+            f"CASE WHEN {text} IS NULL OR {text} = 'null' THEN NULL {null_branch}WHEN {text} LIKE"
+            f" '{{%' THEN {entries_text} ELSE {message} END"
+        )
+    inner = _from_variant(
+        "`$e`", target, cast, safe=safe or target.base == "decimal", around=around, document=text
+    )
     if target.base == "decimal" and not safe:
         form = "schema_of_variant(`$e`)"
-        none = f"{form} LIKE 'OBJECT%' OR {form} LIKE 'ARRAY%' OR ({form} = 'STRING' AND NOT try_variant_get(`$e`, '$', 'string') RLIKE {_NUMBER})"
-        unfit = fail("INVALID_CAST_ARGUMENT", text_literal(f"Cannot cast input json to {_type_text(target)}"))
-        inner = f"coalesce({inner}, IF({form} <> 'VOID', IF({none}, {_failure(text, target, safe=False)}, {unfit}), NULL))"
+        none = (
+            f"{form} LIKE 'OBJECT%' OR {form} LIKE 'ARRAY%' OR ({form} = 'STRING' AND NOT"
+            f" try_variant_get(`$e`, '$', 'string') RLIKE {_NUMBER})"
+        )
+        unfit = fail(
+            "INVALID_CAST_ARGUMENT", text_literal(f"Cannot cast input json to {_type_text(target)}")
+        )
+        inner = (
+            f"coalesce({inner}, IF({form} <> 'VOID', IF({none},"
+            f" {_failure(text, target, safe=False)}, {unfit}), NULL))"
+        )
     return None if inner is None else f"transform(array({read}), `$e` -> {inner})[0]"
 
 
@@ -143,8 +187,17 @@ def _with_keys(entries: str, key_type: Type, cast: Cast, *, safe: bool, around: 
     """Write a map with its member names cast; two of them may become equal."""
     key = cast("`$k`", VARCHAR, key_type, True)
     twice = "NULL" if safe else around.refusal("' Duplicate map keys are not allowed'")
-    none = "NULL" if safe else around.refusal(_no_such("get(filter(map_keys(`$m`), `$k` -> " + key + " IS NULL), 0)", key_type))
-    whole = f"IF(size(array_distinct(`$n`)) < size(`$n`), {twice}, map_from_arrays(`$n`, map_values(`$m`)))"
+    none = (
+        "NULL"
+        if safe
+        else around.refusal(
+            _no_such("get(filter(map_keys(`$m`), `$k` -> " + key + " IS NULL), 0)", key_type)
+        )
+    )
+    whole = (
+        f"IF(size(array_distinct(`$n`)) < size(`$n`), {twice}, map_from_arrays(`$n`,"
+        " map_values(`$m`)))"
+    )
     whole = f"IF(exists(`$n`, `$k` -> `$k` IS NULL), {none}, {whole})"
     keys = f"transform(map_keys(`$m`), `$k` -> {key})"
     return f"transform(array({entries}), `$m` -> transform(array({keys}), `$n` -> {whole})[0])[0]"
@@ -155,35 +208,64 @@ def _is_member_lost(value: str) -> str:
     return f"coalesce(schema_of_variant(`$e`) <> 'VOID', false) AND {value} IS NULL"
 
 
-def _row(text: str, source: str, row_type: Type, cast: Cast, *, safe: bool, around: _Cast) -> str | None:
+def _row(
+    text: str, source: str, row_type: Type, cast: Cast, *, safe: bool, around: _Cast
+) -> str | None:
     """Write a row from an object's members by name (ignoring case), or from an array."""
     members, elements, lost_members, lost_elements = [], [], [], []
     for index, (name, part) in enumerate(zip(row_type.fields, row_type.parameters, strict=True)):
         inner = _part(part, cast, safe=safe, around=around)
         if inner is None:
             return None
-        member = f"get(map_values(map_filter(`$m`, (`$k`, `$x`) -> lower(`$k`) = {text_literal((name or '').lower())})), 0)"
+        member = (
+            "get(map_values(map_filter(`$m`, (`$k`, `$x`) -> lower(`$k`) ="
+            f" {text_literal((name or '').lower())})), 0)"
+        )
         column = text_literal(name or f"field{index}")
         members.append(f"{column}, transform(array({member}), `$e` -> {inner})[0]")
         elements.append(f"{column}, transform(array(`$a`[{index}]), `$e` -> {inner})[0]")
         lost_members.append(f"transform(array({member}), `$e` -> {_is_member_lost(inner)})[0]")
-        lost_elements.append(f"transform(array(get(`$a`, {index})), `$e` -> {_is_member_lost(inner)})[0]")
+        lost_elements.append(
+            f"transform(array(get(`$a`, {index})), `$e` -> {_is_member_lost(inner)})[0]"
+        )
     message = _failure(text, row_type, safe=safe)
     opened_json = f"from_json(concat('{{\"v\":', {source}, '}}'), 'v {{}}').v"
-    as_map, as_array = (opened_json.replace("{}", form) for form in ("MAP<STRING, VARIANT>", "ARRAY<VARIANT>"))
+    as_map, as_array = (
+        opened_json.replace("{}", form) for form in ("MAP<STRING, VARIANT>", "ARRAY<VARIANT>")
+    )
     # An object has no members without a name.
     row, listed = (f"named_struct({', '.join(parts)})" for parts in (members, elements))
     if safe:
-        row, listed = f"IF({' OR '.join(lost_members)}, NULL, {row})", f"IF({' OR '.join(lost_elements)}, NULL, {listed})"
+        row, listed = (
+            f"IF({' OR '.join(lost_members)}, NULL, {row})",
+            f"IF({' OR '.join(lost_elements)}, NULL, {listed})",
+        )
     names = ", ".join(text_literal((name or "").lower()) for name in row_type.fields)
-    twice = f"filter(array({names}), `$f` -> size(filter(map_keys(`$m`), `$k` -> lower(`$k`) = `$f`)) > 1)"
-    duplicate = (text_literal(f"Cannot cast to {row_type}. Duplicate field: "), f"get({twice}, 0)", r"'\n'", text)
-    row = f"IF(size({twice}) > 0, {'NULL' if safe else fail('INVALID_CAST_ARGUMENT', *duplicate)}, {row})"
-    from_object = f"transform(array({as_map}), `$m` -> {row})[0]" if all(row_type.fields) else message
-    listed = f"transform(array({as_array}), `$a` -> IF(size(`$a`) = {len(elements)}, {listed}, {message}))[0]"
+    twice = (
+        f"filter(array({names}), `$f` -> size(filter(map_keys(`$m`), `$k` -> lower(`$k`) = `$f`))"
+        " > 1)"
+    )
+    duplicate = (
+        text_literal(f"Cannot cast to {row_type}. Duplicate field: "),
+        f"get({twice}, 0)",
+        r"'\n'",
+        text,
+    )
+    row = (
+        f"IF(size({twice}) > 0, {'NULL' if safe else fail('INVALID_CAST_ARGUMENT', *duplicate)},"
+        f" {row})"
+    )
+    from_object = (
+        f"transform(array({as_map}), `$m` -> {row})[0]" if all(row_type.fields) else message
+    )
+    listed = (
+        f"transform(array({as_array}), `$a` -> IF(size(`$a`) = {len(elements)}, {listed},"
+        f" {message}))[0]"
+    )
     return (
-        f"CASE WHEN {text} IS NULL OR {text} = 'null' THEN NULL WHEN {text} LIKE '{{%' THEN {from_object} "
-        f"WHEN {text} LIKE '[%' THEN {listed} ELSE {_unexpected(text, 'array or object', around, safe=safe)} END"
+        f"CASE WHEN {text} IS NULL OR {text} = 'null' THEN NULL WHEN {text} LIKE '{{%' THEN"
+        f" {from_object} WHEN {text} LIKE '[%' THEN {listed} ELSE"
+        f" {_unexpected(text, 'array or object', around, safe=safe)} END"
     )
 
 
@@ -192,7 +274,10 @@ def _unexpected(text: str, expected: str, around: _Cast, *, safe: bool) -> str:
     if safe:
         return "NULL"
     read = f"from_json(concat('{{\"v\":', {text}, '}}'), 'v STRING').v"
-    actual = f"CASE WHEN {text} LIKE '\"%' THEN {read} WHEN {text} RLIKE '^[\\\\[{{]' THEN left({text}, 1) ELSE {text} END"
+    actual = (
+        f"CASE WHEN {text} LIKE '\"%' THEN {read} WHEN {text} RLIKE '^[\\\\[{{]' THEN left({text},"
+        f" 1) ELSE {text} END"
+    )
     return fail(
         "INVALID_CAST_ARGUMENT",
         text_literal(f"Cannot cast to {around.target}. Expected a json {expected}, but got "),
@@ -204,7 +289,13 @@ def _unexpected(text: str, expected: str, around: _Cast, *, safe: bool) -> str:
 
 def _failure(text: str, target: Type, *, safe: bool) -> str:
     type_text = str(target).upper() if target.base == "decimal" else target
-    return "NULL" if safe else fail("INVALID_CAST_ARGUMENT", "'Cannot cast \\''", text, text_literal(f"' to {type_text}"))
+    return (
+        "NULL"
+        if safe
+        else fail(
+            "INVALID_CAST_ARGUMENT", "'Cannot cast \\''", text, text_literal(f"' to {type_text}")
+        )
+    )
 
 
 _WORDS: Final = {"smallint": "INT", "integer": "INT"}
@@ -214,12 +305,24 @@ _NUMBER: Final = "'^[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?$'"
 def _no_such(text: str, target: Type) -> str:
     """Write the reason of a nested failure."""
     if target.base == "decimal":
-        return f"IF({text} RLIKE {_NUMBER}, {text_literal(f' Cannot cast input json to {_type_text(target)}')}, '')"
-    return f"concat(' Cannot cast \\'', {text}, '\\' to {_WORDS.get(target.base, target.base.upper())}')"
+        return (
+            f"IF({text} RLIKE {_NUMBER},"
+            f" {text_literal(f' Cannot cast input json to {_type_text(target)}')}, '')"
+        )
+    return (
+        f"concat(' Cannot cast \\'', {text}, '\\' to"
+        f" {_WORDS.get(target.base, target.base.upper())}')"
+    )
 
 
 def _type_text(target: Type) -> str:
-    return str(target).upper() if target.base == "decimal" else "integer" if target.base == "smallint" else target.base
+    return (
+        str(target).upper()
+        if target.base == "decimal"
+        else "integer"
+        if target.base == "smallint"
+        else target.base
+    )
 
 
 def _part(target: Type, cast: Cast, *, safe: bool, around: _Cast) -> str | None:
@@ -236,10 +339,18 @@ def _member(value: str, target: Type, cast: Cast, around: _Cast) -> str | None:
     text = f"try_variant_get({value}, '$', 'string')"
     number = f"CAST(try_variant_get({value}, '$', 'double') AS STRING)"
     form = f"schema_of_variant({value})"
-    container_branch = f"WHEN {form} LIKE 'OBJECT%' OR {form} LIKE 'ARRAY%' THEN concat(' Unexpected token when cast to {_type_text(target)}: ', IF({form} LIKE 'OBJECT%', '{{', '['))"
-    branches = f" WHEN {form} = 'STRING' THEN {_no_such(text, target)}" if target.base != "varchar" else ""
+    container_branch = (
+        f"WHEN {form} LIKE 'OBJECT%' OR {form} LIKE 'ARRAY%' THEN concat(' Unexpected token when"
+        f" cast to {_type_text(target)}: ', IF({form} LIKE 'OBJECT%', '{{', '['))"
+    )
+    branches = (
+        f" WHEN {form} = 'STRING' THEN {_no_such(text, target)}" if target.base != "varchar" else ""
+    )
     if target.base == "decimal":
-        branches += f" WHEN {form} <> 'BOOLEAN' THEN {text_literal(f' Cannot cast input json to {_type_text(target)}')}"
+        branches += (
+            f" WHEN {form} <> 'BOOLEAN' THEN"
+            f" {text_literal(f' Cannot cast input json to {_type_text(target)}')}"
+        )
     elif is_integer(target):
         words = (
             f"' Unable to cast ', {number}, ' to bigint'"
@@ -248,14 +359,24 @@ def _member(value: str, target: Type, cast: Cast, around: _Cast) -> str | None:
         )
         if target.base == "smallint":
             whole = f"try_cast({text} AS INT)"
-            branches += f" WHEN {whole} > 32767 THEN concat(' Value ', {whole}, ' exceeds MAX_SHORT for type smallint')"
-            branches += f" WHEN {whole} < -32768 THEN concat(' Value ', {whole}, ' is less than MIN_SHORT for type smallint')"
-        branches += f" WHEN {form} <> 'BIGINT' AND {form} NOT LIKE 'DECIMAL(%,0)' THEN concat({words})"
+            branches += (
+                f" WHEN {whole} > 32767 THEN concat(' Value ', {whole}, ' exceeds MAX_SHORT for"
+                " type smallint')"
+            )
+            branches += (
+                f" WHEN {whole} < -32768 THEN concat(' Value ', {whole}, ' is less than MIN_SHORT"
+                " for type smallint')"
+            )
+        branches += (
+            f" WHEN {form} <> 'BIGINT' AND {form} NOT LIKE 'DECIMAL(%,0)' THEN concat({words})"
+        )
     refusal = around.refusal(f"CASE {container_branch}{branches} ELSE '' END")
     return f"coalesce({attempt}, IF({form} <> 'VOID', {refusal}, NULL))"
 
 
-def _from_variant(value: str, target: Type, cast: Cast, *, safe: bool, around: _Cast, document: str = "") -> str | None:
+def _from_variant(
+    value: str, target: Type, cast: Cast, *, safe: bool, around: _Cast, document: str = ""
+) -> str | None:
     """Write a scalar from a variant: text as from varchar, numbers rounded, true as 1."""
     text = f"try_variant_get({value}, '$', 'string')"
     form = f"schema_of_variant({value})"
@@ -272,30 +393,42 @@ def _from_variant(value: str, target: Type, cast: Cast, *, safe: bool, around: _
             cast(f"try_variant_get({value}, '$', 'double')", DOUBLE, VARCHAR, safe),
         )
         return (
-            f"CASE WHEN {container} THEN {message} WHEN {form} = 'DOUBLE' THEN {floating} WHEN {form} <> 'VOID' THEN {whole} END"
+            f"CASE WHEN {container} THEN {message} WHEN {form} = 'DOUBLE' THEN {floating} WHEN"
+            f" {form} <> 'VOID' THEN {whole} END"
         )
     if target.base == "boolean":
         number = f"try_variant_get({value}, '$', 'double') <> 0"
-        large = f"{form} LIKE 'DECIMAL(%,0)' AND abs(try_variant_get({value}, '$', 'double')) > 9223372036854775807D"
+        large = (
+            f"{form} LIKE 'DECIMAL(%,0)' AND abs(try_variant_get({value}, '$', 'double')) >"
+            " 9223372036854775807D"
+        )
         return (
-            f"CASE WHEN {container} THEN {message} WHEN {form} = 'BOOLEAN' THEN try_variant_get({value}, '$', 'boolean') "
-            f"WHEN {form} = 'STRING' THEN {cast(text, VARCHAR, target, safe)} WHEN {large} THEN {message} "
-            f"WHEN {form} <> 'VOID' THEN {number} END"
+            f"CASE WHEN {container} THEN {message} WHEN {form} = 'BOOLEAN' THEN"
+            f" try_variant_get({value}, '$', 'boolean') WHEN {form} = 'STRING' THEN"
+            f" {cast(text, VARCHAR, target, safe)} WHEN {large} THEN {message} WHEN {form} <>"
+            f" 'VOID' THEN {number} END"
         )
     if is_integer(target) or is_float(target) or target.base == "decimal":
         number = f"try_variant_get({value}, '$', 'double')"
         floating, read = cast(number, DOUBLE, target, safe), cast(text, VARCHAR, target, safe)
         whole = read
         if is_integer(target):
-            whole = f"coalesce(try_cast({text} AS {spark_type(target)}), {_failure(text, target, safe=safe)})"
+            whole = (
+                f"coalesce(try_cast({text} AS {spark_type(target)}),"
+                f" {_failure(text, target, safe=safe)})"
+            )
         if is_integer(target) and target != BIGINT:
             # Trino's message has the type integer for all smaller types.
             low, high = -RANGES[target.base] - 0.5, RANGES[target.base] - 0.5
             number_text = f"CAST({number} AS STRING)"
-            floating = f"IF({number} > {low}D AND {number} < {high}D, {floating}, {_failure(number_text, INTEGER, safe=safe)})"
+            floating = (
+                f"IF({number} > {low}D AND {number} < {high}D, {floating},"
+                f" {_failure(number_text, INTEGER, safe=safe)})"
+            )
         one = f"CAST(IF(try_variant_get({value}, '$', 'boolean'), 1, 0) AS {spark_type(target)})"
         return (
-            f"CASE WHEN {container} THEN {message} WHEN {form} = 'BOOLEAN' THEN {one} WHEN {form} = 'STRING' THEN {read} "
-            f"WHEN {form} = 'BIGINT' OR {form} LIKE 'DECIMAL(%,0)' THEN {whole} WHEN {form} <> 'VOID' THEN {floating} END"
+            f"CASE WHEN {container} THEN {message} WHEN {form} = 'BOOLEAN' THEN {one} WHEN {form} ="
+            f" 'STRING' THEN {read} WHEN {form} = 'BIGINT' OR {form} LIKE 'DECIMAL(%,0)' THEN"
+            f" {whole} WHEN {form} <> 'VOID' THEN {floating} END"
         )
     return None

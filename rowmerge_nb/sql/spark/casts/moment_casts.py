@@ -1,7 +1,8 @@
 """Casts between dates, times and timestamps, and helpers of date functions.
 
-A timestamp is a TIMESTAMP_NTZ. A timestamp with time zone is a TIMESTAMP or, if its values carry zones, a struct of an instant
-and a zone. Spark's session zone is UTC, so casts between its types retain the microseconds.
+A timestamp is a TIMESTAMP_NTZ. A timestamp with time zone is a TIMESTAMP or, if its values carry
+zones, a struct of an instant and a zone. Spark's session zone is UTC, so casts between its types
+retain the microseconds.
 """
 
 from __future__ import annotations
@@ -45,27 +46,40 @@ def with_zone(moment: str, zone: str) -> str:
 
 def zoned_value(moment: str, zone: str) -> str:
     """Write the struct of an instant and a zone; nullable fields let the struct be NULL."""
-    return f"CAST(named_struct('instant', {moment}, 'zone', {zone}) AS STRUCT<`instant`: TIMESTAMP, `zone`: STRING>)"
+    return (
+        f"CAST(named_struct('instant', {moment}, 'zone', {zone}) AS STRUCT<`instant`: TIMESTAMP,"
+        " `zone`: STRING>)"
+    )
 
 
 def micros(text: str, sql_type: Type) -> str:
     """Write the microseconds since 1970, or since midnight for a time."""
     if sql_type.base == "time":
         return f"time_to_micros({text})"
-    return f"unix_micros(CAST({text} AS TIMESTAMP))" if sql_type.base in {"timestamp", "date"} else f"unix_micros({text})"
+    return (
+        f"unix_micros(CAST({text} AS TIMESTAMP))"
+        if sql_type.base in {"timestamp", "date"}
+        else f"unix_micros({text})"
+    )
 
 
 def from_micros(number: str, sql_type: Type) -> str:
     """Write a value from its microseconds; times wrap around midnight."""
     if sql_type.base == "time":
         return f"time_from_micros(pmod({number}, {_DAY}L))"
-    return f"CAST(timestamp_micros({number}) AS TIMESTAMP_NTZ)" if sql_type.base == "timestamp" else f"timestamp_micros({number})"
+    return (
+        f"CAST(timestamp_micros({number}) AS TIMESTAMP_NTZ)"
+        if sql_type.base == "timestamp"
+        else f"timestamp_micros({number})"
+    )
 
 
 def rounded(number: str, precision: int) -> str:
     """Write microseconds rounded half up to a precision."""
     step = 10 ** (MOST_MICROSECONDS - precision)
-    return number if step == 1 else f"({number} + {step // 2} - pmod({number} + {step // 2}, {step}))"
+    return (
+        number if step == 1 else f"({number} + {step // 2} - pmod({number} + {step // 2}, {step}))"
+    )
 
 
 def between(text: str, source: Type, target: Type, safe: bool) -> str:
@@ -83,8 +97,14 @@ def between(text: str, source: Type, target: Type, safe: bool) -> str:
     if target.base == "timestamp":
         return _with_precision(local(text, source), source, target)
     if source.base == "timestamp":
-        return _at_clock(_with_precision(text, source, Type("timestamp", target.parameters)), target)
-    return _zoned(_with_precision(instant_of(text, source), source, instant(target)), zone_of(text, source), target)
+        return _at_clock(
+            _with_precision(text, source, Type("timestamp", target.parameters)), target
+        )
+    return _zoned(
+        _with_precision(instant_of(text, source), source, instant(target)),
+        zone_of(text, source),
+        target,
+    )
 
 
 def _from_time(text: str, source: Type, target: Type) -> str:
@@ -105,9 +125,15 @@ def at_clock(clock: str, zone: str) -> str:
     """Write the instant of a wall clock in a zone; see `rowmerge_nb.sql.typed.zones.at_clock`."""
 
     def write(clock_text: str, zone: str) -> str:
-        later = f"timestamp_micros(2 * unix_micros({clock_text}) - unix_micros(from_utc_timestamp({clock_text}, {zone})))"
+        later = (
+            f"timestamp_micros(2 * unix_micros({clock_text}) -"
+            f" unix_micros(from_utc_timestamp({clock_text}, {zone})))"
+        )
         first = f"to_utc_timestamp({clock_text}, {zone})"
-        return once(lambda late: f"IF(from_utc_timestamp({late}, {zone}) = {clock_text}, {late}, {first})", later)
+        return once(
+            lambda late: f"IF(from_utc_timestamp({late}, {zone}) = {clock_text}, {late}, {first})",
+            later,
+        )
 
     return once(write, clock, zone)
 

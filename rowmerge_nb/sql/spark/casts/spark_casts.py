@@ -31,7 +31,9 @@ if TYPE_CHECKING:
 
 _RANGES: Final = {"tinyint": 2**7, "smallint": 2**15, "integer": 2**31, "bigint": 2**63}
 _BELOW, _ABOVE = "0.9999999999999991D", "1.0000000596046448D"
-"""Factors that move a real, as a double, by a millionth of the distance between reals, or to the nearest limit."""
+"""Factors that move a real, as a double, by a millionth of the distance between reals, or to the
+nearest limit.
+"""
 _NUMBERS: Final = frozenset({*_RANGES, "decimal", "real", "double"})
 _MOMENTS: Final = frozenset({"date", "timestamp", "timestamp with time zone"})
 _NESTED: Final = frozenset({"array", "map", "row"})
@@ -82,9 +84,13 @@ def _failure(safe: bool, code: str, *message: str) -> str:
 
 def _binary_to_uuid(text: str, source: Type, target: Type, safe: bool) -> str:
     digits = f"lower(hex({text}))"
-    groups = ", '-', ".join(f"substring({digits}, {start}, {length})" for start, length in _UUID_GROUPS)
+    groups = ", '-', ".join(
+        f"substring({digits}, {start}, {length})" for start, length in _UUID_GROUPS
+    )
     length = f"octet_length({text})"
-    far = _failure(safe, "INVALID_CAST_ARGUMENT", "'Invalid UUID binary length: '", f"CAST({length} AS STRING)")
+    far = _failure(
+        safe, "INVALID_CAST_ARGUMENT", "'Invalid UUID binary length: '", f"CAST({length} AS STRING)"
+    )
     return f"CASE WHEN {text} IS NULL OR {length} = 16 THEN concat({groups}) ELSE {far} END"
 
 
@@ -127,9 +133,15 @@ def _integer_to_integer(text: str, source: Type, target: Type, safe: bool) -> st
     limit = _RANGES[target.base]
     value = f"CAST({text} AS {spark_type(target)})"
     message = _failure(
-        safe, "NUMERIC_VALUE_OUT_OF_RANGE", text_literal(f"Out of range for {target.base}: "), f"CAST({text} AS STRING)"
+        safe,
+        "NUMERIC_VALUE_OUT_OF_RANGE",
+        text_literal(f"Out of range for {target.base}: "),
+        f"CAST({text} AS STRING)",
     )
-    return f"CASE WHEN {text} IS NULL OR {text} BETWEEN {-limit} AND {limit - 1} THEN {value} ELSE {message} END"
+    return (
+        f"CASE WHEN {text} IS NULL OR {text} BETWEEN {-limit} AND {limit - 1} THEN {value} ELSE"
+        f" {message} END"
+    )
 
 
 def _decimal_to_integer(text: str, source: Type, target: Type, safe: bool) -> str:
@@ -141,10 +153,17 @@ def _decimal_to_integer(text: str, source: Type, target: Type, safe: bool) -> st
         return value
     value_text = f"CAST({rounded if precision <= _SHORT_DECIMAL else text} AS STRING)"
     message = _failure(
-        safe, "INVALID_CAST_ARGUMENT", "'Cannot cast \\''", value_text, text_literal(f"' to {target.base.upper()}")
+        safe,
+        "INVALID_CAST_ARGUMENT",
+        "'Cannot cast \\''",
+        value_text,
+        text_literal(f"' to {target.base.upper()}"),
     )
     low, high = (f"CAST('{n}' AS DECIMAL(38,0))" for n in (-limit, limit - 1))
-    return f"CASE WHEN {text} IS NULL OR {rounded} BETWEEN {low} AND {high} THEN {value} ELSE {message} END"
+    return (
+        f"CASE WHEN {text} IS NULL OR {rounded} BETWEEN {low} AND {high} THEN {value} ELSE"
+        f" {message} END"
+    )
 
 
 def _real_to_bigint(text: str, source: Type, target: Type, safe: bool) -> str:
@@ -152,8 +171,9 @@ def _real_to_bigint(text: str, source: Type, target: Type, safe: bool) -> str:
     nan = _failure(safe, "INVALID_CAST_ARGUMENT", "'Cannot cast real NaN to bigint'")
     largest, lowest = 2**63 - 1, "(-9223372036854775807L - 1L)"
     return (
-        f"CASE WHEN isnan({text}) THEN {nan} WHEN {text} >= 9223372036854775808D THEN {largest}L "
-        f"WHEN {text} <= -9223372036854775808D THEN {lowest} ELSE CAST(round(CAST({text} AS DOUBLE)) AS BIGINT) END"
+        f"CASE WHEN isnan({text}) THEN {nan} WHEN {text} >= 9223372036854775808D THEN {largest}L"
+        f" WHEN {text} <= -9223372036854775808D THEN {lowest} ELSE CAST(round(CAST({text} AS"
+        " DOUBLE)) AS BIGINT) END"
     )
 
 
@@ -162,19 +182,35 @@ def _float_to_integer(text: str, source: Type, target: Type, safe: bool) -> str:
     name = target.base
     value_text = f"CAST({text} AS STRING)"
     value = f"CAST(round({text}) AS {spark_type(target)})"
-    nan = _failure(safe, "INVALID_CAST_ARGUMENT", text_literal(f"Cannot cast {source.base} NaN to {name}"))
+    nan = _failure(
+        safe, "INVALID_CAST_ARGUMENT", text_literal(f"Cannot cast {source.base} NaN to {name}")
+    )
     if name == "bigint":
-        nan = far = _failure(safe, "INVALID_CAST_ARGUMENT", "'Unable to cast '", value_text, "' to bigint'")
+        nan = far = _failure(
+            safe, "INVALID_CAST_ARGUMENT", "'Unable to cast '", value_text, "' to bigint'"
+        )
         within = f"{text} >= -9223372036854775808D AND {text} < 9223372036854775808D"
     else:
-        far = _failure(safe, "NUMERIC_VALUE_OUT_OF_RANGE", text_literal(f"Out of range for {name}: "), value_text)
+        far = _failure(
+            safe,
+            "NUMERIC_VALUE_OUT_OF_RANGE",
+            text_literal(f"Out of range for {name}: "),
+            value_text,
+        )
         within = f"round({text}) BETWEEN {-limit}D AND {limit - 1}D"
-    return f"CASE WHEN isnan({text}) THEN {nan} WHEN {text} IS NULL OR ({within}) THEN {value} ELSE {far} END"
+    return (
+        f"CASE WHEN isnan({text}) THEN {nan} WHEN {text} IS NULL OR ({within}) THEN {value} ELSE"
+        f" {far} END"
+    )
 
 
 def _to_decimal(text: str, source: Type, target: Type, safe: bool) -> str:
     precision, scale = target.parameters
-    name = f"DECIMAL({source.parameters[0]}, {source.parameters[1]})" if source.base == "decimal" else source.base.upper()
+    name = (
+        f"DECIMAL({source.parameters[0]}, {source.parameters[1]})"
+        if source.base == "decimal"
+        else source.base.upper()
+    )
     # The shortest decimal form of a float is rounded, so that 1.005 becomes 1.01.
     value = once(lambda x: _shortest(x, source), text) if is_float(source) else text
     attempt = f"try_cast({value} AS {spark_type(target)})"
@@ -189,7 +225,10 @@ def _to_decimal(text: str, source: Type, target: Type, safe: bool) -> str:
     )
     if source.base == "double":
         # Values of 39 digits that fit into 128 bits overflow before the precision is checked.
-        least, most = f"1e{MAX_PRECISION - scale}D", f"{2**127 / 10**MAX_PRECISION!r}e{MAX_PRECISION - scale}D"
+        least, most = (
+            f"1e{MAX_PRECISION - scale}D",
+            f"{2**127 / 10**MAX_PRECISION!r}e{MAX_PRECISION - scale}D",
+        )
         over = fail("NUMERIC_VALUE_OUT_OF_RANGE", "'Decimal overflow'")
         message = f"IF(abs({text}) >= {least} AND abs({text}) < {most}, {over}, {message})"
     return f"coalesce({attempt}, IF({text} IS NULL, NULL, {message}))"
@@ -198,8 +237,9 @@ def _to_decimal(text: str, source: Type, target: Type, safe: bool) -> str:
 def _shortest(text: str, source: Type) -> str:
     """Write the shortest decimal form of a float; before Java 19, Java's own may be longer.
 
-    Every shorter text is among those tried, from 6 digits for a real and 15 for a double. Java knows a real's digits exactly: of
-    two equally near ones the even one is chosen; next to a power of two, the only match may be the one above.
+    Every shorter text is among those tried, from 6 digits for a real and 15 for a double. Java
+    knows a real's digits exactly: of two equally near ones the even one is chosen; next to a power
+    of two, the only match may be the one above.
     """
     name, fewest, most = ("FLOAT", 6, 9) if source.base == "real" else ("DOUBLE", 15, 17)
 
@@ -217,7 +257,9 @@ def _shortest(text: str, source: Type) -> str:
             continue
         below, above = (rounded_text(f"({text} * {factor})", digits) for factor in (_BELOW, _ABOVE))
         even = f"{below} RLIKE '[02468]E' AND {is_it(below)}"
-        branches.append(f"WHEN {is_it(near)} THEN IF({even}, {below}, {near}) WHEN {is_it(above)} THEN {above}")
+        branches.append(
+            f"WHEN {is_it(near)} THEN IF({even}, {below}, {near}) WHEN {is_it(above)} THEN {above}"
+        )
     return f"CASE {' '.join(branches)} ELSE {rounded_text(text, most)} END"
 
 
@@ -225,7 +267,9 @@ def _shortest(text: str, source: Type) -> str:
 
 
 def _json_read(text: str, source: Type, target: Type, safe: bool) -> str:
-    json_cast = casts_json.from_json(text, target, lambda value, a, b, is_safe: cast(value, a, b, safe=is_safe), safe=safe)
+    json_cast = casts_json.from_json(
+        text, target, lambda value, a, b, is_safe: cast(value, a, b, safe=is_safe), safe=safe
+    )
     assert json_cast is not None, target
     return json_cast
 
@@ -238,17 +282,25 @@ def _nested(text: str, source: Type, target: Type, safe: bool) -> str:
     if not safe or value == text:
         return value
     # One part that cannot be cast makes the whole NULL.
-    return once(lambda value: f"IF({_is_part_lost(text, value, source, target)}, NULL, {value})", value)
+    return once(
+        lambda value: f"IF({_is_part_lost(text, value, source, target)}, NULL, {value})", value
+    )
 
 
 def _is_part_lost(before: str, after: str, source: Type, target: Type) -> str:
     if source.base == "array":
         return f"exists(zip_with({before}, {after}, (x, y) -> x IS NOT NULL AND y IS NULL), z -> z)"
     if source.base == "map":
-        values = f"zip_with(map_values({before}), map_values({after}), (x, y) -> x IS NOT NULL AND y IS NULL)"
+        values = (
+            f"zip_with(map_values({before}), map_values({after}), (x, y) -> x IS NOT NULL AND y IS"
+            " NULL)"
+        )
         return f"exists({values}, z -> z)"
     pairs = zip(_field_names(source), _field_names(target), strict=True)
-    return " OR ".join(f"({before}.{backquoted(a)} IS NOT NULL AND {after}.{backquoted(b)} IS NULL)" for a, b in pairs)
+    return " OR ".join(
+        f"({before}.{backquoted(a)} IS NOT NULL AND {after}.{backquoted(b)} IS NULL)"
+        for a, b in pairs
+    )
 
 
 def _field_names(sql_type: Type) -> list[str]:
@@ -266,7 +318,10 @@ def _nested_value(text: str, source: Type, target: Type, safe: bool) -> str:
         if key != "k":
             equal = fail("INVALID_CAST_ARGUMENT", "'duplicate keys'")
             keys = f"transform(map_keys({text}), k -> {key})"
-            with_keys = f"IF(size(array_distinct({keys})) < size({text}), {'NULL' if safe else equal}, transform_keys({text}, (k, v) -> {key}))"
+            with_keys = (
+                f"IF(size(array_distinct({keys})) < size({text}), {'NULL' if safe else equal},"
+                f" transform_keys({text}, (k, v) -> {key}))"
+            )
         return with_keys if value == "v" else f"transform_values({with_keys}, (k, v) -> {value})"
     old, new = _field_names(source), _field_names(target)
     parts = [
@@ -279,7 +334,10 @@ def _nested_value(text: str, source: Type, target: Type, safe: bool) -> str:
 def shown(text: str, sql_type: Type) -> str:
     """Write a value like Java's collections, for errors."""
     if sql_type.base == "array":
-        return f"concat('[', array_join(transform({text}, x -> {_shown_part('x', sql_type.parameters[0])}), ', '), ']')"
+        return (
+            f"concat('[', array_join(transform({text}, x ->"
+            f" {_shown_part('x', sql_type.parameters[0])}), ', '), ']')"
+        )
     if sql_type.base == "row":
         fields = (
             _shown_part(f"{text}.{backquoted(n)}", part)
@@ -287,8 +345,14 @@ def shown(text: str, sql_type: Type) -> str:
         )
         return f"concat('[', concat_ws(', ', {', '.join(fields)}), ']')"
     if sql_type.base == "map":
-        key, value = shown("e.key", sql_type.parameters[0]), _shown_part("e.value", sql_type.parameters[1])
-        return f"concat('{{', array_join(transform(map_entries({text}), e -> concat({key}, '=', {value})), ', '), '}}')"
+        key, value = (
+            shown("e.key", sql_type.parameters[0]),
+            _shown_part("e.value", sql_type.parameters[1]),
+        )
+        return (
+            f"concat('{{', array_join(transform(map_entries({text}), e -> concat({key}, '=',"
+            f" {value})), ', '), '}}')"
+        )
     if sql_type.base == "varbinary":
         return f"base64({text})"
     plain = is_float(sql_type) or sql_type.base not in {
@@ -321,7 +385,10 @@ def store(text: str, source: Type, target: Type) -> str:
             return cast(text, source, target)
         message = fail(
             "INVALID_CAST_ARGUMENT",
-            text_literal(f"Cannot truncate non-space characters when casting from {source} to {target} on INSERT"),
+            text_literal(
+                f"Cannot truncate non-space characters when casting from {source} to {target} on"
+                " INSERT"
+            ),
         )
         return once(lambda value: _cut(value, source, target, message), text)
     return cast(text, source, target)

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.types import Type
 
 Writer: TypeAlias = "Callable[[str, Type, Type, bool], str]"
-"""Writes a cast: the value's text, its type, the target type, and whether a failure returns NULL."""
+"""Writes a cast: the value's text, its type, the target type, and whether a failure returns NULL.
+"""
 
 _BLANK: Final = r"[\\x00-\\x20]*"
 _INTEGER: Final = rf"'^{_BLANK}[+-]?[0-9]+{_BLANK}\\z'"
@@ -41,7 +42,9 @@ _DECIMAL: Final = r"'^[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?\\z'"
 _DATE: Final = r"'^([+-]?)([0-9]+)-([0-9][0-9]?)-([0-9][0-9]?)\\z'"
 _CLOCK: Final = r"[0-9][0-9]?:[0-9][0-9]?(?::[0-9][0-9]?(?:[.][0-9]+)?)?"
 _TIME: Final = rf"'^{_CLOCK}\\z'"
-_MOMENT: Final = rf"'^([-+]?[0-9][0-9][0-9][0-9]+-[0-9][0-9]?-[0-9][0-9]?)(?: ({_CLOCK})?\\s*(.+)?)?\\z'"
+_MOMENT: Final = (
+    rf"'^([-+]?[0-9][0-9][0-9][0-9]+-[0-9][0-9]?-[0-9][0-9]?)(?: ({_CLOCK})?\\s*(.+)?)?\\z'"
+)
 _UUID: Final = r"'^[0-9A-Fa-f]+(-[0-9A-Fa-f]+)(-[0-9A-Fa-f]+)(-[0-9A-Fa-f]+)(-[0-9A-Fa-f]+)\\z'"
 _MOST_FRACTION: Final = 18
 _FROM_UTC: Final = "^(UTC|GMT|UT)?[+-]"
@@ -55,7 +58,11 @@ def _failure(safe: bool, code: str, *message: str) -> str:
 
 def _checked(attempt: str, text: str, message: str) -> str:
     """Write an attempt, or an error if it fails."""
-    return attempt if message == "NULL" else f"coalesce({attempt}, IF({text} IS NULL, NULL, {message}))"
+    return (
+        attempt
+        if message == "NULL"
+        else f"coalesce({attempt}, IF({text} IS NULL, NULL, {message}))"
+    )
 
 
 # -- from text --------------------------------------------------------------------------------------------------------
@@ -71,7 +78,9 @@ def from_text(target: Type) -> Writer:
 
 
 def _to_varchar(text: str, source: Type, target: Type, safe: bool) -> str:
-    if not target.parameters or (source.parameters and source.parameters[0] <= target.parameters[0]):
+    if not target.parameters or (
+        source.parameters and source.parameters[0] <= target.parameters[0]
+    ):
         return text
     return f"substring({text}, 1, {target.parameters[0]})"
 
@@ -87,8 +96,8 @@ def _to_binary(text: str, source: Type, target: Type, safe: bool) -> str:
 def _to_boolean(text: str, source: Type, target: Type, safe: bool) -> str:
     message = _failure(safe, "INVALID_CAST_ARGUMENT", "'Cannot cast \\''", text, "'\\' to BOOLEAN'")
     return (
-        f"CASE WHEN lower({text}) IN ('t', 'true', '1') THEN true WHEN lower({text}) IN ('f', 'false', '0') THEN false "
-        f"WHEN {text} IS NULL THEN NULL ELSE {message} END"
+        f"CASE WHEN lower({text}) IN ('t', 'true', '1') THEN true WHEN lower({text}) IN ('f',"
+        f" 'false', '0') THEN false WHEN {text} IS NULL THEN NULL ELSE {message} END"
     )
 
 
@@ -98,13 +107,20 @@ def _to_number(text: str, source: Type, target: Type, safe: bool) -> str:
     if is_integer(target) and not (text.startswith("'") and text.isascii()):
         # Trino uses Java's parseInt, which reads the digits of all scripts.
         plain = f"translate({text}, '{OTHER_DIGITS}', '{'0123456789' * (len(OTHER_DIGITS) // 10)}')"
-        others = f"IF({text} RLIKE '[^\\x00-\\x7F]' AND {plain} RLIKE {form}, try_cast({plain} AS {spark_type(target)}), NULL)"
+        others = (
+            f"IF({text} RLIKE '[^\\x00-\\x7F]' AND {plain} RLIKE {form}, try_cast({plain} AS"
+            f" {spark_type(target)}), NULL)"
+        )
         attempt = f"coalesce({attempt}, {others})"
     return _checked(
         attempt,
         text,
         _failure(
-            safe, "INVALID_CAST_ARGUMENT", "'Cannot cast \\''", text, text_literal(f"' to {NUMBERS_IN_ERRORS[target.base]}")
+            safe,
+            "INVALID_CAST_ARGUMENT",
+            "'Cannot cast \\''",
+            text,
+            text_literal(f"' to {NUMBERS_IN_ERRORS[target.base]}"),
         ),
     )
 
@@ -136,7 +152,11 @@ def _to_date(text: str, source: Type, target: Type, safe: bool) -> str:
     padded = f"concat(regexp_extract({whole}, {_DATE}, 1), {year}, {rest})"
     usual = f"{whole} RLIKE '^[0-9][0-9][0-9][0-9]-'"
     attempt = f"IF({whole} RLIKE {_DATE}, try_cast(IF({usual}, {whole}, {padded}) AS DATE), NULL)"
-    return _checked(attempt, text, _failure(safe, "INVALID_CAST_ARGUMENT", "'Value cannot be cast to date: '", text))
+    return _checked(
+        attempt,
+        text,
+        _failure(safe, "INVALID_CAST_ARGUMENT", "'Value cannot be cast to date: '", text),
+    )
 
 
 def _trimmed(text: str) -> str:
@@ -147,7 +167,11 @@ def _to_time(text: str, source: Type, target: Type, safe: bool) -> str:
     clock = f"try_cast(regexp_extract({text}, '^[^.]*', 0) AS TIME(6))"
     number = f"{micros(clock, target)} + {_fraction(text, target)}"
     attempt = f"IF({text} RLIKE {_TIME}, {from_micros(number, target)}, NULL)"
-    return _checked(attempt, text, _failure(safe, "INVALID_CAST_ARGUMENT", "'Value cannot be cast to time: '", text))
+    return _checked(
+        attempt,
+        text,
+        _failure(safe, "INVALID_CAST_ARGUMENT", "'Value cannot be cast to time: '", text),
+    )
 
 
 def _to_timestamp(text: str, source: Type, target: Type, safe: bool) -> str:
@@ -170,7 +194,9 @@ def _to_zoned(text: str, source: Type, target: Type, safe: bool) -> str:
 
         def at(zone: str) -> str:
             parsed = f"try_cast(concat({day}, ' ', {_seconds(clock)}, ' ', {zone}) AS TIMESTAMP)"
-            moment = from_micros(f"{micros(parsed, instant_type)} + {_fraction(clock, target)}", instant_type)
+            moment = from_micros(
+                f"{micros(parsed, instant_type)} + {_fraction(clock, target)}", instant_type
+            )
             far = _failure(safe, "NOT_SUPPORTED", "'Time zone not supported: '", zone)
             near = with_zone(moment, zone) if is_zoned(target) else moment
             return f"IF({is_too_far(zone)}, {far}, {near})"
@@ -184,17 +210,27 @@ def _to_zoned(text: str, source: Type, target: Type, safe: bool) -> str:
 def _moment(text: str, write: Callable[[list[str]], str], safe: bool) -> str:
     trimmed = _trimmed(text)
     attempt = f"IF({trimmed} RLIKE {_MOMENT}, {groups(trimmed, _MOMENT, 3, write)}, NULL)"
-    return _checked(attempt, text, _failure(safe, "INVALID_CAST_ARGUMENT", "'Value cannot be cast to timestamp: '", trimmed))
+    return _checked(
+        attempt,
+        text,
+        _failure(safe, "INVALID_CAST_ARGUMENT", "'Value cannot be cast to timestamp: '", trimmed),
+    )
 
 
 def _seconds(clock: str) -> str:
     """Write a clock with seconds, which Spark requires before a zone, and without its fraction."""
-    return f"regexp_replace(coalesce(nullif(substring_index({clock}, '.', 1), ''), '00:00'), '^([^:]*:[^:]*)$', '$1:00')"
+    return (
+        f"regexp_replace(coalesce(nullif(substring_index({clock}, '.', 1), ''), '00:00'),"
+        " '^([^:]*:[^:]*)$', '$1:00')"
+    )
 
 
 def _fraction(clock: str, target: Type) -> str:
     digits = f"substring(regexp_extract({clock}, '[.]([0-9]+)', 1), 1, {_MOST_FRACTION})"
-    exact = f"round(CAST(concat('0.0', {digits}) AS DECIMAL(38,{_MOST_FRACTION + 1})) * 10, {precision_of(target)})"
+    exact = (
+        f"round(CAST(concat('0.0', {digits}) AS DECIMAL(38,{_MOST_FRACTION + 1})) * 10,"
+        f" {precision_of(target)})"
+    )
     return f"CAST({exact} * 1000000 AS BIGINT)"
 
 
@@ -206,11 +242,14 @@ def canonical_zone(zone: str) -> str:
 def _canonical(zone: str) -> str:
     names = ", ".join(f"'{name}'" for name in UTC_NAMES)
     plain = f"regexp_replace(regexp_replace({zone}, '^[A-Z]+', ''), '^([+-])([0-9])$', '$10$2')"
-    offset = f"rpad(regexp_replace({plain}, '^([+-][0-9][0-9]):?([0-9][0-9])?(:00)?$', '$1:$2'), 6, '0')"
+    offset = (
+        f"rpad(regexp_replace({plain}, '^([+-][0-9][0-9]):?([0-9][0-9])?(:00)?$', '$1:$2'), 6, '0')"
+    )
     turned = f"concat(IF({zone} LIKE '%-%', '+', '-'), lpad(substring({zone}, 9), 2, '0'), ':00')"
     return (
-        f"CASE WHEN {zone} IN ({names}) OR {zone} RLIKE '^[A-Z]*[+-][0:]+$' THEN 'UTC' "
-        f"WHEN {zone} RLIKE '{_FROM_UTC}' THEN {offset} WHEN {zone} LIKE 'Etc/GMT%' THEN {turned} ELSE {zone} END"
+        f"CASE WHEN {zone} IN ({names}) OR {zone} RLIKE '^[A-Z]*[+-][0:]+$' THEN 'UTC' WHEN {zone}"
+        f" RLIKE '{_FROM_UTC}' THEN {offset} WHEN {zone} LIKE 'Etc/GMT%' THEN {turned} ELSE"
+        f" {zone} END"
     )
 
 
@@ -218,8 +257,9 @@ def is_zone(zone: str) -> str:
     """Write whether a text is a zone or an offset; Spark knows more names than Trino."""
     is_known = f"try_cast(concat('2000-01-01 00:00:00 ', {zone}) AS TIMESTAMP) IS NOT NULL"
     return (
-        f"CASE WHEN {zone} RLIKE '{_FROM_UTC}' THEN {zone} RLIKE '{DISTANCE}' "
-        f"WHEN {zone} = '' OR ({zone} RLIKE '^[A-Z][A-Z][A-Z]$' AND {zone} NOT IN ({_THREE_LETTERS})) THEN false ELSE {is_known} END"
+        f"CASE WHEN {zone} RLIKE '{_FROM_UTC}' THEN {zone} RLIKE '{DISTANCE}' WHEN {zone} = '' OR"
+        f" ({zone} RLIKE '^[A-Z][A-Z][A-Z]$' AND {zone} NOT IN ({_THREE_LETTERS})) THEN false ELSE"
+        f" {is_known} END"
     )
 
 
@@ -230,9 +270,15 @@ def is_too_far(zone: str) -> str:
 
 def _to_uuid(text: str, source: Type, target: Type, safe: bool) -> str:
     attempt = f"IF({text} RLIKE {_UUID} AND char_length({text}) = 36, lower({text}), NULL)"
-    length = fail("INVALID_CAST_ARGUMENT", "'Invalid UUID string length: '", f"CAST(char_length({text}) AS STRING)")
+    length = fail(
+        "INVALID_CAST_ARGUMENT",
+        "'Invalid UUID string length: '",
+        f"CAST(char_length({text}) AS STRING)",
+    )
     other = fail("INVALID_CAST_ARGUMENT", "'Cannot cast value to UUID: '", text)
-    return attempt if safe else _checked(attempt, text, f"IF({text} RLIKE {_UUID}, {length}, {other})")
+    return (
+        attempt if safe else _checked(attempt, text, f"IF({text} RLIKE {_UUID}, {length}, {other})")
+    )
 
 
 _READERS: Final[dict[str, Writer]] = {
@@ -277,17 +323,27 @@ def shown_moment(text: str, sql_type: Type) -> str:
     decimals = "." + "S" * precision if precision else ""
     if sql_type.base == "time":
         # Spark's text omits trailing zeros.
-        full = f"rpad(concat(CAST({text} AS STRING), IF(instr(CAST({text} AS STRING), '.') > 0, '', '.')), 15, '0')"
+        full = (
+            f"rpad(concat(CAST({text} AS STRING), IF(instr(CAST({text} AS STRING), '.') > 0, '',"
+            " '.')), 15, '0')"
+        )
         return f"substring({full}, 1, {8 + len(decimals)})"
     clock_text = f"date_format({local(text, sql_type)}, 'yyyy-MM-dd HH:mm:ss{decimals}')"
-    return f"concat({clock_text}, ' ', {zone_of(text, sql_type)})" if sql_type.base == "timestamp with time zone" else clock_text
+    return (
+        f"concat({clock_text}, ' ', {zone_of(text, sql_type)})"
+        if sql_type.base == "timestamp with time zone"
+        else clock_text
+    )
 
 
 def _shown_interval(text: str) -> str:
-    number = f"CAST(abs(extract(DAY FROM {text}) * 86400L + extract(HOUR FROM {text}) * 3600 + extract(MINUTE FROM {text}) * 60 + extract(SECOND FROM {text})) * 1000 AS BIGINT)"
+    number = (
+        f"CAST(abs(extract(DAY FROM {text}) * 86400L + extract(HOUR FROM {text}) * 3600 +"
+        f" extract(MINUTE FROM {text}) * 60 + extract(SECOND FROM {text})) * 1000 AS BIGINT)"
+    )
     clock = (
-        f"format_string('%d %02d:%02d:%02d.%03d', {number} div 86400000, {number} % 86400000 div 3600000, "
-        f"{number} % 3600000 div 60000, {number} % 60000 div 1000, {number} % 1000)"
+        f"format_string('%d %02d:%02d:%02d.%03d', {number} div 86400000, {number} % 86400000 div"
+        f" 3600000, {number} % 3600000 div 60000, {number} % 60000 div 1000, {number} % 1000)"
     )
     return f"IF({text} IS NULL, NULL, concat(IF({text} < INTERVAL '0' SECOND, '-', ''), {clock}))"
 
@@ -295,7 +351,10 @@ def _shown_interval(text: str) -> str:
 def _shown_months(text: str) -> str:
     number = f"abs(extract(YEAR FROM {text}) * 12 + extract(MONTH FROM {text}))"
     sign = f"IF({text} < INTERVAL '0' MONTH, '-', '')"
-    return f"IF({text} IS NULL, NULL, concat({sign}, CAST({number} div 12 AS STRING), '-', CAST({number} % 12 AS STRING)))"
+    return (
+        f"IF({text} IS NULL, NULL, concat({sign}, CAST({number} div 12 AS STRING), '-',"
+        f" CAST({number} % 12 AS STRING)))"
+    )
 
 
 def _float_to_text(text: str, source: Type, target: Type, safe: bool) -> str:
@@ -307,8 +366,9 @@ def _scientific(text: str, number: str) -> str:
     """Write a float in scientific form, except for NaN, infinities and zero."""
     sign = f"IF(CAST({text} AS STRING) LIKE '-%', '-', '')"
     return (
-        f"CASE WHEN {text} IS NULL OR isnan({text}) OR abs({text}) = CAST('Infinity' AS DOUBLE) THEN CAST({text} AS STRING) "
-        f"WHEN {text} = 0 THEN concat({sign}, '0E0') ELSE concat({sign}, {number}) END"
+        f"CASE WHEN {text} IS NULL OR isnan({text}) OR abs({text}) = CAST('Infinity' AS DOUBLE)"
+        f" THEN CAST({text} AS STRING) WHEN {text} = 0 THEN concat({sign}, '0E0') ELSE"
+        f" concat({sign}, {number}) END"
     )
 
 
@@ -317,28 +377,45 @@ def shown_double(text: str) -> str:
     number_text = f"CAST(abs({text}) AS STRING)"
     # Decimal places are counted on the digits: "0.00120" has the digits 120 and the exponent -3.
     parts = (
-        f"transform(array(split(concat({number_text}, IF(instr({number_text}, 'E') > 0, '', 'E0')), '[.E]')), p -> named_struct("
-        "'i', p[0], 'f', p[1], 'e', CAST(p[2] AS INT)))"
+        f"transform(array(split(concat({number_text}, IF(instr({number_text}, 'E') > 0, '', 'E0')),"
+        " '[.E]')), p -> named_struct('i', p[0], 'f', p[1], 'e', CAST(p[2] AS INT)))"
     )
     lead = "length(p.f) - length(ltrim('0', p.f))"
     exponent = f"IF(p.i <> '0', length(p.i) - 1 + p.e, p.e - 1 - ({lead}))"
     digits = "rtrim('0', ltrim('0', concat(p.i, p.f)))"
-    body = f"concat(substring({digits}, 1, 1), '.', IF(length({digits}) > 1, substring({digits}, 2), '0'), 'E', {exponent})"
+    body = (
+        f"concat(substring({digits}, 1, 1), '.', IF(length({digits}) > 1, substring({digits}, 2),"
+        f" '0'), 'E', {exponent})"
+    )
     return _scientific(text, f"transform({parts}, p -> {body})[0]")
 
 
 def _shown_real(text: str) -> str:
-    number_text = f"format_string('%.6E', IF(abs({text}) < 1.17549435E-38D, CAST(CAST(abs({text}) AS STRING) AS DOUBLE), CAST(abs({text}) AS DOUBLE)))"
+    number_text = (
+        f"format_string('%.6E', IF(abs({text}) < 1.17549435E-38D, CAST(CAST(abs({text}) AS STRING)"
+        f" AS DOUBLE), CAST(abs({text}) AS DOUBLE)))"
+    )
     digits = f"rtrim('0', substring({number_text}, 3, 6))"
     exponent = f"CAST(CAST(substring({number_text}, 10) AS INT) AS STRING)"
-    body = f"concat(substring({number_text}, 1, 2), IF({digits} = '', '0', {digits}), 'E', {exponent})"
+    body = (
+        f"concat(substring({number_text}, 1, 2), IF({digits} = '', '0', {digits}), 'E', {exponent})"
+    )
     return _scientific(text, body)
 
 
 _UNCHECKED: Final = frozenset(
-    {"json", "time", "timestamp", "timestamp with time zone", "interval day to second", "interval year to month"}
+    {
+        "json",
+        "time",
+        "timestamp",
+        "timestamp with time zone",
+        "interval day to second",
+        "interval year to month",
+    }
 )
-"""Types whose cast to text Trino does not check: a text that is too long fails when stored or sent, even under TRY."""
+"""Types whose cast to text Trino does not check: a text that is too long fails when stored or sent,
+even under TRY.
+"""
 
 
 def _in_base_64(text: str) -> str:
@@ -351,8 +428,16 @@ def fitting(text: str, source: Type, target: Type, safe: bool, plain: str | None
         return text
     length = target.parameters[0]
     words = ["'Value '", text] if plain is None else ["'Value '", plain, "' ('", text, "')'"]
-    message = _failure(safe, "INVALID_CAST_ARGUMENT", *words, text_literal(f" cannot be represented as {target.base}({length})"))
+    message = _failure(
+        safe,
+        "INVALID_CAST_ARGUMENT",
+        *words,
+        text_literal(f" cannot be represented as {target.base}({length})"),
+    )
     if source.base in _UNCHECKED:
         message_start = text_literal(f"Character count exceeds length limit {length}: base64:")
         message = fail("GENERIC_INTERNAL_ERROR", message_start, _in_base_64(text))
-    return f"CASE WHEN {text} IS NULL OR char_length({text}) <= {length} THEN {text} ELSE {message} END"
+    return (
+        f"CASE WHEN {text} IS NULL OR char_length({text}) <= {length} THEN {text} ELSE"
+        f" {message} END"
+    )

@@ -62,7 +62,13 @@ def formatting(tokens: tuple[Token, ...], clock: str, zone: str, offset: str) ->
             java = simple
         elif token is not None:
             pieces.append(_computed(token, clock, zone, offset))
-    return pieces[0] if len(pieces) == 1 else f"concat({', '.join(pieces)})" if pieces else f"IF({clock} IS NULL, NULL, '')"
+    return (
+        pieces[0]
+        if len(pieces) == 1
+        else f"concat({', '.join(pieces)})"
+        if pieces
+        else f"IF({clock} IS NULL, NULL, '')"
+    )
 
 
 def _joined(tokens: tuple[Token, ...]) -> list[Token]:
@@ -93,20 +99,32 @@ def _computed(token: Token, clock: str, zone: str, offset: str) -> str:
         value = _COMPUTED.get(token.field, "")
         if token.field == "week year" and token.width == _SHORT:
             return f"lpad(abs({value.format(t=clock)}) % 100, 2, '0')"
-        number = value.format(t=clock) if value else f"CAST(date_format({clock}, '{_JAVA[token.field][0]}') AS INT)"
+        number = (
+            value.format(t=clock)
+            if value
+            else f"CAST(date_format({clock}, '{_JAVA[token.field][0]}') AS INT)"
+        )
         number_text = f"CAST({number} AS STRING)"
         return (
             number_text
             if token.width == 1
-            else f"IF(length({number_text}) < {token.width}, lpad({number_text}, {token.width}, '0'), {number_text})"
+            else (
+                f"IF(length({number_text}) < {token.width}, lpad({number_text}, {token.width},"
+                f" '0'), {number_text})"
+            )
         )
     if token.field == "zone":
         return zone
     if token.field == "offset":
         colon = ":" if token.width == 2 else ""
         sign = f"IF({offset} < 0, '-', '+')"
-        offset_text = f"concat({sign}, format_string('%02d{colon}%02d', abs({offset}) div 60, abs({offset}) % 60))"
+        offset_text = (
+            f"concat({sign}, format_string('%02d{colon}%02d', abs({offset}) div 60, abs({offset}) %"
+            " 60))"
+        )
         return f"IF({clock} IS NULL, NULL, {offset_text})"
     if zone != "'UTC'":
         raise KeyError(token.field)
-    return f"IF({clock} IS NULL, NULL, '{'UTC' if token.width < 4 else 'Coordinated Universal Time'}')"
+    return (
+        f"IF({clock} IS NULL, NULL, '{'UTC' if token.width < 4 else 'Coordinated Universal Time'}')"
+    )

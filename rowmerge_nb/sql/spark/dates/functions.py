@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.spi.types import DATE, Type
 from rowmerge_nb.sql.functions.date_patterns import ISO_DATE, mysql_tokens
-from rowmerge_nb.sql.spark.casts.moment_casts import from_micros, instant_of, local, micros, rounded, with_zone, zone_of
+from rowmerge_nb.sql.spark.casts.moment_casts import (
+    from_micros,
+    instant_of,
+    local,
+    micros,
+    rounded,
+    with_zone,
+    zone_of,
+)
 from rowmerge_nb.sql.spark.casts.text_casts import canonical_zone, is_too_far, shown_moment
 from rowmerge_nb.sql.spark.dates.date_formats import formatting
 from rowmerge_nb.sql.spark.dates.parsing import malformed, parsing, two_digit_pivot
@@ -58,7 +66,9 @@ def _by_unit(write: Callable[..., str]) -> Writer:
         unit, sql_type = node.arguments[0], node.arguments[-1].type
         units = _units(sql_type)
         type_name = {"date": "DATE", "time": "TIME"}.get(sql_type.base, "TIMESTAMP")
-        bad = fail(_CODE, "'\\''", f"lower({name})", e.text_literal(f"' is not a valid {type_name} field"))
+        bad = fail(
+            _CODE, "'\\''", f"lower({name})", e.text_literal(f"' is not a valid {type_name} field")
+        )
         nulls = " OR ".join(f"{text} IS NULL" for text in (name, *texts))
         if isinstance(unit, e.Constant):
             unit_name = (unit.value or "").lower()
@@ -87,35 +97,58 @@ def _truncated(name: str, text: str, sql_type: Type) -> str:
         return f"CAST({cut} AS TIMESTAMP)"
     if name in _CLOCK_UNITS:
         # Within a repeated hour of the clock, the instant stays in the same repetition.
-        moved = f"{micros(instant_of(text, sql_type), Type(_WITH_ZONE))} - pmod({micros(clock, _MILLISECONDS)}, {_MICROS[name]}L)"
+        moved = (
+            f"{micros(instant_of(text, sql_type), Type(_WITH_ZONE))} -"
+            f" pmod({micros(clock, _MILLISECONDS)}, {_MICROS[name]}L)"
+        )
         return with_zone(f"timestamp_micros({moved})", zone_of(text, sql_type))
-    return with_zone(f"to_utc_timestamp(CAST({cut} AS TIMESTAMP), {zone_of(text, sql_type)})", zone_of(text, sql_type))
+    return with_zone(
+        f"to_utc_timestamp(CAST({cut} AS TIMESTAMP), {zone_of(text, sql_type)})",
+        zone_of(text, sql_type),
+    )
 
 
 def _added(node: e.Apply, fail: Callable[..., str], name: str, number: str, text: str) -> str:
     """Write a moment moved by units, whose number must be an integer."""
     moved = _by_unit(_moved)(node, fail, name, number, text)
-    if node.arguments[-1].type.base in {"date", "time"} or not e.may_exceed_integer(node.arguments[1]):
+    if node.arguments[-1].type.base in {"date", "time"} or not e.may_exceed_integer(
+        node.arguments[1]
+    ):
         return moved
     overflow = fail(_CODE, "'integer overflow'")
-    return f"IF({number} NOT BETWEEN -2147483648 AND 2147483647 AND {text} IS NOT NULL, {overflow}, {moved})"
+    return (
+        f"IF({number} NOT BETWEEN -2147483648 AND 2147483647 AND {text} IS NOT NULL, {overflow},"
+        f" {moved})"
+    )
 
 
 def _moved(unit: str, number: str, text: str, sql_type: Type) -> str:
     if sql_type.base == "time":
         shift = f"({number} % {_DAY_MICROS // _MICROS[unit]}L) * {_MICROS[unit]}L"
-        return from_micros(rounded(f"({micros(text, sql_type)} + {shift})", precision_of(sql_type)), sql_type)
+        return from_micros(
+            rounded(f"({micros(text, sql_type)} + {shift})", precision_of(sql_type)), sql_type
+        )
     months = f"make_ym_interval(0, CAST({number} * {_MONTHS.get(unit, 1)} AS INT))"
     if sql_type == DATE:
         days = {"day": 1, "week": 7}
-        return f"date_add({text}, CAST({number} * {days[unit]} AS INT))" if unit in days else f"CAST({text} + {months} AS DATE)"
+        return (
+            f"date_add({text}, CAST({number} * {days[unit]} AS INT))"
+            if unit in days
+            else f"CAST({text} + {months} AS DATE)"
+        )
     if unit in _CLOCK_UNITS or (unit in _MICROS and not is_zoned(sql_type)):
         plain = Type(sql_type.base)
         shift = f"({micros(instant_of(text, sql_type), plain)} + {number} * {_MICROS[unit]}L)"
-        moved = from_micros(rounded(shift, precision_of(sql_type)) if unit == "millisecond" else shift, plain)
+        moved = from_micros(
+            rounded(shift, precision_of(sql_type)) if unit == "millisecond" else shift, plain
+        )
     elif is_zoned(sql_type):
         clock = local(text, sql_type)
-        step = months if unit in _MONTHS else f"make_dt_interval(CAST({number} * {_MICROS[unit] // _DAY_MICROS} AS INT))"
+        step = (
+            months
+            if unit in _MONTHS
+            else f"make_dt_interval(CAST({number} * {_MICROS[unit] // _DAY_MICROS} AS INT))"
+        )
         moved = f"to_utc_timestamp(CAST({clock} + {step} AS TIMESTAMP), {zone_of(text, sql_type)})"
     else:
         moved = f"({text} + {months})"
@@ -128,9 +161,13 @@ def _difference(unit: str, first: str, second: str, sql_type: Type) -> str:
     if sql_type == DATE:
         a, b = f"CAST({first} AS TIMESTAMP_NTZ)", f"CAST({second} AS TIMESTAMP_NTZ)"
     elif is_zoned(sql_type) and sql_type.parameters[0] <= 3 and unit not in _CLOCK_UNITS:
-        # Both on the clock of the first one's zone; Trino does so up to milliseconds, and uses UTC for finer types.
+        # Both on the clock of the first one's zone; Trino does so up to milliseconds, and uses UTC
+        # for finer types.
         zone = zone_of(first, sql_type)
-        a, b = (f"CAST(from_utc_timestamp({instant_of(t, sql_type)}, {zone}) AS TIMESTAMP_NTZ)" for t in (first, second))
+        a, b = (
+            f"CAST(from_utc_timestamp({instant_of(t, sql_type)}, {zone}) AS TIMESTAMP_NTZ)"
+            for t in (first, second)
+        )
     elif sql_type.base == "timestamp":
         a, b = first, second
     else:
@@ -155,7 +192,9 @@ def _formatted(node: e.Apply, fail: Callable[..., str], text: str) -> str:
     clock = local(text, sql_type)
     if sql_type.parameters[0] > 3:
         clock = from_micros(rounded(micros(clock, _MILLISECONDS), 3), _MILLISECONDS)
-    return formatting(node.detail.key, clock, zone_of(text, sql_type), offset_minutes(text, sql_type))
+    return formatting(
+        node.detail.key, clock, zone_of(text, sql_type), offset_minutes(text, sql_type)
+    )
 
 
 def _formatted_exactly(node: e.Apply, fail: Callable[..., str], text: str) -> str:
@@ -169,22 +208,37 @@ def _parsed(node: e.Apply, fail: Callable[..., str], text: str) -> str:
         return parsing(node.detail.key, value, fail, pivot=pivot, zoned=is_zoned(node.type))
 
     if node.detail.name == "date_parse" and node.detail.key == mysql_tokens(ISO_DATE):
-        return once(lambda value: f"CASE {_iso_date_refused(value, fail)} ELSE {parsed(value)} END", text)
+        return once(
+            lambda value: f"CASE {_iso_date_refused(value, fail)} ELSE {parsed(value)} END", text
+        )
     return parsed(text)
 
 
 def _iso_date_refused(text: str, fail: Callable[..., str]) -> str:
-    year, month, day = (f"CAST(substring({text}, {begin}, {length}) AS INT)" for begin, length in ((1, 4), (6, 2), (9, 2)))
+    year, month, day = (
+        f"CAST(substring({text}, {begin}, {length}) AS INT)"
+        for begin, length in ((1, 4), (6, 2), (9, 2))
+    )
     shaped = rf"{text} RLIKE '^[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]\\z'"
     names = f"elt({month}, {', '.join(map(e.text_literal, map(str.upper, month_name[1:])))})"
     last = f"day(last_day(make_date({year}, {month}, 1)))"
-    no_month = fail(_CODE, "'Invalid value for MonthOfYear (valid values 1 - 12): '", f"CAST({month} AS STRING)")
-    no_day = fail(_CODE, "'Invalid value for DayOfMonth (valid values 1 - 28/31): '", f"CAST({day} AS STRING)")
-    no_leap = fail(_CODE, r"'Invalid date \'February 29\' as \''", f"CAST({year} AS STRING)", r"'\' is not a leap year'")
+    no_month = fail(
+        _CODE, "'Invalid value for MonthOfYear (valid values 1 - 12): '", f"CAST({month} AS STRING)"
+    )
+    no_day = fail(
+        _CODE, "'Invalid value for DayOfMonth (valid values 1 - 28/31): '", f"CAST({day} AS STRING)"
+    )
+    no_leap = fail(
+        _CODE,
+        r"'Invalid date \'February 29\' as \''",
+        f"CAST({year} AS STRING)",
+        r"'\' is not a leap year'",
+    )
     none = fail(_CODE, r"'Invalid date \''", names, "' '", f"CAST({day} AS STRING)", r"'\''")
     return (
-        f"WHEN {shaped} AND ({month} NOT BETWEEN 1 AND 12 OR {day} NOT BETWEEN 1 AND {last}) THEN CASE WHEN {month} NOT BETWEEN 1 AND 12 THEN {no_month} "
-        f"WHEN {day} NOT BETWEEN 1 AND 31 THEN {no_day} WHEN {month} = 2 AND {day} = 29 THEN {no_leap} ELSE {none} END"
+        f"WHEN {shaped} AND ({month} NOT BETWEEN 1 AND 12 OR {day} NOT BETWEEN 1 AND {last}) THEN"
+        f" CASE WHEN {month} NOT BETWEEN 1 AND 12 THEN {no_month} WHEN {day} NOT BETWEEN 1 AND 31"
+        f" THEN {no_day} WHEN {month} = 2 AND {day} = 29 THEN {no_leap} ELSE {none} END"
     )
 
 
@@ -192,12 +246,16 @@ def _iso_date_refused(text: str, fail: Callable[..., str]) -> str:
 
 _ISO_DATE: Final = (r"[+-]?\d{1,9}", r"-\d{1,2}", r"-\d{1,2}")
 _ISO_CLOCK: Final = ("T", r"\d{1,2}", r":\d{1,2}", r":\d{1,2}", r"[.,]\d{1,9}")
-_ISO_DAY: Final = r"([+-]?\d{1,9})(?:-(\d{3})(?!\d)|-W(\d{1,2})(?:-(\d))?|-(\d{1,2})(?:-(\d{1,2}))?)?"
+_ISO_DAY: Final = (
+    r"([+-]?\d{1,9})(?:-(\d{3})(?!\d)|-W(\d{1,2})(?:-(\d))?|-(\d{1,2})(?:-(\d{1,2}))?)?"
+)
 _ISO: Final = (
     rf"^(?:{_ISO_DAY})?"
     r"(?:T(?:(\d{1,2})(?::(\d{1,2})(?::(\d{1,2}))?)?(?:[.,](\d{1,9}))?)?([Zz]|[+-]\d{2}(?::?\d{2})?)?)?\z"
 )
-"""An ordinal day, a week with an optional day, or a month with an optional day; the last of hours, minutes, seconds may have a fraction."""
+"""An ordinal day, a week with an optional day, or a month with an optional day; the last of hours,
+minutes, seconds may have a fraction.
+"""
 
 
 _MOST_MILLIS: Final = 2**51
@@ -212,11 +270,14 @@ def _number(text: str, default: int) -> str:
 def _iso_day(parts: list[str]) -> tuple[str, list[tuple[str, str, str]]]:
     """Return the date, and the number, name and range of its parts."""
     _, ordinal, week, *_ = parts
-    y, o, w, e_, m, d = (_number(text, default) for text, default in zip(parts, (1970, 1, 1, 1, 1, 1), strict=True))
+    y, o, w, e_, m, d = (
+        _number(text, default) for text, default in zip(parts, (1970, 1, 1, 1, 1, 1), strict=True)
+    )
     fourth = f"make_date({y}, 1, 4)"
     date = (
-        f"CASE WHEN {week} <> '' THEN date_add({fourth}, {w} * 7 + {e_} - 8 - weekday({fourth})) "
-        f"WHEN {ordinal} <> '' THEN date_add(make_date({y}, 1, 1), {o} - 1) ELSE make_date({y}, {m}, {d}) END"
+        f"CASE WHEN {week} <> '' THEN date_add({fourth}, {w} * 7 + {e_} - 8 - weekday({fourth}))"
+        f" WHEN {ordinal} <> '' THEN date_add(make_date({y}, 1, 1), {o} - 1) ELSE make_date({y},"
+        f" {m}, {d}) END"
     )
     return date, [
         (m, "monthOfYear", "1 AND 12"),
@@ -227,13 +288,24 @@ def _iso_day(parts: list[str]) -> tuple[str, list[tuple[str, str, str]]]:
     ]
 
 
-def _iso_checked(text: str, year: str, temporal_type: str, checks: list[tuple[str, str, str]], fail: Callable[..., str]) -> str:
+def _iso_checked(
+    text: str,
+    year: str,
+    temporal_type: str,
+    checks: list[tuple[str, str, str]],
+    fail: Callable[..., str],
+) -> str:
     far = fail(_CODE, "'Millis overflow: '", f"CAST({_number(year, 0)} * 31556952000L AS STRING)")
     branches = [f"WHEN abs({_number(year, 0)}) > {_FARTHEST_YEAR[temporal_type]} THEN {far}"]
     for number, name, bounds in checks:
         low, high = bounds.split(" AND ")
         message_part = e.text_literal(f" for {name} must be in the range [{low},")
-        message_parts = (f"CAST({number} AS STRING)", message_part, f"CAST({high} AS STRING)", "']'")
+        message_parts = (
+            f"CAST({number} AS STRING)",
+            message_part,
+            f"CAST({high} AS STRING)",
+            "']'",
+        )
         error = fail(_CODE, "'Cannot parse \"'", text, "'\": Value '", *message_parts)
         branches.append(f"WHEN {number} NOT BETWEEN {bounds} THEN {error}")
     return " ".join(branches)
@@ -244,22 +316,40 @@ def _iso_timestamp(node: e.Apply, fail: Callable[..., str], text: str) -> str:
         *day, hour, minute, second, fraction, offset = parts
         date, checks = _iso_day(day)
         h, m, s = (_number(part, 0) for part in (hour, minute, second))
-        checks += [(h, "hourOfDay", "0 AND 23"), (m, "minuteOfHour", "0 AND 59"), (s, "secondOfMinute", "0 AND 59")]
+        checks += [
+            (h, "hourOfDay", "0 AND 23"),
+            (m, "minuteOfHour", "0 AND 59"),
+            (s, "secondOfMinute", "0 AND 59"),
+        ]
         unit = f"CASE WHEN {second} <> '' THEN 1000 WHEN {minute} <> '' THEN 60000 ELSE 3600000 END"
-        millis = f"CAST(floor(CAST(concat('0.0', {fraction}) AS DECIMAL(10,10)) * 10 * {unit}) AS BIGINT)"
-        clock = f"timestamp_millis(unix_date({date}) * 86400000L + (({h} * 60 + {m}) * 60 + {s}) * 1000L + {millis})"
+        millis = (
+            f"CAST(floor(CAST(concat('0.0', {fraction}) AS DECIMAL(10,10)) * 10 * {unit}) AS"
+            " BIGINT)"
+        )
+        clock = (
+            f"timestamp_millis(unix_date({date}) * 86400000L + (({h} * 60 + {m}) * 60 + {s}) *"
+            f" 1000L + {millis})"
+        )
 
         def at(zone: str) -> str:
             far = fail("NOT_SUPPORTED", "'Time zone not supported: '", zone)
-            moment = once(lambda instant: _with_room(instant, fail), f"to_utc_timestamp({clock}, {zone})")
+            moment = once(
+                lambda instant: _with_room(instant, fail), f"to_utc_timestamp({clock}, {zone})"
+            )
             return f"IF({is_too_far(zone)}, {far}, {with_zone(moment, zone)})"
 
         zone = canonical_zone(_or(f"upper({offset})", session_zone()))
-        return f"CASE {_iso_checked(text, day[0], 'timestamp', checks, fail)} ELSE {once(at, zone)} END"
+        return (
+            f"CASE {_iso_checked(text, day[0], 'timestamp', checks, fail)} ELSE"
+            f" {once(at, zone)} END"
+        )
 
     regex = e.text_literal(_ISO)
     good = f"IF({text} RLIKE {regex} AND {text} <> '', {groups(text, regex, 11, build)}, NULL)"
-    return f"coalesce({good}, IF({text} IS NULL, NULL, {fail(_CODE, malformed((*_ISO_DATE, *_ISO_CLOCK), text))}))"
+    return (
+        f"coalesce({good}, IF({text} IS NULL, NULL,"
+        f" {fail(_CODE, malformed((*_ISO_DATE, *_ISO_CLOCK), text))}))"
+    )
 
 
 def _or(text: str, default: str) -> str:
@@ -278,23 +368,39 @@ def _iso_date(node: e.Apply, fail: Callable[..., str], text: str) -> str:
 
 def _to_iso8601(node: e.Apply, fail: Callable[..., str], text: str) -> str:
     sql_type = node.arguments[0].type
-    clock_text = f"replace({shown_moment(local(text, sql_type), Type('timestamp', sql_type.parameters))}, ' ', 'T')"
+    clock_text = (
+        f"replace({shown_moment(local(text, sql_type), Type('timestamp', sql_type.parameters))}, '"
+        " ', 'T')"
+    )
     if sql_type.base == "timestamp":
         return clock_text
     if not is_zoned(sql_type):
         return f"concat({clock_text}, 'Z')"
     offset = offset_minutes(text, sql_type)
     hours = f"format_string('%02d:%02d', abs({offset}) div 60, abs({offset}) % 60)"
-    iso_text = f"concat({clock_text}, CASE WHEN {offset} = 0 THEN 'Z' WHEN {offset} < 0 THEN concat('-', {hours}) ELSE concat('+', {hours}) END)"
-    seconds = (
-        f"(({micros(local(text, sql_type), _MILLISECONDS)} - {micros(instant_of(text, sql_type), Type(_WITH_ZONE))}) div 1000000)"
+    iso_text = (
+        f"concat({clock_text}, CASE WHEN {offset} = 0 THEN 'Z' WHEN {offset} < 0 THEN concat('-',"
+        f" {hours}) ELSE concat('+', {hours}) END)"
     )
-    return f"IF({seconds} % 60 <> 0, {fail('INVALID_ARGUMENTS', *_odd_seconds(seconds))}, {iso_text})"
+    seconds = (
+        f"(({micros(local(text, sql_type), _MILLISECONDS)} -"
+        f" {micros(instant_of(text, sql_type), Type(_WITH_ZONE))}) div 1000000)"
+    )
+    return (
+        f"IF({seconds} % 60 <> 0, {fail('INVALID_ARGUMENTS', *_odd_seconds(seconds))}, {iso_text})"
+    )
 
 
 def _odd_seconds(seconds: str) -> tuple[str, ...]:
-    offset_text = f"format_string('%02d:%02d:%02d', abs({seconds}) div 3600, abs({seconds}) div 60 % 60, abs({seconds}) % 60)"
-    return "'Timezone with non-zero seconds offset cannot be rendered as ISO8601: '", f"IF({seconds} < 0, '-', '+')", offset_text
+    offset_text = (
+        f"format_string('%02d:%02d:%02d', abs({seconds}) div 3600, abs({seconds}) div 60 % 60,"
+        f" abs({seconds}) % 60)"
+    )
+    return (
+        "'Timezone with non-zero seconds offset cannot be rendered as ISO8601: '",
+        f"IF({seconds} < 0, '-', '+')",
+        offset_text,
+    )
 
 
 def _from_unixtime(node: e.Apply, fail: Callable[..., str], text: str, *zone: str) -> str:
@@ -312,19 +418,28 @@ def _as_long(number: str) -> str:
     """Write a number rounded as in Java: NaN is 0, and bigint clamps."""
     near = f"CAST(floor({number} + 0.5D) AS BIGINT)"
     far = f"IF({number} > 0, 9223372036854775807, -9223372036854775807 - 1)"
-    return f"CASE WHEN isnan({number}) THEN 0 WHEN abs({number}) < 9e18D THEN {near} WHEN {number} IS NOT NULL THEN {far} END"
+    return (
+        f"CASE WHEN isnan({number}) THEN 0 WHEN abs({number}) < 9e18D THEN {near} WHEN {number} IS"
+        f" NOT NULL THEN {far} END"
+    )
 
 
 def _with_room(moment: str, fail: Callable[..., str]) -> str:
     """Write a moment, or an error out of the range for a type with a zone."""
     far = fail(_CODE, "'Millis overflow: '", f"CAST(unix_millis({moment}) AS STRING)")
-    return f"IF(unix_millis({moment}) BETWEEN -{_MOST_MILLIS} AND {_MOST_MILLIS - 1} OR {moment} IS NULL, {moment}, {far})"
+    return (
+        f"IF(unix_millis({moment}) BETWEEN -{_MOST_MILLIS} AND {_MOST_MILLIS - 1} OR {moment} IS"
+        f" NULL, {moment}, {far})"
+    )
 
 
 def _moment_of(millis: str, fail: Callable[..., str]) -> str:
     """Write the moment of milliseconds, which have 52 bits beside a zone."""
     far = fail(_CODE, "'Millis overflow: '", f"CAST({millis} AS STRING)")
-    return f"CASE WHEN {millis} BETWEEN -{_MOST_MILLIS} AND {_MOST_MILLIS - 1} THEN timestamp_millis({millis}) WHEN {millis} IS NOT NULL THEN {far} END"
+    return (
+        f"CASE WHEN {millis} BETWEEN -{_MOST_MILLIS} AND {_MOST_MILLIS - 1} THEN"
+        f" timestamp_millis({millis}) WHEN {millis} IS NOT NULL THEN {far} END"
+    )
 
 
 MOMENTS: Final[Mapping[str, Writer]] = {

@@ -18,8 +18,12 @@ if TYPE_CHECKING:
 
 _CODE: Final = "INVALID_FUNCTION_ARGUMENT"
 
-_MONTHS: Final = "January February March April May June July August September October November December"
-_DAYS: Final = "Monday|Tuesday|Wednesday|Thursday|Friday|Saturday|Sunday|Mon|Tue|Wed|Thu|Fri|Sat|Sun"
+_MONTHS: Final = (
+    "January February March April May June July August September October November December"
+)
+_DAYS: Final = (
+    "Monday|Tuesday|Wednesday|Thursday|Friday|Saturday|Sunday|Mon|Tue|Wed|Thu|Fri|Sat|Sun"
+)
 _OFFSET: Final = r"(?:Z|[+-]\d\d(?::?\d\d)?)"
 _REGION: Final = r"[A-Za-z][A-Za-z0-9_+/-]*"
 
@@ -79,12 +83,17 @@ def _expression(token: Token) -> str:
 
 
 def malformed(tokens: tuple[str, ...], text: str) -> str:
-    """Write the message for a malformed text, with the position up to which the regular expressions ``tokens`` match."""
+    """Write the message for a malformed text, with the position up to which the regular expressions
+    ``tokens`` match.
+    """
     prefix = ""
     for part in reversed(tokens):
         prefix = f"(?:{part}{prefix})?"
     good = f"length(regexp_extract({text}, {text_literal('^' + prefix)}, 0))"
-    sample = f"IF(length({text}) > {good} + 35, concat(substring({text}, 1, {good} + 32), '...'), {text})"
+    sample = (
+        f"IF(length({text}) > {good} + 35, concat(substring({text}, 1, {good} + 32), '...'),"
+        f" {text})"
+    )
     where = (
         f"CASE WHEN {good} = 0 THEN '' WHEN {good} >= length({text}) THEN ' is too short' "
         f"ELSE concat(' is malformed at \"', substring({sample}, {good} + 1), '\"') END"
@@ -100,9 +109,14 @@ class _Fields:
         self.group_texts: list[str] = []
         """Spark SQL of the regular expression's groups."""
         self.parts = tuple(_expression(token) for token in tokens)
-        groups = [f"({part})" if token.field != "literal" else part for token, part in zip(tokens, self.parts, strict=True)]
+        groups = [
+            f"({part})" if token.field != "literal" else part
+            for token, part in zip(tokens, self.parts, strict=True)
+        ]
         self.regex = text_literal(rf"^{''.join(groups)}\z")
-        self.numbered_tokens = list(enumerate((token for token in tokens if token.field != "literal"), start=1))
+        self.numbered_tokens = list(
+            enumerate((token for token in tokens if token.field != "literal"), start=1)
+        )
         # The last one of repeated fields counts.
         self.positions = {token.field: (number, token) for number, token in self.numbered_tokens}
 
@@ -116,7 +130,9 @@ class _Fields:
         return f"CAST({self.text(field)} AS INT)" if field in self else default
 
 
-def parsing(tokens: tuple[Token, ...], text: str, fail: Callable[..., str], *, pivot: int, zoned: bool) -> str:
+def parsing(
+    tokens: tuple[Token, ...], text: str, fail: Callable[..., str], *, pivot: int, zoned: bool
+) -> str:
     """Parse a text by a pattern.
 
     Args:
@@ -135,7 +151,10 @@ def parsing(tokens: tuple[Token, ...], text: str, fail: Callable[..., str], *, p
     error = fail(_CODE, malformed(fields.parts, text))
     count = sum(token.field != "literal" for token in tokens)
     value = groups(text, fields.regex, count, write)
-    return f"CASE WHEN {text} IS NULL THEN NULL WHEN NOT {text} RLIKE {fields.regex} THEN {error} ELSE {value} END"
+    return (
+        f"CASE WHEN {text} IS NULL THEN NULL WHEN NOT {text} RLIKE {fields.regex} THEN {error} ELSE"
+        f" {value} END"
+    )
 
 
 def _checked(fields: _Fields, fail: Callable[..., str], pivot: int, *, zoned: bool) -> str:
@@ -143,28 +162,52 @@ def _checked(fields: _Fields, fail: Callable[..., str], pivot: int, *, zoned: bo
     checks: list[tuple[str, tuple[str, ...]]] = []
     hour, half = _hour(fields)
     minute, second = fields.number("minute", "0"), fields.number("second", "0")
-    millis = f"CAST(rpad(substring({fields.text('fraction')}, 1, 3), 3, '0') AS INT)" if "fraction" in fields else "0"
-    clock = f"timestamp_millis(unix_date({day}) * 86400000L + ((({hour} + {half}) * 60 + {minute}) * 60 + {second}) * 1000L + {millis})"
+    millis = (
+        f"CAST(rpad(substring({fields.text('fraction')}, 1, 3), 3, '0') AS INT)"
+        if "fraction" in fields
+        else "0"
+    )
+    clock = (
+        f"timestamp_millis(unix_date({day}) * 86400000L + ((({hour} + {half}) * 60 + {minute}) * 60"
+        f" + {second}) * 1000L + {millis})"
+    )
     moment = _zoned(fields, clock) if zoned else f"CAST({clock} AS TIMESTAMP_NTZ)"
     for field in _RANGES:
         if field in fields:
             name, low, high = _RANGES[field]
             checks.append(_out_of_range(fields, fields.number(field, ""), name, str(low), high))
-    failures = [(condition, (_CODE, *message)) for condition, message in checks] + (_zone_checks(fields) if zoned else [])
+    failures = [(condition, (_CODE, *message)) for condition, message in checks] + (
+        _zone_checks(fields) if zoned else []
+    )
     checked = "".join(f"WHEN {condition} THEN {fail(*failure)} " for condition, failure in failures)
     return f"CASE {checked}ELSE {moment} END" if checked else moment
 
 
-def _out_of_range(fields: _Fields, number: str, name: str, low: str, high: str) -> tuple[str, tuple[str, ...]]:
+def _out_of_range(
+    fields: _Fields, number: str, name: str, low: str, high: str
+) -> tuple[str, tuple[str, ...]]:
     number_text = f"CAST({number} AS STRING)"
     message_part = text_literal(f" for {name} must be in the range [{low},")
-    message = ("'Cannot parse \"'", fields.whole, "'\": Value '", number_text, message_part, f"CAST({high} AS STRING)", "']'")
+    message = (
+        "'Cannot parse \"'",
+        fields.whole,
+        "'\": Value '",
+        number_text,
+        message_part,
+        f"CAST({high} AS STRING)",
+        "']'",
+    )
     return f"{number} NOT BETWEEN {low} AND {high}", message
 
 
 def _day(fields: _Fields, fail: Callable[..., str], pivot: int) -> str:
-    numbered_tokens = sorted((item for item in fields.numbered_tokens if item[1].field in _PARTS), key=_rank)
-    steps = [(_part((number, token)), _value(token, fields.group_texts[number - 1], pivot)) for number, token in numbered_tokens]
+    numbered_tokens = sorted(
+        (item for item in fields.numbered_tokens if item[1].field in _PARTS), key=_rank
+    )
+    steps = [
+        (_part((number, token)), _value(token, fields.group_texts[number - 1], pivot))
+        for number, token in numbered_tokens
+    ]
     if steps and steps[0][0] not in _YEARS:
         # Joda starts with a leap year if the largest part is smaller than a year.
         steps.insert(0, ("year", "2000"))
@@ -172,14 +215,18 @@ def _day(fields: _Fields, fail: Callable[..., str], pivot: int) -> str:
     direct = any(parts == some[: len(parts)] for some in _DIRECT)
     date = "DATE'1970-01-01'"
     for part, value in steps:
-        date = once(lambda d, part=part, value=value: _checked_step(fields, fail, part, value, d), date)
+        date = once(
+            lambda d, part=part, value=value: _checked_step(fields, fail, part, value, d), date
+        )
     if direct:
         return date
     # A smaller part may have changed a larger one: all are set again.
     timed = not _OF_DAYS.isdisjoint(fields.positions)
     for index, (part, value) in enumerate(steps):
         floor = not timed and index == len(steps) - 1
-        date = once(lambda d, part=part, value=value, floor=floor: _step(part, value, d, floor=floor), date)
+        date = once(
+            lambda d, part=part, value=value, floor=floor: _step(part, value, d, floor=floor), date
+        )
     return date
 
 
@@ -205,11 +252,16 @@ def _value(token: Token, text: str, pivot: int) -> str:
     return short if token.strict else f"IF({text} RLIKE '^[0-9][0-9]$', {short}, {number})"
 
 
-def _checked_step(fields: _Fields, fail: Callable[..., str], part: str, value: str, date: str) -> str:
+def _checked_step(
+    fields: _Fields, fail: Callable[..., str], part: str, value: str, date: str
+) -> str:
     """Write a date with one part set and smaller ones reset; out of range is an error."""
     most = {
         "month": ("monthOfYear", "12"),
-        "week": ("weekOfWeekyear", f"weekofyear(make_date(CAST(extract(YEAROFWEEK FROM {date}) AS INT), 12, 28))"),
+        "week": (
+            "weekOfWeekyear",
+            f"weekofyear(make_date(CAST(extract(YEAROFWEEK FROM {date}) AS INT), 12, 28))",
+        ),
         "day of year": ("dayOfYear", f"dayofyear(make_date(year({date}), 12, 31))"),
         "day": ("dayOfMonth", f"day(last_day({date}))"),
         "weekday": ("dayOfWeek", "7"),
@@ -224,7 +276,10 @@ def _checked_step(fields: _Fields, fail: Callable[..., str], part: str, value: s
 def _step(part: str, value: str, date: str, *, floor: bool) -> str:
     """Write a date with one part set; ``floor`` resets smaller ones."""
     fourth = f"make_date({value}, 1, 4)"
-    days_in_week_year = f"least(weekofyear({date}), weekofyear(make_date({value}, 12, 28))) * 7 - 7 + weekday({date})"
+    days_in_week_year = (
+        f"least(weekofyear({date}), weekofyear(make_date({value}, 12, 28))) * 7 - 7 +"
+        f" weekday({date})"
+    )
     moved = {
         "era": date,
         "century": f"add_months({date}, ({value} - year({date}) div 100) * 1200)",
@@ -265,7 +320,10 @@ def _zoned(fields: _Fields, clock: str) -> str:
         return with_zone(f"to_utc_timestamp({clock}, {zone})", zone)
     zone = fields.text(field)
     # Every parser of zones requires a colon between hours and minutes.
-    zone = f"regexp_replace(regexp_replace({zone}, '^([+-][0-9][0-9])([0-9][0-9])$', '$1:$2'), '^([+-][0-9][0-9])$', '$1:00')"
+    zone = (
+        f"regexp_replace(regexp_replace({zone}, '^([+-][0-9][0-9])([0-9][0-9])$', '$1:$2'),"
+        " '^([+-][0-9][0-9])$', '$1:00')"
+    )
     return with_zone(f"to_utc_timestamp({clock}, {zone})", canonical_zone(zone))
 
 
@@ -278,7 +336,9 @@ def _zone_checks(fields: _Fields) -> list[tuple[str, tuple[str, ...]]]:
         checks.append((f"NOT {is_zone(zone)}", (_CODE, *message)))
     if "offset" in fields:
         offset = canonical_zone(fields.text("offset"))
-        checks.append((is_too_far(offset), ("NOT_SUPPORTED", "'Time zone not supported: '", offset)))
+        checks.append(
+            (is_too_far(offset), ("NOT_SUPPORTED", "'Time zone not supported: '", offset))
+        )
     return checks
 
 

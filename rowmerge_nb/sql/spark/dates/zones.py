@@ -43,32 +43,50 @@ def _checked_zone(node: Apply, fail: Callable[..., str], text: str) -> str:
     error = fail(code, text_literal(before), text, text_literal(behind))
     near = once(lambda zone: f"IF({is_too_far(zone)}, {error}, {zone})", canonical_zone(text))
     empty = fail(EMPTY_ZONE[0], text_literal(EMPTY_ZONE[1]))
-    return f"CASE WHEN {text} IS NULL THEN NULL WHEN {is_zone(text)} THEN {near} WHEN {text} = '' THEN {empty} ELSE {error} END"
+    return (
+        f"CASE WHEN {text} IS NULL THEN NULL WHEN {is_zone(text)} THEN {near} WHEN {text} = '' THEN"
+        f" {empty} ELSE {error} END"
+    )
 
 
 def _offset_name(node: Apply, fail: Callable[..., str], text: str) -> str:
-    minutes = f"CAST(extract(DAY FROM {text}) * 1440L + extract(HOUR FROM {text}) * 60 + extract(MINUTE FROM {text}) AS INT)"
+    minutes = (
+        f"CAST(extract(DAY FROM {text}) * 1440L + extract(HOUR FROM {text}) * 60 + extract(MINUTE"
+        f" FROM {text}) AS INT)"
+    )
     seconds = fail(_CODE, "'Invalid time zone offset interval: interval contains seconds'")
     return f"IF(extract(SECOND FROM {text}) <> 0, {seconds}, {offset_name(fail, minutes)})"
 
 
 def offset_name(fail: Callable[..., str], minutes: str) -> str:
     """Write the name of the zone with an offset in minutes."""
-    name = f"concat(IF({minutes} < 0, '-', '+'), format_string('%02d:%02d', abs({minutes}) div 60, abs({minutes}) % 60))"
+    name = (
+        f"concat(IF({minutes} < 0, '-', '+'), format_string('%02d:%02d', abs({minutes}) div 60,"
+        f" abs({minutes}) % 60))"
+    )
     far = fail(_CODE, f"concat('Invalid offset minutes ', CAST({minutes} AS STRING))")
-    return f"CASE WHEN {minutes} = 0 THEN 'UTC' WHEN abs({minutes}) <= 840 THEN {name} WHEN {minutes} IS NOT NULL THEN {far} END"
+    return (
+        f"CASE WHEN {minutes} = 0 THEN 'UTC' WHEN abs({minutes}) <= 840 THEN {name} WHEN {minutes}"
+        f" IS NOT NULL THEN {far} END"
+    )
 
 
 def offset_minutes(text: str, sql_type: Type) -> str:
     """Write a wall clock's offset from UTC in minutes."""
     if not is_zoned(sql_type):
         return "0L"
-    return f"((unix_micros(CAST({local(text, sql_type)} AS TIMESTAMP)) - unix_micros({instant_of(text, sql_type)})) div 60000000)"
+    return (
+        f"((unix_micros(CAST({local(text, sql_type)} AS TIMESTAMP)) -"
+        f" unix_micros({instant_of(text, sql_type)})) div 60000000)"
+    )
 
 
 def _timezone_part(divide: str) -> Writer:
     def write(node: Apply, fail: Callable[..., str], text: str) -> str:
-        return f"IF({text} IS NULL, NULL, CAST({offset_minutes(text, node.arguments[0].type)} {divide} 60 AS BIGINT))"
+        return (
+            f"IF({text} IS NULL, NULL, CAST({offset_minutes(text, node.arguments[0].type)} {divide}"
+            " 60 AS BIGINT))"
+        )
 
     return write
 

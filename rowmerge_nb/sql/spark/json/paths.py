@@ -19,7 +19,10 @@ _QUOTED_NUMBERS: Final = rf"""regexp_replace({{0}}, '\\G((?:[^"0-9-]++|"(?:[^"\\
 def at_path(function: str, text: str, tokens: Sequence[str]) -> str:
     """Write one of these functions with the tokens of a path."""
     # A number is an index of an array or a key of an object.
-    choices = [[f"['{token}']", f"[{int(token)}]"] if token.isdecimal() else [f"['{token}']"] for token in tokens]
+    choices = [
+        [f"['{token}']", f"[{int(token)}]"] if token.isdecimal() else [f"['{token}']"]
+        for token in tokens
+    ]
     paths = [f"${''.join(steps)}" for steps in itertools.product(*choices)]
     return once(lambda value: _WRITERS[function](value, paths), text)
 
@@ -29,7 +32,13 @@ def _first(parts: list[str]) -> str:
 
 
 def _type(text: str, paths: list[str]) -> str:
-    return _first([f"schema_of_variant(try_variant_get(try_parse_json({text}), {text_literal(p)}, 'variant'))" for p in paths])
+    return _first(
+        [
+            f"schema_of_variant(try_variant_get(try_parse_json({text}), {text_literal(p)},"
+            " 'variant'))"
+            for p in paths
+        ]
+    )
 
 
 def _read(text: str, paths: list[str]) -> str:
@@ -42,22 +51,32 @@ def _scalar(text: str, paths: list[str]) -> str:
     result = _read(quoted, paths)
     # Spark returns the word for a document that is null.
     return once(
-        lambda value: f"IF({value} RLIKE '^([\\\\[{{]|null\\\\z)' AND {_type(quoted, paths)} <> 'STRING', NULL, {value})", result
+        lambda value: (
+            f"IF({value} RLIKE '^([\\\\[{{]|null\\\\z)' AND {_type(quoted, paths)} <> 'STRING',"
+            f" NULL, {value})"
+        ),
+        result,
     )
 
 
 def _value(text: str, paths: list[str]) -> str:
     result = _read(text, paths)
-    json_string = f"substring(to_json(array({result})), 2, char_length(to_json(array({result}))) - 2)"
-    whole = f"CASE {_type(text, paths)} WHEN 'VOID' THEN 'null' WHEN 'STRING' THEN {json_string} ELSE {result} END"
+    json_string = (
+        f"substring(to_json(array({result})), 2, char_length(to_json(array({result}))) - 2)"
+    )
+    whole = (
+        f"CASE {_type(text, paths)} WHEN 'VOID' THEN 'null' WHEN 'STRING' THEN {json_string} ELSE"
+        f" {result} END"
+    )
     return escaped(whole, where=text)
 
 
 def _size(text: str, paths: list[str]) -> str:
     schema_type, result = _type(text, paths), _read(text, paths)
     return (
-        f"CAST(CASE WHEN {schema_type} LIKE 'ARRAY%' THEN json_array_length({result}) "
-        f"WHEN {schema_type} LIKE 'OBJECT%' THEN size(json_object_keys({result})) WHEN {schema_type} IS NOT NULL THEN 0 END AS BIGINT)"
+        f"CAST(CASE WHEN {schema_type} LIKE 'ARRAY%' THEN json_array_length({result}) WHEN"
+        f" {schema_type} LIKE 'OBJECT%' THEN size(json_object_keys({result})) WHEN {schema_type} IS"
+        " NOT NULL THEN 0 END AS BIGINT)"
     )
 
 

@@ -1,7 +1,8 @@
 """The items at the end of an SQL/JSON path, in Spark SQL.
 
-An item is a text whose first character determines its type. Strings begin with a quotation mark (``"abc``), even within JSON,
-since Spark's JSON functions do not distinguish "1" from 1. A failure is an exclamation mark and a message.
+An item is a text whose first character determines its type. Strings begin with a quotation mark
+(``"abc``), even within JSON, since Spark's JSON functions do not distinguish "1" from 1. A failure
+is an exclamation mark and a message.
 """
 
 from __future__ import annotations
@@ -23,21 +24,25 @@ _STRING: Final = r'"((?:[^"\\\\]++|\\\\.)*+)"'
 
 # Column names never begin with $, so these lambda parameters hide none.
 _KIND: Final = (
-    "CASE substring(`$x`, 1, 1) WHEN '[' THEN 'ARRAY' WHEN '{' THEN 'OBJECT' WHEN '\"' THEN 'STRING' WHEN 'n' THEN 'NULL' "
-    "WHEN 't' THEN 'BOOLEAN' WHEN 'f' THEN 'BOOLEAN' ELSE 'NUMBER' END"
+    "CASE substring(`$x`, 1, 1) WHEN '[' THEN 'ARRAY' WHEN '{' THEN 'OBJECT' WHEN '\"' THEN"
+    " 'STRING' WHEN 'n' THEN 'NULL' WHEN 't' THEN 'BOOLEAN' WHEN 'f' THEN 'BOOLEAN' ELSE"
+    " 'NUMBER' END"
 )
 _ELEMENTS: Final = "transform(from_json(`$x`, 'ARRAY<STRING>'), `$v` -> coalesce(`$v`, 'null'))"
 _ENTRIES: Final = "map_entries(from_json(`$x`, 'MAP<STRING, STRING>'))"
 _EACH_LAST: Final = (
-    f"transform(array({_ENTRIES}), `$m` -> transform(array_distinct(transform(`$m`, `$e` -> `$e`.key)), "
-    "`$k` -> coalesce(element_at(filter(`$m`, `$e` -> `$e`.key = `$k`), -1).value, 'null')))[0]"
+    f"transform(array({_ENTRIES}), `$m` -> transform(array_distinct(transform(`$m`, `$e` ->"
+    " `$e`.key)), `$k` -> coalesce(element_at(filter(`$m`, `$e` -> `$e`.key = `$k`), -1).value,"
+    " 'null')))[0]"
 )
 
 
 def sequence(text: str, path: JsonPath, variables: Mapping[str, str] | None = None) -> str:
-    """Write the items at the end of a path as an array, or a failure as its only item; NULL if the text is not JSON.
+    """Write the items at the end of a path as an array, or a failure as its only item; NULL if the
+    text is not JSON.
 
-    ``text``, the document, is used three times; ``variables`` are arrays of items, NULL if not JSON.
+    ``text``, the document, is used three times; ``variables`` are arrays of items, NULL if not
+    JSON.
     """
     marked = f"regexp_replace({text}, '{_STRING}', '\"\\\\\\\\\"$1\"')"
     # Text after the first value is ignored, as in Trino.
@@ -49,9 +54,14 @@ def sequence(text: str, path: JsonPath, variables: Mapping[str, str] | None = No
     variable_items = {name: f"`$v`.{backquoted(name)}" for name in variables or {}}
     items_text = _Sequences(path.strict, "`$d`", variable_items).items(path.root)
     if variables:
-        fields = ", ".join(f"{text_literal(name)}, {items_sql}" for name, items_sql in variables.items())
+        fields = ", ".join(
+            f"{text_literal(name)}, {items_sql}" for name, items_sql in variables.items()
+        )
         broken = "".join(f" OR {items_sql} IS NULL" for items_sql in variable_items.values())
-        items_text = f"transform(array(named_struct({fields})), `$v` -> IF(`$d` IS NULL{broken}, NULL, {items_text}))[0]"
+        items_text = (
+            f"transform(array(named_struct({fields})), `$v` -> IF(`$d` IS NULL{broken}, NULL,"
+            f" {items_text}))[0]"
+        )
     else:
         items_text = f"IF(`$d` IS NULL, NULL, {items_text})"
     return f"transform(array({items}), `$d` -> {items_text})[0]"
@@ -68,20 +78,35 @@ def _value(key: str) -> str:
 
 
 def _descendants(key: str) -> str:
-    """Write the values of a key in an item and its descendants, level by level instead of recursively."""
+    """Write the values of a key in an item and its descendants, level by level instead of
+    recursively.
+    """
     brackets = r"""regexp_replace(`$x`, '"(?:[^"\\\\]++|\\\\.)*+"|[^\\[\\]{}]', '')"""
     now = "`$d`.now + CASE WHEN `$c` IN ('[', '{') THEN 1 WHEN `$c` = '' THEN 0 ELSE -1 END"
     deeper = f"named_struct('now', {now}, 'most', greatest(`$d`.most, {now}))"
-    depth = f"aggregate(split({brackets}, ''), named_struct('now', 0, 'most', 0), (`$d`, `$c`) -> {deeper}, `$d` -> `$d`.most)"
-    parts = f"CASE substring(`$x`, 1, 1) WHEN '[' THEN {_ELEMENTS} WHEN '{{' THEN {_EACH_LAST} ELSE array() END"
+    depth = (
+        f"aggregate(split({brackets}, ''), named_struct('now', 0, 'most', 0), (`$d`, `$c`) ->"
+        f" {deeper}, `$d` -> `$d`.most)"
+    )
+    parts = (
+        f"CASE substring(`$x`, 1, 1) WHEN '[' THEN {_ELEMENTS} WHEN '{{' THEN {_EACH_LAST} ELSE"
+        " array() END"
+    )
     expansion = (
-        f"concat(array(named_struct('x', `$o`.x, 'open', false)), "
-        f"transform(transform(array(`$o`.x), `$x` -> {parts})[0], `$i` -> named_struct('x', `$i`, 'open', true)))"
+        "concat(array(named_struct('x', `$o`.x, 'open', false)),"
+        f" transform(transform(array(`$o`.x), `$x` -> {parts})[0], `$i` -> named_struct('x', `$i`,"
+        " 'open', true)))"
     )
     step = f"flatten(transform(`$p`, `$o` -> IF(`$o`.open, {expansion}, array(`$o`))))"
-    values = f"flatten(transform(`$p`, `$o` -> transform(array(`$o`.x), `$x` -> IF(startswith(`$x`, '{{'), {_value(key)}, array()))[0]))"
+    values = (
+        "flatten(transform(`$p`, `$o` -> transform(array(`$o`.x), `$x` -> IF(startswith(`$x`,"
+        f" '{{'), {_value(key)}, array()))[0]))"
+    )
     begin = "array(named_struct('x', `$x`, 'open', true))"
-    return f"IF(`$x` RLIKE '^[\\\\[{{]', aggregate(sequence(1, {depth}), {begin}, (`$p`, `$n`) -> {step}, `$p` -> {values}), array())"
+    return (
+        f"IF(`$x` RLIKE '^[\\\\[{{]', aggregate(sequence(1, {depth}), {begin}, (`$p`, `$n`) ->"
+        f" {step}, `$p` -> {values}), array())"
+    )
 
 
 def _first_failure(items: str) -> str:
@@ -103,7 +128,9 @@ def _unfit(expected: str) -> str:
 
 
 class _Sequences:
-    """Writes items as arrays, and predicates as conditions; the document and variables are arrays of items."""
+    """Writes items as arrays, and predicates as conditions; the document and variables are arrays
+    of items.
+    """
 
     def __init__(self, strict: bool, document: str, variables: Mapping[str, str]) -> None:
         self.strict = strict
@@ -140,23 +167,37 @@ class _Sequences:
 
     def _unwrapped(self, items: str) -> str:
         return (
-            items if self.strict else f"flatten(transform({items}, `$x` -> IF(startswith(`$x`, '['), {_ELEMENTS}, array(`$x`))))"
+            items
+            if self.strict
+            else (
+                f"flatten(transform({items}, `$x` -> IF(startswith(`$x`, '['), {_ELEMENTS},"
+                " array(`$x`))))"
+            )
         )
 
     def _stepped(self, items: str, step: t.Part, failing: bool) -> str:
         if isinstance(step, t.Subscripts):
             other = _unfit("ARRAY") if self.strict else _chosen("array(`$x`)", step, strict=False)
             selected = _chosen(_ELEMENTS, step, strict=self.strict)
-            return self._each(items, f"IF(startswith(`$x`, '['), {selected}, {other})", failing=failing)
+            return self._each(
+                items, f"IF(startswith(`$x`, '['), {selected}, {other})", failing=failing
+            )
         if isinstance(step, t.Member):
             other = _unfit("OBJECT") if self.strict else "array()"
             selected = self._values(step)
-            return self._each(self._unwrapped(items), f"IF(startswith(`$x`, '{{'), {selected}, {other})", failing=failing)
+            return self._each(
+                self._unwrapped(items),
+                f"IF(startswith(`$x`, '{{'), {selected}, {other})",
+                failing=failing,
+            )
         if isinstance(step, t.Descendants):
             return self._each(items, _descendants(step.key), failing=failing)
         if isinstance(step, t.Filter):
             condition = f"coalesce({self.condition(step.predicate)}, false)"
-            return f"filter({self._unwrapped(items)}, `$at` -> {f'''startswith(`$at`, '!') OR {condition}''' if failing else condition})"
+            return (
+                f"filter({self._unwrapped(items)}, `$at` ->"
+                f" {f'''startswith(`$at`, '!') OR {condition}''' if failing else condition})"
+            )
         assert isinstance(step, t.Method)
         return self._method(items, step.name, failing)
 
@@ -177,30 +218,37 @@ class _Sequences:
         if name == "size":
             other = _unfit("ARRAY") if self.strict else "array('1')"
             size_text = f"array(CAST(size({_ELEMENTS}) AS STRING))"
-            return self._each(items, f"IF(startswith(`$x`, '['), {size_text}, {other})", failing=failing)
+            return self._each(
+                items, f"IF(startswith(`$x`, '['), {size_text}, {other})", failing=failing
+            )
         if name == "keyvalue":
             return self._keys_and_values(self._unwrapped(items))
         if name == "double":
             read = (
-                "transform(array(CAST(try_cast(substring(`$x`, 2) AS DOUBLE) AS STRING)), `$n` -> array(coalesce(`$n`, '!')))[0]"
+                "transform(array(CAST(try_cast(substring(`$x`, 2) AS DOUBLE) AS STRING)), `$n` ->"
+                " array(coalesce(`$n`, '!')))[0]"
             )
             made = (
-                f"CASE WHEN {_IS_NUMBER.format('`$x`')} THEN array(CAST(CAST(`$x` AS DOUBLE) AS STRING)) "
-                f"WHEN startswith(`$x`, '\"') THEN {read} ELSE {_unfit('NUMBER or TEXT')} END"
+                f"CASE WHEN {_IS_NUMBER.format('`$x`')} THEN array(CAST(CAST(`$x` AS DOUBLE) AS"
+                f" STRING)) WHEN startswith(`$x`, '\"') THEN {read} ELSE"
+                f" {_unfit('NUMBER or TEXT')} END"
             )
             return self._each(self._unwrapped(items), made, failing=True)
         return self._numbers(items, *_ROUNDINGS[name])
 
     def _numbers(self, items: str, whole: str, fraction: str) -> str:
         made = (
-            f"CASE WHEN NOT {_IS_NUMBER.format('`$x`')} THEN {_unfit('NUMBER')} "
-            f"WHEN `$x` RLIKE '{_FRACTION}' THEN transform(array(CAST(`$x` AS DOUBLE)), `$n` -> CAST({fraction} AS STRING)) "
-            f"ELSE transform(array(CAST(`$x` AS DECIMAL(38,0))), `$n` -> {_in_range(whole, '`$n`')}) END"
+            f"CASE WHEN NOT {_IS_NUMBER.format('`$x`')} THEN {_unfit('NUMBER')} WHEN `$x` RLIKE"
+            f" '{_FRACTION}' THEN transform(array(CAST(`$x` AS DOUBLE)), `$n` -> CAST({fraction} AS"
+            " STRING)) ELSE transform(array(CAST(`$x` AS DECIMAL(38,0))), `$n` ->"
+            f" {_in_range(whole, '`$n`')}) END"
         )
         return self._each(self._unwrapped(items), made, failing=True)
 
     def _signed(self, part: t.Sign) -> str:
-        return self._numbers(self.items(part.operand), *(("-`$n`", "-`$n`") if part.negative else ("`$n`", "`$n`")))
+        return self._numbers(
+            self.items(part.operand), *(("-`$n`", "-`$n`") if part.negative else ("`$n`", "`$n`"))
+        )
 
     def _computed(self, part: t.Arithmetic) -> str:
         left, right = (self._unwrapped(self.items(side)) for side in (part.left, part.right))
@@ -212,27 +260,43 @@ class _Sequences:
         zero = "false"
         if part.operator in {"/", "%"}:
             # Spark refuses to divide by 0: to multiply with the infinite gives what Java gives.
-            none = f"CAST({a} AS DOUBLE) * CAST('Infinity' AS DOUBLE)" if part.operator == "/" else "CAST('NaN' AS DOUBLE)"
+            none = (
+                f"CAST({a} AS DOUBLE) * CAST('Infinity' AS DOUBLE)"
+                if part.operator == "/"
+                else "CAST('NaN' AS DOUBLE)"
+            )
             doubles = f"IF(CAST({b} AS DOUBLE) = 0, {none}, {doubles})"
             zero = f"{m} = 0"
         if part.operator == "/":
             whole = f"CAST({n} div {m} AS DECIMAL(38,0))"
         outcome = (
-            f"CASE WHEN startswith({a}, '!') THEN `$p`.l WHEN startswith({b}, '!') THEN `$p`.r "
-            f"WHEN size(`$p`.l) <> 1 OR size(`$p`.r) <> 1 THEN {several} "
-            f"WHEN NOT {_IS_NUMBER.format(a)} THEN transform(`$p`.l, `$x` -> {_unfit('NUMBER')}[0]) "
-            f"WHEN NOT {_IS_NUMBER.format(b)} THEN transform(`$p`.r, `$x` -> {_unfit('NUMBER')}[0]) "
-            f"WHEN concat({a}, {b}) RLIKE '{_FRACTION}' THEN array(CAST({doubles} AS STRING)) "
-            f"WHEN {zero} THEN array('!') ELSE array({_in_range(whole, n, m)}) END"
+            f"CASE WHEN startswith({a}, '!') THEN `$p`.l WHEN startswith({b}, '!') THEN `$p`.r WHEN"
+            f" size(`$p`.l) <> 1 OR size(`$p`.r) <> 1 THEN {several} WHEN NOT"
+            f" {_IS_NUMBER.format(a)} THEN transform(`$p`.l, `$x` -> {_unfit('NUMBER')}[0]) WHEN"
+            f" NOT {_IS_NUMBER.format(b)} THEN transform(`$p`.r, `$x` -> {_unfit('NUMBER')}[0])"
+            f" WHEN concat({a}, {b}) RLIKE '{_FRACTION}' THEN array(CAST({doubles} AS STRING)) WHEN"
+            f" {zero} THEN array('!') ELSE array({_in_range(whole, n, m)}) END"
         )
         return f"transform(array(named_struct('l', {left}, 'r', {right})), `$p` -> {outcome})[0]"
 
     def _keys_and_values(self, items: str) -> str:
-        value = f"IF(startswith(`$k`.value, '\"'), {_json_string('`$k`.value')}, coalesce(`$k`.value, 'null'))"
-        entry = f'concat(\'{{"\\\\"name":\', {_json_string("`$k`.key")}, \',"\\\\"value":\', {value}, \',"\\\\"id":\', CAST(`$i` AS STRING), \'}}\')'
-        last = "filter(`$m`, (`$k`, `$j`) -> NOT exists(slice(`$m`, `$j` + 2, size(`$m`)), `$e` -> `$e`.key = `$k`.key))"
+        value = (
+            f"IF(startswith(`$k`.value, '\"'), {_json_string('`$k`.value')}, coalesce(`$k`.value,"
+            " 'null'))"
+        )
+        entry = (
+            f'concat(\'{{"\\\\"name":\', {_json_string("`$k`.key")}, \',"\\\\"value":\', {value},'
+            " ',\"\\\\\"id\":', CAST(`$i` AS STRING), '}')"
+        )
+        last = (
+            "filter(`$m`, (`$k`, `$j`) -> NOT exists(slice(`$m`, `$j` + 2, size(`$m`)), `$e` ->"
+            " `$e`.key = `$k`.key))"
+        )
         outcome = f"transform(array({_ENTRIES}), `$m` -> transform({last}, `$k` -> {entry}))[0]"
-        made = f"CASE WHEN startswith(`$x`, '!') THEN array(`$x`) WHEN startswith(`$x`, '{{') THEN {outcome} ELSE {_unfit('OBJECT')} END"
+        made = (
+            "CASE WHEN startswith(`$x`, '!') THEN array(`$x`) WHEN startswith(`$x`, '{') THEN"
+            f" {outcome} ELSE {_unfit('OBJECT')} END"
+        )
         return _first_failure(f"flatten(transform({items}, (`$x`, `$i`) -> {made}))")
 
     # -- predicates ---------------------------------------------------------------------------------------------------
@@ -249,31 +313,49 @@ class _Sequences:
             exists = f"IF({_FAILED.format('`$s`')}, NULL, size(`$s`) > 0)"
             return f"transform(array({self.items(part.items)}), `$s` -> {exists})[0]"
         if isinstance(part, t.StartsWith):
-            begins = "IF(startswith(`$l`, '\"') AND startswith(`$p`.r[0], '\"'), startswith(`$l`, `$p`.r[0]), NULL)"
-            return self._any(part.whole, part.initial, f"transform(`$p`.l, `$l` -> {begins})", "false", "false")
+            begins = (
+                "IF(startswith(`$l`, '\"') AND startswith(`$p`.r[0], '\"'), startswith(`$l`,"
+                " `$p`.r[0]), NULL)"
+            )
+            return self._any(
+                part.whole, part.initial, f"transform(`$p`.l, `$l` -> {begins})", "false", "false"
+            )
         assert isinstance(part, t.Comparison)
-        pairs = f"flatten(transform(`$p`.l, `$l` -> transform(`$p`.r, `$r` -> {_compared(part.operator)})))"
+        pairs = (
+            "flatten(transform(`$p`.l, `$l` -> transform(`$p`.r, `$r` ->"
+            f" {_compared(part.operator)})))"
+        )
         is_null = "exists(`$p`.{}, `$x` -> `$x` = 'null')"
         nested = "exists(`$p`.{}, `$x` -> `$x` RLIKE '^[\\\\[{{]')"
         other = "exists(`$p`.{}, `$x` -> `$x` <> 'null')"
         apart = " OR ".join(f"({nested.format(a)} AND {other.format(b)})" for a, b in ("lr", "rl"))
         nulls = {
             "==": f"({is_null.format('l')} AND {is_null.format('r')})",
-            "<>": " OR ".join(f"({is_null.format(a)} AND {other.format(b)})" for a, b in ("lr", "rl")),
+            "<>": " OR ".join(
+                f"({is_null.format(a)} AND {other.format(b)})" for a, b in ("lr", "rl")
+            ),
         }
         return self._any(part.left, part.right, pairs, nulls.get(part.operator, "false"), apart)
 
     def _any(self, left: t.Part, right: t.Part, pairs: str, certain: str, unknown: str) -> str:
-        """Write whether a pair is true: in lax mode the first that is not false decides, in strict mode none may be unknown.
+        """Write whether a pair is true: in lax mode the first that is not false decides, in strict
+        mode none may be unknown.
 
-        In lax mode, ``certain`` makes it true in any case; ``unknown`` is tested before scalars are compared.
+        In lax mode, ``certain`` makes it true in any case; ``unknown`` is tested before scalars are
+        compared.
         """
         ours, theirs = (self._unwrapped(self.items(side)) for side in (left, right))
-        first = "transform(array(filter(`$b`, `$x` -> `$x` IS NULL OR `$x`)), `$f` -> IF(size(`$f`) = 0, false, `$f`[0]))[0]"
+        first = (
+            "transform(array(filter(`$b`, `$x` -> `$x` IS NULL OR `$x`)), `$f` -> IF(size(`$f`) ="
+            " 0, false, `$f`[0]))[0]"
+        )
         all_known = "IF(exists(`$b`, `$x` -> `$x` IS NULL), NULL, exists(`$b`, `$x` -> `$x`))"
         result = f"transform(array({pairs}), `$b` -> {all_known if self.strict else first})[0]"
         sure = "" if self.strict else f"WHEN {certain} THEN true "
-        outcome = f"CASE WHEN {_FAILED.format('`$p`.l')} OR {_FAILED.format('`$p`.r')} THEN NULL {sure}WHEN {unknown} THEN NULL ELSE {result} END"
+        outcome = (
+            f"CASE WHEN {_FAILED.format('`$p`.l')} OR {_FAILED.format('`$p`.r')} THEN NULL"
+            f" {sure}WHEN {unknown} THEN NULL ELSE {result} END"
+        )
         return f"transform(array(named_struct('l', {ours}, 'r', {theirs})), `$p` -> {outcome})[0]"
 
 
@@ -294,8 +376,8 @@ def _in_range(result: str, *numbers: str) -> str:
     small = " AND ".join(f"{number} BETWEEN -2147483648 AND 2147483647" for number in numbers)
     low, high = "-9223372036854775808BD", "9223372036854775807BD"
     return (
-        f"transform(array({result}), `$q` -> IF(IF({small}, `$q` BETWEEN -2147483648 AND 2147483647, `$q` BETWEEN {low} AND {high}), "
-        "CAST(`$q` AS STRING), '!'))[0]"
+        f"transform(array({result}), `$q` -> IF(IF({small}, `$q` BETWEEN -2147483648 AND"
+        f" 2147483647, `$q` BETWEEN {low} AND {high}), CAST(`$q` AS STRING), '!'))[0]"
     )
 
 
@@ -306,11 +388,11 @@ def _compared(operator: str) -> str:
     numbers = " AND ".join(_IS_NUMBER.format(side) for side in ("`$l`", "`$r`"))
     words = "`$l` IN ('true', 'false') AND `$r` IN ('true', 'false')"
     return (
-        f"CASE WHEN `$l` = 'null' OR `$r` = 'null' THEN {alike} "
-        f"WHEN (startswith(`$l`, '\"') AND startswith(`$r`, '\"')) OR ({words}) THEN `$l` {sign} `$r` "
-        f"WHEN NOT ({numbers}) THEN NULL "
-        f"WHEN concat(`$l`, `$r`) RLIKE '{_FRACTION}' THEN CAST(`$l` AS DOUBLE) {sign} CAST(`$r` AS DOUBLE) "
-        f"ELSE CAST(`$l` AS DECIMAL(38,0)) {sign} CAST(`$r` AS DECIMAL(38,0)) END"
+        f"CASE WHEN `$l` = 'null' OR `$r` = 'null' THEN {alike} WHEN (startswith(`$l`, '\"') AND"
+        f" startswith(`$r`, '\"')) OR ({words}) THEN `$l` {sign} `$r` WHEN NOT ({numbers}) THEN"
+        f" NULL WHEN concat(`$l`, `$r`) RLIKE '{_FRACTION}' THEN CAST(`$l` AS DOUBLE) {sign}"
+        f" CAST(`$r` AS DOUBLE) ELSE CAST(`$l` AS DECIMAL(38,0)) {sign} CAST(`$r` AS"
+        " DECIMAL(38,0)) END"
     )
 
 
@@ -323,7 +405,11 @@ def _chosen(elements: str, step: Subscripts, *, strict: bool) -> str:
         return elements
     parts = [_slice(part, strict=strict) for part in step.ranges]
     body = parts[0] if len(parts) == 1 else f"concat({', '.join(parts)})"
-    empty = "array('!structural error: invalid array subscript for empty array')" if strict else "array()"
+    empty = (
+        "array('!structural error: invalid array subscript for empty array')"
+        if strict
+        else "array()"
+    )
     return f"transform(array({elements}), `$a` -> IF(size(`$a`) = 0, {empty}, {body}))[0]"
 
 
@@ -335,10 +421,12 @@ def _slice(part: Range, *, strict: bool) -> str:
     if not strict:
         return f"IF({inside}, {slice_text}, array())"
     message = (
-        f"concat('!structural error: invalid array subscript: [', CAST({first} AS STRING), ', ', CAST({last} AS STRING), "
-        "'] for array of size ', CAST(size(`$a`) AS STRING))"
+        f"concat('!structural error: invalid array subscript: [', CAST({first} AS STRING), ', ',"
+        f" CAST({last} AS STRING), '] for array of size ', CAST(size(`$a`) AS STRING))"
     )
-    return f"IF({first} BETWEEN 0 AND {last} AND {last} < size(`$a`), {slice_text}, array({message}))"
+    return (
+        f"IF({first} BETWEEN 0 AND {last} AND {last} < size(`$a`), {slice_text}, array({message}))"
+    )
 
 
 def _index(offset: tuple[int, bool]) -> str:

@@ -38,9 +38,14 @@ def _lookup(write: Callable[..., str]) -> Callable[..., str]:
         types = [argument.type for argument in node.arguments[1 : 1 + count]]
         variable_items = {
             name: _items(value, sql_type, is_json)
-            for (name, is_json), value, sql_type in zip(lookup.variables, rest[:count], types, strict=True)
+            for (name, is_json), value, sql_type in zip(
+                lookup.variables, rest[:count], types, strict=True
+            )
         }
-        return f"IF({text} IS NULL, NULL, transform(array({sequence(text, lookup.path, variable_items)}), `$s` -> {inner})[0])"
+        return (
+            f"IF({text} IS NULL, NULL,"
+            f" transform(array({sequence(text, lookup.path, variable_items)}), `$s` -> {inner})[0])"
+        )
 
     return write_call
 
@@ -56,7 +61,10 @@ def _items(value: str, sql_type: Type, is_json: bool) -> str:
         if sql_type != UNKNOWN
         else value
     )
-    return f"array(coalesce({f'CAST({value} AS STRING)' if sql_type.base in {'real', 'double'} else item}, 'null'))"
+    return (
+        f"array(coalesce({f'CAST({value} AS STRING)' if sql_type.base in {'real', 'double'} else item},"
+        " 'null'))"
+    )
 
 
 _FAILED: Final = "size(`$s`) = 1 AND startswith(`$s`[0], '!')"
@@ -72,7 +80,9 @@ def _exists(node: Apply, failure: Failure) -> str:
     word = node.detail.key.on_error
     plain = {"UNKNOWN": "NULL"}.get(word, word.lower())
     broken, wrong = (_failures(failure) if word == "ERROR" else (plain, plain))[:2]
-    return f"CASE WHEN `$s` IS NULL THEN {broken} WHEN {_FAILED} THEN {wrong} ELSE size(`$s`) > 0 END"
+    return (
+        f"CASE WHEN `$s` IS NULL THEN {broken} WHEN {_FAILED} THEN {wrong} ELSE size(`$s`) > 0 END"
+    )
 
 
 # -- JSON_VALUE -------------------------------------------------------------------------------------------------------
@@ -83,24 +93,31 @@ def _value(node: Apply, failure: Failure, *texts: str) -> str:
     defaults = list(texts)
     empty_result = defaults.pop(0) if lookup.on_empty == "DEFAULT" else "NULL"
     if lookup.on_empty == "ERROR":
-        empty_result = failure("JSON_VALUE_RESULT_ERROR", text_literal(f"{_RESULT}JSON path found no items"))
+        empty_result = failure(
+            "JSON_VALUE_RESULT_ERROR", text_literal(f"{_RESULT}JSON path found no items")
+        )
     fallback = defaults[0] if lookup.on_error == "DEFAULT" else "NULL"
 
     def result_failure(*message: str) -> str:
-        return failure("JSON_VALUE_RESULT_ERROR", *message) if lookup.on_error == "ERROR" else fallback
+        return (
+            failure("JSON_VALUE_RESULT_ERROR", *message) if lookup.on_error == "ERROR" else fallback
+        )
 
     broken, wrong = _failures(failure) if lookup.on_error == "ERROR" else (fallback, fallback)
     several = result_failure(text_literal(f"{_RESULT}JSON path found multiple items"))
     return (
-        f"CASE WHEN `$s` IS NULL THEN {broken} WHEN size(`$s`) = 0 THEN {empty_result} WHEN {_FAILED} THEN {wrong} "
-        f"WHEN size(`$s`) > 1 THEN {several} {_scalar(sql_type, result_failure)} END"
+        f"CASE WHEN `$s` IS NULL THEN {broken} WHEN size(`$s`) = 0 THEN {empty_result} WHEN"
+        f" {_FAILED} THEN {wrong} WHEN size(`$s`) > 1 THEN {several}"
+        f" {_scalar(sql_type, result_failure)} END"
     )
 
 
 def _scalar(target: Type, failure: Callable[..., str]) -> str:
     """Write the branches for one item, cast to the target type."""
     item = "`$s`[0]"
-    no_value = failure(text_literal(f"{_RESULT}JSON path found an item that cannot be converted to an SQL value"))
+    no_value = failure(
+        text_literal(f"{_RESULT}JSON path found an item that cannot be converted to an SQL value")
+    )
     whole = f"try_cast({item} AS BIGINT)"
     small = f"{whole} BETWEEN -2147483648 AND 2147483647"
 
@@ -114,11 +131,12 @@ def _scalar(target: Type, failure: Callable[..., str]) -> str:
         return value if refusal == "NULL" or source == target else f"coalesce({value}, {refusal})"
 
     return (
-        f"WHEN {item} = 'null' THEN NULL WHEN {item} RLIKE '^[\\\\[{{]' THEN {no_value} "
-        f"WHEN startswith({item}, '\"') THEN {converted(f'substring({item}, 2)', VARCHAR, _SHOWN['varchar'])} "
-        f"WHEN {item} IN ('true', 'false') THEN {converted(f'({item} = {_TRUE})', BOOLEAN, _SHOWN['boolean'])} "
-        f"WHEN {item} RLIKE '[.EIN]' THEN {converted(f'CAST({item} AS DOUBLE)', DOUBLE, _SHOWN['double'])} "
-        f"WHEN {whole} IS NULL THEN {no_value} ELSE {converted(whole, BIGINT, _integer(small))}"
+        f"WHEN {item} = 'null' THEN NULL WHEN {item} RLIKE '^[\\\\[{{]' THEN {no_value} WHEN"
+        f" startswith({item}, '\"') THEN"
+        f" {converted(f'substring({item}, 2)', VARCHAR, _SHOWN['varchar'])} WHEN {item} IN ('true',"
+        f" 'false') THEN {converted(f'({item} = {_TRUE})', BOOLEAN, _SHOWN['boolean'])} WHEN {item}"
+        f" RLIKE '[.EIN]' THEN {converted(f'CAST({item} AS DOUBLE)', DOUBLE, _SHOWN['double'])}"
+        f" WHEN {whole} IS NULL THEN {no_value} ELSE {converted(whole, BIGINT, _integer(small))}"
     )
 
 
@@ -143,8 +161,9 @@ def _query(node: Apply, failure: Failure) -> str:
     fallback = _EMPTY.get(lookup.on_error, "NULL")
     broken, wrong = _failures(failure) if lookup.on_error == "ERROR" else (fallback, fallback)
     result = (
-        f"CASE WHEN `$s` IS NULL THEN {broken} WHEN size(`$s`) = 0 THEN {special(lookup.on_empty, 'JSON path found no items')} "
-        f"WHEN {_FAILED} THEN {wrong} {_wrapped(lookup, special(lookup.on_error, 'JSON path found multiple items'))} END"
+        f"CASE WHEN `$s` IS NULL THEN {broken} WHEN size(`$s`) = 0 THEN"
+        f" {special(lookup.on_empty, 'JSON path found no items')} WHEN {_FAILED} THEN {wrong}"
+        f" {_wrapped(lookup, special(lookup.on_error, 'JSON path found multiple items'))} END"
     )
     return _output(result, node.type)
 
@@ -155,8 +174,14 @@ def _wrapped(lookup: Looked, several: str) -> str:
     if lookup.wrapper == "UNCONDITIONAL":
         return f"ELSE {whole}"
     if lookup.wrapper == "CONDITIONAL":
-        return f"WHEN size(`$s`) = 1 AND {item} RLIKE '^[\\\\[{{]' THEN {json_text(item)} ELSE {whole}"
-    bare = f"WHEN startswith({item}, '\"') THEN substring({item}, 2) " if lookup.quotes == "OMIT" else ""
+        return (
+            f"WHEN size(`$s`) = 1 AND {item} RLIKE '^[\\\\[{{]' THEN {json_text(item)} ELSE {whole}"
+        )
+    bare = (
+        f"WHEN startswith({item}, '\"') THEN substring({item}, 2) "
+        if lookup.quotes == "OMIT"
+        else ""
+    )
     return f"WHEN size(`$s`) > 1 THEN {several} {bare}ELSE {json_text(item)}"
 
 
@@ -174,7 +199,9 @@ def _values(node: Apply, failure: Failure, texts: Sequence[str]) -> list[str]:
     types = [argument.type for argument in node.arguments[constructor.keys :]]
     parts = [
         _parsed(text, failure) if parsed else to_json(text, sql_type, JSON, False)
-        for text, sql_type, parsed in zip(texts[constructor.keys :], types, constructor.read, strict=True)
+        for text, sql_type, parsed in zip(
+            texts[constructor.keys :], types, constructor.read, strict=True
+        )
     ]
     return [f"coalesce({part}, 'null')" for part in parts] if constructor.keeps_null else parts
 
@@ -193,17 +220,27 @@ def _object(node: Apply, failure: Failure, *texts: str) -> str:
 
 def _parsed(text: str, failure: Callable[..., str]) -> str:
     broken = failure("JSON_INPUT_CONVERSION_ERROR", "'conversion to JSON failed: '")
-    item = f"transform(array({sequence(text, _WHOLE)}), `$s` -> coalesce({json_text('`$s`[0]')}, {broken}))[0]"
+    item = (
+        f"transform(array({sequence(text, _WHOLE)}), `$s` -> coalesce({json_text('`$s`[0]')},"
+        f" {broken}))[0]"
+    )
     return f"IF({text} IS NULL, NULL, {item})"
 
 
 def _key(text: str, failure: Callable[..., str]) -> str:
-    missing = failure("INVALID_FUNCTION_ARGUMENT", "'null value passed for JSON object key to JSON_OBJECT function'")
+    missing = failure(
+        "INVALID_FUNCTION_ARGUMENT",
+        "'null value passed for JSON object key to JSON_OBJECT function'",
+    )
     return f"coalesce({to_json(text, VARCHAR, JSON, False)}, {missing})"
 
 
 def _joined(opening: str, parts: Sequence[str], closing: str) -> str:
-    return f"concat('{opening}', concat_ws(',', {', '.join(parts)}), '{closing}')" if parts else f"'{opening}{closing}'"
+    return (
+        f"concat('{opening}', concat_ws(',', {', '.join(parts)}), '{closing}')"
+        if parts
+        else f"'{opening}{closing}'"
+    )
 
 
 def _unequal(node: Apply, values: Sequence[str], whole: str, failure: Failure) -> str:
@@ -215,7 +252,10 @@ def _unequal(node: Apply, values: Sequence[str], whole: str, failure: Failure) -
         return whole
     message, code = "'cannot construct a JSON object with duplicate key'", "NOT_SUPPORTED"
     if constructor.unique:
-        message, code = "'duplicate key passed to JSON_OBJECT function'", "INVALID_FUNCTION_ARGUMENT"
+        message, code = (
+            "'duplicate key passed to JSON_OBJECT function'",
+            "INVALID_FUNCTION_ARGUMENT",
+        )
     if constructor.keeps_null:
         return f"CAST({failure(code, message)} AS STRING)"
     both = " OR ".join(f"({values[a]} IS NOT NULL AND {values[b]} IS NOT NULL)" for a, b in pairs)

@@ -44,23 +44,43 @@ SETTINGS = {
 @contextmanager
 def private_metastore(folder: Path) -> Iterator[str]:
     """Start a metastore in a folder, and give its address; a cache in the user's home keeps what Maven has brought."""
-    home = _downloaded(Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "rowmerge_nb" / f"metastore-{HIVE}")
+    home = _downloaded(
+        Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
+        / "rowmerge_nb"
+        / f"metastore-{HIVE}"
+    )
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     conf = folder / "conf"
     conf.mkdir(parents=True)
     values = {"warehouse": folder / "warehouse", "folder": folder, "port": port}
-    rows = [f"<property><name>{k}</name><value>{v.format(**values)}</value></property>" for k, v in SETTINGS.items()]
-    (conf / "metastore-site.xml").write_text(f"<configuration>{''.join(rows)}</configuration>", encoding="utf-8")
+    rows = [
+        f"<property><name>{k}</name><value>{v.format(**values)}</value></property>"
+        for k, v in SETTINGS.items()
+    ]
+    (conf / "metastore-site.xml").write_text(
+        f"<configuration>{''.join(rows)}</configuration>", encoding="utf-8"
+    )
     package = "org.apache.hadoop.hive.metastore"
-    command = [_java(), "-Xmx512m", "-cp", f"{conf}:{home / 'lib'}/*", f"-Dderby.stream.error.file={folder}/derby.log"]
+    command = [
+        _java(),
+        "-Xmx512m",
+        "-cp",
+        f"{conf}:{home / 'lib'}/*",
+        f"-Dderby.stream.error.file={folder}/derby.log",
+    ]
     command += [f"--add-opens=java.base/java.{name}=ALL-UNNAMED" for name in OPENED]
     tool = [*command, f"{package}.tools.MetastoreSchemaTool", "-dbType", "derby", "-initSchema"]
     environment = os.environ | {"METASTORE_HOME": str(home)}
     with (folder / "log").open("w") as log:
         subprocess.run(tool, cwd=folder, env=environment, stdout=log, stderr=log, check=True)
-        server = subprocess.Popen([*command, f"{package}.HiveMetaStore", "-p", str(port)], cwd=folder, stdout=log, stderr=log)
+        server = subprocess.Popen(
+            [*command, f"{package}.HiveMetaStore", "-p", str(port)],
+            cwd=folder,
+            stdout=log,
+            stderr=log,
+        )
         try:
             _wait(server, port, folder / "log")
             yield f"thrift://127.0.0.1:{port}"
@@ -84,8 +104,14 @@ def _downloaded(home: Path) -> Path:
         return home
     making = home.with_name(f"{home.name}-{os.getpid()}")
     making.mkdir(parents=True)
-    excluded = "".join(f"<exclusion><groupId>{group}</groupId><artifactId>*</artifactId></exclusion>" for group in NOWHERE)
-    rows = [DEPENDENCY.format(group, name, version, more.format(excluded)) for group, name, version, more in LIBRARIES]
+    excluded = "".join(
+        f"<exclusion><groupId>{group}</groupId><artifactId>*</artifactId></exclusion>"
+        for group in NOWHERE
+    )
+    rows = [
+        DEPENDENCY.format(group, name, version, more.format(excluded))
+        for group, name, version, more in LIBRARIES
+    ]
     (making / "pom.xml").write_text(POM.format(dependencies="\n".join(rows)), encoding="utf-8")
     maven = ["mvn", "-q", "-B"]
     copied = f"org.apache.hive:hive-standalone-metastore:{HIVE}:tar.gz:bin"
@@ -110,12 +136,19 @@ def _downloaded(home: Path) -> Path:
 
 def _java() -> str:
     """Give a Java that Hadoop 3 runs on."""
-    places = [Path(os.environ.get("JAVA_HOME", "")) / "bin" / "java", Path(shutil.which("java") or "/")]
+    places = [
+        Path(os.environ.get("JAVA_HOME", "")) / "bin" / "java",
+        Path(shutil.which("java") or "/"),
+    ]
     places += sorted(Path("/usr/lib/jvm").glob("*/bin/java"))
     for place in places:
         if place.is_file():
-            text = subprocess.run([place, "-version"], capture_output=True, text=True, check=False).stderr
+            text = subprocess.run(
+                [place, "-version"], capture_output=True, text=True, check=False
+            ).stderr
             found = re.search(r'version "(?:1\.)?(\d+)', text)
             if found is not None and 8 <= int(found[1]) <= 17:
                 return str(place)
-    raise RuntimeError("No Java between 8 and 17 was found, which Hive 3 needs; JAVA_HOME may name one")
+    raise RuntimeError(
+        "No Java between 8 and 17 was found, which Hive 3 needs; JAVA_HOME may name one"
+    )

@@ -18,10 +18,20 @@ from rowmerge_nb import Engine, HiveAcidConnector
 from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.connectors.hive_acid.metastore import thrift_metastore
 from rowmerge_nb.connectors.hive_acid.metastore.metastore import Changes, HiveTable, new_compaction
-from rowmerge_nb.connectors.hive_acid.metastore.thrift_tables import folder_of, hive_table_of, thrift_table
+from rowmerge_nb.connectors.hive_acid.metastore.thrift_tables import (
+    folder_of,
+    hive_table_of,
+    thrift_table,
+)
 from rowmerge_nb.connectors.hive_acid.reader import splits_of
 from rowmerge_nb.connectors.shared.orphans import this_process
-from rowmerge_nb.spi import ColumnMetadata, ConnectorSession, ConnectorTableMetadata, SchemaTableName, parse_type
+from rowmerge_nb.spi import (
+    ColumnMetadata,
+    ConnectorSession,
+    ConnectorTableMetadata,
+    SchemaTableName,
+    parse_type,
+)
 from rowmerge_nb.spi.alterations import SetColumnComment, SetTableComment
 from tests.connectors.hive_acid.kit import (
     COLUMNS,
@@ -64,19 +74,28 @@ def update(statement: Statement, key: int, value: str) -> None:
     statement.stage([[(2, row["$row_id"], None, None, row["p"]), (1, None, key, value, row["p"])]])
 
 
-@pytest.mark.parametrize("properties", [{}, PARTITIONED, {"bucketed_by": ("id",), "bucket_count": 2}, BOTH])
-def test_rows_are_inserted_changed_and_read_again(store: HiveAcidConnector, properties: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "properties", [{}, PARTITIONED, {"bucketed_by": ("id",), "bucket_count": 2}, BOTH]
+)
+def test_rows_are_inserted_changed_and_read_again(
+    store: HiveAcidConnector, properties: dict[str, Any]
+) -> None:
     make_table(store, **properties)
     merge(store, inserted((1, "a", "x"), (2, "b", None), (3, "c", "z a/b")))
     ids = row_ids(store)
-    merge(store, [(2, ids[1], None, None, "x"), (1, None, 1, "new", "y"), (2, ids[3], None, None, "z a/b")])
+    merge(
+        store,
+        [(2, ids[1], None, None, "x"), (1, None, 1, "new", "y"), (2, ids[3], None, None, "z a/b")],
+    )
     assert contents(store) == [(1, "new", "y"), (2, "b", None)]
     assert store.open_transactions() == []
 
 
 def test_comments_are_kept_where_other_engines_look_for_them(store: HiveAcidConnector) -> None:
     transaction = store.begin_transaction()
-    columns = tuple(ColumnMetadata(name, parse_type(kind), comment=f"the {name}") for name, kind in COLUMNS)
+    columns = tuple(
+        ColumnMetadata(name, parse_type(kind), comment=f"the {name}") for name, kind in COLUMNS
+    )
     made = ConnectorTableMetadata(NAME, columns, PARTITIONED, "a table")
     store.get_metadata(transaction).create_table(ConnectorSession("c"), made)
     store.commit(transaction)
@@ -84,14 +103,24 @@ def test_comments_are_kept_where_other_engines_look_for_them(store: HiveAcidConn
     with client(store) as thrift:
         found = thrift.get_table("default", "t")
         fields = [*found.sd.cols, *found.partitionKeys]
-        assert (found.parameters["comment"], [field.comment for field in fields]) == ("a table", ["the id", "the v", "the p"])
-    for alteration in (SetTableComment(None), SetColumnComment("v", "it's new"), SetColumnComment("p", None)):
+        assert (found.parameters["comment"], [field.comment for field in fields]) == (
+            "a table",
+            ["the id", "the v", "the p"],
+        )
+    for alteration in (
+        SetTableComment(None),
+        SetColumnComment("v", "it's new"),
+        SetColumnComment("p", None),
+    ):
         statement = Statement(store)
         statement.metadata.alter_table(statement.session, statement.handle, alteration)
         statement.commit()
     told = Statement(store)
     metadata = told.metadata.get_table_metadata(told.session, told.handle)
-    assert (metadata.comment, [column.comment for column in metadata.columns]) == (None, ["the id", "it's new", None])
+    assert (metadata.comment, [column.comment for column in metadata.columns]) == (
+        None,
+        ["the id", "it's new", None],
+    )
     assert told.rows() == [{"id": 1, "v": "a", "p": "x"}]
     told.commit()
 
@@ -110,27 +139,44 @@ def test_a_table_comes_back_as_it_was_made(store: HiveAcidConnector) -> None:
         "varchar(7)",
         "char(3)",
     ]
-    types += ["varbinary", "date", "timestamp(6)", "array(map(varchar, integer))", "row(a integer, b array(decimal(5,1)))"]
+    types += [
+        "varbinary",
+        "date",
+        "timestamp(6)",
+        "array(map(varchar, integer))",
+        "row(a integer, b array(decimal(5,1)))",
+    ]
     columns = [(f"c{i}", kind) for i, kind in enumerate(types)]
     make_table(store, columns, bucketed_by=("c4", "c8"), bucket_count=5, bucketing_version=2)
     table = store.metastore.get_table(NAME)
     assert table is not None
     assert [(column.name, str(column.type)) for column in table.columns] == columns
     assert (table.bucketed_by, table.bucket_count, table.bucketing_version) == (("c4", "c8"), 5, 2)
-    assert (table.managed, table.transactional, table.location) == (True, True, str(store.warehouse / "t"))
+    assert (table.managed, table.transactional, table.location) == (
+        True,
+        True,
+        str(store.warehouse / "t"),
+    )
 
 
 def test_columns_that_must_not_be_null_stay_so(store: HiveAcidConnector) -> None:
     transaction = store.begin_transaction()
-    columns = (ColumnMetadata("id", parse_type("bigint"), nullable=False), ColumnMetadata("v", parse_type("varchar")))
-    store.get_metadata(transaction).create_table(ConnectorSession("c"), ConnectorTableMetadata(NAME, columns))
+    columns = (
+        ColumnMetadata("id", parse_type("bigint"), nullable=False),
+        ColumnMetadata("v", parse_type("varchar")),
+    )
+    store.get_metadata(transaction).create_table(
+        ConnectorSession("c"), ConnectorTableMetadata(NAME, columns)
+    )
     store.commit(transaction)
     table = store.metastore.get_table(NAME)
     assert table is not None
     assert [column.nullable for column in table.columns] == [False, True]
 
 
-def test_hive_and_trino_find_what_they_know_a_transactional_table_by(store: HiveAcidConnector) -> None:
+def test_hive_and_trino_find_what_they_know_a_transactional_table_by(
+    store: HiveAcidConnector,
+) -> None:
     make_table(store, **BOTH)
     merge(store, inserted((1, "a", "x")))
     with client(store) as thrift:
@@ -139,10 +185,17 @@ def test_hive_and_trino_find_what_they_know_a_transactional_table_by(store: Hive
     assert table.tableType == "MANAGED_TABLE"
     assert (
         table.parameters.items()
-        >= {"transactional": "true", "transactional_properties": "default", "bucketing_version": "1"}.items()
+        >= {
+            "transactional": "true",
+            "transactional_properties": "default",
+            "bucketing_version": "1",
+        }.items()
     )
     assert table.sd.inputFormat == "org.apache.hadoop.hive.ql.io.orc.OrcInputFormat"
-    assert [(column.name, column.type) for column in table.sd.cols] == [("id", "bigint"), ("v", "string")]
+    assert [(column.name, column.type) for column in table.sd.cols] == [
+        ("id", "bigint"),
+        ("v", "string"),
+    ]
     assert [(column.name, column.type) for column in table.partitionKeys] == [("p", "string")]
 
 
@@ -152,7 +205,10 @@ def test_of_two_statements_that_change_a_row_the_first_to_commit_wins(
 ) -> None:
     make_table(store, **properties)
     merge(store, inserted((1, "a", "x"), (2, "b", "y")))
-    first, second = Statement(store), Statement(HiveAcidConnector(metastore=store.metastore._clients.uri))  # type: ignore[attr-defined]
+    first, second = (
+        Statement(store),
+        Statement(HiveAcidConnector(metastore=store.metastore._clients.uri)),
+    )  # type: ignore[attr-defined]
     update(first, 1, "first")
     update(second, 1, "second")
     first.finish()
@@ -166,7 +222,9 @@ def test_of_two_statements_that_change_a_row_the_first_to_commit_wins(
     assert not [name for name in files(store) if "0000003" in name]
 
 
-def test_changes_of_different_partitions_and_inserts_do_not_exclude_each_other(store: HiveAcidConnector) -> None:
+def test_changes_of_different_partitions_and_inserts_do_not_exclude_each_other(
+    store: HiveAcidConnector,
+) -> None:
     make_table(store, **PARTITIONED)
     merge(store, inserted((1, "a", "x"), (2, "b", "y")))
     first, second, third = Statement(store), Statement(store), Statement(store)
@@ -245,7 +303,9 @@ def test_compacted_rows_lie_in_directories_that_hive_3_reads(store: HiveAcidConn
         merge(store, inserted((number, "a", "x")))
     merge(store, [(2, row_ids(store)[1], None, None, "x")])
     # Each directory counts as soon as it is moved: one with write id 4 as well would hide the delete delta.
-    assert [path.name for path in store.compact("default", "t", major=False)] == ["delta_0000001_0000003"]
+    assert [path.name for path in store.compact("default", "t", major=False)] == [
+        "delta_0000001_0000003"
+    ]
     assert contents(store) == [(0, "a", "x"), (2, "a", "x")]
     assert [path.name for path in store.compact("default", "t")] == ["base_0000004"]
     store.remove_obsolete("default", "t")
@@ -264,7 +324,9 @@ def test_compactions_of_one_table_exclude_each_other_and_nothing_else(
     with new_compaction() as query_id:
         number = store.metastore.open_compaction(query_id, table)
         other = HiveAcidConnector(metastore=store.metastore._clients.uri)  # type: ignore[attr-defined]
-        with pytest.raises(ConnectorError, match="is being compacted by another transaction") as caught:
+        with pytest.raises(
+            ConnectorError, match="is being compacted by another transaction"
+        ) as caught:
             other.compact("default", "t")
         assert caught.value.code == "TRANSACTION_CONFLICT"
         merge(other, inserted((2, "a", "x")))
@@ -285,17 +347,25 @@ def test_a_compaction_that_was_interrupted_keeps_no_other_waiting(
     with new_compaction() as query_id:
         number = store.metastore.open_compaction(query_id, table)
         (opened,) = store.open_transactions()
-        assert (opened.number, opened.query_id, opened.process) == (number, query_id, this_process())
+        assert (opened.number, opened.query_id, opened.process) == (
+            number,
+            query_id,
+            this_process(),
+        )
     assert [path.name for path in store.compact("default", "t")] == ["base_0000002"]
     assert store.open_transactions() == []
 
 
-def test_a_compaction_of_hive_4_counts_once_its_transaction_is_committed(store: HiveAcidConnector) -> None:
+def test_a_compaction_of_hive_4_counts_once_its_transaction_is_committed(
+    store: HiveAcidConnector,
+) -> None:
     make_table(store)
     merge(store, inserted((1, "a", "x")))
     number = store.metastore.open_transaction("hive", "compactor")
     folder = store.warehouse / "t"
-    shutil.copytree(folder / "delta_0000001_0000001_0000", folder / f"delta_0000001_0000001_v{number}")
+    shutil.copytree(
+        folder / "delta_0000001_0000001_0000", folder / f"delta_0000001_0000001_v{number}"
+    )
     statement = Statement(store)
     names = {split.path.parent.name for split in splits_of(statement.handle)}
     statement.commit()
@@ -306,7 +376,9 @@ def test_a_compaction_of_hive_4_counts_once_its_transaction_is_committed(store: 
 
 
 @pytest.mark.parametrize("call", ["drop_table", "create_table", "commit_txn", "create_database"])
-def test_a_lost_answer_is_asked_for(store: HiveAcidConnector, monkeypatch: pytest.MonkeyPatch, call: str) -> None:
+def test_a_lost_answer_is_asked_for(
+    store: HiveAcidConnector, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
     make_table(store)
     true = getattr(ThriftHiveMetastore.Client, call)
 
@@ -338,7 +410,9 @@ def test_a_lost_answer_is_asked_for(store: HiveAcidConnector, monkeypatch: pytes
         assert contents(store) == [(1, "a", "x")]
 
 
-def test_a_call_that_was_never_done_is_a_failure(store: HiveAcidConnector, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_call_that_was_never_done_is_a_failure(
+    store: HiveAcidConnector, monkeypatch: pytest.MonkeyPatch
+) -> None:
     make_table(store)
     statement = Statement(store)
     statement.metadata.drop_table(statement.session, statement.handle)
@@ -372,11 +446,15 @@ def test_a_managed_table_outside_of_its_schema_keeps_its_folder_when_it_is_dropp
     assert (tmp_path / "elsewhere" / "notes").exists()
 
 
-def test_tables_that_trino_wrote_can_be_registered(store: HiveAcidConnector, tmp_path: Path) -> None:
+def test_tables_that_trino_wrote_can_be_registered(
+    store: HiveAcidConnector, tmp_path: Path
+) -> None:
     sample = Path(__file__).parents[1] / "samples" / "aborted"
     folder = shutil.copytree(sample / "table", tmp_path / "table")
     expected = json.loads((sample / "expected.json").read_text())
-    store.register_table("default", "t", folder, columns=expected["columns"], write_ids=expected["writeIds"])
+    store.register_table(
+        "default", "t", folder, columns=expected["columns"], write_ids=expected["writeIds"]
+    )
     merge(store, inserted((9, "ours")))
     assert contents(store) == sorted([*map(tuple, expected["rows"]), (9, "ours")])
     statement = Statement(store)
@@ -394,7 +472,9 @@ def test_schemas_are_those_of_the_metastore(store: HiveAcidConnector, tmp_path: 
     name = SchemaTableName("sales", "t")
     transaction = store.begin_transaction()
     columns = tuple(ColumnMetadata(column, parse_type(kind)) for column, kind in COLUMNS)
-    store.get_metadata(transaction).create_table(ConnectorSession("c"), ConnectorTableMetadata(name, columns))
+    store.get_metadata(transaction).create_table(
+        ConnectorSession("c"), ConnectorTableMetadata(name, columns)
+    )
     store.commit(transaction)
     with pytest.raises(ConnectorError, match="Schema not empty: sales"):
         store.metastore.commit(None, Changes(schemas={"sales": False}))
@@ -413,8 +493,18 @@ def test_schemas_are_those_of_the_metastore(store: HiveAcidConnector, tmp_path: 
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda table: setattr(table.sd, "inputFormat", "org.apache.hadoop.mapred.TextInputFormat"), "only ORC tables are read"),
-        (lambda table: table.sd.cols.append(ttypes.FieldSchema("w", "uniontype<int,string>", None)), "'uniontype<int,string>'"),
+        (
+            lambda table: setattr(
+                table.sd, "inputFormat", "org.apache.hadoop.mapred.TextInputFormat"
+            ),
+            "only ORC tables are read",
+        ),
+        (
+            lambda table: table.sd.cols.append(
+                ttypes.FieldSchema("w", "uniontype<int,string>", None)
+            ),
+            "'uniontype<int,string>'",
+        ),
     ],
 )
 def test_what_cannot_be_read_says_why(store: HiveAcidConnector, change: Any, words: str) -> None:
@@ -430,7 +520,9 @@ def test_what_cannot_be_read_says_why(store: HiveAcidConnector, change: Any, wor
     assert store.metastore.list_tables() == [NAME]
 
 
-def test_a_statement_that_only_reads_leaves_no_aborted_transaction(store: HiveAcidConnector) -> None:
+def test_a_statement_that_only_reads_leaves_no_aborted_transaction(
+    store: HiveAcidConnector,
+) -> None:
     make_table(store)
     for end in (Statement.commit, Statement.rollback):
         statement = Statement(store)
@@ -467,7 +559,9 @@ def test_statements_run_on_tables_of_the_metastore(spark: Any, store: HiveAcidCo
         "WHEN NOT MATCHED THEN INSERT VALUES (s.name, s.money, s.town)"
     )
     engine.run("UPDATE accounts SET money = money + 1 WHERE town = 'bath'")
-    assert engine.run("SELECT name, money, town FROM accounts ORDER BY name").to_pandas().values.tolist() == [
+    assert engine.run(
+        "SELECT name, money, town FROM accounts ORDER BY name"
+    ).to_pandas().values.tolist() == [
         ["ann", 16, "bath"],
         ["bob", 8, "bath"],
         ["zoe", 3, "hull"],
@@ -480,7 +574,18 @@ def test_statements_run_on_tables_of_the_metastore(spark: Any, store: HiveAcidCo
 
 
 @pytest.mark.parametrize(
-    "location", ["s3://bucket/t", "hdfs://host/t", "http://host/t", "file://host/share/t", "FILE:/t", "t", "file:t", "", None]
+    "location",
+    [
+        "s3://bucket/t",
+        "hdfs://host/t",
+        "http://host/t",
+        "file://host/share/t",
+        "FILE:/t",
+        "t",
+        "file:t",
+        "",
+        None,
+    ],
 )
 def test_locations_of_other_schemes_and_hosts_are_refused_by_name(location: str | None) -> None:
     with pytest.raises(ConnectorError, match=rf"Table 's\.t' lies at '{location}'") as caught:
@@ -504,10 +609,19 @@ def test_locations_of_other_schemes_and_hosts_are_refused_by_name(location: str 
     ],
 )
 def test_what_a_metastore_cannot_say_of_a_table_is_refused(change: dict[str, Any]) -> None:
-    table = HiveTable("1", NAME, "/t", (ColumnMetadata("id", parse_type("bigint")),), bucketed_by=("id",), bucket_count=2)
+    table = HiveTable(
+        "1",
+        NAME,
+        "/t",
+        (ColumnMetadata("id", parse_type("bigint")),),
+        bucketed_by=("id",),
+        bucket_count=2,
+    )
     described = thrift_table(table, "me")
     for name, value in change.items():
-        setattr(described.sd if name.startswith("sd.") else described, name.removeprefix("sd."), value)
+        setattr(
+            described.sd if name.startswith("sd.") else described, name.removeprefix("sd."), value
+        )
     with pytest.raises(ConnectorError) as caught:
         hive_table_of(NAME, described, ())
     assert caught.value.code in {"HIVE_METASTORE_ERROR", "NOT_SUPPORTED"}
@@ -527,7 +641,9 @@ def test_a_server_that_is_no_metastore_is_named_by_its_address() -> None:
 
         thread = threading.Thread(target=answer, daemon=True)
         thread.start()
-        with pytest.raises(ConnectorError, match=f"thrift://127.0.0.1:{server.getsockname()[1]}") as caught:
+        with pytest.raises(
+            ConnectorError, match=f"thrift://127.0.0.1:{server.getsockname()[1]}"
+        ) as caught:
             HiveAcidConnector(metastore=f"thrift://127.0.0.1:{server.getsockname()[1]}")
     assert caught.value.code == "HIVE_METASTORE_ERROR"
 

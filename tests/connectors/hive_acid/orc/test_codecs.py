@@ -31,7 +31,9 @@ EARLY = dt.datetime.fromisoformat("1969-12-31 23:59:58.999999")
         ("NONE", pyorc.CompressionKind.NONE),
     ],
 )
-def test_what_is_written_is_read_back_whatever_compresses_it(tmp_path: Path, codec: str, kind: Any, early: bool) -> None:
+def test_what_is_written_is_read_back_whatever_compresses_it(
+    tmp_path: Path, codec: str, kind: Any, early: bool
+) -> None:
     store = make_table(HiveAcidConnector(tmp_path, compression_codec=codec), COLUMNS)
     rows = [(number, LATE, "a" * 150) for number in range(500)]
     rows[7] = (7, EARLY if early else LATE, "b")
@@ -62,9 +64,12 @@ def test_what_is_written_is_read_back_whatever_compresses_it(tmp_path: Path, cod
 
 
 @pytest.mark.parametrize(
-    ("codec", "hint"), [("LZ4", "Leave it out"), ("ZTSD", "ZSTD"), (None, "Leave it out"), (1, "Leave it out")]
+    ("codec", "hint"),
+    [("LZ4", "Leave it out"), ("ZTSD", "ZSTD"), (None, "Leave it out"), (1, "Leave it out")],
 )
-def test_a_codec_that_there_is_not_is_refused_before_anything_is_made(tmp_path: Path, codec: Any, hint: str) -> None:
+def test_a_codec_that_there_is_not_is_refused_before_anything_is_made(
+    tmp_path: Path, codec: Any, hint: str
+) -> None:
     with pytest.raises(ConnectorError, match="is none of NONE, SNAPPY, ZSTD, GZIP") as caught:
         HiveAcidConnector(tmp_path / "lake", compression_codec=codec)
     assert caught.value.code == "INVALID_ARGUMENTS"

@@ -14,7 +14,15 @@ import pytest
 from rowmerge_nb.base.errors import ExecutionError
 from rowmerge_nb.connectors.hive_acid.orc import writing as orc_writing
 from rowmerge_nb.connectors.hive_acid.orc.tail import read_tail
-from tests.connectors.hive_acid.kit import Statement, contents, events, inserted, make_table, merge, row_ids
+from tests.connectors.hive_acid.kit import (
+    Statement,
+    contents,
+    events,
+    inserted,
+    make_table,
+    merge,
+    row_ids,
+)
 
 at = dt.datetime.fromisoformat
 EARLY = [
@@ -23,7 +31,12 @@ EARLY = [
     at("1912-06-23 12:00:00.500000"),
     at("1677-09-22 00:00:00.123456"),
 ]
-LATE = [at("1970-01-01 00:00:00"), at("1969-12-31 23:59:59"), at("2024-02-29 01:02:03.000004"), None]
+LATE = [
+    at("1970-01-01 00:00:00"),
+    at("1969-12-31 23:59:59"),
+    at("2024-02-29 01:02:03.000004"),
+    None,
+]
 COLUMNS = [("id", "bigint"), ("at", "timestamp(6)")]
 
 
@@ -37,7 +50,10 @@ def test_they_are_read_back_as_they_are(tmp_path: Path) -> None:
         found = pyorc.Reader(file)
         assert found.user_metadata["hive.acid.key.index"] == b"1,536870912,7;"
         times = [row[5][1] for row in found]
-    assert [None if time is None else time.replace(tzinfo=None) for time in times] == [*LATE, *EARLY]
+    assert [None if time is None else time.replace(tzinfo=None) for time in times] == [
+        *LATE,
+        *EARLY,
+    ]
     merge(store, [(2, row_ids(store)[5], None, None), (1, None, 9, EARLY[0])])
     store.compact("default", "t")
     store.remove_obsolete("default", "t")
@@ -58,7 +74,10 @@ def test_a_file_may_hold_them_late(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     statement.commit()
     assert [row[1] for row in sorted(contents(store))] == [*LATE, EARLY[0], LATE[1], EARLY[1]]
     assert [event[3] for event in next(iter(events(store).values()))] == list(range(7))
-    assert {path.name for path in (store.warehouse / "t").rglob("*") if path.is_file()} == {"bucket_00000", "_orc_acid_version"}
+    assert {path.name for path in (store.warehouse / "t").rglob("*") if path.is_file()} == {
+        "bucket_00000",
+        "_orc_acid_version",
+    }
 
 
 def test_values_of_all_types_stand_beside_them(tmp_path: Path) -> None:
@@ -80,7 +99,20 @@ def test_values_of_all_types_stand_beside_them(tmp_path: Path) -> None:
         "o": "map(varchar,row(X timestamp(6), y array(char(2))))",
     }
     many: Any = [("ä", {"X": EARLY[2], "y": ["p ", None]}), ("b", None)]
-    row = (True, -1, -300, 7, -(2**60), 1.5, -0.25, Decimal("-12345678901234567890.125"), "ä😀", "abcd", "x  ", b"\x00\xff")
+    row = (
+        True,
+        -1,
+        -300,
+        7,
+        -(2**60),
+        1.5,
+        -0.25,
+        Decimal("-12345678901234567890.125"),
+        "ä😀",
+        "abcd",
+        "x  ",
+        b"\x00\xff",
+    )
     row = (*row, dt.date(1600, 2, 29), [at("1950-01-01 00:00:00.250000"), None], many)
     store = make_table(tmp_path, list(types.items()))
     merge(store, inserted(row, (None,) * len(row)))

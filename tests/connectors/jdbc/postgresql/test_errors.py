@@ -30,11 +30,16 @@ def raised(call: Any) -> RowMergeError:
     return with_next_step(caught.value)
 
 
-def test_a_label_that_an_enumeration_does_not_have_names_the_label_and_the_step(pg: Database) -> None:
+def test_a_label_that_an_enumeration_does_not_have_names_the_label_and_the_step(
+    pg: Database,
+) -> None:
     pg.sql("CREATE TYPE mood AS ENUM ('sad')", "CREATE TABLE t (id int PRIMARY KEY, m mood)")
     error = raised(lambda: merge(pg, "t", [(1, "glad", 1, None)]))
     assert '"glad"' in error.message
-    assert error.hint == "Give a text that the column's type has; of an enumeration one of its labels. The table is as it was."
+    assert (
+        error.hint
+        == "Give a text that the column's type has; of an enumeration one of its labels. The table is as it was."
+    )
     assert pg.rows("SELECT count(*) AS n FROM t") == [(0,)]
 
 
@@ -55,7 +60,14 @@ STATES = (
 
 @pytest.mark.parametrize("state", STATES)
 def test_every_state_has_a_code_and_a_step_that_speaks_of_the_database(state: str) -> None:
-    error = with_next_step(translated(DriverError(state, "it's wrong"), "Writing", "PostgreSQL at db", "host=db password=secret"))
+    error = with_next_step(
+        translated(
+            DriverError(state, "it's wrong"),
+            "Writing",
+            "PostgreSQL at db",
+            "host=db password=secret",
+        )
+    )
     assert error.code != "GENERIC_INTERNAL_ERROR"
     assert "it's wrong" in error.message or state == "55P03"
     assert error.hint or state.startswith("23")
@@ -74,9 +86,18 @@ def test_a_statement_that_the_server_ends_by_its_timeout_says_so(pg: Database) -
 
 
 @pytest.mark.parametrize(
-    "comment", ["no json", "[1, 2]", '{"began": "soon", "statement": [1], "process": null}', '"x"', "1" * 5000]
+    "comment",
+    [
+        "no json",
+        "[1, 2]",
+        '{"began": "soon", "statement": [1], "process": null}',
+        '"x"',
+        "1" * 5000,
+    ],
 )
-def test_a_table_of_another_user_that_looks_like_a_leftover_is_listed_and_breaks_nothing(pg: Database, comment: str) -> None:
+def test_a_table_of_another_user_that_looks_like_a_leftover_is_listed_and_breaks_nothing(
+    pg: Database, comment: str
+) -> None:
     pg.sql(
         "CREATE TABLE rowmerge_nb_stage_x_0123456789abcdef (a int)",
         f"COMMENT ON TABLE rowmerge_nb_stage_x_0123456789abcdef IS '{comment}'",
@@ -96,8 +117,13 @@ def test_a_table_of_another_user_that_looks_like_a_leftover_is_listed_and_breaks
         ("numeric(5, 2)", "'NaN'"),
     ],
 )
-def test_an_odd_value_stops_only_what_reads_its_column(pg: Database, declared: str, value: str) -> None:
-    pg.sql(f"CREATE TABLE t (id int PRIMARY KEY, a int, o {declared})", f"INSERT INTO t VALUES (1, 10, NULL), (2, 20, {value})")
+def test_an_odd_value_stops_only_what_reads_its_column(
+    pg: Database, declared: str, value: str
+) -> None:
+    pg.sql(
+        f"CREATE TABLE t (id int PRIMARY KEY, a int, o {declared})",
+        f"INSERT INTO t VALUES (1, 10, NULL), (2, 20, {value})",
+    )
     before = pg.rows("SELECT id, o::text AS o FROM t ORDER BY id")
     statement = Statement(pg, "t")
     error = raised(lambda: statement.read("id", "o"))
@@ -119,8 +145,13 @@ def test_an_odd_value_stops_only_what_reads_its_column(pg: Database, declared: s
         ("timestamptz", "'200000-01-01 00:00:00+00'"),
     ],
 )
-def test_a_date_that_python_cannot_show_is_carried_along(pg: Database, declared: str, value: str) -> None:
-    pg.sql(f"CREATE TABLE t (id int PRIMARY KEY, a int, o {declared})", f"INSERT INTO t VALUES (2, 20, {value})")
+def test_a_date_that_python_cannot_show_is_carried_along(
+    pg: Database, declared: str, value: str
+) -> None:
+    pg.sql(
+        f"CREATE TABLE t (id int PRIMARY KEY, a int, o {declared})",
+        f"INSERT INTO t VALUES (2, 20, {value})",
+    )
     before = pg.rows("SELECT o::text AS o FROM t")
     change(pg, statement_columns=("a",))
     assert pg.rows("SELECT o::text AS o FROM t") == before
@@ -131,12 +162,17 @@ def change(database: Database, statement_columns: tuple[str, ...]) -> None:
     """Update all rows as the engine does: columns that no expression reads are carried along."""
     session = ConnectorSession("q1")
     statement = Statement(database, "t")
-    columns = [column if column.name in {"id", *statement_columns} else column.as_carried() for column in statement.columns()]
+    columns = [
+        column if column.name in {"id", *statement_columns} else column.as_carried()
+        for column in statement.columns()
+    ]
     row_id = statement.metadata.get_merge_row_id_column_handle(session, statement.handle)
     provider = database.connector.get_page_source_provider()
     pages = []
     for split in statement.splits():
-        source = provider.create_page_source(statement.transaction, session, split, statement.handle, [*columns, row_id])
+        source = provider.create_page_source(
+            statement.transaction, session, split, statement.handle, [*columns, row_id]
+        )
         while (page := source.get_next_page()) is not None:
             pages.append(page)
         source.close()
@@ -144,8 +180,16 @@ def change(database: Database, statement_columns: tuple[str, ...]) -> None:
     sink = statement.sink()
     for page in pages:
         count = page.num_rows
-        changed = [pc.add(page.column(i), 1) if c.name in statement_columns else page.column(i) for i, c in enumerate(columns)]
-        arrays = [*changed, pa.array([3] * count, pa.int8()), pa.array([0] * count, pa.int32()), page.column(len(columns))]
+        changed = [
+            pc.add(page.column(i), 1) if c.name in statement_columns else page.column(i)
+            for i, c in enumerate(columns)
+        ]
+        arrays = [
+            *changed,
+            pa.array([3] * count, pa.int8()),
+            pa.array([0] * count, pa.int32()),
+            page.column(len(columns)),
+        ]
         names = [*(column.name for column in columns), "operation", "case_number", "row_id"]
         sink.store_merged_rows(pa.RecordBatch.from_arrays(arrays, names=names))
     statement.finish(sink.finish())

@@ -38,11 +38,20 @@ def connected(dsn: str) -> None:
             "postgresql://ann:s3same%20%C3%B6pen@localhost:1/shop",
             "PostgreSQL at host=localhost port=1 dbname=shop cannot be reached",
         ),
-        ("host=/nowhere user=ann password='s3same öpen'", "PostgreSQL at host=/nowhere cannot be reached"),
+        (
+            "host=/nowhere user=ann password='s3same öpen'",
+            "PostgreSQL at host=/nowhere cannot be reached",
+        ),
         ("s3same öpen", "The connection string for PostgreSQL cannot be read"),
         ("host=db s3same=öpen", "The connection string for PostgreSQL cannot be read"),
-        ("postgresql://ann:s3same öpen@[::1/shop", "The connection string for PostgreSQL cannot be read"),
-        ("postgresql://ann:x@localhost:s3same/öpen", "The connection string for PostgreSQL cannot be read"),
+        (
+            "postgresql://ann:s3same öpen@[::1/shop",
+            "The connection string for PostgreSQL cannot be read",
+        ),
+        (
+            "postgresql://ann:x@localhost:s3same/öpen",
+            "The connection string for PostgreSQL cannot be read",
+        ),
     ],
 )
 def test_a_server_that_cannot_be_reached_is_named_without_secrets(dsn: str, part: str) -> None:
@@ -50,13 +59,25 @@ def test_a_server_that_cannot_be_reached_is_named_without_secrets(dsn: str, part
     assert part in error.message
     assert error.hint
     assert error.__cause__ is None
-    for told in (error.message, str(error), repr(error), repr(PostgresConnector(dsn).store), repr(PostgresConnector(dsn))):
+    for told in (
+        error.message,
+        str(error),
+        repr(error),
+        repr(PostgresConnector(dsn).store),
+        repr(PostgresConnector(dsn)),
+    ):
         assert "s3same" not in told.replace("dbname=öpen", "")
 
 
-def test_a_wrong_password_is_told_and_not_shown(pg: Database, tmp_path: Any, postgresql: str) -> None:
+def test_a_wrong_password_is_told_and_not_shown(
+    pg: Database, tmp_path: Any, postgresql: str
+) -> None:
     pg.sql("DROP ROLE IF EXISTS ann", "CREATE ROLE ann LOGIN PASSWORD 'right'")
-    error = refused(lambda: connected(f"{postgresql.replace('user=postgres', 'user=nobody_here')} password='{SECRET}'"))
+    error = refused(
+        lambda: connected(
+            f"{postgresql.replace('user=postgres', 'user=nobody_here')} password='{SECRET}'"
+        )
+    )
     assert error.code == "PERMISSION_DENIED"
     assert "nobody_here" in error.message
     assert SECRET not in str(error)
@@ -69,9 +90,23 @@ def test_secrets_are_in_no_repr_of_what_travels(pg: Database, postgresql: str) -
     database.sql("CREATE TABLE t (id int PRIMARY KEY)", "INSERT INTO t VALUES (1)")
     statement = Statement(database, "t")
     statement.begin()
-    splits = made.get_split_manager().get_splits(statement.transaction, SESSION, statement.handle, Constraint())
-    things = [statement.transaction, statement.handle, statement.merge, splits, made, made.store, statement.sink()]
-    things += [made.get_page_sink_provider(), made.get_page_source_provider(), vars(statement.merge)]
+    splits = made.get_split_manager().get_splits(
+        statement.transaction, SESSION, statement.handle, Constraint()
+    )
+    things = [
+        statement.transaction,
+        statement.handle,
+        statement.merge,
+        splits,
+        made,
+        made.store,
+        statement.sink(),
+    ]
+    things += [
+        made.get_page_sink_provider(),
+        made.get_page_source_provider(),
+        vars(statement.merge),
+    ]
     assert SECRET not in repr(things)
     assert pickle.loads(pickle.dumps(made.get_page_source_provider())).store.dsn == dsn
     statement.rollback()
@@ -81,21 +116,32 @@ def test_all_splits_see_one_state(pg: Database, monkeypatch: Any) -> None:
     monkeypatch.setattr(postgresql, "SPLIT_BLOCKS", 8)
     monkeypatch.setattr(postgresql, "SMALL_ROWS", 10)
     pg.sql(
-        "CREATE TABLE t (id int PRIMARY KEY, v text)", "INSERT INTO t SELECT i, repeat('x', 100) FROM generate_series(1, 5000) i"
+        "CREATE TABLE t (id int PRIMARY KEY, v text)",
+        "INSERT INTO t SELECT i, repeat('x', 100) FROM generate_series(1, 5000) i",
     )
     statement = Statement(pg, "t")
-    splits = pg.connector.get_split_manager().get_splits(statement.transaction, SESSION, statement.handle, Constraint())
+    splits = pg.connector.get_split_manager().get_splits(
+        statement.transaction, SESSION, statement.handle, Constraint()
+    )
     assert len(splits) > 5
     assert splits[-1].high is None
-    pg.sql("DELETE FROM t WHERE id % 2 = 0", "INSERT INTO t SELECT i, 'new' FROM generate_series(5001, 6000) i")
+    pg.sql(
+        "DELETE FROM t WHERE id % 2 = 0",
+        "INSERT INTO t SELECT i, 'new' FROM generate_series(5001, 6000) i",
+    )
     keys = statement.read("id").column(0).to_pylist()
     assert sorted(keys) == list(range(1, 5001))
     assert statement.metadata.row_count(SESSION, statement.handle) == 5000
     statement.commit()
 
 
-def test_a_statement_that_waits_for_another_one_and_then_finds_the_row_changed_is_a_conflict(pg: Database) -> None:
-    pg.sql("CREATE TABLE shelf (sku int PRIMARY KEY, qty int)", "INSERT INTO shelf VALUES (1, 1), (2, 2)")
+def test_a_statement_that_waits_for_another_one_and_then_finds_the_row_changed_is_a_conflict(
+    pg: Database,
+) -> None:
+    pg.sql(
+        "CREATE TABLE shelf (sku int PRIMARY KEY, qty int)",
+        "INSERT INTO shelf VALUES (1, 1), (2, 2)",
+    )
     other = pg.session()
     other.execute("BEGIN")
     other.execute("UPDATE shelf SET qty = qty + 10 WHERE sku = 1")
@@ -123,7 +169,9 @@ def test_a_lock_that_is_not_given_up_is_told(pg: Database, monkeypatch: Any) -> 
     assert pg.leftovers() == []
 
 
-def test_a_constraint_that_is_checked_at_the_commit_fails_it_and_leaves_nothing(pg: Database) -> None:
+def test_a_constraint_that_is_checked_at_the_commit_fails_it_and_leaves_nothing(
+    pg: Database,
+) -> None:
     pg.sql(
         "CREATE TABLE shelf (sku int PRIMARY KEY)",
         "CREATE TABLE item (id int PRIMARY KEY, sku int REFERENCES shelf DEFERRABLE INITIALLY DEFERRED)",
@@ -137,7 +185,10 @@ def test_a_constraint_that_is_checked_at_the_commit_fails_it_and_leaves_nothing(
 
 
 def test_enumerations_and_jsonb_are_read_and_written_as_text(pg: Database) -> None:
-    pg.sql("CREATE TYPE \"Mood\" AS ENUM ('low', 'high')", 'CREATE TABLE t ("Id" "Mood" PRIMARY KEY, j jsonb, u uuid)')
+    pg.sql(
+        "CREATE TYPE \"Mood\" AS ENUM ('low', 'high')",
+        'CREATE TABLE t ("Id" "Mood" PRIMARY KEY, j jsonb, u uuid)',
+    )
     pg.sql("""INSERT INTO t VALUES ('low', '{"a":1}', '12345678-1234-5678-9abc-def012345678')""")
     merge(pg, "t", [("high", "[2]", None, 3, "low"), ("low", None, None, 1, None)])
     statement = Statement(pg, "t")
@@ -146,11 +197,15 @@ def test_enumerations_and_jsonb_are_read_and_written_as_text(pg: Database) -> No
         {"Id": "low", "j": None, "u": None},
     ]
     statement.commit()
-    assert refused(lambda: merge(pg, "t", [("middling", None, None, 1, None)])).code == "INVALID_CAST_ARGUMENT"
+    assert (
+        refused(lambda: merge(pg, "t", [("middling", None, None, 1, None)])).code
+        == "INVALID_CAST_ARGUMENT"
+    )
 
 
 @pytest.mark.parametrize(
-    "declared", ["numeric", "numeric(40,2)", "numeric(3,-2)", "point", "int[]", "inet", "interval", "timetz"]
+    "declared",
+    ["numeric", "numeric(40,2)", "numeric(3,-2)", "point", "int[]", "inet", "interval", "timetz"],
 )
 def test_a_type_without_a_counterpart_is_named(pg: Database, declared: str) -> None:
     pg.sql(f"CREATE TABLE t (id int PRIMARY KEY, odd {declared})")
@@ -161,17 +216,30 @@ def test_a_type_without_a_counterpart_is_named(pg: Database, declared: str) -> N
 
 @pytest.mark.parametrize(
     ("declared", "value"),
-    [("date", "infinity"), ("timestamp", "-infinity"), ("timestamptz", "infinity"), ("numeric(5,2)", "NaN")],
+    [
+        ("date", "infinity"),
+        ("timestamp", "-infinity"),
+        ("timestamptz", "infinity"),
+        ("numeric(5,2)", "NaN"),
+    ],
 )
 def test_a_value_without_a_counterpart_is_named(pg: Database, declared: str, value: str) -> None:
-    pg.sql(f"CREATE TABLE t (id int PRIMARY KEY, odd {declared})", f"INSERT INTO t VALUES (1, NULL), (2, '{value}')")
+    pg.sql(
+        f"CREATE TABLE t (id int PRIMARY KEY, odd {declared})",
+        f"INSERT INTO t VALUES (1, NULL), (2, '{value}')",
+    )
     error = refused(Statement(pg, "t").read)
     assert "Column 'odd' of PostgreSQL table 'public.t'" in error.message
     assert f"holds {value}" in error.message
 
 
 def test_names_that_differ_in_case_only_are_refused(pg: Database) -> None:
-    pg.sql('CREATE TABLE "T" (id int)', "CREATE TABLE t (id int)", 'CREATE TABLE c (a int, "A" int)', 'CREATE SCHEMA "Odd"')
+    pg.sql(
+        'CREATE TABLE "T" (id int)',
+        "CREATE TABLE t (id int)",
+        'CREATE TABLE c (a int, "A" int)',
+        'CREATE SCHEMA "Odd"',
+    )
     assert refused(lambda: Statement(pg, "t")).code == "AMBIGUOUS_NAME"
     assert "'a'" in refused(lambda: Statement(pg, "c")).message
     pg.sql('CREATE TABLE "Odd"."Tab" ("Id" int PRIMARY KEY)', 'INSERT INTO "Odd"."Tab" VALUES (1)')
@@ -186,7 +254,13 @@ def test_columns_that_the_server_numbers(pg: Database) -> None:
     insert(
         pg,
         "t",
-        pa.table({"id": pa.nulls(2, pa.int32()), "s": pa.array([None, 50], pa.int32()), "v": pa.array([1, 2], pa.int32())}),
+        pa.table(
+            {
+                "id": pa.nulls(2, pa.int32()),
+                "s": pa.array([None, 50], pa.int32()),
+                "v": pa.array([1, 2], pa.int32()),
+            }
+        ),
     )
     assert content(pg, "t") == [(1, 1, 1), (2, 50, 2)]
     merge(pg, "t", [(1, 1, 9, 3, 1)])
@@ -205,7 +279,9 @@ def test_partitioned_tables_are_merged_into(pg: Database) -> None:
     assert content(pg) == [(2, 6), (3, 7), (12, 5)]
 
 
-def test_a_table_that_others_inherit_from_is_not_changed_since_keys_may_be_there_twice(pg: Database) -> None:
+def test_a_table_that_others_inherit_from_is_not_changed_since_keys_may_be_there_twice(
+    pg: Database,
+) -> None:
     pg.sql(
         "CREATE TABLE shelf (sku int PRIMARY KEY, note text)",
         "CREATE TABLE attic () INHERITS (shelf)",
@@ -226,7 +302,9 @@ def test_a_user_without_rights_is_told_what_is_missing(pg: Database, postgresql:
         "GRANT USAGE ON SCHEMA public TO guest",
         "GRANT SELECT ON t TO guest",
     )
-    guest = Database("postgresql", PostgresConnector(postgresql.replace("user=postgres", "user=guest")), "public")
+    guest = Database(
+        "postgresql", PostgresConnector(postgresql.replace("user=postgres", "user=guest")), "public"
+    )
     assert Statement(guest, "t").read().num_rows == 0
     error = refused(lambda: merge(guest, "t", [(1, 1, None)]))
     assert error.code == "PERMISSION_DENIED"
@@ -235,7 +313,10 @@ def test_a_user_without_rights_is_told_what_is_missing(pg: Database, postgresql:
 
 
 def test_moments_are_in_utc_whatever_the_server_shows(pg: Database) -> None:
-    pg.sql("CREATE TABLE t (id int PRIMARY KEY, at timestamptz)", "INSERT INTO t VALUES (1, '2024-06-01 12:00:00+05:30')")
+    pg.sql(
+        "CREATE TABLE t (id int PRIMARY KEY, at timestamptz)",
+        "INSERT INTO t VALUES (1, '2024-06-01 12:00:00+05:30')",
+    )
     (value,) = Statement(pg, "t").read("at").column(0).to_pylist()
     assert value == dt.datetime(2024, 6, 1, 6, 30, tzinfo=dt.UTC)
 
@@ -250,6 +331,11 @@ def test_without_the_driver_the_error_names_the_command(pg: Database, monkeypatc
 def test_the_server_looks_for_its_client_while_a_statement_writes(postgresql):
     transaction = PostgresConnector(postgresql).new_transaction()
     try:
-        assert transaction.writer().value("SELECT current_setting('client_connection_check_interval') AS v") == "2s"
+        assert (
+            transaction.writer().value(
+                "SELECT current_setting('client_connection_check_interval') AS v"
+            )
+            == "2s"
+        )
     finally:
         transaction.rollback()

@@ -24,7 +24,13 @@ OPERANDS = (
     ("regproc", "integer", "<>"), ("bigint", "integer", "="), ("integer", "bigint", "="), ("bigint", "integer", ">"),
     ("name", "varchar", "="), ("varchar", "text", ">="), ("integer", "bigint", ">="), ("smallint", "bigint", "="), ("bpchar", "text", "="),
 )  # fmt: skip
-FUNCTIONS = ("lower(name)", "lower(varchar)", "count(integer)", "isfinite(bigint)", "quote_literal(varchar)")
+FUNCTIONS = (
+    "lower(name)",
+    "lower(varchar)",
+    "count(integer)",
+    "isfinite(bigint)",
+    "quote_literal(varchar)",
+)
 
 
 @pytest.fixture
@@ -47,7 +53,12 @@ def victim(pg: Database) -> Iterator[Database]:
     connector = PostgresConnector(dsn)
     yield Database("postgresql", connector, "public")
     connector.close()
-    pg.sql(f"DROP OWNED BY {ROLE} CASCADE", "DROP SCHEMA evil CASCADE", "DROP TABLE IF EXISTS public.t", f"DROP ROLE {ROLE}")
+    pg.sql(
+        f"DROP OWNED BY {ROLE} CASCADE",
+        "DROP SCHEMA evil CASCADE",
+        "DROP TABLE IF EXISTS public.t",
+        f"DROP ROLE {ROLE}",
+    )
 
 
 def set_traps(pg: Database) -> None:
@@ -71,7 +82,12 @@ def statements(database: Database) -> None:
     assert statement.read().num_rows == 2
     statement.rollback()
     merge(database, "t", [("a", 1, "xx", 3, 0, ("a", 1)), ("c", 3, None, 1, 0, None)], {0: ["v"]})
-    merge(database, "t", [("b", 2, "q", 3, 0, ("a", 1)), ("a", 1, "p", 3, 0, ("b", 2))], {0: ["k", "n", "v"]})
+    merge(
+        database,
+        "t",
+        [("b", 2, "q", 3, 0, ("a", 1)), ("a", 1, "p", 3, 0, ("b", 2))],
+        {0: ["k", "n", "v"]},
+    )
     merge(database, "t", [(None, None, None, 2, 0, ("b", 2))], {0: ["v"]})
 
 
@@ -90,7 +106,9 @@ def test_no_name_of_another_user_is_called(pg: Database, victim: Database) -> No
     assert pg.rows("SELECT * FROM evil.hits") == []
 
 
-def test_the_traps_would_be_met_with_the_search_path_of_the_role(pg: Database, victim: Database) -> None:
+def test_the_traps_would_be_met_with_the_search_path_of_the_role(
+    pg: Database, victim: Database
+) -> None:
     set_traps(pg)
     session = victim.connector.store.connect(writing=True)
     try:
@@ -101,7 +119,9 @@ def test_the_traps_would_be_met_with_the_search_path_of_the_role(pg: Database, v
     assert pg.rows("SELECT DISTINCT what FROM evil.hits") == [("= varchar text",)]
 
 
-def test_code_of_a_users_table_has_the_roles_own_search_path_and_zone(pg: Database, victim: Database) -> None:
+def test_code_of_a_users_table_has_the_roles_own_search_path_and_zone(
+    pg: Database, victim: Database
+) -> None:
     pg.sql(
         "CREATE TABLE public.audit (what text, zone text, path text)",
         f"GRANT ALL ON public.audit TO {ROLE}",
@@ -116,12 +136,20 @@ def test_code_of_a_users_table_has_the_roles_own_search_path_and_zone(pg: Databa
         "CREATE FUNCTION public.fits(text) RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN PERFORM 1 FROM audit; RETURN true; END $$",
         "ALTER TABLE public.t ADD CHECK (public.fits(v))",
     )
-    rows = [("a", 1, "xx", 3, 0, ("a", 1)), (None, None, None, 2, 0, ("b", 2)), ("c", 3, "z", 1, 0, None)]
+    rows = [
+        ("a", 1, "xx", 3, 0, ("a", 1)),
+        (None, None, None, 2, 0, ("b", 2)),
+        ("c", 3, "z", 1, 0, None),
+    ]
     merge(victim, "t", rows, {0: ["v"]})
     found = pg.rows("SELECT what, zone, path FROM public.audit")
     assert sorted(row[0] for row in found) == ["DELETE", "INSERT", "INSERT", "UPDATE"]
     assert {row[1:] for row in found} == {("Asia/Tokyo", "public")}
-    pg.sql("DROP TABLE public.audit CASCADE", "DROP FUNCTION public.noted CASCADE", "DROP FUNCTION public.fits CASCADE")
+    pg.sql(
+        "DROP TABLE public.audit CASCADE",
+        "DROP FUNCTION public.noted CASCADE",
+        "DROP FUNCTION public.fits CASCADE",
+    )
 
 
 @pytest.mark.parametrize("written", ["role", "database", "both", "options", "PGOPTIONS", "nothing"])
@@ -186,7 +214,9 @@ SETTINGS = {
 
 
 @pytest.mark.parametrize("owner", [f"ROLE {ROLE}", "DATABASE postgres"])
-def test_settings_of_role_and_database_change_nothing(pg: Database, victim: Database, owner: str) -> None:
+def test_settings_of_role_and_database_change_nothing(
+    pg: Database, victim: Database, owner: str
+) -> None:
     pg.sql(
         "CREATE TYPE public.mood AS ENUM ('sad', 'glad')",
         "CREATE TABLE public.s (id bigint PRIMARY KEY, d date, ts timestamptz, b bytea, f float8, m public.mood, j jsonb, u uuid, "
@@ -212,7 +242,13 @@ def test_settings_of_role_and_database_change_nothing(pg: Database, victim: Data
         before = Statement(victim, "s")
         row = before.read().to_pylist()[0]
         before.rollback()
-        assert (str(row["d"]), row["b"], row["f"], row["m"], row["t"]) == ("2024-02-03", b"\x00\xff", 0.1, "sad", "é \\ '")
+        assert (str(row["d"]), row["b"], row["f"], row["m"], row["t"]) == (
+            "2024-02-03",
+            b"\x00\xff",
+            0.1,
+            "sad",
+            "é \\ '",
+        )
         new = tuple(row[name] for name in ("d", "ts", "b", "f", "m", "j", "u"))
         merge(victim, "s", [(1, *new, "ü \\ '", 3, 0, 1), (2, *new, None, 1, 0, None)], {0: ["t"]})
         rows = pg.rows(
@@ -233,11 +269,20 @@ def test_a_role_that_only_reads_gets_an_error_that_says_so(pg: Database, victim:
     assert "default_transaction_read_only" in (caught.value.hint or "")
 
 
-def test_a_type_of_another_schema_with_a_name_of_the_servers_is_not_taken_for_that(pg: Database) -> None:
-    pg.sql("CREATE SCHEMA other", "CREATE TYPE other.int4 AS (a int)", "CREATE DOMAIN other.uuid AS text")
+def test_a_type_of_another_schema_with_a_name_of_the_servers_is_not_taken_for_that(
+    pg: Database,
+) -> None:
+    pg.sql(
+        "CREATE SCHEMA other",
+        "CREATE TYPE other.int4 AS (a int)",
+        "CREATE DOMAIN other.uuid AS text",
+    )
     try:
         for declared in ("other.int4", "other.uuid"):
-            pg.sql("DROP TABLE IF EXISTS public.t", f"CREATE TABLE public.t (id int PRIMARY KEY, v {declared})")
+            pg.sql(
+                "DROP TABLE IF EXISTS public.t",
+                f"CREATE TABLE public.t (id int PRIMARY KEY, v {declared})",
+            )
             with pytest.raises(RowMergeError, match="has no counterpart"):
                 Statement(pg, "t")
     finally:
@@ -247,7 +292,9 @@ def test_a_type_of_another_schema_with_a_name_of_the_servers_is_not_taken_for_th
 def test_verification_has_a_search_path_of_its_own(pg: Database, victim: Database) -> None:
     verifier = PostgreSQLVerifier(victim.connector.store.dsn)  # type: ignore[attr-defined]
     try:
-        assert verifier.rows("SELECT pg_catalog.current_setting('search_path')") == [("pg_catalog, pg_temp",)]
+        assert verifier.rows("SELECT pg_catalog.current_setting('search_path')") == [
+            ("pg_catalog, pg_temp",)
+        ]
     finally:
         verifier.close()
 
@@ -255,7 +302,10 @@ def test_verification_has_a_search_path_of_its_own(pg: Database, victim: Databas
 @pytest.mark.parametrize(
     ("dsn", "safe"),
     [
-        ("", "options='-csearch_path=pg_catalog,pg_temp -cclient_encoding=UTF8 -cquote_all_identifiers=off'"),
+        (
+            "",
+            "options='-csearch_path=pg_catalog,pg_temp -cclient_encoding=UTF8 -cquote_all_identifiers=off'",
+        ),
         (
             "host=db options='-c a=\\'b\\''",
             "host=db options='-c a=\\'b\\'' options='-c a=\\'b\\' -csearch_path=pg_catalog,pg_temp -cclient_encoding=UTF8 -cquote_all_identifiers=off'",
@@ -270,6 +320,8 @@ def test_verification_has_a_search_path_of_its_own(pg: Database, victim: Databas
         ),
     ],
 )
-def test_options_of_a_connection_string_stay(dsn: str, safe: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_options_of_a_connection_string_stay(
+    dsn: str, safe: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("PGOPTIONS", raising=False)
     assert with_safe_path(dsn) == safe

@@ -29,7 +29,14 @@ class Server:
         self.switches = f"-c listen_addresses='' -c fsync=off -k {self.directory}"
 
     def _control(self, *words: str) -> None:
-        command: list[str | Path] = [servers.find_server() / "pg_ctl", "-D", self.directory / "data", "-s", "-w", *words]
+        command: list[str | Path] = [
+            servers.find_server() / "pg_ctl",
+            "-D",
+            self.directory / "data",
+            "-s",
+            "-w",
+            *words,
+        ]
         servers._run(command, self.directory, servers._unprivileged())
 
     def stop(self) -> None:
@@ -52,7 +59,11 @@ def running() -> Iterator[Server]:
 @pytest.fixture
 def server(running: Server) -> Server:
     """The server with one table of one row, running."""
-    running.database.sql("DROP TABLE IF EXISTS shelf", "CREATE TABLE shelf (sku int PRIMARY KEY)", "INSERT INTO shelf VALUES (1)")
+    running.database.sql(
+        "DROP TABLE IF EXISTS shelf",
+        "CREATE TABLE shelf (sku int PRIMARY KEY)",
+        "INSERT INTO shelf VALUES (1)",
+    )
     return running
 
 
@@ -93,7 +104,11 @@ def test_a_server_that_is_stopped_while_rows_are_read_is_told(server: Server) ->
 
         def read() -> None:
             source = provider.create_page_source(
-                statement.transaction, None, splits[0], statement.handle, [_column(statement.handle)]
+                statement.transaction,
+                None,
+                splits[0],
+                statement.handle,
+                [_column(statement.handle)],
             )
             source.get_next_page()
 
@@ -114,7 +129,9 @@ def _column(handle: Any) -> Any:
 
 @pytest.mark.trial
 @pytest.mark.parametrize("moment", ["begin", "stage", "finish"])
-def test_a_server_that_is_stopped_in_the_middle_changes_nothing(server: Server, moment: str) -> None:
+def test_a_server_that_is_stopped_in_the_middle_changes_nothing(
+    server: Server, moment: str
+) -> None:
     statement = Statement(server.database, "shelf")
     page = statement.page([(2, 1, None)])
     steps: dict[str, Callable[[], Any]] = {}
@@ -125,7 +142,11 @@ def test_a_server_that_is_stopped_in_the_middle_changes_nothing(server: Server, 
         made["sink"].store_merged_rows(page)
         made["fragments"] = made["sink"].finish()
 
-    steps = {"begin": statement.begin, "stage": stage, "finish": lambda: statement.finish(made["fragments"])}
+    steps = {
+        "begin": statement.begin,
+        "stage": stage,
+        "finish": lambda: statement.finish(made["fragments"]),
+    }
     for name, step in steps.items():
         if name == moment:
             server.stop()

@@ -34,7 +34,10 @@ def engine(spark: SparkSession) -> Any:
 
 
 def columns() -> str:
-    return ", ".join(f"o{index} {declared}{' NOT NULL' if index % 2 else ''}" for index, declared in enumerate(ODD))
+    return ", ".join(
+        f"o{index} {declared}{' NOT NULL' if index % 2 else ''}"
+        for index, declared in enumerate(ODD)
+    )
 
 
 def stored(path: Path) -> list[tuple[Any, ...]]:
@@ -52,13 +55,17 @@ def path(engine: Engine, tmp_path: Path) -> Path:
     good = "1, 1, 'x', 'y', '2024-01-01', '2024-01-01 10:00', 1.5, 2.5, 1, '10:00'"
     with sqlite3.connect(made) as connection:
         connection.execute(f"CREATE TABLE t (id integer PRIMARY KEY, a int, {columns()})")
-        connection.execute(f"INSERT INTO t VALUES (1, 10, {good}), (2, 20, {', '.join(ODD.values())}), (3, 30, {good})")
+        connection.execute(
+            f"INSERT INTO t VALUES (1, 10, {good}), (2, 20, {', '.join(ODD.values())}), (3, 30, {good})"
+        )
     engine.add_catalog("lite", SqliteConnector(made))
     return made
 
 
 @pytest.mark.parametrize("era", ["current", "documents"])
-def test_statements_that_do_not_name_odd_columns_work_and_leave_them_byte_for_byte(engine: Engine, path: Path, era: str) -> None:
+def test_statements_that_do_not_name_odd_columns_work_and_leave_them_byte_for_byte(
+    engine: Engine, path: Path, era: str
+) -> None:
     before = stored(path)
     assert engine.run("SELECT count(*) AS n FROM t", era=era).to_pandas()["n"].tolist() == [3]
     assert sorted(engine.run("SELECT id, a FROM t", era=era).to_pandas()["a"]) == [10, 20, 30]
@@ -76,7 +83,9 @@ def test_statements_that_do_not_name_odd_columns_work_and_leave_them_byte_for_by
 
 
 @pytest.mark.parametrize("index", range(len(ODD)))
-def test_a_statement_that_reads_an_odd_column_fails_with_column_row_and_value(engine: Engine, path: Path, index: int) -> None:
+def test_a_statement_that_reads_an_odd_column_fails_with_column_row_and_value(
+    engine: Engine, path: Path, index: int
+) -> None:
     before = stored(path)
     for statement in (
         f"SELECT o{index} FROM t",
@@ -100,14 +109,19 @@ def test_an_odd_value_can_be_replaced_without_reading_it(engine: Engine, path: P
     assert left.values.tolist() == [[5, "2024-02-03"]]
 
 
-def test_rows_do_not_change_places_where_an_odd_value_would_be_lost(engine: Engine, tmp_path: Path) -> None:
+def test_rows_do_not_change_places_where_an_odd_value_would_be_lost(
+    engine: Engine, tmp_path: Path
+) -> None:
     path = tmp_path / "moved.db"
     with sqlite3.connect(path) as connection:
         connection.execute("CREATE TABLE t (id integer PRIMARY KEY, a int UNIQUE, o int)")
         connection.execute("INSERT INTO t VALUES (1, 10, 'abc'), (2, 20, 5)")
     engine.add_catalog("lite", SqliteConnector(path))
     for era in ("current", "documents"):
-        with pytest.raises(RowMergeError, match="column 'o' holds a value in one of them that its type does not have"):
+        with pytest.raises(
+            RowMergeError,
+            match="column 'o' holds a value in one of them that its type does not have",
+        ):
             engine.run("UPDATE t SET a = 30 - a", era=era)
     with sqlite3.connect(path) as connection:
         assert connection.execute("SELECT * FROM t").fetchall() == [(1, 10, "abc"), (2, 20, 5)]

@@ -21,14 +21,20 @@ from tests.connectors.jdbc.support import Database, Statement, merge
 def test_a_table_with_the_name_of_one_of_sqlites_own_is_refused(lite: Database, made: str) -> None:
     lite.sql("CREATE TABLE t (id int PRIMARY KEY, v text)", f"CREATE {made}")
     with pytest.raises(
-        RowMergeError, match=r"has a table '(?i:pragma)_\w+', which takes the place of one of SQLite's own"
+        RowMergeError,
+        match=r"has a table '(?i:pragma)_\w+', which takes the place of one of SQLite's own",
     ) as caught:
         Statement(lite, "t")
     assert caught.value.code == "NOT_SUPPORTED"
 
 
-def test_a_table_whose_name_only_resembles_one_of_sqlites_own_is_no_obstacle(lite: Database) -> None:
-    lite.sql("CREATE TABLE pragma_notes (id int PRIMARY KEY, v text)", "INSERT INTO pragma_notes VALUES (1, 'a')")
+def test_a_table_whose_name_only_resembles_one_of_sqlites_own_is_no_obstacle(
+    lite: Database,
+) -> None:
+    lite.sql(
+        "CREATE TABLE pragma_notes (id int PRIMARY KEY, v text)",
+        "INSERT INTO pragma_notes VALUES (1, 'a')",
+    )
     merge(lite, "pragma_notes", [(1, "b", 3, 1)])
     assert lite.rows("SELECT id, v FROM pragma_notes") == [(1, "b")]
 
@@ -44,7 +50,9 @@ def test_a_table_whose_name_only_resembles_one_of_sqlites_own_is_no_obstacle(lit
         ("reverse_unordered_selects", 0),
     ],
 )
-def test_settings_of_a_connection_are_those_that_statements_rely_on(lite: Database, pragma: str, value: Any) -> None:
+def test_settings_of_a_connection_are_those_that_statements_rely_on(
+    lite: Database, pragma: str, value: Any
+) -> None:
     session = lite.session()
     try:
         assert session.value(f"PRAGMA {pragma}") == value
@@ -53,6 +61,9 @@ def test_settings_of_a_connection_are_those_that_statements_rely_on(lite: Databa
 
 
 def test_a_table_with_the_name_of_the_stage_is_another_one(lite: Database) -> None:
-    lite.sql("CREATE TABLE rowmerge_nb_stage (id int PRIMARY KEY, v text)", "INSERT INTO rowmerge_nb_stage VALUES (1, 'a')")
+    lite.sql(
+        "CREATE TABLE rowmerge_nb_stage (id int PRIMARY KEY, v text)",
+        "INSERT INTO rowmerge_nb_stage VALUES (1, 'a')",
+    )
     merge(lite, "rowmerge_nb_stage", [(1, "b", 3, 1), (2, "c", 1, None)])
     assert lite.rows("SELECT id, v FROM main.rowmerge_nb_stage ORDER BY id") == [(1, "b"), (2, "c")]

@@ -53,8 +53,13 @@ def opened(path: Any, **more: Any) -> Any:
         ("time", "'25:00:00'", "'25:00:00' (text), which is no time(6), in the row with rowid 2"),
     ],
 )
-def test_a_value_that_its_declared_type_does_not_have_is_named(lite: Database, declared: str, value: str, shown: str) -> None:
-    lite.sql(f'CREATE TABLE t (id int PRIMARY KEY, "Odd One" {declared})', f"INSERT INTO t VALUES (1, NULL), (2, {value})")
+def test_a_value_that_its_declared_type_does_not_have_is_named(
+    lite: Database, declared: str, value: str, shown: str
+) -> None:
+    lite.sql(
+        f'CREATE TABLE t (id int PRIMARY KEY, "Odd One" {declared})',
+        f"INSERT INTO t VALUES (1, NULL), (2, {value})",
+    )
     statement = Statement(lite, "t")
     error = refused(statement.read)
     assert error.code == "JDBC_ERROR"
@@ -73,23 +78,36 @@ def test_a_declared_type_without_a_counterpart_is_named(lite: Database, declared
     assert declared in error.message
 
 
-def test_numbers_that_sqlite_would_change_are_refused_before_they_are_written(lite: Database) -> None:
+def test_numbers_that_sqlite_would_change_are_refused_before_they_are_written(
+    lite: Database,
+) -> None:
     lite.sql("CREATE TABLE t (id int PRIMARY KEY, price decimal(20,2), x double)")
-    wide = pa.table({"id": [1], "price": pa.array([12345678901234567], pa.decimal128(20, 2)), "x": [1.0]})
+    wide = pa.table(
+        {"id": [1], "price": pa.array([12345678901234567], pa.decimal128(20, 2)), "x": [1.0]}
+    )
     error = refused(lambda: insert(lite, "t", wide))
     assert error.code == "NUMERIC_VALUE_OUT_OF_RANGE"
     assert "12345678901234567.00 of column 'price'" in error.message
     assert "decimal_text(20,2)" in str(error.hint)
-    narrow = pa.table({"id": [1], "price": pa.array([1234567890123], pa.decimal128(20, 2)), "x": [1.0]})
+    narrow = pa.table(
+        {"id": [1], "price": pa.array([1234567890123], pa.decimal128(20, 2)), "x": [1.0]}
+    )
     insert(lite, "t", narrow)
     assert Statement(lite, "t").read("price").to_pylist() == narrow.select(["price"]).to_pylist()
-    assert "NaN" in refused(lambda: insert(lite, "t", narrow.set_column(2, "x", pa.array([float("nan")])))).message
+    assert (
+        "NaN"
+        in refused(
+            lambda: insert(lite, "t", narrow.set_column(2, "x", pa.array([float("nan")])))
+        ).message
+    )
 
 
 def test_the_first_rows_do_not_decide_about_later_ones(lite: Database) -> None:
     lite.sql("CREATE TABLE t (id int PRIMARY KEY, note text, price decimal(6,2), d double)")
     with sqlite3.connect(lite.connector.store.path) as other:  # type: ignore[attr-defined]
-        other.executemany("INSERT INTO t VALUES (?, ?, ?, ?)", [(i, None, None, None) for i in range(40_000)])
+        other.executemany(
+            "INSERT INTO t VALUES (?, ?, ?, ?)", [(i, None, None, None) for i in range(40_000)]
+        )
         other.execute("INSERT INTO t VALUES (40000, 'late', 1.25, 2)")
     other.close()
     last = Statement(lite, "t").read().to_pylist()[-1]
@@ -99,12 +117,19 @@ def test_the_first_rows_do_not_decide_about_later_ones(lite: Database) -> None:
 def test_large_tables_are_read_in_ranges_of_rowids(lite: Database, monkeypatch: Any) -> None:
     monkeypatch.setattr(sqlite, "SPLIT_ROWS", 1_000)
     monkeypatch.setattr(sqlite, "SMALL_ROWS", 10)
-    lite.sql("CREATE TABLE t (id text PRIMARY KEY)", "CREATE TABLE w (id int PRIMARY KEY) WITHOUT ROWID")
+    lite.sql(
+        "CREATE TABLE t (id text PRIMARY KEY)", "CREATE TABLE w (id int PRIMARY KEY) WITHOUT ROWID"
+    )
     numbers = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 4500)"
-    lite.sql(f"{numbers} INSERT INTO t SELECT 'k' || i FROM n", f"{numbers} INSERT INTO w SELECT i FROM n")
+    lite.sql(
+        f"{numbers} INSERT INTO t SELECT 'k' || i FROM n",
+        f"{numbers} INSERT INTO w SELECT i FROM n",
+    )
     lite.sql("DELETE FROM t WHERE rowid % 7 = 0")
     statement = Statement(lite, "t")
-    splits = lite.connector.get_split_manager().get_splits(statement.transaction, SESSION, statement.handle, Constraint())
+    splits = lite.connector.get_split_manager().get_splits(
+        statement.transaction, SESSION, statement.handle, Constraint()
+    )
     assert len(splits) == 4
     assert not any(split.carries_rows for split in splits)
     keys = statement.read().column(0).to_pylist()
@@ -129,7 +154,8 @@ def test_a_key_that_is_null_cannot_be_told_apart(lite: Database) -> None:
 
 def test_keys_are_found_as_they_are_stored(lite: Database) -> None:
     lite.sql(
-        "CREATE TABLE t (day timestamp PRIMARY KEY, v int)", "INSERT INTO t VALUES ('2024-01-02T03:04:05', 1), ('2024-01-03', 2)"
+        "CREATE TABLE t (day timestamp PRIMARY KEY, v int)",
+        "INSERT INTO t VALUES ('2024-01-02T03:04:05', 1), ('2024-01-03', 2)",
     )
     merge(lite, "t", [(None, 5, 2, "2024-01-02T03:04:05")])
     assert lite.rows("SELECT * FROM t") == [("2024-01-03", 2)]
@@ -147,9 +173,15 @@ def test_a_key_of_more_digits_than_its_row_id_has_leads_to_no_other_row(lite: Da
 
 
 @pytest.mark.parametrize("mode", ["DELETE", "WAL"])
-def test_a_lock_of_another_program_is_told_after_a_while(lite: Database, monkeypatch: Any, mode: str) -> None:
+def test_a_lock_of_another_program_is_told_after_a_while(
+    lite: Database, monkeypatch: Any, mode: str
+) -> None:
     monkeypatch.setattr(store, "BUSY_MILLISECONDS", 200)
-    lite.sql(f"PRAGMA journal_mode = {mode}", "CREATE TABLE t (id int PRIMARY KEY)", "INSERT INTO t VALUES (1)")
+    lite.sql(
+        f"PRAGMA journal_mode = {mode}",
+        "CREATE TABLE t (id int PRIMARY KEY)",
+        "INSERT INTO t VALUES (1)",
+    )
     # Not by Python's sqlite3: two SQLite libraries in one process do not see each other's locks.
     other = lite.session()
     other.execute("BEGIN IMMEDIATE")
@@ -163,10 +195,15 @@ def test_a_lock_of_another_program_is_told_after_a_while(lite: Database, monkeyp
 
 @pytest.mark.parametrize(
     ("name", "code", "hint"),
-    [("n" * 300, "JDBC_ERROR", "Correct the path."), ("a\0b", "INVALID_ARGUMENTS", "Give another path.")],
+    [
+        ("n" * 300, "JDBC_ERROR", "Correct the path."),
+        ("a\0b", "INVALID_ARGUMENTS", "Give another path."),
+    ],
 )
 @pytest.mark.parametrize("create", [True, False])
-def test_a_path_that_no_file_can_have_is_told(tmp_path: Path, name: str, code: str, hint: str, create: bool) -> None:
+def test_a_path_that_no_file_can_have_is_told(
+    tmp_path: Path, name: str, code: str, hint: str, create: bool
+) -> None:
     error = refused(lambda: opened(tmp_path / name, create=create))
     assert (error.code, error.hint) == (code, hint)
 
@@ -189,7 +226,9 @@ def test_files_that_are_not_there_or_no_databases_are_told(tmp_path: Path) -> No
     assert "several processes" in refused(lambda: SqliteConnector(":memory:")).message
 
 
-def test_a_file_that_may_not_be_written_is_read_and_not_changed(lite: Database, monkeypatch: Any) -> None:
+def test_a_file_that_may_not_be_written_is_read_and_not_changed(
+    lite: Database, monkeypatch: Any
+) -> None:
     lite.sql("CREATE TABLE t (id int PRIMARY KEY)", "INSERT INTO t VALUES (1)")
     real = os.access
     monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK and real(path, mode))
@@ -208,7 +247,11 @@ def test_there_is_one_schema(lite: Database) -> None:
     assert metadata.list_schemas(SESSION) == ["main"]
     assert not metadata.schema_exists(SESSION, "other")
     columns = Statement(lite_with_table(lite), "t").handle.metadata.columns
-    error = refused(lambda: metadata.create_table(SESSION, ConnectorTableMetadata(SchemaTableName("other", "t"), columns)))
+    error = refused(
+        lambda: metadata.create_table(
+            SESSION, ConnectorTableMetadata(SchemaTableName("other", "t"), columns)
+        )
+    )
     assert error.code == "SCHEMA_NOT_FOUND"
 
 
@@ -224,8 +267,13 @@ def test_without_the_driver_the_error_names_the_command(lite: Database, monkeypa
     assert caught.value.hint == "Run: pip install 'rowmerge-nb[sqlite]'"
 
 
-def test_a_column_that_is_renamed_meanwhile_is_told_and_its_name_is_not_read_as_a_text(lite: Database) -> None:
-    lite.sql("CREATE TABLE shelf (sku int PRIMARY KEY, note varchar)", "INSERT INTO shelf VALUES (1, 'a')")
+def test_a_column_that_is_renamed_meanwhile_is_told_and_its_name_is_not_read_as_a_text(
+    lite: Database,
+) -> None:
+    lite.sql(
+        "CREATE TABLE shelf (sku int PRIMARY KEY, note varchar)",
+        "INSERT INTO shelf VALUES (1, 'a')",
+    )
     statement = Statement(lite, "shelf")
     lite.sql("ALTER TABLE shelf RENAME COLUMN note TO remark")
     with pytest.raises(RowMergeError) as caught:
@@ -241,9 +289,14 @@ def test_a_table_that_would_take_rows_out_or_skip_them_for_a_repeated_key_keeps_
     lite: Database, resolution: str
 ) -> None:
     unique = f"UNIQUE ON\n conflict {resolution}"
-    lite.sql(f"CREATE TABLE shelf (sku INTEGER PRIMARY KEY, place INTEGER {unique})", "INSERT INTO shelf VALUES (1, 10), (2, 20)")
+    lite.sql(
+        f"CREATE TABLE shelf (sku INTEGER PRIMARY KEY, place INTEGER {unique})",
+        "INSERT INTO shelf VALUES (1, 10), (2, 20)",
+    )
     for change in ((2, 10, 3, 2), (3, 10, 1, None)):
-        with pytest.raises(RowMergeError, match=r"CONSTRAINT_VIOLATION: .*UNIQUE constraint failed: shelf\.place"):
+        with pytest.raises(
+            RowMergeError, match=r"CONSTRAINT_VIOLATION: .*UNIQUE constraint failed: shelf\.place"
+        ):
             merge(lite, "shelf", [change])
         assert content(lite) == [(1, 10), (2, 20)]
     merge(lite, "shelf", [(1, 20, 3, 1), (2, 10, 3, 2)])
@@ -255,6 +308,8 @@ def test_what_a_trigger_refuses_is_told_with_a_next_step(lite: Database) -> None
         "CREATE TABLE shelf (sku INTEGER PRIMARY KEY, note TEXT)",
         "CREATE TRIGGER guard BEFORE INSERT ON shelf BEGIN SELECT RAISE(ABORT, 'no inserts'); END",
     )
-    with pytest.raises(RowMergeError, match=r"JDBC_ERROR: .* failed: no inserts\. Change what its words are about"):
+    with pytest.raises(
+        RowMergeError, match=r"JDBC_ERROR: .* failed: no inserts\. Change what its words are about"
+    ):
         merge(lite, "shelf", [(1, "a", 1, None)])
     assert content(lite) == []

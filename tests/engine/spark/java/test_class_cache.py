@@ -12,7 +12,13 @@ import pytest
 
 from rowmerge_nb.base.errors import SetupError
 from rowmerge_nb.engine.spark.java import class_cache as module
-from rowmerge_nb.engine.spark.java.class_cache import ClassCache, NoClassCache, cache_home, class_cache_of, remove_superfluous
+from rowmerge_nb.engine.spark.java.class_cache import (
+    ClassCache,
+    NoClassCache,
+    cache_home,
+    class_cache_of,
+    remove_superfluous,
+)
 from rowmerge_nb.engine.spark.java.runtime import Java
 
 CONTENT = b"classes" * 1000
@@ -59,7 +65,9 @@ def write(name: str, content: bytes) -> Any:
         pytest.param(lambda directory: os.truncate(directory / "classes", 3000), id="cut"),
         pytest.param(write("classes", b""), id="emptied"),
         pytest.param(write("classes", bytes(16) + CONTENT[16:]), id="zeros first"),
-        pytest.param(write("classes", CONTENT[:3500] + bytes(100) + CONTENT[3600:]), id="zeros inside"),
+        pytest.param(
+            write("classes", CONTENT[:3500] + bytes(100) + CONTENT[3600:]), id="zeros inside"
+        ),
         pytest.param(write("classes", b"another" * 1000), id="another of the same length"),
         pytest.param(write("classes", CONTENT + b"more"), id="longer"),
         pytest.param(write("seal.json", b""), id="an empty seal"),
@@ -122,7 +130,10 @@ def environ(tmp_path: Path, **more: str) -> dict[str, str]:
     ],
 )
 def test_other_options_have_another_cache(tmp_path, conf, variables):
-    usual, other = class_cache_of(JAVA, {}, environ(tmp_path)), class_cache_of(JAVA, conf, environ(tmp_path, **variables))
+    usual, other = (
+        class_cache_of(JAVA, {}, environ(tmp_path)),
+        class_cache_of(JAVA, conf, environ(tmp_path, **variables)),
+    )
     assert isinstance(usual, ClassCache)
     assert isinstance(other, ClassCache)
     assert usual.name != other.name
@@ -141,7 +152,16 @@ def test_another_java_or_another_spark_has_another_cache(tmp_path, monkeypatch):
     longer = class_cache_of(JAVA, {}, environ(tmp_path))
     os.utime(jars / "a.jar", (1, 1))
     touched = class_cache_of(JAVA, {}, environ(tmp_path))
-    assert len({cache.name for cache in (usual, newer, other, longer, touched) if isinstance(cache, ClassCache)}) == 5
+    assert (
+        len(
+            {
+                cache.name
+                for cache in (usual, newer, other, longer, touched)
+                if isinstance(cache, ClassCache)
+            }
+        )
+        == 5
+    )
 
 
 @pytest.mark.parametrize(
@@ -154,8 +174,16 @@ def test_another_java_or_another_spark_has_another_cache(tmp_path, monkeypatch):
         ({}, {"JDK_JAVA_OPTIONS": "-Xshare:off"}, "not ours"),
         ({"spark.driver.extraClassPath": "x.jar"}, {}, "spark.driver.extraClassPath"),
         ({}, {"HADOOP_CONF_DIR": "/etc/hadoop"}, "HADOOP_CONF_DIR"),
-        ({}, {"PYSPARK_SUBMIT_ARGS": "--driver-class-path x.jar pyspark-shell"}, "PYSPARK_SUBMIT_ARGS"),
-        ({}, {"PYSPARK_GATEWAY_PORT": "4711"}, "PYSPARK_GATEWAY_PORT says that Java is not started here"),
+        (
+            {},
+            {"PYSPARK_SUBMIT_ARGS": "--driver-class-path x.jar pyspark-shell"},
+            "PYSPARK_SUBMIT_ARGS",
+        ),
+        (
+            {},
+            {"PYSPARK_GATEWAY_PORT": "4711"},
+            "PYSPARK_GATEWAY_PORT says that Java is not started here",
+        ),
         ({}, {"SPARK_REMOTE": "sc://there"}, "SPARK_REMOTE says that Java is not started here"),
         ({}, {"ROWMERGE_CLASS_CACHE": "No"}, "turned off"),
         ({}, {"XDG_CACHE_HOME": "/a:b"}, "a colon"),
@@ -190,12 +218,16 @@ def test_a_value_that_the_variable_cannot_have_is_refused(tmp_path):
 
 
 def test_a_relative_cache_directory_is_ignored():
-    assert cache_home({"XDG_CACHE_HOME": "here", "HOME": "/home/ann"}) == Path("/home/ann/.cache/rowmerge_nb/class-caches")
+    assert cache_home({"XDG_CACHE_HOME": "here", "HOME": "/home/ann"}) == Path(
+        "/home/ann/.cache/rowmerge_nb/class-caches"
+    )
 
 
 def test_a_path_with_a_space_is_quoted_as_spark_reads_it(tmp_path):
     cache = ClassCache(tmp_path / "a home", "x", 25, tmp_path)
-    assert cache.use_options().startswith(f"-XX:AOTCache='{tmp_path}/a home/x/classes' -Xlog:aot*=off ")
+    assert cache.use_options().startswith(
+        f"-XX:AOTCache='{tmp_path}/a home/x/classes' -Xlog:aot*=off "
+    )
     assert f"-XX:ErrorFile='{tmp_path}/a home/crash.log'" in cache.use_options()
 
 
@@ -209,7 +241,13 @@ def test_what_is_left_over_goes_and_the_three_last_used_stay(tmp_path):
     (home / "no cache").mkdir()
     (home / "lock").touch()
     remove_superfluous(home, "c4")
-    assert sorted(entry.name for entry in home.iterdir()) == ["c0", "c1", "c4", "configuration", "lock"]
+    assert sorted(entry.name for entry in home.iterdir()) == [
+        "c0",
+        "c1",
+        "c4",
+        "configuration",
+        "lock",
+    ]
     assert not gone.directory.exists()
 
 

@@ -39,16 +39,30 @@ print(check.state)
 
 
 def run(program: str, cache_home: Path) -> list[str]:
-    environment = {**os.environ, "ROWMERGE_CLASS_CACHE": "on", "XDG_CACHE_HOME": str(cache_home), "PYTHONPATH": str(ROOT)}
+    environment = {
+        **os.environ,
+        "ROWMERGE_CLASS_CACHE": "on",
+        "XDG_CACHE_HOME": str(cache_home),
+        "PYTHONPATH": str(ROOT),
+    }
     done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=False, env=environment, cwd=cache_home
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment,
+        cwd=cache_home,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
 
 
 def made_in(home: Path) -> Path:
-    (directory,) = (entry for entry in (home / "rowmerge_nb" / "class-caches").iterdir() if (entry / "seal.json").exists())
+    (directory,) = (
+        entry
+        for entry in (home / "rowmerge_nb" / "class-caches").iterdir()
+        if (entry / "seal.json").exists()
+    )
     return directory
 
 
@@ -72,7 +86,9 @@ def test_java_starts_with_a_cache_and_survives_what_can_become_of_it(tmp_path):
     ClassCache(directory.parent, directory.name, 25, Path("/")).seal(directory)
     last = run(STATEMENT, home)
     assert last[-2:] == ["not used", "missing"]
-    assert last[-3].endswith("[2]"), "what Java says of its death comes first, and not always ends its line"
+    assert last[-3].endswith("[2]"), (
+        "what Java says of its death comes first, and not always ends its line"
+    )
     assert not directory.exists()
     assert "Java died" in (directory.parent / f"{directory.name}.log").read_text()
     assert not list(home.glob("hs_err*")), "a user's directory gets nothing of it"
@@ -90,7 +106,10 @@ def test_java_starts_with_a_cache_and_survives_what_can_become_of_it(tmp_path):
     # Whole again, and removed while Java has it mapped.
     shutil.copytree(kept, directory)
     directory.chmod(0o700)
-    removing = STATEMENT.replace('engine.run("UPDATE', f'import shutil; shutil.rmtree({str(directory)!r}); engine.run("UPDATE')
+    removing = STATEMENT.replace(
+        'engine.run("UPDATE',
+        f'import shutil; shutil.rmtree({str(directory)!r}); engine.run("UPDATE',
+    )
     assert run(removing, home) == ["[2]", "used", "missing"]
 
 
@@ -103,13 +122,27 @@ def test_java_ends_with_whoever_wants_the_cache_also_while_it_writes(tmp_path):
         for entry in Path("/proc").glob("[0-9]*/cmdline"):
             with suppress(OSError):
                 commands.append(entry.read_bytes().decode("utf-8", "replace"))
-        return [command for command in commands if str(tmp_path) in command and "class-caches/making-" in command]
+        return [
+            command
+            for command in commands
+            if str(tmp_path) in command and "class-caches/making-" in command
+        ]
 
-    environment = {**os.environ, "ROWMERGE_CLASS_CACHE": "on", "XDG_CACHE_HOME": str(tmp_path), "PYTHONPATH": str(ROOT)}
-    with subprocess.Popen([sys.executable, "-c", PREPARE], env=environment, stdout=subprocess.DEVNULL) as parent:
+    environment = {
+        **os.environ,
+        "ROWMERGE_CLASS_CACHE": "on",
+        "XDG_CACHE_HOME": str(tmp_path),
+        "PYTHONPATH": str(ROOT),
+    }
+    with subprocess.Popen(
+        [sys.executable, "-c", PREPARE], env=environment, stdout=subprocess.DEVNULL
+    ) as parent:
         deadline = time.monotonic() + 120
         # Java writes when the statements are done; a first file of it is there then.
-        while not list(tmp_path.glob("rowmerge_nb/class-caches/making-*/classes*")) and time.monotonic() < deadline:
+        while (
+            not list(tmp_path.glob("rowmerge_nb/class-caches/making-*/classes*"))
+            and time.monotonic() < deadline
+        ):
             time.sleep(0.1)
         assert writing()
         parent.kill()

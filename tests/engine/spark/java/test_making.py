@@ -59,7 +59,9 @@ def test_what_fails_leaves_nothing_but_a_log(cache, monkeypatch, purpose):
     assert cache.failure.read_text() == "SIGBUS"
     assert str(cache.failure) in str(caught.value)
     monkeypatch.delenv("CI", raising=False)
-    assert "the last attempt failed" in why_not_in_background(cache), "so it is not tried again and again"
+    assert "the last attempt failed" in why_not_in_background(cache), (
+        "so it is not tried again and again"
+    )
     assert cache.trouble() is not None
     assert not list(cache.home.glob("making-*"))
 
@@ -74,11 +76,20 @@ def test_what_is_whole_is_there_also_where_nothing_could_be_made(cache, monkeypa
 def test_only_what_a_cache_has_to_fit_reaches_the_process_that_records_it(cache, monkeypatch):
     orders: list[Any] = []
     stand_in(monkeypatch, lambda order: orders.append(order) or ("", True))
-    make_class_cache(cache, {"spark.master": "spark://there", "spark.jars.packages": "a:b:1", "spark.driver.memory": "4g"})
+    make_class_cache(
+        cache,
+        {
+            "spark.master": "spark://there",
+            "spark.jars.packages": "a:b:1",
+            "spark.driver.memory": "4g",
+        },
+    )
     assert [order["conf"] for order in orders] == [{"spark.driver.memory": "4g"}] * 2
 
 
-def test_what_lies_in_sparks_configuration_directory_is_told_before_anything_runs(cache, monkeypatch):
+def test_what_lies_in_sparks_configuration_directory_is_told_before_anything_runs(
+    cache, monkeypatch
+):
     asked = stand_in(monkeypatch, lambda order: ("", True))
     cache.home.mkdir(mode=0o700)
     cache.configuration.mkdir()
@@ -129,14 +140,18 @@ def test_without_memory_or_disk_to_spare_nothing_is_begun(cache, monkeypatch):
         make_class_cache(cache, {})
     assert caught.value.code == "GENERIC_INSUFFICIENT_RESOURCES"
     monkeypatch.setattr(module, "free_memory", lambda: None)
-    monkeypatch.setattr(module.shutil, "disk_usage", lambda path: type("Usage", (), {"free": 1 << 29}))
+    monkeypatch.setattr(
+        module.shutil, "disk_usage", lambda path: type("Usage", (), {"free": 1 << 29})
+    )
     with pytest.raises(SetupError, match=r"needs 1 GiB of disk in '.*', and 0\.5 GiB are free"):
         make_class_cache(cache, {})
     assert not asked
     assert cache.trouble() is not None
 
 
-@pytest.mark.skipif(not Path("/proc/self").exists(), reason="there is no directory that not even root may write to")
+@pytest.mark.skipif(
+    not Path("/proc/self").exists(), reason="there is no directory that not even root may write to"
+)
 def test_a_home_that_cannot_be_written_is_told(monkeypatch):
     stand_in(monkeypatch, lambda order: ("", True))
     with pytest.raises(SetupError, match="cannot be made in '/proc/home'") as caught:
@@ -204,7 +219,9 @@ def test_the_recording_process_ends_with_whoever_started_it():
         status = Path(f"/proc/{process}/status")
         return status.exists() and "State:\tZ" not in status.read_text()
 
-    with subprocess.Popen([sys.executable, "-c", PARENT], stdout=subprocess.PIPE, text=True, cwd=ROOT) as parent:
+    with subprocess.Popen(
+        [sys.executable, "-c", PARENT], stdout=subprocess.PIPE, text=True, cwd=ROOT
+    ) as parent:
         assert parent.stdout is not None
         child = int(parent.stdout.readline())
         time.sleep(1)
@@ -230,7 +247,11 @@ def test_the_doctor_says_why_there_is_none_and_whether_one_comes_by_itself(tmp_p
     assert "idle for a minute" in class_cache_check().advice
     monkeypatch.setenv("CI", "true")
     found = class_cache_check()
-    assert (found.state, "CI is set" in found.detail, "idle" in found.advice) == ("missing", True, False)
+    assert (found.state, "CI is set" in found.detail, "idle" in found.advice) == (
+        "missing",
+        True,
+        False,
+    )
     monkeypatch.delenv("CI")
     monkeypatch.setenv("XDG_CACHE_HOME", "/proc/nothing")
     if Path("/proc/self").exists() and os.geteuid():
@@ -239,7 +260,9 @@ def test_the_doctor_says_why_there_is_none_and_whether_one_comes_by_itself(tmp_p
     monkeypatch.setattr(module, "_run", lambda order: ("SIGBUS", False))
     from rowmerge_nb import doctor
 
-    (failed,) = (check for check in doctor(start_spark=False, prepare=True) if check.name == "class cache")
+    (failed,) = (
+        check for check in doctor(start_spark=False, prepare=True) if check.name == "class cache"
+    )
     assert failed.state == "failed"
     assert "the last attempt failed" in class_cache_check().detail
 
@@ -271,6 +294,9 @@ def test_an_interrupt_ends_the_child_leaves_nothing_and_is_told_in_a_sentence(ca
     with pytest.raises(StatementInterrupted) as caught:
         doctor(start_spark=False, prepare=True)
     assert time.monotonic() - began < 20
-    assert caught.value.message == "The making of the class cache was interrupted; nothing of it is left"
+    assert (
+        caught.value.message
+        == "The making of the class cache was interrupted; nothing of it is left"
+    )
     assert children[0].returncode == -signal.SIGKILL
     assert sorted(entry.name for entry in cache.home.iterdir()) == ["configuration", "lock"]

@@ -37,8 +37,12 @@ def test_the_doctor_says_that_the_variable_is_wrong(monkeypatch):
     assert (memory.state, memory.detail) == ("failed", "The variable ROWMERGE_CORES is 'two'")
 
 
-@pytest.mark.parametrize(("given", "told", "tasks"), [(None, "12", 12), (5, "12", 5), (None, None, 8)])
-def test_as_many_tasks_run_as_the_engine_was_told_or_the_variable_or_8_of_the_machine(monkeypatch, given, told, tasks):
+@pytest.mark.parametrize(
+    ("given", "told", "tasks"), [(None, "12", 12), (5, "12", 5), (None, None, 8)]
+)
+def test_as_many_tasks_run_as_the_engine_was_told_or_the_variable_or_8_of_the_machine(
+    monkeypatch, given, told, tasks
+):
     started = []
     monkeypatch.setattr(module, "_running_session", lambda: None)
     monkeypatch.setattr(module, "_start", lambda cores, *_: started.append(cores))

