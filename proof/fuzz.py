@@ -1,7 +1,7 @@
 """Random statements on the engine and on others, compared, for ``scripts/fuzz``.
 
 Statement 17 of seed 5 does not depend on other statements: ``scripts/fuzz --seed 5 --first 17
-    --statements 1``.
+--statements 1``.
 """
 
 from __future__ import annotations

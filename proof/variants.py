@@ -2,7 +2,7 @@
 -m proof.variants --statements 500``.
 
 Statement 17 of seed 5 does not depend on other statements: ``python -m proof.variants --seed 5
-    --first 17 --statements 1``.
+--first 17 --statements 1``.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """How Sphinx makes the site of README, docs/ and notebooks/; `scripts/site` runs it.
 
 The pages stay what they are, plain Markdown that is read on GitHub too: what only a site needs is
-    in this folder. Sphinx's source directory is the
-project's root, so that links between pages are the same in both places.
+in this folder. Sphinx's source directory is the project's root, so that links between pages are the
+same in both places.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 `rowmerge_nb` only reads its tables.
 
 It runs in its own environment: ROWMERGE_ICEBERG_PYTHON names a Python with a PySpark that suits the
-    runtime ROWMERGE_ICEBERG_JAR.
+runtime ROWMERGE_ICEBERG_JAR.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Random values and expressions of the statement model.
 
 Trino, PostgreSQL and DuckDB can all express them, and none of them fails: divisors are never zero,
-    and numbers are too small to
-overflow. Only the assignment of a value to a narrower column may fail.
+and numbers are too small to overflow. Only the assignment of a value to a narrower column may fail.
 """
 
 from __future__ import annotations
@@ -154,7 +153,7 @@ class Expressions:
         """Draw a constant, rarely NULL.
 
         Numbers are small: some engines fold constants before the statement runs, which must not
-            fail.
+        fail.
         """
         declared = _TYPES[kind]
         if self._often(10):

@@ -51,7 +51,7 @@ def numbered_scenario(seed: int, number: int, kinds: Sequence[str] = KINDS) -> S
     """Return a scenario of a series, determined by seed and number alone.
 
     Several are tried, since many random statements do nothing: the first one predicted to change a
-        row, or sometimes to fail, is returned.
+    row, or sometimes to fail, is returned.
 
     >>> numbered_scenario(7, 1) == numbered_scenario(7, 1)
     True

@@ -2,8 +2,8 @@
 ``scripts/kill-trials``.
 
 In a trial, a child runs a MERGE and gets a signal after a random time: SIGKILL for the driver with
-    all its children, or for one of Spark's
-Python workers; or SIGINT for the driver, like a notebook's button. Then another process checks:
+all its children, or for one of Spark's Python workers; or SIGINT for the driver, like a notebook's
+button. Then another process checks:
 
 - The table has either the old or the new rows, without duplicates, and the statement's report is
   true.

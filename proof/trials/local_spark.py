@@ -2,8 +2,7 @@
 and DuckDB executes the SQL.
 
 It supports statements on small tables, so that the engine itself runs: text, plan, passes, sinks,
-    commit. Other features raise
-AttributeError.
+commit. Other features raise AttributeError.
 """
 
 from __future__ import annotations

@@ -213,8 +213,8 @@ class Options:
     """How a statement is run: the keywords of `Engine.run`, each with its default.
 
     Each field is one option, and its metadata has the `Option`: meaning, check, flag and setting.
-        docs/options.md shows them.
-    ``chooser`` is no option: an audit sets it to choose the joined rows that the trace keeps.
+    docs/options.md shows them. ``chooser`` is no option: an audit sets it to choose the joined rows
+    that the trace keeps.
 
     >>> Options().changed(era="current").era
     <Era.CURRENT: 'current'>

@@ -194,7 +194,7 @@ class Result:
         over, the one that fired, its new rows.
 
         The rows are those of the trace with the values of both sides: all of a small statement
-            (``trace="full"`` keeps all).
+        (``trace="full"`` keeps all).
 
         Raises:
             RowMergeError: NOT_SUPPORTED if the trace has no such rows: for other statements, and

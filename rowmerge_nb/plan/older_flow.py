@@ -2,8 +2,7 @@
 read.
 
 One object reads and changes within one task, so nothing between them may move rows: only filters,
-    projections, a semi join with a list of
-values and a join with one row.
+projections, a semi join with a list of values and a join with one row.
 """
 
 from __future__ import annotations
@@ -300,8 +299,8 @@ def _moving(query: e.Subquery, expression: TypedExpression) -> RowMergeError:
     """Refuse a correlated subquery with the message of that version of Trino.
 
     The message names the topmost node that moved rows: MarkDistinct above the join of a scalar
-        subquery, or the aggregation of IN.
-    EXISTS and aggregates were pushed below the join if equalities correlate them.
+    subquery, or the aggregation of IN. EXISTS and aggregates were pushed below the join if
+    equalities correlate them.
     """
     node = "AggregationNode" if query.kind == "in" else "JoinNode"
     if query.kind == "scalar" and not query.aggregates:

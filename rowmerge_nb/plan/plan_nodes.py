@@ -356,8 +356,7 @@ class DeleteProject(PlanNode):
     """Builds the page of a DELETE's writer, which needs no processor.
 
     Its outputs are those of a `MergeProcessor`: redistribution columns as read, other columns NULL,
-        operation 2, the row id,
-    ``insert_from_update`` 0.
+    operation 2, the row id, ``insert_from_update`` 0.
 
     Args:
         layout: the channels of the page.

@@ -332,8 +332,8 @@ def co_locate_matches(plan: Output, settings: RuleSettings) -> Output:
     splits nor reads locally.
 
     Under a FULL join a small source does without a replicated target: by equality, rows of both
-        sides go to the task of their keys, which
-    adaptive execution does not split; otherwise the source is sent to the target's tasks.
+    sides go to the task of their keys, which adaptive execution does not split; otherwise the
+    source is sent to the target's tasks.
     """
 
     def choose(node: PlanNode) -> PlanNode:

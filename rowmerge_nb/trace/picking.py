@@ -30,7 +30,7 @@ def picked(
     """Return the requested source row number, or None, and the requested column values.
 
     ``row`` is the positional argument: a source row number, or a mapping of column values.
-        ``column_names`` are the rows' columns.
+    ``column_names`` are the rows' columns.
 
     Raises:
         RowMergeError: INVALID_ARGUMENTS for an invalid or repeated row number; AMBIGUOUS_NAME if

@@ -257,7 +257,7 @@ def test_what_a_store_cannot_name_is_refused_with_a_next_step(store: Store) -> N
     names += [LONG, "é" * 32] if store.kind == "postgresql" else []
     for name in names:
         for statement in (
-            f"CREATE TABLE t ({quoted(name)} integer)",
+            f"CREATE TABLE no_such ({quoted(name)} integer)",
             f"CREATE TABLE {quoted(name)} (a integer)",
         ):
             with pytest.raises(RowMergeError) as caught:

@@ -6,9 +6,9 @@ Operations count on paths below the watched directories, and on all databases. S
 ``execute`` and every ``commit``.
 
 Operations without a Python call are invisible: writes of SQLite and the PostgreSQL server within
-    one statement or COMMIT; single writes
-of Arrow's ORC writer, whose ``write`` and ``close`` are points; reads of an open file, whose
-opening is a point; reads through a memory map; and the steps of ``os.scandir`` after the first.
+one statement or COMMIT; single writes of Arrow's ORC writer, whose ``write`` and ``close`` are
+points; reads of an open file, whose opening is a point; reads through a memory map; and the steps
+of ``os.scandir`` after the first.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The snapshot of a statement, which is checked against concurrent commits.
 
 pyiceberg 0.12 has no public commit of row deltas. Only this file uses its internals: the producer
-    of appends, and the hook that checks a
-commit before a retry.
+of appends, and the hook that checks a commit before a retry.
 """
 
 from __future__ import annotations

@@ -272,7 +272,7 @@ def listing_of(table: Table) -> Listing:
     """List a table's files, then its notes, then check which of their processes live.
 
     Read the tables after that: every listed file has its note unless its statement has ended, and
-        an ended process commits nothing later.
+    an ended process commits nothing later.
     """
     io: Any = table.io
     location = table.location().rstrip("/")

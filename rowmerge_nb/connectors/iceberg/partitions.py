@@ -121,7 +121,7 @@ def groups(
     """Split a page by partition; yield each partition's values and rows.
 
     Values are JSON values: numbers for dates and times, strings for decimals and UUIDs, hexadecimal
-        digits for bytes.
+    digits for bytes.
     """
     if not partitioning:
         yield (), page

@@ -45,9 +45,8 @@ class Observer:
     """Watches the statements of an engine. Subclasses override the hooks that they need.
 
     A hook cannot change what happens: it gets plain data, an exception becomes a notice of the
-        statement, and it cannot run statements.
-    ``before_begin`` is called first. Exactly one of ``after_commit``, ``after_rehearsal`` and
-    ``on_failure`` is called last.
+    statement, and it cannot run statements. ``before_begin`` is called first. Exactly one of
+    ``after_commit``, ``after_rehearsal`` and ``on_failure`` is called last.
 
     Attributes:
         name: the name in notices; by default that of the class.

@@ -85,7 +85,7 @@ class UndoLog(RunObserver):
         unknown outcome is neither.
 
         ALTER TABLE and COMMENT change no rows: a version of theirs has the rows of the change
-            before.
+        before.
         """
         if run.transaction.changed is not True:
             return

@@ -142,10 +142,9 @@ class Again:
     """A MERGE, UPDATE or DELETE that can run again, unchanged or changed.
 
     The target is a copy in memory of the rows that it had: for a rehearsal its current rows, for a
-        committed statement those of the version
-    before. If the store keeps no versions, the copy has the rows of the trace: all that took part,
-        without those that no condition read.
-    Sources are read in their current state.
+    committed statement those of the version before. If the store keeps no versions, the copy has
+    the rows of the trace: all that took part, without those that no condition read. Sources are
+    read in their current state.
 
     Args:
         engine: the engine that has run it.

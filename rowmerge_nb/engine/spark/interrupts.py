@@ -1,27 +1,30 @@
 """The handling of SIGINT during statements.
 
 A commit cannot be undone, and a statement reported as failed is run again. So every statement has a
-    point of no return: the connector's
-call that makes its change last.
+point of no return: the connector's call that makes its change last.
 
 **Before it**, an interrupt ends the statement with a rollback, and `StatementInterrupted` reports
 that nothing was changed.
 
+- During parsing and name resolution, `interruptible` converts the interrupt.
 - `run_cancellable` cancels Spark's work and waits for its end, however many interrupts follow:
   tasks that still write during a rollback would leave files behind.
 - Short calls of Spark on the driver finish first (`interrupts_afterwards`), because a half-read
-  connection to Java is unusable.
-- Elsewhere the statement's run catches the interrupt like any failure. `to_its_end` runs the
-  rollback, which a second interrupt must not end.
+  connection to Java is unusable. Code that must undo something raises the deferred interrupt
+  afterwards (`raise_put_off`).
+- Elsewhere the statement's run catches the interrupt like any failure, and `interruption` builds
+  the error. `to_its_end` runs the rollback, which a second interrupt must not end.
 
-**From it on**, signals are deferred until the statement's `StatementGuard` ends. Every call that
-makes a change last calls `no_return` first, through `StatementTransaction.lasting` or `at_once`. A
-deferred interrupt is raised with the complete result (`interrupted_too_late`). If the connector
-permits it, `in_thread` makes the call: a further interrupt, `PATIENCE_SECONDS` after the first,
-ends the wait with `WaitEndedError`, and the error reports an unknown outcome.
+**From it on**, signals are deferred until the statement's `StatementGuard` ends. `guarded` creates
+the guard, or uses that of the cell. Every call that makes a change last calls `no_return` first,
+through `StatementTransaction.lasting` or `at_once`. A deferred interrupt is raised with the complete
+result (`interrupted_too_late`). If the connector permits it, `in_thread` makes the call: a further
+interrupt, `PATIENCE_SECONDS` after the first, ends the wait with `WaitEndedError`, and the error
+reports an unknown outcome. Long work after the commit remains interruptible (`interrupts_let_in`).
 
-**Every error** leaves a guard with the known state of the change. The guard passes the first
-interrupt and defers all others, which would otherwise end a rollback or a report.
+**Every error** leaves a guard with the known state of the change; `note_result` passes the result to
+the guard. The guard passes the first interrupt and defers all others, which would otherwise end a
+rollback or a report.
 
 Shorter sections defer interrupts by `interrupts_put_off`. Work outside of statements uses
 `interrupts_reported`, or `run_without_leftovers` if it leaves nothing behind. Signals reach only

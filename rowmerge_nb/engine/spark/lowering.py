@@ -437,8 +437,8 @@ def _replicated(
     unmatched source rows.
 
     There is one exchange above these tasks: with two, Spark would run them twice, sinks included.
-        If changed rows go to certain
-    writers, that exchange is theirs, and the writers process the unmatched source rows.
+    If changed rows go to certain writers, that exchange is theirs, and the writers process the
+    unmatched source rows.
     """
     from pyspark.sql import functions as F  # noqa: N812
 

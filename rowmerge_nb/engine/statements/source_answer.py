@@ -30,8 +30,7 @@ def answer_source(run: StatementRun, planned: PlannedT) -> PlannedT:
     its rows.
 
     Tables are read as the statement reads them: in its transaction, by the handles that it has
-        resolved. If DuckDB refuses, Spark answers the
-    query.
+    resolved. If DuckDB refuses, Spark answers the query.
 
     Args:
         run: the run, which gets the new plan.

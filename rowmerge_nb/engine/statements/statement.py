@@ -1,9 +1,9 @@
 """What all statements share: running, committing or rolling back, and reporting.
 
 A statement has a point of no return: the connector's call that makes its change last. What is
-    raised before it leads to a rollback. From
-there on interrupts are deferred (see `rowmerge_nb.engine.spark.interrupts`), and every error says
-that the change is in the store, or that this is not known.
+raised before it leads to a rollback. From there on interrupts are deferred (see
+`rowmerge_nb.engine.spark.interrupts`), and every error says that the change is in the store, or
+that this is not known.
 """
 
 from __future__ import annotations
@@ -463,7 +463,7 @@ class StatementRun:
         """Run the statement's action.
 
         Spark keeps the first plan of a small statement: planning again after every stage costs more
-            than it finds out.
+        than it finds out.
 
         Args:
             spark: the session.

@@ -438,7 +438,7 @@ _connections: Final[dict[tuple[int, int], Any]] = {}
 """By process and thread.
 
 Not a `threading.local`: after a fork, those of missing threads would be freed, and their
-    connections closed.
+connections closed.
 """
 
 
@@ -446,7 +446,7 @@ def _connection() -> Any:
     """Return this thread's DuckDB connection.
 
     Connections of a parent process or an ended thread are not closed: closing would wait for
-        threads that a fork lacks.
+    threads that a fork lacks.
     """
     me = (os.getpid(), threading.get_ident())
     if me not in _connections:

@@ -1,10 +1,9 @@
 """``check=``: the table is read after the commit, and its rows are compared with the expected ones.
 
 The expected rows are computed without the connector: the former rows with their row ids, read by
-    the statement's own handle,
-without those that its pages delete or replace, and with those that its pages add. This verifies the
-sinks, the finish call and the commit. Since the statement is committed, differences are reported,
-not raised.
+the statement's own handle, without those that its pages delete or replace, and with those that its
+pages add. This verifies the sinks, the finish call and the commit. Since the statement is
+committed, differences are reported, not raised.
 """
 
 from __future__ import annotations

@@ -127,7 +127,7 @@ class Scope:
         """Return the fields that the longest prefix of a dotted name refers to.
 
         The innermost scope with a match decides: a column ``s`` of a subquery's table hides an
-            outer alias ``s``.
+        outer alias ``s``.
         """
         scope: Scope | None = self
         depth = 0

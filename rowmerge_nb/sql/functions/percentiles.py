@@ -1,8 +1,7 @@
 """``approx_percentile`` by Trino's digest.
 
 It merges close values into centroids, means with weights: once up to 1260 values. Beyond, the order
-    of rows matters, and answers
-are exact here.
+of rows matters, and answers are exact here.
 """
 
 from __future__ import annotations

@@ -37,8 +37,8 @@ def room() -> Iterator[None]:
     """Raise Python's recursion limit while statements are parsed.
 
     The limit is global: the first user raises it, and the last one restores it. Garbage collection
-        is disabled meanwhile: trees have no
-    cycles, and traversing a large growing tree repeatedly takes as long as parsing it.
+    is disabled meanwhile: trees have no cycles, and traversing a large growing tree repeatedly
+    takes as long as parsing it.
     """
     with _lock:
         if not _inside["count"]:

@@ -1,8 +1,7 @@
 """Bounds of single columns in a condition, by which a connector can skip data.
 
 Only certain bounds count: comparisons with constants, of types whose values compare alike
-    everywhere. The engine still applies the whole
-condition.
+everywhere. The engine still applies the whole condition.
 """
 
 from __future__ import annotations

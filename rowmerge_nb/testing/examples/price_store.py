@@ -10,10 +10,7 @@ from rowmerge_nb import spi
 from rowmerge_nb.spi import ColumnHandle, ColumnMetadata, ConnectorTableMetadata, parse_type
 
 KEY = ColumnHandle("id", parse_type("bigint"))
-COLUMNS = (
-    ColumnMetadata("id", parse_type("bigint")),
-    ColumnMetadata("price", parse_type("double")),
-)
+COLUMNS = (ColumnMetadata("id", KEY.type), ColumnMetadata("price", parse_type("double")))
 
 
 class Metadata(spi.ConnectorMetadata):
@@ -37,15 +34,11 @@ class Metadata(spi.ConnectorMetadata):
 
     def finish_merge(self, session, handle, fragments):
         if self.store.rows is not self.before:
-            raise rm.ConnectorError(
-                "The prices were changed meanwhile", code="TRANSACTION_CONFLICT"
-            )
+            raise rm.ConnectorError("The prices have changed", code="TRANSACTION_CONFLICT")
         changes = [change for fragment in fragments for change in pickle.loads(fragment)]
         removed_ids = {row_id for _, row_id, _, _ in changes}
         rows = {key: price for key, price in self.before.items() if key not in removed_ids}
-        rows |= {
-            key: price for operation, _, key, price in changes if operation != spi.Operation.DELETE
-        }
+        rows |= {key: price for op, _, key, price in changes if op != spi.Operation.DELETE}
         self.store.rows = rows
 
 
@@ -58,13 +51,9 @@ class Reader(spi.ConnectorSplitManager, spi.ConnectorPageSourceProvider):
             "id": pa.array(split.keys(), pa.int64()),
             "price": pa.array(split.values(), pa.float64()),
         }
-        return spi.PagesSource(
-            [
-                pa.RecordBatch.from_arrays(
-                    [values[c.name] for c in columns], names=[c.name for c in columns]
-                )
-            ]
-        )
+        names = [column.name for column in columns]
+        page = pa.RecordBatch.from_arrays([values[name] for name in names], names=names)
+        return spi.PagesSource([page])
 
 
 class Sink(spi.ConnectorMergeSink, spi.ConnectorPageSinkProvider):

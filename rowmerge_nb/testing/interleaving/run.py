@@ -53,8 +53,8 @@ def interleave(
     """Run two statements through every order of their contract calls, and check the results.
 
     Every order has its own table. Orders that differ only in commuting calls count as one: reads,
-        and stores that are invisible before
-    the finish call. A failing statement is rolled back at once, as the engine does.
+    and stores that are invisible before the finish call. A failing statement is rolled back at
+    once, as the engine does.
 
     Args:
         connector: a class or function that creates a connector over an empty store (with one

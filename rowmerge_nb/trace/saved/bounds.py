@@ -1,8 +1,7 @@
 """Memory limits for opening files, checked before memory is allocated.
 
 Files of this package are uncompressed. A small hostile file may claim gigabytes: by compressed
-    buffers, arrays without buffers,
-repeated dictionary values, or nested JSON.
+buffers, arrays without buffers, repeated dictionary values, or nested JSON.
 """
 
 from __future__ import annotations

@@ -416,7 +416,7 @@ def test_a_statement_that_has_only_read_ends_later_if_its_metastore_is_silent(
 ) -> None:
     store = make_table(tmp_path)
     statement = Statement(store)
-    statement.metadata._begun(statement.session)
+    statement.metadata._ensure_begun(statement.session)
     with monkeypatch.context() as patched:
         silent_metastore(store, patched)
         statement.rollback()

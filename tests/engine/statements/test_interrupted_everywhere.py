@@ -229,7 +229,7 @@ def test_an_interrupt_is_reported_truthfully_where_the_engine_keeps_the_view(
 
     class Kept(World):
         def state(self) -> object:
-            return str(self.engine._catalogs.views._kept)
+            return str(self.engine._catalogs.views._views)
 
     check(lambda: Kept(NoSpark(), ""), lambda world: world.engine.run(STATEMENTS[kind]), 16, kind)
 

@@ -435,8 +435,8 @@ class PostgresTransaction(JdbcTransaction):
         """Return the status of a transaction.
 
         A server that was stopped may have lost an uncommitted transaction: its number is then
-            unassigned, or belongs to another one. If a stage
-        still exists, the transaction was not committed.
+        unassigned, or belongs to another one. If a stage still exists, the transaction was not
+        committed.
         """
         staged = "".join(
             f" OR to_regclass({literal(_table(stage))}) IS NOT NULL" for stage in self._stages
