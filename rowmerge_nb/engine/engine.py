@@ -54,9 +54,11 @@ class Engine:
         catalog: the default catalog; ``memory`` always exists.
         schema: the default schema.
         era, duplicates, dialect, trace, flow: defaults of the options of every statement, see
-        `Options`. cores: the number of parallel tasks of a local session; None for those of the
-        machine, at most 8, or of the variable ROWMERGE_CORES. observers: instances of subclasses of
-        `rowmerge_nb.Observer`, which get every statement; see `add_observer`.
+            `Options`.
+        cores: the number of parallel tasks of a local session; None for those of the machine, at
+            most 8, or of the variable ROWMERGE_CORES.
+        observers: instances of subclasses of `rowmerge_nb.Observer`, which get every statement; see
+            `add_observer`.
 
     Raises:
         RowMergeError: INVALID_ARGUMENTS for a value that an argument does not take.

@@ -64,12 +64,15 @@ class Explorer(anywidget.AnyWidget):
             ``distinct``, ``transform``, ``exchange``, ``sinks``, ``finish`` or ``commit``.
         clause: the clause whose rows are marked; None for all.
         paradigm, era, duplicates: the options. A change shows the derived result, or else rehearses
-        the statement on the run's rows. statement: its text; another text is rehearsed with these
-        options. cells: changed source cells, by row number and column: ``{3: {"price": 2}}``, see
-        `rowmerge_nb.engine.result.Result.what_if`. tried: the result of the last trial; None
-        without one or if it failed. trouble: why a trial failed, or ``""``. ``tries`` counts
-        trials, ``asrun`` has the original options. picks: the learner's answers in the mode
-        Predict; ``score`` is the number of right ones once revealed.
+            the statement on the run's rows.
+        statement: its text; another text is rehearsed with these options.
+        cells: changed source cells, by row number and column: ``{3: {"price": 2}}``, see
+            `rowmerge_nb.engine.result.Result.what_if`.
+        tried: the result of the last trial; None without one or if it failed.
+        trouble: why a trial failed, or ``""``. ``tries`` counts trials, ``asrun`` has the original
+            options.
+        picks: the learner's answers in the mode Predict; ``score`` is the number of right ones once
+            revealed.
     """
 
     _esm = explorer_module()
