@@ -273,7 +273,7 @@ def test_what_a_store_cannot_name_is_refused_with_a_next_step(store: Store) -> N
         store.engine.run('CREATE TABLE t ("\ud800" integer)')
     assert (caught.value.code, caught.value.column) == ("SYNTAX_ERROR", 18)
     with pytest.raises(RowMergeError) as caught:
-        store.engine.run('CREATE TABLE t (a integer, "A" integer)')
+        store.engine.run('CREATE TABLE no_such (a integer, "A" integer)')
     assert caught.value.code == "DUPLICATE_COLUMN_NAME"
 
 
