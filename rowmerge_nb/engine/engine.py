@@ -350,9 +350,8 @@ class Engine:
         return self._look(lambda tables: list(tables.procedures_below(lower_parts)))
 
     def table_properties(self, *parts: str) -> list[tuple[str, str]]:
-        """Return the properties of ``CREATE TABLE ...
-
-        WITH`` in the catalog of a table, each with its meaning.
+        """Return the properties of ``CREATE TABLE ... WITH`` in the catalog of a table, each with
+        its meaning.
 
         Args:
             parts: the table's name, completed by the default catalog and schema; the table need not

@@ -90,8 +90,8 @@ _Settings: Any = type(
 
 @magics_class
 class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made from the table of options
-    """Defaults of ``%%merge``; ``%config MergeMagic`` lists them, ``%config MergeMagic.era =
-    "current"`` sets one.
+    """Defaults of ``%%merge``; ``%config MergeMagic`` lists them,
+    ``%config MergeMagic.era = "current"`` sets one.
     """
 
     shell: InteractiveShell

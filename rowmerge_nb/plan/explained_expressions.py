@@ -1,5 +1,5 @@
-"""Typed expressions as Trino's EXPLAIN prints them: ``(v > integer '8')``, ``$operator$add(val,
-integer '1')``.
+"""Typed expressions as Trino's EXPLAIN prints them: ``(v > integer '8')``,
+``$operator$add(val, integer '1')``.
 """
 
 from __future__ import annotations

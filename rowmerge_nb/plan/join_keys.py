@@ -152,8 +152,8 @@ def key_of(
 
 
 def _equality_of(term: Typed) -> Apply | None:
-    """Return the equality in ``a = b``, ``a IS NOT DISTINCT FROM b`` or ``a = b OR (a IS NULL AND b
-    IS NULL)``.
+    """Return the equality in ``a = b``, ``a IS NOT DISTINCT FROM b`` or
+    ``a = b OR (a IS NULL AND b IS NULL)``.
     """
     if not isinstance(term, Apply):
         return None

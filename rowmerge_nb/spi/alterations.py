@@ -55,9 +55,8 @@ class RenameColumn:
 
 @dataclass(frozen=True)
 class SetColumnType:
-    """``ALTER COLUMN ...
-
-    SET DATA TYPE``: values are converted as far as the store can represent them.
+    """``ALTER COLUMN ... SET DATA TYPE``: values are converted as far as the store can represent
+    them.
     """
 
     column: str

@@ -102,8 +102,8 @@ class ConnectorTableHandle:
 
 
 class PointerType(Enum):
-    """How a version is specified: by time (``FOR TIMESTAMP AS OF``), or by number or name (``FOR
-    VERSION AS OF``).
+    """How a version is specified: by time (``FOR TIMESTAMP AS OF``), or by number or name
+    (``FOR VERSION AS OF``).
     """
 
     TEMPORAL = "TIMESTAMP"

@@ -441,8 +441,8 @@ class ConnectorMetadata(ABC):
         table_handle: ConnectorTableHandle,
         columns: Sequence[ColumnMetadata],
     ) -> ConnectorTableHandle:
-        """Return a handle for the table with additional last columns, for ``MERGE WITH SCHEMA
-        EVOLUTION``.
+        """Return a handle for the table with additional last columns, for
+        ``MERGE WITH SCHEMA EVOLUTION``.
 
         This call, which EXPLAIN makes too, changes nothing. Reads through the handle return NULL
         for the new columns, which may hold NULL; ``get_table_metadata`` may show a wider type. A

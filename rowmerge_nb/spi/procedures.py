@@ -1,5 +1,5 @@
-"""Procedures of a connector, for ``CALL catalog.schema.name(...)`` and ``ALTER TABLE t EXECUTE
-name(...)``.
+"""Procedures of a connector, for ``CALL catalog.schema.name(...)`` and
+``ALTER TABLE t EXECUTE name(...)``.
 """
 
 from __future__ import annotations

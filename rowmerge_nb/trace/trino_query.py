@@ -133,8 +133,8 @@ def table_of(node: TrinoNode) -> str:
 
 
 def trino_query(source: Any) -> TrinoQuery:
-    """Read the JSON of an ended query, the response of Trino's coordinator to ``GET
-    /v1/query/<id>``.
+    """Read the JSON of an ended query, the response of Trino's coordinator to
+    ``GET /v1/query/<id>``.
 
     `Result.beside_trino` compares it with our run of the same statement. No server is contacted.
 

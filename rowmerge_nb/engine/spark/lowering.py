@@ -545,8 +545,8 @@ def _task_count(target: ScanPass, context: LoweringContext) -> int:
 
 
 def with_answers(rows: Any, count: int, answers: Sequence[str], tables: Tables) -> Any:
-    """Add the results of subqueries to rows, the same for all, although Spark evaluates ``(SELECT
-    random())`` per row.
+    """Add the results of subqueries to rows, the same for all, although Spark evaluates
+    ``(SELECT random())`` per row.
     """
     from pyspark.sql import functions as F  # noqa: N812
 

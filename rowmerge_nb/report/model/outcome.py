@@ -26,8 +26,8 @@ MOST_GROUPS: Final = 20
 
 @dataclass(frozen=True)
 class Balance:
-    """Rows before, stored changes and rows after, as a sum: ``5 rows − 4 stored deletes + 5 stored
-    inserts = 6 rows``.
+    """Rows before, stored changes and rows after, as a sum:
+    ``5 rows − 4 stored deletes + 5 stored inserts = 6 rows``.
 
     ``holds`` is None if the connector does not count, or if rows deleted twice explain the
     difference.

@@ -1,5 +1,5 @@
-"""Prints docs/functions.md: ``python -m rowmerge_nb.sql.functions.function_page >
-docs/functions.md``.
+"""Prints docs/functions.md:
+``python -m rowmerge_nb.sql.functions.function_page > docs/functions.md``.
 """
 
 from __future__ import annotations

@@ -126,8 +126,7 @@ class MergeClause:
 
 @dataclass(frozen=True)
 class Merge(Statement):
-    """``[WITH ...] MERGE [WITH SCHEMA EVOLUTION] INTO target [[AS] alias] USING source ON condition
-    WHEN ... [RETURNING ...]``.
+    """``[WITH ...] MERGE [WITH SCHEMA EVOLUTION] INTO target [[AS] alias] USING source ON condition WHEN ... [RETURNING ...]``.
 
     Both WITH, RETURNING and some clauses require the extended dialect.
     """
@@ -209,9 +208,8 @@ class LikeTable:
 
 @dataclass(frozen=True)
 class CreateTable(Statement):
-    """``CREATE [OR REPLACE] TABLE [IF NOT EXISTS] name (columns) [WITH (properties)]`` or ``...
-
-    AS query``.
+    """``CREATE [OR REPLACE] TABLE [IF NOT EXISTS] name (columns) [WITH (properties)]`` or
+    ``... AS query``.
 
     Args:
         properties: lower-case name to a text, number, boolean, or tuple of those; an error for
@@ -540,8 +538,8 @@ class Call(Statement):
 
 @dataclass(frozen=True)
 class Show(Statement):
-    """``SHOW CATALOGS | SCHEMAS | TABLES | COLUMNS | FUNCTIONS | CREATE TABLE | CREATE VIEW |
-    CREATE SCHEMA``, ``DESCRIBE name``.
+    """``SHOW CATALOGS | SCHEMAS | TABLES | COLUMNS | FUNCTIONS | CREATE TABLE | CREATE VIEW | CREATE SCHEMA``,
+    ``DESCRIBE name``.
 
     ``kind`` is the words after SHOW, ``escape`` the escape character of ``like``.
     """
@@ -554,9 +552,7 @@ class Show(Statement):
 
 @dataclass(frozen=True)
 class Explain(Statement):
-    """``EXPLAIN [(TYPE LOGICAL | DISTRIBUTED | VALIDATE, FORMAT TEXT | GRAPHVIZ | JSON)]
-    statement``.
-    """
+    """``EXPLAIN [(TYPE LOGICAL | DISTRIBUTED | VALIDATE, FORMAT TEXT | GRAPHVIZ | JSON)] statement``."""
 
     statement: Statement
     kind: str = "DISTRIBUTED"

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 
 class HandedPages:
-    """Passed pages with copies; ``culprit`` is the suspected code with its article: ``a page
-    source``.
+    """Passed pages with copies; ``culprit`` is the suspected code with its article:
+    ``a page source``.
     """
 
     def __init__(self, culprit: str) -> None:
