@@ -125,7 +125,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     chosen = [item for item in items if _is_chosen(item, config)]
     if not config.getoption("--long"):
         chosen = _reduce_combinations(chosen)
-    config.hook.pytest_deselected(items=[item for item in items if item not in set(chosen)])
+    is_chosen = set(chosen)
+    config.hook.pytest_deselected(items=[item for item in items if item not in is_chosen])
     items[:] = chosen
     for item in items:
         names = getattr(item, "fixturenames", ())

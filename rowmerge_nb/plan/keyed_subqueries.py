@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.plan.join_keys import key_of
 from rowmerge_nb.sql.duckdb.duckdb_text import UnprintableError
+from rowmerge_nb.sql.duckdb.printer import may_fail
 from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed import queries as q
 from rowmerge_nb.sql.typed.domains import conjuncts
@@ -135,6 +136,9 @@ def _with_value(
         )
     if e.references(value) & {column.symbol for column in node.outer}:
         raise UnprintableError("a correlated subquery whose value reads the row")
+    if may_fail(value):
+        # It is computed for keys that no row has, and for no rows.
+        raise UnprintableError("a correlated subquery whose value cannot be computed for every key")
     outputs = (*selected.outputs, (e.Column(value.type, "$value"), value))
     if not node.aggregates:
         return replace(selected, outputs=outputs), None

@@ -56,7 +56,7 @@ CONDITIONS = [
 VALUES = [
     "(SELECT max(s.n) FROM s WHERE s.k = t.k)",
     "(SELECT count(*) FROM s WHERE s.k = t.k)",
-    "(SELECT coalesce(sum(s.n), -1) + count(s.x) FROM s WHERE s.k = t.k AND s.n <> 11)",
+    "(SELECT coalesce(sum(s.n), 7) FROM s WHERE s.k = t.k AND s.n <> 11)",
     "(SELECT s.n FROM s WHERE s.k = t.k AND s.n <> 11)",
     "(SELECT s.n FROM s WHERE s.k = t.k AND s.n <> 11) + (SELECT min(s.n) FROM s WHERE s.w = t.w)",
 ]
@@ -173,6 +173,10 @@ def test_keys_of_every_type_meet_as_they_do_on_spark(engine: Engine) -> None:
         ("n = (SELECT s.n + t.n FROM s WHERE s.k = t.k)", "whose value reads the row"),
         ("n = (SELECT s.n FROM s WHERE s.k = t.k ORDER BY n LIMIT 1)", "LIMIT"),
         ("n = (SELECT max_by(s.n, s.x) FROM s WHERE s.k = t.k)", "the aggregate max_by"),
+        (
+            "n = (SELECT 100 / count(*) FROM s WHERE s.k = t.k)",
+            "whose value cannot be computed for every key",
+        ),
     ],
 )
 def test_other_correlated_subqueries_are_left_to_spark(
@@ -185,3 +189,9 @@ def test_other_correlated_subqueries_are_left_to_spark(
         engine.run("DROP TABLE t")
     assert "is executed by Spark's operators: " in text
     assert why in text
+
+
+def test_a_value_that_fails_for_keys_of_no_row_fails_no_statement(engine: Engine) -> None:
+    value = "(SELECT 100 / count(s.w) FROM s WHERE s.k = t.k)"
+    statement = f"UPDATE t SET n = CAST({value} AS integer) WHERE k < 3"
+    assert changed(engine, statement) == changed(engine, statement, BY_SPARK)
