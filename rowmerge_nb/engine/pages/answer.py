@@ -89,10 +89,10 @@ def _pages_of(reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
 def _answered(
     query: PagedQuery, scan: ScanPass, cancelled: threading.Event, take: Callable[[Any], T]
 ) -> tuple[T, Counts]:
-    # What needs few pages reads few, in their order: one thread, which is one page ahead.
-    ahead, threads = (1, 1) if query.ends_early else (_AHEAD, usual_cores())
+    # What needs few pages reads few, in their order.
+    ahead = 1 if query.ends_early else _AHEAD
     with (
-        _connected(threads) as connection,
+        _connected() as connection,
         PageStream(scan, ahead, gathers=not query.ends_early) as pages,
     ):
 
@@ -121,6 +121,10 @@ def _computed(
     try:
         for name, values in query.lists.items():
             connection.register(name, pa.table([values], names=["v"]))
+        # One thread returns the rows of a small table in the same order each time.
+        pages.start()
+        is_parallel = not query.ends_early and pages.has_several()
+        _lock(connection, usual_cores() if is_parallel else 1)
         connection.register(PAGES, pages.reader())
         results.append(take(connection.sql(query.sql)))
     except (duckdb.Error, pa.ArrowException) as error:
@@ -134,8 +138,14 @@ def _computed(
     return results[0], counted_rows(connection, query.root)
 
 
+def _lock(connection: Any, threads: int) -> None:
+    """Set the number of threads; no setting can be changed afterwards."""
+    connection.execute(f"SET threads = {threads}")
+    connection.execute("SET lock_configuration = true")
+
+
 @contextmanager
-def _connected(threads: int) -> Iterator[Any]:
+def _connected() -> Iterator[Any]:
     """Yield a DuckDB without access to anything but its own spill files.
 
     Raises:
@@ -148,7 +158,6 @@ def _connected(threads: int) -> Iterator[Any]:
     try:
         connection = duckdb.connect(
             config={
-                "threads": threads,
                 "memory_limit": f"{max((all_memory() or 0) // _SHARE, _LEAST)}B",
                 "temp_directory": str(private.path),
                 "autoinstall_known_extensions": False,
@@ -167,7 +176,6 @@ def _connected(threads: int) -> Iterator[Any]:
             connection.execute("SET TimeZone = 'UTC'")
             connection.execute("PRAGMA enable_profiling = 'no_output'")
             connection.execute("SET enable_external_access = false")
-            connection.execute("SET lock_configuration = true")
             yield connection
         finally:
             connection.close()

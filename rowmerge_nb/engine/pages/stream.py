@@ -5,6 +5,7 @@ from __future__ import annotations
 import queue
 import threading
 from contextlib import closing
+from itertools import islice
 from typing import TYPE_CHECKING, Final, cast
 
 import pyarrow as pa
@@ -47,6 +48,8 @@ class PageStream:
         self._gathers = gathers
         self._pages: queue.Queue[pa.RecordBatch | None] = queue.Queue(ahead)
         self._thread = threading.Thread(target=self._fill, name="rowmerge_nb-pages", daemon=True)
+        self._read = iter(self._next, None)
+        self._first: list[pa.RecordBatch] = []
 
     def __enter__(self) -> Self:
         return self
@@ -62,18 +65,26 @@ class PageStream:
         if self._thread.ident is not None:
             self._thread.join()
 
-    def reader(self) -> pa.RecordBatchReader:
-        """Start reading; return the pages without positions as an Arrow stream. Call once.
+    def start(self) -> None:
+        """Start reading. Call once.
 
         Call it from a thread other than the main thread, so that an interrupt cannot come between
         start and return.
         """
         self._thread.start()
+
+    def has_several(self) -> bool:
+        """Wait for two pages, and return whether there are two. Call before `reader`."""
+        self._first = list(islice(self._read, 2))
+        return len(self._first) > 1
+
+    def reader(self) -> pa.RecordBatchReader:
+        """Return the pages without positions as an Arrow stream, after `start`. Call once."""
         return pa.RecordBatchReader.from_batches(self.schema, self._taken())
 
     def _taken(self) -> Iterator[pa.RecordBatch]:
-        while (page := self._next()) is not None:
-            yield page
+        yield from self._first
+        yield from self._read
         if self.failure is not None:
             # The caller raises the connector's error; this one ends the computation.
             raise pa.ArrowInvalid("the table cannot be read")

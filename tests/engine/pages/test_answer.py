@@ -15,6 +15,7 @@ from rowmerge_nb import ConnectorError, Engine, RowMergeError, StatementInterrup
 from rowmerge_nb.connectors.memory import reading
 from rowmerge_nb.engine.pages import answer
 from rowmerge_nb.engine.spark.lazy_session import LazySession
+from rowmerge_nb.engine.tasks.arrow import GATHERED_ROWS
 from rowmerge_nb.engine.tasks.page_program import require_duckdb
 from rowmerge_nb.spi.page_source import PagesSource
 
@@ -150,6 +151,23 @@ def test_rows_come_in_the_order_of_the_table(engine: Engine, opened: list[Any]) 
     )
 
 
+@pytest.mark.parametrize("pages", [0, 1, 5])
+def test_only_large_tables_are_read_by_several_threads(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, pages: int
+) -> None:
+    threads: list[int] = []
+    lock = answer._lock
+    monkeypatch.setattr(answer, "usual_cores", lambda: 3)
+    monkeypatch.setattr(
+        answer,
+        "_lock",
+        lambda connection, number: (threads.append(number), lock(connection, number)),
+    )
+    engine.register("some", pa.table({"k": pa.array(range(pages * GATHERED_ROWS), pa.int64())}))
+    assert rows(engine, "SELECT count(DISTINCT k) FROM some") == [(pages * GATHERED_ROWS,)]
+    assert threads == [3 if pages > 1 else 1]
+
+
 def test_groups_beyond_the_memory_go_to_files_that_are_removed(
     engine: Engine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -260,6 +278,8 @@ def test_a_closed_engine_answers_nothing(sql: str) -> None:
 )
 def test_duckdb_reaches_nothing_but_the_pages(sql: str, tmp_path: Path) -> None:
     frame = pa.table({"id": [1]})
-    with answer._connected(1) as connection, pytest.raises(require_duckdb().Error):
-        connection.sql(sql.format(path=tmp_path / "x"))
+    with answer._connected() as connection:
+        answer._lock(connection, 1)
+        with pytest.raises(require_duckdb().Error):
+            connection.sql(sql.format(path=tmp_path / "x"))
     assert frame.num_rows
