@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
     from proof.statements.model import Scenario
     from rowmerge_nb.engine.engine import Engine
-    from rowmerge_nb.trace.trace import PageSample, Trace
+    from rowmerge_nb.trace.page_samples import PageSample
+    from rowmerge_nb.trace.trace import Trace
     from rowmerge_nb.trace.what_if_answers import Variants
 
 __all__ = ["Summary", "compare", "main"]

@@ -353,7 +353,7 @@ class DuplicateMatchError(ExecutionError):
     target rows").
 
     Args:
-        groups: `rowmerge_nb.trace.trace.DuplicateGroup` per target row.
+        groups: `rowmerge_nb.trace.join_record.DuplicateGroup` per target row.
         proposal: a source for USING with one row per key, if possible.
 
     >>> DuplicateMatchError("One MERGE target table row matched more than one source row").code

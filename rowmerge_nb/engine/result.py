@@ -29,8 +29,11 @@ if TYPE_CHECKING:
     from rowmerge_nb.report.verdicts import Verdicts
     from rowmerge_nb.report.why import Why
     from rowmerge_nb.spi.connector import Connector
+    from rowmerge_nb.trace.check_records import VerificationRecord
+    from rowmerge_nb.trace.contract_calls import Call
+    from rowmerge_nb.trace.page_samples import PageSample
     from rowmerge_nb.trace.record import Record
-    from rowmerge_nb.trace.trace import Call, PageSample, Trace, VerificationRecord
+    from rowmerge_nb.trace.trace import Trace
 
 _NOTHING_WRITTEN: Final = "INSERT, UPDATE, DELETE and MERGE write, and CREATE TABLE AS does."
 MOST_ROWS: Final = 60

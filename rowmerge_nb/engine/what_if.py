@@ -28,8 +28,10 @@ from rowmerge_nb.engine.tasks.processors import create_processor
 from rowmerge_nb.spi.layout import BucketFunction
 from rowmerge_nb.spi.operations import Era, Operation, RowChangeParadigm
 from rowmerge_nb.spi.values import python_values
+from rowmerge_nb.trace.contract_calls import WriterRecord
+from rowmerge_nb.trace.error_record import ErrorRecord
 from rowmerge_nb.trace.node_records import ExchangeFacts
-from rowmerge_nb.trace.trace import ErrorRecord, PageSample, Placement, StoredSample, WriterRecord
+from rowmerge_nb.trace.page_samples import PageSample, Placement, StoredSample
 from rowmerge_nb.trace.what_if_answers import Variants
 
 if TYPE_CHECKING:
@@ -38,7 +40,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from rowmerge_nb.spi.page import Page, PageLayout
-    from rowmerge_nb.trace.trace import DuplicateGroup, Trace
+    from rowmerge_nb.trace.join_record import DuplicateGroup
+    from rowmerge_nb.trace.trace import Trace
 
 MOST_ROWS: Final = 1_000
 """Of statements with more joined rows nothing is derived."""

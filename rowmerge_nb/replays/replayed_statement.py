@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.spi.connector import Connector
     from rowmerge_nb.spi.page import Page, PageLayout
-    from rowmerge_nb.trace.trace import Call
+    from rowmerge_nb.trace.contract_calls import Call
 
 _numbers: Final = itertools.count(1)
 

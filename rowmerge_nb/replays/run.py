@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.spi.connector import Connector
     from rowmerge_nb.spi.page import Page
-    from rowmerge_nb.trace.trace import Call
+    from rowmerge_nb.trace.contract_calls import Call
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,11 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.base.words import plural
+from rowmerge_nb.trace.clause_record import ClauseRecord
+from rowmerge_nb.trace.join_record import MatchPattern
 
 # The reader of saved audits resolves annotations at run time.
 from rowmerge_nb.trace.journeys import Journey, TermTruth
-from rowmerge_nb.trace.trace import ClauseRecord, MatchPattern
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,7 +8,8 @@ from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.values import python_rows, python_values
 
 if TYPE_CHECKING:
-    from rowmerge_nb.trace.trace import PageSample, Trace
+    from rowmerge_nb.trace.page_samples import PageSample
+    from rowmerge_nb.trace.trace import Trace
 
 
 def changed_rows(trace: Trace) -> list[dict[str, Any]]:

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.engine.result import Result
     from rowmerge_nb.trace.node_records import NodeRecord
-    from rowmerge_nb.trace.trace import PageSample, Trace
+    from rowmerge_nb.trace.page_samples import PageSample
+    from rowmerge_nb.trace.trace import Trace
 
 STORING: Final = frozenset({"store_merged_rows", "delete_rows", "update_rows"})
 SHOWN: Final = 10

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from rowmerge_nb.trace.trace import ClauseRecord, PageSample, Term, Trace
+    from rowmerge_nb.trace.clause_record import ClauseRecord, Term
+    from rowmerge_nb.trace.page_samples import PageSample
+    from rowmerge_nb.trace.trace import Trace
 
 NO_CLAUSE: Final = -1
 """The case number of rows for which no clause fired."""
@@ -78,7 +80,7 @@ class TermTruth:
         """The smallest parts that determine the result; the whole condition if a part's result is
         not known.
 
-        >>> from rowmerge_nb.trace.trace import Term
+        >>> from rowmerge_nb.trace.clause_record import Term
         >>> parts = (TermTruth(Term("a"), Answer.TRUE), TermTruth(Term("b"), Answer.UNKNOWN))
         >>> [part.term.text for part in TermTruth(Term("a AND b", "AND"), Answer.UNKNOWN, (), parts).deciding]
         ['b']

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import pyarrow as pa
 
-    from rowmerge_nb.trace.trace import PageSample
+    from rowmerge_nb.trace.page_samples import PageSample
 
 SOURCE_ROW: Final = "source_row"
 

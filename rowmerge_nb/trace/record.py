@@ -13,7 +13,7 @@ from rowmerge_nb.base.words import number, plural
 from rowmerge_nb.spi.operations import Era
 from rowmerge_nb.spi.page import ROW_ID, PageLayout
 from rowmerge_nb.spi.types import Type, parse_type
-from rowmerge_nb.trace.trace import Call
+from rowmerge_nb.trace.contract_calls import Call
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -16,7 +16,7 @@ from rowmerge_nb.spi.values import python_values
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from rowmerge_nb.trace.trace import PageSample
+    from rowmerge_nb.trace.page_samples import PageSample
 
 
 def source_order(pages: PageSample) -> npt.NDArray[np.int64]:

@@ -14,7 +14,9 @@ from rowmerge_nb.spi.operations import Operation
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from rowmerge_nb.trace.trace import ClauseRecord, MatchPattern, Trace
+    from rowmerge_nb.trace.clause_record import ClauseRecord
+    from rowmerge_nb.trace.join_record import MatchPattern
+    from rowmerge_nb.trace.trace import Trace
 
     _Predicate = Callable[[MatchPattern, "MatchedClauses"], bool]
 

@@ -85,7 +85,8 @@ class FakeEngine:
 
     def undo(self, table: str | None = None) -> Any:
         from rowmerge_nb.engine.result import Result
-        from rowmerge_nb.trace.trace import NoticeRecord, Trace
+        from rowmerge_nb.trace.notice_record import NoticeRecord
+        from rowmerge_nb.trace.trace import Trace
 
         self.undone.append(table)
         if table == "LATE":

@@ -12,6 +12,8 @@ import pyarrow as pa
 from rowmerge_nb.spi.operations import Era, Operation
 from rowmerge_nb.spi.page import PageLayout
 from rowmerge_nb.spi.types import from_arrow
+from rowmerge_nb.trace.clause_record import ClauseRecord
+from rowmerge_nb.trace.contract_calls import Call, WriterRecord
 from rowmerge_nb.trace.node_records import (
     BranchRecord,
     ExchangeFacts,
@@ -24,15 +26,8 @@ from rowmerge_nb.trace.node_records import (
     ProjectFacts,
     ScanFacts,
 )
-from rowmerge_nb.trace.trace import (
-    Call,
-    ClauseRecord,
-    PageSample,
-    Placement,
-    StoredSample,
-    Trace,
-    WriterRecord,
-)
+from rowmerge_nb.trace.page_samples import PageSample, Placement, StoredSample
+from rowmerge_nb.trace.trace import Trace
 
 JOIN = JoinFacts("AUTOMATIC", replicate_target=False, type=JoinType.RIGHT)
 CASE_NUMBER, PRESENT = ProjectFacts(("case_number",)), ProjectFacts(("present",))

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from rowmerge_nb.report.model.spi_calls import build_calls, given_and_gave
-from rowmerge_nb.trace.trace import Call
+from rowmerge_nb.trace.contract_calls import Call
 from tests.report.building import Setup, merge_trace
 
 

@@ -12,7 +12,8 @@ from rowmerge_nb.report.html import render_html
 from rowmerge_nb.report.model.changed_rows import Diff
 from rowmerge_nb.report.model.report import build_report
 from rowmerge_nb.report.plain_text import render_text
-from rowmerge_nb.trace.trace import Term, Trace
+from rowmerge_nb.trace.clause_record import Term
+from rowmerge_nb.trace.trace import Trace
 from tests.report.building import ROWS, Joined, Setup, merge_trace
 
 DAVE = Joined(("Dave", 1, "Devon"), -1, None, ("Dave", 11, "Devon"), 3)

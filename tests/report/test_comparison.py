@@ -9,14 +9,11 @@ import pytest
 
 from rowmerge_nb.engine.result import Result
 from rowmerge_nb.trace.comparison import Comparison, Side
-from rowmerge_nb.trace.trace import (
-    Call,
-    ErrorRecord,
-    NoticeRecord,
-    StoredSample,
-    Trace,
-    WriterRecord,
-)
+from rowmerge_nb.trace.contract_calls import Call, WriterRecord
+from rowmerge_nb.trace.error_record import ErrorRecord
+from rowmerge_nb.trace.notice_record import NoticeRecord
+from rowmerge_nb.trace.page_samples import StoredSample
+from rowmerge_nb.trace.trace import Trace
 from tests.report import building, traces
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from rowmerge_nb.base.errors import AnalysisError, DuplicateMatchError, SetupError
 from rowmerge_nb.report.error import render_error_html, render_error_text
-from rowmerge_nb.trace.trace import DuplicateGroup, MatchedRow
+from rowmerge_nb.trace.join_record import DuplicateGroup, MatchedRow
 from tests.report import traces
 
 

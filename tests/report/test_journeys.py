@@ -16,9 +16,10 @@ from rowmerge_nb.report.html import render_html
 from rowmerge_nb.report.model.report import build_report
 from rowmerge_nb.report.plain_text import render_text
 from rowmerge_nb.spi.operations import Operation
+from rowmerge_nb.trace.clause_record import Term
 from rowmerge_nb.trace.journeys import journeys_of
 from rowmerge_nb.trace.near import Difference, NearKeys, NearRow, NearSide, NearTerm, Separation
-from rowmerge_nb.trace.trace import AskedRows, Term
+from rowmerge_nb.trace.page_samples import AskedRows
 from tests.report.building import ROWS, Joined, Setup, merge_trace
 from tests.report.traces import updatable_trace
 

@@ -11,8 +11,9 @@ from rowmerge_nb.base.choices import RepeatedMatches
 from rowmerge_nb.report.model.placing import exchange_sentence, other_paradigm, passage
 from rowmerge_nb.report.model.report import build_report
 from rowmerge_nb.report.plain_text import render_text
+from rowmerge_nb.trace.join_record import MatchPattern
 from rowmerge_nb.trace.node_records import ExchangeFacts
-from rowmerge_nb.trace.trace import MatchPattern, Trace
+from rowmerge_nb.trace.trace import Trace
 from tests.report.building import ONLY_CHANGED, Setup, merge_trace
 from tests.report.traces import explain_trace
 

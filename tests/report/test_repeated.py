@@ -8,7 +8,7 @@ from rowmerge_nb.base.choices import RepeatedMatches
 from rowmerge_nb.report.html import render_html
 from rowmerge_nb.report.model.repeated import EQUALITY, build_repeated, repeated_matches
 from rowmerge_nb.report.model.report import build_report
-from rowmerge_nb.trace.trace import MatchPattern
+from rowmerge_nb.trace.join_record import MatchPattern
 from tests.report.building import ONLY_CHANGED, Setup, merge_trace
 from tests.report.traces import update_trace
 

@@ -9,7 +9,10 @@ import pytest
 from rowmerge_nb.report.model.report import build_report
 from rowmerge_nb.report.plain_text import render_text
 from rowmerge_nb.spi.operations import Operation
-from rowmerge_nb.trace.trace import ClauseRecord, DuplicateGroup, MatchedRow, Trace, WriterRecord
+from rowmerge_nb.trace.clause_record import ClauseRecord
+from rowmerge_nb.trace.contract_calls import WriterRecord
+from rowmerge_nb.trace.join_record import DuplicateGroup, MatchedRow
+from rowmerge_nb.trace.trace import Trace
 from tests.report import building, snapshot, traces
 from tests.report.building import Setup
 from tests.report.cases import CASES

@@ -13,20 +13,14 @@ from rowmerge_nb.spi.handles import ColumnHandle
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.page import PageLayout
 from rowmerge_nb.spi.types import BIGINT
+from rowmerge_nb.trace.clause_record import ClauseRecord
+from rowmerge_nb.trace.contract_calls import Call, WriterRecord
+from rowmerge_nb.trace.error_record import Consequence, ErrorRecord
+from rowmerge_nb.trace.join_record import DuplicateGroup, MatchedRow
 from rowmerge_nb.trace.node_records import ExchangeFacts, ProcessorFacts, ScanFacts
-from rowmerge_nb.trace.trace import (
-    Call,
-    ClauseRecord,
-    Consequence,
-    DuplicateGroup,
-    ErrorRecord,
-    MatchedRow,
-    NoticeRecord,
-    PageSample,
-    StoredSample,
-    Trace,
-    WriterRecord,
-)
+from rowmerge_nb.trace.notice_record import NoticeRecord
+from rowmerge_nb.trace.page_samples import PageSample, StoredSample
+from rowmerge_nb.trace.trace import Trace
 from tests.report.building import (
     CLAUSES,
     DELETE_AND_INSERT,

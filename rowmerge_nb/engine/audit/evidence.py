@@ -29,8 +29,9 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.audit.audited_tables import Audited
     from rowmerge_nb.engine.tasks.bags import Bag
     from rowmerge_nb.engine.tasks.row_hashes import Hashes
+    from rowmerge_nb.trace.clause_record import Term
     from rowmerge_nb.trace.journeys import Journey
-    from rowmerge_nb.trace.trace import Term, Trace
+    from rowmerge_nb.trace.trace import Trace
 
 Row = Mapping[str, Any]
 Key = tuple[str, ...]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 from rowmerge_nb.base.errors import ExecutionError, RowMergeError, error_text
 from rowmerge_nb.engine.tasks.call_frames import raised_by
 from rowmerge_nb.engine.tasks.task_faults import noted
-from rowmerge_nb.trace.trace import Call
+from rowmerge_nb.trace.contract_calls import Call
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from rowmerge_nb.base.choices import RepeatedMatches
 from rowmerge_nb.base.words import plural
 from rowmerge_nb.spi.values import python_rows
-from rowmerge_nb.trace.trace import DuplicateGroup, MatchedRow
+from rowmerge_nb.trace.join_record import DuplicateGroup, MatchedRow
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

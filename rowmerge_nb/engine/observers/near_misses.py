@@ -40,7 +40,8 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.statements.row_change import Named
     from rowmerge_nb.engine.statements.statement import StatementRun
     from rowmerge_nb.sql.analyzer.analysis import MergeAnalysis
-    from rowmerge_nb.trace.trace import PageSample, Trace
+    from rowmerge_nb.trace.page_samples import PageSample
+    from rowmerge_nb.trace.trace import Trace
 
 NOTHING_NEAR: Final = (
     "No source row without a partner has a key that a target row has written otherwise, or with one"

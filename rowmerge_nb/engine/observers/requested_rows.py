@@ -46,8 +46,8 @@ from rowmerge_nb.sql.tree.depth import room
 from rowmerge_nb.sql.typed.expressions import has_subquery
 from rowmerge_nb.sql.typed.readings import is_deterministic
 from rowmerge_nb.trace.node_records import JoinType
+from rowmerge_nb.trace.page_samples import AskedRows
 from rowmerge_nb.trace.picking import check_columns, in_words, picked
-from rowmerge_nb.trace.trace import AskedRows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -60,7 +60,8 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.analyzer.analysis import RowChangeAnalysis
     from rowmerge_nb.sql.analyzer.statements.row_conditions import RowConditions
     from rowmerge_nb.sql.typed.expressions import Typed
-    from rowmerge_nb.trace.trace import PageSample, Trace
+    from rowmerge_nb.trace.page_samples import PageSample
+    from rowmerge_nb.trace.trace import Trace
 
 MOST_ROWS: Final = 30
 """The number of rows at most."""

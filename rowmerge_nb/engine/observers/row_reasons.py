@@ -50,7 +50,8 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.statements.row_change import Named
     from rowmerge_nb.engine.statements.statement import StatementRun
     from rowmerge_nb.sql.analyzer.analysis import ConditionTerm, RowChangeAnalysis
-    from rowmerge_nb.trace.trace import PageSample, Trace
+    from rowmerge_nb.trace.page_samples import PageSample
+    from rowmerge_nb.trace.trace import Trace
 
     Mask = npt.NDArray[np.bool_]
 

@@ -16,7 +16,7 @@ from rowmerge_nb.engine.observers.observer import ObservedStatement, Observer
 from rowmerge_nb.engine.statements.naming import kind_of, target_name
 from rowmerge_nb.engine.statements.run_observer import RunObserver
 from rowmerge_nb.sql.analyzer.analysis import Analysis, CallAnalysis, Notice, RowChangeAnalysis
-from rowmerge_nb.trace.trace import NoticeRecord
+from rowmerge_nb.trace.notice_record import NoticeRecord
 
 if TYPE_CHECKING:
     from rowmerge_nb.engine.result import Result

@@ -32,7 +32,8 @@ from rowmerge_nb.spi.handles import ConnectorTableVersion, SchemaTableName
 from rowmerge_nb.spi.metadata import ConnectorTableMetadata
 from rowmerge_nb.spi.values import python_values
 from rowmerge_nb.sql.typed.readings import is_deterministic
-from rowmerge_nb.trace.trace import AskedRows, NoticeRecord
+from rowmerge_nb.trace.notice_record import NoticeRecord
+from rowmerge_nb.trace.page_samples import AskedRows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -43,7 +44,8 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.result import Result
     from rowmerge_nb.spi.connector import Connector
     from rowmerge_nb.sql.analyzer.statements.row_conditions import RowConditions
-    from rowmerge_nb.trace.trace import PageSample, Trace
+    from rowmerge_nb.trace.page_samples import PageSample
+    from rowmerge_nb.trace.trace import Trace
 
 COPIES: Final = "$copies"
 """The catalog of copies, which has no table of a user; a trial that names it reads the copy."""

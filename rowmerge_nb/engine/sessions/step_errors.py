@@ -12,7 +12,8 @@ from rowmerge_nb.engine.errors.translate import java_gone, with_next_step
 from rowmerge_nb.engine.result import Result
 from rowmerge_nb.engine.spark.interrupts import interruptible, to_its_end
 from rowmerge_nb.engine.statements.statement import error_record
-from rowmerge_nb.trace.trace import Consequence, Trace
+from rowmerge_nb.trace.error_record import Consequence
+from rowmerge_nb.trace.trace import Trace
 
 if TYPE_CHECKING:
     from rowmerge_nb.engine.catalog.transaction import StatementTransaction

@@ -11,14 +11,9 @@ import pyarrow as pa
 from rowmerge_nb.base.errors import ExecutionError, RowMergeError
 from rowmerge_nb.base.words import plural
 from rowmerge_nb.spi.values import python_values
-from rowmerge_nb.trace.trace import (
-    Call,
-    MatchPattern,
-    PageSample,
-    Placement,
-    StoredSample,
-    WriterRecord,
-)
+from rowmerge_nb.trace.contract_calls import Call, WriterRecord
+from rowmerge_nb.trace.join_record import MatchPattern
+from rowmerge_nb.trace.page_samples import PageSample, Placement, StoredSample
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

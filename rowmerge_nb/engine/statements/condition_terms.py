@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.sql.typed.expressions import Apply, Column, Constant, children, references
-from rowmerge_nb.trace.trace import Term
+from rowmerge_nb.trace.clause_record import Term
 
 if TYPE_CHECKING:
     from rowmerge_nb.engine.statements.row_change import Named

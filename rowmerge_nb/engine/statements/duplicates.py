@@ -14,7 +14,7 @@ from rowmerge_nb.base.words import code, plural
 from rowmerge_nb.engine.errors.repeated import MESSAGE, group_of, named_group, shown_value
 from rowmerge_nb.sql.parser.tokens import RESERVED
 from rowmerge_nb.sql.typed.expressions import Apply, Column
-from rowmerge_nb.trace.trace import DuplicateGroup
+from rowmerge_nb.trace.join_record import DuplicateGroup
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -55,8 +55,9 @@ from rowmerge_nb.plan.planner import plan_merge
 from rowmerge_nb.plan.rules import chain, join_of, joined_rows
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.sql.typed.expressions import references
+from rowmerge_nb.trace.clause_record import ClauseRecord
 from rowmerge_nb.trace.node_records import JoinType
-from rowmerge_nb.trace.trace import CHANGED_TWICE, ClauseRecord, NoticeRecord
+from rowmerge_nb.trace.notice_record import CHANGED_TWICE, NoticeRecord
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -64,7 +65,9 @@ if TYPE_CHECKING:
     from rowmerge_nb.base.errors import RowMergeError
     from rowmerge_nb.engine.statements.action import Action, PlannedChange
     from rowmerge_nb.sql.analyzer.analysis import MergeAnalysis
-    from rowmerge_nb.trace.trace import Consequence, DuplicateGroup, Trace
+    from rowmerge_nb.trace.error_record import Consequence
+    from rowmerge_nb.trace.join_record import DuplicateGroup
+    from rowmerge_nb.trace.trace import Trace
 
 
 @dataclass(kw_only=True)

@@ -54,7 +54,8 @@ if TYPE_CHECKING:
     from rowmerge_nb.base.choices import StatementState
     from rowmerge_nb.engine.spark.lowering_context import LoweringContext
     from rowmerge_nb.engine.statements.action import PlannedChange
-    from rowmerge_nb.trace.trace import Consequence, Trace
+    from rowmerge_nb.trace.error_record import Consequence
+    from rowmerge_nb.trace.trace import Trace
 
 
 @dataclass(kw_only=True)

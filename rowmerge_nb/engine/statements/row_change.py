@@ -26,7 +26,8 @@ from rowmerge_nb.plan.plan_nodes import DeleteProject, Exchange, MergeProcessor
 from rowmerge_nb.spi.operations import Era, Operation
 from rowmerge_nb.sql.analyzer.analysis import DeleteAnalysis, MergeAnalysis, UpdateAnalysis
 from rowmerge_nb.sql.tree.depth import room
-from rowmerge_nb.trace.trace import ClauseRecord, Consequence
+from rowmerge_nb.trace.clause_record import ClauseRecord
+from rowmerge_nb.trace.error_record import Consequence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -39,7 +40,8 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.handles import ConnectorTableHandle
     from rowmerge_nb.spi.metadata import ConnectorMetadata
     from rowmerge_nb.sql.analyzer.analysis import ClauseAnalysis, RowChangeAnalysis, TypedExpression
-    from rowmerge_nb.trace.trace import Term, Trace
+    from rowmerge_nb.trace.clause_record import Term
+    from rowmerge_nb.trace.trace import Trace
 
 SMALL_ROWS = 10_000
 TASK_ROWS = 500_000

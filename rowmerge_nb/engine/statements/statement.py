@@ -48,7 +48,10 @@ from rowmerge_nb.spi.output import ConnectorOutputMetadata
 from rowmerge_nb.sql.analyzer.analysis import Notice
 from rowmerge_nb.sql.tree.depth import room
 from rowmerge_nb.sql.typed.expressions import walk
-from rowmerge_nb.trace.trace import Call, Consequence, ErrorRecord, NoticeRecord, Trace
+from rowmerge_nb.trace.contract_calls import Call
+from rowmerge_nb.trace.error_record import Consequence, ErrorRecord
+from rowmerge_nb.trace.notice_record import NoticeRecord
+from rowmerge_nb.trace.trace import Trace
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -42,7 +42,8 @@ if TYPE_CHECKING:
     from rowmerge_nb.plan.plan_nodes import Output
     from rowmerge_nb.plan.planner import TargetFacts
     from rowmerge_nb.sql.analyzer.analysis import TableBinding
-    from rowmerge_nb.trace.trace import Consequence, Trace
+    from rowmerge_nb.trace.error_record import Consequence
+    from rowmerge_nb.trace.trace import Trace
 
 
 @dataclass(kw_only=True)

@@ -22,8 +22,8 @@ from rowmerge_nb.engine.tasks.call_frames import no_breakpoints, raised_by
 from rowmerge_nb.engine.tasks.duplicates import Patterns
 from rowmerge_nb.engine.tasks.handed import IN_CASE, HandedPages, Keeping
 from rowmerge_nb.engine.tasks.task_faults import noted
+from rowmerge_nb.trace.contract_calls import Call
 from rowmerge_nb.trace.samples import spans
-from rowmerge_nb.trace.trace import Call
 from rowmerge_nb.trace.words import operation_letters
 
 if TYPE_CHECKING:

@@ -32,14 +32,15 @@ from rowmerge_nb.spi.values import python_rows, python_values
 from rowmerge_nb.sql.analyzer.analysis import InsertAnalysis, RowChangeAnalysis
 from rowmerge_nb.sql.constants import constant_of
 from rowmerge_nb.trace.bags import differing
-from rowmerge_nb.trace.trace import CommitCheck, WriterRecord, WrongRow
+from rowmerge_nb.trace.check_records import CommitCheck, WrongRow
+from rowmerge_nb.trace.contract_calls import WriterRecord
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from rowmerge_nb.engine.statements.statement import StatementRun
     from rowmerge_nb.spi.handles import ConnectorTableVersion
-    from rowmerge_nb.trace.trace import PageSample
+    from rowmerge_nb.trace.page_samples import PageSample
 
 CHECKED_ROWS: Final = 100_000
 """The row limit of a requested check."""

@@ -28,7 +28,7 @@ from rowmerge_nb.engine.verify.engines import DuplicateRefusedError, RefusedErro
 from rowmerge_nb.engine.verify.translation import UntranslatableError, translate
 from rowmerge_nb.spi.handles import SchemaTableName
 from rowmerge_nb.sql.analyzer.analysis import InsertAnalysis, MergeAnalysis, RowChangeAnalysis
-from rowmerge_nb.trace.trace import VerificationRecord
+from rowmerge_nb.trace.check_records import VerificationRecord
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

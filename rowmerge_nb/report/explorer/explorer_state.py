@@ -48,7 +48,8 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.page import PageLayout
     from rowmerge_nb.trace.journeys import Journey
     from rowmerge_nb.trace.near import NearKeys, NearRow
-    from rowmerge_nb.trace.trace import AskedRows, PageSample, Trace
+    from rowmerge_nb.trace.page_samples import AskedRows, PageSample
+    from rowmerge_nb.trace.trace import Trace
 
 FORMAT: Final = "rowmerge_nb explorer 1"
 MOST_ROWS: Final = 30

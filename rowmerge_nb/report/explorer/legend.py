@@ -18,7 +18,8 @@ from rowmerge_nb.report.words.display_values import visible
 from rowmerge_nb.spi.operations import Era
 
 if TYPE_CHECKING:
-    from rowmerge_nb.trace.trace import PageSample, Trace
+    from rowmerge_nb.trace.page_samples import PageSample
+    from rowmerge_nb.trace.trace import Trace
 
 CALLS: Final = {
     "get_merge_row_id_column_handle": "by what the store finds a row again",

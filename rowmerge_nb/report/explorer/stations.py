@@ -10,7 +10,7 @@ from rowmerge_nb.spi.operations import Era
 
 if TYPE_CHECKING:
     from rowmerge_nb.trace.journeys import Journey
-    from rowmerge_nb.trace.trace import PageSample
+    from rowmerge_nb.trace.page_samples import PageSample
 
 
 def distinct_station(journey: Journey, pages: PageSample) -> tuple[str, str]:

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from rowmerge_nb.trace.journeys import Journey
-    from rowmerge_nb.trace.trace import PageSample, Trace
+    from rowmerge_nb.trace.page_samples import PageSample
+    from rowmerge_nb.trace.trace import Trace
 
 MOST_ROWS: Final = 30
 """The maximum number of aligned rows."""

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from rowmerge_nb.report.model.pages import Channel, Pages
-    from rowmerge_nb.trace.trace import PageSample, StoredSample, Trace
+    from rowmerge_nb.trace.page_samples import PageSample, StoredSample
+    from rowmerge_nb.trace.trace import Trace
 
 MOST_UNTOUCHED: Final = 30
 """The limit of untouched rows in a trace, see

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rowmerge_nb.report.model.journeys import JourneyRow
-    from rowmerge_nb.trace.trace import Trace, WrongRow
+    from rowmerge_nb.trace.check_records import WrongRow
+    from rowmerge_nb.trace.trace import Trace
 
 MOST_JOURNEYS: Final = 1_000
 """Statements with more joined rows get no journeys."""

@@ -14,8 +14,9 @@ from rowmerge_nb.spi.operations import Operation
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from rowmerge_nb.trace.clause_record import ClauseRecord
     from rowmerge_nb.trace.node_records import BranchRecord, NodeRecord
-    from rowmerge_nb.trace.trace import ClauseRecord, Trace
+    from rowmerge_nb.trace.trace import Trace
 
 MOST_LANES: Final = 6
 """With more clauses, a drawing has one lane per operation."""

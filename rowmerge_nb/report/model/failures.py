@@ -15,13 +15,15 @@ from rowmerge_nb.report.model.raised import ShownRaised, all_raised, raised_text
 from rowmerge_nb.report.words.columns import columns_of, width_of
 from rowmerge_nb.report.words.display_values import Cell, cell, visible
 from rowmerge_nb.report.words.phrases import style_of
-from rowmerge_nb.trace.trace import Consequence
+from rowmerge_nb.trace.error_record import Consequence
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from rowmerge_nb.trace.error_record import ErrorRecord
+    from rowmerge_nb.trace.join_record import DuplicateGroup
     from rowmerge_nb.trace.raised import Raised
-    from rowmerge_nb.trace.trace import DuplicateGroup, ErrorRecord, Trace
+    from rowmerge_nb.trace.trace import Trace
 
 MOST_GROUPS: Final = 10
 MOST_SOURCES: Final = 10

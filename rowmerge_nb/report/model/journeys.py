@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from rowmerge_nb.trace.journeys import Journey, Verdict
-    from rowmerge_nb.trace.trace import AskedRows, Trace
+    from rowmerge_nb.trace.page_samples import AskedRows
+    from rowmerge_nb.trace.trace import Trace
 
 _VALUES: Final = 48
 

@@ -12,7 +12,7 @@ from rowmerge_nb.report.model.placing import DELETE_AND_INSERT, writers_phrase
 from rowmerge_nb.report.words.display_values import visible
 from rowmerge_nb.report.words.phrases import Phrase, Run
 from rowmerge_nb.trace.node_records import ScanFacts
-from rowmerge_nb.trace.trace import CHANGED_TWICE
+from rowmerge_nb.trace.notice_record import CHANGED_TWICE
 
 if TYPE_CHECKING:
     from rowmerge_nb.trace.node_records import NodeRecord

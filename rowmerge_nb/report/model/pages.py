@@ -55,7 +55,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from rowmerge_nb.trace.node_records import NodeRecord
-    from rowmerge_nb.trace.trace import PageSample, Trace
+    from rowmerge_nb.trace.page_samples import PageSample
+    from rowmerge_nb.trace.trace import Trace
 
 MOST_ROWS: Final = 30
 MOST_CELLS: Final = 480

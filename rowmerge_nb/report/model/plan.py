@@ -35,8 +35,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from rowmerge_nb.base.words import KnownRows
+    from rowmerge_nb.trace.contract_calls import WriterRecord
     from rowmerge_nb.trace.node_records import BranchRecord, NodeRecord
-    from rowmerge_nb.trace.trace import Trace, WriterRecord
+    from rowmerge_nb.trace.trace import Trace
 
 CHANGERS: Final = frozenset({"DeleteRows", "UpdateRows"})
 """Operators that return rows to the page sources that read them."""

@@ -12,16 +12,17 @@ from rowmerge_nb.base.words import MINUS, code, number
 from rowmerge_nb.report.model.placing import BY_ORDER, DELETE_AND_INSERT
 from rowmerge_nb.report.words.display_values import cell, with_ends
 from rowmerge_nb.spi.operations import Era, Operation
+from rowmerge_nb.trace.join_record import MatchPattern
 from rowmerge_nb.trace.journeys import NO_CLAUSE, Join, case_numbers, joins_of, journeys_at
 from rowmerge_nb.trace.near import Difference
-from rowmerge_nb.trace.trace import MatchPattern
 from rowmerge_nb.trace.verdicts import STANDARD, TRINO, MatchedClauses
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from rowmerge_nb.trace.clause_record import ClauseRecord
     from rowmerge_nb.trace.journeys import Journey
-    from rowmerge_nb.trace.trace import ClauseRecord, Trace
+    from rowmerge_nb.trace.trace import Trace
 
 EQUALITY: Final = (
     "Which values are equal is another matter: Trino compares exactly, so 'Eve ' is not 'Eve'; the"

@@ -11,7 +11,8 @@ from rowmerge_nb.report.words.display_values import visible
 from rowmerge_nb.spi.operations import Era, Operation
 
 if TYPE_CHECKING:
-    from rowmerge_nb.trace.trace import Call, Trace
+    from rowmerge_nb.trace.contract_calls import Call
+    from rowmerge_nb.trace.trace import Trace
 
 _TABLE_HANDLE: Final = "the table handle"
 _MERGE_HANDLE: Final = "the merge handle"

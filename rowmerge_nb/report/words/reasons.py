@@ -47,7 +47,7 @@ def mark_of(verdict: Verdict) -> str:
 
     >>> from rowmerge_nb.spi.operations import Operation
     >>> from rowmerge_nb.trace.journeys import Verdict
-    >>> from rowmerge_nb.trace.trace import ClauseRecord
+    >>> from rowmerge_nb.trace.clause_record import ClauseRecord
     >>> mark_of(Verdict(ClauseRecord(0, Operation.DELETE, True, "WHEN MATCHED THEN DELETE", 1, 1), Fate.FIRES))
     'D'
     """

@@ -16,9 +16,11 @@ import pyarrow as pa
 from rowmerge_nb.spi.operations import Era, Operation
 from rowmerge_nb.spi.page import PageLayout
 from rowmerge_nb.spi.values import python_values
+from rowmerge_nb.trace.clause_record import ClauseRecord, Term
 from rowmerge_nb.trace.node_records import NodeRecord, QueryFacts
+from rowmerge_nb.trace.page_samples import PageSample
 from rowmerge_nb.trace.saved.bounds import read_stream
-from rowmerge_nb.trace.trace import ClauseRecord, PageSample, Term, Trace
+from rowmerge_nb.trace.trace import Trace
 
 T = TypeVar("T")
 

@@ -16,10 +16,10 @@ import pytest
 from rowmerge_nb import Record, RowMergeError, load_record
 from rowmerge_nb.base.choices import Flow
 from rowmerge_nb.spi.operations import Era
+from rowmerge_nb.trace.contract_calls import Call
 from rowmerge_nb.trace.record import HandedPage, RecordedColumn, RecordedFailure
 from rowmerge_nb.trace.saved.records import FORMAT
 from rowmerge_nb.trace.saved.schema import encoded
-from rowmerge_nb.trace.trace import Call
 
 COLUMNS = (RecordedColumn("id", "bigint", nullable=False), RecordedColumn("name", "varchar"))
 PAGE = pa.RecordBatch.from_pydict(

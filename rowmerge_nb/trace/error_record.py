@@ -1,0 +1,44 @@
+"""The error that ended a statement, as plain data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Consequence:
+    """A fact about the state of a failed statement.
+
+    Args:
+        text: the fact, a predicate of ``method`` if that is set: ``was not called``.
+        method: the contract method, or ``""``.
+
+    >>> str(Consequence("was not called", "finish_merge"))
+    'finish_merge was not called'
+    """
+
+    text: str
+    method: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.text}".lstrip()
+
+
+@dataclass(frozen=True)
+class ErrorRecord:
+    """The error that ended the statement.
+
+    Args:
+        consequences: what had happened by then: open sinks, the rollback.
+        changed: whether the change persists; None if unknown.
+    """
+
+    code: str
+    message: str
+    line: int | None
+    column: int | None
+    length: int
+    hint: str | None
+    step: str
+    consequences: tuple[Consequence, ...] = ()
+    changed: bool | None = False
