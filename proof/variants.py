@@ -94,7 +94,7 @@ def compare(
         summary.statements[scenario.kind] += 1
         run = _Run(engine, scenario, printer.statement(scenario))
         trace = run.trace(scenario.settings.__dict__)
-        if trace is None or not trace.joined:
+        if trace is None or not trace.join.rows:
             summary.without["it failed before rows were joined, or there are none"] += 1
             continue
         variants = variants_of(trace)
@@ -107,7 +107,7 @@ def compare(
             wrong = [*run.differences(variants, values, summary)]
             if wrong:
                 text = (
-                    f"-- statement {number}, {trace.paradigm} {trace.era} {trace.duplicates} ->"
+                    f"-- statement {number}, {trace.settings.paradigm} {trace.settings.era} {trace.settings.duplicates} ->"
                     f" {values}: {'; '.join(wrong)}"
                 )
                 summary.differences.append(f"{text}\n{script(scenario)}")
@@ -153,9 +153,9 @@ class _Run:
         """Run the statement under other options, and yield differences from the derived results."""
         derived = variants.traces[values]
         options = {
-            "paradigm": derived.paradigm,
-            "era": derived.era,
-            "duplicates": str(derived.duplicates),
+            "paradigm": derived.settings.paradigm,
+            "era": derived.settings.era,
+            "duplicates": str(derived.settings.duplicates),
         }
         ran = self.trace({**options, **dict(zip(variants.choices, values, strict=True))})
         summary.compared += 1
@@ -175,15 +175,15 @@ class _Run:
                     f" {_ids(ran)}"
                 )
             return
-        if (derived.count, derived.rows_after) != (ran.count, ran.rows_after):
+        if (derived.count, derived.target.rows_after) != (ran.count, ran.target.rows_after):
             yield (
-                f"the counts are {derived.count}, {derived.rows_after} and {ran.count},"
-                f" {ran.rows_after}"
+                f"the counts are {derived.count}, {derived.target.rows_after} and {ran.count},"
+                f" {ran.target.rows_after}"
             )
-        assert derived.pages is not None
-        assert ran.pages is not None
-        yield from _page_differences(derived.pages, ran.pages, summary)
-        if -1 not in derived.pages.writers and _stored(derived) != _stored(ran):
+        assert derived.samples.pages is not None
+        assert ran.samples.pages is not None
+        yield from _page_differences(derived.samples.pages, ran.samples.pages, summary)
+        if -1 not in derived.samples.pages.writers and _stored(derived) != _stored(ran):
             yield f"the writers have {_stored(derived)} and {_stored(ran)}"
 
 
@@ -211,7 +211,8 @@ def _rows(page: pa.RecordBatch) -> list[str]:
 
 def _ids(trace: Trace) -> list[str]:
     return sorted(
-        repr((group.row_id, group.total, group.case_number)) for group in trace.duplicate_groups
+        repr((group.row_id, group.total, group.case_number))
+        for group in trace.join.duplicate_groups
     )
 
 

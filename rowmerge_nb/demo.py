@@ -96,7 +96,9 @@ def main() -> None:
     for result in results:
         print(f"{result}\n")
     page = [
-        PageEntry(result.trace, result.trace.paradigm, _SENTENCES[result.trace.paradigm])
+        PageEntry(
+            result.trace, result.trace.settings.paradigm, _SENTENCES[result.trace.settings.paradigm]
+        )
         for result in results
     ]
     try:

@@ -107,14 +107,14 @@ class Result:
         """The version of the target that the statement was made from, of Hive the last write id;
         None without versions, and for a new table.
         """
-        return self.trace.version_before
+        return self.trace.target.version_before
 
     @property
     def version_after(self) -> int | str | None:
         """The version that the statement's commit has made; None without versions, and unless it
         was committed.
         """
-        return self.trace.version_after
+        return self.trace.target.version_after
 
     @property
     def balance(self) -> Balance | None:
@@ -137,12 +137,12 @@ class Result:
     @property
     def verification(self) -> VerificationRecord | None:
         """The answer of another engine; None without the option ``verify``."""
-        return self.trace.verification
+        return self.trace.checks.verification
 
     @property
     def pages(self) -> PageSample | None:
         """Rows of the page before and after ``transform_page``."""
-        return self.trace.pages
+        return self.trace.samples.pages
 
     def written(self) -> pd.DataFrame:
         """The files that the statement has written, or its statements in a database: kind, name,
@@ -154,19 +154,19 @@ class Result:
         """
         import pandas as pd
 
-        if self.trace.output is None:
+        if self.trace.target.output is None:
             raise RowMergeError(
                 f"What this {self.trace.kind} has written is not known",
                 code="NOT_SUPPORTED",
                 hint=(
                     "A connector tells it by a ConnectorOutputMetadata from its finish calls."
-                    if self.trace.connector
+                    if self.trace.target.connector
                     else _NOTHING_WRITTEN
                 ),
             )
         names = [field.name for field in fields(Written)]
         return pd.DataFrame(
-            [astuple(one) for one in self.trace.output.written], columns=names, dtype=object
+            [astuple(one) for one in self.trace.target.output.written], columns=names, dtype=object
         )
 
     @property
@@ -372,7 +372,7 @@ class Result:
             )
         assert self.again is not None
         # The target of a trial is a copy of the same table.
-        catalog, schema, table = self.again.trace.name
+        catalog, schema, table = self.again.trace.target.name_parts
         table_metadata = self.again.engine.table_metadata(catalog, schema, table)
         return (
             frozenset(
@@ -388,7 +388,7 @@ class Result:
         if trace.kind not in ROW_CHANGES:
             rows = self.table
         elif trace.committed and trace.state is StatementState.FINISHED and again is not None:
-            rows = again.engine.table(".".join(map(quoted, trace.name)))
+            rows = again.engine.table(".".join(map(quoted, trace.target.name_parts)))
         elif again is None or not again.trace.committed:
             rows = self.rehearsed
         if rows is None:
@@ -529,7 +529,7 @@ class Result:
             trace.state == StatementState.FINISHED
             and trace.committed
             and not trace.skipped
-            and bool(trace.qualified)
+            and bool(trace.target.qualified_name)
         )
         # An error or interrupt while drawing says that the change is in the store.
         return StatementGuard(result=self, changed=changed).run(self._bundle)

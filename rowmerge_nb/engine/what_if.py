@@ -28,6 +28,7 @@ from rowmerge_nb.engine.tasks.processors import create_processor
 from rowmerge_nb.spi.layout import BucketFunction
 from rowmerge_nb.spi.operations import Era, Operation, RowChangeParadigm
 from rowmerge_nb.spi.values import python_values
+from rowmerge_nb.trace.check_records import Checks
 from rowmerge_nb.trace.contract_calls import WriterRecord
 from rowmerge_nb.trace.error_record import ErrorRecord
 from rowmerge_nb.trace.node_records import ExchangeFacts
@@ -63,7 +64,7 @@ def variants_of(trace: Trace) -> Variants:
         Nothing but the reason for other traces, and if the derivation for the run's own options
         differs from the run.
     """
-    pages = trace.pages
+    pages = trace.samples.pages
     why = _obstacle(trace)
     if why or pages is None:
         return Variants(why=why)
@@ -85,29 +86,34 @@ def under_other_paradigm(trace: Trace) -> Trace | None:
         None if nothing can be derived, if the processor updates or inserts no row, and if the
         statement would fail.
     """
-    pages = trace.pages
+    pages = trace.samples.pages
     if (
         _obstacle(trace)
         or pages is None
         or not pages.transformed
-        or trace.paradigm not in _PARADIGMS
+        or trace.settings.paradigm not in _PARADIGMS
     ):
         return None
-    other = next(name for name in _PARADIGMS if name != trace.paradigm)
+    other = next(name for name in _PARADIGMS if name != trace.settings.paradigm)
     try:
         if not _same(
-            _ruled(_made(trace, pages, trace.paradigm, str(trace.era)), str(trace.duplicates)),
+            _ruled(
+                _made(trace, pages, trace.settings.paradigm, str(trace.settings.era)),
+                str(trace.settings.duplicates),
+            ),
             trace,
         ):
             return None
-        variant = _ruled(_made(trace, pages, other, str(trace.era)), str(trace.duplicates))
+        variant = _ruled(
+            _made(trace, pages, other, str(trace.settings.era)), str(trace.settings.duplicates)
+        )
     except Exception:  # noqa: BLE001 - a report is shown all the same
         return None
     return variant if variant.state == StatementState.FINISHED else None
 
 
 def _variants(trace: Trace, pages: PageSample) -> Variants:
-    own = (trace.paradigm, str(trace.era), str(trace.duplicates))
+    own = (trace.settings.paradigm, str(trace.settings.era), str(trace.settings.duplicates))
     own_variant = _made(trace, pages, *own[:2])
     if not _same(_ruled(own_variant, own[2]), trace):
         return Variants(
@@ -135,7 +141,7 @@ def _variants(trace: Trace, pages: PageSample) -> Variants:
 
 def _obstacle(trace: Trace) -> str:
     """Return why nothing can be derived; ``""`` if it can."""
-    pages = trace.pages
+    pages = trace.samples.pages
     if trace.state != StatementState.FINISHED:
         if trace.error is not None and trace.error.code == DuplicateMatchError.default_code:
             return (
@@ -144,7 +150,7 @@ def _obstacle(trace: Trace) -> str:
             )
         return "It failed, so its trace has not all rows from which other options could be derived."
     if (
-        trace.flow == Flow.UPDATABLE
+        trace.settings.flow == Flow.UPDATABLE
         or pages is None
         or pages.witness is None
         or not (pages.complete and pages.tasks)
@@ -164,7 +170,7 @@ def _choices(trace: Trace, pages: PageSample) -> tuple[dict[str, tuple[str, ...]
     why = ""
     if pages.transformed and trace.kind != "DELETE":
         choices["paradigm"] = _PARADIGMS
-    if pages.transformed and trace.era != Era.CURRENT and not _has_old_rows(pages):
+    if pages.transformed and trace.settings.era != Era.CURRENT and not _has_old_rows(pages):
         why = (
             "The era stays as it was: a DELETE of today's Trino carries the whole old row, and the"
             " trace has not all of its columns."
@@ -188,7 +194,7 @@ def _has_old_rows(pages: PageSample) -> bool:
 
 def _same(derived: Trace, trace: Trace) -> bool:
     """Return whether the derivation for the run's own options is what the run has recorded."""
-    ours, theirs = derived.pages, trace.pages
+    ours, theirs = derived.samples.pages, trace.samples.pages
     assert ours is not None
     assert theirs is not None
     writers = zip(ours.writers, theirs.writers, strict=False)
@@ -229,20 +235,17 @@ def _made(trace: Trace, pages: PageSample, paradigm: str, era: str) -> Trace:
         layout=layout,
     )
     sample = _placed(trace, pages, sample)
-    writers, samples = _stored(sample)
+    writers, stored = _stored(sample)
     from_updates = pc.sum(after.column(layout.after.insert_from_update)).as_py() or 0
     return replace(
         trace,
-        paradigm=paradigm,
-        era=era,
-        pages=sample,
-        writers=writers,
-        stored=samples,
         count=after.num_rows - from_updates,
+        target=replace(trace.target, output=None),
+        settings=replace(trace.settings, paradigm=paradigm, era=era),
+        writers=writers,
         calls=(),
-        output=None,
-        check=None,
-        verification=None,
+        samples=replace(trace.samples, pages=sample, stored_pages=stored),
+        checks=Checks(),
     )
 
 
@@ -384,14 +387,15 @@ def _handed_on(pages: PageSample, layout: PageLayout, columns: pa.Schema) -> Pag
 
 def _ruled(variant: Trace, rule: str) -> Trace:
     """Apply a rule for repeated matches."""
-    trace = replace(variant, duplicates=RepeatedMatches(rule))
+    settings = replace(variant.settings, duplicates=RepeatedMatches(rule))
+    trace = replace(variant, settings=settings)
     groups = _failing(trace) if trace.kind == "MERGE" else ()
     return _failed(trace, groups) if groups else trace
 
 
 def _failing(trace: Trace) -> tuple[DuplicateGroup, ...]:
     """Return the target rows whose matches end the statement."""
-    pages = trace.pages
+    pages = trace.samples.pages
     assert pages is not None
     assert pages.witness is not None
     idle = tuple(
@@ -402,7 +406,7 @@ def _failing(trace: Trace) -> tuple[DuplicateGroup, ...]:
     cases = pc.fill_null(pages.before.column(pages.layout.before.case_number), NO_CLAUSE)
     ids = _unique_ids(pages)
     failing = (
-        DuplicateRule(trace.duplicates, RowChangeParadigm[trace.paradigm], idle)
+        DuplicateRule(trace.settings.duplicates, RowChangeParadigm[trace.settings.paradigm], idle)
         .check(ids, cases)
         .failing
     )
@@ -425,7 +429,7 @@ def _failed(trace: Trace, groups: tuple[DuplicateGroup, ...]) -> Trace:
     """Return the trace of a statement that repeated matches have ended, with the page that was
     checked.
     """
-    pages = trace.pages
+    pages = trace.samples.pages
     assert pages is not None
     numbers = {source.case_number for source in groups[0].sources}
     line = max(
@@ -436,30 +440,29 @@ def _failed(trace: Trace, groups: tuple[DuplicateGroup, ...]) -> Trace:
         ),
         default=None,
     )
-    hint = named_group(groups[0], len(groups), trace.duplicates)
+    hint = named_group(groups[0], len(groups), trace.settings.duplicates)
     empty = pa.RecordBatch.from_pylist([], schema=pages.layout.output_schema(_columns(pages)))
+    checked = replace(
+        pages,
+        after=empty,
+        produced=(0,) * pages.before.num_rows,
+        writers=(),
+        total_after=0,
+        placement=None,
+    )
     return replace(
         trace,
         state=StatementState.FAILED,
         error=ErrorRecord(
             DuplicateMatchError.default_code, MESSAGE, line, None, 0, hint, "DuplicateCheck"
         ),
-        pages=replace(
-            pages,
-            after=empty,
-            produced=(0,) * pages.before.num_rows,
-            writers=(),
-            total_after=0,
-            placement=None,
-        ),
-        duplicate_groups=groups,
-        writers=(),
-        stored=(),
         count=None,
         committed=False,
-        rows_after=trace.rows_before,
         notices=(),
-        version_after=None,
+        target=replace(trace.target, rows_after=trace.target.rows_before, version_after=None),
+        join=replace(trace.join, duplicate_groups=groups),
+        writers=(),
+        samples=replace(trace.samples, pages=checked, stored_pages=()),
     )
 
 

@@ -38,8 +38,10 @@ def mime_bundle(
         above: content above the report, by the same keys.
         other: the trace under the other row change paradigm.
 
+    >>> from rowmerge_nb.trace.target_record import TargetRecord
     >>> from rowmerge_nb.trace.trace import Trace
-    >>> bundle = mime_bundle(Trace(statement="DROP TABLE t", kind="DROP TABLE", state="finished", target="t"))
+    >>> trace = Trace(statement="DROP TABLE t", kind="DROP TABLE", state="finished", target=TargetRecord(name="t"))
+    >>> bundle = mime_bundle(trace)
     >>> sorted(bundle), bundle["text/plain"]
     (['text/html', 'text/plain'], 'Table t dropped.')
     """

@@ -186,11 +186,13 @@ class Near(ShownSequence[NearRow]):
 
 
 def _keys_of(trace: Trace) -> NearKeys:
-    if trace.near is not None:
-        return trace.near
-    if trace.kind == "MERGE" and trace.unmatched == 0 and trace.joined:
+    if trace.samples.near_misses is not None:
+        return trace.samples.near_misses
+    if trace.kind == "MERGE" and trace.join.unmatched_rows == 0 and trace.join.rows:
         return NearKeys(
-            source=NearSide(trace.joined if trace.source_rows is None else trace.source_rows, 0)
+            source=NearSide(
+                trace.join.rows if trace.join.source_rows is None else trace.join.source_rows, 0
+            )
         )
     if trace.kind != "MERGE":
         msg, hint = (

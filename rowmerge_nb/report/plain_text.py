@@ -42,9 +42,10 @@ def render_text(
     ``show`` lists parts, see `rowmerge_nb.report.model.report.PARTS`; ``first_line`` is the
     statement's line in the cell.
 
+    >>> from rowmerge_nb.trace.target_record import TargetRecord
     >>> from rowmerge_nb.trace.trace import Trace
     >>> from rowmerge_nb.report.model.report import build_report
-    >>> trace = Trace(statement="INSERT ...", kind="INSERT", state="finished", target="accounts", count=5)
+    >>> trace = Trace(statement="INSERT ...", kind="INSERT", state="finished", target=TargetRecord(name="accounts"), count=5)
     >>> print(render_text(build_report(trace)))
     5 rows inserted into accounts.
     """

@@ -291,7 +291,7 @@ def _about_row(
     rows = str(len(journey.becomes))
     reasons = {
         "0": "The row does nothing, so it is dropped.",
-        "1": f"{journey.operation.name} is one row under {trace.paradigm}.",
+        "1": f"{journey.operation.name} is one row under {trace.settings.paradigm}.",
     }
     because = reasons.get(
         rows, "The paradigm has an update as a delete of the old row and an insert of the new one."
@@ -299,8 +299,8 @@ def _about_row(
     yield Question(
         "page", f"How many rows leave transform_page for {row}?", ("0", "1", "2"), rows, because
     )
-    if journey.operation is Operation.UPDATE and trace.paradigm in _OTHER:
-        other = _OTHER[trace.paradigm]
+    if journey.operation is Operation.UPDATE and trace.settings.paradigm in _OTHER:
+        other = _OTHER[trace.settings.paradigm]
         answer = "2" if other == "DELETE_ROW_AND_INSERT_ROW" else "1"
         because = (
             "It deletes the old row and inserts the new one."

@@ -156,8 +156,8 @@ class RowCheck:
         if (
             not ways
             and self._journeys
-            and self._trace.pages is not None
-            and self._trace.pages.complete
+            and self._trace.samples.pages is not None
+            and self._trace.samples.pages.complete
         ):
             return (
                 (

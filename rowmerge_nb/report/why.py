@@ -71,10 +71,15 @@ class Why(ShownSequence[Journey]):
         matches = _matches(trace, others, number, values)
         # The trace of a small MERGE has the unmatched target rows if the store keeps versions.
         lacking = (
-            not matches and number is None and trace.kind == "MERGE" and trace.untouched is None
+            not matches
+            and number is None
+            and trace.kind == "MERGE"
+            and trace.samples.untouched_rows is None
         )
-        complete = trace.joined == 0 or (
-            trace.pages is not None and trace.pages.complete and trace.pages.witness is not None
+        complete = trace.join.rows == 0 or (
+            trace.samples.pages is not None
+            and trace.samples.pages.complete
+            and trace.samples.pages.witness is not None
         )
         if complete or ask is None:
             if not recorded_rows and not others:
@@ -106,10 +111,14 @@ class Why(ShownSequence[Journey]):
         rows = (*asked_journeys(answer), *untouched_journeys(answer))
         if not rows:
             raise _none_is_like(
-                trace, plural(trace.joined, "row") if trace.joined is not None else "rows", words
+                trace,
+                plural(trace.join.rows, "row") if trace.join.rows is not None else "rows",
+                words,
             )
         return cls(
-            rows, joined=trace.kind == "MERGE", more=answer.asked is not None and answer.asked.more
+            rows,
+            joined=trace.kind == "MERGE",
+            more=answer.samples.requested_rows is not None and answer.samples.requested_rows.more,
         )
 
     @property
@@ -134,11 +143,15 @@ class Why(ShownSequence[Journey]):
 
 
 def _rows_held(trace: Trace) -> int:
-    return 0 if trace.pages is None or trace.pages.witness is None else trace.pages.before.num_rows
+    return (
+        0
+        if trace.samples.pages is None or trace.samples.pages.witness is None
+        else trace.samples.pages.before.num_rows
+    )
 
 
 def _sides(trace: Trace, requested: Iterable[Journey]) -> list[Mapping[str, Any]]:
-    witness = None if trace.pages is None else trace.pages.witness
+    witness = None if trace.samples.pages is None else trace.samples.pages.witness
     schema = (
         []
         if witness is None or not witness.num_rows
@@ -159,7 +172,7 @@ def _matches(
     *,
     padded: bool = False,
 ) -> list[Journey]:
-    pages = trace.pages
+    pages = trace.samples.pages
     recorded = (
         ()
         if pages is None or pages.witness is None

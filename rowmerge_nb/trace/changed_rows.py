@@ -18,7 +18,7 @@ def changed_rows(trace: Trace) -> list[dict[str, Any]]:
     Its keys are ``operation``, ``case_number``, ``source_row``, and per table column ``old.<name>``
     and ``new.<name>``. Old values are None if rows did not carry them.
     """
-    pages = trace.pages
+    pages = trace.samples.pages
     if pages is None:
         return []
     if not pages.transformed:

@@ -47,3 +47,16 @@ class CommitCheck:
     message: str
     wrong: int = 0
     rows: tuple[WrongRow, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Checks:
+    """What checked the outcome of a statement.
+
+    Args:
+        verification: the result of another engine (option ``verify``).
+        commit: the result of reading the table after the commit (option ``check``).
+    """
+
+    verification: VerificationRecord | None = None
+    commit: CommitCheck | None = None

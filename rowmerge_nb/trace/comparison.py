@@ -117,7 +117,7 @@ class Comparison:
     @property
     def sentence(self) -> str:
         """The outcome in one sentence."""
-        target = self.left.result.trace.target or self.right.result.trace.target
+        target = self.left.result.trace.target.name or self.right.result.trace.target.name
         if self.left.failed and self.right.failed:
             return "Both ways fail."
         if self.left.failed or self.right.failed:
@@ -263,9 +263,11 @@ def _measured(side: Side) -> dict[str, str]:
         "rows stored": stored_rows if ran else "",
         "bytes stored": _number(size) if ran else "",
         "writers": _number(len(trace.writers)) if ran else "",
-        "written": "" if trace.output is None else trace.output.summary,
+        "written": "" if trace.target.output is None else trace.target.output.summary,
         "bytes written": (
-            _number(trace.output.bytes) if trace.output is not None and trace.output.written else ""
+            _number(trace.target.output.bytes)
+            if trace.target.output is not None and trace.target.output.written
+            else ""
         ),
         "fragments": _number(sum(writer.fragments for writer in trace.writers)) if ran else "",
         "fragment bytes": (
@@ -378,7 +380,7 @@ def _differing(
 
 
 def _changes(trace: Trace) -> dict[str, Rows]:
-    pages = trace.pages
+    pages = trace.samples.pages
     if pages is None:
         empty = not any(writer.pages for writer in trace.writers)
         return {name: {} for name in ("removes", "removes by id", "adds")} if empty else {}

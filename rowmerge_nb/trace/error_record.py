@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from rowmerge_nb.trace.raised import Raised
+
 
 @dataclass(frozen=True)
 class Consequence:
@@ -31,6 +33,8 @@ class ErrorRecord:
     Args:
         consequences: what had happened by then: open sinks, the rollback.
         changed: whether the change persists; None if unknown.
+        raised: errors of the connector's code: the one that ended the statement, then those of the
+            cleanup.
     """
 
     code: str
@@ -42,3 +46,4 @@ class ErrorRecord:
     step: str
     consequences: tuple[Consequence, ...] = ()
     changed: bool | None = False
+    raised: tuple[Raised, ...] = ()

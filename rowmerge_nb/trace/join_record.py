@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from rowmerge_nb.trace.clause_record import Term
+
 
 @dataclass(frozen=True)
 class MatchedRow:
@@ -49,3 +51,28 @@ class DuplicateGroup:
     sources: tuple[MatchedRow, ...]
     case_number: int | None
     total: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class JoinRecord:
+    """The join of target and source; all fields are empty for a statement without one.
+
+    Args:
+        on: the condition of MERGE.
+        rows: output rows: ``matched_rows`` plus ``unmatched_rows`` plus, under FULL,
+            ``unmatched_target_rows``.
+        unmatched_rows: source rows without a target row.
+        unmatched_target_rows: target rows without a source row; None if the join drops them.
+        source_rows: rows of the source, if known.
+        duplicate_groups: target rows with several matches, some of them.
+        multiple_matches: the match patterns of such rows; None if unknown.
+    """
+
+    on: Term | None = None
+    rows: int | None = None
+    matched_rows: int | None = None
+    unmatched_rows: int | None = None
+    unmatched_target_rows: int | None = None
+    source_rows: int | None = None
+    duplicate_groups: tuple[DuplicateGroup, ...] = ()
+    multiple_matches: tuple[MatchPattern, ...] | None = None

@@ -147,31 +147,33 @@ def journeys_of(trace: Trace, limit: int | None = None) -> tuple[Journey, ...] |
     Small statements record all joined rows, large ones the first per clause (``trace="full"``
     records all).
     """
-    return None if trace.pages is None else _of_pages(trace, trace.pages, limit)
+    return None if trace.samples.pages is None else _of_pages(trace, trace.samples.pages, limit)
 
 
 def journeys_at(
     trace: Trace, rows: npt.NDArray[np.bool_], limit: int | None = None
 ) -> tuple[Journey, ...] | None:
     """Return the journeys of selected rows of `PageSample.before`; see `journeys_of`."""
-    return None if trace.pages is None else _of_pages(trace, trace.pages, limit, rows)
+    return (
+        None if trace.samples.pages is None else _of_pages(trace, trace.samples.pages, limit, rows)
+    )
 
 
 def asked_journeys(trace: Trace) -> tuple[Journey, ...]:
     """Return the journeys of the rows requested by a condition."""
-    pages = None if trace.asked is None else trace.asked.pages
+    pages = None if trace.samples.requested_rows is None else trace.samples.requested_rows.pages
     return () if pages is None else _of_pages(trace, pages) or ()
 
 
 def untouched_journeys(trace: Trace) -> tuple[Journey, ...]:
     """Return the journeys of target rows that no source row matches; none if they are not known."""
-    if trace.untouched is None or trace.kind != "MERGE":
+    if trace.samples.untouched_rows is None or trace.kind != "MERGE":
         return ()
     verdicts = tuple(
         Verdict(clause, Fate.NOT_APPLICABLE) for clause in trace.clauses if clause.number >= 0
     )
-    names = trace.untouched.schema.names
-    columns = [python_values(column) for column in trace.untouched.columns]
+    names = trace.samples.untouched_rows.schema.names
+    columns = [python_values(column) for column in trace.samples.untouched_rows.columns]
     return tuple(
         Journey(
             source_row=None,
@@ -233,12 +235,12 @@ def _of_pages(
             operation=clause.operation if clause is not None else Operation.NONE,
             becomes="".join(letters[start:end]),
             writers=pages.writers[start:end],
-            on=_answered(pages, index, ON, trace.on, sides),
+            on=_answered(pages, index, ON, trace.join.on, sides),
             verdicts=verdicts,
             made=next((row for row in after[start:end] if row is not None), None),
             page_row=order[index],
             barred=(
-                _barred(trace.on, source)
+                _barred(trace.join.on, source)
                 if join is Join.NOT_MATCHED and source is not None
                 else None
             ),
@@ -274,7 +276,7 @@ def _why_none(trace: Trace) -> tuple[str, str]:
             f"This {trace.kind} was planned and not begun, so no rows were joined",
             "rehearse=True runs it, and changes nothing.",
         )
-    if trace.joined == 0:
+    if trace.join.rows == 0:
         return (
             f"This {trace.kind} had no rows to do anything about",
             "Look at the source, and at the conditions that choose its rows.",

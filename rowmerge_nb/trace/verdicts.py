@@ -208,10 +208,10 @@ TRINO, STANDARD = ENGINES[:2]
 
 def verdicts_of(trace: Trace) -> tuple[Verdict, ...] | None:
     """Return each engine's verdict on a traced MERGE; None for other statements or unknown matches."""
-    if trace.kind != "MERGE" or trace.multiple_matches is None:
+    if trace.kind != "MERGE" or trace.join.multiple_matches is None:
         return None
     clauses = MatchedClauses.of(trace.clauses)
-    return tuple(_verdict(engine, trace.multiple_matches, clauses) for engine in ENGINES)
+    return tuple(_verdict(engine, trace.join.multiple_matches, clauses) for engine in ENGINES)
 
 
 def _verdict(

@@ -123,7 +123,7 @@ def test_tables_in_memory_write_nothing(engine: Engine) -> None:
 def test_a_saved_trace_has_what_was_written(engine: Engine, tmp_path: Path) -> None:
     result = engine.run(f"CREATE TABLE hive.default.t AS {ROWS}")
     save_trace(result.trace, tmp_path / "trace.json")
-    assert load_trace(tmp_path / "trace.json").output == result.trace.output
+    assert load_trace(tmp_path / "trace.json").target.output == result.trace.target.output
 
 
 def test_a_query_has_written_nothing_that_could_be_told(engine: Engine) -> None:

@@ -294,7 +294,7 @@ def test_properties_of_a_table_in_memory_change_and_rows_and_versions_stay(engin
     assert "paradigm = 'CHANGE_ONLY_UPDATED_COLUMNS'" in made(engine, "t")
     assert "bucket_count = 2" in made(engine, "t")
     result = engine.run("UPDATE t SET region = 'd' WHERE id = 2")
-    assert result.trace.paradigm == "CHANGE_ONLY_UPDATED_COLUMNS"
+    assert result.trace.settings.paradigm == "CHANGE_ONLY_UPDATED_COLUMNS"
     kept = [{"id": 1, "region": "a"}, {"id": 2, "region": "d"}, {"id": 3, "region": "c"}]
     assert rows(engine, "t") == kept
     engine.run(

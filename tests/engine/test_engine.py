@@ -246,7 +246,7 @@ def test_every_form_of_source(engine: Engine, source: str, joined: int) -> None:
         f"MERGE INTO t USING {source} ON t.id = {alias}.id "
         f"WHEN MATCHED THEN UPDATE SET v = {alias}.n WHEN NOT MATCHED THEN INSERT (id, v) VALUES ({alias}.id, {alias}.n)"
     )
-    assert result.trace.joined == joined
+    assert result.trace.join.rows == joined
     assert result.count == joined
 
 

@@ -113,8 +113,8 @@ def test_duckdb_agrees_about_columns_without_a_value(engine: Engine) -> None:
         namespace={"u": EMPTY.select(["id", "n"])},
         verify="duckdb",
     )
-    assert result.trace.verification is not None
-    assert result.trace.verification.state == "agrees"
+    assert result.trace.checks.verification is not None
+    assert result.trace.checks.verification.state == "agrees"
 
 
 MIXED = pd.DataFrame(

@@ -20,7 +20,7 @@ def engine(tmp_path: Path) -> Engine:
 
 def test_names_are_looked_up_where_use_says_also_those_that_programs_give(engine: Engine) -> None:
     used = engine.run("USE Lake.SALES")
-    assert (used.trace.kind, used.trace.target) == ("USE", "lake.sales")
+    assert (used.trace.kind, used.trace.target.name) == ("USE", "lake.sales")
     engine.run("CREATE TABLE t (id integer)")
     assert engine.full_name("t") == ("lake", "sales", "t")
     assert engine.table_metadata("lake", "sales", "t") is not None

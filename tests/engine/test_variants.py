@@ -16,6 +16,7 @@ from rowmerge_nb.engine.what_if import MOST_ROWS, under_other_paradigm, variants
 from rowmerge_nb.report.html import render_html
 from rowmerge_nb.report.model.report import build_report
 from rowmerge_nb.trace.trace import Trace
+from tests.trace.parts import with_parts
 
 pytestmark = pytest.mark.spark
 
@@ -73,17 +74,21 @@ def test_all_options_that_make_a_difference_are_derived(
     assert list(variants.choices) == (choices or ["paradigm", "era", "duplicates"])
     for trace in variants.traces.values():
         options = {
-            "paradigm": trace.paradigm,
-            "era": trace.era,
-            "duplicates": str(trace.duplicates),
+            "paradigm": trace.settings.paradigm,
+            "era": trace.settings.era,
+            "duplicates": str(trace.settings.duplicates),
         }
         ran = run(engine, statement, **options)
-        assert trace.pages is not None
-        assert ran.pages is not None
-        assert (trace.pages.before, trace.pages.after, trace.pages.writers) == (
-            ran.pages.before,
-            ran.pages.after,
-            ran.pages.writers,
+        assert trace.samples.pages is not None
+        assert ran.samples.pages is not None
+        assert (
+            trace.samples.pages.before,
+            trace.samples.pages.after,
+            trace.samples.pages.writers,
+        ) == (
+            ran.samples.pages.before,
+            ran.samples.pages.after,
+            ran.samples.pages.writers,
         )
         assert (trace.count, [w.rows for w in trace.writers]) == (
             ran.count,
@@ -100,9 +105,13 @@ def test_a_function_of_the_connector_is_known_by_the_places_that_the_run_has_sho
 ) -> None:
     trace = run(engine, MERGE.format(t="cut"), paradigm="CHANGE_ONLY_UPDATED_COLUMNS")
     split = variants_of(trace).traces["DELETE_ROW_AND_INSERT_ROW", "documents", "trino"]
-    assert split.pages is not None
+    assert split.samples.pages is not None
     told = dict(
-        zip(split.pages.after.column("place").to_pylist(), split.pages.writers, strict=True)
+        zip(
+            split.samples.pages.after.column("place").to_pylist(),
+            split.samples.pages.writers,
+            strict=True,
+        )
     )
     # Nothing went to the old place of the updated row while it stayed one row.
     assert told["a"] == -1
@@ -133,29 +142,35 @@ def test_a_saved_trace_has_all_of_it(engine: Engine, tmp_path: Path) -> None:
     trace = run(engine, MERGE.format(t="placed"))
     save_trace(trace, tmp_path / "trace.json")
     again = variants_of(load_trace(tmp_path / "trace.json"))
-    assert [one.pages for one in again.traces.values()] == [
-        one.pages for one in variants_of(trace).traces.values()
+    assert [one.samples.pages for one in again.traces.values()] == [
+        one.samples.pages for one in variants_of(trace).traces.values()
     ]
 
 
 def test_what_cannot_be_derived_says_why(engine: Engine) -> None:
     trace = run(engine, MERGE.format(t="placed"))
-    pages = trace.pages
+    pages = trace.samples.pages
     assert pages is not None
     off = run(engine, MERGE.format(t="placed"), trace="off")
     for changed, why in (
         (off, "has not all rows"),
-        (replace(trace, pages=replace(pages, complete=False)), "has not all rows"),
-        (replace(trace, pages=replace(pages, tasks=())), "has not all rows"),
+        (with_parts(trace, samples={"pages": replace(pages, complete=False)}), "has not all rows"),
+        (with_parts(trace, samples={"pages": replace(pages, tasks=())}), "has not all rows"),
         (replace(trace, count=7), "is not what the run has recorded"),
         (
-            replace(
-                trace, pages=replace(pages, writers=(1 - pages.writers[0], *pages.writers[1:]))
+            with_parts(
+                trace,
+                samples={
+                    "pages": replace(pages, writers=(1 - pages.writers[0], *pages.writers[1:]))
+                },
             ),
             "is not what the run has recorded",
         ),
         (replace(trace, state=StatementState.FAILED), "It failed"),
-        (replace(trace, paradigm="BOTH"), "could not be derived from its rows: KeyError"),
+        (
+            with_parts(trace, settings={"paradigm": "BOTH"}),
+            "could not be derived from its rows: KeyError",
+        ),
     ):
         variants = variants_of(changed)
         assert (variants.choices, variants.traces) == ({}, {})
@@ -171,14 +186,14 @@ def test_what_cannot_be_derived_says_why(engine: Engine) -> None:
 
 def test_without_the_old_rows_the_era_stays(engine: Engine) -> None:
     trace = run(engine, MERGE.format(t="placed"))
-    pages = trace.pages
+    pages = trace.samples.pages
     assert pages is not None
     assert pages.witness is not None
     target = pages.witness.column("target")
     some = pa.StructArray.from_arrays(target.flatten()[:1], ["id"], mask=target.is_null())
     at = pages.witness.schema.names.index("target")
     narrow = pages.witness.set_column(at, "target", some)
-    variants = variants_of(replace(trace, pages=replace(pages, witness=narrow)))
+    variants = variants_of(with_parts(trace, samples={"pages": replace(pages, witness=narrow)}))
     assert list(variants.choices) == ["paradigm", "duplicates"]
     assert variants.why.startswith("The era stays as it was")
 
@@ -190,7 +205,7 @@ def test_a_report_lays_the_rows_of_the_other_paradigm_beside_those_of_the_run(
     trace = run(engine, MERGE.format(t="placed"), paradigm=paradigm)
     other = under_other_paradigm(trace)
     assert other is not None
-    ran = run(engine, MERGE.format(t="placed"), paradigm=other.paradigm)
+    ran = run(engine, MERGE.format(t="placed"), paradigm=other.settings.paradigm)
     there = build_report(trace, ran).pages
     told = build_report(trace, other).pages
     assert told is not None

@@ -195,7 +195,7 @@ def test_a_result_knows_the_versions_before_and_after(
     assert engine.table(name, second.version_after).num_rows == 2  # type: ignore[arg-type]
     rm.save_trace(second.trace, tmp_path / "trace.json")
     loaded = rm.load_trace(tmp_path / "trace.json")
-    assert (loaded.version_before, loaded.version_after) == (
+    assert (loaded.target.version_before, loaded.target.version_after) == (
         second.version_before,
         second.version_after,
     )

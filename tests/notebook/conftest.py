@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rowmerge_nb.base.errors import AnalysisError, RowMergeError
+from rowmerge_nb.trace.target_record import TargetRecord
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,7 +45,7 @@ class FakeEngine:
                 statement=sql,
                 kind="DROP TABLE",
                 state="finished",
-                target=sql.rsplit(maxsplit=1)[-1],
+                target=TargetRecord(name=sql.rsplit(maxsplit=1)[-1]),
             )
         )
         if "EXPLAIN" not in sql and "SELECT" not in sql:
@@ -79,7 +80,9 @@ class FakeEngine:
         from rowmerge_nb.trace.trace import Trace
 
         self.compared.append((by, sql, options))
-        result = Result(Trace(statement=sql, kind="MERGE", state="finished", target="t"))
+        result = Result(
+            Trace(statement=sql, kind="MERGE", state="finished", target=TargetRecord(name="t"))
+        )
         left, right = (Side(name, result, pa.table({"id": [1]})) for name in ("one", "other"))
         return Comparison(by, sql, ["id"], left, right)
 
@@ -100,10 +103,7 @@ class FakeEngine:
                 statement="UNDO",
                 kind="UNDO",
                 state="finished",
-                target="t",
-                version_after=7,
-                rows_before=1,
-                rows_after=3,
+                target=TargetRecord(name="t", version_after=7, rows_before=1, rows_after=3),
                 notices=told,
             )
         )

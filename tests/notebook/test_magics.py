@@ -17,6 +17,7 @@ from rowmerge_nb.notebook.cell_options import OPTIONS
 from rowmerge_nb.notebook.magics import project_defaults, register
 from rowmerge_nb.notebook.transformer import line_for_empty_cell
 from rowmerge_nb.trace.audit import Audit, AuditCounts
+from rowmerge_nb.trace.target_record import TargetRecord
 
 ENGINE_OPTIONS = {field.name for field in dataclasses.fields(Options)}
 
@@ -30,7 +31,7 @@ def test_a_cell_runs_its_statement_and_shows_the_report(notebook):
 
 def test_the_last_result_is_in_the_namespace(notebook):
     notebook.run("%%merge\nDROP TABLE t")
-    assert notebook.shell.user_ns["_merge"].trace.target == "t"
+    assert notebook.shell.user_ns["_merge"].trace.target.name == "t"
 
 
 def test_statements_run_in_turn_and_each_is_shown(notebook):
@@ -44,13 +45,13 @@ def test_statements_run_in_turn_and_each_is_shown(notebook):
 def test_output_keeps_the_result_and_shows_it(notebook):
     cell = notebook.run("%%merge -o kept\nDROP TABLE a; DROP TABLE b")
     assert len(cell.outputs) == 2
-    assert notebook.shell.user_ns["kept"].trace.target == "b"
+    assert notebook.shell.user_ns["kept"].trace.target.name == "b"
 
 
 def test_the_arrow_keeps_the_result_and_shows_nothing(notebook):
     cell = notebook.run("%%merge kept <<\nDROP TABLE a")
     assert cell.outputs == []
-    assert notebook.shell.user_ns["kept"].trace.target == "a"
+    assert notebook.shell.user_ns["kept"].trace.target.name == "a"
 
 
 def test_options_of_the_line_win_over_those_of_the_configuration(notebook):
@@ -205,7 +206,7 @@ def test_an_interrupt_while_a_report_is_shown_says_that_the_change_is_there(
     cell = notebook.run("%%merge\nDROP TABLE a;\nDROP TABLE b")
     assert isinstance(cell.failure, StatementInterrupted)
     assert cell.failure.changed is True
-    assert cell.failure.result.trace.target == "a"
+    assert cell.failure.result.trace.target.name == "a"
     assert "Table a dropped." in cell.text, "the report is shown as a whole"
     assert "Statement 1 of this cell ran and stays; statement 2 did not run." in " ".join(
         cell.text.split()
@@ -390,7 +391,7 @@ def test_show_holds_for_a_statement_that_fails(notebook, monkeypatch):
 
     def fail(sql, **options):
         trace = traces.duplicate_trace()
-        error = DuplicateMatchError(trace.error.message, groups=trace.duplicate_groups)
+        error = DuplicateMatchError(trace.error.message, groups=trace.join.duplicate_groups)
         error.result = Result(trace)
         raise error
 
@@ -515,7 +516,12 @@ def test_the_rows_of_returning_stand_above_the_report(notebook):
     from rowmerge_nb.trace.trace import Trace
 
     trace = Trace(
-        statement="MERGE", kind="MERGE", state="finished", target="t", count=1, returned=1
+        statement="MERGE",
+        kind="MERGE",
+        state="finished",
+        target=TargetRecord(name="t"),
+        count=1,
+        returned=1,
     )
     notebook.engine.run = lambda sql, **options: Result(trace, pa.table({"a": [7]}))
     cell = notebook.run("%%merge --dialect extended\nMERGE")
@@ -597,7 +603,9 @@ def test_what_cannot_be_explored_is_told_beneath_the_report_and_is_no_error(note
     monkeypatch.setattr(
         notebook.engine,
         "run",
-        lambda sql, **_: Result(Trace(statement=sql, kind="MERGE", state="finished", target="t")),
+        lambda sql, **_: Result(
+            Trace(statement=sql, kind="MERGE", state="finished", target=TargetRecord(name="t"))
+        ),
     )
     cell = notebook.run("%%merge --explore\nMERGE INTO t")
     assert (

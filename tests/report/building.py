@@ -14,6 +14,7 @@ from rowmerge_nb.spi.page import PageLayout
 from rowmerge_nb.spi.types import from_arrow
 from rowmerge_nb.trace.clause_record import ClauseRecord
 from rowmerge_nb.trace.contract_calls import Call, WriterRecord
+from rowmerge_nb.trace.join_record import JoinRecord
 from rowmerge_nb.trace.node_records import (
     BranchRecord,
     ExchangeFacts,
@@ -27,7 +28,11 @@ from rowmerge_nb.trace.node_records import (
     ScanFacts,
 )
 from rowmerge_nb.trace.page_samples import PageSample, Placement, StoredSample
+from rowmerge_nb.trace.row_samples import RowSamples
+from rowmerge_nb.trace.run_settings import RunSettings
+from rowmerge_nb.trace.target_record import TargetRecord
 from rowmerge_nb.trace.trace import Trace
+from tests.trace.parts import with_parts
 
 JOIN = JoinFacts("AUTOMATIC", replicate_target=False, type=JoinType.RIGHT)
 CASE_NUMBER, PRESENT = ProjectFacts(("case_number",)), ProjectFacts(("present",))
@@ -185,29 +190,31 @@ def merge_trace(setup: Setup | None = None, **changes: Any) -> Trace:
         statement=setup.statement,
         kind="MERGE",
         state="finished",
-        target=setup.statement_target,
-        qualified=f"memory.default.{setup.statement_target}",
-        connector="memory",
-        catalog="memory",
-        paradigm=setup.paradigm,
-        era=setup.era,
+        target=TargetRecord(
+            name=setup.statement_target,
+            qualified_name=f"memory.default.{setup.statement_target}",
+            connector="memory",
+            catalog="memory",
+            rows_before=setup.rows_before,
+            rows_after=after,
+        ),
+        settings=RunSettings(paradigm=setup.paradigm, era=setup.era),
         plan=plan_records(setup),
         rows=row_counts(setup, pages),
         clauses=clause_records(setup, counts),
-        joined=len(setup.rows),
-        matched=matched,
-        unmatched=len(setup.rows) - matched,
-        source_rows=len(setup.rows),
+        join=JoinRecord(
+            rows=len(setup.rows),
+            matched_rows=matched,
+            unmatched_rows=len(setup.rows) - matched,
+            source_rows=len(setup.rows),
+        ),
         count=sum(writer.counted for writer in writers),
-        rows_before=setup.rows_before,
-        rows_after=after,
-        pages=pages,
-        stored=stored_samples(setup, pages),
+        samples=RowSamples(pages=pages, stored_pages=stored_samples(setup, pages)),
         writers=writers,
         calls=merge_calls(setup, writers),
         seconds={"analysis": 0.012, "planning": 0.007, "execution": 0.291, "total": 0.310},
     )
-    return replace(trace, **changes)
+    return with_parts(trace, **changes)
 
 
 def page_sample(setup: Setup) -> PageSample:

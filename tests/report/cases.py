@@ -18,7 +18,9 @@ CASES = {
     "merge_unknown_sizes": lambda: building.merge_trace(Setup(rows_before=None)),
     "merge_empty_source": lambda: building.merge_trace(Setup(rows=())),
     "merge_insert_only": traces.insert_only_trace,
-    "merge_counts_only": lambda: building.merge_trace(pages=None, stored=(), level="off"),
+    "merge_counts_only": lambda: building.merge_trace(
+        samples={"pages": None, "stored_pages": ()}, settings={"trace_level": "off"}
+    ),
     "merge_without_plan": lambda: building.merge_trace(plan=(), rows={}),
     "merge_two_versions": traces.warning_trace,
     "merge_nothing_fired": traces.nothing_fired_trace,
@@ -38,5 +40,5 @@ CASES = {
     "create_table": lambda: traces.simple_trace("CREATE TABLE"),
     "create_table_as": lambda: traces.simple_trace("CREATE TABLE AS", count=5),
     "drop_table": lambda: traces.simple_trace("DROP TABLE"),
-    "select": lambda: traces.simple_trace("SELECT", target=""),
+    "select": lambda: traces.simple_trace("SELECT", target={"name": ""}),
 }

@@ -48,7 +48,8 @@ def test_what_a_call_was_called_with_stands_apart_from_what_it_gave(
 ) -> None:
     assert (
         given_and_gave(
-            merge_trace(qualified="lake.default.accounts"), Call(1, "coordinator", *call)
+            merge_trace(target={"qualified_name": "lake.default.accounts"}),
+            Call(1, "coordinator", *call),
         )
         == said
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -15,6 +14,7 @@ from rowmerge_nb.report.plain_text import render_text
 from rowmerge_nb.trace.clause_record import Term
 from rowmerge_nb.trace.trace import Trace
 from tests.report.building import ROWS, Joined, Setup, merge_trace
+from tests.trace.parts import with_parts
 
 DAVE = Joined(("Dave", 1, "Devon"), -1, None, ("Dave", 11, "Devon"), 3)
 IDLE = Setup(rows=(*ROWS, DAVE), rows_before=7)
@@ -41,8 +41,9 @@ def diff_of(trace: Trace) -> Diff:
 def test_rows_that_nothing_changed_stand_behind_the_changed_ones_those_first_that_were_matched() -> (
     None
 ):
-    trace = replace(
-        merge_trace(IDLE), untouched=untouched(("Hal ", 3, "Hull"), ("Ida", None, "Hull"))
+    trace = with_parts(
+        merge_trace(IDLE),
+        samples={"untouched_rows": untouched(("Hal ", 3, "Hull"), ("Ida", None, "Hull"))},
     )
     diff = diff_of(trace)
     assert [([cell.text for cell in row.cells], row.source) for row in diff.same] == [
@@ -63,7 +64,9 @@ def test_rows_that_nothing_changed_stand_behind_the_changed_ones_those_first_tha
     assert text.endswith(
         "2 target rows untouched, since no row of the source has them for partners."
     )
-    fewer = replace(trace, untouched=untouched(("Hal ", 3, "Hull")), rows_before=6)
+    fewer = with_parts(
+        trace, samples={"untouched_rows": untouched(("Hal ", 3, "Hull"))}, target={"rows_before": 6}
+    )
     one = render_text(build_report(fewer), show="journeys")
     assert "1 target row untouched, since no row of the source has it for a partner:" in one
     html = render_html(build_report(trace))
@@ -74,11 +77,10 @@ def test_rows_that_nothing_changed_stand_behind_the_changed_ones_those_first_tha
 
 
 def test_of_a_small_table_all_rows_are_shown_that_the_statement_has_left() -> None:
-    trace = replace(
+    trace = with_parts(
         merge_trace(IDLE),
-        untouched=untouched(("Hal", 3, "Hull"), ("Ida", None, "Hull")),
-        version_before=4,
-        version_after=5,
+        samples={"untouched_rows": untouched(("Hal", 3, "Hull"), ("Ida", None, "Hull"))},
+        target={"version_before": 4, "version_after": 5},
     )
     left = diff_of(trace).left
     assert [(row.sign, row.cells[0][0].text) for row in left] == [
@@ -93,7 +95,7 @@ def test_of_a_small_table_all_rows_are_shown_that_the_statement_has_left() -> No
     said = "accounts after the commit: 8 rows, version 5; before it was version 4."
     assert diff_of(trace).left_said == said
     assert said in render_html(build_report(trace))
-    rehearsed = replace(trace, committed=False, version_after=None)
+    rehearsed = with_parts(trace, committed=False, target={"version_after": None})
     assert diff_of(rehearsed).left_said == "accounts as it would be: 8 rows."
 
 
@@ -114,29 +116,32 @@ def test_a_row_whose_key_the_table_had_already_is_named_where_it_was_inserted(
     reads: tuple[tuple[str, str], ...], name: str, said: str
 ) -> None:
     on = Term("ON", "AND", (Term("t.customer = s.customer", reads=reads),))
-    trace = replace(
-        merge_trace(IDLE), untouched=untouched((name, 3, "Hull"), ("Hal", None, "Hull")), on=on
+    trace = with_parts(
+        merge_trace(IDLE),
+        samples={"untouched_rows": untouched((name, 3, "Hull"), ("Hal", None, "Hull"))},
+        join={"on": on},
     )
     assert diff_of(trace).left_said == f"accounts after the commit: 8 rows.{said}"
 
 
 def test_where_not_all_rows_are_known_the_table_is_not_shown() -> None:
-    trace = replace(
-        merge_trace(IDLE), untouched=untouched(("Hal", 3, "Hull"), ("Ida", None, "Hull"))
+    trace = with_parts(
+        merge_trace(IDLE),
+        samples={"untouched_rows": untouched(("Hal", 3, "Hull"), ("Ida", None, "Hull"))},
     )
     assert diff_of(trace).left
-    assert not diff_of(replace(trace, untouched=None)).left
-    assert not diff_of(replace(trace, rows_after=9)).left
-    assert not diff_of(replace(trace, rows_before=6)).left
-    many = replace(
+    assert not diff_of(with_parts(trace, samples={"untouched_rows": None})).left
+    assert not diff_of(with_parts(trace, target={"rows_after": 9})).left
+    assert not diff_of(with_parts(trace, target={"rows_before": 6})).left
+    many = with_parts(
         merge_trace(Setup(rows_before=21)),
-        untouched=untouched(*((f"row {n}", n, "x") for n in range(17))),
+        samples={"untouched_rows": untouched(*((f"row {n}", n, "x") for n in range(17)))},
     )
     assert not diff_of(many).left
-    nothing = replace(
+    nothing = with_parts(
         merge_trace(Setup(rows=(DAVE,), rows_before=2)),
-        untouched=untouched(("Hal", 3, "Hull")),
-        rows_after=2,
+        samples={"untouched_rows": untouched(("Hal", 3, "Hull"))},
+        target={"rows_after": 2},
     )
     assert [row.cells[0].text for row in diff_of(nothing).same] == ["Dave", "Hal"]
     assert not diff_of(nothing).left
@@ -144,8 +149,9 @@ def test_where_not_all_rows_are_known_the_table_is_not_shown() -> None:
 
 def test_a_target_row_that_another_source_row_changes_is_not_among_them() -> None:
     second = Joined(("Aaron", 0, "Arches"), -1, None, ("Aaron", 5, "Antioch"), 0)
-    trace = replace(
-        merge_trace(Setup(rows=(*ROWS, second))), untouched=untouched(("Dave", 11, "Devon"))
+    trace = with_parts(
+        merge_trace(Setup(rows=(*ROWS, second))),
+        samples={"untouched_rows": untouched(("Dave", 11, "Devon"))},
     )
     assert [row.cells[0].text for row in diff_of(trace).same] == ["Dave"]
     assert diff_of(trace).summary == "6 rows changed; 1 target row unchanged"
@@ -153,10 +159,10 @@ def test_a_target_row_that_another_source_row_changes_is_not_among_them() -> Non
 
 def test_a_target_row_that_two_clauses_change_is_one_row() -> None:
     aaron = next(row for row in ROWS if row.source is not None and row.source[0] == "Aaron")
-    trace = replace(
+    trace = with_parts(
         merge_trace(Setup(rows=(*ROWS, aaron))),
-        untouched=untouched(("Dave", 11, "Devon")),
-        rows_after=7,
+        samples={"untouched_rows": untouched(("Dave", 11, "Devon"))},
+        target={"rows_after": 7},
     )
     assert diff_of(trace).summary == "7 rows changed; 1 target row unchanged"
     assert [row.sign for row in diff_of(trace).left] == ["~", "~", "+", "+", "~", "~", "="]
@@ -164,22 +170,21 @@ def test_a_target_row_that_two_clauses_change_is_one_row() -> None:
 
 
 def test_of_many_rows_that_nothing_changed_the_first_ones_are_shown() -> None:
-    trace = replace(
+    trace = with_parts(
         merge_trace(Setup(rows_before=54)),
-        untouched=untouched(*((f"row {n}", n, "x") for n in range(30))),
+        samples={"untouched_rows": untouched(*((f"row {n}", n, "x") for n in range(30)))},
     )
     assert len(diff_of(trace).same) == 30
     assert diff_of(trace).sizes.endswith("Of the unchanged ones the first 30 are shown.")
 
 
-@pytest.mark.parametrize(
-    "facts", [{"untouched": None}, {"untouched": untouched(("Dave", 11, "Devon"))}]
-)
-def test_where_some_are_not_known_none_are_shown(facts: Any) -> None:
-    diff = diff_of(replace(merge_trace(Setup(rows_before=9)), **facts))
+@pytest.mark.parametrize("rows", [None, untouched(("Dave", 11, "Devon"))])
+def test_where_some_are_not_known_none_are_shown(rows: Any) -> None:
+    trace = merge_trace(Setup(rows_before=9))
+    diff = diff_of(with_parts(trace, samples={"untouched_rows": rows}))
     assert (diff.same, diff.untouched) == ((), 5)
 
 
 def test_sizes_that_do_not_add_up_are_not_told() -> None:
-    assert diff_of(replace(merge_trace(), rows_after=7)).sizes == ""
+    assert diff_of(with_parts(merge_trace(), target={"rows_after": 7})).sizes == ""
     assert diff_of(merge_trace(Setup(rows=()))).sizes == ""

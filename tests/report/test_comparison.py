@@ -13,8 +13,10 @@ from rowmerge_nb.trace.contract_calls import Call, WriterRecord
 from rowmerge_nb.trace.error_record import ErrorRecord
 from rowmerge_nb.trace.notice_record import NoticeRecord
 from rowmerge_nb.trace.page_samples import StoredSample
+from rowmerge_nb.trace.target_record import TargetRecord
 from rowmerge_nb.trace.trace import Trace
 from tests.report import building, traces
+from tests.trace.parts import with_parts
 
 
 def side(name: str, ids: list[int], **more: object) -> Side:
@@ -27,7 +29,7 @@ def side(name: str, ids: list[int], **more: object) -> Side:
         "statement": "MERGE x",
         "kind": "MERGE",
         "state": "finished",
-        "target": "<t>",
+        "target": TargetRecord(name="<t>"),
         "count": 2,
         "calls": calls,
         "writers": writers,
@@ -99,7 +101,7 @@ def test_results_that_nothing_tells_are_called_unknown() -> None:
 
 def test_what_both_flows_hand_to_the_connector_stands_side_by_side_with_the_changed_rows() -> None:
     left, right = (
-        Side(t.flow, Result(t), pa.table({"id": [1]}))
+        Side(t.settings.flow, Result(t), pa.table({"id": [1]}))
         for t in (building.merge_trace(), traces.updatable_trace())
     )
     text = str(Comparison("flows", "UPDATE x", ["id"], left, right))
@@ -155,8 +157,8 @@ def test_a_notice_has_the_name_of_its_side_unless_both_have_it() -> None:
 def test_long_pages_are_cut_and_say_so() -> None:
     trace = traces.updatable_trace()
     rows = pa.RecordBatch.from_arrays([pa.array(range(25))], names=["row_id"])
-    many = dataclasses.replace(
-        trace, stored=tuple(StoredSample(split, rows, 25) for split in range(5))
+    many = with_parts(
+        trace, samples={"stored_pages": tuple(StoredSample(split, rows, 25) for split in range(5))}
     )
     text = str(
         Comparison(
@@ -201,18 +203,20 @@ def test_rows_are_aligned_by_their_numbers_and_values_and_markup_in_them_is_text
 
 def otherwise(trace: Trace) -> Trace:
     """Give a trace in which the first row that leaves `transform_page` has another value."""
-    assert trace.pages is not None
-    after = trace.pages.after
+    assert trace.samples.pages is not None
+    after = trace.samples.pages.after
     texts = next(
         index for index, field in enumerate(after.schema) if pa.types.is_string(field.type)
     )
     changed = pa.array(["<b>other</b>", *after.column(texts).to_pylist()[1:]], pa.string())
     columns = [changed if index == texts else column for index, column in enumerate(after.columns)]
-    return dataclasses.replace(
+    return with_parts(
         trace,
-        pages=dataclasses.replace(
-            trace.pages, after=pa.RecordBatch.from_arrays(columns, schema=after.schema)
-        ),
+        samples={
+            "pages": dataclasses.replace(
+                trace.samples.pages, after=pa.RecordBatch.from_arrays(columns, schema=after.schema)
+            )
+        },
     )
 
 
@@ -221,10 +225,14 @@ def test_rows_of_a_sample_or_of_a_large_statement_are_not_aligned_and_the_report
 ) -> None:
     trace = building.merge_trace()
     other = otherwise(trace)
-    assert trace.pages is not None
-    assert other.pages is not None
-    sampled = dataclasses.replace(
-        other, pages=dataclasses.replace(other.pages, complete=False), stored=()
+    assert trace.samples.pages is not None
+    assert other.samples.pages is not None
+    sampled = with_parts(
+        other,
+        samples={
+            "pages": dataclasses.replace(other.samples.pages, complete=False),
+            "stored_pages": (),
+        },
     )
     compared = Comparison(
         "paradigms", "MERGE x", ["id"], side_of("one", trace), side_of("other", sampled)
@@ -234,7 +242,7 @@ def test_rows_of_a_sample_or_of_a_large_statement_are_not_aligned_and_the_report
         assert "What transform_page makes of each row" not in text
         assert "would look dropped" in " ".join(text.split())
     monkeypatch.setattr(
-        "rowmerge_nb.report.model.alignment.MOST_JOINED", trace.pages.before.num_rows - 1
+        "rowmerge_nb.report.model.alignment.MOST_JOINED", trace.samples.pages.before.num_rows - 1
     )
     large = str(
         Comparison(
@@ -242,7 +250,7 @@ def test_rows_of_a_sample_or_of_a_large_statement_are_not_aligned_and_the_report
             "MERGE x",
             ["id"],
             side_of("one", trace),
-            side_of("other", dataclasses.replace(other, stored=())),
+            side_of("other", with_parts(other, samples={"stored_pages": ()})),
         )
     )
     assert "Rows are laid side by side of statements with at most" in large

@@ -47,7 +47,7 @@ def test_the_html_of_an_error_is_escaped():
 def test_an_error_with_a_trace_says_what_had_happened():
     trace = traces.duplicate_trace()
     error = DuplicateMatchError(
-        trace.error.message, groups=trace.duplicate_groups, hint=trace.error.hint
+        trace.error.message, groups=trace.join.duplicate_groups, hint=trace.error.hint
     )
     shown = render_error_text(error, trace)
     assert "accounts is unchanged (5 rows). begin_merge was called;" in shown
@@ -58,7 +58,7 @@ def test_an_error_with_a_trace_says_what_had_happened():
 
 def test_groups_of_an_error_are_shown_without_a_trace_too():
     trace = traces.duplicate_trace()
-    shown = render_error_text(DuplicateMatchError("Twice", groups=trace.duplicate_groups))
+    shown = render_error_text(DuplicateMatchError("Twice", groups=trace.join.duplicate_groups))
     assert "source  row 7     Carol             4  Concord      clause 2" in shown
 
 

@@ -29,6 +29,7 @@ from rowmerge_nb.trace.raised import CodeFrame, Raised, RaisedFrom
 from rowmerge_nb.trace.saved.traces import load_trace, save_trace
 from tests.report.building import merge_trace
 from tests.report.explorer_browser import needs_browser, seen
+from tests.trace.parts import with_parts
 
 pytestmark = pytest.mark.spark
 
@@ -101,7 +102,7 @@ def test_the_state_has_every_joined_row_with_its_reasons(result: Result) -> None
 
 
 def test_pages_and_writers_are_those_of_the_trace(result: Result) -> None:
-    state, pages = explorer_state(result.trace), result.trace.pages
+    state, pages = explorer_state(result.trace), result.trace.samples.pages
     assert pages is not None
     assert len(state["before"]["rows"]) == pages.before.num_rows
     assert len(state["after"]["rows"]) == pages.after.num_rows
@@ -307,12 +308,14 @@ def test_what_a_connector_raised_is_shown_with_its_causes_in_the_browser(
     )
     told = seen(
         explorer_page(
-            replace(
+            with_parts(
                 trace,
-                raised=(
-                    replace(raised, page=page, rows=2),
-                    replace(raised, method="abort", causes=()),
-                ),
+                error={
+                    "raised": (
+                        replace(raised, page=page, rows=2),
+                        replace(raised, method="abort", causes=()),
+                    )
+                },
             )
         ),
         """
@@ -697,18 +700,18 @@ def test_the_reasons_of_a_writer_a_null_key_and_a_near_key_are_shown(
 def test_what_is_said_of_places_leads_to_the_writers_under_all_options(engine: Engine) -> None:
     trace = engine.run(MERGE, rehearse=True).trace
     for made in (trace, *variants_of(trace).traces.values()):
-        assert made.pages is not None
+        assert made.samples.pages is not None
         state = explorer_state(made)
-        if made.pages.writers:
-            assert made.pages.placement is not None
-            assert made.pages.placement.chosen == made.pages.writers
+        if made.samples.pages.writers:
+            assert made.samples.pages.placement is not None
+            assert made.samples.pages.placement.chosen == made.samples.pages.writers
             told = [
                 row["placed"].rpartition("writer ")[2]
                 for row in state["after"]["rows"]
                 if row["placed"].startswith("address")
             ]
             assert told
-            assert set(told) <= {str(writer) for writer in made.pages.writers}
+            assert set(told) <= {str(writer) for writer in made.samples.pages.writers}
 
 
 def test_a_function_of_the_connector_and_even_spreading_are_named(engine: Engine) -> None:
@@ -901,10 +904,12 @@ def test_predict_does_not_give_its_answers_away_and_tables_scroll_by_keys(
 )
 def test_writers_without_rows_are_said_to_make_no_sink(among: int, said: str) -> None:
     trace = merge_trace()
-    assert trace.pages is not None
-    assert trace.pages.placement is not None
-    placement = replace(trace.pages.placement, writers=among)
-    steps = explorer_state(replace(trace, pages=replace(trace.pages, placement=placement)))["steps"]
+    assert trace.samples.pages is not None
+    assert trace.samples.pages.placement is not None
+    placement = replace(trace.samples.pages.placement, writers=among)
+    steps = explorer_state(
+        with_parts(trace, samples={"pages": replace(trace.samples.pages, placement=placement)})
+    )["steps"]
     (says,) = (step["says"] for step in steps if step["key"] == "sinks")
     assert said in says
 
@@ -973,20 +978,26 @@ def test_tabs_control_their_panel_and_a_guess_is_not_within_an_option(
 
 def test_of_a_large_statement_the_rows_that_were_asked_for_are_followed(engine: Engine) -> None:
     whole = engine.run(MERGE, rehearse=True).trace
-    assert whole.pages is not None
-    chosen = engine.run(MERGE, rehearse=True, why="t.customer = 'Bill'").trace.asked
+    assert whole.samples.pages is not None
+    chosen = engine.run(
+        MERGE, rehearse=True, why="t.customer = 'Bill'"
+    ).trace.samples.requested_rows
     assert chosen is not None
-    trace = replace(whole, pages=None, asked=chosen, joined=1000, untouched=None)
+    trace = with_parts(
+        whole,
+        samples={"pages": None, "requested_rows": chosen, "untouched_rows": None},
+        join={"rows": 1000},
+    )
     state = explorer_state(trace)
     assert [row["name"] for row in state["rows"]] == ["Bill"]
     assert state["sample"] == "1 of 1,000 rows: those asked for by t.customer = 'Bill'"
     assert [row["of"] for row in state["before"]["rows"]] == [0]
     assert [(row["letter"], row["writer"]) for row in state["after"]["rows"]] == [("D", -1)]
     assert (state["untouched"], state["others"]) == (None, [])
-    more = explorer_state(replace(trace, asked=replace(chosen, more=True)))
+    more = explorer_state(with_parts(trace, samples={"requested_rows": replace(chosen, more=True)}))
     assert "the first that were asked for by" in more["sample"]
     with pytest.raises(RowMergeError, match="NOT_SUPPORTED"):
-        explorer_state(replace(trace, asked=replace(chosen, pages=None)))
+        explorer_state(with_parts(trace, samples={"requested_rows": replace(chosen, pages=None)}))
 
 
 def test_where_the_trace_has_all_rows_those_that_were_asked_for_are_among_them(
@@ -995,7 +1006,7 @@ def test_where_the_trace_has_all_rows_those_that_were_asked_for_are_among_them(
     result = engine.run(MERGE, rehearse=True, why="t.customer = 'Bill'")
     assert (
         explorer_state(result.trace)["rows"]
-        == explorer_state(replace(result.trace, asked=None))["rows"]
+        == explorer_state(with_parts(result.trace, samples={"requested_rows": None}))["rows"]
     )
 
 
@@ -1014,7 +1025,9 @@ def test_at_the_case_there_is_nothing_yet_of_what_comes_behind_it(engine: Engine
     channels = [channel["number"] for channel in state["before"]["channels"]][
         : state["before"]["decided"]
     ]
-    merge_row = trace.pages.layout.before.merge_row if trace.pages is not None else -1
+    merge_row = (
+        trace.samples.pages.layout.before.merge_row if trace.samples.pages is not None else -1
+    )
     assert channels[-1] == f"{merge_row}.5"
     assert "is_distinct" not in dict(legend_of(state, "case"))
     assert "is_distinct" in dict(legend_of(state, "distinct"))

@@ -12,6 +12,7 @@ from rowmerge_nb.report import build_report, dot_to_svg, plan_dot
 from rowmerge_nb.report.plain_text import render_text
 from rowmerge_nb.report.words.phrases import phrase_text
 from rowmerge_nb.trace.trace import Trace
+from tests.trace.parts import with_parts
 
 MERGE = (
     "MERGE INTO t USING s ON t.id = s.id WHEN NOT MATCHED BY SOURCE AND t.v > 1 THEN DELETE "
@@ -32,15 +33,17 @@ def finished(planned: Trace) -> Trace:
     """Give the numbers of a run: one row by source, one that does nothing, one inserted, two that no clause took."""
     rows = {0: 1, 1: 1, 2: 0, 3: 1, -1: 2}
     clauses = tuple(replace(clause, rows=rows[clause.number]) for clause in planned.clauses)
-    return replace(
+    return with_parts(
         planned,
         state="finished",
         clauses=clauses,
-        joined=5,
-        matched=1,
-        unmatched=1,
-        alone=3,
-        source_rows=5,
+        join={
+            "rows": 5,
+            "matched_rows": 1,
+            "unmatched_rows": 1,
+            "unmatched_target_rows": 3,
+            "source_rows": 5,
+        },
         count=2,
         returned=2,
     )

@@ -22,13 +22,14 @@ from rowmerge_nb.trace.near import Difference, NearKeys, NearRow, NearSide, Near
 from rowmerge_nb.trace.page_samples import AskedRows
 from tests.report.building import ROWS, Joined, Setup, merge_trace
 from tests.report.traces import updatable_trace
+from tests.trace.parts import with_parts
 
 
 def test_every_joined_row_has_a_journey_in_the_order_of_the_source() -> None:
     trace = merge_trace(Setup())
     journeys = journeys_of(trace)
     assert journeys is not None
-    assert len(journeys) == trace.joined
+    assert len(journeys) == trace.join.rows
     assert [journey.source_row for journey in journeys] == sorted(
         journey.source_row or 0 for journey in journeys
     )
@@ -61,7 +62,7 @@ def test_a_row_becomes_what_the_processor_makes_of_its_operation() -> None:
 def test_the_report_shows_the_journeys_of_all_rows_and_those_of_some_to_those_who_ask() -> None:
     report = build_report(merge_trace(Setup()))
     assert "Row journeys" in render_text(report)
-    some = replace(merge_trace(Setup()), joined=1000)
+    some = with_parts(merge_trace(Setup()), join={"rows": 1000})
     assert (
         "Row journeys are not shown of so many rows; `--show journeys` shows the first ones."
         in render_text(build_report(some))
@@ -95,7 +96,7 @@ def test_the_frame_has_the_columns_in_the_order_of_the_way() -> None:
 def test_a_trace_without_rows_of_both_sides_says_what_to_do() -> None:
     trace = merge_trace(Setup())
     with pytest.raises(RowMergeError, match="trace='full'"):
-        Result(replace(trace, pages=None)).journeys()
+        Result(with_parts(trace, samples={"pages": None})).journeys()
 
 
 def test_rows_that_come_from_no_join_have_shorter_journeys() -> None:
@@ -116,7 +117,9 @@ def test_untouched_target_rows_stand_under_the_journeys_with_their_values() -> N
     rows = pa.RecordBatch.from_pydict(
         {"customer": ["Zoe ", None], "purchases": [1, 2], "address": ["<b>", None]}
     )
-    trace = replace(merge_trace(Setup()), untouched=rows, rows_before=5 + 40)
+    trace = with_parts(
+        merge_trace(Setup()), samples={"untouched_rows": rows}, target={"rows_before": 5 + 40}
+    )
     text = render_text(build_report(trace), show="journeys")
     assert (
         "target rows untouched, since no row of the source has them for partners, the first 2:"
@@ -165,7 +168,7 @@ BARRED = (
 def test_a_null_that_keeps_a_source_row_from_having_a_partner_is_named(
     on: Term | None, said: str
 ) -> None:
-    journeys = build_report(merge_trace(Setup(rows=(*ROWS, NAMELESS)), on=on)).journeys
+    journeys = build_report(merge_trace(Setup(rows=(*ROWS, NAMELESS)), join={"on": on})).journeys
     assert journeys is not None
     row = journeys.rows[-1]
     assert row.reasons[0] == f"It has no partner: {said}."
@@ -177,7 +180,7 @@ def test_a_null_that_keeps_a_source_row_from_having_a_partner_is_named(
 def test_what_a_row_without_a_partner_is_near_to_stands_among_its_reasons() -> None:
     found = NearRow(3, {}, ("Ed",), ("ed",), (Separation(0, (Difference.CASE,)),), alike=1)
     near = NearKeys((NearTerm("t.customer = s.customer"),), NearSide(7, 3, (found,)))
-    report = build_report(replace(merge_trace(), near=near))
+    report = build_report(with_parts(merge_trace(), samples={"near_misses": near}))
     assert report.journeys is not None
     assert (
         report.journeys.rows[3].told[1]
@@ -207,32 +210,32 @@ def test_the_summary_of_a_row_is_not_said_again_where_it_is_opened() -> None:
     ("change", "parts", "said"),
     [
         (
-            {"pages": None},
+            {"samples": {"pages": None}},
             None,
             "Row journeys are not shown: the trace of a large statement lacks the values of both",
         ),
         (
-            {"pages": None, "level": "off"},
+            {"samples": {"pages": None}, "settings": {"trace_level": "off"}},
             None,
             "Row journeys are not shown: the trace has counts only;",
         ),
         (
-            {"pages": None, "joined": 0},
+            {"samples": {"pages": None}, "join": {"rows": 0}},
             "journeys",
             "Row journeys are not shown: there were no rows to do anything about.",
         ),
         (
-            {"near": None, "unmatched": 0},
+            {"samples": {"near_misses": None}, "join": {"unmatched_rows": 0}},
             "near",
             "The nearest keys are not shown: every source row has a partner.",
         ),
         (
-            {"near": None, "unmatched": 2},
+            {"samples": {"near_misses": None}, "join": {"unmatched_rows": 2}},
             "near",
             "The nearest keys are not shown: they were not looked for; `--near` does.",
         ),
         (
-            {"near": NearKeys(problem="ON has a subquery.")},
+            {"samples": {"near_misses": NearKeys(problem="ON has a subquery.")}},
             "near",
             "The nearest keys are not shown: ON has a subquery.",
         ),
@@ -242,17 +245,17 @@ def test_the_summary_of_a_row_is_not_said_again_where_it_is_opened() -> None:
             "The nearest keys are not shown: they are about MERGE, UPDATE and DELETE.",
         ),
         (
-            {"kind": "UPDATE", "multiple_matches": None},
+            {"kind": "UPDATE", "join": {"multiple_matches": None}},
             "verdicts",
             "The verdicts of other engines are not shown: a UPDATE has",
         ),
         (
-            {"pages": None, "state": "planned"},
+            {"samples": {"pages": None}, "state": "planned"},
             "diff",
             "Changed rows are not shown: nothing was run.",
         ),
         (
-            {"pages": None, "state": "failed"},
+            {"samples": {"pages": None}, "state": "failed"},
             "diff",
             "Changed rows are not shown: the statement failed.",
         ),
@@ -261,7 +264,7 @@ def test_the_summary_of_a_row_is_not_said_again_where_it_is_opened() -> None:
 def test_a_part_that_is_not_there_says_why_and_what_helps(
     change: dict[str, Any], parts: str | None, said: str
 ) -> None:
-    report = build_report(replace(merge_trace(Setup()), **change))
+    report = build_report(with_parts(merge_trace(Setup()), **change))
     assert " ".join(render_text(report, show=parts).split()).count(said) == 1
     assert said.partition("`")[0] in unescape(
         render_html(report, show=parts).partition("rm-rich")[2]
@@ -269,24 +272,30 @@ def test_a_part_that_is_not_there_says_why_and_what_helps(
 
 
 def test_presets_say_nothing_of_what_they_lack() -> None:
-    report = build_report(replace(merge_trace(Setup()), pages=None))
+    report = build_report(with_parts(merge_trace(Setup()), samples={"pages": None}))
     assert "not shown" not in render_text(report, show="learn")
 
 
 def test_rows_that_were_asked_for_are_shown_with_all_their_reasons() -> None:
     whole = merge_trace(Setup())
-    asked = AskedRows("t.id = 3", replace(whole.pages, complete=False), more=True)
-    trace = replace(whole, pages=None, asked=asked, joined=1000)
+    asked = AskedRows("t.id = 3", replace(whole.samples.pages, complete=False), more=True)
+    trace = with_parts(whole, samples={"pages": None, "requested_rows": asked}, join={"rows": 1000})
     text = render_text(build_report(trace))
     assert "of 1,000 joined rows, asked for by t.id = 3" in text
     assert "There are more such rows than are shown." in text
     assert "\nSource row 0 " in text
     save = Result(trace).why(0)
     assert save[0].source_row == 0
-    nothing = render_text(build_report(replace(trace, asked=AskedRows("t.id = 9"))))
+    nothing = render_text(
+        build_report(with_parts(trace, samples={"requested_rows": AskedRows("t.id = 9")}))
+    )
     assert "No row is like this." in nothing
     assert "It broke." in render_text(
-        build_report(replace(trace, asked=AskedRows("t.id = 9", problem="It broke.")))
+        build_report(
+            with_parts(
+                trace, samples={"requested_rows": AskedRows("t.id = 9", problem="It broke.")}
+            )
+        )
     )
 
 

@@ -120,7 +120,7 @@ def test_a_report_of_many_rows_says_how_many_it_shows_of_how_many() -> None:
 
 def test_counts_of_many_rows_are_those_of_all_of_them() -> None:
     trace = full_trace(MANY)
-    pages = trace.pages
+    pages = trace.samples.pages
     assert pages is not None
     apart = sum(
         len(set(journey.writers)) == 2
@@ -138,7 +138,7 @@ def test_counts_of_many_rows_are_those_of_all_of_them() -> None:
 
 
 def test_rows_of_a_sample_keep_what_they_became_and_their_writers() -> None:
-    pages = full_trace(2).pages
+    pages = full_trace(2).samples.pages
     assert pages is not None
     assert pages.placement is not None
     order = np.array([9, 1, 7])
@@ -153,7 +153,7 @@ def test_rows_of_a_sample_keep_what_they_became_and_their_writers() -> None:
 
 
 def test_rows_without_a_source_row_come_last() -> None:
-    pages = full_trace(1).pages
+    pages = full_trace(1).samples.pages
     assert pages is not None
     assert pages.witness is not None
     numbers = pa.array([3, None, 0, 3, None, 1, 2], pa.int64())

@@ -13,6 +13,7 @@ from rowmerge_nb.report.words.phrases import phrase_text
 from tests.report import building, traces
 from tests.report.building import ONLY_CHANGED, Setup
 from tests.report.cases import CASES
+from tests.trace.parts import with_parts
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -41,7 +42,7 @@ def test_an_empty_source_changes_nothing():
         ("INSERT", {"count": 5}, "5 rows inserted into accounts."),
         (
             "INSERT",
-            {"count": 1, "rows_before": 0, "rows_after": 1},
+            {"count": 1, "target": {"rows_before": 0, "rows_after": 1}},
             "1 row inserted into accounts. accounts 0 → 1 row.",
         ),
         ("DELETE", {"count": 2}, "2 rows deleted from accounts."),
@@ -249,7 +250,7 @@ def test_a_statement_that_had_nothing_to_do_says_so(kind, sentence):
 
 
 def test_a_dropped_table_without_a_name_was_none():
-    trace = traces.simple_trace("DROP TABLE", target="")
+    trace = traces.simple_trace("DROP TABLE", target={"name": ""})
     assert (
         phrase_text(build_report(trace).outcome.sentence)
         == "There is no such table; nothing was dropped."
@@ -258,8 +259,10 @@ def test_a_dropped_table_without_a_name_was_none():
 
 def test_source_rows_that_are_not_recorded_are_counted():
     trace = traces.duplicate_trace()
-    group = replace(trace.duplicate_groups[0], total=30_000)
-    last = build_report(replace(trace, duplicate_groups=(group,))).failure.duplicates.groups[0][-1]
+    group = replace(trace.join.duplicate_groups[0], total=30_000)
+    last = build_report(
+        with_parts(trace, join={"duplicate_groups": (group,)})
+    ).failure.duplicates.groups[0][-1]
     assert last.row.text == "and 29,998 more source rows"
 
 

@@ -11,6 +11,7 @@ from rowmerge_nb.base.choices import StatementState
 from rowmerge_nb.report.bundle import mime_bundle
 from rowmerge_nb.report.near_answer import Near
 from rowmerge_nb.report.words.near_sentences import is_likely_mistake, near_sentence
+from rowmerge_nb.trace.join_record import JoinRecord
 from rowmerge_nb.trace.journeys import Answer
 from rowmerge_nb.trace.near import (
     Difference,
@@ -21,6 +22,7 @@ from rowmerge_nb.trace.near import (
     NearTerm,
     Separation,
 )
+from rowmerge_nb.trace.row_samples import RowSamples
 from rowmerge_nb.trace.trace import Trace
 
 ONE = (NearTerm("t.k = s.k"),)
@@ -35,7 +37,11 @@ def row(key: Any, nearest: Any, *kinds: Difference, **more: Any) -> NearRow:
 def traced(*rows: NearRow, **more: Any) -> Trace:
     near = NearKeys(ONE, NearSide(9, len(rows), rows), NearSide(9, 0), letters=True)
     return Trace(
-        statement="MERGE ...", kind="MERGE", state=StatementState("finished"), near=near, **more
+        statement="MERGE ...",
+        kind="MERGE",
+        state=StatementState("finished"),
+        samples=RowSamples(near_misses=near),
+        **more,
     )
 
 
@@ -167,7 +173,12 @@ def test_markup_in_keys_and_conditions_is_text() -> None:
     )
     near = NearKeys(terms, NearSide(1, 1, (found,)), NearSide(1, 1))
     view = Near.of(
-        Trace(statement="MERGE ...", kind="MERGE", state=StatementState("finished"), near=near),
+        Trace(
+            statement="MERGE ...",
+            kind="MERGE",
+            state=StatementState("finished"),
+            samples=RowSamples(near_misses=near),
+        ),
         None,
         None,
         {},
@@ -215,8 +226,7 @@ def test_a_trace_without_near_keys_says_what_to_do() -> None:
                 statement="MERGE",
                 kind="MERGE",
                 state=StatementState("finished"),
-                unmatched=4,
-                joined=9,
+                join=JoinRecord(unmatched_rows=4, rows=9),
             ),
             "near=True",
         ),

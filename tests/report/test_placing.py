@@ -98,14 +98,14 @@ def test_halves_that_went_to_two_writers_are_counted() -> None:
             ),
         ),
         (
-            merge_trace(Setup(paradigm=ONLY_CHANGED), connector="sqlite"),
+            merge_trace(Setup(paradigm=ONLY_CHANGED), target={"connector": "sqlite"}),
             (
                 "By DELETE_ROW_AND_INSERT_ROW an UPDATE would be two rows, a DELETE with the row id and an INSERT. 9 rows "
                 f"(D 4, I 5) would leave and reach the writers, not 6. {BOTH}"
             ),
         ),
         (
-            merge_trace(Setup(era="current"), connector=""),
+            merge_trace(Setup(era="current"), target={"connector": ""}),
             (
                 f"By CHANGE_ONLY_UPDATED_COLUMNS an UPDATE would stay one row: {ALL} It might go to any writer. 6 rows "
                 f"(D 1, U 3, I 2) would leave and reach the writers, not 9. {BOTH}"
@@ -116,10 +116,10 @@ def test_halves_that_went_to_two_writers_are_counted() -> None:
             (f"By CHANGE_ONLY_UPDATED_COLUMNS an UPDATE would stay one row: {ALL} {BOTH}"),
         ),
         (
-            merge_trace(Setup(rows=()), connector=""),
+            merge_trace(Setup(rows=()), target={"connector": ""}),
             f"By CHANGE_ONLY_UPDATED_COLUMNS as many rows would leave, since none is updated. {BOTH}",
         ),
-        (merge_trace(paradigm=""), ""),
+        (merge_trace(settings={"paradigm": ""}), ""),
     ],
 )
 def test_the_other_paradigm_is_told_with_the_numbers_of_the_statement(
@@ -132,11 +132,11 @@ def test_what_two_clauses_change_would_fail_where_rows_are_changed_in_place() ->
     twice = (MatchPattern(matches=2, acting=2, updates=2, deletes=0, repeated=False, rows=1),)
     assert (
         "But the statement would fail, since two clauses change one row in place"
-        in other_paradigm(merge_trace(multiple_matches=twice))
+        in other_paradigm(merge_trace(join={"multiple_matches": twice}))
     )
-    assert "would fail" not in other_paradigm(merge_trace(multiple_matches=()))
+    assert "would fail" not in other_paradigm(merge_trace(join={"multiple_matches": ()}))
     assert "would fail" not in other_paradigm(
-        merge_trace(multiple_matches=twice, duplicates=RepeatedMatches.NONE)
+        merge_trace(join={"multiple_matches": twice}, settings={"duplicates": RepeatedMatches.NONE})
     )
 
 

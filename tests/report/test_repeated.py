@@ -32,11 +32,11 @@ ONE_ACTS = MatchPattern(matches=2, acting=1, updates=1, deletes=0, repeated=Fals
 def test_what_both_rules_answer_is_told_where_it_is_known(
     patterns: tuple[MatchPattern, ...] | None, said: str
 ) -> None:
-    assert repeated_matches(merge_trace(multiple_matches=patterns)).endswith(said)
+    assert repeated_matches(merge_trace(join={"multiple_matches": patterns})).endswith(said)
 
 
 def test_the_rule_that_decides_is_named_where_it_is_not_trinos() -> None:
-    said = repeated_matches(merge_trace(duplicates=RepeatedMatches.STANDARD))
+    said = repeated_matches(merge_trace(settings={"duplicates": RepeatedMatches.STANDARD}))
     assert (
         'The standard\'s rule decides here, since the option `duplicates="standard"` asks for it.'
         in said
@@ -48,7 +48,7 @@ def test_the_rule_that_decides_is_named_where_it_is_not_trinos() -> None:
 
 def test_where_rows_are_changed_in_place_two_clauses_fail_too() -> None:
     assert "the pair (unique_id, NULL) twice" in repeated_matches(merge_trace(Setup(era="current")))
-    in_place = merge_trace(Setup(paradigm=ONLY_CHANGED), multiple_matches=(TWO_CLAUSES,))
+    in_place = merge_trace(Setup(paradigm=ONLY_CHANGED), join={"multiple_matches": (TWO_CLAUSES,)})
     said, told = repeated_matches(in_place), build_repeated(in_place)
     assert "two clauses that each change the row pass Trino's check alone" in said
     assert "two clauses that each change the row fail all the same" in said
@@ -61,7 +61,7 @@ def test_where_rows_are_changed_in_place_two_clauses_fail_too() -> None:
 
 def test_a_statement_without_such_a_check_says_nothing_of_it() -> None:
     assert repeated_matches(update_trace()) == ""
-    assert repeated_matches(merge_trace(duplicates=RepeatedMatches.NONE)) == ""
+    assert repeated_matches(merge_trace(settings={"duplicates": RepeatedMatches.NONE})) == ""
 
 
 def test_it_stands_beside_the_plan() -> None:

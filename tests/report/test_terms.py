@@ -34,7 +34,7 @@ def test_of_two_eras_the_one_of_the_run_is_named(era: str) -> None:
 
 
 def test_words_are_those_that_the_statement_meets() -> None:
-    versions = [build_terms(merge_trace(version_after=after)) for after in (None, 5)]
+    versions = [build_terms(merge_trace(target={"version_after": after})) for after in (None, 5)]
     assert [terms is not None and "version" in dict(terms.rows) for terms in versions] == [
         False,
         True,

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,11 +10,14 @@ from rowmerge_nb.report.plain_text import render_text
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.trace.clause_record import ClauseRecord
 from rowmerge_nb.trace.contract_calls import WriterRecord
-from rowmerge_nb.trace.join_record import DuplicateGroup, MatchedRow
+from rowmerge_nb.trace.join_record import DuplicateGroup, JoinRecord, MatchedRow
+from rowmerge_nb.trace.run_settings import RunSettings
+from rowmerge_nb.trace.target_record import TargetRecord
 from rowmerge_nb.trace.trace import Trace
 from tests.report import building, snapshot, traces
 from tests.report.building import Setup
 from tests.report.cases import CASES
+from tests.trace.parts import with_parts
 
 
 def text(trace, **options):
@@ -73,7 +75,7 @@ def test_the_balance_adds_up_by_paradigm():
 
 
 def test_a_balance_that_does_not_hold_shouts():
-    shown = " ".join(text(replace(building.merge_trace(), rows_after=7)).split())
+    shown = " ".join(text(with_parts(building.merge_trace(), target={"rows_after": 7})).split())
     assert (
         "THE BALANCE DOES NOT HOLD: 5 rows − 4 stored deletes + 5 stored inserts = 6 rows, but the connector counts 7 rows."
         in shown
@@ -84,7 +86,13 @@ def test_rows_that_two_clauses_deleted_do_not_shout():
     sources = (MatchedRow(2, {"customer": "Carol"}, 1), MatchedRow(7, {"customer": "Carol"}, 2))
     group = DuplicateGroup(2, {"customer": "Carol"}, sources, None)
     shown = " ".join(
-        text(replace(building.merge_trace(), rows_after=7, duplicate_groups=(group,))).split()
+        text(
+            with_parts(
+                building.merge_trace(),
+                target={"rows_after": 7},
+                join={"duplicate_groups": (group,)},
+            )
+        ).split()
     )
     assert "NOT HOLD" not in shown
     assert (
@@ -98,7 +106,11 @@ def test_a_difference_that_duplicates_do_not_explain_shouts_all_the_same(rows_af
     sources = (MatchedRow(2, {"customer": "Carol"}, 1), MatchedRow(7, {"customer": "Carol"}, 2))
     group = DuplicateGroup(2, {"customer": "Carol"}, sources, None)
     assert "NOT HOLD" in text(
-        replace(building.merge_trace(), rows_after=rows_after, duplicate_groups=(group,))
+        with_parts(
+            building.merge_trace(),
+            target={"rows_after": rows_after},
+            join={"duplicate_groups": (group,)},
+        )
     )
 
 
@@ -131,17 +143,25 @@ def test_the_sample_in_the_readme_is_what_is_printed():
         ClauseRecord(-1, Operation.NONE, None, "", 0, 0),
     )
     trace = Trace(
-        statement="", kind="MERGE", state="finished", target="accounts", connector="memory", catalog="memory",
-        paradigm="DELETE_ROW_AND_INSERT_ROW", clauses=clauses, count=3, rows_before=3, rows_after=3, joined=3, source_rows=3,
+        statement="",
+        kind="MERGE",
+        state="finished",
+        count=3,
+        target=TargetRecord(
+            name="accounts", connector="memory", catalog="memory", rows_before=3, rows_after=3
+        ),
+        settings=RunSettings(paradigm="DELETE_ROW_AND_INSERT_ROW"),
+        clauses=clauses,
+        join=JoinRecord(rows=3, source_rows=3),
         writers=(WriterRecord(0, {1: 2, 2: 2}, 1, 2, 956, 3),),
-    )  # fmt: skip
+    )
     readme = Path(__file__).parents[2].joinpath("README.md").read_text("utf-8")
     assert f"```\n{text(trace, show='clauses', first_line=2)}\n```" in readme
 
 
 def test_a_balance_that_nobody_checked_says_so():
     assert "the connector does not count its rows." in " ".join(
-        text(replace(building.merge_trace(), rows_after=None)).split()
+        text(with_parts(building.merge_trace(), target={"rows_after": None})).split()
     )
 
 

@@ -20,6 +20,7 @@ from rowmerge_nb.trace.join_record import DuplicateGroup, MatchedRow
 from rowmerge_nb.trace.node_records import ExchangeFacts, ProcessorFacts, ScanFacts
 from rowmerge_nb.trace.notice_record import NoticeRecord
 from rowmerge_nb.trace.page_samples import PageSample, StoredSample
+from rowmerge_nb.trace.target_record import TargetRecord
 from rowmerge_nb.trace.trace import Trace
 from tests.report.building import (
     CLAUSES,
@@ -35,26 +36,22 @@ from tests.report.building import (
     node,
 )
 from tests.sql.support import meaning
+from tests.trace.parts import with_parts
 
 
 def explain_trace(setup: Setup | None = None, state: str = "explained") -> Trace:
     """Make the trace of an EXPLAIN (or, with ``planned``, of a dry run): a plan and nothing that ran."""
     setup = setup or Setup()
     trace = merge_trace(setup)
-    return replace(
+    return with_parts(
         trace,
         state=state,
         rows={},
         clauses=clause_records(setup, None),
-        joined=None,
-        matched=None,
-        unmatched=None,
-        source_rows=None,
+        join={"rows": None, "matched_rows": None, "unmatched_rows": None, "source_rows": None},
         count=None,
-        rows_before=None,
-        rows_after=None,
-        pages=None,
-        stored=(),
+        target={"rows_before": None, "rows_after": None},
+        samples={"pages": None, "stored_pages": ()},
         writers=(),
         calls=trace.calls[:4],
         seconds={},
@@ -87,18 +84,14 @@ def duplicate_trace() -> Trace:
         ),
     )
     rollback = Call(6, "coordinator", "rollback")
-    return replace(
+    return with_parts(
         trace,
         state="failed",
         error=error,
-        duplicate_groups=(group,),
+        join={"duplicate_groups": (group,), "rows": 8, "matched_rows": 5, "source_rows": 8},
         count=None,
-        rows_after=None,
-        joined=8,
-        matched=5,
-        source_rows=8,
-        pages=None,
-        stored=(),
+        target={"rows_after": None},
+        samples={"pages": None, "stored_pages": ()},
         writers=(),
         clauses=clause_records(setup, None),
         rows={},
@@ -122,8 +115,7 @@ def analysis_trace() -> Trace:
         statement=statement,
         kind="MERGE",
         state="failed",
-        target="accounts",
-        qualified="memory.default.accounts",
+        target=TargetRecord(name="accounts", qualified_name="memory.default.accounts"),
         error=error,
     )
 
@@ -231,19 +223,23 @@ def warning_trace() -> Trace:
     notice = NoticeRecord(
         "Two clauses changed one target row: the table now holds two versions of it", 5, 1
     )
-    return replace(trace, rows_after=7, notices=(notice,))
+    return with_parts(trace, target={"rows_after": 7}, notices=(notice,))
 
 
 def simple_trace(kind: str, **facts: Any) -> Trace:
     """Make the trace of a statement that is no merge."""
-    facts = {
-        "statement": f"{kind} accounts",
-        "state": "finished",
-        "target": "accounts",
-        "qualified": "memory.default.accounts",
-        **facts,
-    }
-    return Trace(kind=kind, connector="memory", catalog="memory", **facts)
+    trace = Trace(
+        statement=f"{kind} accounts",
+        kind=kind,
+        state="finished",
+        target=TargetRecord(
+            name="accounts",
+            qualified_name="memory.default.accounts",
+            connector="memory",
+            catalog="memory",
+        ),
+    )
+    return with_parts(trace, **facts)
 
 
 def insert_trace() -> Trace:
@@ -271,8 +267,7 @@ def insert_trace() -> Trace:
         plan=plan,
         rows=counts,
         count=5,
-        rows_before=0,
-        rows_after=5,
+        target={"rows_before": 0, "rows_after": 5},
         writers=(writer,),
         calls=calls,
     )
@@ -387,7 +382,12 @@ def update_trace() -> Trace:
     counts = {"n1": ((), 2), "n2": ((2,), 4), "n3": ((4,), 4), "n4": ((4,), None)}
     writer = WriterRecord(0, {1: 2, 2: 2}, 1, 1, 80, 2)
     return simple_trace(
-        "UPDATE", plan=plan, rows=counts, count=2, paradigm=DELETE_AND_INSERT, writers=(writer,)
+        "UPDATE",
+        plan=plan,
+        rows=counts,
+        count=2,
+        settings={"paradigm": DELETE_AND_INSERT},
+        writers=(writer,),
     )
 
 
@@ -474,27 +474,28 @@ def updatable_trace(
     return simple_trace(
         kind,
         statement=sql,
-        flow="updatable",
+        settings={"flow": "updatable"},
         plan=plan,
         rows=rows,
         count=2,
-        joined=2,
-        rows_before=4,
-        rows_after=4 if update else 2,
+        join={"rows": 2},
+        target={"rows_before": 4, "rows_after": 4 if update else 2},
         clauses=(ClauseRecord(0, operation, True, sql, 1, 2),),
-        pages=PageSample(
-            after,
-            after,
-            (1, 1),
-            (0, 0),
-            witness,
-            2,
-            2,
-            complete=True,
-            layout=PageLayout(3),
-            transformed=False,
-        ),
-        stored=stored,
+        samples={
+            "pages": PageSample(
+                after,
+                after,
+                (1, 1),
+                (0, 0),
+                witness,
+                2,
+                2,
+                complete=True,
+                layout=PageLayout(3),
+                transformed=False,
+            ),
+            "stored_pages": stored,
+        },
         writers=writers,
         calls=tuple(replace(call, order=number) for number, call in enumerate(calls, 1)),
     )

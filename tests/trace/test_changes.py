@@ -12,6 +12,7 @@ from rowmerge_nb.trace.changed_rows import changed_rows
 from rowmerge_nb.trace.comparison import _changes
 from tests.report.building import Setup, merge_trace
 from tests.report.traces import updatable_trace
+from tests.trace.parts import with_parts
 
 
 @pytest.mark.parametrize("era", Era)
@@ -37,15 +38,20 @@ def test_an_older_update_of_a_table_with_a_column_called_like_a_channel_is_told_
     name: str,
 ) -> None:
     trace = updatable_trace()
-    assert trace.pages is not None
-    after = trace.pages.after.rename_columns([name, *trace.pages.after.schema.names[1:]])
-    assert trace.pages.witness is not None
-    target = trace.pages.witness.column("target")
+    assert trace.samples.pages is not None
+    after = trace.samples.pages.after.rename_columns(
+        [name, *trace.samples.pages.after.schema.names[1:]]
+    )
+    assert trace.samples.pages.witness is not None
+    target = trace.samples.pages.witness.column("target")
     renamed = pa.StructArray.from_arrays(
         target.flatten(), fields=[target.type.field(0).with_name(name), *list(target.type)[1:]]
     )
-    witness = trace.pages.witness.set_column(1, "target", renamed)
-    trace = replace(trace, pages=replace(trace.pages, before=after, after=after, witness=witness))
+    witness = trace.samples.pages.witness.set_column(1, "target", renamed)
+    trace = with_parts(
+        trace,
+        samples={"pages": replace(trace.samples.pages, before=after, after=after, witness=witness)},
+    )
     assert [
         (row["operation"], row[f"new.{name}"], row["new.address"]) for row in changed_rows(trace)
     ] == [

@@ -160,7 +160,9 @@ class _Audit:
             counts=counts,
             clauses=tuple(clause for clause in trace.clauses if clause.number >= 0),
             columns=tuple((name, str(sql_type)) for name, sql_type in self.tables.columns),
-            repeated=tuple(p for p in trace.multiple_matches or () if p.repeated or p.acting > 1),
+            repeated=tuple(
+                p for p in trace.join.multiple_matches or () if p.repeated or p.acting > 1
+            ),
             notices=tuple(dict.fromkeys(self._notices(trace))),
             seconds=self.seconds,
         )

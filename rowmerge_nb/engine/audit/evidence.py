@@ -53,7 +53,7 @@ def key_of(trace: Trace, names: Sequence[str]) -> tuple[str, ...]:
         trace: the statement's trace.
         names: the table's columns.
     """
-    read = {name for _, name in _reads(trace.on, "target")}
+    read = {name for _, name in _reads(trace.join.on, "target")}
     assigned = {name for clause in trace.clauses for name, _ in clause.values}
     key = [
         name for name in names if (name in read if trace.kind == "MERGE" else name not in assigned)
@@ -211,9 +211,9 @@ class Evidence:
 
     @property
     def _is_complete(self) -> bool:
-        pages = self._trace.pages
+        pages = self._trace.samples.pages
         return (
-            not self._trace.joined
+            not self._trace.join.rows
             if pages is None
             else pages.complete and pages.witness is not None
         )
@@ -232,7 +232,7 @@ class Evidence:
     @cached_property
     def _partners(self) -> Mapping[str, str]:
         partners = {}
-        for term in () if self._trace.on is None else self._trace.on.walk():
+        for term in () if self._trace.join.on is None else self._trace.join.on.walk():
             sides = dict(term.reads)
             if len(term.reads) == 2 and set(sides) == {"source", "target"}:
                 partners[sides["target"]] = sides["source"]
@@ -242,7 +242,7 @@ class Evidence:
         schema = pa.schema(
             [pa.field(name, sql_type.arrow) for name, sql_type in self.tables.columns]
         )
-        pages = self._trace.pages
+        pages = self._trace.samples.pages
         if pages is None:
             return schema.empty_table()
         operations = pages.after.column(pages.layout.after.operation).to_numpy(zero_copy_only=False)

@@ -73,7 +73,7 @@ class NearMisses(RunObserver):
 
     def add_to_trace(self, trace: Trace) -> Trace:
         """Return the trace with the nearest keys."""
-        return replace(trace, near=self._near)
+        return replace(trace, samples=replace(trace.samples, near_misses=self._near))
 
 
 def near_of(run: StatementRun, analysis: MergeAnalysis, action: Action) -> NearKeys | None:

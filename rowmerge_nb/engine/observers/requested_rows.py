@@ -167,7 +167,7 @@ class RequestedRows(RunObserver):
 
     def add_to_trace(self, trace: Trace) -> Trace:
         """Return the trace with the rows."""
-        return replace(trace, asked=self._rows)
+        return replace(trace, samples=replace(trace.samples, requested_rows=self._rows))
 
 
 def requested_rows(

@@ -84,9 +84,10 @@ class RowReasons(RunObserver):
 
     def add_to_trace(self, trace: Trace) -> Trace:
         """Return the trace with the answers."""
-        if trace.pages is None or self._truths is None:
+        if trace.samples.pages is None or self._truths is None:
             return trace
-        return replace(trace, pages=replace(trace.pages, truths=self._truths))
+        pages = replace(trace.samples.pages, truths=self._truths)
+        return replace(trace, samples=replace(trace.samples, pages=pages))
 
 
 def with_truths(

@@ -57,7 +57,7 @@ class UntouchedRows(RunObserver):
 
     def add_to_trace(self, trace: Trace) -> Trace:
         """Return the trace with the rows."""
-        return replace(trace, untouched=self._rows)
+        return replace(trace, samples=replace(trace.samples, untouched_rows=self._rows))
 
 
 def _untouched(

@@ -93,11 +93,11 @@ def compare(engine: Engine, sql: str, by: str, options: Mapping[str, Any]) -> Co
     _check(by, "EXPLAIN" if planned.state == StatementState.EXPLAINED else planned.kind, {})
     option, names = WAYS[by]
     notice = ""
-    if by == "paradigms" and planned.connector != "memory":
-        engine, _ = with_copy(engine, planned.name)
+    if by == "paradigms" and planned.target.connector != "memory":
+        engine, _ = with_copy(engine, planned.target.name_parts)
         notice = (
-            f"Connector '{planned.connector}' works by {planned.paradigm} only: both sides ran on a"
-            f" copy of {planned.qualified} in memory."
+            f"Connector '{planned.target.connector}' works by {planned.settings.paradigm} only: both sides ran on a"
+            f" copy of {planned.target.qualified_name} in memory."
         )
     if by == "flows":
         notice = (
@@ -110,7 +110,7 @@ def compare(engine: Engine, sql: str, by: str, options: Mapping[str, Any]) -> Co
         compared.same is None
         and not left_side.failed
         and not right_side.failed
-        and (planned.rows_before or 0) <= WHOLE_ROWS
+        and (planned.target.rows_before or 0) <= WHOLE_ROWS
     ):
         # Only the rows are taken from these; the numbers are those of the plans that would run.
         whole = [

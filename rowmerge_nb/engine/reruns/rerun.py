@@ -191,16 +191,16 @@ class Again:
             if (
                 planned.state is StatementState.EXPLAINED
                 or planned.kind not in ROW_CHANGES
-                or planned.name != (COPIES, *self.trace.name[1:])
+                or planned.target.name_parts != (COPIES, *self.trace.target.name_parts[1:])
             ):
                 raise RowMergeError(
-                    f"This is no MERGE, UPDATE or DELETE of {self.trace.qualified}",
+                    f"This is no MERGE, UPDATE or DELETE of {self.trace.target.qualified_name}",
                     code="INVALID_ARGUMENTS",
                     hint="Only the table that the statement has changed is copied.",
                 )
         engine, next_engine = self._on_copy, self.engine
         if source is not None and (edits := checked_edits(source)):
-            edited_source = source_of(self.engine, text, run_options, self.trace.name)
+            edited_source = source_of(self.engine, text, run_options, self.trace.target.name_parts)
             if sql is None:
                 edited_source.agrees(self.ran or self.trace)
             next_engine = edited_source.edited(next_engine, edits)[0]
@@ -214,7 +214,8 @@ class Again:
         if missing_rows:
             # The counts of an incomplete copy are not those of the table.
             notices = (*result.trace.notices, NoticeRecord(missing_rows))
-            result.trace = replace(result.trace, rows_before=None, rows_after=None, notices=notices)
+            target = replace(result.trace.target, rows_before=None, rows_after=None)
+            result.trace = replace(result.trace, target=target, notices=notices)
         return result
 
     def asked(self, row: Any, source_row: Any, columns: Mapping[str, Any]) -> Trace:
@@ -249,7 +250,7 @@ class Again:
                 problem = "" if is_deterministic(analysis.source.tree) else UNREPEATABLE
                 problem = NUMBERED_ANEW if request.source_row is not None else problem
                 if problem:
-                    return replace(self.trace, asked=AskedRows(request.words, problem=problem))
+                    return self._with_rows(AskedRows(request.words, problem=problem))
             context = run.context(planned)
             rows = requested_rows(run, analysis, planned, context, request)
             untouched = (
@@ -257,7 +258,7 @@ class Again:
                 if rows.problem
                 else unmatched_target_rows(run, analysis, planned, context, request)
             )
-            return replace(self.trace, asked=rows, untouched=untouched)
+            return self._with_rows(rows, untouched)
 
         try:
             trace = self.engine.look(
@@ -270,24 +271,29 @@ class Again:
                 code="NOT_SUPPORTED",
                 hint=NEXT_STEP,
             ) from error
-        if trace.asked is not None and trace.asked.problem:
+        rows = trace.samples.requested_rows
+        if rows is not None and rows.problem:
             raise RowMergeError(
-                trace.asked.problem.removesuffix("."), code="NOT_SUPPORTED", hint=NEXT_STEP
+                rows.problem.removesuffix("."), code="NOT_SUPPORTED", hint=NEXT_STEP
             )
         return trace
+
+    def _with_rows(self, rows: AskedRows, untouched: pa.RecordBatch | None = None) -> Trace:
+        samples = replace(self.trace.samples, requested_rows=rows, untouched_rows=untouched)
+        return replace(self.trace, samples=samples)
 
     def _versions(self) -> Mapping[TableName, ConnectorTableVersion]:
         """Return the version of the target that the statement had; none if its rows are the current
         ones.
         """
-        before = self.trace.version_before
-        catalog, schema, table = self.trace.name
+        before = self.trace.target.version_before
+        catalog, schema, table = self.trace.target.name_parts
         if before is not None:
             return {(catalog, schema, table): ConnectorTableVersion(before)}
         if self.trace.committed and self.trace.state is StatementState.FINISHED:
             raise RowMergeError(
-                f"Connector '{self.trace.connector}' does not keep the version of"
-                f" {self.trace.qualified} that this {self.trace.kind} had",
+                f"Connector '{self.trace.target.connector}' does not keep the version of"
+                f" {self.trace.target.qualified_name} that this {self.trace.kind} had",
                 code="NOT_SUPPORTED",
                 hint=NEXT_STEP,
             )
@@ -310,7 +316,7 @@ class Again:
     @property
     def missing(self) -> str:
         """A sentence about the rows that the copy lacks; ``""`` if it has all."""
-        copied_count, before = self._copied[1], self.trace.rows_before
+        copied_count, before = self._copied[1], self.trace.target.rows_before
         if self._whole is not None or copied_count == before:
             return ""
         count_text = (
@@ -319,7 +325,7 @@ class Again:
             else plural(copied_count, "row")
         )
         return (
-            f"The copy has {count_text} of {self.trace.qualified}: those that took part, since the"
+            f"The copy has {count_text} of {self.trace.target.qualified_name}: those that took part, since the"
             " version before is not kept. What the statement does to other rows is not known, nor"
             " what a subquery would find among them, nor how many rows the table would have."
         )
@@ -331,13 +337,18 @@ class Again:
     @cached_property
     def _copied(self) -> tuple[Engine, int]:
         """The engine with the copy, and the number of rows of the copy."""
-        return with_copy(self.engine, self.trace.name, self._rows, dict(self.trace.added))
+        return with_copy(
+            self.engine,
+            self.trace.target.name_parts,
+            self._rows,
+            dict(self.trace.target.added_columns),
+        )
 
     def _rows(self) -> pa.Table:
         """Return the target's former rows, or those that took part."""
         if self._whole is not None:
             return self._whole
-        pages = self.trace.pages
+        pages = self.trace.samples.pages
         if pages is None or not pages.complete or not _has_whole_targets(pages):
             raise RowMergeError(
                 f"The rows that this {self.trace.kind} had are not all in its trace",
@@ -349,12 +360,12 @@ class Again:
     @cached_property
     def _whole(self) -> pa.Table | None:
         """All rows that the target had; None if they are not kept."""
-        table = _written(self.trace.name)
+        table = _written(self.trace.target.name_parts)
         if not self.trace.committed:
             return self.engine.table(table)
-        if isinstance(self.trace.version_before, int):
+        if isinstance(self.trace.target.version_before, int):
             with suppress(ConnectorError):
-                return self.engine.table(table, self.trace.version_before)
+                return self.engine.table(table, self.trace.target.version_before)
         return None
 
     def untouched(self, trace: Trace) -> pa.Table | None:
@@ -366,7 +377,7 @@ class Again:
         """
         # A trial has read the rows of the copy, complete or not.
         is_own = trace is self.trace
-        pages, before = trace.pages, trace.rows_before if is_own else self._copied[1]
+        pages, before = trace.samples.pages, trace.target.rows_before if is_own else self._copied[1]
         if (
             pages is None
             or not pages.complete
@@ -418,7 +429,7 @@ def _joined_targets(pages: PageSample, trace: Trace) -> pa.Table:
     assert pages.witness is not None
     target = pages.witness.column("target")
     joined = pa.table(target.flatten(), [field.name for field in target.type])
-    return joined.drop_columns([name for name, _ in trace.added]).take(
+    return joined.drop_columns([name for name, _ in trace.target.added_columns]).take(
         _first_of_each(pages.row_ids, target.is_valid())
     )
 

@@ -98,7 +98,7 @@ class Source:
         Raises:
             RowMergeError: TRANSACTION_CONFLICT if the source has other rows now.
         """
-        pages = trace.pages
+        pages = trace.samples.pages
         if pages is None or pages.witness is None or "source" not in pages.witness.schema.names:
             return
         numbers = pages.witness.column("source_row").to_pylist()

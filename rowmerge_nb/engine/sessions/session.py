@@ -31,6 +31,7 @@ from rowmerge_nb.sql.tree.statements import (
     Use,
 )
 from rowmerge_nb.sql.typed.zones import in_session_zone
+from rowmerge_nb.trace.target_record import TargetRecord
 from rowmerge_nb.trace.trace import Trace
 
 if TYPE_CHECKING:
@@ -118,8 +119,8 @@ class Session:
             Trace(
                 statement=statement.text,
                 kind=statement_kind,
-                target=statement.name.text,
                 state=state,
+                target=TargetRecord(name=statement.name.text),
             )
         )
 
@@ -146,7 +147,12 @@ class Session:
         if not options.dry_run:
             at_once(partial(setattr, self.catalogs, "default", (catalog, schema)))
         return Result(
-            Trace(statement=statement.text, kind="USE", target=f"{catalog}.{schema}", state=state)
+            Trace(
+                statement=statement.text,
+                kind="USE",
+                state=state,
+                target=TargetRecord(name=f"{catalog}.{schema}"),
+            )
         )
 
     def set_property(self, setting: SettingAnalysis) -> None:

@@ -62,10 +62,10 @@ class InsertRun(StatementRun):
         """Return the trace as far as it is known."""
         is_finished = state is StatementState.FINISHED
         returned = self.rows.num_rows if self.rows is not None and is_finished else None
+        trace = super().trace(state)
+        rows_before = self.rows_before(self.analysis.target.row_count)
         return replace(
-            super().trace(state),
-            rows_before=self.rows_before(self.analysis.target.row_count),
-            returned=returned,
+            trace, returned=returned, target=replace(trace.target, rows_before=rows_before)
         )
 
     def locate(self, error: RowMergeError, failure: BaseException) -> int | None:

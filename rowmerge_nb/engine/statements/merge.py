@@ -175,15 +175,21 @@ class MergeRun(StatementRun):
             if account is not None
             else ()
         )
+        added = tuple((column.name, str(column.type)) for column in self.analysis.added)
         no_clause = counted(ClauseRecord(-1, Operation.NONE, None, "", 0, None), counts)
         return replace(
             trace,
             clauses=(*trace.clauses, no_clause),
-            alone=counts.alone if counts and self._join().type is JoinType.FULL else None,
             returned=self.rows.num_rows if self.rows is not None and is_finished else None,
-            source_rows=self._source_rows(),
-            added=tuple((column.name, str(column.type)) for column in self.analysis.added),
-            duplicate_groups=groups,
+            target=replace(trace.target, added_columns=added),
+            join=replace(
+                trace.join,
+                unmatched_target_rows=(
+                    counts.alone if counts and self._join().type is JoinType.FULL else None
+                ),
+                source_rows=self._source_rows(),
+                duplicate_groups=groups,
+            ),
             notices=trace.notices
             + (self._warning(account, groups) if account is not None and is_finished else ()),
         )

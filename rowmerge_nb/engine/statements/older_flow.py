@@ -332,7 +332,8 @@ class UpdatableRun(StatementRun):
     def trace(self, state: StatementState) -> Trace:
         """Return the trace as far as it is known; pages of this flow are the same in every era."""
         trace = row_change_trace(self, self.analysis, super().trace(state), self._sizes)
-        return replace(trace, flow=Flow.UPDATABLE, era=str(Era.DOCUMENTS))
+        settings = replace(trace.settings, flow=Flow.UPDATABLE, era=str(Era.DOCUMENTS))
+        return replace(trace, settings=settings)
 
     def facts(self) -> list[Consequence]:
         """Return which calls of the contract had been made."""

@@ -62,12 +62,16 @@ class RestoreRun(StatementRun):
 
     def trace(self, state: StatementState) -> Trace:
         """Return the trace, with the rows before and after."""
-        after, unread = self.rows_after() if state is StatementState.FINISHED else (None, "")
-        target = self.analysis.target
+        trace, target = super().trace(state), self.analysis.target
+        is_finished = state is StatementState.FINISHED
+        rows_after, unread_reason = self.rows_after() if is_finished else (None, "")
         return replace(
-            super().trace(state),
-            name=target.name,
-            rows_before=target.row_count,
-            rows_after=after,
-            unread=unread,
+            trace,
+            target=replace(
+                trace.target,
+                name_parts=target.name,
+                rows_before=target.row_count,
+                rows_after=rows_after,
+                unread_reason=unread_reason,
+            ),
         )

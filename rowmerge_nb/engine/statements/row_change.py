@@ -28,6 +28,8 @@ from rowmerge_nb.sql.analyzer.analysis import DeleteAnalysis, MergeAnalysis, Upd
 from rowmerge_nb.sql.tree.depth import room
 from rowmerge_nb.trace.clause_record import ClauseRecord
 from rowmerge_nb.trace.error_record import Consequence
+from rowmerge_nb.trace.join_record import JoinRecord
+from rowmerge_nb.trace.row_samples import RowSamples
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -292,7 +294,14 @@ def row_change_trace(
     before = run.rows_before(analysis.target.row_count)
     return replace(
         trace,
-        name=analysis.target.name,
+        target=replace(
+            trace.target,
+            name_parts=analysis.target.name,
+            rows_before=before,
+            rows_after=(
+                before if trace.state == StatementState.FAILED else trace.target.rows_after
+            ),
+        ),
         rows=(
             _rows(plan_of(run), account, sizes(account))
             if account is not None and is_finished
@@ -301,15 +310,17 @@ def row_change_trace(
         clauses=tuple(
             counted(_clause(clause, analysis, *run.shown), counts) for clause in analysis.clauses
         ),
-        on=_term(analysis.on, *run.shown) if isinstance(analysis, MergeAnalysis) else None,
-        joined=counts.joined if counts else None,
-        matched=counts.matched if counts else None,
-        unmatched=counts.joined - counts.matched - counts.alone if counts else None,
-        rows_before=before,
-        rows_after=before if trace.state == StatementState.FAILED else trace.rows_after,
-        pages=account.pages if account else None,
-        stored=account.stored if account else (),
-        multiple_matches=counts.patterns if counts else None,
+        join=JoinRecord(
+            on=_term(analysis.on, *run.shown) if isinstance(analysis, MergeAnalysis) else None,
+            rows=counts.joined if counts else None,
+            matched_rows=counts.matched if counts else None,
+            unmatched_rows=counts.joined - counts.matched - counts.alone if counts else None,
+            multiple_matches=counts.patterns if counts else None,
+        ),
+        samples=RowSamples(
+            pages=account.pages if account else None,
+            stored_pages=account.stored if account else (),
+        ),
     )
 
 

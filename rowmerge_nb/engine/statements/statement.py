@@ -51,6 +51,8 @@ from rowmerge_nb.sql.typed.expressions import walk
 from rowmerge_nb.trace.contract_calls import Call
 from rowmerge_nb.trace.error_record import Consequence, ErrorRecord
 from rowmerge_nb.trace.notice_record import NoticeRecord
+from rowmerge_nb.trace.run_settings import RunSettings
+from rowmerge_nb.trace.target_record import TargetRecord
 from rowmerge_nb.trace.trace import Trace
 
 if TYPE_CHECKING:
@@ -242,33 +244,24 @@ class StatementRun:
     def trace(self, state: StatementState) -> Trace:
         """Return the trace as far as it is known; kinds of statements add to it."""
         account, is_finished = self.account, state is StatementState.FINISHED
-        target, qualified, catalog = name_shown(self.analysis)
-        # The rows that a rehearsal would leave were read before its rollback.
-        is_counted = is_finished and self.changes_rows and not self.options.rehearse
-        rows_after, unread = self.rows_after() if is_counted else (None, "")
         return Trace(
             statement=self.analysis.text,
             kind=kind_of(self.analysis),
             state=state,
             skipped=self.skipped,
-            target=target,
-            qualified=qualified,
-            connector=self.services.connector,
-            catalog=catalog,
-            paradigm=self.paradigm,
-            era=str(self.options.era),
-            duplicates=self.options.duplicates,
-            level=self.options.trace,
-            plan=describe(self.plan, {}, self.query_rows) if self.plan is not None else (),
             count=(
                 (account.counted if account else 0) if is_finished and self.changes_rows else None
             ),
-            rows_after=rows_after,
-            unread=unread,
+            seconds=dict(self.seconds),
+            target=self._target_record(is_finished=is_finished),
+            settings=RunSettings(
+                paradigm=self.paradigm,
+                era=str(self.options.era),
+                duplicates=self.options.duplicates,
+                trace_level=self.options.trace,
+            ),
+            plan=describe(self.plan, {}, self.query_rows) if self.plan is not None else (),
             writers=account.writers if account else (),
-            output=self.output if is_finished else None,
-            version_before=_number(self.versions.before),
-            version_after=_number(self.transaction.version) if is_finished else None,
             calls=self.calls(),
             notices=self.notice_records(
                 *self.analysis.notices,
@@ -282,7 +275,23 @@ class StatementRun:
                 *self._silent_sinks(account, is_finished),
                 *self._fault(),
             ),
-            seconds=dict(self.seconds),
+        )
+
+    def _target_record(self, *, is_finished: bool) -> TargetRecord:
+        name, qualified_name, catalog = name_shown(self.analysis)
+        # The rows that a rehearsal would leave were read before its rollback.
+        is_counted = is_finished and self.changes_rows and not self.options.rehearse
+        rows_after, unread_reason = self.rows_after() if is_counted else (None, "")
+        return TargetRecord(
+            name=name,
+            qualified_name=qualified_name,
+            catalog=catalog,
+            connector=self.services.connector,
+            rows_after=rows_after,
+            unread_reason=unread_reason,
+            version_before=_number(self.versions.before),
+            version_after=_number(self.transaction.version) if is_finished else None,
+            output=self.output if is_finished else None,
         )
 
     def _whole_trace(self, state: StatementState) -> Trace:
@@ -356,15 +365,14 @@ class StatementRun:
         if finish is not None:
             finish()
         self.step = "rollback"
-        target = self.transaction.target
+        handle = self.transaction.target
         rows: pa.Table | None = None
-        if finish is not None and target is not None:
-            rows = self.transaction.scans.observations.rows_now(target)
+        if finish is not None and handle is not None:
+            rows = self.transaction.scans.observations.rows_now(handle)
         self.transaction.rollback()
         trace = self._whole_trace(StatementState.FINISHED)
-        result = self.result(
-            replace(trace, committed=False, rows_after=None if rows is None else rows.num_rows)
-        )
+        target = replace(trace.target, rows_after=None if rows is None else rows.num_rows)
+        result = self.result(replace(trace, committed=False, target=target))
         result.rehearsed = rows
         return result
 
@@ -424,7 +432,6 @@ class StatementRun:
             self._whole_trace(StatementState.FAILED),
             committed=error.changed is True,
             error=error_record(error, tuple(facts)),
-            raised=error.raised,
         )
 
     def _raised(self, error: RowMergeError) -> tuple[Raised, ...]:
@@ -619,5 +626,12 @@ def error_record(error: RowMergeError, consequences: tuple[Consequence, ...]) ->
     """Return an error as plain data."""
     step = getattr(error, "step", "")
     return ErrorRecord(
-        error.code, error.message, *error.shown, error.hint, step, consequences, error.changed
+        error.code,
+        error.message,
+        *error.shown,
+        error.hint,
+        step,
+        consequences,
+        error.changed,
+        error.raised,
     )

@@ -505,5 +505,7 @@ def _text(error: BaseException) -> str:
 
 
 def _with_check(result: Result, check: CommitCheck, run: StatementRun) -> Result:
-    result.trace = replace(result.trace, check=check, seconds=dict(run.seconds))
+    result.trace = replace(
+        result.trace, checks=replace(result.trace.checks, commit=check), seconds=dict(run.seconds)
+    )
     return result

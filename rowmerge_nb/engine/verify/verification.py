@@ -238,7 +238,7 @@ class Verification:
 
 
 def _with_opinion(result: Result, record: VerificationRecord) -> Result:
-    result.trace = replace(result.trace, verification=record)
+    result.trace = replace(result.trace, checks=replace(result.trace.checks, verification=record))
     return result
 
 

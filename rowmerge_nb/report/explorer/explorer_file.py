@@ -129,7 +129,7 @@ def explorer_page(
         _EXPORT, _START.replace("ROW", str(row)).replace("STEP", json.dumps(step))
     )
     return _SHELL.format(
-        title=escape(f"{trace.kind} {trace.target}"),
+        title=escape(f"{trace.kind} {trace.target.name}"),
         styles=explorer_styles(),
         statement=_with_clauses(state),
         report=render_html(build_report(trace)),

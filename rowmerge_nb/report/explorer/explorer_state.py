@@ -88,31 +88,32 @@ def explorer_state(trace: Trace, untouched: pa.Table | None = None) -> dict[str,
     report = build_report(trace)
     request = _requested(trace)
     if request is not None:
-        trace = replace(trace, pages=request.pages)
+        trace = replace(trace, samples=replace(trace.samples, pages=request.pages))
         report = replace(report, pages=build_report(trace).pages)
     journeys = _journeys(trace)
     steps, untouched_rows, near = _steps(trace), _untouched(trace), _near(trace)
-    if trace.pages is not None and journeys:
+    if trace.samples.pages is not None and journeys:
         # From here on, only the displayed rows count, in their order.
-        trace = replace(
-            trace, pages=rows_of(trace.pages, np.array([journey.page_row for journey in journeys]))
+        visible_rows = rows_of(
+            trace.samples.pages, np.array([journey.page_row for journey in journeys])
         )
+        trace = replace(trace, samples=replace(trace.samples, pages=visible_rows))
         journeys = tuple(replace(journey, page_row=index) for index, journey in enumerate(journeys))
-    pages = trace.pages
+    pages = trace.samples.pages
     is_failed = trace.state == StatementState.FAILED
-    total = trace.joined if trace.joined is not None else len(journeys)
+    total = trace.join.rows if trace.join.rows is not None else len(journeys)
     return {
         "format": FORMAT,
         "kind": trace.kind,
         "statement": report.statement,
-        "target": visible(trace.target),
+        "target": visible(trace.target.name),
         "tag": f"{report.outcome.tag}: " if report.outcome.tag else "",
         "outcome": _runs(report.outcome.sentence),
         "meta": _runs(report.outcome.meta),
         "options": {
-            "paradigm": trace.paradigm,
-            "era": trace.era,
-            "duplicates": str(trace.duplicates),
+            "paradigm": trace.settings.paradigm,
+            "era": trace.settings.era,
+            "duplicates": str(trace.settings.duplicates),
         },
         "sample": (
             "" if len(journeys) >= total or not journeys else _sample(len(journeys), total, request)
@@ -177,8 +178,18 @@ def _calls(report: Report, trace: Trace) -> list[dict[str, Any]]:
 
 
 def _requested(trace: Trace) -> AskedRows | None:
-    whole = trace.pages is not None and trace.pages.complete and trace.pages.witness is not None
-    return None if whole or trace.asked is None or trace.asked.pages is None else trace.asked
+    whole = (
+        trace.samples.pages is not None
+        and trace.samples.pages.complete
+        and trace.samples.pages.witness is not None
+    )
+    return (
+        None
+        if whole
+        or trace.samples.requested_rows is None
+        or trace.samples.requested_rows.pages is None
+        else trace.samples.requested_rows
+    )
 
 
 def _sample(rows: int, total: int, request: AskedRows | None) -> str:
@@ -192,7 +203,7 @@ def _sample(rows: int, total: int, request: AskedRows | None) -> str:
 
 
 def _journeys(trace: Trace) -> tuple[Journey, ...]:
-    if trace.flow == Flow.UPDATABLE:
+    if trace.settings.flow == Flow.UPDATABLE:
         msg, hint = (
             f"The explorer does not know the flow 'updatable', by which this {trace.kind} ran",
             "print(result) has its report.",
@@ -217,9 +228,9 @@ def _runs(phrase: Phrase) -> list[list[str]]:
 
 
 def _steps(trace: Trace) -> list[dict[str, Any]]:
-    merged, pages = trace.kind == "MERGE", trace.pages
+    merged, pages = trace.kind == "MERGE", trace.samples.pages
     taken_rows = sum(clause.rows or 0 for clause in trace.clauses if clause.number >= 0)
-    joined = plural(trace.joined or 0, "joined row" if merged else "row")
+    joined = plural(trace.join.rows or 0, "joined row" if merged else "row")
     stored_rows = sum(sum(writer.rows.values()) for writer in trace.writers)
     fragments = sum(writer.fragments for writer in trace.writers)
     steps = [
@@ -243,7 +254,7 @@ def _steps(trace: Trace) -> list[dict[str, Any]]:
                 " not true."
                 + (
                     f" {number(taken_rows)} of {joined} are taken by a clause."
-                    if trace.joined is not None
+                    if trace.join.rows is not None
                     else ""
                 ),
             )
@@ -253,7 +264,7 @@ def _steps(trace: Trace) -> list[dict[str, Any]]:
                 "distinct",
                 "distinct",
                 (
-                    f"{_MARKED[trace.duplicates]} A row without a target row is in no such"
+                    f"{_MARKED[trace.settings.duplicates]} A row without a target row is in no such"
                     f" pair.{_repeated(trace)}"
                 ),
             )
@@ -293,8 +304,8 @@ def _steps(trace: Trace) -> list[dict[str, Any]]:
         )
     )
     version = (
-        f", as version {trace.version_after} of the table"
-        if trace.version_after is not None
+        f", as version {trace.target.version_after} of the table"
+        if trace.target.version_after is not None
         else ""
     )
     commit_sentence = (
@@ -342,7 +353,7 @@ _MARKED: Final = {
 
 
 def _repeated(trace: Trace) -> str:
-    patterns = trace.multiple_matches
+    patterns = trace.join.multiple_matches
     if patterns is None:
         return ""
     rows = sum(pattern.rows for pattern in patterns)
@@ -358,11 +369,14 @@ def _join_sentence(trace: Trace) -> str:
         "Pairs every source row with the target rows for which ON is true; one without stays, with"
         " NULLs"
     )
-    if trace.joined is None:
+    if trace.join.rows is None:
         return f"{says}."
-    parts = [f"{number(trace.matched or 0)} matched", f"{number(trace.unmatched or 0)} not matched"]
-    if trace.alone is not None:
-        parts.append(f"{number(trace.alone)} of the target without a partner")
+    parts = [
+        f"{number(trace.join.matched_rows or 0)} matched",
+        f"{number(trace.join.unmatched_rows or 0)} not matched",
+    ]
+    if trace.join.unmatched_target_rows is not None:
+        parts.append(f"{number(trace.join.unmatched_target_rows)} of the target without a partner")
     return f"{says}: {', '.join(parts)}."
 
 
@@ -404,7 +418,7 @@ def _clauses(report: Report, trace: Trace) -> list[dict[str, Any]]:
 
 
 def _tables(trace: Trace) -> dict[str, str]:
-    names = {"source": "", "target": visible(trace.target)}
+    names = {"source": "", "target": visible(trace.target.name)}
     nodes = {node.id: node for node in trace.plan}
     for node in trace.plan:
         if node.kind == "Join":
@@ -437,7 +451,7 @@ def _sides(pages: PageSample, side: str) -> list[dict[str, Any]]:
 def _row(journey: Journey, trace: Trace, near: str) -> dict[str, Any]:
     merged = trace.kind == "MERGE"
     texts = journey_row(journey, merged)
-    pages = trace.pages
+    pages = trace.samples.pages
     assert pages is not None
     lead = journey.source if journey.source is not None else journey.target
     return {
@@ -477,7 +491,7 @@ def _partners(journeys: Iterable[Journey], pages: PageSample | None) -> Iterator
 
 
 def _near(trace: Trace) -> dict[int | None, str]:
-    near = trace.near
+    near = trace.samples.near_misses
     if near is None or near.source is None:
         return {}
     # A match prevented by NULL alone is explained at ON.
@@ -528,14 +542,19 @@ def _shown(display_cell: Cell) -> str | None:
 
 def _untouched(trace: Trace) -> int | None:
     """Return the number of target rows in no joined row; None if unknown."""
-    pages = trace.pages
-    if trace.rows_before is None or pages is None or pages.witness is None or not pages.complete:
+    pages = trace.samples.pages
+    if (
+        trace.target.rows_before is None
+        or pages is None
+        or pages.witness is None
+        or not pages.complete
+    ):
         return None
-    return trace.rows_before - count_row_ids(pages)
+    return trace.target.rows_before - count_row_ids(pages)
 
 
 def _recorded_untouched(trace: Trace) -> pa.RecordBatch | None:
-    rows, pages = trace.untouched, trace.pages
+    rows, pages = trace.samples.untouched_rows, trace.samples.pages
     if (
         rows is None
         or pages is None
@@ -563,7 +582,7 @@ def _others(trace: Trace, rows: pa.Table | pa.RecordBatch | None) -> list[dict[s
 
 
 def _near_target(trace: Trace, row: Mapping[str, Any]) -> str:
-    near = trace.near
+    near = trace.samples.near_misses
     if near is None or near.target is None:
         return ""
     matches = (

@@ -47,7 +47,7 @@ def ended_steps(trace: Trace, steps: list[dict[str, Any]]) -> list[dict[str, Any
         at = keys.index(key)
         return [*steps[:at], {**steps[at], "says": says}]
     # Steps without rows: the begin call, planning, an interrupt.
-    reached = len(steps) if trace.pages is not None else 0
+    reached = len(steps) if trace.samples.pages is not None else 0
     return [
         *steps[:reached],
         {
@@ -76,12 +76,12 @@ def absent_parts(trace: Trace) -> list[str]:
     if trace.state != StatementState.FAILED:
         return []
     sentences = []
-    if trace.pages is None:
+    if trace.samples.pages is None:
         sentences.append(
             "No page is shown: tasks hand their pages back at their end, and they did not come"
             " to it."
         )
-        if trace.duplicate_groups:
+        if trace.join.duplicate_groups:
             sentences.append(
                 "The rows are those that the error is about; the others are not known."
             )
@@ -120,14 +120,14 @@ def raised_parts(trace: Trace) -> list[dict[str, Any]]:
             ),
             "handle": error.handle,
         }
-        for error in all_raised(trace.raised)
+        for error in all_raised(() if trace.error is None else trace.error.raised)
     ]
 
 
 def sides_of_groups(trace: Trace) -> dict[str, list[dict[str, Any]]]:
     """Return the columns of the rows from `matched_rows`."""
-    sources = (source.values for group in trace.duplicate_groups for source in group.sources)
-    targets = (group.target for group in trace.duplicate_groups)
+    sources = (source.values for group in trace.join.duplicate_groups for source in group.sources)
+    targets = (group.target for group in trace.join.duplicate_groups)
     return {"source": _columns(sources), "target": _columns(targets)}
 
 
@@ -145,7 +145,7 @@ def matched_rows(trace: Trace, most: int) -> list[dict[str, Any]]:
 
 
 def _matched(trace: Trace) -> Iterator[dict[str, Any]]:
-    for partner, group in enumerate(trace.duplicate_groups):
+    for partner, group in enumerate(trace.join.duplicate_groups):
         for source in group.sources:
             clause = next((one for one in trace.clauses if one.number == source.case_number), None)
             word = clause.operation.name if clause is not None and clause.number >= 0 else "none"

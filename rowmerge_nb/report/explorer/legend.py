@@ -57,8 +57,12 @@ def asides(trace: Trace) -> dict[str, str]:
     if rules := build_repeated(trace):
         text = " ".join(filter(None, [rules.rules, rules.here, rules.equality]))
         texts["distinct"] = "".join(part for part, _ in code_parts(text))
-    if trace.pages is not None and trace.pages.transformed and trace.kind != "DELETE":
-        texts["transform"] = update_form(trace.paradigm)
+    if (
+        trace.samples.pages is not None
+        and trace.samples.pages.transformed
+        and trace.kind != "DELETE"
+    ):
+        texts["transform"] = update_form(trace.settings.paradigm)
     texts["sinks"] = SINKS
     return texts
 
@@ -73,7 +77,7 @@ def examples(trace: Trace) -> list[list[str]]:
 
 def legends(trace: Trace) -> dict[str, list[list[str]]]:
     """Return the meanings of channels and codes as pairs, by the names in `LEGENDS`."""
-    pages = trace.pages
+    pages = trace.samples.pages
     if pages is None:
         return {}
     if not pages.transformed:
@@ -195,7 +199,7 @@ def _of_merge(pages: PageSample) -> list[list[str]]:
 
 def _after(trace: Trace, pages: PageSample) -> list[list[str]]:
     current = pages.layout.era is Era.CURRENT
-    split = trace.paradigm == DELETE_AND_INSERT
+    split = trace.settings.paradigm == DELETE_AND_INSERT
     codes = ["1 INSERT", "2 DELETE"]
     if not split:
         codes.append("3 UPDATE")

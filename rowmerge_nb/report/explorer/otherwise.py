@@ -97,7 +97,11 @@ def _nearest(values: tuple[str, ...], own: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _state(trace: Trace, run: Mapping[str, Any], untouched: pa.Table | None) -> dict[str, Any]:
-    options = {"paradigm": trace.paradigm, "era": trace.era, "duplicates": str(trace.duplicates)}
+    options = {
+        "paradigm": trace.settings.paradigm,
+        "era": trace.settings.era,
+        "duplicates": str(trace.settings.duplicates),
+    }
     state = _derived(trace, run, untouched)
     is_failed = trace.state == StatementState.FAILED
     differs = [state["steps"][-1]["key"]] if is_failed else differing_steps(state, run)
@@ -177,7 +181,9 @@ def _calls(trace: Trace, run: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     of_sinks = [call for call in run["calls"] if call["writer"] is not None]
     methods = list(dict.fromkeys(call["method"] for call in of_sinks))
     pages = Counter((call["writer"], call["method"]) for call in of_sinks)
-    unknown = trace.pages is None or any(writer < 0 for writer in trace.pages.writers)
+    unknown = trace.samples.pages is None or any(
+        writer < 0 for writer in trace.samples.pages.writers
+    )
     if (
         unknown
         or not of_sinks
@@ -189,13 +195,13 @@ def _calls(trace: Trace, run: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     own = [call for call in run["calls"] if call["writer"] is None]
     words = {call["method"]: call for call in of_sinks}
     updates = {
-        "get_row_change_paradigm": {"gave": trace.paradigm},
+        "get_row_change_paradigm": {"gave": trace.settings.paradigm},
         # Only the current era passes updated columns.
         "begin_merge": {"given": begun_with(trace)},
         "finish": {"gave": _NOT_KNOWN},
         "finish_merge": {"given": finished_with("finish_merge", _NOT_KNOWN)},
     }
-    if trace.version_after is not None:
+    if trace.target.version_after is not None:
         updates["commit"] = {"gave": _NO_VERSION}
     derived_calls = [call for call in own if call["order"] < first]
     for writer in trace.writers:
@@ -210,16 +216,24 @@ def _calls(trace: Trace, run: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _options(trace: Trace) -> str:
-    rule = f", repeated matches by the rule {trace.duplicates}" if trace.kind == "MERGE" else ""
-    return f"{trace.paradigm}, pages of era {trace.era}{rule}."
+    rule = (
+        f", repeated matches by the rule {trace.settings.duplicates}"
+        if trace.kind == "MERGE"
+        else ""
+    )
+    return f"{trace.settings.paradigm}, pages of era {trace.settings.era}{rule}."
 
 
 def _pages_sentence(trace: Trace) -> str:
-    rows = len(trace.pages.writers) if trace.pages is not None else 0
+    rows = len(trace.samples.pages.writers) if trace.samples.pages is not None else 0
     sentence = (
         f"Not run: {plural(len(trace.writers), 'writer')} would be handed {plural(rows, 'row')}"
     )
-    unknown = sum(writer < 0 for writer in trace.pages.writers) if trace.pages is not None else 0
+    unknown = (
+        sum(writer < 0 for writer in trace.samples.pages.writers)
+        if trace.samples.pages is not None
+        else 0
+    )
     if not unknown:
         return f"{sentence}."
     return (

@@ -51,7 +51,7 @@ def _reason(trace: Trace, part: str) -> str:
     if part == "check":
         return (
             f"they were not looked for; {code('--check')} does"
-            if trace.check is None
+            if trace.checks.commit is None
             else "none was found"
         )
     if part == "verdicts":
@@ -64,16 +64,16 @@ def _reason(trace: Trace, part: str) -> str:
         return f"a {trace.kind} has no WHEN clauses"
     if trace.state == StatementState.FAILED:
         return "the statement failed"
-    if trace.level == TraceLevel.OFF and part in _ROWS:
+    if trace.settings.trace_level == TraceLevel.OFF and part in _ROWS:
         return f"the trace has counts only; {code('--trace full')} records rows"
-    if trace.joined == 0 and part in _ROWS:
+    if trace.join.rows == 0 and part in _ROWS:
         return "there were no rows to do anything about"
     if part == "journeys":
         return (
             "the trace of a large statement lacks the values of both sides;"
             f" {code('--why CONDITION')} requests rows, {code('--trace full')} keeps all"
         )
-    if part == "pages" and (trace.flow == Flow.UPDATABLE or trace.kind == "DELETE"):
+    if part == "pages" and (trace.settings.flow == Flow.UPDATABLE or trace.kind == "DELETE"):
         return "there is no transform_page"
     return "they were not recorded"
 
@@ -81,13 +81,13 @@ def _reason(trace: Trace, part: str) -> str:
 def _no_near(trace: Trace) -> str:
     if trace.kind != "MERGE":
         return f"a {trace.kind} has no source whose rows could have a partner"
-    if trace.near is None:
+    if trace.samples.near_misses is None:
         return (
             "every source row has a partner"
-            if trace.unmatched == 0
+            if trace.join.unmatched_rows == 0
             else f"they were not looked for; {code('--near')} does"
         )
     return (
-        trace.near.problem.removesuffix(".")
+        trace.samples.near_misses.problem.removesuffix(".")
         or f"no row without a partner is near to one; {code('result.near()')} has all"
     )

@@ -62,8 +62,8 @@ def unaligned(left: Trace, right: Trace) -> str:
 
     In a sample, a missing row would look like a dropped one.
     """
-    pages = [trace.pages for trace in (left, right)]
-    if left.flow != right.flow or any(page is None for page in pages):
+    pages = [trace.samples.pages for trace in (left, right)]
+    if left.settings.flow != right.settings.flow or any(page is None for page in pages):
         return ""
     if any(page.before.num_rows > MOST_JOINED for page in pages if page is not None):
         return (
@@ -80,7 +80,7 @@ def unaligned(left: Trace, right: Trace) -> str:
 
 def aligned_rows(left: Trace, right: Trace) -> tuple[AlignedRow, ...]:
     """Return the aligned rows of two runs; none if a side is incomplete, or if no row differs."""
-    if left.flow != right.flow or unaligned(left, right):
+    if left.settings.flow != right.settings.flow or unaligned(left, right):
         return ()
     sides = [_made(trace) for trace in (left, right)]
     if not all(sides):
@@ -91,7 +91,7 @@ def aligned_rows(left: Trace, right: Trace) -> tuple[AlignedRow, ...]:
 
 
 def _made(trace: Trace) -> dict[tuple[str, str, str], tuple[str, ...]]:
-    pages = trace.pages
+    pages = trace.samples.pages
     if pages is None:
         return {}
     result_rows = list(_texts(pages))

@@ -230,7 +230,7 @@ def _shown(node: TrinoNode) -> str:
 
 
 def _check_same(trace: Trace, query: TrinoQuery) -> None:
-    ours, theirs = trace.qualified or trace.target or "", query.table
+    ours, theirs = trace.target.qualified_name or trace.target.name or "", query.table
     same_table = _last(ours) == _last(theirs) or not theirs
     if trace.kind != query.kind or (
         not same_table and _words(trace.statement) != _words(query.statement)

@@ -149,7 +149,7 @@ class Stored:
 
 def build_diff(trace: Trace, pages: Pages | None) -> Diff | None:
     """Build the changed rows; None if no rows were recorded."""
-    sample = trace.pages
+    sample = trace.samples.pages
     if sample is None or trace.state != StatementState.FINISHED:
         return None
     if pages is not None:
@@ -163,10 +163,10 @@ def build_diff(trace: Trace, pages: Pages | None) -> Diff | None:
     by_operation = [counts.get(style) or 0 for style in "IUD"]
     total = sum(by_operation) if counts and None not in counts.values() else len(changing)
     untouched = None
-    if trace.rows_before is not None and counts and None not in counts.values():
+    if trace.target.rows_before is not None and counts and None not in counts.values():
         changed = _changed_targets(sample)
         untouched = max(
-            trace.rows_before
+            trace.target.rows_before
             - (by_operation[1] + by_operation[2] if changed is None else len(changed)),
             0,
         )
@@ -212,7 +212,7 @@ def build_diff(trace: Trace, pages: Pages | None) -> Diff | None:
 def _left(trace: Trace, changes: Sequence[Change], same: Sequence[SameRow]) -> tuple[LeftRow, ...]:
     """Return all rows of a small table; none if the store counts another number."""
     present = [change for change in changes if change.style != "D"]
-    if len(present) + len(same) != trace.rows_after or trace.rows_after > MOST_LEFT:
+    if len(present) + len(same) != trace.target.rows_after or trace.target.rows_after > MOST_LEFT:
         return ()
     changed = [
         LeftRow(
@@ -225,17 +225,17 @@ def _left(trace: Trace, changes: Sequence[Change], same: Sequence[SameRow]) -> t
 
 def _left_said(trace: Trace) -> str:
     rows = (
-        f"{visible(trace.target)} {'after the commit' if trace.committed else 'as it would be'}:"
-        f" {plural(trace.rows_after or 0, 'row')}"
+        f"{visible(trace.target.name)} {'after the commit' if trace.committed else 'as it would be'}:"
+        f" {plural(trace.target.rows_after or 0, 'row')}"
     )
-    if not trace.committed or trace.version_after is None:
+    if not trace.committed or trace.target.version_after is None:
         return f"{rows}."
     was = (
         ""
-        if trace.version_before is None
-        else f"; before it was version {visible(str(trace.version_before))}"
+        if trace.target.version_before is None
+        else f"; before it was version {visible(str(trace.target.version_before))}"
     )
-    return f"{rows}, version {visible(str(trace.version_after))}{was}."
+    return f"{rows}, version {visible(str(trace.target.version_after))}{was}."
 
 
 def _repeated_keys(
@@ -246,7 +246,7 @@ def _repeated_keys(
     """
     read = {
         name
-        for term in (() if trace.on is None else trace.on.walk())
+        for term in (() if trace.join.on is None else trace.join.on.walk())
         for side, name in term.reads
         if side == "target"
     }
@@ -267,10 +267,10 @@ def _repeated_keys(
 
 def _sizes(trace: Trace, by_operation: list[int], untouched: int | None) -> str:
     inserted, updated, deleted = by_operation
-    if untouched is None or trace.rows_after is None or not any(by_operation):
+    if untouched is None or trace.target.rows_after is None or not any(by_operation):
         return ""
     before, after = untouched + updated + deleted, untouched + updated + inserted
-    if (before, after) != (trace.rows_before, trace.rows_after):
+    if (before, after) != (trace.target.rows_before, trace.target.rows_after):
         # A row changed by two clauses counts twice.
         return ""
     common = [(untouched, "unchanged"), (updated, "updated")]
@@ -334,7 +334,7 @@ def _apart(trace: Trace, untouched: int, idle: npt.NDArray[np.int64]) -> str:
 def _same(
     trace: Trace, sample: PageSample, idle: npt.NDArray[np.int64], untouched: int | None, limit: int
 ) -> tuple[SameRow, ...]:
-    others = trace.untouched
+    others = trace.samples.untouched_rows
     if (
         others is None
         or untouched is None
@@ -438,10 +438,13 @@ def _cell(style: str, old: Any, new: Any, recorded: bool) -> ChangeCell:
 
 def build_stored(trace: Trace, pages: Pages | None) -> Stored | None:
     """Build the pages that sinks received; None if none was recorded."""
-    if not trace.stored:
+    if not trace.samples.stored_pages:
         return None
-    layout, channels = trace.stored[0].layout, stored_channels(trace.stored[0].page.schema)
-    samples = sorted(trace.stored, key=lambda sample: sample.writer)
+    layout, channels = (
+        trace.samples.stored_pages[0].layout,
+        stored_channels(trace.samples.stored_pages[0].page.schema),
+    )
+    samples = sorted(trace.samples.stored_pages, key=lambda sample: sample.writer)
     if layout is None:
         return _given_back(trace, channels, samples)
     if pages is not None:

@@ -41,7 +41,7 @@ class Check:
 
 def build_check(trace: Trace) -> Check | None:
     """Return the wrong rows, or None."""
-    check = trace.check
+    check = trace.checks.commit
     if check is None or check.state != "differs":
         return None
     ways = _ways(trace)
@@ -66,7 +66,7 @@ def _line(row: WrongRow, method: str, ways: Mapping[int, JourneyRow]) -> WrongLi
 
 
 def _ways(trace: Trace) -> Mapping[int, JourneyRow]:
-    pages = trace.pages
+    pages = trace.samples.pages
     if (
         pages is None
         or pages.before.num_rows > MOST_JOURNEYS

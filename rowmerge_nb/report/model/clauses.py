@@ -90,8 +90,8 @@ def build_clauses(trace: Trace) -> ClauseTable | None:
     )
     writes = _writes(trace.plan)
     rows = tuple(_row(record, total, writes) for record in trace.clauses)
-    joined = trace.alone is not None or (
-        trace.source_rows is not None and total is not None and total != trace.source_rows
+    joined = trace.join.unmatched_target_rows is not None or (
+        trace.join.source_rows is not None and total is not None and total != trace.join.source_rows
     )
     head, tail, tail_line = _around(trace)
     return ClauseTable(
@@ -256,7 +256,7 @@ def case_text(trace: Trace) -> tuple[str, ...]:
         head = "  ELSE" if branch.matched is None else f"  WHEN {condition_text(branch)} THEN"
         word = "DO NOTHING" if branch.operation is Operation.NONE else branch.operation.name
         note = "none" if branch.number < 0 else f"clause {branch.number}, {word}"
-        whole_null = trace.era == "current" and branch.matched is None
+        whole_null = trace.settings.era == "current" and branch.matched is None
         lines += [
             head,
             (

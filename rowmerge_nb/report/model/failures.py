@@ -100,15 +100,15 @@ def build_failure(trace: Trace) -> Failure:
         error,
         trace.statement,
         _consequences(error, trace),
-        _duplicates(trace.duplicate_groups, trace),
-        trace.raised,
+        _duplicates(trace.join.duplicate_groups, trace),
+        error.raised,
     )
 
 
 def failure_of_error(error: RowMergeError, trace: Trace | None) -> Failure:
     """Build the failure of an exception, with or without a trace."""
     groups: Sequence[DuplicateGroup] = tuple(getattr(error, "groups", ())) or (
-        trace.duplicate_groups if trace else ()
+        trace.join.duplicate_groups if trace else ()
     )
     recorded = trace.error if trace is not None else None
     statement = (
@@ -187,19 +187,23 @@ def _consequences(error: ErrorRecord | None, trace: Trace) -> tuple[str, ...]:
         return (*_changed(error.changed, trace), *(f"{_shown(fact)}." for fact in facts))
     facts = facts or _from_calls(trace)
     sentences = []
-    if trace.target and (trace.calls or trace.rows_before is not None):
-        rows = f" ({plural(trace.rows_before, 'row')})" if trace.rows_before is not None else ""
-        sentences.append(f"{visible(trace.target)} is unchanged{rows}.")
+    if trace.target.name and (trace.calls or trace.target.rows_before is not None):
+        rows = (
+            f" ({plural(trace.target.rows_before, 'row')})"
+            if trace.target.rows_before is not None
+            else ""
+        )
+        sentences.append(f"{visible(trace.target.name)} is unchanged{rows}.")
     if not sentences and not facts:
         return ("Nothing was read or written.",)
     if facts:
         text = "; ".join(map(_shown, facts))
         # A sentence begins with a capital, unless it begins with a name of the contract.
         sentences.append(f"{text if facts[0].method else text[0].upper() + text[1:]}.")
-    if trace.duplicate_groups and trace.joined is not None:
-        repeated = plural(len(trace.duplicate_groups), "target row")
+    if trace.join.duplicate_groups and trace.join.rows is not None:
+        repeated = plural(len(trace.join.duplicate_groups), "target row")
         sentences.append(
-            f"{plural(trace.joined, 'joined row')} checked, {repeated} matched more than once."
+            f"{plural(trace.join.rows, 'joined row')} checked, {repeated} matched more than once."
         )
     return tuple(sentences)
 
@@ -209,7 +213,7 @@ def _shown(fact: Consequence) -> str:
 
 
 def _changed(changed: bool | None, trace: Trace) -> tuple[str, ...]:
-    name = visible(trace.target) or "The table"
+    name = visible(trace.target.name) or "The table"
     if changed is None:
         return (f"Whether {name} is changed is not known.",)
     return (f"{name} is changed.",)

@@ -167,8 +167,10 @@ class Journeys:
 def build_journeys(trace: Trace) -> Journeys | None:
     """Build the journeys; None if rows of both sides were not recorded."""
     request = (
-        trace.asked
-        if trace.pages is None or not trace.pages.complete or trace.pages.witness is None
+        trace.samples.requested_rows
+        if trace.samples.pages is None
+        or not trace.samples.pages.complete
+        or trace.samples.pages.witness is None
         else None
     )
     journeys = journeys_of(trace, row_limit(8)) if request is None else asked_journeys(trace)
@@ -176,7 +178,7 @@ def build_journeys(trace: Trace) -> Journeys | None:
     if journeys is None and not others:
         return None
     journeys = journeys or ()
-    total = trace.joined if trace.joined is not None else len(journeys)
+    total = trace.join.rows if trace.join.rows is not None else len(journeys)
     joined = trace.kind == "MERGE"
     rows = plural(total, "joined row" if joined else "row")
     complete = len(journeys) >= total
@@ -191,7 +193,7 @@ def build_journeys(trace: Trace) -> Journeys | None:
         ),
         summary=summary,
         joined=joined,
-        stored_by="split" if trace.flow == Flow.UPDATABLE else "to writer",
+        stored_by="split" if trace.settings.flow == Flow.UPDATABLE else "to writer",
         complete=complete,
         asked=request.condition if request is not None else "",
         remark=_remark(request),
@@ -208,7 +210,7 @@ def _columns(rows: Iterable[Mapping[str, Any] | None]) -> str:
 
 
 def _near(trace: Trace) -> dict[int | None, str]:
-    near = trace.near
+    near = trace.samples.near_misses
     if near is None or near.source is None:
         return {}
     return {
@@ -232,7 +234,7 @@ def _remark(request: AskedRows | None) -> str:
 
 def _others(trace: Trace) -> tuple[tuple[str, ...], str]:
     """Return the target rows that took no part, and a sentence that counts them."""
-    rows, pages = trace.untouched, trace.pages
+    rows, pages = trace.samples.untouched_rows, trace.samples.pages
     if rows is None or not rows.num_rows:
         return (), ""
     texts = tuple(
@@ -240,7 +242,9 @@ def _others(trace: Trace) -> tuple[tuple[str, ...], str]:
         for row in zip(*map(python_values, rows.columns), strict=True)
     )
     touched = 0 if pages is None else count_row_ids(pages)
-    total = rows.num_rows if trace.rows_before is None else trace.rows_before - touched
+    total = (
+        rows.num_rows if trace.target.rows_before is None else trace.target.rows_before - touched
+    )
     first = "" if total <= rows.num_rows else f", the first {number(rows.num_rows)}"
     them, partners = ("it", "a partner") if total == 1 else ("them", "partners")
     why = (

@@ -23,7 +23,7 @@ class Near:
 
 def build_near(trace: Trace) -> Near | None:
     """Return the likely near misses; None without any."""
-    near = trace.near
+    near = trace.samples.near_misses
     if near is None or near.source is None:
         return None
     rows = [row for row in near.source.told if is_likely_mistake(row)]

@@ -116,25 +116,30 @@ def build_outcome(trace: Trace) -> Outcome:
     balance = build_balance(trace)
     sentence = (*sentence, *_alarm(trace, balance))
     return Outcome(
-        tag, f"{verb} {visible(trace.target)}".strip(), sentence, elapsed, _meta(trace), balance
+        tag,
+        f"{verb} {visible(trace.target.name)}".strip(),
+        sentence,
+        elapsed,
+        _meta(trace),
+        balance,
     )
 
 
 def _alarm(trace: Trace, balance: Balance | None) -> Phrase:
     if balance is not None and balance.holds is False:
         return (Run(f" {plural(balance.expected, 'row')} were to be there.", "err"),)
-    if trace.check is not None and trace.check.state == "differs":
+    if trace.checks.commit is not None and trace.checks.commit.state == "differs":
         return (
             Run(
-                f" The store does not hold that: {plural(trace.check.wrong, 'row')}"
-                f" {'is' if trace.check.wrong == 1 else 'are'} wrong.",
+                f" The store does not hold that: {plural(trace.checks.commit.wrong, 'row')}"
+                f" {'is' if trace.checks.commit.wrong == 1 else 'are'} wrong.",
                 "err",
             ),
         )
-    if trace.unread:
+    if trace.target.unread_reason:
         return (
             Run(
-                f" What was committed could not be looked at: {visible(trace.unread.rstrip('.'))}.",
+                f" What was committed could not be looked at: {visible(trace.target.unread_reason.rstrip('.'))}.",
                 "err",
             ),
         )
@@ -146,7 +151,7 @@ def _planned(trace: Trace) -> Phrase:
         Run("Plan of "),
         Run(trace.kind + (" INTO" if trace.kind in {"MERGE", "INSERT"} else "")),
     )
-    name = (Run(" "), Run(visible(trace.target), "code")) if trace.target else ()
+    name = (Run(" "), Run(visible(trace.target.name), "code")) if trace.target.name else ()
     dry = trace.state == StatementState.PLANNED
     return (
         *what,
@@ -175,7 +180,7 @@ def _would(trace: Trace) -> Phrase:
     verb = {"INSERT": "insert", "DELETE": "delete"}.get(trace.kind)
     changes = (
         f" and {verb} {stored_rows}"
-        if verb and stored_rows is not None and trace.flow != Flow.UPDATABLE
+        if verb and stored_rows is not None and trace.settings.flow != Flow.UPDATABLE
         else ""
     )
     return (Run(f" It would read {words}{changes}."),) if words else ()
@@ -199,7 +204,7 @@ def _failed(trace: Trace) -> Phrase:
 def _finished(trace: Trace) -> Phrase:
     if trace.kind == "MERGE":
         return (*_changes(trace), *_added(trace, "was", "were"), *_sizes(trace))
-    name = Run(visible(trace.target), "code")
+    name = Run(visible(trace.target.name), "code")
     if trace.kind in _DEFINED:
         what, participle = _DEFINED[trace.kind]
         missing = (Run(f"There is no such {what.lower()}; nothing was dropped."),)
@@ -214,7 +219,11 @@ def _finished(trace: Trace) -> Phrase:
     if trace.kind in _SESSION:
         return (Run(_SESSION[trace.kind]),)
     if trace.kind in {"RESTORE", "UNDO"}:
-        there = "" if trace.version_after is None else f" is in version {trace.version_after} now."
+        there = (
+            ""
+            if trace.target.version_after is None
+            else f" is in version {trace.target.version_after} now."
+        )
         return (
             Run("Table "),
             name,
@@ -239,7 +248,7 @@ def _finished(trace: Trace) -> Phrase:
         )
         return (Run("Table "), name, Run(with_rows))
     if trace.kind == "DROP TABLE":
-        if trace.skipped or not trace.target:
+        if trace.skipped or not trace.target.name:
             return (Run("There is no such table; nothing was dropped."),)
         return (Run("Table "), name, Run(" dropped."))
     if trace.kind == "SELECT":
@@ -269,7 +278,7 @@ def _finished(trace: Trace) -> Phrase:
 def _executed(trace: Trace, table: Run) -> Phrase:
     if trace.skipped:
         return (Run("There is nothing to be done in table "), table, Run("; it was left as it is."))
-    files = trace.output.written if trace.output is not None else ()
+    files = trace.target.output.written if trace.target.output is not None else ()
     if not files:
         return (Run("The procedure was run on table "), table, Run("."))
     rows, file_count = sum(one.rows or 0 for one in files), plural(len(files), "file")
@@ -296,10 +305,10 @@ def _changes(trace: Trace) -> Phrase:
         runs = [Run("No row changed", "b")]
     what = (
         "source row"
-        if trace.joined == trace.source_rows or trace.source_rows is None
+        if trace.join.rows == trace.join.source_rows or trace.join.source_rows is None
         else "joined row"
     )
-    what = what if trace.alone is None else "joined row"
+    what = what if trace.join.unmatched_target_rows is None else "joined row"
     if none:
         runs.append(Run(f"; no clause fired for {plural(none, what)}"))
     if idle:
@@ -308,13 +317,13 @@ def _changes(trace: Trace) -> Phrase:
 
 
 def _added(trace: Trace, one: str, several: str) -> Phrase:
-    if not trace.added:
+    if not trace.target.added_columns:
         return ()
-    names = join([f"{visible(name)} {sql_type}" for name, sql_type in trace.added])
+    names = join([f"{visible(name)} {sql_type}" for name, sql_type in trace.target.added_columns])
     return (
-        Run(f" The {'column' if len(trace.added) == 1 else 'columns'} "),
+        Run(f" The {'column' if len(trace.target.added_columns) == 1 else 'columns'} "),
         Run(names, "code"),
-        Run(f" {one if len(trace.added) == 1 else several} added."),
+        Run(f" {one if len(trace.target.added_columns) == 1 else several} added."),
     )
 
 
@@ -323,42 +332,46 @@ def _returned(trace: Trace) -> Phrase:
 
 
 def _sizes(trace: Trace) -> Phrase:
-    before, after = trace.rows_before, trace.rows_after
+    before, after = trace.target.rows_before, trace.target.rows_after
     if before is None or after is None:
         return ()
     return (
         Run(" "),
-        Run(visible(trace.target), "code"),
+        Run(visible(trace.target.name), "code"),
         Run(f" {number(before)} → {plural(after, 'row')}.", "nw"),
     )
 
 
 def _meta(trace: Trace) -> Phrase:
     runs: list[Run] = []
-    if trace.paradigm:
-        runs += [Run(f"row change paradigm {trace.paradigm}"), Run(", ")]
-    if trace.connector:
+    if trace.settings.paradigm:
+        runs += [Run(f"row change paradigm {trace.settings.paradigm}"), Run(", ")]
+    if trace.target.connector:
         catalog = (
-            f" (catalog {trace.catalog})"
-            if trace.catalog and trace.catalog != trace.connector
+            f" (catalog {trace.target.catalog})"
+            if trace.target.catalog and trace.target.catalog != trace.target.connector
             else ""
         )
-        runs += [Run("connector "), Run(trace.connector, "code"), Run(catalog + ", ")]
-    if trace.flow == Flow.UPDATABLE:
+        runs += [Run("connector "), Run(trace.target.connector, "code"), Run(catalog + ", ")]
+    if trace.settings.flow == Flow.UPDATABLE:
         runs.append(Run("flow updatable: page sources change the rows that they have read, "))
     if trace.writers:
         runs.append(
             Run(
-                f"{plural(len(trace.writers), 'split') if trace.flow == Flow.UPDATABLE else writers_phrase(trace)}, "
+                f"{plural(len(trace.writers), 'split') if trace.settings.flow == Flow.UPDATABLE else writers_phrase(trace)}, "
             )
         )
     elif trace.state == StatementState.FINISHED and trace.kind in ROW_CHANGES:
-        none = "no split" if trace.flow == Flow.UPDATABLE else "no writer: no row reached a sink"
+        none = (
+            "no split"
+            if trace.settings.flow == Flow.UPDATABLE
+            else "no writer: no row reached a sink"
+        )
         runs.append(Run(f"{none}, "))
-    if trace.kind in ROW_CHANGES and trace.era != "documents":
-        runs.append(Run(f"pages of era {trace.era}, "))
-    if trace.kind == "MERGE" and trace.duplicates != RepeatedMatches.TRINO:
-        runs.append(Run(f"duplicate rule {trace.duplicates}, "))
+    if trace.kind in ROW_CHANGES and trace.settings.era != "documents":
+        runs.append(Run(f"pages of era {trace.settings.era}, "))
+    if trace.kind == "MERGE" and trace.settings.duplicates != RepeatedMatches.TRINO:
+        runs.append(Run(f"duplicate rule {trace.settings.duplicates}, "))
     if trace.state in {StatementState.EXPLAINED, StatementState.PLANNED} and runs:
         has_counts = any(record.would is not None for record in trace.plan)
         explanation = (
@@ -382,7 +395,7 @@ def build_balance(trace: Trace) -> Balance | None:
     if (
         trace.state != StatementState.FINISHED
         or trace.kind not in ROW_CHANGES
-        or trace.rows_before is None
+        or trace.target.rows_before is None
     ):
         return None
     stored_rows: dict[int, int] = {}
@@ -391,9 +404,9 @@ def build_balance(trace: Trace) -> Balance | None:
             stored_rows[operation] = stored_rows.get(operation, 0) + rows
     deletes = stored_rows.get(2, 0) + stored_rows.get(5, 0)
     inserts = stored_rows.get(1, 0) + stored_rows.get(4, 0)
-    result = trace.rows_before + inserts - deletes
-    start = plural(trace.rows_before, "row")
-    if trace.paradigm == DELETE_AND_INSERT:
+    result = trace.target.rows_before + inserts - deletes
+    start = plural(trace.target.rows_before, "row")
+    if trace.settings.paradigm == DELETE_AND_INSERT:
         parts = (
             f"{start} {MINUS} {plural(deletes, 'stored delete')} +"
             f" {plural(inserts, 'stored insert')}"
@@ -401,20 +414,23 @@ def build_balance(trace: Trace) -> Balance | None:
     else:
         parts = f"{start} + {number(inserts)} inserted {MINUS} {number(deletes)} deleted"
     total = f"{parts} = {plural(result, 'row')}"
-    if trace.rows_after is None:
-        why = "could not be asked" if trace.unread else "does not count its rows"
+    if trace.target.rows_after is None:
+        why = "could not be asked" if trace.target.unread_reason else "does not count its rows"
         return Balance(result, total, None, f"; the connector {why}.")
-    if trace.rows_after == result:
+    if trace.target.rows_after == result:
         return Balance(result, total, True, ", the same as the connector counts.")
-    excess_rows = trace.rows_after - result
+    excess_rows = trace.target.rows_after - result
     if 0 < excess_rows <= _deletable_again(trace):
         rows_were = f"{plural(excess_rows, 'row')} {'was' if excess_rows == 1 else 'were'}"
-        connector_count = f", and the connector counts {plural(trace.rows_after, 'row')}"
+        connector_count = f", and the connector counts {plural(trace.target.rows_after, 'row')}"
         cause = "deleted more than once because two clauses changed the same target row"
         excess = f"so the stored deletes exceed the rows that are gone by {number(excess_rows)}"
         return Balance(result, total, None, f"{connector_count}: {rows_were} {cause}, {excess}.")
     return Balance(
-        result, total, False, f", but the connector counts {plural(trace.rows_after, 'row')}."
+        result,
+        total,
+        False,
+        f", but the connector counts {plural(trace.target.rows_after, 'row')}.",
     )
 
 
@@ -423,7 +439,7 @@ def _deletable_again(trace: Trace) -> int:
 
     At the limit of recorded groups, any number is possible.
     """
-    groups = trace.duplicate_groups
+    groups = trace.join.duplicate_groups
     noticed = any(notice.kind == CHANGED_TWICE for notice in trace.notices)
     if len(groups) >= MOST_GROUPS or (noticed and not groups):
         return sum(sum(writer.rows.values()) for writer in trace.writers)

@@ -240,7 +240,7 @@ def build_pages(trace: Trace, other: Trace | None = None) -> Pages | None:
     channels = _channels(trace)
     if channels is None:
         return None
-    sample = trace.pages
+    sample = trace.samples.pages
     remarks = tuple(_remarks(trace, channels))
     if sample is None:
         summary = (
@@ -251,7 +251,7 @@ def build_pages(trace: Trace, other: Trace | None = None) -> Pages | None:
         remarks = (_update_rows(trace, channels), *remarks)
         return Pages(
             channels,
-            trace.paradigm,
+            trace.settings.paradigm,
             (),
             None,
             None,
@@ -278,7 +278,7 @@ def build_pages(trace: Trace, other: Trace | None = None) -> Pages | None:
     totals = sample.total_before, sample.total_after
     return Pages(
         channels,
-        trace.paradigm,
+        trace.settings.paradigm,
         ledger,
         *totals,
         summary,
@@ -288,8 +288,8 @@ def build_pages(trace: Trace, other: Trace | None = None) -> Pages | None:
         trace.kind == "UPDATE",
         head,
         writer,
-        _destinations(replace(trace, pages=sample), ledger),
-        "" if other is None else other.paradigm,
+        _destinations(replace(trace, samples=replace(trace.samples, pages=sample)), ledger),
+        "" if other is None else other.settings.paradigm,
         () if other is None else tuple(row for row in aligned_rows(trace, other) if row.differs),
     )
 
@@ -317,10 +317,10 @@ _HASH_OF_NULL: Final = 42
 
 
 def _update_rows(trace: Trace, channels: Channels) -> str:
-    if trace.paradigm != DELETE_AND_INSERT:
-        return update_form(trace.paradigm)
+    if trace.settings.paradigm != DELETE_AND_INSERT:
+        return update_form(trace.settings.paradigm)
     columns = " and ".join(channel.name for channel in channels.redistribution)
-    updates, apart = _split_updates(trace.pages)
+    updates, apart = _split_updates(trace.samples.pages)
     halves = f" {_halves(apart, updates)}" if updates and trace.writers else ""
     old = (
         f" The DELETE keeps the old {columns} as well, the INSERT has the new one.{halves}"
@@ -331,7 +331,7 @@ def _update_rows(trace: Trace, channels: Channels) -> str:
         "insert_from_update = 1 marks the INSERT, so that the UPDATE counts as one row; the sink"
         " does not get it."
     )
-    return f"{update_form(trace.paradigm)}{old} {mark}"
+    return f"{update_form(trace.settings.paradigm)}{old} {mark}"
 
 
 def _split_updates(sample: PageSample | None) -> tuple[int, int]:
@@ -371,8 +371,12 @@ def _remarks(trace: Trace, channels: Channels) -> Iterator[str]:
         yield sentence.strip()
     if other := other_paradigm(trace):
         yield other
-    current = "" if trace.era != Era.CURRENT else ", 4 and 5 the INSERT and the DELETE of an UPDATE"
-    null = "NULL" if trace.era == Era.CURRENT else f"{MINUS}1"
+    current = (
+        ""
+        if trace.settings.era != Era.CURRENT
+        else ", 4 and 5 the INSERT and the DELETE of an UPDATE"
+    )
+    null = "NULL" if trace.settings.era == Era.CURRENT else f"{MINUS}1"
     clause = (
         f"; case_number: the clause. Both are {null} where none fires."
         if trace.kind == "MERGE"
@@ -383,8 +387,8 @@ def _remarks(trace: Trace, channels: Channels) -> Iterator[str]:
 
 def _channels(trace: Trace) -> Channels | None:
     processor = next((record for record in trace.plan if record.kind == "MergeProcessor"), None)
-    if trace.pages is not None and trace.pages.transformed:
-        return _channels_of_pages(trace.pages, processor)
+    if trace.samples.pages is not None and trace.samples.pages.transformed:
+        return _channels_of_pages(trace.samples.pages, processor)
     return _channels_of_plan(trace, processor) if processor is not None else None
 
 
@@ -408,7 +412,7 @@ def _channels_of_plan(trace: Trace, processor: NodeRecord) -> Channels:
         if isinstance(processor.facts, ProcessorFacts)
         else ()
     )
-    layout = PageLayout.of_output(len(processor.layout), era=Era(trace.era))
+    layout = PageLayout.of_output(len(processor.layout), era=Era(trace.settings.era))
     columns = [processor.layout[channel] for channel in layout.after.columns]
     indexes = tuple(index for index, (name, _) in enumerate(columns) if name in redistribution)
     _, row_id = processor.layout[layout.after.row_id]

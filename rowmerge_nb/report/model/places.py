@@ -108,7 +108,7 @@ def placed_rows(trace: Trace) -> list[str]:
 
 def places_of(trace: Trace) -> list[Place]:
     """Return the place of each row after ``transform_page``."""
-    pages, exchange = trace.pages, exchange_of(trace)
+    pages, exchange = trace.samples.pages, exchange_of(trace)
     if pages is None or exchange is None or not pages.writers:
         return []
     inserts, others = rules_of(trace, exchange)
@@ -129,7 +129,7 @@ def places_of(trace: Trace) -> list[Place]:
 
 
 def _columns(trace: Trace) -> list[str]:
-    pages = trace.pages
+    pages = trace.samples.pages
     return (
         []
         if pages is None
@@ -141,7 +141,7 @@ def _columns(trace: Trace) -> list[str]:
 
 
 def _read(trace: Trace, channels: Sequence[int]) -> list[str]:
-    pages = trace.pages
+    pages = trace.samples.pages
     assert pages is not None
     names = [visible(pages.after.schema.names[index]) for index in channels]
     rows = zip(*(python_values(pages.after.column(index)) for index in channels), strict=True)

@@ -52,12 +52,14 @@ def exchange_of(trace: Trace) -> ExchangeFacts | None:
 def rules_of(trace: Trace, exchange: ExchangeFacts) -> tuple[str, str]:
     """Return the rules for rows to insert and for others."""
     inserts = exchange.insert_rule or EVENLY
-    return inserts, exchange.update_rule or (inserts if trace.era == Era.DOCUMENTS else EVENLY)
+    return inserts, exchange.update_rule or (
+        inserts if trace.settings.era == Era.DOCUMENTS else EVENLY
+    )
 
 
 def writers_among(trace: Trace) -> int | None:
     """Return the number of writers that the exchange chose from; None if unknown."""
-    placement = None if trace.pages is None else trace.pages.placement
+    placement = None if trace.samples.pages is None else trace.samples.pages.placement
     return None if placement is None else placement.writers
 
 
@@ -85,7 +87,7 @@ def writers_word(trace: Trace) -> str:
 def number_head(trace: Trace) -> str:
     """Return the head of the numbers that select writers."""
     exchange = exchange_of(trace)
-    if trace.pages is None or trace.pages.placement is None:
+    if trace.samples.pages is None or trace.samples.pages.placement is None:
         return ""
     return (
         _rule(exchange.inserts)
@@ -113,7 +115,7 @@ def exchange_sentence(trace: Trace) -> str:
         )
     if inserts == EVENLY:
         return f"A row goes to {to}."
-    update = "" if trace.paradigm == DELETE_AND_INSERT else " or UPDATE"
+    update = "" if trace.settings.paradigm == DELETE_AND_INSERT else " or UPDATE"
     old = "a DELETE by the old values, which its row keeps for that (there is no update layout)"
     return f"A row goes to {to}: an INSERT{update} by the new values, {old}."
 
@@ -133,9 +135,9 @@ def update_form(paradigm: str) -> str:
 
 def other_paradigm(trace: Trace) -> str:
     """Describe the statement under the other paradigm; ``""`` without a paradigm."""
-    if trace.paradigm not in {DELETE_AND_INSERT, CHANGE_ONLY}:
+    if trace.settings.paradigm not in {DELETE_AND_INSERT, CHANGE_ONLY}:
         return ""
-    other = CHANGE_ONLY if trace.paradigm == DELETE_AND_INSERT else DELETE_AND_INSERT
+    other = CHANGE_ONLY if trace.settings.paradigm == DELETE_AND_INSERT else DELETE_AND_INSERT
     counts = operation_counts(trace)
     if counts and counts.get("U", 0) == 0:
         return f"By {other} as many rows would leave, since none is updated.{COMPARED}"
@@ -152,11 +154,11 @@ def other_paradigm(trace: Trace) -> str:
 
 
 def _left(trace: Trace, other: str) -> str:
-    patterns = trace.multiple_matches
+    patterns = trace.join.multiple_matches
     if trace.kind == "MERGE" and patterns is None:
         return ""
     if trace.kind == "MERGE" and patterns and any(pattern.acting > 1 for pattern in patterns):
-        fails = other == CHANGE_ONLY and trace.duplicates == RepeatedMatches.TRINO
+        fails = other == CHANGE_ONLY and trace.settings.duplicates == RepeatedMatches.TRINO
         return (
             f" But the statement would fail, since two clauses change one row in place: {BY_ORDER}."
             if fails
@@ -170,7 +172,7 @@ def _as_rows(trace: Trace, counts: dict[str, int | None]) -> str:
         return ""
     deleted, updated, inserted = (counts.get(style) or 0 for style in "DUI")
     one, two = deleted + updated + inserted, deleted + 2 * updated + inserted
-    would, does = (one, two) if trace.paradigm == DELETE_AND_INSERT else (two, one)
+    would, does = (one, two) if trace.settings.paradigm == DELETE_AND_INSERT else (two, one)
     split = {"D": deleted + updated, "I": inserted + updated}
     rows = {"D": deleted, "U": updated, "I": inserted} if would == one else split
     return (

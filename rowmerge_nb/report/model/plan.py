@@ -222,14 +222,14 @@ def build_plan(trace: Trace) -> Plan | None:
         writers=tuple(_writer(record) for record in trace.writers),
         counted=has_counts,
         dashed=trace.state == StatementState.PLANNED,
-        matched=trace.matched,
-        unmatched=trace.unmatched,
-        by_source=trace.alone,
+        matched=trace.join.matched_rows,
+        unmatched=trace.join.unmatched_rows,
+        by_source=trace.join.unmatched_target_rows,
         join=next((_join_type(record) for record in trace.plan if record.kind == "Join"), None),
         alone=_alone(trace),
         case_lines=case_text(trace),
         legend=legend,
-        paradigm=trace.paradigm,
+        paradigm=trace.settings.paradigm,
         printed=(
             tuple(visible(line) for line in explain_text(trace.plan).split("\n")) if unrun else ()
         ),
@@ -246,7 +246,7 @@ def _outputs(trace: Trace) -> dict[str, int | None]:
     unknown = None in counts.values()
     requested = {style: counts.get(style) or 0 for style in "DUI"}
     present = {style: style in counts for style in "DUI"}
-    if trace.paradigm == DELETE_AND_INSERT:
+    if trace.settings.paradigm == DELETE_AND_INSERT:
         requested = {"D": requested["D"] + requested["U"], "I": requested["I"] + requested["U"]}
         present = {"D": present["D"] or present["U"], "I": present["I"] or present["U"]}
     return {style: None if unknown else rows for style, rows in requested.items() if present[style]}
@@ -265,16 +265,16 @@ def _alone(trace: Trace) -> str:
 
     Row ids are counted, since two source rows may match one target row.
     """
-    sample = trace.pages
+    sample = trace.samples.pages
     if (
         trace.kind != "MERGE"
-        or trace.rows_before is None
+        or trace.target.rows_before is None
         or sample is None
         or not sample.complete
-        or trace.alone is not None
+        or trace.join.unmatched_target_rows is not None
     ):
         return ""
-    unmatched_rows = trace.rows_before - count_row_ids(sample)
+    unmatched_rows = trace.target.rows_before - count_row_ids(sample)
     return (
         f"{plural(unmatched_rows, 'target row')} without a partner"
         f" {'stays' if unmatched_rows == 1 else 'stay'} untouched"
@@ -373,10 +373,10 @@ def _rows(record: NodeRecord, trace: Trace) -> tuple[tuple[int | None, ...], int
     rows_in, rows_out = trace.rows.get(record.id, ((), None))
     if (
         rows_out is None
-        and trace.joined is not None
+        and trace.join.rows is not None
         and (record.kind in _JOINED_KINDS or record.branches)
     ):
-        rows_out = trace.joined
+        rows_out = trace.join.rows
     return rows_in, rows_out
 
 
@@ -399,10 +399,16 @@ def _carries(record: NodeRecord, trace: Trace) -> str:
 
 
 def _notes(record: NodeRecord, trace: Trace) -> list[str]:
-    if record.kind == "Join" and trace.matched is not None and trace.unmatched is not None:
-        notes = [f"matched {number(trace.matched)}, not matched {number(trace.unmatched)}"]
-        if trace.alone is not None:
-            notes[0] += f" by target and {number(trace.alone)} by source"
+    if (
+        record.kind == "Join"
+        and trace.join.matched_rows is not None
+        and trace.join.unmatched_rows is not None
+    ):
+        notes = [
+            f"matched {number(trace.join.matched_rows)}, not matched {number(trace.join.unmatched_rows)}"
+        ]
+        if trace.join.unmatched_target_rows is not None:
+            notes[0] += f" by target and {number(trace.join.unmatched_target_rows)} by source"
         return [*notes, unmatched_rows] if (unmatched_rows := _alone(trace)) else notes
     if record.kind == "MarkDistinct":
         return ["rows are first exchanged by unique_id"] if _is_exchanged(record) else []
@@ -436,12 +442,15 @@ def _notes(record: NodeRecord, trace: Trace) -> list[str]:
 
 
 def _check_notes(trace: Trace) -> list[str]:
-    if trace.duplicate_groups:
-        return [f"{plural(len(trace.duplicate_groups), 'target row')} matched more than once"]
-    if trace.state == StatementState.FINISHED and trace.duplicates == RepeatedMatches.STANDARD:
+    if trace.join.duplicate_groups:
+        return [f"{plural(len(trace.join.duplicate_groups), 'target row')} matched more than once"]
+    if (
+        trace.state == StatementState.FINISHED
+        and trace.settings.duplicates == RepeatedMatches.STANDARD
+    ):
         return ["no target row is changed twice"]
-    if trace.state == StatementState.FINISHED and trace.matched is not None:
-        return [f"{plural(trace.matched, 'matched row')}, no pair twice"]
+    if trace.state == StatementState.FINISHED and trace.join.matched_rows is not None:
+        return [f"{plural(trace.join.matched_rows, 'matched row')}, no pair twice"]
     return (
         ["fails on a repeated key"]
         if trace.state in {StatementState.EXPLAINED, StatementState.PLANNED}

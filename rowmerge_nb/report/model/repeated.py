@@ -90,7 +90,7 @@ def build_repeated(trace: Trace) -> Repeated | None:
         return None
     return Repeated(
         repeated_matches(trace),
-        f"{_RULES}{_in_place(trace)}{_ELSE}{_DECIDES[trace.duplicates]}",
+        f"{_RULES}{_in_place(trace)}{_ELSE}{_DECIDES[trace.settings.duplicates]}",
         tuple(_examples(trace)),
         _answers(trace),
         f"{EQUALITY}{_unequal(trace)}",
@@ -103,14 +103,14 @@ def repeated_matches(trace: Trace) -> str:
         return ""
     check = "Trino's check" if _is_in_place(trace) else "in Trino"
     so = _SO.format(check=check, none=_none(trace))
-    rules = f"{_RULES}{so}{_in_place(trace)}{_ELSE}{_DECIDES[trace.duplicates]}"
+    rules = f"{_RULES}{so}{_in_place(trace)}{_ELSE}{_DECIDES[trace.settings.duplicates]}"
     return " ".join(filter(None, [rules, _answers(trace)]))
 
 
 def _is_checked(trace: Trace) -> bool:
     return (
         trace.kind == "MERGE"
-        and trace.duplicates in _DECIDES
+        and trace.settings.duplicates in _DECIDES
         and any(node.kind == "DuplicateCheck" for node in trace.plan)
     )
 
@@ -118,15 +118,15 @@ def _is_checked(trace: Trace) -> bool:
 def _in_place(trace: Trace) -> str:
     if _is_in_place(trace):
         return _IN_PLACE
-    return _ELSEWHERE if trace.duplicates == RepeatedMatches.TRINO else ""
+    return _ELSEWHERE if trace.settings.duplicates == RepeatedMatches.TRINO else ""
 
 
 def _is_in_place(trace: Trace) -> bool:
-    return trace.paradigm != DELETE_AND_INSERT
+    return trace.settings.paradigm != DELETE_AND_INSERT
 
 
 def _none(trace: Trace) -> str:
-    return "NULL" if trace.era == Era.CURRENT else f"{MINUS}1"
+    return "NULL" if trace.settings.era == Era.CURRENT else f"{MINUS}1"
 
 
 def _examples(trace: Trace) -> Iterator[Example]:
@@ -165,7 +165,7 @@ def _examples(trace: Trace) -> Iterator[Example]:
 
 
 def _matched(trace: Trace, numbers: Sequence[int]) -> Journey | None:
-    pages = trace.pages
+    pages = trace.samples.pages
     if pages is None:
         return None
     journeys = journeys_at(
@@ -221,7 +221,7 @@ def _word(fails: bool) -> str:
 
 
 def _answers(trace: Trace) -> str:
-    patterns = trace.multiple_matches
+    patterns = trace.join.multiple_matches
     if patterns is None:
         return ""
     if not patterns:
@@ -235,7 +235,11 @@ def _answers(trace: Trace) -> str:
 
 
 def _unequal(trace: Trace) -> str:
-    rows = () if trace.near is None or trace.near.source is None else trace.near.source.told
+    rows = (
+        ()
+        if trace.samples.near_misses is None or trace.samples.near_misses.source is None
+        else trace.samples.near_misses.source.told
+    )
     for row in rows:
         if (
             row.nearest is not None

@@ -97,8 +97,10 @@ class Report:
 def build_report(trace: Trace, other: Trace | None = None) -> Report:
     """Build the report of a trace; ``other`` is a trace under the other row change paradigm.
 
+    >>> from rowmerge_nb.trace.target_record import TargetRecord
     >>> from rowmerge_nb.trace.trace import Trace
-    >>> report = build_report(Trace(statement="DROP TABLE t", kind="DROP TABLE", state="finished", target="t"))
+    >>> trace = Trace(statement="DROP TABLE t", kind="DROP TABLE", state="finished", target=TargetRecord(name="t"))
+    >>> report = build_report(trace)
     >>> "".join(run.text for run in report.outcome.sentence), report.plan
     ('Table t dropped.', None)
     """
@@ -133,10 +135,10 @@ def build_report(trace: Trace, other: Trace | None = None) -> Report:
 def notices_of(trace: Trace) -> tuple[Notice, ...]:
     """Return the notices, and the results of check and verification."""
     notices = [Notice(visible(notice.message), notice.line) for notice in trace.notices]
-    if trace.check is not None and trace.check.state != "differs":
-        notices.append(Notice(visible(trace.check.message), None))
-    if trace.verification is not None:
-        notices.append(Notice(visible(trace.verification.message), None))
+    if trace.checks.commit is not None and trace.checks.commit.state != "differs":
+        notices.append(Notice(visible(trace.checks.commit.message), None))
+    if trace.checks.verification is not None:
+        notices.append(Notice(visible(trace.checks.verification.message), None))
     return tuple(notices)
 
 

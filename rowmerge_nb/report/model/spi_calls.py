@@ -103,8 +103,8 @@ def given_and_gave(trace: Trace, call: Call) -> tuple[str, str]:
 
 def begun_with(trace: Trace) -> str:
     """Describe the arguments of ``begin_merge``; only the current era has updated columns."""
-    handle = f"{_TABLE_HANDLE} of {visible(trace.qualified or trace.target)}"
-    if trace.era != Era.CURRENT:
+    handle = f"{_TABLE_HANDLE} of {visible(trace.target.qualified_name or trace.target.name)}"
+    if trace.settings.era != Era.CURRENT:
         return handle
     updates = [clause for clause in trace.clauses if clause.operation is Operation.UPDATE]
     updated_columns = [

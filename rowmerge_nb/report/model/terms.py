@@ -63,7 +63,7 @@ def _terms(trace: Trace) -> Iterator[tuple[str, str]]:
     yield "row_id", "By it the store finds a row again; the engine does not look inside."
     if trace.kind == "MERGE":
         yield "unique_id", "The engine's own number of a target row while the statement runs."
-    if trace.flow == Flow.UPDATABLE:
+    if trace.settings.flow == Flow.UPDATABLE:
         yield (
             "split, page source",
             (
@@ -80,7 +80,7 @@ def _terms(trace: Trace) -> Iterator[tuple[str, str]]:
             "era",
             (
                 "Whose pages these are: of the design documents of Trino's MERGE (documents), or"
-                f" of Trino 476 (current). Here: {trace.era}."
+                f" of Trino 476 (current). Here: {trace.settings.era}."
             ),
         )
         yield (
@@ -99,8 +99,8 @@ def _terms(trace: Trace) -> Iterator[tuple[str, str]]:
         ),
     )
     yield "fragment", _FRAGMENT
-    if trace.version_after is not None:
-        yield "version", _VERSION.format(visible(str(trace.version_after)))
+    if trace.target.version_after is not None:
+        yield "version", _VERSION.format(visible(str(trace.target.version_after)))
     yield (
         "commit",
         (

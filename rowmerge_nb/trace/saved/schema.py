@@ -92,17 +92,18 @@ def decoded(content: Any) -> Trace:
     """
     trace = decoded_as(content, Trace)
     _check_plan(trace.plan)
-    if trace.pages is not None:
-        _check_pages(trace.pages, "$.pages")
-    if trace.asked is not None and trace.asked.pages is not None:
-        _check_pages(trace.asked.pages, "$.asked.pages")
-    for at, sample in enumerate(trace.stored):
+    samples = trace.samples
+    if samples.pages is not None:
+        _check_pages(samples.pages, "$.samples.pages")
+    if samples.requested_rows is not None and samples.requested_rows.pages is not None:
+        _check_pages(samples.requested_rows.pages, "$.samples.requested_rows.pages")
+    for at, sample in enumerate(samples.stored_pages):
         if sample.layout is not None:
             _check_layout(
                 sample.layout,
                 sample.layout.after.stored.stop,
                 sample.page,
-                f"$.stored[{at}].layout",
+                f"$.samples.stored_pages[{at}].layout",
             )
     return trace
 

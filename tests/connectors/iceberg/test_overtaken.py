@@ -99,12 +99,12 @@ def test_a_statement_that_was_overtaken_reports_and_takes_back_its_own_change_al
     assert result.version_before == snapshot.parent_snapshot_id
     assert ids(other) == after
     if statement != "truncate":
-        assert result.trace.rows_before == 3
+        assert result.trace.target.rows_before == 3
         # With delete files the connector does not count.
-        assert result.trace.rows_after == (4 if statement == "insert" else None)
-        assert result.trace.check is not None
-        assert result.trace.check.wrong == 0, result.trace.check.message
-        assert ("the store holds" in result.trace.check.message) == (statement == "insert")
+        assert result.trace.target.rows_after == (4 if statement == "insert" else None)
+        assert result.trace.checks.commit is not None
+        assert result.trace.checks.commit.wrong == 0, result.trace.checks.commit.message
+        assert ("the store holds" in result.trace.checks.commit.message) == (statement == "insert")
         assert "but the connector counts" not in str(result)
     engine.undo("t")
     assert ids(other) == undone

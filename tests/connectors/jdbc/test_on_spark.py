@@ -61,13 +61,13 @@ def test_the_documents_example(engine: Engine, database: Database, era: str) -> 
     result = engine.run(STATEMENT.replace("= purchases +", "= t.purchases +"), era=era)
     assert result.count == 6
     assert result.counts == {"INSERT": 2, "UPDATE": 3, "DELETE": 1, "none": 0}
-    assert (result.trace.rows_before, result.trace.rows_after) == (5, 6)
+    assert (result.trace.target.rows_before, result.trace.target.rows_after) == (5, 6)
     found = engine.run(
         "SELECT customer, CAST(purchases AS integer) AS p, address FROM accounts ORDER BY customer"
     ).table.to_pylist()
     assert [tuple(row.values()) for row in found] == AFTER
-    assert result.trace.connector == database.connector.name
-    assert result.trace.paradigm == "CHANGE_ONLY_UPDATED_COLUMNS"
+    assert result.trace.target.connector == database.connector.name
+    assert result.trace.settings.paradigm == "CHANGE_ONLY_UPDATED_COLUMNS"
     assert "CHANGE_ONLY_UPDATED_COLUMNS" in str(result)
     assert database.leftovers() == []
 
@@ -193,7 +193,7 @@ def test_large_tables_are_read_and_merged_by_several_tasks(
         namespace={"news": news},
     )
     assert result.counts == {"DELETE": 1000, "UPDATE": 29_000, "INSERT": 30_000, "none": 0}
-    assert (result.trace.rows_before, result.trace.rows_after) == (60_000, 89_000)
+    assert (result.trace.target.rows_before, result.trace.target.rows_after) == (60_000, 89_000)
     ((count, total, named),) = database.rows(
         "SELECT count(*) AS n, CAST(sum(v) AS bigint) AS total, count(name) AS named FROM big"
     )

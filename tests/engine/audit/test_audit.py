@@ -311,10 +311,10 @@ def test_versions_of_a_store_are_audited_and_nothing_is_written(
     stores.run(f"INSERT INTO {source} VALUES (2, 'B'), (4, 'D')")
     statement = UPSERT.format(t=name, s=source)
     done = stores.run(statement)
-    before, after = done.trace.version_before, done.trace.version_after
+    before, after = done.trace.target.version_before, done.trace.target.version_after
     assert stores.audit(name, before=before, after=after, statement=statement).agrees
     assert stores.audit(before=before, statement=statement).agrees
-    wrong = stores.run(f"DELETE FROM {name} WHERE id = 4").trace.version_after
+    wrong = stores.run(f"DELETE FROM {name} WHERE id = 4").trace.target.version_after
     assert stores.audit(before=before, after=after, statement=statement).agrees
     [row] = stores.audit(before=before, after=wrong, statement=statement).rows
     assert (row.key, row.fate) == ({"id": 4}, RowFate.NOT_THERE)
@@ -327,11 +327,15 @@ def test_a_source_that_has_changed_since_is_read_as_it_was(stores: Engine, catal
     name, source = f"{catalog}.default.t", f"{catalog}.default.s"
     filled(stores, name)
     stores.run(f"CREATE TABLE {source} (id bigint, v varchar)")
-    first = stores.run(f"INSERT INTO {source} VALUES (2, 'B')").trace.version_after
+    first = stores.run(f"INSERT INTO {source} VALUES (2, 'B')").trace.target.version_after
     statement = UPSERT.format(t=name, s=source)
     done = stores.run(statement).trace
     stores.run(f"DELETE FROM {source}")
-    states = {"before": done.version_before, "after": done.version_after, "statement": statement}
+    states = {
+        "before": done.target.version_before,
+        "after": done.target.version_after,
+        "statement": statement,
+    }
     audit = stores.audit(**states)
     assert audit.agrees
     assert f"{source} has changed since, and is read as it was at" in audit.notices[0]
@@ -344,7 +348,9 @@ def test_a_source_without_versions_is_said_to_be_read_as_it_is(stores: Engine) -
     stores.run("CREATE TABLE lite.main.s (id bigint, v varchar)")
     statement = UPSERT.format(t="t", s="lite.main.s")
     done = stores.run(statement).trace
-    audit = stores.audit(before=done.version_before, after=done.version_after, statement=statement)
+    audit = stores.audit(
+        before=done.target.version_before, after=done.target.version_after, statement=statement
+    )
     assert audit.notices == (
         "lite.main.s is read as it is now: its store keeps no versions, so that nobody knows whether it has changed since.",
     )
@@ -372,7 +378,8 @@ def test_two_full_rewrites_that_hold_the_same_rows_agree(stores: Engine) -> None
     rows = stores.table("lake.default.t")
     catalog.load_table(("default", "t")).overwrite(rows.take([2, 0, 1]))
     audit = stores.audit(
-        before=done.version_before, statement="UPDATE lake.default.t SET v = 'z' WHERE id > 1"
+        before=done.target.version_before,
+        statement="UPDATE lake.default.t SET v = 'z' WHERE id > 1",
     )
     assert audit.agrees
     assert (audit.counts.removed, audit.counts.added) == (2, 2)
@@ -526,7 +533,7 @@ def test_what_is_wrong_is_told_with_the_next_step(
     engine: Engine, arguments: dict[str, Any], code: str, message: str, hint: str | None
 ) -> None:
     engine.register("t", BEFORE)
-    version = engine.run("DELETE FROM t WHERE id = 1").trace.version_before
+    version = engine.run("DELETE FROM t WHERE id = 1").trace.target.version_before
     given = {"before": version, "statement": "DELETE FROM t WHERE id = 1", **arguments}
     if given["before"] == 1 and not isinstance(given["before"], bool):
         given["before"] = version
@@ -542,8 +549,8 @@ def test_states_in_the_wrong_order_are_refused(engine: Engine) -> None:
     done = engine.run("DELETE FROM t WHERE id = 1").trace
     with pytest.raises(RowMergeError, match="is older than the state before") as caught:
         engine.audit(
-            before=done.version_after,
-            after=done.version_before,
+            before=done.target.version_after,
+            after=done.target.version_before,
             statement="DELETE FROM t WHERE id = 1",
         )
     assert caught.value.hint == "Give the older state as before, and the later one as after."
@@ -558,10 +565,10 @@ def test_states_with_other_columns_are_refused(stores: Engine) -> None:
         .update_schema() as update
     ):
         update.rename_column("v", "w")
-    after = stores.run("INSERT INTO lake.default.t VALUES (9, 'i')").trace.version_after
+    after = stores.run("INSERT INTO lake.default.t VALUES (9, 'i')").trace.target.version_after
     with pytest.raises(RowMergeError, match="has other columns before") as caught:
         stores.audit(
-            before=done.version_before,
+            before=done.target.version_before,
             after=after,
             statement="DELETE FROM lake.default.t WHERE id = 1",
         )

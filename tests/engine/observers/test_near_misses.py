@@ -226,7 +226,7 @@ def test_where_every_row_has_a_partner_nothing_is_looked_for(engine: Engine) -> 
     result = engine.run(
         f"MERGE INTO t USING (VALUES ('Dave', 8)) AS s (k, v) ON t.k = s.k {KEEPS}", rehearse=True
     )
-    assert result.trace.near is None
+    assert result.trace.samples.near_misses is None
     assert "near" not in result.trace.seconds
     assert str(result.near()) == "Every row of the source has a partner."
     with pytest.raises(
@@ -319,7 +319,10 @@ def test_large_tables_are_looked_at_where_that_is_asked(spark: Any) -> None:
     )
     merge = f"MERGE INTO t USING {{}} s ON t.k = s.k {KEEPS}"
     assert (
-        engine.run(merge.format("rows"), namespace={"rows": rows}, rehearse=True).trace.near is None
+        engine.run(
+            merge.format("rows"), namespace={"rows": rows}, rehearse=True
+        ).trace.samples.near_misses
+        is None
     )
     counted = "500 of 1,499 unmatched source rows would match without trailing blanks."
     for source in ("rows", "(SELECT k, v FROM rows)"):

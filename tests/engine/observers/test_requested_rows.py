@@ -16,6 +16,7 @@ from rowmerge_nb.connectors.jdbc.sqlite.connector import SqliteConnector
 from rowmerge_nb.engine.observers import requested_rows
 from rowmerge_nb.plan.rules import RuleSettings
 from rowmerge_nb.trace.journeys import asked_journeys, journeys_of
+from tests.trace.parts import with_parts
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -187,7 +188,7 @@ def test_a_version_that_is_not_kept_any_more_says_to_ask_with_the_run(engine: En
     result = engine.run(MERGE.format(table=table), trace="off")
     engine.run(f"DROP TABLE {table}")
     filled(engine)
-    result.trace = replace(result.trace, version_before=99)
+    result.trace = with_parts(result.trace, target={"version_before": 99})
     assert result.again is not None
     result.again = replace(result.again, trace=result.trace)
     with pytest.raises(
@@ -251,8 +252,11 @@ def test_no_more_than_thirty_rows_are_told_and_that_is_said(engine: Engine) -> N
     frame = pd.DataFrame({"id": range(100), "m": range(100)})
     merge = "MERGE INTO t USING frame q ON t.id = q.id WHEN NOT MATCHED THEN INSERT VALUES (q.id, m, 'new')"
     result = engine.run(merge, trace="off", why="m >= 10", namespace={"frame": frame})
-    assert result.trace.asked is not None
-    assert ([row.source_row for row in asked_journeys(result.trace)], result.trace.asked.more) == (
+    assert result.trace.samples.requested_rows is not None
+    assert (
+        [row.source_row for row in asked_journeys(result.trace)],
+        result.trace.samples.requested_rows.more,
+    ) == (
         [*range(10, 40)],
         True,
     )
@@ -266,8 +270,8 @@ def test_a_source_that_may_have_other_rows_is_not_read_again(engine: Engine, spa
     result = engine.run(
         merge, trace="off", why="q.id = 1", namespace={"frame": frame}, rehearse=True
     )
-    assert result.trace.asked is not None
-    assert result.trace.asked.problem == requested_rows.UNREPEATABLE
+    assert result.trace.samples.requested_rows is not None
+    assert result.trace.samples.requested_rows.problem == requested_rows.UNREPEATABLE
     with pytest.raises(RowMergeError, match="NOT_SUPPORTED: The source may have other rows"):
         result.why(id=1)
 
@@ -283,8 +287,11 @@ def test_an_explanation_that_fails_does_not_fail_the_statement(
 
     monkeypatch.setattr(requested_rows, "requested_rows", broken)
     result = engine.run(MERGE.format(table=table), why="q.id = 1")
-    assert result.trace.asked is not None
-    assert result.trace.asked.problem == "They could not be read once more: OSError: no rows today."
+    assert result.trace.samples.requested_rows is not None
+    assert (
+        result.trace.samples.requested_rows.problem
+        == "They could not be read once more: OSError: no rows today."
+    )
     assert result.count == 2
 
 
@@ -294,5 +301,10 @@ def test_the_older_flow_refuses_and_other_statements_have_no_such_rows(engine: E
         RowMergeError, match="NOT_SUPPORTED: Rows cannot be asked for with the older flow"
     ):
         engine.run(f"UPDATE {table} SET n = 1", flow="updatable", why="id = 1")
-    assert engine.run(f"SELECT * FROM {table}", why="id = 1").trace.asked is None
-    assert engine.run(f"UPDATE {table} SET n = 1", dry_run=True, why="id = 1").trace.asked is None
+    assert engine.run(f"SELECT * FROM {table}", why="id = 1").trace.samples.requested_rows is None
+    assert (
+        engine.run(
+            f"UPDATE {table} SET n = 1", dry_run=True, why="id = 1"
+        ).trace.samples.requested_rows
+        is None
+    )

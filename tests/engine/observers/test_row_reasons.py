@@ -14,6 +14,7 @@ from rowmerge_nb import Engine, RowMergeError, load_trace, save_trace
 from rowmerge_nb.engine.observers import row_reasons as reasons
 from rowmerge_nb.plan.rules import RuleSettings
 from rowmerge_nb.trace.journeys import Fate, Journey, journeys_of
+from tests.trace.parts import with_parts
 
 pytestmark = pytest.mark.spark
 
@@ -254,8 +255,8 @@ def test_names_and_values_with_markup_are_text(engine: Engine) -> None:
 
 def test_a_row_without_reasons_shows_its_journey_all_the_same(engine: Engine) -> None:
     trace = engine.run(MERGE).trace
-    assert trace.pages is not None
-    bare = replace(trace, pages=replace(trace.pages, truths=None))
+    assert trace.samples.pages is not None
+    bare = with_parts(trace, samples={"pages": replace(trace.samples.pages, truths=None)})
     found = journeys_of(bare)
     assert found is not None
     assert [v.fate.value for v in found[0].verdicts] == ["not true", "fires", "not applicable"]

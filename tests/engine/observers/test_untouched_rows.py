@@ -36,7 +36,7 @@ def filled(engine: Engine, catalog: str) -> str:
 
 
 def rows(engine: Engine, statement: str, **options: Any) -> list[tuple[Any, ...]] | None:
-    found = engine.run(statement, rehearse=True, **options).trace.untouched
+    found = engine.run(statement, rehearse=True, **options).trace.samples.untouched_rows
     return None if found is None else list(zip(*map(python_values, found.columns), strict=True))
 
 

@@ -222,7 +222,7 @@ def test_an_engine_whose_default_is_the_older_flow_compares_as_any_other(spark: 
 
 def test_a_rehearsal_does_everything_but_commit(engine: Engine) -> None:
     result = engine.run("DELETE FROM t WHERE id = 1", rehearse=True)
-    assert (result.count, result.trace.committed, result.trace.rows_after) == (1, False, 2)
+    assert (result.count, result.trace.committed, result.trace.target.rows_after) == (1, False, 2)
     assert result.rehearsed.column("id").to_pylist() == [2, 3]
     assert [call.method for call in result.trace.calls][-2:] == ["finish_merge", "rollback"]
     assert str(result).startswith("[rehearsal, rolled back] 1 row deleted from t.")

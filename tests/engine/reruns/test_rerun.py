@@ -18,6 +18,7 @@ from rowmerge_nb import (
     save_trace,
 )
 from rowmerge_nb.trace.journeys import journeys_of
+from tests.trace.parts import with_parts
 
 pytestmark = pytest.mark.spark
 
@@ -70,7 +71,7 @@ def test_clocks_mean_what_they_meant_whatever_zone_the_session_has_since(engine:
     assert result.count == 1
     engine.run("SET TIME ZONE 'America/New_York'")
     assert result.what_if().count == 1
-    asked = result.again.asked(None, None, {"id": 2}).asked
+    asked = result.again.asked(None, None, {"id": 2}).samples.requested_rows
     assert asked.pages.after.num_rows == 1
     engine.run("RESET SESSION time_zone_id")
     assert result.what_if().count == 1
@@ -83,10 +84,10 @@ def test_of_a_store_with_one_way_the_other_can_be_tried(engine: Engine, tmp_path
     engine.run("INSERT INTO shop.main.t VALUES (1, 10), (2, 20)")
     result = engine.run("UPDATE shop.main.t SET n = n + 1 WHERE id = 1")
     other = "DELETE_ROW_AND_INSERT_ROW"
-    assert result.trace.paradigm != other
+    assert result.trace.settings.paradigm != other
     tried = result.what_if(paradigm=other)
     assert (
-        tried.trace.paradigm,
+        tried.trace.settings.paradigm,
         [journey.becomes for journey in journeys_of(tried.trace) or ()],
     ) == (other, ["DI"])
     assert engine.run("SELECT n FROM shop.main.t ORDER BY id").table == pa.table({"n": [11, 20]})
@@ -121,9 +122,11 @@ def test_where_rows_are_missing_in_the_copy_it_is_said(engine: Engine, tmp_path:
     assert notice.message.startswith(
         "The copy has 2 of 3 rows of shop.main.t: those that took part"
     )
-    assert (again.trace.rows_before, again.trace.rows_after, again.balance) == (None, None, None), (
-        "the copy's are not the table's"
-    )
+    assert (again.trace.target.rows_before, again.trace.target.rows_after, again.balance) == (
+        None,
+        None,
+        None,
+    ), "the copy's are not the table's"
     assert " → " not in str(again).split("\n\n")[0]
     explorer = result.explore()
     explorer.statement = "UPDATE shop.main.t SET n = 1 WHERE id < 3"
@@ -174,7 +177,7 @@ def test_a_copy_of_all_rows_misses_none_whether_the_store_counts_them_or_not(
         "CREATE TABLE hive.default.t AS SELECT * FROM (VALUES (1, 10), (2, 20)) AS v (id, n)"
     )
     result = engine.run("DELETE FROM hive.default.t WHERE id = 1", rehearse=True)
-    result.trace = replace(result.trace, rows_before=None)
+    result.trace = with_parts(result.trace, target={"rows_before": None})
     result.again = replace(result.again, trace=result.trace)
     assert result.what_if().trace.notices == ()
 
@@ -278,7 +281,7 @@ def test_the_explorer_shows_a_trial_and_who_changes_hands(engine: Engine) -> Non
         ("2", "clause 1 UPDATE", "clause 0 DELETE"),
     ]
     assert (explorer.tried.count, explorer.trouble, explorer.tries) == (2, "", 2)
-    assert explorer.tried.trace.paradigm == "CHANGE_ONLY_UPDATED_COLUMNS"
+    assert explorer.tried.trace.settings.paradigm == "CHANGE_ONLY_UPDATED_COLUMNS"
     assert explorer.state["trial"]["differs"] == [
         "case",
         "distinct",
@@ -358,7 +361,7 @@ def test_rows_that_were_not_joined_are_named_as_long_as_somebody_has_them(
     ]  # the trace names them
     # Where it does not, nobody knows them any more; and what was rehearsed on other rows than the table has by now is not told by these.
     for told in (committed, result):
-        told.trace = replace(told.trace, untouched=None)
+        told.trace = with_parts(told.trace, samples={"untouched_rows": None})
         told.again = replace(told.again, trace=told.trace)
         forgotten = told.explore().state
         assert (forgotten["others"], forgotten["untouched"]) == ([], 3)

@@ -108,7 +108,13 @@ def outcome(
     try:
         result = engine.run(sql, **options)
         trace = result.trace
-        report: Any = (result.count, result.counts, trace.joined, trace.matched, trace.rows_after)
+        report: Any = (
+            result.count,
+            result.counts,
+            trace.join.rows,
+            trace.join.matched_rows,
+            trace.target.rows_after,
+        )
     except RowMergeError as error:
         trace, report = error.result.trace, (error.code, error.message, error.line, error.column)
     rows = engine.run(f"SELECT * FROM {table}", rules_off={"query_on_pages"}).table
@@ -259,7 +265,7 @@ def test_the_number_of_rows_of_the_answer_chooses_the_form(spark: Any) -> None:
         result = engine.run(merge)
     assert "tasks that get the rows of both sides by their keys" in planned
     assert "each of which gets all of the source" in " ".join(result.trace.plan[2].details)
-    assert result.trace.source_rows == 1
+    assert result.trace.join.source_rows == 1
 
 
 def test_a_not_null_column_and_a_check_refuse_rows_of_an_answer(spark: Any) -> None:
@@ -326,11 +332,11 @@ def test_a_statement_with_an_answered_source_is_tried_again(spark: Any, again: s
             assert engine.compare(merge, by="duplicates").same
         else:
             result = engine.run(merge)
-            assert result.trace.source_rows == 5
+            assert result.trace.join.source_rows == 5
             if again == "again":
                 assert result.what_if(merge).trace.clauses == result.trace.clauses
             else:
-                asked = result.again.asked(None, None, {"id": 8}).asked
+                asked = result.again.asked(None, None, {"id": 8}).samples.requested_rows
                 assert (asked.problem, asked.pages.before.num_rows) == ("", 1)
                 with pytest.raises(
                     RowMergeError, match="get other numbers when it is answered again"
@@ -342,7 +348,7 @@ def test_a_statement_with_an_answered_source_is_tried_again(spark: Any, again: s
                     trace="off",
                     why="id = 8",
                 )
-                assert why.trace.asked.problem == ""
+                assert why.trace.samples.requested_rows.problem == ""
 
 
 class Source(PagesSource):

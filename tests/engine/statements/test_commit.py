@@ -404,7 +404,11 @@ def test_a_store_that_holds_something_else_is_told_in_the_headline(spark: Any) -
     shop = Shop(spark, connector, "default")
     connector.forgets = True
     result = shop.merge()
-    assert (result.balance.holds, result.balance.expected, result.trace.rows_after) == (False, 3, 2)
+    assert (result.balance.holds, result.balance.expected, result.trace.target.rows_after) == (
+        False,
+        3,
+        2,
+    )
     assert "store.default.t 3 → 2 rows. 3 rows were to be there." in str(result).replace("\n", " ")
 
 
@@ -413,7 +417,7 @@ def test_a_version_that_cannot_be_read_is_told_in_the_headline_and_is_no_error(s
     shop.connector.fault = Fault("get_versioned_table_handle", message="the index is torn")  # type: ignore[attr-defined]
     result = shop.merge()
     assert result.trace.state == "finished"
-    assert result.trace.unread == "OSError: the index is torn"
+    assert result.trace.target.unread_reason == "OSError: the index is torn"
     assert result.balance.holds is None
     assert "What was committed could not be looked at: OSError: the index is torn." in " ".join(
         str(result).split()
@@ -442,7 +446,7 @@ def test_the_balance_is_that_of_the_committed_version_whoever_came_after(
 
     monkeypatch.setattr(connector, "commit", followed)
     result = shop.merge()
-    assert (result.trace.rows_after, result.balance.holds) == (3, True)
+    assert (result.trace.target.rows_after, result.balance.holds) == (3, True)
     assert shop.rows() == []
 
 
@@ -453,7 +457,7 @@ def test_a_commit_that_gives_something_else_than_a_version_is_told_in_a_notice(
     commit = shop.connector.commit
     monkeypatch.setattr(shop.connector, "commit", lambda handle: str(commit(handle)))
     result = shop.merge()
-    assert (result.trace.state, result.trace.rows_after) == ("finished", 3)
+    assert (result.trace.state, result.trace.target.rows_after) == ("finished", 3)
     assert "MemoryConnector.commit gave str; it gives a ConnectorTableVersion or None" in [
         n.message for n in result.trace.notices
     ]

@@ -102,7 +102,7 @@ def test_what_fails_after_an_error_is_told_in_order(careless: RowMergeError) -> 
         ("abort", "call 1 of writer 0", "OSError: the folder is gone"),
         ("rollback", "call 1 of the coordinator", "ConnectionError: the server is gone"),
     ]
-    assert careless.result.trace.raised == careless.raised
+    assert careless.result.trace.error.raised == careless.raised
     text = str(careless.result)
     places = [
         text.index(words)
@@ -132,7 +132,8 @@ def test_the_call_is_told_with_its_line_its_page_and_its_handle(
     assert "The page that it was given: 2 rows" in html
     save_trace(careless.result.trace, tmp_path / "trace.json")
     opened = load_trace(tmp_path / "trace.json")
-    assert opened.raised == careless.raised
+    assert opened.error is not None
+    assert opened.error.raised == careless.raised
     assert str(opened) == str(careless.result.trace)
     shown = explorer_state(opened)["raised"]
     assert [part["what"] for part in shown] == [one.what for one in careless.raised]

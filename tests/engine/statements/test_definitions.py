@@ -462,7 +462,11 @@ def test_a_schema_may_have_a_dot_in_its_name(engine):
         f"{merge} WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT VALUES (s.id)",
         verify="duckdb",
     )
-    assert (result.trace.rows_after, result.trace.unread, result.balance.holds) == (2, "", True)
+    assert (
+        result.trace.target.rows_after,
+        result.trace.target.unread_reason,
+        result.balance.holds,
+    ) == (2, "", True)
     assert result.verification.state == "agrees"
     engine.run('CREATE VIEW "a.b".v AS SELECT id FROM "a.b".t')
     assert str(engine.run('SHOW CREATE VIEW "a.b".v')).startswith(

@@ -127,7 +127,12 @@ def test_every_layout_paradigm_and_era_gives_the_same_rows(
         (-1, 0),
     ]
     trace = result.trace
-    assert (trace.joined, trace.matched, trace.unmatched, trace.alone) == (7, 3, 2, 2)
+    assert (
+        trace.join.rows,
+        trace.join.matched_rows,
+        trace.join.unmatched_rows,
+        trace.join.unmatched_target_rows,
+    ) == (7, 3, 2, 2)
 
 
 FORMS = [

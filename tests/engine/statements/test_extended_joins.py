@@ -114,7 +114,11 @@ def test_duplicates_are_found_in_every_form_of_the_full_join(
         result = fine.run(merge)
         assert result.counts == {"INSERT": 1000, "UPDATE": 2, "DELETE": 98, "none": 1900}
         trace = result.trace
-        assert (trace.matched, trace.unmatched, trace.alone) == (2, 1000, 1998)
+        assert (
+            trace.join.matched_rows,
+            trace.join.unmatched_rows,
+            trace.join.unmatched_target_rows,
+        ) == (2, 1000, 1998)
         assert fine.table("t").num_rows == 2902
         broken = engine(spark, settings, target, skewed(1000, -1, duplicate=True))
         with pytest.raises(RowMergeError) as caught:

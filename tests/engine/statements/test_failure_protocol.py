@@ -242,7 +242,7 @@ def test_what_goes_wrong_after_the_commit_does_not_turn_it_into_a_failure(spark:
     result = engine.run(MERGE, namespace={"s": SOURCE})
     assert result.trace.state == "finished"
     assert result.count == 3
-    assert result.trace.rows_after is None
+    assert result.trace.target.rows_after is None
     assert connector.read(TARGET).num_rows == 4
     assert not connector._transactions, "the transaction that asked is ended too"
 
@@ -309,7 +309,7 @@ def test_records_behind_an_exchange_survive_a_failing_sink(spark: Any) -> None:
     connector.put(ConnectorTableMetadata(TARGET, columns, {"partitioned_by": ("v",)}), ROWS)
     many = pa.table({"id": list(range(300_000)), "v": list(range(300_000))})
     trace = failed_with(engine, MERGE, many).result.trace
-    assert (trace.joined, trace.matched) == (300_000, 3)
+    assert (trace.join.rows, trace.join.matched_rows) == (300_000, 3)
     assert [clause.rows for clause in trace.clauses] == [3, 299_997, 0]
 
 

@@ -77,7 +77,7 @@ def test_a_worker_that_is_killed_is_replaced_and_the_statement_ends_well(engine:
 
 def test_a_page_that_is_stored_twice_is_found_by_the_check(engine: Engine) -> None:
     result = run(engine, "store_merged_rows:1:twice", check=True)
-    assert result.trace.check.wrong
+    assert result.trace.checks.commit.wrong
     [call] = [call for call in result.trace.calls if call.injected]
     assert call.method == "store_merged_rows"
     assert call.injected == "store_merged_rows:1:twice"
@@ -100,7 +100,7 @@ def test_reading_back_is_not_counted(engine: Engine) -> None:
     plain = run(engine, "get_next_page:99")
     engine.register("t", ROWS)
     checked = run(engine, "get_next_page:99", check=True)
-    assert checked.trace.check is not None
+    assert checked.trace.checks.commit is not None
     told = [
         notice.message for notice in plain.trace.notices if "never came into play" in notice.message
     ]

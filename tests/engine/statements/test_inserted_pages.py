@@ -93,8 +93,8 @@ def outcome(engine: Engine, insert: str) -> dict[str, Any]:
             result.count,
             result.counts,
             rows_of_writers,
-            trace.rows_before,
-            trace.rows_after,
+            trace.target.rows_before,
+            trace.target.rows_after,
         )
     except RowMergeError as error:
         report = (error.code, error.message, error.line, error.column)

@@ -64,7 +64,7 @@ def test_both_paradigms_and_eras_give_the_same_table_and_count(
     assert result.count == 6
     assert result.counts == {"INSERT": 2, "UPDATE": 3, "DELETE": 1, "none": 0}
     assert [clause.rows for clause in result.trace.clauses] == [1, 1, 2, 2, 0]
-    assert (result.trace.rows_before, result.trace.rows_after) == (5, 6)
+    assert (result.trace.target.rows_before, result.trace.target.rows_after) == (5, 6)
 
 
 def test_the_statement_runs_as_it_stands_with_a_notice(spark: Any) -> None:
@@ -167,8 +167,8 @@ def test_the_output_page_of_change_only_is_that_of_the_document(spark: Any) -> N
 
 def test_the_sink_gets_the_page_without_insert_from_update(spark: Any) -> None:
     _, result = merged(spark, DELETE_AND_INSERT)
-    assert result.trace.stored
-    for stored in result.trace.stored:
+    assert result.trace.samples.stored_pages
+    for stored in result.trace.samples.stored_pages:
         assert stored.page.schema.names == [
             "customer",
             "purchases",
@@ -176,13 +176,13 @@ def test_the_sink_gets_the_page_without_insert_from_update(spark: Any) -> None:
             "operation",
             "row_id",
         ]
-    assert sum(stored.total for stored in result.trace.stored) == 9
+    assert sum(stored.total for stored in result.trace.samples.stored_pages) == 9
 
 
 def test_rows_of_one_partition_meet_in_one_sink_and_a_moving_row_parts(spark: Any) -> None:
     _, result = merged(spark, DELETE_AND_INSERT)
     places: dict[str, set[int]] = {}
-    for stored in result.trace.stored:
+    for stored in result.trace.samples.stored_pages:
         for row in stored.page.to_pylist():
             places.setdefault(row["address"], set()).add(stored.writer)
     assert all(len(writers) == 1 for writers in places.values())
@@ -283,16 +283,20 @@ def test_a_trace_tells_by_which_number_each_row_has_found_its_writer(
     sql = STATEMENT.replace("= purchases +", "= t.purchases +")
     _, result = merged(spark, DELETE_AND_INSERT, sql=sql, era=era, rules_off=rules_off)
     trace = result.trace
-    assert trace.pages is not None
-    assert trace.pages.placement is not None
-    assert trace.pages.writers == trace.pages.placement.chosen
+    assert trace.samples.pages is not None
+    assert trace.samples.pages.placement is not None
+    assert trace.samples.pages.writers == trace.samples.pages.placement.chosen
     told = Counter(
         zip(
-            trace.pages.writers,
-            map(repr, trace.pages.layout.stored_page(trace.pages.after).to_pylist()),
+            trace.samples.pages.writers,
+            map(
+                repr, trace.samples.pages.layout.stored_page(trace.samples.pages.after).to_pylist()
+            ),
             strict=True,
         )
     )
     assert told == Counter(
-        (sample.writer, repr(row)) for sample in trace.stored for row in sample.page.to_pylist()
+        (sample.writer, repr(row))
+        for sample in trace.samples.stored_pages
+        for row in sample.page.to_pylist()
     )

@@ -145,10 +145,15 @@ def seen(engine: Engine, statement: str) -> dict[str, Any]:
         "rows": sorted(map(repr, engine.table("t").to_pylist())),
         "count": result.count,
         "clauses": [clause.rows for clause in trace.clauses],
-        "matched": (trace.joined, trace.matched, trace.unmatched, trace.alone),
-        "patterns": trace.multiple_matches,
+        "matched": (
+            trace.join.rows,
+            trace.join.matched_rows,
+            trace.join.unmatched_rows,
+            trace.join.unmatched_target_rows,
+        ),
+        "patterns": trace.join.multiple_matches,
         "stored": sum((Counter(writer.rows) for writer in trace.writers), Counter()),
-        "rows after": trace.rows_after,
+        "rows after": trace.target.rows_after,
         "returned": None if result.table is None else sorted(map(repr, result.table.to_pylist())),
     }
 
@@ -223,7 +228,11 @@ def test_keys_of_every_type_meet_the_same_rows_in_all_forms(spark: Any) -> None:
             statement = f"MERGE INTO kt USING ks ON {on} WHEN MATCHED AND kt.v > 99 THEN DELETE WHEN NOT MATCHED THEN INSERT (v) VALUES (ks.v)"
             assert (SAID[form] or "") in str(engine.run(f"EXPLAIN {statement}")), (form, columns)
             trace = engine.run(statement).trace
-            matches[form, columns] = trace.joined, trace.matched, trace.unmatched
+            matches[form, columns] = (
+                trace.join.rows,
+                trace.join.matched_rows,
+                trace.join.unmatched_rows,
+            )
     for (form, columns), counts in matches.items():
         assert counts == matches["spark, large", columns], (form, columns, matches)
     assert matches["many tasks", "cubmz"] != matches["many tasks", "z"]
@@ -273,7 +282,7 @@ def test_keys_of_every_form_meet_the_same_rows_whatever_joins_them(spark: Any) -
             statement = f"MERGE INTO kt USING ks ON {on} WHEN MATCHED AND kt.n > 99 THEN DELETE"
             assert (SAID[form] or "") in str(engine.run(f"EXPLAIN {statement}")), (form, on)
             trace = engine.run(statement).trace
-            matches[form, on] = trace.joined, trace.matched, trace.unmatched
+            matches[form, on] = trace.join.rows, trace.join.matched_rows, trace.join.unmatched_rows
     for (form, on), counts in matches.items():
         assert counts == matches["spark, large", on], (
             form,
@@ -298,7 +307,7 @@ def test_rows_that_are_equal_by_one_key_or_another_meet_once(spark: Any) -> None
         trace = engine.run(
             f"MERGE INTO t USING s ON {on} WHEN MATCHED AND t.v > 99 THEN DELETE"
         ).trace
-        matches.add((trace.joined, trace.matched, trace.unmatched))
+        matches.add((trace.join.rows, trace.join.matched_rows, trace.join.unmatched_rows))
     assert len(matches) == 1
     plan = str(
         made(spark, "by keys").run(f"EXPLAIN MERGE INTO t USING s ON {on} WHEN MATCHED THEN DELETE")
@@ -649,7 +658,12 @@ def test_millions_of_repeated_matches_are_not_all_counted(spark: Any, form: str)
     assert "is matched by 1500 source rows by clause 0. At least " in (caught.value.hint or "")
     assert caught.value.result is not None
     trace = caught.value.result.trace
-    assert (trace.joined, trace.matched, trace.multiple_matches, trace.clauses[0].rows) == (
+    assert (
+        trace.join.rows,
+        trace.join.matched_rows,
+        trace.join.multiple_matches,
+        trace.clauses[0].rows,
+    ) == (
         None,
         None,
         None,
@@ -670,7 +684,7 @@ def test_rows_that_meet_and_do_nothing_are_counted_where_they_are_very_many(
         "MERGE INTO t USING s ON t.id = s.id WHEN MATCHED AND s.v = 299999 THEN UPDATE SET v = s.v"
     )
     assert result.count == 1
-    assert result.trace.matched == 300_000
+    assert result.trace.join.matched_rows == 300_000
     assert max(engine.table("t")["v"].drop_null().to_pylist()) == 299_999
 
 
@@ -736,7 +750,7 @@ def test_a_source_that_is_another_at_every_reading_is_read_once(
     assert SAID[form] in told
     assert ("each writer takes" in told) is (form == "many tasks, to writers")
     ids = engine.table("b").column("id").to_pylist()
-    assert len(ids) == len(set(ids)) == 100_000 + result.trace.unmatched
+    assert len(ids) == len(set(ids)) == 100_000 + result.trace.join.unmatched_rows
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -764,17 +778,17 @@ def test_columns_that_decide_a_place_are_read_though_no_expression_asks_for_them
 def test_rows_of_a_partitioned_table_go_to_the_same_writers(spark: Any, form: str) -> None:
     engine = made(spark, form, table=PARTITIONED)
     trace = engine.run(MERGES["all clauses"], trace="full").trace
-    assert trace.pages is not None
+    assert trace.samples.pages is not None
     by_spark = "spark" if form == "one task" else "spark, large"
     found = made(spark, by_spark, table=PARTITIONED).run(MERGES["all clauses"], trace="full").trace
-    assert trace.pages.complete
+    assert trace.samples.pages.complete
     assert [(writer.writer, writer.rows) for writer in trace.writers] == [
         (writer.writer, writer.rows) for writer in found.writers
     ]
-    assert sorted(trace.pages.before.column("hash").to_pylist()) == sorted(
-        found.pages.before.column("hash").to_pylist()
+    assert sorted(trace.samples.pages.before.column("hash").to_pylist()) == sorted(
+        found.samples.pages.before.column("hash").to_pylist()
     )
-    assert sorted(trace.pages.writers) == sorted(found.pages.writers)
+    assert sorted(trace.samples.pages.writers) == sorted(found.samples.pages.writers)
 
 
 ERAS = ("documents", "current")
@@ -856,11 +870,11 @@ def test_tasks_that_join_send_the_same_rows_to_the_same_writers_as_spark(
 def where_rows_go(result: Any) -> dict[str, Any]:
     """Tell what a statement has said of itself, and all rows with their writers."""
     trace = result.trace
-    assert trace.pages is not None
-    assert trace.pages.complete
-    rows = zip(trace.pages.after.to_pylist(), trace.pages.writers, strict=True)
+    assert trace.samples.pages is not None
+    assert trace.samples.pages.complete
+    rows = zip(trace.samples.pages.after.to_pylist(), trace.samples.pages.writers, strict=True)
     # In the current era the first row of a task without a target row is marked, and one form has more tasks than the other.
-    before = trace.pages.before.drop_columns(["is_distinct"])
+    before = trace.samples.pages.before.drop_columns(["is_distinct"])
     join, exchange = (
         next(node for node in trace.plan if node.kind == kind) for kind in ("Join", "Exchange")
     )
@@ -869,7 +883,13 @@ def where_rows_go(result: Any) -> dict[str, Any]:
         "exchange": exchange.facts,
         "count": result.count,
         "clauses": [clause.rows for clause in trace.clauses],
-        "matched": (trace.joined, trace.matched, trace.unmatched, trace.alone, trace.rows_after),
+        "matched": (
+            trace.join.rows,
+            trace.join.matched_rows,
+            trace.join.unmatched_rows,
+            trace.join.unmatched_target_rows,
+            trace.target.rows_after,
+        ),
         "writers": [(writer.writer, writer.rows, writer.counted) for writer in trace.writers],
         "rows": sorted(map(repr, rows)),
         "before": sorted(map(repr, before.to_pylist())),
@@ -904,9 +924,9 @@ def test_a_small_table_stays_small_when_rows_of_it_have_been_deleted(
     trace = engine.run(
         "MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = s.v"
     ).trace
-    assert trace.rows_before is None, "a bound is no count"
-    assert trace.pages is not None
-    assert trace.pages.complete
+    assert trace.target.rows_before is None, "a bound is no count"
+    assert trace.samples.pages is not None
+    assert trace.samples.pages.complete
     assert [edge for edge in trace.rows.values() if 8 in (edge[1], *edge[0])] == []
 
 
@@ -1011,10 +1031,12 @@ def test_a_full_trace_has_the_same_rows_of_both_sides_in_all_forms(spark: Any, n
     for form in FORMS:
         # All in partitions, since a row that is deleted keeps the values that say in which one it is.
         trace = made(spark, form, table=PARTITIONED).run(MERGES[name], trace="full").trace
-        assert trace.pages is not None
-        assert trace.pages.witness is not None
-        sides = trace.pages.witness.drop_columns(["source_row"]).to_pylist()
-        before = trace.pages.before.column(trace.pages.layout.before.merge_row).to_pylist()
+        assert trace.samples.pages is not None
+        assert trace.samples.pages.witness is not None
+        sides = trace.samples.pages.witness.drop_columns(["source_row"]).to_pylist()
+        before = trace.samples.pages.before.column(
+            trace.samples.pages.layout.before.merge_row
+        ).to_pylist()
         shown[form] = sorted(map(repr, zip(sides, before, strict=True)))
     assert all(rows == shown["one task"] for rows in shown.values())
 

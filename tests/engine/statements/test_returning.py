@@ -56,7 +56,7 @@ def test_the_number_of_rows_is_in_a_saved_trace(spark: Any, tmp_path: Any) -> No
     result = engine(spark).run(UPSERT + "WHEN NOT MATCHED BY SOURCE THEN DELETE RETURNING t.id")
     save_trace(result.trace, tmp_path / "trace.json")
     again = load_trace(tmp_path / "trace.json")
-    assert (again.returned, again.alone) == (4, 1)
+    assert (again.returned, again.join.unmatched_target_rows) == (4, 1)
     assert again.clauses == result.trace.clauses
     pages = build_report(again).pages
     assert pages is not None
@@ -171,7 +171,7 @@ def test_a_row_that_does_nothing_does_not_act_under_either_rule(spark: Any, para
         made = engine(spark, paradigm=paradigm)
         result = made.run(TWICE + "WHEN MATCHED THEN UPDATE SET v = s.v", duplicates=rule)
         assert result.counts == {"INSERT": 0, "UPDATE": 2, "DELETE": 0, "none": 2}
-        assert not result.trace.duplicate_groups
+        assert not result.trace.join.duplicate_groups
         assert dict(zip(*made.table("t").to_pydict().values(), strict=True)) == {1: 10, 2: 5, 3: 0}
 
 

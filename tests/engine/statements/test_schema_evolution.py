@@ -102,9 +102,9 @@ def test_columns_of_the_source_come_with_the_rows_on_every_store(
     result = engine.run(merge(name), check=True)
     assert (result.count, rows(engine, name)) == (2, AFTER)
     assert columns(engine, name)[2:] == [("city", "varchar"), ("price", "decimal(3,2)")]
-    assert result.trace.added == (("city", "varchar"), ("price", "decimal(3,2)"))
-    assert result.trace.check is not None
-    assert result.trace.check.state == "agrees"
+    assert result.trace.target.added_columns == (("city", "varchar"), ("price", "decimal(3,2)"))
+    assert result.trace.checks.commit is not None
+    assert result.trace.checks.commit.state == "agrees"
     words = " ".join(str(result).split())
     assert (
         "1 row inserted, 1 updated. The columns city varchar and price decimal(3,2) were added."
@@ -113,7 +113,7 @@ def test_columns_of_the_source_come_with_the_rows_on_every_store(
     save_trace(result.trace, tmp_path / "trace.json")
     assert load_trace(tmp_path / "trace.json") == result.trace
     assert engine.run(f"UPDATE {name} SET price = 2 WHERE id = 2").count == 1
-    assert engine.run(merge(name)).trace.added == ()
+    assert engine.run(merge(name)).trace.target.added_columns == ()
 
 
 @pytest.mark.parametrize("store", TABLES)
@@ -205,9 +205,9 @@ def test_columns_of_many_types_are_added(engine: Engine, store: str) -> None:
     }
     source = f"(SELECT 2 AS id, {', '.join(f'{value} AS {column}' for column, value in values.items())}) s"
     result = engine.run(merge(name, source=source), check=True)
-    assert [column for column, _ in result.trace.added] == list(values)
-    assert result.trace.check is not None
-    assert result.trace.check.state == "agrees"
+    assert [column for column, _ in result.trace.target.added_columns] == list(values)
+    assert result.trace.checks.commit is not None
+    assert result.trace.checks.commit.state == "agrees"
     cast = [column for column in values if column not in {"at", "zoned", "bytes", "word", "doc"}]
     equal = " AND ".join(
         f"CAST({column} AS varchar) = CAST({values[column]} AS varchar)" for column in cast
@@ -268,7 +268,7 @@ def test_a_dry_run_and_explain_add_nothing_and_show_what_would_be_added(
     name = filled(engine, store)
     planned = engine.run(merge(name), dry_run=True)
     assert "would be added." in str(planned)
-    assert [name for name, _ in planned.trace.added] == ["city", "price"]
+    assert [name for name, _ in planned.trace.target.added_columns] == ["city", "price"]
     assert "Adds the columns: [city:varchar" in str(engine.explain(merge(name)))
     assert len(columns(engine, name)) == 2
 
@@ -389,7 +389,7 @@ def test_it_is_tried_again_on_the_rows_and_columns_that_there_were(
     result = engine.run(merge(name), trace="full")
     tried = result.what_if(merge(name, "WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT *"))
     assert tried.counts == {"INSERT": 1, "UPDATE": 0, "DELETE": 1, "none": 0}
-    assert [column for column, _ in tried.trace.added] == ["city", "price"]
+    assert [column for column, _ in tried.trace.target.added_columns] == ["city", "price"]
     assert rows(engine, name) == AFTER
 
 

@@ -140,9 +140,9 @@ def test_inserts_into_a_memory_table_go_beside_each_other_and_can_be_taken_back_
         side_by_side(*[lambda insert=insert: results.append(insert()) for insert in inserts]) == []
     )
     assert sorted(engine.table("t").column("id").to_pylist()) == [1, 2, 10, 11, 12, 13]
-    assert [result.trace.check.wrong for result in results] == [0] * 4
-    assert all("holds" in result.trace.check.message for result in results)
-    assert sorted(result.trace.rows_before for result in results) == [2, 3, 4, 5]
+    assert [result.trace.checks.commit.wrong for result in results] == [0] * 4
+    assert all("holds" in result.trace.checks.commit.message for result in results)
+    assert sorted(result.trace.target.rows_before for result in results) == [2, 3, 4, 5]
     # Each of them takes back its own row alone.
     for left in (5, 4, 3, 2):
         engine.undo("t")

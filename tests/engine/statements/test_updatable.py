@@ -483,12 +483,12 @@ def test_reports_show_plan_calls_counts_and_changed_rows_of_this_flow(engine: En
     assert "flow updatable: page sources change the rows that they have read" in text
     assert "update_rows, on the page source that read the rows" in text
     assert "~  3   NULL  30 → 31" in text
-    handed = pa.Table.from_batches([sample.page for sample in result.trace.stored])
+    handed = pa.Table.from_batches([sample.page for sample in result.trace.samples.stored_pages])
     assert handed.column_names == ["row_id", "val"]
     assert sorted(handed["val"].to_pylist()) == [1, 31]
     assert "Pages the page sources got back: 2 rows" in text
-    told = {sample.writer: sample.total for sample in result.trace.stored}
-    assert {split: result.trace.pages.writers.count(split) for split in told} == told, (
+    told = {sample.writer: sample.total for sample in result.trace.samples.stored_pages}
+    assert {split: result.trace.samples.pages.writers.count(split) for split in told} == told, (
         "each row with its split"
     )
     assert "UpdatablePageSource" in result._repr_mimebundle_()["text/html"]

@@ -52,7 +52,7 @@ def test_a_delete_sends_the_row_id_and_the_old_place_and_nothing_else(
     result = engine.run("DELETE FROM t WHERE id IN (SELECT id FROM s) OR part IS NULL", era=era)
     assert result.count == 3
     assert rows(engine) == [(1, "p", 10)]
-    stored = pa.Table.from_batches([sample.page for sample in result.trace.stored])
+    stored = pa.Table.from_batches([sample.page for sample in result.trace.samples.stored_pages])
     assert stored.column("id").null_count == stored.column("v").null_count == 3
     assert sorted(stored.column("part").to_pylist(), key=repr) == ["p", "q", None]
     assert set(stored.column("operation").to_pylist()) == {2}

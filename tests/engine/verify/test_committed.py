@@ -74,7 +74,7 @@ def test_a_bug_of_a_connector_is_told(
         assert BUGS[name].report in failed.value.message
         return
     result = engine.run(MERGE.format(t="shop.default.t"))
-    check = result.trace.check
+    check = result.trace.checks.commit
     assert check is not None
     assert check.state == "differs"
     text = str(result)
@@ -111,15 +111,18 @@ def test_a_store_that_does_what_it_is_told_agrees(engine: Engine, paradigm: str,
         "CREATE TABLE t AS SELECT * FROM (VALUES (1, VARCHAR 'a', nan()), (2, 'b', -0e0), (3, 'c', NULL)) AS v (id, name, d)"
     )
     result = engine.run(MERGE.format(t="t"), check=True, paradigm=paradigm, era=era)
-    assert result.trace.check is not None
-    assert (result.trace.check.state, result.trace.check.message) == ("agrees", HOLDS)
+    assert result.trace.checks.commit is not None
+    assert (result.trace.checks.commit.state, result.trace.checks.commit.message) == (
+        "agrees",
+        HOLDS,
+    )
     for sql in (
         "UPDATE t SET name = upper(name) WHERE id > 2",
         "DELETE FROM t WHERE id = 3",
         "DELETE FROM t",
         "UPDATE t SET id = 0",
     ):
-        check = engine.run(sql, check=True, paradigm=paradigm, era=era).trace.check
+        check = engine.run(sql, check=True, paradigm=paradigm, era=era).trace.checks.commit
         assert check is not None
         assert check.state == "agrees"
 
@@ -140,10 +143,10 @@ def test_every_store_of_ours_agrees_where_that_is_asked(
     engine.run(f"CREATE TABLE {table} (id bigint, name varchar) {properties}")
     engine.run(f"INSERT INTO {table} VALUES (1, 'a'), (2, 'b'), (3, 'c')")
     result = engine.run(MERGE.format(t=table), check=True)
-    assert result.trace.check is not None
-    assert result.trace.check.message == HOLDS
+    assert result.trace.checks.commit is not None
+    assert result.trace.checks.commit.message == HOLDS
     assert "check" in result.trace.seconds
-    assert engine.run(f"UPDATE {table} SET name = 'z' WHERE id = 3").trace.check is None
+    assert engine.run(f"UPDATE {table} SET name = 'z' WHERE id = 3").trace.checks.commit is None
 
 
 def test_a_saved_trace_tells_it(
@@ -191,7 +194,7 @@ def disturbed(engine: Engine, sql: str, at: str) -> str:
 
     before = count_of_noise(engine)
     try:
-        check = engine.run(sql, check=True, progress=told).trace.check
+        check = engine.run(sql, check=True, progress=told).trace.checks.commit
     except RowMergeError as error:
         return error.code
     finally:
@@ -210,23 +213,23 @@ def test_where_nothing_can_be_compared_it_is_said_why(
     engine.register("t", pa.table({"id": list(range(12_000)), "name": ["a"] * 12_000}))
     engine.add_catalog("shop", Broken())
     engine.run("CREATE TABLE shop.default.t AS SELECT * FROM t")
-    unasked = engine.run("UPDATE shop.default.t SET name = 'b' WHERE id = 1").trace.check
+    unasked = engine.run("UPDATE shop.default.t SET name = 'b' WHERE id = 1").trace.checks.commit
     assert unasked is not None
     assert unasked.message == (
         "The rows in the store were not compared: the table has more than 10,000 rows; check=True reads up to 100,000."
     )
-    asked = engine.run("UPDATE shop.default.t SET name = 'b'", check=True).trace.check
+    asked = engine.run("UPDATE shop.default.t SET name = 'b'", check=True).trace.checks.commit
     assert asked is not None
     assert asked.message == "Read back: the store holds the 12,000 rows that it must."
     off = engine.run(
         "UPDATE shop.default.t SET name = 'b' WHERE id = 1", trace="off", check=False
     ).trace
-    assert off.check is None
+    assert off.checks.commit is None
     monkeypatch.setattr(Broken, "begin_transaction", failing_later(Broken.begin_transaction))
     unread = engine.run("UPDATE shop.default.t SET name = 'c' WHERE id < 3", check=True)
-    assert unread.trace.check is not None
+    assert unread.trace.checks.commit is not None
     assert (
-        unread.trace.check.message
+        unread.trace.checks.commit.message
         == "The rows in the store could not be read back: OSError: the disk is gone."
     )
     assert unread.count == 3
@@ -254,7 +257,7 @@ def test_check_is_true_or_false(engine: Engine, value: Any) -> None:
 
 def test_the_older_flow_is_not_compared(engine: Engine) -> None:
     engine.run("CREATE TABLE t AS SELECT 1 AS id")
-    check = engine.run("DELETE FROM t", check=True, flow="updatable").trace.check
+    check = engine.run("DELETE FROM t", check=True, flow="updatable").trace.checks.commit
     assert check is not None
     assert check.state == "not compared"
 
@@ -299,15 +302,17 @@ class WithSink(MemoryConnector):
 )
 def test_an_insert_is_read_back_where_that_is_asked(engine: Engine, rows: str) -> None:
     engine.run("CREATE TABLE t AS SELECT 9 AS id, VARCHAR 'z' AS name")
-    check = engine.run(f"INSERT INTO t {rows}", check=True).trace.check
+    check = engine.run(f"INSERT INTO t {rows}", check=True).trace.checks.commit
     assert check is not None
     assert (check.state, check.message) == (
         "agrees",
         "Read back: the store holds the 3 rows that it must.",
     )
-    assert engine.run(f"INSERT INTO t {rows}").trace.check is None
-    assert engine.run(f"INSERT INTO t {rows}", check=False).trace.check is None
-    nothing = engine.run("INSERT INTO t SELECT * FROM t WHERE id > 100", check=True).trace.check
+    assert engine.run(f"INSERT INTO t {rows}").trace.checks.commit is None
+    assert engine.run(f"INSERT INTO t {rows}", check=False).trace.checks.commit is None
+    nothing = engine.run(
+        "INSERT INTO t SELECT * FROM t WHERE id > 100", check=True
+    ).trace.checks.commit
     assert nothing is not None
     assert nothing.state == "agrees"
 
@@ -326,8 +331,8 @@ def test_rows_that_an_insert_has_lost_or_doubled_are_told(
     engine.add_catalog("shop", WithSink(sink))
     engine.run("CREATE TABLE shop.default.t (id bigint, name varchar)")
     result = engine.run("INSERT INTO shop.default.t VALUES (1, 'a'), (2, 'b')", check=True)
-    assert result.trace.check is not None
-    assert result.trace.check.state == "differs"
+    assert result.trace.checks.commit is not None
+    assert result.trace.checks.commit.state == "differs"
     text = " ".join(str(result).split())
     assert told in text
     assert "append_page, writer 0" in text

@@ -31,7 +31,7 @@ def test_the_trace_of_a_failure_keeps_the_duplicates(spark: Any, tmp_path: Path)
         )
     trace = caught.value.result.trace
     save_trace(trace, tmp_path / "trace.json")
-    assert load_trace(tmp_path / "trace.json").duplicate_groups == trace.duplicate_groups
+    assert load_trace(tmp_path / "trace.json").join.duplicate_groups == trace.join.duplicate_groups
 
 
 def test_another_file_is_refused(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import random
 import re
 from contextlib import suppress
 from dataclasses import replace
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
 
@@ -25,6 +26,7 @@ from rowmerge_nb.trace.trace import Trace
 from tests.report.building import merge_trace
 from tests.report.cases import CASES
 from tests.report.traces import duplicate_trace, hostile_trace
+from tests.trace.parts import with_parts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -191,40 +193,56 @@ def changed(content: Any, place: str, value: Any) -> None:
         ),
         ("calls[0].seconds", float("nan"), "$.calls[0].seconds: nan is not a number"),
         ("writers", {"is": "mapping", "items": []}, "$.writers: a mapping is not a tuple"),
-        ("pages.before", {"is": "page", "arrow": "AAAA"}, "$.pages.before: it holds no page"),
-        ("pages.before", {"is": "page", "arrow": "?"}, "$.pages.before: it holds no page"),
         (
-            "pages.layout.column_count",
+            "samples.pages.before",
+            {"is": "page", "arrow": "AAAA"},
+            "$.samples.pages.before: it holds no page",
+        ),
+        (
+            "samples.pages.before",
+            {"is": "page", "arrow": "?"},
+            "$.samples.pages.before: it holds no page",
+        ),
+        (
+            "samples.pages.layout.column_count",
             2,
-            "$.pages.layout.redistribution_columns: [2] are not columns",
+            "$.samples.pages.layout.redistribution_columns: [2] are not columns",
         ),
         (
-            "pages.layout.column_count",
+            "samples.pages.layout.column_count",
             2**62,
-            "$.pages.layout.column_count: 4611686018427387904 is not a number of columns",
+            "$.samples.pages.layout.column_count: 4611686018427387904 is not a number of columns",
         ),
         (
-            "pages.layout.redistribution_columns[0]",
+            "samples.pages.layout.redistribution_columns[0]",
             3,
-            "$.pages.layout.redistribution_columns: [3] are not columns of the table",
+            "$.samples.pages.layout.redistribution_columns: [3] are not columns of the table",
         ),
-        ("pages.layout.era", "current", "$.pages.layout: it is one of 7 channels, and there are 6"),
         (
-            "pages.layout.era",
+            "samples.pages.layout.era",
+            "current",
+            "$.samples.pages.layout: it is one of 7 channels, and there are 6",
+        ),
+        (
+            "samples.pages.layout.era",
             "bronze",
-            "$.pages.layout.era: 'bronze' is none of documents, current",
+            "$.samples.pages.layout.era: 'bronze' is none of documents, current",
         ),
         (
-            "pages.transformed",
+            "samples.pages.transformed",
             False,
-            "$.pages.transformed: the pages before and after have other channels",
+            "$.samples.pages.transformed: the pages before and after have other channels",
         ),
         (
-            "stored[0].layout.column_count",
+            "samples.stored_pages[0].layout.column_count",
             -1,
-            "$.stored[0].layout.column_count: -1 is not a number of columns",
+            "$.samples.stored_pages[0].layout.column_count: -1 is not a number of columns",
         ),
-        ("pages.produced", {"is": "tuple", "items": [1]}, "$.pages.produced: it describes 1 rows"),
+        (
+            "samples.pages.produced",
+            {"is": "tuple", "items": [1]},
+            "$.samples.pages.produced: it describes 1 rows",
+        ),
         ("plan[0].sources[0]", "none", "$.plan[0].sources[0]: 'none' is not a node below it"),
         ("plan[1].sources[0]", "1", "is not a node below it"),
         ("rows", {"is": "mapping", "items": [["1", 1, 2]]}, "$.rows: an entry is not a pair"),
@@ -258,7 +276,7 @@ def test_values_of_rows_are_bounded_in_depth(tmp_path: Path) -> None:
     deep: Any = 1
     for _ in range(100):
         deep = {"is": "tuple", "items": [deep]}
-    changed(content, "duplicate_groups[0].row_id", deep)
+    changed(content, "join.duplicate_groups[0].row_id", deep)
     (tmp_path / "x.json").write_text(json.dumps(content))
     assert "nested deeper than 64 levels" in refused(tmp_path / "x.json")
 
@@ -428,8 +446,9 @@ def test_no_text_of_a_trace_breaks_out_of_drawings_and_pages(text: str) -> None:
         for record in trace.plan
     )
     rows = {key + text: value for key, value in trace.rows.items()}
-    names = dict.fromkeys(("statement", "target", "qualified", "connector", "catalog"), text)
-    html = mime_bundle(replace(trace, plan=plan, rows=rows, **names))["text/html"]
+    names = dict.fromkeys(("name", "qualified_name", "connector", "catalog"), text)
+    hostile = with_parts(trace, statement=text, target=names, plan=plan, rows=rows)
+    html = mime_bundle(hostile)["text/html"]
     drawings = re.findall(r"<svg.*?</svg>", html, re.DOTALL)
     assert len(drawings) == 2
     expected = [element.tag for element in ET.fromstring(drawings[0]).iter()]
@@ -441,9 +460,9 @@ def test_no_text_of_a_trace_breaks_out_of_drawings_and_pages(text: str) -> None:
     ("name", "words"),
     [
         ("state", StatementState),
-        ("flow", Flow),
-        ("duplicates", RepeatedMatches),
-        ("level", TraceLevel),
+        ("settings.flow", Flow),
+        ("settings.duplicates", RepeatedMatches),
+        ("settings.trace_level", TraceLevel),
     ],
 )
 def test_words_are_plain_texts_in_the_file_and_an_unknown_one_is_refused(
@@ -451,8 +470,9 @@ def test_words_are_plain_texts_in_the_file_and_an_unknown_one_is_refused(
 ) -> None:
     path = tmp_path / "trace.json"
     content = content_of(merge_trace(), path)
-    assert content[FORMAT]["fields"][name] in tuple(words)
-    assert type(getattr(load_trace(path), name)) is words
-    content[FORMAT]["fields"][name] = "sideways"
+    value = attrgetter(name)(load_trace(path))
+    assert type(value) is words
+    assert f'"{name.rsplit(".", maxsplit=1)[-1]}": "{value}"' in path.read_text()
+    changed(content, name, "sideways")
     path.write_text(json.dumps(content))
     assert f"$.{name}: 'sideways' is none of {', '.join(words)}" in refused(path)

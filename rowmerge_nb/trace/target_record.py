@@ -1,0 +1,39 @@
+"""The target of a statement, before and after it, as plain data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rowmerge_nb.spi.output import ConnectorOutputMetadata
+
+
+@dataclass(frozen=True, kw_only=True)
+class TargetRecord:
+    """The table, or other object, that a statement changes; all fields are empty without one.
+
+    Args:
+        name: the name as written.
+        qualified_name: the full name, as one text.
+        name_parts: catalog, schema and table of a statement that changes rows.
+        connector: the name of the catalog's connector.
+        rows_before: the number of rows before the statement, if known.
+        rows_after: the number of rows after the statement, if known.
+        unread_reason: why the committed version cannot be read.
+        version_before: the version before the statement.
+        version_after: the version of its commit, if any.
+        added_columns: names and types of columns that the statement added, or would have added.
+        output: the written files and statements; None if not reported, or unfinished.
+    """
+
+    name: str = ""
+    qualified_name: str = ""
+    name_parts: tuple[str, ...] = ()
+    catalog: str = ""
+    connector: str = ""
+    rows_before: int | None = None
+    rows_after: int | None = None
+    unread_reason: str = ""
+    version_before: int | str | None = None
+    version_after: int | str | None = None
+    added_columns: tuple[tuple[str, str], ...] = ()
+    output: ConnectorOutputMetadata | None = None
