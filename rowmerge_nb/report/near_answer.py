@@ -188,11 +188,10 @@ class Near(ShownSequence[NearRow]):
 def _keys_of(trace: Trace) -> NearKeys:
     if trace.samples.near_misses is not None:
         return trace.samples.near_misses
-    if trace.kind == "MERGE" and trace.join.unmatched_rows == 0 and trace.join.rows:
+    join = trace.join
+    if trace.kind == "MERGE" and join.unmatched_rows == 0 and join.rows:
         return NearKeys(
-            source=NearSide(
-                trace.join.rows if trace.join.source_rows is None else trace.join.source_rows, 0
-            )
+            source=NearSide(join.rows if join.source_rows is None else join.source_rows, 0)
         )
     if trace.kind != "MERGE":
         msg, hint = (

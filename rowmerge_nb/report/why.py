@@ -70,17 +70,14 @@ class Why(ShownSequence[Journey]):
         others = (*requested, *(untouched_journeys(trace) if number is None else ()))
         matches = _matches(trace, others, number, values)
         # The trace of a small MERGE has the unmatched target rows if the store keeps versions.
+        samples = trace.samples
         lacking = (
             not matches
             and number is None
             and trace.kind == "MERGE"
-            and trace.samples.untouched_rows is None
+            and samples.untouched_rows is None
         )
-        complete = trace.join.rows == 0 or (
-            trace.samples.pages is not None
-            and trace.samples.pages.complete
-            and trace.samples.pages.witness is not None
-        )
+        complete = trace.join.rows == 0 or samples.is_whole
         if complete or ask is None:
             if not recorded_rows and not others:
                 told_journeys(trace)
@@ -110,16 +107,12 @@ class Why(ShownSequence[Journey]):
             raise
         rows = (*asked_journeys(answer), *untouched_journeys(answer))
         if not rows:
-            raise _none_is_like(
-                trace,
-                plural(trace.join.rows, "row") if trace.join.rows is not None else "rows",
-                words,
-            )
-        return cls(
-            rows,
-            joined=trace.kind == "MERGE",
-            more=answer.samples.requested_rows is not None and answer.samples.requested_rows.more,
-        )
+            joined_rows = trace.join.rows
+            count = plural(joined_rows, "row") if joined_rows is not None else "rows"
+            raise _none_is_like(trace, count, words)
+        request = answer.samples.requested_rows
+        is_cut = request is not None and request.more
+        return cls(rows, joined=trace.kind == "MERGE", more=is_cut)
 
     @property
     def rows(self) -> tuple[JourneyRow, ...]:
@@ -143,11 +136,8 @@ class Why(ShownSequence[Journey]):
 
 
 def _rows_held(trace: Trace) -> int:
-    return (
-        0
-        if trace.samples.pages is None or trace.samples.pages.witness is None
-        else trace.samples.pages.before.num_rows
-    )
+    pages = trace.samples.pages
+    return 0 if pages is None or pages.witness is None else pages.before.num_rows
 
 
 def _sides(trace: Trace, requested: Iterable[Journey]) -> list[Mapping[str, Any]]:

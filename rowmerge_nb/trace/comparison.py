@@ -243,7 +243,7 @@ def _measured(side: Side) -> dict[str, str]:
     stored_rows, _ = _stored_rows(side)
     coordinator = sum(call.number is None for call in trace.calls)
     size = sum(call.bytes or 0 for call in trace.calls if call.method in STORING)
-    ran = not side.failed
+    ran, output = not side.failed, trace.target.output
     measured: dict[str, str] = {
         "answer": _rows(trace.count) if ran else trace.error.code if trace.error else "failed",
         "operations": _operations(side.result) if ran else "",
@@ -263,12 +263,8 @@ def _measured(side: Side) -> dict[str, str]:
         "rows stored": stored_rows if ran else "",
         "bytes stored": _number(size) if ran else "",
         "writers": _number(len(trace.writers)) if ran else "",
-        "written": "" if trace.target.output is None else trace.target.output.summary,
-        "bytes written": (
-            _number(trace.target.output.bytes)
-            if trace.target.output is not None and trace.target.output.written
-            else ""
-        ),
+        "written": "" if output is None else output.summary,
+        "bytes written": _number(output.bytes) if output is not None and output.written else "",
         "fragments": _number(sum(writer.fragments for writer in trace.writers)) if ran else "",
         "fragment bytes": (
             _number(sum(writer.fragment_bytes for writer in trace.writers)) if ran else ""

@@ -154,14 +154,14 @@ def journeys_at(
     trace: Trace, rows: npt.NDArray[np.bool_], limit: int | None = None
 ) -> tuple[Journey, ...] | None:
     """Return the journeys of selected rows of `PageSample.before`; see `journeys_of`."""
-    return (
-        None if trace.samples.pages is None else _of_pages(trace, trace.samples.pages, limit, rows)
-    )
+    pages = trace.samples.pages
+    return None if pages is None else _of_pages(trace, pages, limit, rows)
 
 
 def asked_journeys(trace: Trace) -> tuple[Journey, ...]:
     """Return the journeys of the rows requested by a condition."""
-    pages = None if trace.samples.requested_rows is None else trace.samples.requested_rows.pages
+    request = trace.samples.requested_rows
+    pages = None if request is None else request.pages
     return () if pages is None else _of_pages(trace, pages) or ()
 
 

@@ -29,3 +29,8 @@ class RowSamples:
     untouched_rows: pa.RecordBatch | None = None
     stored_pages: tuple[StoredSample, ...] = ()
     near_misses: NearKeys | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all joined rows are among them, with the values of both sides."""
+        return self.pages is not None and self.pages.complete and self.pages.witness is not None

@@ -211,12 +211,8 @@ class Evidence:
 
     @property
     def _is_complete(self) -> bool:
-        pages = self._trace.samples.pages
-        return (
-            not self._trace.join.rows
-            if pages is None
-            else pages.complete and pages.witness is not None
-        )
+        trace = self._trace
+        return not trace.join.rows if trace.samples.pages is None else trace.samples.is_whole
 
     def _chosen(self, keys: Hashes) -> Trace:
         some = ascending(

@@ -178,18 +178,9 @@ def _calls(report: Report, trace: Trace) -> list[dict[str, Any]]:
 
 
 def _requested(trace: Trace) -> AskedRows | None:
-    whole = (
-        trace.samples.pages is not None
-        and trace.samples.pages.complete
-        and trace.samples.pages.witness is not None
-    )
-    return (
-        None
-        if whole
-        or trace.samples.requested_rows is None
-        or trace.samples.requested_rows.pages is None
-        else trace.samples.requested_rows
-    )
+    request = trace.samples.requested_rows
+    is_shown = request is not None and request.pages is not None and not trace.samples.is_whole
+    return request if is_shown else None
 
 
 def _sample(rows: int, total: int, request: AskedRows | None) -> str:
@@ -369,14 +360,15 @@ def _join_sentence(trace: Trace) -> str:
         "Pairs every source row with the target rows for which ON is true; one without stays, with"
         " NULLs"
     )
-    if trace.join.rows is None:
+    join = trace.join
+    if join.rows is None:
         return f"{says}."
     parts = [
-        f"{number(trace.join.matched_rows or 0)} matched",
-        f"{number(trace.join.unmatched_rows or 0)} not matched",
+        f"{number(join.matched_rows or 0)} matched",
+        f"{number(join.unmatched_rows or 0)} not matched",
     ]
-    if trace.join.unmatched_target_rows is not None:
-        parts.append(f"{number(trace.join.unmatched_target_rows)} of the target without a partner")
+    if join.unmatched_target_rows is not None:
+        parts.append(f"{number(join.unmatched_target_rows)} of the target without a partner")
     return f"{says}: {', '.join(parts)}."
 
 
@@ -542,15 +534,10 @@ def _shown(display_cell: Cell) -> str | None:
 
 def _untouched(trace: Trace) -> int | None:
     """Return the number of target rows in no joined row; None if unknown."""
-    pages = trace.samples.pages
-    if (
-        trace.target.rows_before is None
-        or pages is None
-        or pages.witness is None
-        or not pages.complete
-    ):
+    pages, rows_before = trace.samples.pages, trace.target.rows_before
+    if rows_before is None or pages is None or not trace.samples.is_whole:
         return None
-    return trace.target.rows_before - count_row_ids(pages)
+    return rows_before - count_row_ids(pages)
 
 
 def _recorded_untouched(trace: Trace) -> pa.RecordBatch | None:

@@ -57,11 +57,8 @@ def asides(trace: Trace) -> dict[str, str]:
     if rules := build_repeated(trace):
         text = " ".join(filter(None, [rules.rules, rules.here, rules.equality]))
         texts["distinct"] = "".join(part for part, _ in code_parts(text))
-    if (
-        trace.samples.pages is not None
-        and trace.samples.pages.transformed
-        and trace.kind != "DELETE"
-    ):
+    pages = trace.samples.pages
+    if pages is not None and pages.transformed and trace.kind != "DELETE":
         texts["transform"] = update_form(trace.settings.paradigm)
     texts["sinks"] = SINKS
     return texts

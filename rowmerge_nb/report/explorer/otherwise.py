@@ -181,9 +181,8 @@ def _calls(trace: Trace, run: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     of_sinks = [call for call in run["calls"] if call["writer"] is not None]
     methods = list(dict.fromkeys(call["method"] for call in of_sinks))
     pages = Counter((call["writer"], call["method"]) for call in of_sinks)
-    unknown = trace.samples.pages is None or any(
-        writer < 0 for writer in trace.samples.pages.writers
-    )
+    sample = trace.samples.pages
+    unknown = sample is None or any(writer < 0 for writer in sample.writers)
     if (
         unknown
         or not of_sinks
@@ -216,23 +215,16 @@ def _calls(trace: Trace, run: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _options(trace: Trace) -> str:
-    rule = (
-        f", repeated matches by the rule {trace.settings.duplicates}"
-        if trace.kind == "MERGE"
-        else ""
-    )
-    return f"{trace.settings.paradigm}, pages of era {trace.settings.era}{rule}."
+    settings = trace.settings
+    rule = f", repeated matches by the rule {settings.duplicates}" if trace.kind == "MERGE" else ""
+    return f"{settings.paradigm}, pages of era {settings.era}{rule}."
 
 
 def _pages_sentence(trace: Trace) -> str:
-    rows = len(trace.samples.pages.writers) if trace.samples.pages is not None else 0
+    writers = trace.samples.pages.writers if trace.samples.pages is not None else ()
+    rows, unknown = len(writers), sum(writer < 0 for writer in writers)
     sentence = (
         f"Not run: {plural(len(trace.writers), 'writer')} would be handed {plural(rows, 'row')}"
-    )
-    unknown = (
-        sum(writer < 0 for writer in trace.samples.pages.writers)
-        if trace.samples.pages is not None
-        else 0
     )
     if not unknown:
         return f"{sentence}."

@@ -438,13 +438,11 @@ def _cell(style: str, old: Any, new: Any, recorded: bool) -> ChangeCell:
 
 def build_stored(trace: Trace, pages: Pages | None) -> Stored | None:
     """Build the pages that sinks received; None if none was recorded."""
-    if not trace.samples.stored_pages:
-        return None
-    layout, channels = (
-        trace.samples.stored_pages[0].layout,
-        stored_channels(trace.samples.stored_pages[0].page.schema),
-    )
     samples = sorted(trace.samples.stored_pages, key=lambda sample: sample.writer)
+    if not samples:
+        return None
+    first = trace.samples.stored_pages[0]
+    layout, channels = first.layout, stored_channels(first.page.schema)
     if layout is None:
         return _given_back(trace, channels, samples)
     if pages is not None:

@@ -187,13 +187,10 @@ def _consequences(error: ErrorRecord | None, trace: Trace) -> tuple[str, ...]:
         return (*_changed(error.changed, trace), *(f"{_shown(fact)}." for fact in facts))
     facts = facts or _from_calls(trace)
     sentences = []
-    if trace.target.name and (trace.calls or trace.target.rows_before is not None):
-        rows = (
-            f" ({plural(trace.target.rows_before, 'row')})"
-            if trace.target.rows_before is not None
-            else ""
-        )
-        sentences.append(f"{visible(trace.target.name)} is unchanged{rows}.")
+    name, rows_before = trace.target.name, trace.target.rows_before
+    if name and (trace.calls or rows_before is not None):
+        rows = f" ({plural(rows_before, 'row')})" if rows_before is not None else ""
+        sentences.append(f"{visible(name)} is unchanged{rows}.")
     if not sentences and not facts:
         return ("Nothing was read or written.",)
     if facts:

@@ -166,13 +166,7 @@ class Journeys:
 
 def build_journeys(trace: Trace) -> Journeys | None:
     """Build the journeys; None if rows of both sides were not recorded."""
-    request = (
-        trace.samples.requested_rows
-        if trace.samples.pages is None
-        or not trace.samples.pages.complete
-        or trace.samples.pages.witness is None
-        else None
-    )
+    request = None if trace.samples.is_whole else trace.samples.requested_rows
     journeys = journeys_of(trace, row_limit(8)) if request is None else asked_journeys(trace)
     others, apart = _others(trace)
     if journeys is None and not others:
@@ -241,10 +235,8 @@ def _others(trace: Trace) -> tuple[tuple[str, ...], str]:
         cell(tuple(map(with_ends, row)), _VALUES).text
         for row in zip(*map(python_values, rows.columns), strict=True)
     )
-    touched = 0 if pages is None else count_row_ids(pages)
-    total = (
-        rows.num_rows if trace.target.rows_before is None else trace.target.rows_before - touched
-    )
+    touched, rows_before = 0 if pages is None else count_row_ids(pages), trace.target.rows_before
+    total = rows.num_rows if rows_before is None else rows_before - touched
     first = "" if total <= rows.num_rows else f", the first {number(rows.num_rows)}"
     them, partners = ("it", "a partner") if total == 1 else ("them", "partners")
     why = (

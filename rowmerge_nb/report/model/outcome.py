@@ -116,12 +116,12 @@ def build_outcome(trace: Trace) -> Outcome:
     balance = build_balance(trace)
     sentence = (*sentence, *_alarm(trace, balance))
     return Outcome(
-        tag,
-        f"{verb} {visible(trace.target.name)}".strip(),
-        sentence,
-        elapsed,
-        _meta(trace),
-        balance,
+        tag=tag,
+        subject=f"{verb} {visible(trace.target.name)}".strip(),
+        sentence=sentence,
+        elapsed=elapsed,
+        meta=_meta(trace),
+        balance=balance,
     )
 
 
@@ -219,11 +219,8 @@ def _finished(trace: Trace) -> Phrase:
     if trace.kind in _SESSION:
         return (Run(_SESSION[trace.kind]),)
     if trace.kind in {"RESTORE", "UNDO"}:
-        there = (
-            ""
-            if trace.target.version_after is None
-            else f" is in version {trace.target.version_after} now."
-        )
+        version = trace.target.version_after
+        there = "" if version is None else f" is in version {version} now."
         return (
             Run("Table "),
             name,
@@ -344,34 +341,25 @@ def _sizes(trace: Trace) -> Phrase:
 
 def _meta(trace: Trace) -> Phrase:
     runs: list[Run] = []
-    if trace.settings.paradigm:
-        runs += [Run(f"row change paradigm {trace.settings.paradigm}"), Run(", ")]
-    if trace.target.connector:
-        catalog = (
-            f" (catalog {trace.target.catalog})"
-            if trace.target.catalog and trace.target.catalog != trace.target.connector
-            else ""
-        )
-        runs += [Run("connector "), Run(trace.target.connector, "code"), Run(catalog + ", ")]
-    if trace.settings.flow == Flow.UPDATABLE:
+    settings, connector, catalog = trace.settings, trace.target.connector, trace.target.catalog
+    is_updatable = settings.flow == Flow.UPDATABLE
+    if settings.paradigm:
+        runs += [Run(f"row change paradigm {settings.paradigm}"), Run(", ")]
+    if connector:
+        remark = f" (catalog {catalog})" if catalog and catalog != connector else ""
+        runs += [Run("connector "), Run(connector, "code"), Run(remark + ", ")]
+    if is_updatable:
         runs.append(Run("flow updatable: page sources change the rows that they have read, "))
     if trace.writers:
-        runs.append(
-            Run(
-                f"{plural(len(trace.writers), 'split') if trace.settings.flow == Flow.UPDATABLE else writers_phrase(trace)}, "
-            )
-        )
+        writers = plural(len(trace.writers), "split") if is_updatable else writers_phrase(trace)
+        runs.append(Run(f"{writers}, "))
     elif trace.state == StatementState.FINISHED and trace.kind in ROW_CHANGES:
-        none = (
-            "no split"
-            if trace.settings.flow == Flow.UPDATABLE
-            else "no writer: no row reached a sink"
-        )
+        none = "no split" if is_updatable else "no writer: no row reached a sink"
         runs.append(Run(f"{none}, "))
-    if trace.kind in ROW_CHANGES and trace.settings.era != "documents":
-        runs.append(Run(f"pages of era {trace.settings.era}, "))
-    if trace.kind == "MERGE" and trace.settings.duplicates != RepeatedMatches.TRINO:
-        runs.append(Run(f"duplicate rule {trace.settings.duplicates}, "))
+    if trace.kind in ROW_CHANGES and settings.era != "documents":
+        runs.append(Run(f"pages of era {settings.era}, "))
+    if trace.kind == "MERGE" and settings.duplicates != RepeatedMatches.TRINO:
+        runs.append(Run(f"duplicate rule {settings.duplicates}, "))
     if trace.state in {StatementState.EXPLAINED, StatementState.PLANNED} and runs:
         has_counts = any(record.would is not None for record in trace.plan)
         explanation = (
@@ -392,11 +380,9 @@ _NO_COUNTS: Final = "no row counts because nothing was executed"
 
 def build_balance(trace: Trace) -> Balance | None:
     """Build the balance; None if the rows before are unknown."""
-    if (
-        trace.state != StatementState.FINISHED
-        or trace.kind not in ROW_CHANGES
-        or trace.target.rows_before is None
-    ):
+    rows_before, rows_after = trace.target.rows_before, trace.target.rows_after
+    is_finished = trace.state == StatementState.FINISHED
+    if not is_finished or trace.kind not in ROW_CHANGES or rows_before is None:
         return None
     stored_rows: dict[int, int] = {}
     for writer in trace.writers:
@@ -404,8 +390,8 @@ def build_balance(trace: Trace) -> Balance | None:
             stored_rows[operation] = stored_rows.get(operation, 0) + rows
     deletes = stored_rows.get(2, 0) + stored_rows.get(5, 0)
     inserts = stored_rows.get(1, 0) + stored_rows.get(4, 0)
-    result = trace.target.rows_before + inserts - deletes
-    start = plural(trace.target.rows_before, "row")
+    result = rows_before + inserts - deletes
+    start = plural(rows_before, "row")
     if trace.settings.paradigm == DELETE_AND_INSERT:
         parts = (
             f"{start} {MINUS} {plural(deletes, 'stored delete')} +"
@@ -414,24 +400,19 @@ def build_balance(trace: Trace) -> Balance | None:
     else:
         parts = f"{start} + {number(inserts)} inserted {MINUS} {number(deletes)} deleted"
     total = f"{parts} = {plural(result, 'row')}"
-    if trace.target.rows_after is None:
+    if rows_after is None:
         why = "could not be asked" if trace.target.unread_reason else "does not count its rows"
         return Balance(result, total, None, f"; the connector {why}.")
-    if trace.target.rows_after == result:
+    if rows_after == result:
         return Balance(result, total, True, ", the same as the connector counts.")
-    excess_rows = trace.target.rows_after - result
+    excess_rows = rows_after - result
     if 0 < excess_rows <= _deletable_again(trace):
         rows_were = f"{plural(excess_rows, 'row')} {'was' if excess_rows == 1 else 'were'}"
-        connector_count = f", and the connector counts {plural(trace.target.rows_after, 'row')}"
+        connector_count = f", and the connector counts {plural(rows_after, 'row')}"
         cause = "deleted more than once because two clauses changed the same target row"
         excess = f"so the stored deletes exceed the rows that are gone by {number(excess_rows)}"
         return Balance(result, total, None, f"{connector_count}: {rows_were} {cause}, {excess}.")
-    return Balance(
-        result,
-        total,
-        False,
-        f", but the connector counts {plural(trace.target.rows_after, 'row')}.",
-    )
+    return Balance(result, total, False, f", but the connector counts {plural(rows_after, 'row')}.")
 
 
 def _deletable_again(trace: Trace) -> int:

@@ -371,12 +371,9 @@ def _remarks(trace: Trace, channels: Channels) -> Iterator[str]:
         yield sentence.strip()
     if other := other_paradigm(trace):
         yield other
-    current = (
-        ""
-        if trace.settings.era != Era.CURRENT
-        else ", 4 and 5 the INSERT and the DELETE of an UPDATE"
-    )
-    null = "NULL" if trace.settings.era == Era.CURRENT else f"{MINUS}1"
+    is_current = trace.settings.era == Era.CURRENT
+    current = ", 4 and 5 the INSERT and the DELETE of an UPDATE" if is_current else ""
+    null = "NULL" if is_current else f"{MINUS}1"
     clause = (
         f"; case_number: the clause. Both are {null} where none fires."
         if trace.kind == "MERGE"

@@ -52,9 +52,8 @@ def exchange_of(trace: Trace) -> ExchangeFacts | None:
 def rules_of(trace: Trace, exchange: ExchangeFacts) -> tuple[str, str]:
     """Return the rules for rows to insert and for others."""
     inserts = exchange.insert_rule or EVENLY
-    return inserts, exchange.update_rule or (
-        inserts if trace.settings.era == Era.DOCUMENTS else EVENLY
-    )
+    updates = inserts if trace.settings.era == Era.DOCUMENTS else EVENLY
+    return inserts, exchange.update_rule or updates
 
 
 def writers_among(trace: Trace) -> int | None:

@@ -399,16 +399,11 @@ def _carries(record: NodeRecord, trace: Trace) -> str:
 
 
 def _notes(record: NodeRecord, trace: Trace) -> list[str]:
-    if (
-        record.kind == "Join"
-        and trace.join.matched_rows is not None
-        and trace.join.unmatched_rows is not None
-    ):
-        notes = [
-            f"matched {number(trace.join.matched_rows)}, not matched {number(trace.join.unmatched_rows)}"
-        ]
-        if trace.join.unmatched_target_rows is not None:
-            notes[0] += f" by target and {number(trace.join.unmatched_target_rows)} by source"
+    join = trace.join
+    if record.kind == "Join" and join.matched_rows is not None and join.unmatched_rows is not None:
+        notes = [f"matched {number(join.matched_rows)}, not matched {number(join.unmatched_rows)}"]
+        if join.unmatched_target_rows is not None:
+            notes[0] += f" by target and {number(join.unmatched_target_rows)} by source"
         return [*notes, unmatched_rows] if (unmatched_rows := _alone(trace)) else notes
     if record.kind == "MarkDistinct":
         return ["rows are first exchanged by unique_id"] if _is_exchanged(record) else []
@@ -442,15 +437,14 @@ def _notes(record: NodeRecord, trace: Trace) -> list[str]:
 
 
 def _check_notes(trace: Trace) -> list[str]:
-    if trace.join.duplicate_groups:
-        return [f"{plural(len(trace.join.duplicate_groups), 'target row')} matched more than once"]
-    if (
-        trace.state == StatementState.FINISHED
-        and trace.settings.duplicates == RepeatedMatches.STANDARD
-    ):
+    groups, matched_rows = trace.join.duplicate_groups, trace.join.matched_rows
+    is_finished = trace.state == StatementState.FINISHED
+    if groups:
+        return [f"{plural(len(groups), 'target row')} matched more than once"]
+    if is_finished and trace.settings.duplicates == RepeatedMatches.STANDARD:
         return ["no target row is changed twice"]
-    if trace.state == StatementState.FINISHED and trace.join.matched_rows is not None:
-        return [f"{plural(trace.join.matched_rows, 'matched row')}, no pair twice"]
+    if is_finished and matched_rows is not None:
+        return [f"{plural(matched_rows, 'matched row')}, no pair twice"]
     return (
         ["fails on a repeated key"]
         if trace.state in {StatementState.EXPLAINED, StatementState.PLANNED}

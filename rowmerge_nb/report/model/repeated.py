@@ -235,11 +235,8 @@ def _answers(trace: Trace) -> str:
 
 
 def _unequal(trace: Trace) -> str:
-    rows = (
-        ()
-        if trace.samples.near_misses is None or trace.samples.near_misses.source is None
-        else trace.samples.near_misses.source.told
-    )
+    near = trace.samples.near_misses
+    rows = () if near is None or near.source is None else near.source.told
     for row in rows:
         if (
             row.nearest is not None
