@@ -22,8 +22,12 @@ from rowmerge_nb.connectors.jdbc.handles import (
 from rowmerge_nb.connectors.jdbc.split_reading import JdbcPageSourceProvider
 from rowmerge_nb.connectors.jdbc.stage_changes import NO_CASE, Changes, computed_error
 from rowmerge_nb.connectors.jdbc.staging import JdbcPageSinkProvider, read_fragments
-from rowmerge_nb.connectors.jdbc.updatable_source import UpdatableJdbcMetadata
+from rowmerge_nb.connectors.jdbc.updatable_source import (
+    ONLY_CASE,
+    JdbcUpdatableTableHandle,
+)
 from rowmerge_nb.connectors.shared.properties import listed_names
+from rowmerge_nb.connectors.shared.updatable_metadata import UpdatableMetadata
 from rowmerge_nb.spi.alterations import AddColumn, RenameColumn, RenameTable
 from rowmerge_nb.spi.connector import Connector, always
 from rowmerge_nb.spi.handles import own
@@ -34,7 +38,7 @@ from rowmerge_nb.spi.page_source import ConnectorSplitManager
 from rowmerge_nb.spi.transactions import NumberedTransactionHandle, Transactions
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from rowmerge_nb.connectors.jdbc.database import Session, Store
     from rowmerge_nb.connectors.jdbc.handles import JdbcSplit, Stage
@@ -212,7 +216,7 @@ class JdbcSplitManager(ConnectorSplitManager):
         )
 
 
-class JdbcMetadata(UpdatableJdbcMetadata):
+class JdbcMetadata(UpdatableMetadata):
     """The metadata of one transaction."""
 
     def __init__(self, store: Store, transaction: JdbcTransaction) -> None:
@@ -309,26 +313,24 @@ class JdbcMetadata(UpdatableJdbcMetadata):
             )
 
     def drop_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> None:
-        """Drop a table."""
-        handle = self._own_rows(table_handle, "dropped")
-        self._transaction.release()
-        writer = self._transaction.writer()
-        self._check_unbound(writer, handle, "dropped")
+        handle, writer = self._unbound(table_handle, "dropped")
         writer.execute(f"DROP TABLE {self._store.table(handle)}", f"Dropping table '{handle.name}'")
 
     def truncate_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> None:
-        """Remove all rows of a table."""
-        handle = self._own_rows(table_handle, "truncated")
-        self._transaction.release()
-        writer = self._transaction.writer()
-        self._check_unbound(writer, handle, "truncated")
+        handle, writer = self._unbound(table_handle, "truncated")
         self._store.changed(
             writer,
             f"{self._store.truncating} {self._store.table(handle)}",
             f"Truncating table '{handle.name}'",
         )
 
-    def _check_unbound(self, writer: Session, handle: JdbcTableHandle, verb: str) -> None:
+    def _unbound(
+        self, table_handle: ConnectorTableHandle, verb: str
+    ) -> tuple[JdbcTableHandle, Session]:
+        """Return the table and the writer, or raise NOT_SUPPORTED for a table to which others refer."""
+        handle = self._own_rows(table_handle, verb)
+        self._transaction.release()
+        writer = self._transaction.writer()
         if other_tables := self._store.bound_tables(writer, handle):
             raise ConnectorError(
                 f"{self._store.name} table '{handle.name}' cannot be {verb}: rows of table"
@@ -336,6 +338,7 @@ class JdbcMetadata(UpdatableJdbcMetadata):
                 code="NOT_SUPPORTED",
                 hint="Drop that table before, or write DELETE, which its foreign key follows.",
             )
+        return handle, writer
 
     def alter_table(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle, alteration: Alteration
@@ -348,12 +351,14 @@ class JdbcMetadata(UpdatableJdbcMetadata):
             self._check_names("column", alteration.name)
         elif isinstance(alteration, RenameTable):
             self._check_names("table", alteration.name.table)
-        statements = alteration_sql(
-            self._store, handle, alteration, partial(self._transaction.declared, handle.name)
-        )
+        statements = self._alteration_sql(handle, alteration)
         self._transaction.release()
         for sql in statements:
             self._transaction.writer().execute(sql, f"Altering table '{handle.name}'")
+
+    def _alteration_sql(self, handle: JdbcTableHandle, alteration: Alteration) -> list[str]:
+        declared = partial(self._transaction.declared, handle.name)
+        return alteration_sql(self._store, handle, alteration, declared)
 
     def get_evolved_table_handle(
         self,
@@ -398,9 +403,7 @@ class JdbcMetadata(UpdatableJdbcMetadata):
             )
         for column in new:
             adding = AddColumn(ColumnMetadata(column.name, column.type))
-            for sql in alteration_sql(
-                self._store, handle, adding, partial(self._transaction.declared, handle.name)
-            ):
+            for sql in self._alteration_sql(handle, adding):
                 self._transaction.writer().execute(sql, f"Adding a column to table '{handle.name}'")
 
     def schema_exists(self, session: ConnectorSession, schema: str) -> bool:
@@ -432,7 +435,7 @@ class JdbcMetadata(UpdatableJdbcMetadata):
             f"DROP SCHEMA {quoted(spelled)}", f"Dropping schema '{schema}'"
         )
 
-    # -- INSERT ---------------------------------------------------------------------------------------------------
+    # -- INSERT and MERGE -----------------------------------------------------------------------------------------
 
     def begin_insert(
         self,
@@ -440,11 +443,8 @@ class JdbcMetadata(UpdatableJdbcMetadata):
         table_handle: ConnectorTableHandle,
         columns: Sequence[ColumnHandle],
     ) -> JdbcInsertTableHandle:
-        """Begin an INSERT."""
-        handle = self._own_rows(table_handle, "inserted into")
-        self._store.check_room(handle.name, len(handle.columns), len(handle.key))
-        names = tuple(column.name for column in columns)
-        return JdbcInsertTableHandle(handle, self._transaction.begin_stage(session, handle), names)
+        handle, stage = self._begin(session, table_handle, "inserted into")
+        return JdbcInsertTableHandle(handle, stage, _names(columns))
 
     def finish_insert(
         self,
@@ -457,13 +457,31 @@ class JdbcMetadata(UpdatableJdbcMetadata):
         handle, attempts = insert_handle.table_handle, read_fragments(fragments)
         if not attempts:
             return ConnectorOutputMetadata()
-        writer = self._transaction.writer()
-        stage = self._transaction.collect(handle, insert_handle.stage, attempts)
-        return Changes(
-            self._store, writer, handle, stage, step="finish_insert", filled=insert_handle.filled
-        ).apply()
+        changes = self._collected(handle, insert_handle.stage, attempts)
+        return replace(changes, step="finish_insert", filled=insert_handle.filled).apply()
 
-    # -- MERGE ----------------------------------------------------------------------------------------------------
+    def _begin(
+        self,
+        session: ConnectorSession,
+        table_handle: ConnectorTableHandle,
+        what: str,
+        updated: Iterable[str] = (),
+    ) -> tuple[JdbcTableHandle, Stage]:
+        """Create a stage; NOT_SUPPORTED for updates of a computed column."""
+        handle = self._own_rows(table_handle, what)
+        self._store.check_room(handle.name, len(handle.columns), len(handle.key))
+        for column in map(handle.column, updated):
+            if column.generated or column.always:
+                raise computed_error(self._store, handle, column)
+        return handle, self._transaction.begin_stage(session, handle)
+
+    def _collected(
+        self, handle: JdbcTableHandle, stage: Stage, attempts: Mapping[int, int]
+    ) -> Changes:
+        writer = self._transaction.writer()
+        return Changes(
+            self._store, writer, handle, self._transaction.collect(handle, stage, attempts)
+        )
 
     def get_row_change_paradigm(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle
@@ -494,24 +512,15 @@ class JdbcMetadata(UpdatableJdbcMetadata):
         table_handle: ConnectorTableHandle,
         updated_columns: Mapping[int, Sequence[ColumnHandle]] | None = None,
     ) -> JdbcMergeTableHandle:
-        """Begin a MERGE."""
-        handle = self._own_rows(table_handle, "changed")
-        self._store.check_room(handle.name, len(handle.columns), len(handle.key))
         updated: dict[int, tuple[str, ...]] | None = None
         if updated_columns is not None:
-            updated = {
-                case: tuple(column.name for column in columns)
-                for case, columns in updated_columns.items()
-            }
+            updated = {case: _names(columns) for case, columns in updated_columns.items()}
         elif "updated_columns" in session.properties:
             # In the era of the documents, rows do not have their clause's number.
             updated = {NO_CASE: tuple(session.properties["updated_columns"])}
-        if updated is not None:
-            for name in {name for names in updated.values() for name in names}:
-                column = handle.column(name)
-                if column.generated or column.always:
-                    raise computed_error(self._store, handle, column)
-        return JdbcMergeTableHandle(handle, self._transaction.begin_stage(session, handle), updated)
+        names = {name for case_names in (updated or {}).values() for name in case_names}
+        handle, stage = self._begin(session, table_handle, "changed", names)
+        return JdbcMergeTableHandle(handle, stage, updated)
 
     def finish_merge(
         self,
@@ -524,13 +533,39 @@ class JdbcMetadata(UpdatableJdbcMetadata):
         handle, attempts = merge_handle.table_handle, read_fragments(fragments)
         if not attempts and not any(column.added for column in handle.columns):
             return ConnectorOutputMetadata()
-        writer = self._transaction.writer()
+        self._transaction.writer()
         self._transaction.check_unchanged()
         self._add_columns(handle)
         if not attempts:
             return ConnectorOutputMetadata()
-        stage = self._transaction.collect(handle, merge_handle.stage, attempts)
-        return Changes(self._store, writer, handle, stage, merge_handle.updated).apply()
+        changes = self._collected(handle, merge_handle.stage, attempts)
+        return replace(changes, updated=merge_handle.updated).apply()
+
+    # -- the older flow of UPDATE and DELETE ----------------------------------------------------------------------
+
+    def _begin_updatable(
+        self,
+        session: ConnectorSession,
+        table_handle: ConnectorTableHandle,
+        updated_columns: Sequence[ColumnHandle] | None,
+    ) -> JdbcUpdatableTableHandle:
+        self.get_merge_row_id_column_handle(session, table_handle)
+        names = None if updated_columns is None else _names(updated_columns)
+        handle, stage = self._begin(session, table_handle, "changed", names or ())
+        parts = {name: getattr(handle, name) for name in handle.__dataclass_fields__}
+        return JdbcUpdatableTableHandle(**parts, stage=stage, updated=names)
+
+    def _finish_updatable(
+        self, table_handle: ConnectorTableHandle, fragments: Collection[bytes], step: str
+    ) -> ConnectorOutputMetadata:
+        handle, attempts = own(table_handle, JdbcUpdatableTableHandle), read_fragments(fragments)
+        if not attempts:
+            return ConnectorOutputMetadata()
+        self._transaction.writer()
+        self._transaction.check_unchanged()
+        changes = self._collected(handle, handle.stage, attempts)
+        updated = {ONLY_CASE: handle.updated or ()}
+        return replace(changes, updated=updated, step=step, whole_rows=False).apply()
 
     def _own_rows(self, table_handle: ConnectorTableHandle, what: str) -> JdbcTableHandle:
         handle = table_handle_of(table_handle)
@@ -542,3 +577,7 @@ class JdbcMetadata(UpdatableJdbcMetadata):
                 hint="Name the table behind it.",
             )
         return handle
+
+
+def _names(columns: Iterable[ColumnHandle]) -> tuple[str, ...]:
+    return tuple(column.name for column in columns)

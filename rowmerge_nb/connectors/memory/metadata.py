@@ -23,7 +23,8 @@ from rowmerge_nb.connectors.memory.table_properties import (
     checked_metadata,
     schema_of,
 )
-from rowmerge_nb.connectors.memory.updatable_pages import UpdatableMemoryMetadata
+from rowmerge_nb.connectors.memory.updatable_pages import MemoryUpdatableTableHandle
+from rowmerge_nb.connectors.shared.updatable_metadata import UpdatableMetadata
 from rowmerge_nb.spi.alterations import (
     DropDefault,
     SetColumnComment,
@@ -67,7 +68,7 @@ _KEEPING_VERSIONS: Final = (
 )
 
 
-class MemoryMetadata(UpdatableMemoryMetadata):
+class MemoryMetadata(UpdatableMetadata):
     """The metadata of one transaction."""
 
     def __init__(self, connector: MemoryConnector, transaction: MemoryTransaction) -> None:
@@ -377,6 +378,23 @@ class MemoryMetadata(UpdatableMemoryMetadata):
     ) -> ConnectorOutputMetadata:
         """Build the next version from the fragments."""
         return self._apply(table_handle_of(merge_handle.get_table_handle()), fragments)
+
+    def _begin_updatable(
+        self,
+        session: ConnectorSession,
+        table_handle: ConnectorTableHandle,
+        updated_columns: Sequence[ColumnHandle] | None,
+    ) -> MemoryUpdatableTableHandle:
+        handle = table_handle_of(table_handle)
+        names = None if updated_columns is None else tuple(c.name for c in updated_columns)
+        return MemoryUpdatableTableHandle(
+            handle.name, handle.version, handle.metadata, updated=names
+        )
+
+    def _finish_updatable(
+        self, table_handle: ConnectorTableHandle, fragments: Collection[bytes], step: str
+    ) -> ConnectorOutputMetadata:
+        return self._apply(table_handle_of(table_handle), fragments)
 
     def _apply(
         self, handle: MemoryTableHandle, fragments: Collection[bytes]
