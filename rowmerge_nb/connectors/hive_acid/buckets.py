@@ -179,11 +179,9 @@ class HiveBucketFunction(BucketFunction):
 
     @property
     def bucket_count(self) -> int:
-        """The number of buckets."""
         return self.handle.bucket_count
 
     def get_buckets(self, page: Page) -> pa.Array:
-        """Return the buckets."""
         columns = [page.column(argument) for argument in self.handle.arguments]
         return pa.array(
             buckets_of(columns, self.handle.types, self.handle.bucket_count, self.handle.version)
@@ -203,11 +201,9 @@ class HiveUpdateBucketFunction(BucketFunction):
 
     @property
     def bucket_count(self) -> int:
-        """The number of buckets."""
         return self.count
 
     def get_buckets(self, page: Page) -> pa.Array:
-        """Return the buckets."""
         buckets = buckets_in(page.column(0).field(1).to_numpy(zero_copy_only=False))
         return pa.array((buckets % self.count).astype(np.int32))
 
@@ -222,7 +218,6 @@ class HivePartitioningProvider(ConnectorNodePartitioningProvider):
         partitioning_handle: ConnectorPartitioningHandle,
         partition_channel_types: tuple[Type, ...],
     ) -> BucketFunction:
-        """Return the function for the handle."""
         if isinstance(partitioning_handle, HivePartitioningHandle):
             return HiveBucketFunction(partitioning_handle)
         if isinstance(partitioning_handle, HiveUpdateHandle):

@@ -151,7 +151,6 @@ class HiveAcidConnector(Connector):
 
     @property
     def shared_directory(self) -> Path:
-        """The folder that driver and tasks must share."""
         return self.warehouse if self.metastore.shared else self.warehouse.parent
 
     def begin_transaction(self) -> NumberedTransactionHandle:
@@ -251,11 +250,9 @@ class HiveAcidConnector(Connector):
                 self._unended.discard(number)
 
     def get_metadata(self, transaction_handle: ConnectorTransactionHandle) -> HiveAcidMetadata:
-        """Return the metadata."""
         return HiveAcidMetadata(self.metastore, self._transactions.of(transaction_handle))
 
     def get_procedures(self) -> Sequence[Procedure]:
-        """Return the procedures of CALL."""
         return procedures_of(self)
 
     def refused_in_transaction(self, catalog: str, kind: str) -> ConnectorError:
@@ -517,7 +514,6 @@ class HiveAcidConnector(Connector):
         return processes
 
     def remove_orphans(self) -> list[Orphan]:
-        """Remove and return what `orphans` lists."""
         orphans = self.orphans()
         for orphan in orphans:
             _remove(Path(orphan.name))

@@ -85,7 +85,6 @@ class HivePageSink(ConnectorPageSink):
         return Path(self._table.location) / self._folder
 
     def append_page(self, page: Page) -> None:
-        """Write the rows."""
         width = len(self._table.data_columns)
         data = page.select(list(range(width)))
         for partition, bucket, rows in _destinations(self._table, page, self._buckets(page)):
@@ -148,7 +147,6 @@ class HiveMergeSink(ConnectorMergeSink):
         self._deletes: dict[tuple[str, int], list[RowKeys]] = defaultdict(list)
 
     def store_merged_rows(self, page: Page) -> None:
-        """Store a page of inserted and deleted rows."""
         parts = split_page(page, len(self._table.columns))
         if parts.deletions is not None:
             ids = row_ids_of(parts.deletions)
@@ -192,7 +190,6 @@ class HivePageSinkProvider(ConnectorPageSinkProvider):
         session: ConnectorSession,
         insert_handle: ConnectorInsertTableHandle,
     ) -> HivePageSink:
-        """Create a sink."""
         insert_handle = own(insert_handle, HiveInsertTableHandle)
         return HivePageSink(
             insert_handle.table_handle.table, insert_handle.write, session.writer or 0
@@ -204,7 +201,6 @@ class HivePageSinkProvider(ConnectorPageSinkProvider):
         session: ConnectorSession,
         merge_handle: ConnectorMergeTableHandle,
     ) -> HiveMergeSink:
-        """Create a sink."""
         merge_handle = own(merge_handle, HiveMergeTableHandle)
         return HiveMergeSink(
             hive_table(merge_handle.get_table_handle()).table,

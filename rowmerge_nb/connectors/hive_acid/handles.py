@@ -93,7 +93,6 @@ class HiveSplit(ConnectorSplit):
 
     @property
     def carries_rows(self) -> bool:
-        """Whether the driver reads the rows itself."""
         return self.small
 
     @property

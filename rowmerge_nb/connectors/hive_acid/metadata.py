@@ -97,7 +97,6 @@ class HiveAcidMetadata(UpdatableMetadata):
     def get_table_handle(
         self, session: ConnectorSession, name: SchemaTableName
     ) -> HiveTableHandle | None:
-        """Return a table and its snapshot."""
         handles = self._transaction.tables
         if name not in handles:
             table = self._metastore.get_table(name)
@@ -162,7 +161,6 @@ class HiveAcidMetadata(UpdatableMetadata):
     def get_table_metadata(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle
     ) -> ConnectorTableMetadata:
-        """Return the definition."""
         table = hive_table(table_handle).table
         return ConnectorTableMetadata(table.name, table.columns, table.properties, table.comment)
 
@@ -173,11 +171,9 @@ class HiveAcidMetadata(UpdatableMetadata):
         return table_size(hive_table(table_handle))
 
     def list_tables(self, session: ConnectorSession) -> Sequence[SchemaTableName]:
-        """Return all tables."""
         return self._metastore.list_tables()
 
     def create_table(self, session: ConnectorSession, metadata: ConnectorTableMetadata) -> None:
-        """Create a table."""
         name = metadata.name
         # Folders of schemas lie beside the default schema's tables and are recognized by their
         # suffix.
@@ -248,21 +244,17 @@ class HiveAcidMetadata(UpdatableMetadata):
     # -- schemas --------------------------------------------------------------------------------------------------
 
     def schema_exists(self, session: ConnectorSession, schema: str) -> bool:
-        """Return whether the schema exists."""
         return self._transaction.changes.schemas.get(
             schema, schema in self._metastore.list_schemas()
         )
 
     def list_schemas(self, session: ConnectorSession) -> Sequence[str]:
-        """Return all schemas."""
         return self._metastore.list_schemas()
 
     def create_schema(self, session: ConnectorSession, schema: str) -> None:
-        """Create a schema."""
         self._transaction.changes.schemas[schema] = True
 
     def drop_schema(self, session: ConnectorSession, schema: str) -> None:
-        """Drop a schema."""
         self._transaction.changes.schemas[schema] = False
 
     # -- INSERT ---------------------------------------------------------------------------------------------------
@@ -300,7 +292,6 @@ class HiveAcidMetadata(UpdatableMetadata):
     def get_row_change_paradigm(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle
     ) -> RowChangeParadigm:
-        """Return DELETE_ROW_AND_INSERT_ROW."""
         return RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW
 
     def get_merge_row_id_column_handle(

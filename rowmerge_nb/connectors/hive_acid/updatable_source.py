@@ -123,11 +123,9 @@ class HiveUpdatablePageSource(UpdatablePageSource):
         return pa.StructArray.from_arrays(parts, fields=list(row_type))
 
     def delete_rows(self, row_ids: pa.Array) -> None:
-        """Store delete events."""
         self._sink.store_merged_rows(self._merge_page({}, Operation.DELETE, row_ids))
 
     def update_rows(self, page: Page, column_value_and_row_id_channels: Sequence[int]) -> None:
-        """Store delete events and new rows."""
         values, row_ids = values_and_row_ids(page, column_value_and_row_id_channels)
         ids = pa.StructArray.from_arrays(
             [row_ids.field(i) for i in range(3)], fields=list(ROW_ID_TYPE.arrow)
@@ -159,7 +157,6 @@ class HiveUpdatablePageSource(UpdatablePageSource):
         return self._sink.finish()
 
     def abort(self) -> None:
-        """Remove what was written."""
         self._sink.abort()
 
 

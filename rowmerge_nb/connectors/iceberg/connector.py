@@ -175,7 +175,6 @@ class IcebergConnector(Connector):
         return self._directory
 
     def begin_transaction(self) -> NumberedTransactionHandle:
-        """Begin a transaction."""
         if self._late:
             self._sweep(_LATE_SECONDS)
         with self._lock:
@@ -251,21 +250,17 @@ class IcebergConnector(Connector):
             remove_attempts(io, folders, {transaction.prefix}, (), deep=True)
 
     def get_metadata(self, transaction_handle: ConnectorTransactionHandle) -> IcebergMetadata:
-        """Return the metadata of a transaction."""
         return IcebergMetadata(
             self._tables, self._transactions.of(transaction_handle), self._upkeep
         )
 
     def get_split_manager(self) -> IcebergSplitManager:
-        """Return the split manager."""
         return IcebergSplitManager(self)
 
     def get_procedures(self) -> Sequence[Procedure]:
-        """Return the procedures of CALL."""
         return procedures_of(self._rollback_to_snapshot)
 
     def close(self) -> None:
-        """Close the catalog."""
         self._sweep(0)
         self.catalog.close()
 
@@ -495,7 +490,6 @@ class IcebergConnector(Connector):
         return path is None or not Path(path).resolve().is_relative_to(self._directory.resolve())
 
     def remove_orphans(self, age: timedelta = timedelta(days=1)) -> list[Orphan]:
-        """Remove what `orphans` lists; return what was removed."""
         leftovers, removed = self._orphans(age), []
         # Notes first: a statement without its note does not commit.
         for orphan, table in sorted(leftovers, key=lambda pair: not pair[0].name.endswith(SUFFIX)):

@@ -274,14 +274,12 @@ class IcebergMetadata(ConnectorMetadata):
     def get_table_version(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle
     ) -> ConnectorTableVersion | None:
-        """Return the snapshot, if any."""
         snapshot = iceberg_table(table_handle).snapshot
         return None if snapshot is None else ConnectorTableVersion(snapshot)
 
     def get_version_time(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle
     ) -> dt.datetime | None:
-        """Return when the snapshot was committed."""
         handle = iceberg_table(table_handle)
         table = self._transaction.loaded(handle).table
         snapshot = (
@@ -317,7 +315,6 @@ class IcebergMetadata(ConnectorMetadata):
     def get_table_metadata(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle
     ) -> ConnectorTableMetadata:
-        """Return a table's columns and properties."""
         handle = iceberg_table(table_handle)
         columns = tuple(
             ColumnMetadata(f.name, f.type, not f.required, comment=f.comment) for f in handle.fields
@@ -340,7 +337,6 @@ class IcebergMetadata(ConnectorMetadata):
         return HIDDEN
 
     def list_tables(self, session: ConnectorSession) -> Sequence[SchemaTableName]:
-        """Return the names of all tables."""
         return self._tables.names()
 
     def row_count(
@@ -449,11 +445,9 @@ class IcebergMetadata(ConnectorMetadata):
     # -- schemas --------------------------------------------------------------------------------------------------
 
     def schema_exists(self, session: ConnectorSession, schema: str) -> bool:
-        """Return whether a schema exists."""
         return schema in self._tables.schemas()
 
     def list_schemas(self, session: ConnectorSession) -> Sequence[str]:
-        """Return the names of all schemas."""
         return self._tables.schemas()
 
     def create_schema(self, session: ConnectorSession, schema: str) -> None:
@@ -474,7 +468,6 @@ class IcebergMetadata(ConnectorMetadata):
         arguments: Mapping[str, Any],
         constraint: Constraint,
     ) -> IcebergTableExecuteHandle:
-        """Check a procedure's arguments."""
         handle = iceberg_table(table_handle)
         refuse_disabled(procedure)
         _check_writable(handle)
@@ -558,7 +551,6 @@ class IcebergMetadata(ConnectorMetadata):
         execute_handle: ConnectorTableExecuteHandle,
         fragments: Collection[bytes],
     ) -> ConnectorOutputMetadata:
-        """Collect the new files for the commit."""
         return self._finish(
             session, own(execute_handle, IcebergTableExecuteHandle).table_handle, (), fragments
         )
@@ -582,7 +574,6 @@ class IcebergMetadata(ConnectorMetadata):
         insert_handle: ConnectorInsertTableHandle,
         fragments: Collection[bytes],
     ) -> ConnectorOutputMetadata:
-        """Collect the new files for the commit."""
         insert_handle = own(insert_handle, IcebergInsertTableHandle)
         return self._finish(session, insert_handle.table_handle, (), fragments)
 
@@ -591,7 +582,6 @@ class IcebergMetadata(ConnectorMetadata):
     def get_row_change_paradigm(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle
     ) -> RowChangeParadigm:
-        """Return DELETE_ROW_AND_INSERT_ROW."""
         return RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW
 
     def get_merge_row_id_column_handle(

@@ -208,11 +208,9 @@ class PartitionBucketFunction(BucketFunction):
 
     @property
     def bucket_count(self) -> int:
-        """`BUCKETS`."""
         return BUCKETS
 
     def get_buckets(self, page: Page) -> pa.Array:
-        """Return the bucket of every row."""
         return _buckets(_values(self.partitioning, page))
 
 
@@ -228,11 +226,9 @@ class FileBucketFunction(BucketFunction):
 
     @property
     def bucket_count(self) -> int:
-        """`BUCKETS`."""
         return BUCKETS
 
     def get_buckets(self, page: Page) -> pa.Array:
-        """Return the bucket of every row."""
         return _buckets([pc.struct_field(page.column(0), [0])])
 
 

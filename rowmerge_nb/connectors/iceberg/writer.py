@@ -358,7 +358,6 @@ class IcebergMergeSink(ConnectorMergeSink):
         self._delete_entries: list[dict[str, Any]] = []
 
     def store_merged_rows(self, page: Page) -> None:
-        """Store a page of inserted and deleted rows."""
         parts = split_page(page, len(self._table.fields))
         if parts.deletions is not None:
             ids = row_ids_of(parts.deletions)
@@ -420,7 +419,6 @@ class IcebergPageSinkProvider(ConnectorPageSinkProvider):
         session: ConnectorSession,
         insert_handle: ConnectorInsertTableHandle,
     ) -> IcebergPageSink:
-        """Create a sink for an INSERT."""
         insert_handle = own(insert_handle, IcebergInsertTableHandle)
         table = insert_handle.table_handle
         return IcebergPageSink(table, insert_handle.prefix, Presence(table, insert_handle.prefix))
@@ -431,7 +429,6 @@ class IcebergPageSinkProvider(ConnectorPageSinkProvider):
         session: ConnectorSession,
         merge_handle: ConnectorMergeTableHandle,
     ) -> IcebergMergeSink:
-        """Create a sink for a MERGE."""
         merge_handle = own(merge_handle, IcebergMergeTableHandle)
         table = iceberg_table(merge_handle.get_table_handle())
         return IcebergMergeSink(

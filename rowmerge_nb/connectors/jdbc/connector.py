@@ -6,11 +6,12 @@ from abc import ABC, abstractmethod
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rowmerge_nb.base.errors import AnalysisError, ConnectorError, ExecutionError, RowMergeError
 from rowmerge_nb.base.names import quoted
 from rowmerge_nb.connectors.jdbc.altering import alteration_sql
+from rowmerge_nb.connectors.jdbc.database import unsupported
 from rowmerge_nb.connectors.jdbc.handles import (
     Column,
     JdbcInsertTableHandle,
@@ -64,6 +65,8 @@ TABLE_PROPERTIES = {
 class JdbcTransaction(ABC):
     """A statement's use of a database."""
 
+    _store: Store
+
     @abstractmethod
     def reader(self) -> Session:
         """Return a session that sees the snapshot and own changes."""
@@ -101,13 +104,59 @@ class JdbcTransaction(ABC):
     ) -> Sequence[JdbcSplit]:
         """Split a table into ranges, filtered by domains."""
 
-    @abstractmethod
+    def _count(self, source: str) -> int:
+        return int(self.reader().value(f"SELECT count(*) AS n FROM {source}"))
+
     def declared(self, table: SchemaTableName, column: str, sql_type: Type) -> str:
         """Return the database's name of a type, or raise NOT_SUPPORTED."""
+        name = self._store.declared_type(sql_type)
+        if name is None:
+            raise unsupported(
+                self._store,
+                str(table),
+                column,
+                str(sql_type),
+                self._store.undeclared,
+                "Use another type.",
+            )
+        return name
 
     @abstractmethod
     def create_table(self, metadata: ConnectorTableMetadata, key: Sequence[str]) -> None:
         """Create a table."""
+
+    def _declare_table(
+        self,
+        table: str,
+        metadata: ConnectorTableMetadata,
+        key: Sequence[str],
+        required: Sequence[str] = (),
+    ) -> None:
+        """Create a table of an SQL name; the required columns are NOT NULL."""
+        parts = []
+        for column in metadata.columns:
+            declared = self.declared(metadata.name, column.name, column.type)
+            suffix = " NOT NULL" if not column.nullable or column.name in required else ""
+            parts.append(f"{quoted(self._store.column_name(column.name))} {declared}{suffix}")
+        if key:
+            names = ", ".join(quoted(self._store.column_name(name)) for name in key)
+            parts.append(f"PRIMARY KEY ({names})")
+        self.writer().execute(
+            f"CREATE TABLE {table} ({', '.join(parts)})", f"Creating table '{metadata.name}'"
+        )
+
+    def _only(
+        self, name: SchemaTableName, matches: Sequence[Mapping[str, Any]], spellings: Iterable[str]
+    ) -> Mapping[str, Any]:
+        """Return the only match of a name, or raise AMBIGUOUS_NAME."""
+        if len(matches) > 1:
+            raise ConnectorError(
+                f"{self._store.name} has several tables '{name}' that differ in case only:"
+                f" {', '.join(spellings)}",
+                code="AMBIGUOUS_NAME",
+                hint="Rename all but one, or make a view of another name.",
+            )
+        return matches[0]
 
     @abstractmethod
     def begin_stage(self, session: ConnectorSession, handle: JdbcTableHandle) -> Stage:
@@ -157,11 +206,9 @@ class JdbcConnector(Connector):
         """Create a transaction."""
 
     def begin_transaction(self) -> NumberedTransactionHandle:
-        """Begin a transaction."""
         return self._transactions.begin(lambda _: self.new_transaction())
 
     def commit(self, transaction_handle: ConnectorTransactionHandle) -> None:
-        """Commit the transaction."""
         # It stays registered until it is committed, so that a failed one can be rolled back.
         number = self._transactions.number(transaction_handle)
         self._transactions[number].commit()
@@ -170,25 +217,20 @@ class JdbcConnector(Connector):
             self._transactions.pop(number).end()
 
     def rollback(self, transaction_handle: ConnectorTransactionHandle) -> None:
-        """Roll back, and remove the stage."""
         transaction = self._transactions.pop(self._transactions.number(transaction_handle), None)
         if transaction is not None:
             transaction.rollback()
 
     def get_metadata(self, transaction_handle: ConnectorTransactionHandle) -> JdbcMetadata:
-        """Return the metadata."""
         return JdbcMetadata(self.store, self._transactions.of(transaction_handle))
 
     def get_split_manager(self) -> JdbcSplitManager:
-        """Return the split manager."""
         return JdbcSplitManager(self._transactions)
 
     def get_page_source_provider(self) -> JdbcPageSourceProvider:
-        """Return the provider."""
         return JdbcPageSourceProvider(self.store)
 
     def get_page_sink_provider(self) -> JdbcPageSinkProvider:
-        """Return the provider."""
         return JdbcPageSinkProvider(self.store)
 
     def close(self) -> None:
@@ -210,7 +252,6 @@ class JdbcSplitManager(ConnectorSplitManager):
         table_handle: ConnectorTableHandle,
         constraint: Constraint,
     ) -> Sequence[JdbcSplit]:
-        """Return at least one split."""
         return self._transactions.of(transaction_handle).splits(
             table_handle_of(table_handle), constraint.domains
         )
@@ -230,29 +271,24 @@ class JdbcMetadata(UpdatableMetadata):
 
     @property
     def stores_comments(self) -> bool:
-        """Whether the database stores comments."""
         return self._store.stores_comments
 
     @property
     def keeps_negative_zero(self) -> bool:
-        """Whether the database keeps the sign of zero."""
         return self._store.keeps_negative_zero
 
     def get_table_handle(
         self, session: ConnectorSession, name: SchemaTableName
     ) -> JdbcTableHandle | None:
-        """Return a table or view."""
         # A zero byte would end the query's text, and no name has one.
         return None if "\0" in str(name) else self._transaction.find(name)
 
     def get_table_metadata(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle
     ) -> ConnectorTableMetadata:
-        """Return columns and primary key."""
         return table_handle_of(table_handle).metadata
 
     def list_tables(self, session: ConnectorSession) -> Sequence[SchemaTableName]:
-        """Return all tables and views."""
         return self._transaction.names()
 
     def row_count(
@@ -262,7 +298,6 @@ class JdbcMetadata(UpdatableMetadata):
         return self._transaction.row_count(table_handle_of(table_handle))
 
     def create_table(self, session: ConnectorSession, metadata: ConnectorTableMetadata) -> None:
-        """Create an empty table."""
         for name in metadata.properties:
             if name not in TABLE_PROPERTIES:
                 raise AnalysisError(
@@ -343,7 +378,6 @@ class JdbcMetadata(UpdatableMetadata):
     def alter_table(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle, alteration: Alteration
     ) -> None:
-        """Alter a table."""
         handle = self._own_rows(table_handle, "altered")
         if isinstance(alteration, AddColumn):
             self._check_names("column", alteration.column.name)
@@ -407,15 +441,12 @@ class JdbcMetadata(UpdatableMetadata):
                 self._transaction.writer().execute(sql, f"Adding a column to table '{handle.name}'")
 
     def schema_exists(self, session: ConnectorSession, schema: str) -> bool:
-        """Return whether the schema exists."""
         return schema in self.list_schemas(session)
 
     def list_schemas(self, session: ConnectorSession) -> Sequence[str]:
-        """Return all schemas."""
         return sorted(name.lower() for name in self._transaction.schemas())
 
     def create_schema(self, session: ConnectorSession, schema: str) -> None:
-        """Create a schema."""
         if not self._store.has_schemas:
             self._refuse("creating schemas", "create_schema")
         self._check_names("schema", schema)
@@ -424,7 +455,6 @@ class JdbcMetadata(UpdatableMetadata):
         )
 
     def drop_schema(self, session: ConnectorSession, schema: str) -> None:
-        """Drop a schema."""
         if not self._store.has_schemas:
             self._refuse("dropping schemas", "drop_schema")
         self._transaction.release()
@@ -452,7 +482,6 @@ class JdbcMetadata(UpdatableMetadata):
         insert_handle: ConnectorInsertTableHandle,
         fragments: Collection[bytes],
     ) -> ConnectorOutputMetadata:
-        """Insert the staged rows."""
         insert_handle = own(insert_handle, JdbcInsertTableHandle)
         handle, attempts = insert_handle.table_handle, read_fragments(fragments)
         if not attempts:
@@ -528,7 +557,6 @@ class JdbcMetadata(UpdatableMetadata):
         merge_handle: ConnectorMergeTableHandle,
         fragments: Collection[bytes],
     ) -> ConnectorOutputMetadata:
-        """Apply the staged changes."""
         merge_handle = own(merge_handle, JdbcMergeTableHandle)
         handle, attempts = merge_handle.table_handle, read_fragments(fragments)
         if not attempts and not any(column.added for column in handle.columns):

@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowmerge_nb.base.errors import ConnectorError, RowMergeError
+from rowmerge_nb.base.errors import ConnectorError, RowMergeError, SetupError
 from rowmerge_nb.base.names import quoted
 from rowmerge_nb.connectors.jdbc.interrupts import interruptible
 
@@ -128,6 +129,13 @@ class Store(ABC):
         """Return the suffix that converts a staged value."""
         return ""
 
+    undeclared: str
+    """The words for a type that the database does not have."""
+
+    @abstractmethod
+    def declared_type(self, sql_type: Type) -> str | None:
+        """Return the database's name of a type, or None."""
+
     most_columns: int
     """The limit on columns of a table."""
 
@@ -145,6 +153,21 @@ class Store(ABC):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.shown})"
 
+    def driver(self) -> Any:
+        """Import the driver.
+
+        Raises:
+            SetupError: it is not installed.
+        """
+        try:
+            return import_module(f"adbc_driver_{self.extra}.dbapi")
+        except ImportError:
+            raise SetupError(
+                f"The {self.name} connector needs the package adbc-driver-{self.extra}, which is"
+                " not installed",
+                hint=f"Run: pip install 'rowmerge-nb[{self.extra}]'",
+            ) from None
+
     @abstractmethod
     def connect(self, *, writing: bool = False) -> Session:
         """Open a session in autocommit mode.
@@ -159,7 +182,7 @@ class Store(ABC):
         """Convert an error of the driver."""
 
     @abstractmethod
-    def reading(self, column: Column, *, key: bool) -> Reading:
+    def reading(self, column: Column) -> Reading:
         """Return the way a column is read."""
 
     @abstractmethod

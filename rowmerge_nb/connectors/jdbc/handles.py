@@ -127,7 +127,6 @@ class JdbcSplit(ConnectorSplit):
 
     @property
     def carries_rows(self) -> bool:
-        """Whether the driver reads the rows itself."""
         return self.small
 
 

@@ -43,11 +43,9 @@ class JdbcUpdatablePageSource(UpdatablePageSource):
         self._sink = JdbcPageSink(store, handle, store.stage_writer(handle.stage))
 
     def delete_rows(self, row_ids: pa.Array) -> None:
-        """Stage keys."""
         self._stage({}, Operation.DELETE, row_ids)
 
     def update_rows(self, page: Page, column_value_and_row_id_channels: Sequence[int]) -> None:
-        """Stage values and keys."""
         values, row_ids = values_and_row_ids(page, column_value_and_row_id_channels)
         self._stage(
             dict(zip(self._handle.updated or (), values, strict=True)), Operation.UPDATE, row_ids
@@ -63,9 +61,7 @@ class JdbcUpdatablePageSource(UpdatablePageSource):
         self._sink.stage(page, pa.array(np.full(rows, operation, np.int16)), cases, row_ids)
 
     def finish(self) -> list[bytes]:
-        """Complete the stage."""
         return self._sink.finish()
 
     def abort(self) -> None:
-        """Discard staged rows."""
         self._sink.abort()

@@ -90,7 +90,6 @@ class MemoryConnector(Connector):
     # -- contract -------------------------------------------------------------------------------------------------
 
     def begin_transaction(self) -> NumberedTransactionHandle:
-        """Begin a transaction."""
         # Another thread may be iterating over the transactions.
         with self._lock:
             return self._transactions.begin(MemoryTransaction)
@@ -154,7 +153,6 @@ class MemoryConnector(Connector):
         )
 
     def rollback(self, transaction_handle: ConnectorTransactionHandle) -> None:
-        """Discard the transaction."""
         number = self._transactions.number(transaction_handle)
         with self._lock:
             self._transactions.pop(number, None)
@@ -162,11 +160,9 @@ class MemoryConnector(Connector):
         self.turns.leave(number)
 
     def get_metadata(self, transaction_handle: ConnectorTransactionHandle) -> MemoryMetadata:
-        """Return the metadata."""
         return MemoryMetadata(self, self._transactions.of(transaction_handle))
 
     def get_split_manager(self) -> MemorySplitManager:
-        """Return the split manager."""
         return MemorySplitManager(self)
 
     def close(self) -> None:
@@ -335,5 +331,4 @@ class MemorySplitManager(ConnectorSplitManager):
         table_handle: ConnectorTableHandle,
         constraint: Constraint,
     ) -> Sequence[ConnectorSplit]:
-        """Return at least one split."""
         return self._connector.splits_of(table_handle_of(table_handle))

@@ -94,7 +94,6 @@ class MemoryMetadata(UpdatableMetadata):
         *,
         appends: bool = False,
     ) -> bool:
-        """Wait for earlier changes of the same table."""
         return self._connector.turns.wait(
             name, self._transaction.number, seconds, exclusive=not appends
         )
@@ -102,7 +101,6 @@ class MemoryMetadata(UpdatableMetadata):
     def get_versioned_table_handle(
         self, session: ConnectorSession, name: SchemaTableName, version: ConnectorTableVersion
     ) -> MemoryTableHandle | None:
-        """Return a kept version."""
         table = self._connector.table_of(self._transaction, name)
         if table is None:
             return None
@@ -113,13 +111,11 @@ class MemoryMetadata(UpdatableMetadata):
     def get_table_version(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle
     ) -> ConnectorTableVersion:
-        """Return the number of the version."""
         return ConnectorTableVersion(table_handle_of(table_handle).version)
 
     def get_version_time(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle
     ) -> dt.datetime | None:
-        """Return the commit time."""
         handle = table_handle_of(table_handle)
         table = self._connector.table_of(self._transaction, handle.name)
         return None if table is None else table.committed.get(handle.version)
@@ -131,7 +127,6 @@ class MemoryMetadata(UpdatableMetadata):
         version: ConnectorTableVersion | None,
         dropped: Sequence[str] = (),
     ) -> None:
-        """Make a version's rows current."""
         handle = table_handle_of(table_handle)
         table = self._connector.table_of(self._transaction, handle.name)
         if table is None or version is None:
@@ -153,17 +148,14 @@ class MemoryMetadata(UpdatableMetadata):
     def get_table_metadata(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle
     ) -> ConnectorTableMetadata:
-        """Return the definition."""
         return table_handle_of(table_handle).metadata
 
     def list_tables(self, session: ConnectorSession) -> Sequence[SchemaTableName]:
-        """Return all tables."""
         return self._connector.names()
 
     def row_count(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle
     ) -> int | None:
-        """Return the number of rows."""
         handle = table_handle_of(table_handle)
         table = self._connector.table_of(self._transaction, handle.name)
         return (
@@ -175,7 +167,6 @@ class MemoryMetadata(UpdatableMetadata):
     def get_table_statistics(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle
     ) -> TableStatistics:
-        """Return rows and bytes."""
         handle = table_handle_of(table_handle)
         table = self._connector.table_of(self._transaction, handle.name)
         if table is None or handle.version not in table.versions:
@@ -184,7 +175,6 @@ class MemoryMetadata(UpdatableMetadata):
         return TableStatistics(rows.num_rows, rows.nbytes)
 
     def create_table(self, session: ConnectorSession, metadata: ConnectorTableMetadata) -> None:
-        """Create an empty table."""
         checked = checked_metadata(metadata)
         self._transaction.read.setdefault(checked.name, 0)
         rows = schema_of(checked.columns).empty_table()
@@ -193,7 +183,6 @@ class MemoryMetadata(UpdatableMetadata):
         )
 
     def drop_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> None:
-        """Drop a table."""
         name = table_handle_of(table_handle).name
         self._transaction.appended.pop(name, None)
         self._transaction.tables[name] = None
@@ -209,7 +198,6 @@ class MemoryMetadata(UpdatableMetadata):
         table_handle: ConnectorTableHandle,
         columns: Sequence[ColumnMetadata],
     ) -> MemoryTableHandle:
-        """Return a handle with more columns."""
         handle = table_handle_of(table_handle)
         metadata = replace(handle.metadata, columns=(*handle.metadata.columns, *columns))
         return replace(
@@ -236,19 +224,15 @@ class MemoryMetadata(UpdatableMetadata):
         )
 
     def schema_exists(self, session: ConnectorSession, schema: str) -> bool:
-        """Return whether the schema exists."""
         return schema in self._connector.schemas_of(self._transaction)
 
     def list_schemas(self, session: ConnectorSession) -> Sequence[str]:
-        """Return all schemas."""
         return sorted(self._connector.schemas_of(self._transaction))
 
     def create_schema(self, session: ConnectorSession, schema: str) -> None:
-        """Create a schema."""
         self._transaction.schemas[schema] = True
 
     def drop_schema(self, session: ConnectorSession, schema: str) -> None:
-        """Drop a schema."""
         self._transaction.schemas[schema] = False
 
     cascades_schemas = True
@@ -263,19 +247,15 @@ class MemoryMetadata(UpdatableMetadata):
     def get_view(
         self, session: ConnectorSession, name: SchemaTableName
     ) -> ConnectorViewDefinition | None:
-        """Return a view, or None."""
         return self._connector.views_of(self._transaction).get(name)
 
     def list_views(self, session: ConnectorSession) -> Sequence[SchemaTableName]:
-        """Return all views."""
         return sorted(self._connector.views_of(self._transaction), key=str)
 
     def create_view(self, session: ConnectorSession, view: ConnectorViewDefinition) -> None:
-        """Create a view."""
         self._transaction.views[view.name] = view
 
     def drop_view(self, session: ConnectorSession, name: SchemaTableName) -> None:
-        """Drop a view."""
         self._transaction.views[name] = None
 
     def begin_insert(
@@ -284,7 +264,6 @@ class MemoryMetadata(UpdatableMetadata):
         table_handle: ConnectorTableHandle,
         columns: Sequence[ColumnHandle],
     ) -> MemoryInsertTableHandle:
-        """Begin an INSERT."""
         return MemoryInsertTableHandle(table_handle_of(table_handle))
 
     def finish_insert(
@@ -293,7 +272,6 @@ class MemoryMetadata(UpdatableMetadata):
         insert_handle: ConnectorInsertTableHandle,
         fragments: Collection[bytes],
     ) -> ConnectorOutputMetadata:
-        """Append the rows of the fragments."""
         handle = own(insert_handle, MemoryInsertTableHandle).table_handle
         transaction, name = self._transaction, handle.name
         if name in transaction.tables and name not in transaction.appended:
@@ -367,7 +345,6 @@ class MemoryMetadata(UpdatableMetadata):
         table_handle: ConnectorTableHandle,
         updated_columns: Mapping[int, Sequence[ColumnHandle]] | None = None,
     ) -> MemoryMergeTableHandle:
-        """Begin a MERGE."""
         return MemoryMergeTableHandle(table_handle_of(table_handle))
 
     def finish_merge(

@@ -37,7 +37,6 @@ class MemoryPartitioningProvider(ConnectorNodePartitioningProvider):
         partitioning_handle: ConnectorPartitioningHandle,
         partition_channel_types: tuple[Type, ...],
     ) -> BucketFunction:
-        """Return the function for the handle."""
         if not isinstance(partitioning_handle, MemoryPartitioningHandle):
             return super().get_bucket_function(
                 transaction_handle, session, partitioning_handle, partition_channel_types
@@ -70,11 +69,9 @@ class MemoryBucketFunction(BucketFunction):
 
     @property
     def bucket_count(self) -> int:
-        """The number of buckets."""
         return self.count
 
     def get_buckets(self, page: Page) -> pa.Array:
-        """Return the buckets."""
         columns = [page.column(argument) for argument in self.arguments]
         if self.transforms:
             columns = [
@@ -92,11 +89,9 @@ class MemoryRowIdBucketFunction(BucketFunction):
 
     @property
     def bucket_count(self) -> int:
-        """The number of buckets."""
         return self.count
 
     def get_buckets(self, page: Page) -> pa.Array:
-        """Return the buckets."""
         return page.column(0).field("bucket")
 
 

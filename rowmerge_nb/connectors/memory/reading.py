@@ -60,7 +60,6 @@ class MemorySplit(ConnectorSplit):
 
     @property
     def carries_rows(self) -> bool:
-        """Whether the split carries its rows."""
         return self.data is not None
 
     @property
@@ -74,7 +73,6 @@ class MemorySplit(ConnectorSplit):
         return True
 
     def with_rows(self) -> MemorySplit:
-        """Return a split that carries the rows."""
         if self.path is None:
             return self
         pages = [page for _, page in read_split(self)]

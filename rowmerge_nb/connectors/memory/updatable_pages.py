@@ -36,7 +36,6 @@ class MemoryUpdatablePageSource(UpdatablePageSource):
         self._updated: list[Page] = []
 
     def delete_rows(self, row_ids: pa.Array) -> None:
-        """Buffer positions."""
         self._deleted.append(
             pa.RecordBatch.from_arrays([positions_of(row_ids)], names=["position"])
         )
@@ -48,10 +47,8 @@ class MemoryUpdatablePageSource(UpdatablePageSource):
         self._updated.append(pa.RecordBatch.from_arrays(arrays, names=[*self._columns, "position"]))
 
     def finish(self) -> list[bytes]:
-        """Return the fragments."""
         return [*encode("delete", self._deleted), *encode("values", self._updated)]
 
     def abort(self) -> None:
-        """Discard the changes."""
         self._deleted.clear()
         self._updated.clear()

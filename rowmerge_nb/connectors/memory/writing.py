@@ -29,15 +29,12 @@ class MemoryPageSink(ConnectorPageSink):
         self._pages: list[Page] = []
 
     def append_page(self, page: Page) -> None:
-        """Buffer a page."""
         self._pages.append(page)
 
     def finish(self) -> list[bytes]:
-        """Return the buffered rows."""
         return list(encode("insert", self._pages))
 
     def abort(self) -> None:
-        """Discard the buffered rows."""
         self._pages.clear()
 
 
@@ -51,7 +48,6 @@ class MemoryMergeSink(ConnectorMergeSink):
         self._updates: list[Page] = []
 
     def store_merged_rows(self, page: Page) -> None:
-        """Buffer the rows of a page."""
         updates = rows_with(page, self._column_count, [Operation.UPDATE])
         if updates.num_rows:
             self._updates.append(self._with_position(updates))
@@ -76,7 +72,6 @@ class MemoryMergeSink(ConnectorMergeSink):
         ]
 
     def abort(self) -> None:
-        """Discard the buffered rows."""
         self._inserts.abort()
         self._deletes.clear()
         self._updates.clear()
@@ -91,7 +86,6 @@ class MemoryPageSinkProvider(ConnectorPageSinkProvider):
         session: ConnectorSession,
         insert_handle: ConnectorInsertTableHandle,
     ) -> MemoryPageSink:
-        """Create a sink."""
         return MemoryPageSink()
 
     def create_merge_sink(
@@ -100,6 +94,5 @@ class MemoryPageSinkProvider(ConnectorPageSinkProvider):
         session: ConnectorSession,
         merge_handle: ConnectorMergeTableHandle,
     ) -> MemoryMergeSink:
-        """Create a sink."""
         handle: Any = merge_handle.get_table_handle()
         return MemoryMergeSink(len(handle.metadata.columns))

@@ -145,20 +145,17 @@ class EmbeddedMetastore(Metastore):
         return self.file.parent / "warehouse"
 
     def schema_location(self, schema: str) -> Path:
-        """Return the folder of a schema's tables."""
         return _schema_folder(self._warehouse, schema)
 
     # -- reading --------------------------------------------------------------------------------------------------
 
     def list_schemas(self) -> Sequence[str]:
-        """Return all schemas."""
         with self._reading() as connection:
             return [
                 name for (name,) in connection.execute("SELECT name FROM databases ORDER BY name")
             ]
 
     def list_tables(self) -> Sequence[SchemaTableName]:
-        """Return all tables."""
         with self._reading() as connection:
             rows = connection.execute(
                 "SELECT schema_name, name FROM tables ORDER BY schema_name, name"
@@ -166,7 +163,6 @@ class EmbeddedMetastore(Metastore):
             return [SchemaTableName(schema, name) for schema, name in rows]
 
     def get_table(self, name: SchemaTableName) -> HiveTable | None:
-        """Return a table, or None."""
         with self._reading() as connection:
             table_row = connection.execute(
                 "SELECT id, location, managed, transactional, bucket_count, bucketing_version FROM"
@@ -191,7 +187,6 @@ class EmbeddedMetastore(Metastore):
             raise self._damaged(error) from error
 
     def snapshot(self, table: HiveTable, reader: Callable[[], int] | None = None) -> Snapshot:
-        """Return the table's snapshot."""
         with self._reading() as connection:
             # Several queries need a transaction to read one snapshot.
             connection.execute("BEGIN")
@@ -240,7 +235,6 @@ class EmbeddedMetastore(Metastore):
         )
 
     def open_transactions(self) -> Sequence[OpenTransaction]:
-        """Return the open transactions."""
         with self._reading() as connection:
             rows = connection.execute(
                 "SELECT number, user, query_id, process, began FROM transactions WHERE state ="
@@ -260,7 +254,6 @@ class EmbeddedMetastore(Metastore):
     # -- transactions ---------------------------------------------------------------------------------------------
 
     def open_transaction(self, user: str, query_id: str) -> int:
-        """Begin a transaction."""
         with self._writing() as connection:
             return _new_transaction(connection, "open", user, query_id, this_process())
 
@@ -284,7 +277,6 @@ class EmbeddedMetastore(Metastore):
             time.sleep(_PAUSE_SECONDS)
 
     def allocate_write_id(self, transaction: int, table: HiveTable, *, updates: bool) -> int:
-        """Return the transaction's write id in a table."""
         with self._writing() as connection:
             _require_open(connection, transaction)
             row = connection.execute(
@@ -359,7 +351,6 @@ class EmbeddedMetastore(Metastore):
         return record is None
 
     def abort(self, transaction: int) -> bool:
-        """Abort a transaction."""
         with self._writing() as connection:
             count = connection.execute(
                 "UPDATE transactions SET state = 'aborted' WHERE number = ?", (transaction,)

@@ -90,12 +90,10 @@ class ThriftMetastore(Metastore):
     # -- reading --------------------------------------------------------------------------------------------------
 
     def list_schemas(self) -> Sequence[str]:
-        """Return all schemas."""
         with self._clients.connected("list its databases") as client:
             return sorted(client.get_all_databases())
 
     def schema_location(self, schema: str) -> Path:
-        """Return the folder of a schema's tables."""
         with self._clients.connected(f"describe database '{schema}'") as client:
             try:
                 return folder_of(client.get_database(schema).locationUri, f"Schema '{schema}'")
@@ -112,7 +110,6 @@ class ThriftMetastore(Metastore):
         ]
 
     def get_table(self, name: SchemaTableName) -> HiveTable | None:
-        """Return a table, or None."""
         with self._clients.connected(f"describe table '{name}'") as client:
             return _table(client, name)
 
@@ -308,7 +305,6 @@ class ThriftMetastore(Metastore):
                 _drop(client, table)
 
     def abort(self, transaction: int) -> bool:
-        """Abort a transaction."""
         self._heartbeats.end(transaction)
         with self._clients.connected(f"abort transaction {transaction}") as client:
             try:

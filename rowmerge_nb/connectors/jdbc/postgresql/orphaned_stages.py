@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 
 PREFIX: Final = "rowmerge_nb_stage_"
+STAGES: Final = literal(PREFIX.replace("_", r"\_") + "%")
+"""The pattern of LIKE for their names."""
 
 
 def orphans(session: Session) -> list[Orphan]:
@@ -28,8 +30,7 @@ def _orphans(session: Session) -> list[dict[str, Any]]:
     rows = session.query(
         "SELECT n.nspname::text AS schema, c.relname::text AS name, obj_description(c.oid,"
         " 'pg_class') AS comment FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
-        " WHERE c.relkind = 'r' AND c.relname LIKE"
-        f" {literal(PREFIX.replace('_', chr(92) + '_') + '%')} ORDER BY 1, 2"
+        f" WHERE c.relkind = 'r' AND c.relname LIKE {STAGES} ORDER BY 1, 2"
     )
     free = []
     for row in rows:

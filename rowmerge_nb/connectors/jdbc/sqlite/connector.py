@@ -59,7 +59,6 @@ class SqliteConnector(JdbcConnector):
         return Path(self.store.path).parent
 
     def new_transaction(self) -> SqliteTransaction:
-        """Create a transaction."""
         return SqliteTransaction(self.store, create=self._create)
 
     def begin_explicit_transaction(self) -> NumberedTransactionHandle:
@@ -69,9 +68,7 @@ class SqliteConnector(JdbcConnector):
         )
 
     def orphans(self) -> list[Orphan]:
-        """Return staging directories of dead drivers."""
         return orphans(self.store.path)
 
     def remove_orphans(self) -> list[Orphan]:
-        """Remove and return staging directories of dead drivers."""
         return remove_orphans(self.store.path)
