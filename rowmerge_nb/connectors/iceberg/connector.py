@@ -25,15 +25,15 @@ from rowmerge_nb.connectors.iceberg.housekeeping import (
     remove_attempts,
     remove_folder,
 )
-from rowmerge_nb.connectors.iceberg.iceberg_catalog import (
-    Tables,
+from rowmerge_nb.connectors.iceberg.iceberg_catalog import Tables
+from rowmerge_nb.connectors.iceberg.metadata import IcebergMetadata, IcebergTransaction, Upkeep
+from rowmerge_nb.connectors.iceberg.notes import SUFFIX
+from rowmerge_nb.connectors.iceberg.opened_catalogs import (
     embedded_catalog,
     is_in_memory,
     named_catalog,
     other_owner,
 )
-from rowmerge_nb.connectors.iceberg.metadata import IcebergMetadata, IcebergTransaction, Upkeep
-from rowmerge_nb.connectors.iceberg.notes import SUFFIX
 from rowmerge_nb.connectors.iceberg.partitions import IcebergPartitioningProvider
 from rowmerge_nb.connectors.iceberg.planning import content_of, splits_of
 from rowmerge_nb.connectors.iceberg.pruning import expression_of
@@ -344,7 +344,7 @@ class IcebergConnector(Connector):
         return [orphan for orphan, _ in self._orphans(age)]
 
     def _remove_orphans_of(self, handle: IcebergTableHandle, age: timedelta) -> Removal:
-        from rowmerge_nb.connectors.iceberg.commits import conflict
+        from rowmerge_nb.connectors.iceberg.commit_conflicts import conflict
 
         table = self._tables.load(handle.name)
         if table is None:

@@ -74,7 +74,7 @@ if TYPE_CHECKING:
     from pyiceberg.schema import Schema
     from pyiceberg.table import CreateTableTransaction, Table, Transaction
 
-    from rowmerge_nb.connectors.iceberg.commits import Change
+    from rowmerge_nb.connectors.iceberg.commit_conflicts import Change
     from rowmerge_nb.connectors.iceberg.housekeeping import Removal
     from rowmerge_nb.connectors.iceberg.iceberg_catalog import Tables
     from rowmerge_nb.connectors.iceberg.table_procedures import Retention
@@ -664,7 +664,7 @@ class IcebergMetadata(ConnectorMetadata):
         return self._transaction
 
     def _change(self, handle: IcebergTableHandle) -> Change:
-        from rowmerge_nb.connectors.iceberg.commits import Change
+        from rowmerge_nb.connectors.iceberg.commit_conflicts import Change
 
         loaded = self._transaction.loaded(handle)
         level = next(

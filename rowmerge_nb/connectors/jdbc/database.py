@@ -159,8 +159,11 @@ class Store(ABC):
         Raises:
             SetupError: it is not installed.
         """
+        package = f"adbc_driver_{self.extra}"
         try:
-            return import_module(f"adbc_driver_{self.extra}.dbapi")
+            # A loaded submodule is returned even if its package cannot be imported.
+            import_module(package)
+            return import_module(f"{package}.dbapi")
         except ImportError:
             raise SetupError(
                 f"The {self.name} connector needs the package adbc-driver-{self.extra}, which is"
