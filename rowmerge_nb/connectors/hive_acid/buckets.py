@@ -120,13 +120,7 @@ def _hash_text(column: pa.Array, sql_type: Type, version: int) -> npt.NDArray[np
     data, lengths = bytes_of(column)
     if version == 2:
         return _murmur(data, lengths)
-    powers = np.ones(int(lengths.max(initial=0)) + 1, np.uint32)
-    powers[1:] = np.cumprod(np.full(len(powers) - 1, 31, np.uint32), dtype=np.uint32)
-    starts = np.cumsum(lengths) - lengths
-    distance = np.repeat(starts + lengths, lengths) - 1 - np.arange(len(data))
-    sums = _sums(
-        data.view(np.int8).astype(np.int32).view(np.uint32) * powers[distance], starts, lengths
-    )
+    sums, powers = _polynomials(data.view(np.int8).astype(np.int32).view(np.uint32), lengths)
     return sums + powers[lengths] if sql_type.parameters else sums
 
 
@@ -153,12 +147,18 @@ def _hash_nested(column: pa.Array, sql_type: Type, version: int) -> npt.NDArray[
         .to_numpy(zero_copy_only=False)
         .astype(np.int64)
     )
-    hashes = _hash(column.flatten(), sql_type.parameters[0], version)
+    return _polynomials(_hash(column.flatten(), sql_type.parameters[0], version), lengths)[0]
+
+
+def _polynomials(
+    digits: npt.NDArray[np.uint32], lengths: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
+    """Return the numbers with these digits in base 31, as Java's hash codes, and the powers of 31."""
     powers = np.ones(int(lengths.max(initial=0)) + 1, np.uint32)
     powers[1:] = np.cumprod(np.full(len(powers) - 1, 31, np.uint32), dtype=np.uint32)
     starts = np.cumsum(lengths) - lengths
-    distance = np.repeat(starts + lengths, lengths) - 1 - np.arange(len(hashes))
-    return _sums(hashes * powers[distance], starts, lengths)
+    distance = np.repeat(starts + lengths, lengths) - 1 - np.arange(len(digits))
+    return _sums(digits * powers[distance], starts, lengths), powers
 
 
 def _sums(

@@ -11,7 +11,7 @@ from rowmerge_nb.connectors.hive_acid.buckets import check_bucket_type
 from rowmerge_nb.connectors.hive_acid.layout_names import BUCKET_LIMIT
 from rowmerge_nb.connectors.hive_acid.metastore.metastore import HiveTable
 from rowmerge_nb.connectors.hive_acid.orc_values import check_column_type, check_partition_type
-from rowmerge_nb.connectors.shared.properties import listed_names
+from rowmerge_nb.connectors.shared.properties import listed_names, require_known
 from rowmerge_nb.spi.metadata import ColumnMetadata
 from rowmerge_nb.spi.types import Type, parse_type
 
@@ -48,14 +48,7 @@ def defined_table(
     Raises:
         AnalysisError: INVALID_TABLE_PROPERTY, HIVE_COLUMN_ORDER_MISMATCH or NOT_SUPPORTED.
     """
-    for property_name in properties:
-        if property_name not in TABLE_PROPERTIES:
-            raise AnalysisError(
-                f"Catalog 'hive' table property '{property_name}' does not exist",
-                code=_INVALID,
-                properties=(property_name,),
-                hint=f"There are: {', '.join(TABLE_PROPERTIES)}.",
-            )
+    require_known(properties, TABLE_PROPERTIES, "Catalog 'hive'")
     if str(properties.get("format") or "ORC").upper() != "ORC":
         raise AnalysisError(
             f"Tables of format {properties['format']} are not supported; format can be 'ORC'",

@@ -9,7 +9,12 @@ from pyiceberg.manifest import DataFile, DataFileContent
 from pyiceberg.table.snapshots import Operation
 
 from rowmerge_nb.base.errors import ConnectorError
-from rowmerge_nb.connectors.iceberg.planning import Content, content_of, may_delete_from
+from rowmerge_nb.connectors.iceberg.planning import (
+    Content,
+    content_of,
+    may_delete_from,
+    partition_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -90,9 +95,7 @@ def check(change: Change, table: Table) -> None:
         entry for entry in now.deletes if entry.data_file.file_path not in change.read.paths
     ]
     partitions = {
-        _partition_key(e.data_file)
-        for e in now.data
-        if e.data_file.file_path in change.deleted_from
+        partition_of(e.data_file) for e in now.data if e.data_file.file_path in change.deleted_from
     }
     for entry in new_deletes:
         path = _collision(entry, change, partitions)
@@ -129,23 +132,16 @@ def _was_put_back(handle: IcebergTableHandle, table: Table) -> bool:
     return current != handle.snapshot
 
 
-def _partition_key(data_file: DataFile) -> Any:
-    return (
-        data_file.spec_id,
-        tuple(data_file.partition[i] for i in range(len(data_file.partition))),
-    )
-
-
 def _collision(entry: ManifestEntry, change: Change, partitions: set[Any]) -> str | None:
     file = entry.data_file
     if file.content == DataFileContent.EQUALITY_DELETES:
         everywhere = not len(file.partition)
         return (
             min(change.deleted_from, default=None)
-            if everywhere or _partition_key(file) in partitions
+            if everywhere or partition_of(file) in partitions
             else None
         )
-    if _partition_key(file) not in partitions:
+    if partition_of(file) not in partitions:
         return None
     return next((path for path in sorted(change.deleted_from) if may_delete_from(file, path)), None)
 

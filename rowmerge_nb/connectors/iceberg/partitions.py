@@ -19,7 +19,7 @@ from rowmerge_nb.connectors.iceberg.handles import (
     IcebergPartitioningHandle,
     PartitionField,
 )
-from rowmerge_nb.connectors.shared.hashing import hash_columns
+from rowmerge_nb.connectors.shared.hashing import hashed_buckets
 from rowmerge_nb.connectors.shared.runs import runs_of
 from rowmerge_nb.connectors.shared.transforms import Transform
 from rowmerge_nb.spi.layout import BucketFunction, ConnectorNodePartitioningProvider
@@ -211,7 +211,7 @@ class PartitionBucketFunction(BucketFunction):
         return BUCKETS
 
     def get_buckets(self, page: Page) -> pa.Array:
-        return _buckets(_values(self.partitioning, page))
+        return hashed_buckets(_values(self.partitioning, page), BUCKETS)
 
 
 @dataclass(frozen=True)
@@ -229,11 +229,7 @@ class FileBucketFunction(BucketFunction):
         return BUCKETS
 
     def get_buckets(self, page: Page) -> pa.Array:
-        return _buckets([pc.struct_field(page.column(0), [0])])
-
-
-def _buckets(columns: Sequence[pa.Array]) -> pa.Array:
-    return pa.array((hash_columns(columns) % np.uint64(BUCKETS)).astype(np.int32))
+        return hashed_buckets([pc.struct_field(page.column(0), [0])], BUCKETS)
 
 
 class IcebergPartitioningProvider(ConnectorNodePartitioningProvider):

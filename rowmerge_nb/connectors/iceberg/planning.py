@@ -194,14 +194,14 @@ class DeleteIndex:
             elif _is_equality(entry) and specs[entry.data_file.spec_id].is_unpartitioned():
                 self._everywhere.append(entry)
             else:
-                self._by_partition[_partition_of(entry.data_file)].append(entry)
+                self._by_partition[partition_of(entry.data_file)].append(entry)
 
     def of(self, entry: ManifestEntry) -> tuple[DeleteFile, ...]:
         """Return the delete files that apply to a data file."""
         file = entry.data_file
         candidates = [
             *self._by_path[file.file_path],
-            *self._by_partition[_partition_of(file)],
+            *self._by_partition[partition_of(file)],
             *self._everywhere,
         ]
         return tuple(self._described(delete) for delete in candidates if _applies(delete, entry))
@@ -254,27 +254,28 @@ def _applies(delete: ManifestEntry, data: ManifestEntry) -> bool:
     return deleted >= added and may_delete_from(delete.data_file, data.data_file.file_path)
 
 
+def _path_bounds(delete: DataFile) -> list[bytes | None]:
+    return [(bounds or {}).get(PATH_ID) for bounds in (delete.lower_bounds, delete.upper_bounds)]
+
+
 def may_delete_from(delete: DataFile, path: str) -> bool:
     """Return whether a position delete file may refer to a data file, by its bounds."""
-    lower, upper = (
-        (bounds or {}).get(PATH_ID) for bounds in (delete.lower_bounds, delete.upper_bounds)
-    )
+    lower, upper = _path_bounds(delete)
     text = path.encode()
     return not ((lower is not None and text < lower) or (upper is not None and text > upper))
 
 
 def _only_path(delete: DataFile) -> str | None:
     """Return the only data file of a delete file, by equal bounds; a damaged bound is ignored."""
-    lower, upper = (
-        (bounds or {}).get(PATH_ID) for bounds in (delete.lower_bounds, delete.upper_bounds)
-    )
+    lower, upper = _path_bounds(delete)
     try:
         return lower.decode() if lower is not None and lower == upper else None
     except UnicodeDecodeError:
         return None
 
 
-def _partition_of(file: DataFile) -> Any:
+def partition_of(file: DataFile) -> Any:
+    """Return a file's partitioning and partition values."""
     return (file.spec_id, tuple(file.partition[i] for i in range(len(file.partition))))
 
 
@@ -315,7 +316,7 @@ def rewritable(
             deleting[file.file_path] or file.file_size_in_bytes <= most_bytes
         ):
             _check_format(file, handle, ("PARQUET",))
-            groups[_partition_of(file)].append(entry)
+            groups[partition_of(file)].append(entry)
     # Rows of a file with another partitioning may go to any partition.
     all_of_them = any(
         entry.data_file.spec_id != handle.spec_id for group in groups.values() for entry in group

@@ -9,7 +9,7 @@ from rowmerge_nb.base.errors import AnalysisError
 from rowmerge_nb.connectors.iceberg.iceberg_types import schema_of
 from rowmerge_nb.connectors.iceberg.servers import local_path
 from rowmerge_nb.connectors.iceberg.sorting import order_of, parse_keys, shown_keys
-from rowmerge_nb.connectors.shared.properties import listed_names
+from rowmerge_nb.connectors.shared.properties import listed_names, require_known
 from rowmerge_nb.connectors.shared.transforms import Transform, parse_transforms
 
 if TYPE_CHECKING:
@@ -229,13 +229,7 @@ def _checked(properties: Mapping[str, Any]) -> dict[str, Any]:
                 properties=(name,),
                 hint="Leave it out.",
             )
-        if name not in TABLE_PROPERTIES:
-            raise AnalysisError(
-                f"Catalog 'iceberg' table property '{name}' does not exist",
-                code=_INVALID,
-                properties=(name,),
-                hint=f"There are: {', '.join(TABLE_PROPERTIES)}.",
-            )
+        require_known((name,), TABLE_PROPERTIES, "Catalog 'iceberg'")
     settings = {name: value for name, value in properties.items() if value is not None}
     _check_one_of("format", str(settings.get("format", "PARQUET")).upper(), ("PARQUET",))
     version = settings.get("format_version", FORMAT_VERSION)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from rowmerge_nb.base.errors import AnalysisError, ConnectorError, ExecutionError, RowMergeError
+from rowmerge_nb.base.errors import ConnectorError, ExecutionError, RowMergeError
 from rowmerge_nb.base.names import quoted
 from rowmerge_nb.connectors.jdbc.altering import alteration_sql
 from rowmerge_nb.connectors.jdbc.database import unsupported
@@ -27,7 +27,12 @@ from rowmerge_nb.connectors.jdbc.updatable_source import (
     ONLY_CASE,
     JdbcUpdatableTableHandle,
 )
-from rowmerge_nb.connectors.shared.properties import listed_names
+from rowmerge_nb.connectors.shared.properties import (
+    require_columns,
+    require_known,
+    spelled_names,
+    wrong_columns,
+)
 from rowmerge_nb.connectors.shared.updatable_metadata import UpdatableMetadata
 from rowmerge_nb.spi.alterations import AddColumn, RenameColumn, RenameTable
 from rowmerge_nb.spi.connector import Connector, always
@@ -298,39 +303,15 @@ class JdbcMetadata(UpdatableMetadata):
         return self._transaction.row_count(table_handle_of(table_handle))
 
     def create_table(self, session: ConnectorSession, metadata: ConnectorTableMetadata) -> None:
-        for name in metadata.properties:
-            if name not in TABLE_PROPERTIES:
-                raise AnalysisError(
-                    f"{self._store.name} table property '{name}' does not exist",
-                    code="INVALID_TABLE_PROPERTY",
-                    properties=(name,),
-                    hint=f"There is: {', '.join(TABLE_PROPERTIES)}.",
-                )
-        if not metadata.columns:
-            raise AnalysisError(
-                f"Table '{metadata.name}' has no columns",
-                code="NOT_SUPPORTED",
-                hint="Give it one column at least.",
-            )
-        key = listed_names(metadata.properties, PRIMARY_KEY)
-        spellings = {column.name.lower(): column.name for column in metadata.columns}
-        missing = [name for name in key if name.lower() not in spellings]
-        if missing or len({name.lower() for name in key}) != len(key):
-            wrong = (
-                f"names column '{missing[0]}', which the table does not have"
-                if missing
-                else "names a column twice"
-            )
-            raise AnalysisError(
-                f"Table property '{PRIMARY_KEY}' {wrong}",
-                code="INVALID_TABLE_PROPERTY",
-                properties=(PRIMARY_KEY,),
-                hint=f"Its columns are: {', '.join(spellings.values())}.",
-            )
+        require_known(metadata.properties, TABLE_PROPERTIES, self._store.name)
+        require_columns(metadata)
+        key = spelled_names(metadata.properties, PRIMARY_KEY, metadata.columns)
+        if len(set(key)) != len(key):
+            raise wrong_columns(PRIMARY_KEY, "names a column twice", metadata.columns)
         self._check_names("table", metadata.name.table)
         self._check_names("column", *(column.name for column in metadata.columns))
         self._store.check_room(metadata.name, len(metadata.columns), len(key))
-        self._transaction.create_table(metadata, [spellings[name.lower()] for name in key])
+        self._transaction.create_table(metadata, key)
 
     def _check_names(self, role: str, *names: str) -> None:
         longest = self._transaction.longest_name()

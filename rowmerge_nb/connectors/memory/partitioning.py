@@ -5,18 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pyarrow as pa
 
-from rowmerge_nb.connectors.memory.handles import (
-    MemoryPartitioningHandle,
-)
-from rowmerge_nb.connectors.shared.hashing import hash_columns
+from rowmerge_nb.connectors.memory.handles import MemoryPartitioningHandle
+from rowmerge_nb.connectors.shared.hashing import hashed_buckets
 from rowmerge_nb.spi.layout import BucketFunction, ConnectorNodePartitioningProvider
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from rowmerge_nb.connectors.shared.transforms import Transform
     from rowmerge_nb.spi.handles import (
         ConnectorPartitioningHandle,
@@ -25,6 +20,9 @@ if TYPE_CHECKING:
     )
     from rowmerge_nb.spi.page import Page
     from rowmerge_nb.spi.types import Type
+
+PARTITION_BUCKETS = 1 << 16
+"""The number of buckets for partition values, far above the number of writers for an even load."""
 
 
 class MemoryPartitioningProvider(ConnectorNodePartitioningProvider):
@@ -45,11 +43,6 @@ class MemoryPartitioningProvider(ConnectorNodePartitioningProvider):
         if arguments is None:
             return MemoryRowIdBucketFunction(count)
         return MemoryBucketFunction(count, arguments, partitioning_handle.transforms)
-
-
-def buckets_of(columns: Sequence[pa.Array], count: int) -> pa.Array:
-    """Return the bucket of every row."""
-    return pa.array((hash_columns(columns) % np.uint64(count)).astype(np.int32))
 
 
 @dataclass(frozen=True)
@@ -78,7 +71,7 @@ class MemoryBucketFunction(BucketFunction):
                 transform.apply(column)
                 for transform, column in zip(self.transforms, columns, strict=True)
             ]
-        return buckets_of(columns, self.count)
+        return hashed_buckets(columns, self.count)
 
 
 @dataclass(frozen=True)
@@ -93,9 +86,3 @@ class MemoryRowIdBucketFunction(BucketFunction):
 
     def get_buckets(self, page: Page) -> pa.Array:
         return page.column(0).field("bucket")
-
-
-PARTITION_BUCKETS = 1 << 16
-
-
-"""The number of buckets for partition values, far above the number of writers for an even load."""

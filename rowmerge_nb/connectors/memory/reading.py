@@ -13,11 +13,11 @@ import numpy as np
 import pyarrow as pa
 
 from rowmerge_nb.base.private import PrivateDirectory, needs_temporary_space
-from rowmerge_nb.connectors.memory.partitioning import buckets_of
 from rowmerge_nb.connectors.memory.updatable_pages import (
     MemoryUpdatablePageSource,
     MemoryUpdatableTableHandle,
 )
+from rowmerge_nb.connectors.shared.hashing import hashed_buckets
 from rowmerge_nb.spi.handles import ColumnHandle, ConnectorSplit, own
 from rowmerge_nb.spi.page_source import ConnectorPageSourceProvider, PagesSource
 
@@ -262,5 +262,5 @@ def _row_ids(
     positions = pa.array(np.arange(first, first + page.num_rows))
     if bucket_count is None:
         return positions
-    buckets = buckets_of([page.column(name) for name in bucketed_by], bucket_count)
+    buckets = hashed_buckets([page.column(name) for name in bucketed_by], bucket_count)
     return pa.StructArray.from_arrays([buckets, positions], names=["bucket", "position"])

@@ -35,6 +35,15 @@ def hash_columns(columns: Sequence[pa.Array]) -> npt.NDArray[np.uint64]:
     return combined
 
 
+def hashed_buckets(columns: Sequence[pa.Array], count: int) -> pa.Array:
+    """Return the bucket of every row, by its hash.
+
+    >>> hashed_buckets([pa.array([7, 7])], 1).to_pylist()
+    [0, 0]
+    """
+    return pa.array((hash_columns(columns) % np.uint64(count)).astype(np.int32))
+
+
 def _hash_column(column: pa.Array) -> npt.NDArray[np.uint64]:
     arrow_type = column.type
     if pa.types.is_floating(arrow_type):

@@ -1,4 +1,4 @@
-"""Table properties that list columns."""
+"""Checks of table properties and columns."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 from rowmerge_nb.base.errors import AnalysisError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping, Sequence
+
+    from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
 
 
 def listed_names(properties: Mapping[str, Any], name: str) -> tuple[str, ...]:
@@ -34,3 +36,56 @@ def listed_names(properties: Mapping[str, Any], name: str) -> tuple[str, ...]:
             hint="It lists texts: ARRAY['...'].",
         )
     return tuple(names)
+
+
+def require_known(properties: Collection[str], known: Collection[str], subject: str) -> None:
+    """Raise INVALID_TABLE_PROPERTY for an unknown property.
+
+    >>> require_known(["x"], ["format"], "Catalog 'hive'")
+    Traceback (most recent call last):
+    rowmerge_nb.base.errors.AnalysisError: INVALID_TABLE_PROPERTY: Catalog 'hive' table property 'x' does not exist. There is: format.
+    """
+    for name in properties:
+        if name not in known:
+            raise AnalysisError(
+                f"{subject} table property '{name}' does not exist",
+                code="INVALID_TABLE_PROPERTY",
+                properties=(name,),
+                hint=f"There {'is' if len(known) == 1 else 'are'}: {', '.join(known)}.",
+            )
+
+
+def require_columns(metadata: ConnectorTableMetadata) -> None:
+    """Raise NOT_SUPPORTED for a table without columns."""
+    if not metadata.columns:
+        raise AnalysisError(
+            f"Table '{metadata.name}' has no columns",
+            code="NOT_SUPPORTED",
+            hint="Give it one column at least.",
+        )
+
+
+def spelled_names(
+    properties: Mapping[str, Any], name: str, columns: Sequence[ColumnMetadata]
+) -> tuple[str, ...]:
+    """Return the columns that a property lists, as the table spells them; INVALID_TABLE_PROPERTY
+    for a missing one.
+    """
+    spellings = {column.name.lower(): column.name for column in columns}
+    names = listed_names(properties, name)
+    missing = [column for column in names if column.lower() not in spellings]
+    if missing:
+        raise wrong_columns(
+            name, f"names column '{missing[0]}', which the table does not have", columns
+        )
+    return tuple(spellings[column.lower()] for column in names)
+
+
+def wrong_columns(name: str, wrong: str, columns: Sequence[ColumnMetadata]) -> AnalysisError:
+    """Return the error of a property that lists columns."""
+    return AnalysisError(
+        f"Table property '{name}' {wrong}",
+        code="INVALID_TABLE_PROPERTY",
+        properties=(name,),
+        hint=f"Its columns are: {', '.join(column.name for column in columns)}.",
+    )
