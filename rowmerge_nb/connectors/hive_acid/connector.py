@@ -70,7 +70,7 @@ if TYPE_CHECKING:
         OpenTransaction,
     )
     from rowmerge_nb.connectors.hive_acid.placing import PlacedFolder
-    from rowmerge_nb.spi.handles import ConnectorTransactionHandle
+    from rowmerge_nb.spi.handles import ConnectorTransactionHandle, SchemaTableName
     from rowmerge_nb.spi.procedures import Procedure
     from rowmerge_nb.spi.types import Type
 
@@ -304,27 +304,7 @@ class HiveAcidConnector(Connector):
         folder = Path(checked_path(location, "location")).absolute()
         metadata = described_columns(columns)
         valid = None if write_ids is None else stated_write_ids(write_ids)
-        with folder_errors(folder):
-            exists = folder.is_dir()
-        if not exists:
-            raise ConnectorError(
-                f"Directory '{folder}' does not exist, so it cannot be registered as table"
-                f" '{full_name}'",
-                code="HIVE_FILE_NOT_FOUND",
-                hint="Name the directory that holds the table's files.",
-            )
-        with folder_errors(folder):
-            owner = other_owner(getattr(self.metastore, "file", None), folder)
-        if owner is not None:
-            raise ConnectorError(
-                f"Directory '{folder}' has files of table '{owner[1]}' of the metastore"
-                f" '{owner[0]}'",
-                code="HIVE_PATH_ALREADY_EXISTS",
-                hint=(
-                    "A table is in one metastore only. unregister_table takes it out there, and"
-                    " leaves its files, or copy the directory."
-                ),
-            )
+        self._require_unowned(folder, full_name)
         names = "a list of names of columns"
         properties = {
             "partitioned_by": tuple(checked(partitioned_by, "partitioned_by", is_names, names)),
@@ -345,6 +325,29 @@ class HiveAcidConnector(Connector):
             changes.partitions[table.id] = set(partitions)
         forget_creation(folder)
         self.metastore.commit(None, changes)
+
+    def _require_unowned(self, folder: Path, name: SchemaTableName) -> None:
+        with folder_errors(folder):
+            exists = folder.is_dir()
+        if not exists:
+            raise ConnectorError(
+                f"Directory '{folder}' does not exist, so it cannot be registered as table"
+                f" '{name}'",
+                code="HIVE_FILE_NOT_FOUND",
+                hint="Name the directory that holds the table's files.",
+            )
+        with folder_errors(folder):
+            owner = other_owner(getattr(self.metastore, "file", None), folder)
+        if owner is not None:
+            raise ConnectorError(
+                f"Directory '{folder}' has files of table '{owner[1]}' of the metastore"
+                f" '{owner[0]}'",
+                code="HIVE_PATH_ALREADY_EXISTS",
+                hint=(
+                    "A table is in one metastore only. unregister_table takes it out there, and"
+                    " leaves its files, or copy the directory."
+                ),
+            )
 
     def unregister_table(self, schema: str, name: str) -> None:
         """Remove a table from the metastore; its files stay."""

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.base.errors import ConnectorError, checked, checked_path, error_text
 from rowmerge_nb.connectors.iceberg.avro import guard_decoder
@@ -129,13 +129,13 @@ class IcebergConnector(Connector):
         checked(
             min_retention,
             "min_retention",
-            _is_retention,
+            lambda value: isinstance(value, timedelta) and value >= timedelta(0),
             "a datetime.timedelta that is not negative",
         )
         checked(
             {} if properties is None else properties,
             "properties",
-            _are_properties,
+            lambda value: isinstance(value, Mapping) and all(isinstance(n, str) for n in value),
             "a mapping of names to values",
         )
         directory = (
@@ -558,11 +558,3 @@ def _listing(table: Table) -> Listing:
                 " that its folders can be read from here."
             ),
         ) from error
-
-
-def _are_properties(value: Any) -> bool:
-    return isinstance(value, Mapping) and all(isinstance(name, str) for name in value)
-
-
-def _is_retention(value: Any) -> bool:
-    return isinstance(value, timedelta) and value >= timedelta(0)

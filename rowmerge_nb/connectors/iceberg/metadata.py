@@ -361,11 +361,7 @@ class IcebergMetadata(ConnectorMetadata):
         self._tables.require_reachable(definition.properties.get(PROPERTIES["data_location"]))
         creation, folder = self._tables.create(name, definition)
         loaded = Loaded(creation._table, handle_of(name, creation._table), creation, folder)  # noqa: SLF001
-        transaction, writer = self._transaction, self._writer(session)
-        transaction.tables[name] = loaded
-        transaction.actions.append(
-            lambda: self._tables.commit(self._change(loaded.handle), loaded, {}, writer)
-        )
+        self._stage_creation(session, loaded)
 
     def replace_table(
         self,
@@ -378,9 +374,9 @@ class IcebergMetadata(ConnectorMetadata):
 
         from rowmerge_nb.connectors.iceberg.replacing import begin_replacement
 
-        handle, transaction = iceberg_table(table_handle), self._transaction
+        handle = iceberg_table(table_handle)
         _check_writable(handle)
-        original = transaction.loaded(handle)
+        original = self._transaction.loaded(handle)
         table = original.table
         self._tables.require_own(handle.name, table)
         definition = defined_table(metadata)
@@ -396,9 +392,12 @@ class IcebergMetadata(ConnectorMetadata):
         loaded = Loaded(
             new_table, handle_of(handle.name, new_table), replacement=replacement, original=original
         )
+        self._stage_creation(session, loaded)
+
+    def _stage_creation(self, session: ConnectorSession, loaded: Loaded) -> None:
         writer = self._writer(session)
-        transaction.tables[handle.name] = loaded
-        transaction.actions.append(
+        self._transaction.tables[loaded.handle.name] = loaded
+        self._transaction.actions.append(
             lambda: self._tables.commit(self._change(loaded.handle), loaded, {}, writer)
         )
 

@@ -109,7 +109,7 @@ class EmbeddedMetastore(Metastore):
             if not file.exists():
                 self._require_no_tables()
         with self._writing(create=True) as connection:
-            version = connection.execute("PRAGMA user_version").fetchone()[0]
+            version = _first(connection, "PRAGMA user_version")[0]
             if version == 0:
                 self._require_no_tables()
                 for statement in _TABLES.split(";"):
@@ -164,11 +164,13 @@ class EmbeddedMetastore(Metastore):
 
     def get_table(self, name: SchemaTableName) -> HiveTable | None:
         with self._reading() as connection:
-            table_row = connection.execute(
+            table_row = _first(
+                connection,
                 "SELECT id, location, managed, transactional, bucket_count, bucketing_version FROM"
                 " tables WHERE schema_name = ? AND name = ?",
-                (name.schema, name.table),
-            ).fetchone()
+                name.schema,
+                name.table,
+            )
             if table_row is None:
                 return None
             rows = connection.execute(
@@ -190,10 +192,12 @@ class EmbeddedMetastore(Metastore):
         with self._reading() as connection:
             # Several queries need a transaction to read one snapshot.
             connection.execute("BEGIN")
-            (sequence,) = connection.execute("SELECT sequence FROM commits").fetchone()
-            high = connection.execute(
-                "SELECT high_watermark FROM write_id_counters WHERE table_id = ?", (table.id,)
-            ).fetchone()
+            (sequence,) = _first(connection, "SELECT sequence FROM commits")
+            high = _first(
+                connection,
+                "SELECT high_watermark FROM write_id_counters WHERE table_id = ?",
+                table.id,
+            )
             hidden_rows = connection.execute(
                 "SELECT h.write_id, t.state FROM hidden_write_ids h JOIN transactions t USING"
                 " (number) WHERE h.table_id = ?",
@@ -202,9 +206,9 @@ class EmbeddedMetastore(Metastore):
             names = connection.execute(
                 "SELECT name FROM partitions WHERE table_id = ? ORDER BY name", (table.id,)
             ).fetchall()
-            newest = connection.execute(
-                "SELECT seq FROM sqlite_sequence WHERE name = 'transactions'"
-            ).fetchone()
+            newest = _first(
+                connection, "SELECT seq FROM sqlite_sequence WHERE name = 'transactions'"
+            )
             compactions = connection.execute(
                 "SELECT number FROM compactions WHERE table_id = ?", (table.id,)
             ).fetchall()
@@ -279,17 +283,20 @@ class EmbeddedMetastore(Metastore):
     def allocate_write_id(self, transaction: int, table: HiveTable, *, updates: bool) -> int:
         with self._writing() as connection:
             _require_open(connection, transaction)
-            row = connection.execute(
+            row = _first(
+                connection,
                 "SELECT write_id FROM hidden_write_ids WHERE table_id = ? AND number = ?",
-                (table.id, transaction),
-            ).fetchone()
+                table.id,
+                transaction,
+            )
             if row is not None:
                 return int(row[0])
-            (write_id,) = connection.execute(
+            (write_id,) = _first(
+                connection,
                 "INSERT INTO write_id_counters VALUES (?, 1) ON CONFLICT (table_id) DO UPDATE SET"
                 " high_watermark = high_watermark + 1 RETURNING high_watermark",
-                (table.id,),
-            ).fetchone()
+                table.id,
+            )
             connection.execute(
                 "INSERT INTO hidden_write_ids VALUES (?, ?, ?)", (table.id, write_id, transaction)
             )
@@ -336,7 +343,7 @@ class EmbeddedMetastore(Metastore):
                     "SELECT number FROM transactions WHERE number = ?1 UNION SELECT number FROM"
                     " compactions WHERE number = ?1"
                 )
-                record = connection.execute(query, (transaction,)).fetchone()
+                record = _first(connection, query, transaction)
         except ConnectorError as silent:
             raise ConnectorError(
                 "The outcome is unknown: the metastore does not say whether transaction"
@@ -360,9 +367,9 @@ class EmbeddedMetastore(Metastore):
                 " hidden_write_ids)",
                 (transaction,),
             )
-            compaction = connection.execute(
-                "SELECT 1 FROM compactions WHERE number = ?", (transaction,)
-            ).fetchone()
+            compaction = _first(
+                connection, "SELECT 1 FROM compactions WHERE number = ?", transaction
+            )
         return bool(count) or compaction is not None
 
     # -- the file -------------------------------------------------------------------------------------------------
@@ -420,6 +427,10 @@ class EmbeddedMetastore(Metastore):
         else:
             hint = _RESCUE
         return ConnectorError(msg, code="HIVE_METASTORE_ERROR", hint=hint)
+
+
+def _first(connection: sqlite3.Connection, sql: str, *values: Any) -> Any:
+    return connection.execute(sql, values).fetchone()
 
 
 def _schema_folder(warehouse: Path, schema: str) -> Path:
@@ -557,9 +568,9 @@ def _make_changes(
         _write_comments(connection, table)
     for table_id in changes.sequences:
         _require_table(connection, table_id)
-    (sequence,) = connection.execute(
-        "UPDATE commits SET sequence = sequence + 1 RETURNING sequence"
-    ).fetchone()
+    (sequence,) = _first(
+        connection, "UPDATE commits SET sequence = sequence + 1 RETURNING sequence"
+    )
     for table_id, partitions in changes.updated.items():
         _record_updates(
             connection, table_id, partitions, changes.sequences.get(table_id, 0), sequence
@@ -589,10 +600,7 @@ def _add_compactions(connection: sqlite3.Connection) -> None:
 
     New numbers begin above those of registered tables' compactions, which are of other metastores.
     """
-    if (
-        connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'compactions'").fetchone()
-        is not None
-    ):
+    if _first(connection, "SELECT 1 FROM sqlite_master WHERE name = 'compactions'") is not None:
         return
     connection.execute(_COMPACTIONS)
     registered = connection.execute("SELECT location FROM tables WHERE NOT managed").fetchall()
@@ -604,9 +612,7 @@ def _add_compactions(connection: sqlite3.Connection) -> None:
 
 def _begin_above(connection: sqlite3.Connection, number: int) -> None:
     if number:
-        row = connection.execute(
-            "SELECT seq FROM sqlite_sequence WHERE name = 'transactions'"
-        ).fetchone()
+        row = _first(connection, "SELECT seq FROM sqlite_sequence WHERE name = 'transactions'")
         change = "INSERT INTO sqlite_sequence (seq, name) VALUES (?, 'transactions')"
         if row is not None:
             change = "UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = 'transactions'"
@@ -626,9 +632,7 @@ def _running_compaction(connection: sqlite3.Connection, table_id: str) -> OpenTr
 
 
 def _require_open(connection: sqlite3.Connection, transaction: int) -> None:
-    row = connection.execute(
-        "SELECT state FROM transactions WHERE number = ?", (transaction,)
-    ).fetchone()
+    row = _first(connection, "SELECT state FROM transactions WHERE number = ?", transaction)
     if row is None or row[0] != "open":
         raise ConnectorError(
             f"Transaction txnid:{transaction} already aborted",
@@ -638,7 +642,7 @@ def _require_open(connection: sqlite3.Connection, transaction: int) -> None:
 
 
 def _require_table(connection: sqlite3.Connection, table_id: str) -> None:
-    if connection.execute("SELECT 1 FROM tables WHERE id = ?", (table_id,)).fetchone() is None:
+    if _first(connection, "SELECT 1 FROM tables WHERE id = ?", table_id) is None:
         raise ConnectorError(
             "The table was dropped or replaced while the statement ran",
             code="TRANSACTION_CONFLICT",
@@ -650,10 +654,7 @@ def _change_schema(connection: sqlite3.Connection, schema: str, *, exists: bool)
     if exists:
         connection.execute("INSERT OR IGNORE INTO databases VALUES (?)", (schema,))
         return
-    if (
-        connection.execute("SELECT 1 FROM tables WHERE schema_name = ?", (schema,)).fetchone()
-        is not None
-    ):
+    if _first(connection, "SELECT 1 FROM tables WHERE schema_name = ?", schema) is not None:
         raise ConnectorError(
             f"Schema not empty: {schema}", code="SCHEMA_NOT_EMPTY", hint="Drop its tables before."
         )
@@ -662,10 +663,7 @@ def _change_schema(connection: sqlite3.Connection, schema: str, *, exists: bool)
 
 def _insert_table(connection: sqlite3.Connection, warehouse: Path, table: HiveTable) -> None:
     name = table.name
-    if (
-        connection.execute("SELECT 1 FROM databases WHERE name = ?", (name.schema,)).fetchone()
-        is None
-    ):
+    if _first(connection, "SELECT 1 FROM databases WHERE name = ?", name.schema) is None:
         raise schema_not_found(name.schema)
     row = (
         table.id,
@@ -791,10 +789,12 @@ def _record_updates(
     connection: sqlite3.Connection, table_id: str, partitions: set[str], read: int, sequence: int
 ) -> None:
     for partition in sorted(partitions):
-        last = connection.execute(
+        last = _first(
+            connection,
             "SELECT sequence FROM last_updates WHERE table_id = ? AND partition = ?",
-            (table_id, partition),
-        ).fetchone()
+            table_id,
+            partition,
+        )
         if last is not None and last[0] > read:
             where = f"partition '{partition}'" if partition else "the table"
             raise ConnectorError(
