@@ -268,7 +268,6 @@ class HiveAcidConnector(Connector):
         return ConnectorError(
             f"{verb} into Hive transactional tables is not supported in explicit transactions (use"
             " autocommit mode)",
-            code="NOT_SUPPORTED",
         )
 
     # -- beyond the contract --------------------------------------------------------------------------------------

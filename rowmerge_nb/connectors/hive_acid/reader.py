@@ -209,7 +209,6 @@ def _check_version(file: Path, table: HiveTable) -> None:
         raise ConnectorError(
             f"Hive transactional tables are supported since Hive 3.0, and file '{file}' of table"
             f" '{table.name}' does not say that it is of that format",
-            code="NOT_SUPPORTED",
             hint="Run a major compaction with Hive 3, then read the table again.",
         )
 

@@ -11,7 +11,7 @@ from rowmerge_nb.connectors.hive_acid.buckets import check_bucket_type
 from rowmerge_nb.connectors.hive_acid.layout_names import BUCKET_LIMIT
 from rowmerge_nb.connectors.hive_acid.metastore.metastore import HiveTable
 from rowmerge_nb.connectors.hive_acid.orc_values import check_column_type, check_partition_type
-from rowmerge_nb.connectors.shared.properties import listed_names, require_known
+from rowmerge_nb.connectors.shared.properties import invalid_property, listed_names, require_known
 from rowmerge_nb.spi.metadata import ColumnMetadata
 from rowmerge_nb.spi.types import Type, parse_type
 
@@ -50,23 +50,21 @@ def defined_table(
     """
     require_known(properties, TABLE_PROPERTIES, "Catalog 'hive'")
     if str(properties.get("format") or "ORC").upper() != "ORC":
-        raise AnalysisError(
+        raise invalid_property(
+            "format",
             f"Tables of format {properties['format']} are not supported; format can be 'ORC'",
-            code=_INVALID,
-            properties=("format",),
-            hint="Leave the property format out.",
+            "Leave the property format out.",
         )
     _check_columns(columns)
     partitioned_by = _partition_columns(columns, properties)
     bucketed_by, count, version = _buckets(columns, partitioned_by, properties)
     transactional = properties.get("transactional")
     if transactional not in (None, True, False):
-        raise AnalysisError(
+        raise invalid_property(
+            "transactional",
             f"Invalid value for table property 'transactional': Cannot convert [{transactional}] to"
             " boolean",
-            code=_INVALID,
-            properties=("transactional",),
-            hint="It is true or false.",
+            "It is true or false.",
         )
     return HiveTable(
         identity,
@@ -158,11 +156,10 @@ def _partition_columns(
     if not listed:
         return ()
     if len(listed) == len(columns):
-        raise AnalysisError(
+        raise invalid_property(
+            "partitioned_by",
             "Table contains only partition columns; partitioned_by names all of them",
-            code=_INVALID,
-            properties=("partitioned_by",),
-            hint="Leave one column at least out of partitioned_by.",
+            "Leave one column at least out of partitioned_by.",
         )
     last = tuple(column.name for column in columns[len(columns) - len(listed) :])
     if last != listed:
@@ -187,11 +184,10 @@ def _buckets(
     listed = _names(columns, properties, "bucketed_by", "Bucketing")
     count, version = properties.get("bucket_count"), properties.get("bucketing_version") or 1
     if type(version) is not int or version not in {1, 2}:
-        raise AnalysisError(
+        raise invalid_property(
+            "bucketing_version",
             f"bucketing_version must be 1 or 2, not {version}",
-            code=_INVALID,
-            properties=("bucketing_version",),
-            hint="It is 2 for tables that Hive 3 has made, and 1 for older ones.",
+            "It is 2 for tables that Hive 3 has made, and 1 for older ones.",
         )
     if (not listed) != (not count) or (
         count and (type(count) is not int or not 1 <= count <= BUCKET_LIMIT)
@@ -221,18 +217,16 @@ def _names(
     spellings = {column.name.lower(): column.name for column in columns}
     missing = [column for column in requested_names if column.lower() not in spellings]
     if missing:
-        raise AnalysisError(
+        raise invalid_property(
+            name,
             f"{what} columns [{', '.join(missing)}] of {name} not present in schema",
-            code=_INVALID,
-            properties=(name,),
-            hint=f"The columns are: {', '.join(spellings.values())}.",
+            f"The columns are: {', '.join(spellings.values())}.",
         )
     names = tuple(spellings[column.lower()] for column in requested_names)
     if len(set(names)) < len(names):
-        raise AnalysisError(
+        raise invalid_property(
+            name,
             f"Table property '{name}' names a column twice: {', '.join(names)}",
-            code=_INVALID,
-            properties=(name,),
-            hint="Name each column once.",
+            "Name each column once.",
         )
     return names

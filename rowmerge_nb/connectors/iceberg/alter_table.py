@@ -82,7 +82,6 @@ def stage_alteration(
 def _refused(handle: IcebergTableHandle, error: Exception, hint: str) -> ConnectorError:
     return ConnectorError(
         f"Iceberg does not allow that of table '{handle.name}': {error_text(error)}",
-        code="NOT_SUPPORTED",
         hint=hint,
     )
 
@@ -95,7 +94,6 @@ def _stage_columns_change(
     if isinstance(alteration, AddColumn) and not alteration.column.nullable:
         raise ConnectorError(
             "This connector does not support adding not null columns",
-            code="NOT_SUPPORTED",
             hint="Add it without NOT NULL: existing rows have NULL in it.",
         )
     try:
@@ -142,7 +140,6 @@ def _change_columns(
             if not transaction.table_metadata.schema().find_type(".".join(path)).is_primitive:
                 raise ConnectorError(
                     "Iceberg doesn't support changing field type from non-primitive types",
-                    code="NOT_SUPPORTED",
                     hint=_WIDER,
                 )
             update.update_column(path, _iceberg_type(sql_type))
@@ -300,6 +297,5 @@ def _refuse_partitioned(handle: IcebergTableHandle, name: str, transaction: Tran
         raise ConnectorError(
             f"Column '{name}' of table '{handle.name}' cannot be dropped: its partitions are made"
             " of it",
-            code="NOT_SUPPORTED",
             hint="CREATE TABLE AS makes a table with other partitions.",
         )

@@ -12,8 +12,10 @@ from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.connectors.iceberg.planning import (
     Content,
     content_of,
+    known_snapshot,
     may_delete_from,
     partition_of,
+    paths_of,
 )
 
 if TYPE_CHECKING:
@@ -83,7 +85,7 @@ def check(change: Change, table: Table) -> None:
     if _was_put_back(handle, table):
         conflict(handle.name, "it was put back to an earlier snapshot")
     now = content_of(table, head)
-    live = {entry.data_file.file_path for entry in now.data}
+    live = paths_of(now.data)
     missing = sorted(change.deleted_from - live)
     if missing:
         conflict(
@@ -102,9 +104,7 @@ def check(change: Change, table: Table) -> None:
         if path is not None:
             conflict(handle.name, f"another commit deleted rows of data file '{path}' too")
     if change.serializable:
-        _check_serializable(
-            change, table, live, {entry.data_file.file_path for entry in new_deletes}
-        )
+        _check_serializable(change, table, live, paths_of(new_deletes))
 
 
 def check_head(handle: IcebergTableHandle, table: Table) -> None:
@@ -163,9 +163,7 @@ def _check_serializable(change: Change, table: Table, live: set[str], deletes: s
             if entry.data_file.file_path in deletes and not _is_rewrite(entry, table):
                 conflict(handle.name, "another commit deleted rows that the statement looked at")
         # The files of an expired snapshot cannot be filtered: all of them count.
-        is_retained = (
-            table.metadata.snapshot_by_id(started) is not None if started is not None else False
-        )
+        is_retained = known_snapshot(table.metadata, started) is not None
         files_read = (
             content_of(table, started, scan).data
             if is_retained
@@ -177,9 +175,7 @@ def _check_serializable(change: Change, table: Table, live: set[str], deletes: s
 
 def _is_rewrite(entry: ManifestEntry, table: Table) -> bool:
     """Return whether the commit of a file changes no rows, as compaction."""
-    snapshot = (
-        table.metadata.snapshot_by_id(entry.snapshot_id) if entry.snapshot_id is not None else None
-    )
+    snapshot = known_snapshot(table.metadata, entry.snapshot_id)
     return (
         snapshot is not None
         and snapshot.summary is not None
@@ -196,6 +192,5 @@ def _only_rewrites(change: Change, table: Table) -> bool:
             Operation.APPEND,
         }:
             return False
-        parent = snapshot.parent_snapshot_id
-        snapshot = table.metadata.snapshot_by_id(parent) if parent is not None else None
+        snapshot = known_snapshot(table.metadata, snapshot.parent_snapshot_id)
     return snapshot is not None

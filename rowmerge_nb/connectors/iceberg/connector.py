@@ -34,6 +34,7 @@ from rowmerge_nb.connectors.iceberg.opened_catalogs import (
     named_catalog,
     other_owner,
 )
+from rowmerge_nb.connectors.iceberg.ownership import named_locations
 from rowmerge_nb.connectors.iceberg.partitions import IcebergPartitioningProvider
 from rowmerge_nb.connectors.iceberg.planning import content_of, splits_of
 from rowmerge_nb.connectors.iceberg.pruning import expression_of
@@ -535,12 +536,7 @@ class IcebergSplitManager(ConnectorSplitManager):
 
 
 def _unused(folders: Collection[Path], tables: Sequence[Table]) -> set[Path]:
-    kinds = ("data", "metadata")
-    locations = [
-        one
-        for table in tables
-        for one in (table.location(), *(table.properties.get(f"write.{k}.path", "") for k in kinds))
-    ]
+    locations = [location for table in tables for location in named_locations(table)]
     used = [Path(path) for path in map(local_path, locations) if path]
     return {folder for folder in folders if not any(path.is_relative_to(folder) for path in used)}
 

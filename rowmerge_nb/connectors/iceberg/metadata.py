@@ -28,7 +28,9 @@ from rowmerge_nb.connectors.iceberg.partitions import layout_of, partitioning_of
 from rowmerge_nb.connectors.iceberg.planning import (
     Content,
     content_of,
+    known_snapshot,
     live_files,
+    paths_of,
     rewritable,
     rows_of,
     size_of,
@@ -282,9 +284,7 @@ class IcebergMetadata(ConnectorMetadata):
     ) -> dt.datetime | None:
         handle = iceberg_table(table_handle)
         table = self._transaction.loaded(handle).table
-        snapshot = (
-            None if handle.snapshot is None else table.metadata.snapshot_by_id(handle.snapshot)
-        )
+        snapshot = known_snapshot(table.metadata, handle.snapshot)
         return (
             None
             if snapshot is None
@@ -534,9 +534,7 @@ class IcebergMetadata(ConnectorMetadata):
             return None
         _, prefix = self._begin_write(session, handle)
         loaded.read, loaded.removed = content, removed
-        source = replace(
-            handle, only=frozenset(entry.data_file.file_path for entry in removed.data)
-        )
+        source = replace(handle, only=frozenset(paths_of(removed.data)))
         size = sum(entry.data_file.file_size_in_bytes for entry in removed.data)
         return TableExecution(
             IcebergInsertTableHandle(handle, prefix),
@@ -675,7 +673,7 @@ class IcebergMetadata(ConnectorMetadata):
         return Change(
             handle,
             read=loaded.read,
-            deleted_from={entry.data_file.file_path for entry in loaded.removed.data},
+            deleted_from=paths_of(loaded.removed.data),
             removed=loaded.removed,
             scans=tuple(loaded.scans),
             serializable=serializable,

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pyiceberg.expressions import BooleanExpression
     from pyiceberg.manifest import DataFile, ManifestEntry
     from pyiceberg.table import Table
+    from pyiceberg.table.metadata import TableMetadata
     from pyiceberg.table.snapshots import Snapshot
 
     from rowmerge_nb.connectors.iceberg.handles import Field, IcebergTableHandle
@@ -44,7 +45,17 @@ class Content:
     @property
     def paths(self) -> frozenset[str]:
         """The paths of all data and delete files."""
-        return frozenset(entry.data_file.file_path for entry in (*self.data, *self.deletes))
+        return frozenset(paths_of((*self.data, *self.deletes)))
+
+
+def known_snapshot(metadata: TableMetadata, number: int | None) -> Snapshot | None:
+    """Return a snapshot; None for None, or an expired one."""
+    return None if number is None else metadata.snapshot_by_id(number)
+
+
+def paths_of(entries: Iterable[ManifestEntry]) -> set[str]:
+    """Return the paths of the files of entries."""
+    return {entry.data_file.file_path for entry in entries}
 
 
 def content_of(
@@ -59,7 +70,7 @@ def content_of(
     from rowmerge_nb.connectors.iceberg.partition_pruning import PartitionPlanner
 
     content = Content()
-    snapshot = table.metadata.snapshot_by_id(snapshot_id) if snapshot_id is not None else None
+    snapshot = known_snapshot(table.metadata, snapshot_id)
     if snapshot is None:
         return content
     try:
@@ -91,7 +102,6 @@ def _unreadable(table: Table, snapshot: Snapshot, error: Exception) -> RowMergeE
             f"Iceberg table '{'.'.join(table.name())}' is partitioned by {' and '.join(twice)}, of"
             " one type, which manifests of other engines describe once and then by name: pyiceberg"
             " does not read that",
-            code="NOT_SUPPORTED",
             hint="Partition it by one of them, or read it with the engine that has written it.",
         )
     location = snapshot.manifest_list
@@ -162,7 +172,7 @@ def rows_of(table: Table, snapshot_id: int | None) -> tuple[int | None, bool]:
 
 def size_of(table: Table, snapshot_id: int | None) -> int | None:
     """Return the size of the data files in bytes, if known."""
-    snapshot = None if snapshot_id is None else table.metadata.snapshot_by_id(snapshot_id)
+    snapshot = known_snapshot(table.metadata, snapshot_id)
     size = (
         None
         if snapshot is None or snapshot.summary is None
@@ -327,7 +337,7 @@ def rewritable(
         for entry in group
         if all_of_them or len(group) > 1 or deleting[entry.data_file.file_path]
     ]
-    removed = {entry.data_file.file_path for entry in data}
+    removed = paths_of(data)
     useless = set[str]().union(*(deleting[path] for path in removed))
     useless -= set[str]().union(*(paths for path, paths in deleting.items() if path not in removed))
     return Content(

@@ -127,6 +127,4 @@ def check_restorable(table: Table, name: SchemaTableName, snapshot: Snapshot) ->
         f"CREATE OR REPLACE TABLE {name} AS SELECT * FROM {name} FOR VERSION AS OF"
         f" {snapshot.snapshot_id}"
     )
-    raise ConnectorError(
-        msg, code="NOT_SUPPORTED", hint=f"This makes it what it was then: {statement}"
-    )
+    raise ConnectorError(msg, hint=f"This makes it what it was then: {statement}")

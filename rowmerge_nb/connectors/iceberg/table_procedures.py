@@ -193,7 +193,6 @@ def check_partitions(handle: IcebergTableHandle, constraint: Constraint, table: 
                 raise ConnectorError(
                     "WHERE of procedure OPTIMIZE can only name partitions, and table"
                     f" '{handle.name}' has none by column '{name}'",
-                    code="NOT_SUPPORTED",
                     hint=(
                         "Remove that column from WHERE: the whole table can be optimized, or whole"
                         " partitions."

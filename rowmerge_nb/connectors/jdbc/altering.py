@@ -49,7 +49,6 @@ def alteration_sql(
         case SetProperties():
             raise ConnectorError(
                 "This connector does not support setting table properties",
-                code="NOT_SUPPORTED",
                 hint="CREATE TABLE AS makes a table with other properties.",
             )
         case AddColumn(column=column, position=position):
@@ -97,6 +96,4 @@ def comment_sql(target: str, comment: str | None) -> str:
 
 
 def _refuse(store: Store, feature: str, hint: str) -> NoReturn:
-    raise ConnectorError(
-        f"{store.name} does not have {feature} in ALTER TABLE", code="NOT_SUPPORTED", hint=hint
-    )
+    raise ConnectorError(f"{store.name} does not have {feature} in ALTER TABLE", hint=hint)

@@ -324,7 +324,6 @@ class JdbcMetadata(UpdatableMetadata):
                 continue
             raise ConnectorError(
                 f"{self._store.name} cannot have a {role} named {name!r}, {reason}",
-                code="NOT_SUPPORTED",
                 hint="Choose another name.",
             )
 
@@ -351,7 +350,6 @@ class JdbcMetadata(UpdatableMetadata):
             raise ConnectorError(
                 f"{self._store.name} table '{handle.name}' cannot be {verb}: rows of table"
                 f" '{other_tables[0]}' would go or change with its rows",
-                code="NOT_SUPPORTED",
                 hint="Drop that table before, or write DELETE, which its foreign key follows.",
             )
         return handle, writer
@@ -508,7 +506,6 @@ class JdbcMetadata(UpdatableMetadata):
             raise ConnectorError(
                 f"{self._store.name} table '{handle.name}' has no primary key, so that its rows"
                 " cannot be told apart and changed",
-                code="NOT_SUPPORTED",
                 hint=(
                     "Add one to the table, or make it anew WITH (primary_key = ARRAY['...']);"
                     " reading and INSERT work without."
@@ -582,7 +579,6 @@ class JdbcMetadata(UpdatableMetadata):
             raise ConnectorError(
                 f"'{handle.name}' is a {self._store.name} {handle.kind}; it can be read, and not be"
                 f" {what}",
-                code="NOT_SUPPORTED",
                 hint="Name the table behind it.",
             )
         return handle

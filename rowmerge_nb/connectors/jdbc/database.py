@@ -299,7 +299,6 @@ class Store(ABC):
             raise ConnectorError(
                 f"Table '{name}' has {columns} columns; {self.name} has room for {room} of a table"
                 " that is written to here",
-                code="NOT_SUPPORTED",
                 hint="Divide it into several tables, or keep it in a store of files.",
             )
 
@@ -391,6 +390,5 @@ def unsupported(
     """Return the error for an unsupported type."""
     return ConnectorError(
         f"Column '{column}' of {store.name} table '{table}' is of type {declared}, {why}",
-        code="NOT_SUPPORTED",
         hint=hint,
     )

@@ -284,7 +284,6 @@ class Changes:
                 f"Unique values of {self.store.name} table '{self.handle.name}' pass from row to"
                 " row, for which its rows must be taken out and put in again; column"
                 f" '{misfit_column.name}' holds a value in one of them that its type does not have",
-                code="NOT_SUPPORTED",
                 hint="Correct the value, or move the values in two statements.",
             ) from error
         for follower in self.store.followers(self.session, self.handle):
@@ -295,7 +294,6 @@ class Changes:
                     f"Unique values of {self.store.name} table '{self.handle.name}' pass from row"
                     " to row, for which its rows must be taken out and put in again;"
                     f" {follower.what}",
-                    code="NOT_SUPPORTED",
                     hint="Move the values in two statements.",
                 ) from error
         self.store.fill(self.session, self.handle, self.stage, Operation.UPDATE)
@@ -350,6 +348,5 @@ def computed_error(store: Store, handle: JdbcTableHandle, column: Column) -> Con
     return ConnectorError(
         f"Column '{column.name}' of {store.name} table '{handle.name}' is computed by the database"
         " and cannot be assigned",
-        code="NOT_SUPPORTED",
         hint="Leave it out.",
     )

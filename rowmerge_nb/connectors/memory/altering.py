@@ -106,7 +106,6 @@ def _retyped(
         raise ConnectorError(
             f"Column '{name}' of type {old} cannot become {new_type}: a column in memory gets only"
             " a type that has all values of the old one",
-            code="NOT_SUPPORTED",
             hint="Add a column, UPDATE it by a CAST, drop the old one and rename the new one.",
         )
     retyped = _with_column(metadata, name, type=new_type)

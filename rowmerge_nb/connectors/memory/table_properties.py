@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from rowmerge_nb.base.errors import AnalysisError, ExecutionError
 from rowmerge_nb.connectors.shared.properties import (
+    invalid_property,
     listed_names,
     require_columns,
     require_known,
@@ -82,12 +83,11 @@ def checked_metadata(metadata: ConnectorTableMetadata) -> ConnectorTableMetadata
             if c.name in properties[name] and c.type.base in {"array", "map", "row"}
         ]
         if nested:
-            raise AnalysisError(
+            raise invalid_property(
+                name,
                 f"Table property '{name}' names column '{nested[0].name}' of type {nested[0].type},"
                 " by which rows cannot be placed",
-                code="INVALID_TABLE_PROPERTY",
-                properties=(name,),
-                hint="Name columns of plain types.",
+                "Name columns of plain types.",
             )
     checks = properties["check_constraints"] = listed_names(properties, "check_constraints")
     count = properties.setdefault("bucket_count", None)
@@ -107,11 +107,10 @@ def checked_metadata(metadata: ConnectorTableMetadata) -> ConnectorTableMetadata
 def _paradigm(value: Any) -> str:
     paradigm = str(value or RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW.name).upper()
     if paradigm not in RowChangeParadigm.__members__:
-        raise AnalysisError(
+        raise invalid_property(
+            "paradigm",
             f"'{paradigm}' is not a row change paradigm",
-            code="INVALID_TABLE_PROPERTY",
-            properties=("paradigm",),
-            hint=f"There are: {', '.join(RowChangeParadigm.__members__)}.",
+            f"There are: {', '.join(RowChangeParadigm.__members__)}.",
         )
     return paradigm
 

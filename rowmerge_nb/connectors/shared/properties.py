@@ -12,6 +12,11 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
 
 
+def invalid_property(name: str, message: str, hint: str) -> AnalysisError:
+    """Return the error of a property's value."""
+    return AnalysisError(message, code="INVALID_TABLE_PROPERTY", properties=(name,), hint=hint)
+
+
 def listed_names(properties: Mapping[str, Any], name: str) -> tuple[str, ...]:
     """Return the names that a property lists, or raise INVALID_TABLE_PROPERTY; a single name may be
     a string.
@@ -28,12 +33,11 @@ def listed_names(properties: Mapping[str, Any], name: str) -> tuple[str, ...]:
         return ()
     names = (value,) if isinstance(value, str) else value
     if not isinstance(names, list | tuple) or not all(isinstance(one, str) for one in names):
-        raise AnalysisError(
+        raise invalid_property(
+            name,
             f"Invalid value for table property '{name}': Cannot convert [{value}] to"
             " array(varchar)",
-            code="INVALID_TABLE_PROPERTY",
-            properties=(name,),
-            hint="It lists texts: ARRAY['...'].",
+            "It lists texts: ARRAY['...'].",
         )
     return tuple(names)
 
@@ -47,11 +51,10 @@ def require_known(properties: Collection[str], known: Collection[str], subject: 
     """
     for name in properties:
         if name not in known:
-            raise AnalysisError(
+            raise invalid_property(
+                name,
                 f"{subject} table property '{name}' does not exist",
-                code="INVALID_TABLE_PROPERTY",
-                properties=(name,),
-                hint=f"There {'is' if len(known) == 1 else 'are'}: {', '.join(known)}.",
+                f"There {'is' if len(known) == 1 else 'are'}: {', '.join(known)}.",
             )
 
 
@@ -83,9 +86,8 @@ def spelled_names(
 
 def wrong_columns(name: str, wrong: str, columns: Sequence[ColumnMetadata]) -> AnalysisError:
     """Return the error of a property that lists columns."""
-    return AnalysisError(
+    return invalid_property(
+        name,
         f"Table property '{name}' {wrong}",
-        code="INVALID_TABLE_PROPERTY",
-        properties=(name,),
-        hint=f"Its columns are: {', '.join(column.name for column in columns)}.",
+        f"Its columns are: {', '.join(column.name for column in columns)}.",
     )

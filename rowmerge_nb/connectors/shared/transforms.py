@@ -11,9 +11,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowmerge_nb.base.errors import AnalysisError, ConnectorError
+from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.base.names import quoted
 from rowmerge_nb.connectors.shared.murmur import murmur3
+from rowmerge_nb.connectors.shared.properties import invalid_property
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -167,11 +168,8 @@ def parse_transforms(
                 _refuse(f": {transform} is named twice", "Name each of them once.")
             transforms.append(transform)
     except _UnfitEntryError as error:
-        raise AnalysisError(
-            f"Table property '{table_property}'{error.what}",
-            code="INVALID_TABLE_PROPERTY",
-            properties=(table_property,),
-            hint=error.hint,
+        raise invalid_property(
+            table_property, f"Table property '{table_property}'{error.what}", error.hint
         ) from None
     return tuple(transforms)
 

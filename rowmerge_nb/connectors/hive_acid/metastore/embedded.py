@@ -24,7 +24,9 @@ from rowmerge_nb.connectors.hive_acid.metastore.metastore import (
     Snapshot,
     compaction_conflict,
     is_abandoned,
+    schema_not_empty,
     schema_not_found,
+    table_exists,
 )
 from rowmerge_nb.connectors.hive_acid.visible_deltas import (
     ValidTransactions,
@@ -655,9 +657,7 @@ def _change_schema(connection: sqlite3.Connection, schema: str, *, exists: bool)
         connection.execute("INSERT OR IGNORE INTO databases VALUES (?)", (schema,))
         return
     if _first(connection, "SELECT 1 FROM tables WHERE schema_name = ?", schema) is not None:
-        raise ConnectorError(
-            f"Schema not empty: {schema}", code="SCHEMA_NOT_EMPTY", hint="Drop its tables before."
-        )
+        raise schema_not_empty(schema)
     connection.execute("DELETE FROM databases WHERE name = ?", (schema,))
 
 
@@ -679,11 +679,7 @@ def _insert_table(connection: sqlite3.Connection, warehouse: Path, table: HiveTa
             "INSERT INTO tables VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (*row, table.bucketing_version)
         )
     except sqlite3.IntegrityError:
-        raise ConnectorError(
-            f"Table '{name}' already exists",
-            code="TABLE_ALREADY_EXISTS",
-            hint="Choose another name, or DROP TABLE before.",
-        ) from None
+        raise table_exists(name) from None
     _require_own_folder(connection, warehouse, table)
     positions = (
         {c: i for i, c in enumerate(table.partitioned_by)},

@@ -268,6 +268,22 @@ def schema_not_found(schema: str) -> ConnectorError:
     )
 
 
+def schema_not_empty(schema: str) -> ConnectorError:
+    """Return the error for dropping a schema with tables."""
+    return ConnectorError(
+        f"Schema not empty: {schema}", code="SCHEMA_NOT_EMPTY", hint="Drop its tables before."
+    )
+
+
+def table_exists(name: SchemaTableName) -> ConnectorError:
+    """Return the error for a name that a table has."""
+    return ConnectorError(
+        f"Table '{name}' already exists",
+        code="TABLE_ALREADY_EXISTS",
+        hint="Choose another name, or DROP TABLE before.",
+    )
+
+
 def partition_name(columns: Sequence[str], texts: Sequence[str | None]) -> str:
     """Return the name of a partition, which is also its folder's path.
 

@@ -24,7 +24,9 @@ from rowmerge_nb.connectors.hive_acid.metastore.metastore import (
     is_abandoned,
     is_compaction,
     partition_name,
+    schema_not_empty,
     schema_not_found,
+    table_exists,
 )
 from rowmerge_nb.connectors.hive_acid.metastore.thrift_client import (
     AGAIN,
@@ -544,14 +546,10 @@ def _change_schema(client: Any, schema: str, folder: Path | None, *, exists: boo
             client.create_database(ttypes.Database(name=schema, locationUri=location))
         else:
             client.drop_database(schema, deleteData=False, cascade=False)
-    except ttypes.AlreadyExistsException:
-        return
-    except ttypes.NoSuchObjectException:
+    except (ttypes.AlreadyExistsException, ttypes.NoSuchObjectException):
         return
     except ttypes.InvalidOperationException as error:
-        raise ConnectorError(
-            f"Schema not empty: {schema}", code="SCHEMA_NOT_EMPTY", hint="Drop its tables before."
-        ) from error
+        raise schema_not_empty(schema) from error
 
 
 def _create(client: Any, table: HiveTable, owner: str) -> None:
@@ -564,11 +562,7 @@ def _create(client: Any, table: HiveTable, owner: str) -> None:
         else:
             client.create_table(thrift_table(table, owner))
     except ttypes.AlreadyExistsException as error:
-        raise ConnectorError(
-            f"Table '{name}' already exists",
-            code="TABLE_ALREADY_EXISTS",
-            hint="Choose another name, or DROP TABLE before.",
-        ) from error
+        raise table_exists(name) from error
     except (ttypes.InvalidObjectException, ttypes.NoSuchObjectException) as error:
         if name.schema in client.get_all_databases():
             raise

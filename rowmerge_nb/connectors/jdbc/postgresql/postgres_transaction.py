@@ -132,7 +132,6 @@ class PostgresTransaction(JdbcTransaction):
             raise ConnectorError(
                 f"PostgreSQL table '{name}' has several columns '{repeated.lower()}' that differ in"
                 " case only",
-                code="NOT_SUPPORTED",
                 hint="Make a view that names them otherwise.",
             )
         keys = self.reader().query(

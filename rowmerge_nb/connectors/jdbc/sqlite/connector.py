@@ -42,7 +42,6 @@ class SqliteConnector(JdbcConnector):
             raise ConnectorError(
                 f"'{text}' is not the path of a file; SQLite tables of this connector are read by"
                 " several processes",
-                code="NOT_SUPPORTED",
                 hint="Give a path such as 'shop.db'; memory tables need no SQLite.",
             )
         # Tasks may run in another directory.

@@ -140,7 +140,6 @@ class SqliteStore(Store):
             raise ConnectorError(
                 f"SQLite database {self.shown} has a table '{rows[0]['name']}', which takes the"
                 " place of one of SQLite's own",
-                code="NOT_SUPPORTED",
                 hint="Rename it in the sqlite3 shell: ALTER TABLE ... RENAME TO ...",
             )
 
