@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 
 from rowmerge_nb.base.choices import CHOSEN_RULES, Flow, RepeatedMatches, StatementState
 from rowmerge_nb.base.errors import DuplicateMatchError, error_text
+from rowmerge_nb.base.ordering import ascending
 from rowmerge_nb.engine.errors.repeated import MESSAGE, group_of, named_group
 from rowmerge_nb.engine.tasks.arrow import conform
 from rowmerge_nb.engine.tasks.duplicates import NO_CLAUSE, DuplicateRule, mark_distinct
@@ -560,7 +561,7 @@ def _stored(pages: PageSample) -> tuple[tuple[WriterRecord, ...], tuple[StoredSa
     """Return the rows of each writer; its pages and fragments are not known."""
     numbers = np.array(pages.writers, np.int64)
     records, samples = [], []
-    for writer in np.unique(numbers[numbers != _UNKNOWN]).tolist():
+    for writer in ascending(numbers[numbers != _UNKNOWN]).tolist():
         page = pages.after.take(pa.array(np.flatnonzero(numbers == writer)))
         counts = pc.value_counts(page.column(pages.layout.after.operation)).to_pylist()
         from_updates = pc.sum(page.column(pages.layout.after.insert_from_update)).as_py() or 0

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowmerge_nb.base.choices import Flow
+from rowmerge_nb.base.ordering import other_rows
 from rowmerge_nb.engine.tasks.arrow import conform
 from rowmerge_nb.engine.tasks.identity import row_keys
 from rowmerge_nb.spi.operations import Operation
@@ -132,7 +133,7 @@ def rows_left(
             )
             removed.append(places[targets[takes & (targets != NOT_FOUND)]])
             added.append(data_of(record, page).filter(pa.array(gives)))
-    retained = np.setdiff1d(np.arange(table.num_rows), np.concatenate(removed))
+    retained = other_rows(table.num_rows, np.concatenate(removed))
     return pa.concat_batches([table.take(pa.array(retained)), *added])
 
 

@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 
 from rowmerge_nb.base.choices import Flow
 from rowmerge_nb.base.errors import RowMergeError, checked
+from rowmerge_nb.base.ordering import ascending, other_rows
 from rowmerge_nb.base.words import plural
 from rowmerge_nb.replays.rows import NamedRows
 from rowmerge_nb.replays.run import Replay, replay
@@ -210,7 +211,7 @@ def _with_page_rows(record: Record, indexes: npt.NDArray[np.int64]) -> Record:
 def _referenced_rows(record: Record) -> npt.NDArray[np.int64]:
     rows_named = NamedRows(record)
     targets = [rows_named.of(handed_page.page) for handed_page in record.pages]
-    places = np.unique(np.concatenate([np.zeros(0, np.int64), *targets]))
+    places = ascending(np.concatenate([np.zeros(0, np.int64), *targets]))
     return places[places >= 0]
 
 
@@ -230,7 +231,7 @@ def _target_rows(trial: _Trial) -> None:
     if whole.rows is None:
         return
     referenced = _referenced_rows(whole)
-    others = np.setdiff1d(np.arange(whole.rows.num_rows), referenced)
+    others = other_rows(whole.rows.num_rows, referenced)
     if others.size:
         fewest(
             others,

@@ -94,13 +94,15 @@ class TableStatistics:
 
     Args:
         data_size: the maximum stored bytes of all rows.
+        file_count: the files to open for a scan; each costs about as much as reading 100 kB.
 
     >>> TableStatistics()
-    TableStatistics(row_count=None, data_size=None)
+    TableStatistics(row_count=None, data_size=None, file_count=None)
     """
 
     row_count: int | None = None
     data_size: int | None = None
+    file_count: int | None = None
 
 
 @dataclass(frozen=True)

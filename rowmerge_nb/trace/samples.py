@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from rowmerge_nb.base.ordering import ascending
 from rowmerge_nb.spi.values import python_values
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def first_of_each(groups: npt.NDArray[np.int64], limit: int) -> npt.NDArray[np.i
     """
     if len(groups) <= limit:
         return np.arange(len(groups))
-    by_group = (np.flatnonzero(groups == group)[:limit] for group in np.unique(groups))
+    by_group = (np.flatnonzero(groups == group)[:limit] for group in ascending(groups))
     ranked = [(rank, rows[0], row) for rows in by_group for rank, row in enumerate(rows.tolist())]
     return np.array(sorted(row for _, _, row in sorted(ranked)[:limit]), np.int64)
 

@@ -36,7 +36,7 @@ def table_size(handle: HiveTableHandle) -> TableStatistics:
             return TableStatistics()
         stats = [(path, path.stat()) for path in files]
         rows = sum(_rows_in(path, stat.st_size, stat.st_mtime_ns) for path, stat in stats)
-        return TableStatistics(rows, sum(stat.st_size for _, stat in stats))
+        return TableStatistics(rows, sum(stat.st_size for _, stat in stats), len(files))
     except (RowMergeError, OSError):
         return TableStatistics()
 

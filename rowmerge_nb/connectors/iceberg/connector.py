@@ -36,7 +36,7 @@ from rowmerge_nb.connectors.iceberg.opened_catalogs import (
 )
 from rowmerge_nb.connectors.iceberg.ownership import named_locations
 from rowmerge_nb.connectors.iceberg.partitions import IcebergPartitioningProvider
-from rowmerge_nb.connectors.iceberg.planning import content_of, splits_of
+from rowmerge_nb.connectors.iceberg.planning import content_of, matching_content, splits_of
 from rowmerge_nb.connectors.iceberg.pruning import expression_of
 from rowmerge_nb.connectors.iceberg.reader import IcebergPageSourceProvider
 from rowmerge_nb.connectors.iceberg.servers import local_path
@@ -278,11 +278,9 @@ class IcebergConnector(Connector):
         filtered = expression_of(constraint, loaded.table.schema())
         if not session.is_observation:
             loaded.scans.append(filtered)
-        content = content_of(loaded.table, handle.snapshot, filtered)
         # Row ids number all files of the snapshot, whether or not they are read.
-        whole = loaded.read or (
-            content_of(loaded.table, handle.snapshot) if constraint.domains else content
-        )
+        whole = loaded.read or content_of(loaded.table, handle.snapshot)
+        content = matching_content(loaded.table, handle.snapshot, whole, filtered)
         numbers = {entry.data_file.file_path: number for number, entry in enumerate(whole.data)}
         paths = (
             constraint.domains["$path"].values

@@ -12,9 +12,9 @@ import pyarrow.compute as pc
 from pyarrow import parquet as pq
 
 from rowmerge_nb.base.errors import ConnectorError
+from rowmerge_nb.base.ordering import ascending
 from rowmerge_nb.connectors.iceberg.files import open_file, reading
 from rowmerge_nb.connectors.iceberg.projection import find_fields
-from rowmerge_nb.connectors.shared.ordering import ascending
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -59,7 +59,7 @@ def _positions(file: object, delete: DeleteFile, path: str, rows: int) -> Iterat
             if delete.whole
             else batch.filter(pc.equal(batch.column("file_path").cast(pa.string()), path))
         )
-        positions: Positions = np.unique(
+        positions: Positions = ascending(
             matching.column("pos").to_numpy(zero_copy_only=False).astype(np.int64)
         )
         yield positions[positions < rows]

@@ -23,80 +23,97 @@ if TYPE_CHECKING:
 _FULL: Final = {"write.metadata.metrics.default": "full"}
 
 
-def data_file(fragment: Mapping[str, Any], table: Table, schema: Schema) -> DataFile:
-    """Return the entry of a data file."""
-    from pyiceberg.manifest import DataFileContent
-    from pyiceberg.table.sorting import UNSORTED_SORT_ORDER_ID
-    from pyiceberg.typedef import Record
+class DataFileEntries:
+    """Makes the entries of new data files of a table."""
 
-    spec = table.spec()
-    types = [field.field_type for field in spec.partition_type(schema).fields]
-    partition = Record(
-        *(
-            _value(value, iceberg_type)
-            for value, iceberg_type in zip(fragment["partition"], types, strict=True)
+    def __init__(self, table: Table, schema: Schema) -> None:
+        from pyiceberg.manifest import DataFileContent
+        from pyiceberg.table.sorting import UNSORTED_SORT_ORDER_ID
+
+        spec = table.spec()
+        self._types = [field.field_type for field in spec.partition_type(schema).fields]
+        self._spec_id = spec.spec_id
+        self._order_id = (
+            table.metadata.default_sort_order_id if shown_keys(table) else UNSORTED_SORT_ORDER_ID
         )
-    )
-    order = table.metadata.default_sort_order_id if shown_keys(table) else UNSORTED_SORT_ORDER_ID
-    return _entry(
-        fragment, DataFileContent.DATA, partition, spec.spec_id, schema, table.properties, order
-    )
+        self._entries = _Entries(DataFileContent.DATA, schema, table.properties)
 
+    def entry(self, fragment: Mapping[str, Any]) -> DataFile:
+        """Return the entry of a data file."""
+        from pyiceberg.typedef import Record
 
-def delete_file(fragment: Mapping[str, Any], target: DataFile) -> DataFile:
-    """Return the entry of a position delete file."""
-    from pyiceberg.manifest import DataFileContent
-    from pyiceberg.schema import Schema
-    from pyiceberg.types import LongType, NestedField, StringType
-
-    # pyiceberg's own schema has 32-bit positions.
-    schema = Schema(
-        NestedField(PATH_ID, "file_path", StringType(), required=True),
-        NestedField(POSITION_ID, "pos", LongType(), required=True),
-    )
-    # Full paths: equal bounds mean that the file refers to this data file only.
-    content = DataFileContent.POSITION_DELETES
-    return _entry(fragment, content, target.partition, target.spec_id, schema, _FULL)
-
-
-def _entry(
-    fragment: Mapping[str, Any],
-    content: Any,
-    partition: Record,
-    spec_id: int,
-    schema: Schema,
-    properties: Mapping[str, str],
-    order_id: int | None = None,
-) -> DataFile:
-    from pyiceberg.io.pyarrow import (
-        compute_statistics_plan,
-        data_file_statistics_from_parquet_metadata,
-        parquet_path_to_id_mapping,
-    )
-    from pyiceberg.manifest import DataFile, FileFormat
-
-    footer, columns = footer_of(fragment), compute_statistics_plan(schema, dict(properties))
-    mapping = parquet_path_to_id_mapping(schema)
-    require_physical_types(footer, schema, mapping, fragment["path"])
-    try:
-        statistics = data_file_statistics_from_parquet_metadata(footer, columns, mapping)
-    except OverflowError:
-        statistics = data_file_statistics_from_parquet_metadata(
-            footer, _without_far_bounds(columns), mapping
+        partition = Record(
+            *(
+                _value(value, iceberg_type)
+                for value, iceberg_type in zip(fragment["partition"], self._types, strict=True)
+            )
         )
-    entry = DataFile.from_args(
-        content=content,
-        file_path=fragment["path"],
-        file_format=FileFormat.PARQUET,
-        partition=partition,
-        file_size_in_bytes=fragment["bytes"],
-        sort_order_id=order_id,
-        equality_ids=None,
-        key_metadata=None,
-        **statistics.to_serialized_dict(),
-    )
-    entry.spec_id = spec_id
-    return entry
+        return self._entries.entry(fragment, partition, self._spec_id, self._order_id)
+
+
+class DeleteFileEntries:
+    """Makes the entries of new position delete files."""
+
+    def __init__(self) -> None:
+        from pyiceberg.manifest import DataFileContent
+        from pyiceberg.schema import Schema
+        from pyiceberg.types import LongType, NestedField, StringType
+
+        # pyiceberg's own schema has 32-bit positions.
+        schema = Schema(
+            NestedField(PATH_ID, "file_path", StringType(), required=True),
+            NestedField(POSITION_ID, "pos", LongType(), required=True),
+        )
+        # Full paths: equal bounds mean that the file refers to one data file only.
+        self._entries = _Entries(DataFileContent.POSITION_DELETES, schema, _FULL)
+
+    def entry(self, fragment: Mapping[str, Any], target: DataFile) -> DataFile:
+        """Return the entry of a delete file of a data file."""
+        return self._entries.entry(fragment, target.partition, target.spec_id)
+
+
+class _Entries:
+    """Makes entries of files of one schema: what depends on the schema is computed once."""
+
+    def __init__(self, content: Any, schema: Schema, properties: Mapping[str, str]) -> None:
+        from pyiceberg.io.pyarrow import compute_statistics_plan, parquet_path_to_id_mapping
+
+        self._content = content
+        self._schema = schema
+        self._columns = compute_statistics_plan(schema, dict(properties))
+        self._mapping = parquet_path_to_id_mapping(schema)
+
+    def entry(
+        self,
+        fragment: Mapping[str, Any],
+        partition: Record,
+        spec_id: int,
+        order_id: int | None = None,
+    ) -> DataFile:
+        from pyiceberg.io.pyarrow import data_file_statistics_from_parquet_metadata
+        from pyiceberg.manifest import DataFile, FileFormat
+
+        footer, mapping = footer_of(fragment), self._mapping
+        require_physical_types(footer, self._schema, mapping, fragment["path"])
+        try:
+            statistics = data_file_statistics_from_parquet_metadata(footer, self._columns, mapping)
+        except OverflowError:
+            statistics = data_file_statistics_from_parquet_metadata(
+                footer, _without_far_bounds(self._columns), mapping
+            )
+        entry = DataFile.from_args(
+            content=self._content,
+            file_path=fragment["path"],
+            file_format=FileFormat.PARQUET,
+            partition=partition,
+            file_size_in_bytes=fragment["bytes"],
+            sort_order_id=order_id,
+            equality_ids=None,
+            key_metadata=None,
+            **statistics.to_serialized_dict(),
+        )
+        entry.spec_id = spec_id
+        return entry
 
 
 def _without_far_bounds(columns: Mapping[int, Any]) -> dict[int, Any]:

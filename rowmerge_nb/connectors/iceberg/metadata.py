@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rowmerge_nb.base.errors import ConnectorError, RowMergeError, error_text
 from rowmerge_nb.connectors.iceberg.foreign_properties import check_properties
-from rowmerge_nb.connectors.iceberg.fragments import data_file, delete_file
+from rowmerge_nb.connectors.iceberg.fragments import DataFileEntries, DeleteFileEntries
 from rowmerge_nb.connectors.iceberg.handles import (
     HIDDEN,
     ROW_ID_TYPE,
@@ -30,10 +30,11 @@ from rowmerge_nb.connectors.iceberg.planning import (
     content_of,
     known_snapshot,
     live_files,
+    matching_content,
     paths_of,
     rewritable,
     rows_of,
-    size_of,
+    total_of,
 )
 from rowmerge_nb.connectors.iceberg.pruning import expression_of
 from rowmerge_nb.connectors.iceberg.snapshots_by_version import as_of, check_restorable, snapshot_of
@@ -353,7 +354,11 @@ class IcebergMetadata(ConnectorMetadata):
         """Return the rows in the data files, including deleted ones, and the files' size."""
         handle = iceberg_table(table_handle)
         table = self._transaction.loaded(handle).table
-        return TableStatistics(rows_of(table, handle.snapshot)[0], size_of(table, handle.snapshot))
+        return TableStatistics(
+            rows_of(table, handle.snapshot)[0],
+            total_of(table, handle.snapshot, "total-files-size"),
+            total_of(table, handle.snapshot, "total-data-files", "total-delete-files"),
+        )
 
     def create_table(self, session: ConnectorSession, metadata: ConnectorTableMetadata) -> None:
         """Create a table at commit."""
@@ -520,9 +525,10 @@ class IcebergMetadata(ConnectorMetadata):
         content = content_of(loaded.table, handle.snapshot)
         domains, paths = execute.constraint.domains, content.paths
         if domains:
-            paths = content_of(
+            paths = matching_content(
                 loaded.table,
                 handle.snapshot,
+                content,
                 expression_of(execute.constraint, loaded.table.schema()),
             ).paths
         if "$path" in domains and domains["$path"].values is not None:
@@ -694,6 +700,8 @@ class IcebergMetadata(ConnectorMetadata):
             else {}
         )
         summaries = []
+        data_files = DataFileEntries(loaded.table, loaded.schema)
+        delete_files = DeleteFileEntries()
         for fragment in fragments:
             fragment_data = json.loads(fragment)
             transaction.committed_files.add(fragment_data["path"])
@@ -703,11 +711,11 @@ class IcebergMetadata(ConnectorMetadata):
                 Written(description, name, fragment_data["rows"], fragment_data["bytes"])
             )
             if fragment_data["kind"] == "data":
-                change.data.append(data_file(fragment_data, loaded.table, loaded.schema))
+                change.data.append(data_files.entry(fragment_data))
             else:
                 target = files[fragment_data["file"]]
                 change.deleted_from.add(target)
-                change.deletes.append(delete_file(fragment_data, entries[target]))
+                change.deletes.append(delete_files.entry(fragment_data, entries[target]))
         properties = {"engine-name": "rowmerge-nb", "rowmerge-nb-query-id": session.query_id}
         if loaded.is_made:
             # The table and its first rows are one commit, which replaces the action of

@@ -4,15 +4,16 @@ order of their column.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from pyiceberg.conversions import to_bytes
 from pyiceberg.expressions.visitors import _InclusiveMetricsEvaluator, inclusive_projection
-from pyiceberg.manifest import DataFile
+from pyiceberg.manifest import DataFile, ManifestEntry
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.table import ManifestGroupPlanner
 from pyiceberg.transforms import IdentityTransform, TruncateTransform
+from pyiceberg.typedef import KeyDefaultDict
 from pyiceberg.types import IntegerType, LongType, UUIDType
 
 if TYPE_CHECKING:
@@ -26,6 +27,15 @@ class PartitionPlanner(ManifestGroupPlanner):
     filter can match them is ignored. UUIDs are ignored too: pyiceberg compares them with their
     bytes. File bounds still apply.
     """
+
+    def matching(self, entries: Iterable[ManifestEntry]) -> Iterator[ManifestEntry]:
+        """Yield the entries that the filter needs, of entries that have been read."""
+        partitions = KeyDefaultDict(self._build_partition_evaluator)
+        metrics = self._build_metrics_evaluator()
+        for entry in entries:
+            file = entry.data_file
+            if partitions[file.spec_id](file) and metrics(file):
+                yield entry
 
     def _build_partition_projection(self, spec_id: int) -> BooleanExpression:
         spec, schema = self.table_metadata.specs()[spec_id], self.table_metadata.schema()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections import defaultdict
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.base.errors import ConnectorError, RowMergeError
@@ -92,6 +92,30 @@ def content_of(
     return content
 
 
+def matching_content(
+    table: Table, snapshot_id: int | None, content: Content, filtered: BooleanExpression
+) -> Content:
+    """Return the files of a snapshot's content that may satisfy a filter, or raise
+    ICEBERG_INVALID_METADATA.
+    """
+    from pyiceberg.expressions import AlwaysTrue
+
+    from rowmerge_nb.connectors.iceberg.partition_pruning import PartitionPlanner
+
+    if isinstance(filtered, AlwaysTrue):
+        return replace(content)
+    snapshot = table.metadata.snapshot_by_id(snapshot_id) if snapshot_id is not None else None
+    if snapshot is None:
+        return Content()
+    planner = PartitionPlanner(table.metadata, table.io, filtered)
+    try:
+        return Content(
+            *(list(planner.matching(entries)) for entries in (content.data, content.deletes))
+        )
+    except Exception as error:
+        raise _unreadable(table, snapshot, error) from error
+
+
 def _unreadable(table: Table, snapshot: Snapshot, error: Exception) -> RowMergeError:
     """Return the error with the unreadable manifest, which pyiceberg does not report."""
     if isinstance(error, RowMergeError):
@@ -170,15 +194,13 @@ def rows_of(table: Table, snapshot_id: int | None) -> tuple[int | None, bool]:
     return total, whole
 
 
-def size_of(table: Table, snapshot_id: int | None) -> int | None:
-    """Return the size of the data files in bytes, if known."""
+def total_of(table: Table, snapshot_id: int | None, *names: str) -> int | None:
+    """Return a sum of totals of a snapshot's summary, if all are known."""
     snapshot = known_snapshot(table.metadata, snapshot_id)
-    size = (
-        None
-        if snapshot is None or snapshot.summary is None
-        else snapshot.summary.get("total-files-size")
-    )
-    return int(size) if size is not None and size.isdigit() else None
+    if snapshot is None or snapshot.summary is None:
+        return None
+    totals = [snapshot.summary.get(name) or "" for name in names]
+    return sum(map(int, totals)) if all(total.isdigit() for total in totals) else None
 
 
 # -- deletes ----------------------------------------------------------------------------------------------------------

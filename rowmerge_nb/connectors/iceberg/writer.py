@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from pyarrow import parquet as pq
 
 from rowmerge_nb.base.errors import ConnectorError
+from rowmerge_nb.base.ordering import ascending
 from rowmerge_nb.connectors.iceberg.file_values import file_schema, for_file
 from rowmerge_nb.connectors.iceberg.files import create, remove
 from rowmerge_nb.connectors.iceberg.handles import (
@@ -32,7 +33,6 @@ from rowmerge_nb.connectors.iceberg.notes import Presence
 from rowmerge_nb.connectors.iceberg.partitions import folder_of, groups
 from rowmerge_nb.connectors.iceberg.sorting import sorted_rows
 from rowmerge_nb.connectors.shared.disk import writing
-from rowmerge_nb.connectors.shared.ordering import ascending
 from rowmerge_nb.spi.handles import own
 from rowmerge_nb.spi.merge_sink import ConnectorMergeSink
 from rowmerge_nb.spi.page import row_ids_of, split_page

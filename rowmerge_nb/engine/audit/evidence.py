@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from rowmerge_nb.base.choices import TraceLevel
 from rowmerge_nb.base.errors import RowMergeError
+from rowmerge_nb.base.ordering import ascending
 from rowmerge_nb.engine.tasks.audit_passes import RowChooser, page_hashes
 from rowmerge_nb.engine.tasks.row_hashes import among, row_hashes
 from rowmerge_nb.spi.operations import Operation
@@ -108,7 +109,7 @@ class Evidence:
         missing_rows = self.tables.find(
             after=False, most=self.most, hashes=missing.first(self.most)
         )
-        keys = np.unique(np.concatenate([self._keys(unexpected_rows), self._keys(missing_rows)]))
+        keys = ascending(np.concatenate([self._keys(unexpected_rows), self._keys(missing_rows)]))
         if not self._is_complete:
             self._trace = self._chosen(keys)
         new_rows = self._made(missing)
@@ -117,18 +118,18 @@ class Evidence:
             after=True,
             most=self.most,
             hashes=unexpected.hashes,
-            keys=np.unique(self._keys(missing_rows)),
+            keys=ascending(self._keys(missing_rows)),
             key=self.key,
         )
         unexpected_rows = self._once(pa.concat_tables([pairs, unexpected_rows]))[: self.most]
         # All differing rows of a listed key are listed, since its outcome depends on all of them.
-        keys = np.unique(self._keys(unexpected_rows))
+        keys = ascending(self._keys(unexpected_rows))
         related_rows = self.tables.find(
             after=False, most=self.most, hashes=missing.hashes, keys=keys, key=self.key
         )
         related_new_rows = new_rows.filter(pa.array(among(self._keys(new_rows), keys)))
         missing_rows = self._once(pa.concat_tables([missing_rows, related_rows, related_new_rows]))
-        keys = np.union1d(self._keys(missing_rows), self._keys(unexpected_rows))
+        keys = ascending(np.concatenate([self._keys(missing_rows), self._keys(unexpected_rows)]))
         sides = [
             self.tables.find(after=side, most=self.most * _CROWD, keys=keys, key=self.key)
             for side in (False, True)
@@ -217,7 +218,9 @@ class Evidence:
         )
 
     def _chosen(self, keys: Hashes) -> Trace:
-        some = np.union1d(self.wrong.more.first(self.most), self.wrong.less.first(self.most))
+        some = ascending(
+            np.concatenate([self.wrong.more.first(self.most), self.wrong.less.first(self.most)])
+        )
         source = tuple(self._partners.get(name, "") for name in self.key)
         types = tuple(sql_type.arrow for name, sql_type in self.tables.columns if name in self.key)
         ordered = tuple(name for name in self.tables.names if name in self.key)

@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rowmerge_nb.base.ordering import ascending
 from rowmerge_nb.engine.near.normal_forms import (
     BITS,
     LETTERS,
@@ -515,7 +516,7 @@ def _rows_of(side: str, pairs: _Pairs) -> npt.NDArray[np.int64]:
 
 def _any_alone(rows: npt.NDArray[np.int64], free: npt.NDArray[np.bool_]) -> bool:
     """Return whether a row without a partner is near to nothing yet."""
-    return bool(np.count_nonzero(free) > len(np.unique(rows[free[rows]])))
+    return bool(np.count_nonzero(free) > len(ascending(rows[free[rows]])))
 
 
 def _counts(best: _Pairs) -> tuple[NearCount, ...]:

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowmerge_nb.base.choices import RepeatedMatches
+from rowmerge_nb.base.ordering import ascending
 from rowmerge_nb.spi.operations import Era, RowChangeParadigm
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ def mark_distinct(
     distinct = first if era is Era.CURRENT else (sizes == 1) | without
     if seen is not None and era is Era.CURRENT:
         distinct &= ~(without & np.isin(keys.case_number, list(seen)))
-        seen.update(np.unique(keys.case_number[without]).tolist())
+        seen.update(ascending(keys.case_number[without]).tolist())
     return pa.array(distinct.astype(np.int8))
 
 
@@ -143,13 +144,13 @@ class DuplicateRule:
         matched = keys.unique_id != NO_TARGET
         ids, cases = keys.unique_id[matched], keys.case_number[matched]
         acting = ~np.isin(cases, (NO_CLAUSE, *self.idle))
-        several = np.unique(ids[acting][_sizes(ids[acting])[0] > 1])
+        several = ascending(ids[acting][_sizes(ids[acting])[0] > 1])
         if self.name == RepeatedMatches.STANDARD:
             return Duplicates(several, several[:0])
-        repeated = np.unique(ids[_sizes(ids, cases)[0] > 1])
-        crossing = np.setdiff1d(several, repeated)
+        repeated = ascending(ids[_sizes(ids, cases)[0] > 1])
+        crossing = np.setdiff1d(several, repeated, assume_unique=True)
         if self.paradigm is RowChangeParadigm.CHANGE_ONLY_UPDATED_COLUMNS:
-            return Duplicates(np.union1d(repeated, crossing), crossing[:0])
+            return Duplicates(ascending(np.concatenate([repeated, crossing])), crossing[:0])
         return Duplicates(repeated, crossing)
 
 

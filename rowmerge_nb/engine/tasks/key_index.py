@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rowmerge_nb.base.ordering import ascending
 from rowmerge_nb.engine.tasks.comparable import comparable
 from rowmerge_nb.engine.tasks.key_hashes import Hashes, key_hashes
 
@@ -306,7 +307,7 @@ class SetsIndex:
             )
             # One number per pair.
             pairs = [(rows + first) * self._count + partners for rows, partners in pieces]
-            every = np.unique(np.concatenate(pairs))
+            every = ascending(np.concatenate(pairs))
             yield every // self._count, every % self._count
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from rowmerge_nb.base.ordering import other_rows
 from rowmerge_nb.engine.tasks.arrow import GATHERED_BYTES, GATHERED_ROWS
 from rowmerge_nb.engine.tasks.join_keys import JoinKeys
 from rowmerge_nb.engine.tasks.joined_rows import NO_ROW, JoinedRows, Side
@@ -55,12 +56,12 @@ class KeyJoin:
             pairs = JoinedRows(len(rows), (Side(target, partners), Side(source, rows)))
             true = evaluator.rows_where(self.rest, pairs.page(sorted(self.rest.reads)), pairs)
             rows, partners = rows[true], partners[true]
-        unmatched_source = np.setdiff1d(np.arange(source.num_rows), rows)
+        unmatched_source = other_rows(source.num_rows, rows)
         order = np.argsort(np.concatenate([rows, unmatched_source]), kind="stable")
         rows = np.concatenate([rows, unmatched_source])[order]
         partners = np.concatenate([partners, np.full(len(unmatched_source), NO_ROW)])[order]
         if self.full:
-            unmatched = np.setdiff1d(np.arange(target.num_rows), partners)
+            unmatched = other_rows(target.num_rows, partners[partners != NO_ROW])
             rows, partners = (
                 np.concatenate([rows, np.full(len(unmatched), NO_ROW)]),
                 np.concatenate([partners, unmatched]),
@@ -154,9 +155,8 @@ class KeyJoin:
         rows = source.rows
         assert rows is not None
         positions = target.page.column(POSITION).to_numpy()
-        unmatched = np.setdiff1d(positions, positions[true])
         _, first = np.unique(positions, return_index=True)
-        target_only = first[np.isin(positions[first], unmatched)]
+        target_only = first[~np.isin(positions[first], positions[true])]
         retained = np.concatenate([true, target_only])
         partners = np.concatenate([rows[true], np.full(len(target_only), NO_ROW)])
         return JoinedRows(len(retained), (target.picked(retained), Side(source.page, partners)))

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rowmerge_nb.base.ordering import ascending
 from rowmerge_nb.spi.operations import Era, Operation, RowChangeParadigm
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ class RowChangeProcessor(ABC):
         operation: npt.NDArray[np.int8] = pc.fill_null(flat, int(Operation.NONE)).to_numpy(
             zero_copy_only=False
         )
-        invalid = np.setdiff1d(operation, _INPUT_OPERATIONS)
+        invalid = ascending(operation[~np.isin(operation, _INPUT_OPERATIONS)])
         if invalid.size:
             raise ValueError(
                 f"Operation numbers {invalid.tolist()} cannot reach transform_page; it takes 1, 2,"

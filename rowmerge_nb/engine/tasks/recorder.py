@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowmerge_nb.base.errors import ExecutionError, RowMergeError, error_text
+from rowmerge_nb.base.ordering import ascending
 from rowmerge_nb.base.words import plural
 from rowmerge_nb.engine.tasks.call_frames import no_breakpoints, raised_by
 from rowmerge_nb.engine.tasks.duplicates import Patterns
@@ -234,7 +235,7 @@ class Recorder:
                 + (0 if witness is None else witness.nbytes)
             )
             chosen_rows = self._choose(
-                cases, np.unique(cases), self._rows_in("sampled", size, before.num_rows)
+                cases, ascending(cases), self._rows_in("sampled", size, before.num_rows)
             )
             self._room["sampled"] -= size * len(chosen_rows) // max(before.num_rows, 1)
         else:

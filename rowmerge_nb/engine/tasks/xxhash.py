@@ -11,6 +11,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rowmerge_nb.base.ordering import ascending
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -137,7 +139,7 @@ def _of_decimals(column: pa.Array, seeds: Words) -> Words:
     repeats = (highest_first[:, :-1] == sign) & ((highest_first[:, 1:] ^ sign) < 0x80)
     spare = np.argmin(np.concatenate([repeats, np.zeros((len(repeats), 1), bool)], axis=1), axis=1)
     hashed = seeds.copy()
-    for dropped in np.unique(spare):
+    for dropped in ascending(spare):
         rows = np.flatnonzero(spare == dropped)
         hashed[rows] = _of_bytes(highest_first[rows, dropped:], seeds[rows])
     return hashed
@@ -150,7 +152,7 @@ def _of_texts(column: pa.LargeBinaryArray, seeds: Words) -> Words:
     data = np.frombuffer(column.buffers()[2] or b"", np.uint8)
     lengths = np.diff(offsets)
     hashed = seeds.copy()
-    for length in np.unique(lengths):
+    for length in ascending(lengths):
         rows = np.flatnonzero(lengths == length)
         texts = data[offsets[rows][:, None] + np.arange(length)]
         hashed[rows] = _of_bytes(texts, seeds[rows])

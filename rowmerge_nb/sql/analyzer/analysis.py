@@ -132,6 +132,11 @@ class TableBinding:
             else self.statistics().data_size
         )
 
+    @property
+    def file_count(self) -> int | None:
+        """The files to open for a scan, if known."""
+        return None if self.dataframe is not None else self.statistics().file_count
+
 
 @dataclass(frozen=True)
 class ViewBinding:

@@ -10,11 +10,11 @@ import numpy as np
 import pyarrow as pa
 
 from rowmerge_nb.base.errors import ConnectorError, RowMergeError
+from rowmerge_nb.base.ordering import ascending
 from rowmerge_nb.connectors.hive_acid.layout_names import encode_bucket, normalized_buckets
 from rowmerge_nb.connectors.hive_acid.orc.tail import OrcTail, Stripe, read_tail
 from rowmerge_nb.connectors.hive_acid.orc_values import from_file
 from rowmerge_nb.connectors.shared.disk import require_texts
-from rowmerge_nb.connectors.shared.ordering import ascending
 from rowmerge_nb.spi.types import BIGINT
 
 if TYPE_CHECKING:

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rowmerge_nb.base.ordering import ascending
 from rowmerge_nb.spi.types import BIGINT, BOOLEAN, DOUBLE, INTEGER, UNKNOWN, Type, decimal_of
 from rowmerge_nb.sql.analyzer.expressions.typed_literals import decimal_literal, typed_literal
 from rowmerge_nb.sql.typed.clocks import instants_of
@@ -237,7 +238,7 @@ def _of_literals(texts: Sequence[str]) -> ConstantColumn:
     parts: list[_Part] = []
     types: set[Type] = set()
     bad: list[BadLiteral] = []
-    for literal_class in np.unique(classes).tolist():
+    for literal_class in ascending(classes).tolist():
         rows = np.flatnonzero(classes == literal_class)
         subset = array if len(rows) == len(array) else array.take(pa.array(rows))
         try:
@@ -315,7 +316,7 @@ def _decimals(
             f"Invalid decimal literal: {digits_alone.replace('_', '')}",
             len(text) - len(digits_alone),
         )
-    pairs = np.unique(precisions.astype(np.int64) * 64 + scales)
+    pairs = ascending(precisions.astype(np.int64) * 64 + scales)
     types = {decimal_of(int(pair) // 64, int(pair) % 64) for pair in pairs}
     return next(iter(types)), types
 
