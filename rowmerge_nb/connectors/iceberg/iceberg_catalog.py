@@ -37,12 +37,10 @@ class Tables(TableRemoval):
     """The tables of a catalog."""
 
     def create_schema(self, schema: str) -> None:
-        """Create a schema."""
         with self._asking(f"schema '{schema}'", lambda: schema in self.schemas()):
             self.catalog.create_namespace_if_not_exists(schema)
 
     def drop_schema(self, schema: str) -> None:
-        """Drop an empty schema."""
         from pyiceberg.exceptions import NamespaceNotEmptyError
 
         with self._asking(f"schema '{schema}'", lambda: schema not in self.schemas()):

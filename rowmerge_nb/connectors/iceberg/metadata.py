@@ -148,7 +148,6 @@ class IcebergTransaction(Writer):
     committed_files: set[str] = field(default_factory=set)
 
     def loaded(self, handle: IcebergTableHandle) -> Loaded:
-        """Return the table of a handle."""
         match = (
             self.versioned.get((handle.name, handle.snapshot))
             if handle.pinned

@@ -20,6 +20,11 @@ if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
 
 _CURSORS: Final = "rowmerge_nb.cursors"
+ENTRIES: Final = (
+    "SELECT table_namespace, table_name, metadata_location FROM iceberg_tables WHERE"
+    " metadata_location IS NOT NULL"
+)
+"""The query of the tables of a warehouse's catalog."""
 _INSTALL: Final = "Run: pip install 'rowmerge-nb[iceberg]'"
 
 
@@ -82,16 +87,12 @@ def other_owner(directory: Path | None, metadata_location: str) -> tuple[Path, s
         file = warehouse / "catalog.sqlite"
         if not file.is_file() or (directory is not None and warehouse == directory.resolve()):
             continue
-        query = (
-            "SELECT table_namespace, table_name, metadata_location FROM iceberg_tables WHERE"
-            " metadata_location IS NOT NULL"
-        )
         # An unreadable catalog has no tables.
         with (
             suppress(sqlite3.Error),
             closing(sqlite3.connect(f"file:{percent(str(file))}?mode=ro", uri=True)) as connection,
         ):
-            for schema, name, location in connection.execute(query):
+            for schema, name, location in connection.execute(ENTRIES):
                 if Path(local_path(location) or "").resolve().parent == folder:
                     return warehouse, f"{schema}.{name}"
     return None

@@ -104,7 +104,7 @@ def matching_content(
 
     if isinstance(filtered, AlwaysTrue):
         return replace(content)
-    snapshot = table.metadata.snapshot_by_id(snapshot_id) if snapshot_id is not None else None
+    snapshot = known_snapshot(table.metadata, snapshot_id)
     if snapshot is None:
         return Content()
     planner = PartitionPlanner(table.metadata, table.io, filtered)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from rowmerge_nb.base.errors import ConnectorError, error_text
 from rowmerge_nb.connectors.iceberg.opened_catalogs import (
+    ENTRIES,
     catalog_errors,
     close_cursors,
     is_about_metadata,
@@ -129,15 +130,11 @@ class TableLookup:
     def _metadata_files_of(self, name: SchemaTableName) -> list[str]:
         if self._warehouse is None:
             return []
-        query = (
-            "SELECT table_namespace, table_name, metadata_location FROM iceberg_tables WHERE"
-            " metadata_location IS NOT NULL"
-        )
         with (
             self._asking("catalog"),
             closing(sqlite3.connect(self._warehouse / "catalog.sqlite")) as connection,
         ):
-            entries = connection.execute(query).fetchall()
+            entries = connection.execute(ENTRIES).fetchall()
         return [
             str(file)
             for schema, table, file in entries

@@ -373,7 +373,6 @@ class Session:
             interruptible(partial(cursor.executemany, sql, rows), cursor.adbc_cancel)
 
     def ingest(self, schema: str, table: str, rows: pa.Table, doing: str) -> None:
-        """Append rows to a table."""
         with self._cursor(doing) as cursor:
             ingest = partial(cursor.adbc_ingest, table, rows, mode="append", db_schema_name=schema)
             interruptible(ingest, cursor.adbc_cancel)

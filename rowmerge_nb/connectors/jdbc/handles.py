@@ -76,7 +76,6 @@ class JdbcTableHandle(ConnectorTableHandle):
     refusing: str = ""
 
     def column(self, name: str) -> Column:
-        """Return a column by its name."""
         return next(column for column in self.columns if column.name == name)
 
     @property

@@ -66,17 +66,14 @@ class Changes:
         counts = {
             (row["o"], NO_CASE if row["n"] is None else row["n"]): row["rows"] for row in count_rows
         }
-        deletes = sum(
-            rows for (operation, _), rows in counts.items() if operation == Operation.DELETE
+        by_operation: dict[int, dict[int, int]] = {operation: {} for operation in Operation}
+        for (operation, case), rows in counts.items():
+            by_operation[operation][case] = rows
+        updates = by_operation[Operation.UPDATE]
+        deletes, inserts = (
+            sum(by_operation[operation].values())
+            for operation in (Operation.DELETE, Operation.INSERT)
         )
-        inserts = sum(
-            rows for (operation, _), rows in counts.items() if operation == Operation.INSERT
-        )
-        updates = {
-            case: rows
-            for (operation, case), rows in counts.items()
-            if operation == Operation.UPDATE
-        }
         if deletes:
             condition = self.store.staged_rows(self.handle, self.stage, Operation.DELETE)
             outputs.append(
@@ -278,12 +275,15 @@ class Changes:
 
     def _reinsert(self, updates: Mapping[int, int], error: ExecutionError) -> list[Written]:
         rows = sum(updates.values())
+        obstacle = (
+            f"Unique values of {self.store.name} table '{self.handle.name}' pass from row to row,"
+            " for which its rows must be taken out and put in again;"
+        )
         misfit_column = next(self._odd_columns(updates), None)
         if misfit_column is not None:
             raise ConnectorError(
-                f"Unique values of {self.store.name} table '{self.handle.name}' pass from row to"
-                " row, for which its rows must be taken out and put in again; column"
-                f" '{misfit_column.name}' holds a value in one of them that its type does not have",
+                f"{obstacle} column '{misfit_column.name}' holds a value in one of them that its"
+                " type does not have",
                 hint="Correct the value, or move the values in two statements.",
             ) from error
         for follower in self.store.followers(self.session, self.handle):
@@ -291,10 +291,7 @@ class Changes:
                 self._is_changed(c) for c in self.handle.columns if c.name == follower.column
             ):
                 raise ConnectorError(
-                    f"Unique values of {self.store.name} table '{self.handle.name}' pass from row"
-                    " to row, for which its rows must be taken out and put in again;"
-                    f" {follower.what}",
-                    hint="Move the values in two statements.",
+                    f"{obstacle} {follower.what}", hint="Move the values in two statements."
                 ) from error
         self.store.fill(self.session, self.handle, self.stage, Operation.UPDATE)
         statements = self.store.reinserting(

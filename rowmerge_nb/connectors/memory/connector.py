@@ -228,7 +228,6 @@ class MemoryConnector(Connector):
         )
 
     def versions(self, name: SchemaTableName) -> tuple[int, ...]:
-        """Return kept versions, oldest first."""
         with self._lock:
             return tuple(sorted(self._tables[name].versions))
 
@@ -261,14 +260,12 @@ class MemoryConnector(Connector):
             transaction.appended[handle.name] = (handle, rows)
 
     def has_table(self, name: SchemaTableName) -> bool:
-        """Return whether the table exists."""
         with self._lock:
             return name in self._tables
 
     def views_of(
         self, transaction: MemoryTransaction
     ) -> dict[SchemaTableName, ConnectorViewDefinition]:
-        """Return a transaction's views."""
         with self._lock:
             return {
                 name: view
@@ -277,7 +274,6 @@ class MemoryConnector(Connector):
             }
 
     def schemas_of(self, transaction: MemoryTransaction) -> set[str]:
-        """Return a transaction's schemas."""
         with self._lock:
             return {
                 name

@@ -91,7 +91,6 @@ class SplitStore:
         self._directory: PrivateDirectory | None = None
 
     def splits(self, name: SchemaTableName, version: int, data: pa.Table) -> Sequence[MemorySplit]:
-        """Return the splits of a version."""
         key = (name, version)
         if key not in self._splits:
             self._splits[key] = (

@@ -36,7 +36,6 @@ class MemoryTable:
 
     @classmethod
     def of(cls, metadata: ConnectorTableMetadata, version: int, rows: pa.Table) -> MemoryTable:
-        """Build a table with one version."""
         return cls(metadata, {version: rows}, first=version)
 
     def takes(self, metadata: ConnectorTableMetadata, version: int) -> bool:

@@ -61,7 +61,6 @@ class HiveTable:
 
     @property
     def properties(self) -> Mapping[str, Any]:
-        """The properties of CREATE TABLE."""
         properties: dict[str, Any] = {"format": "ORC", "transactional": self.transactional}
         if self.partitioned_by:
             properties["partitioned_by"] = self.partitioned_by

@@ -106,7 +106,6 @@ class RowKeys:
 
     @classmethod
     def concat(cls, batches: Sequence[RowKeys]) -> RowKeys:
-        """Concatenate keys."""
         parts = [(keys.write_ids, keys.buckets, keys.numbers) for keys in batches] or [
             (np.zeros(0, np.int64),) * 3
         ]

@@ -180,7 +180,6 @@ class AcidFileWriter:
             self._flush()
 
     def close(self) -> None:
-        """Close the file."""
         self._flush()
         self._file.close()
         key = f"{self._write_id},{self._number}"

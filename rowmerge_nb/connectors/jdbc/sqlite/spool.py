@@ -57,7 +57,6 @@ class Spool:
             raise refused(error, subject, "JDBC_ERROR") from error
 
     def remove(self) -> None:
-        """Remove the directory."""
         shutil.rmtree(self.directory, ignore_errors=True)
         os.close(self._lock)
 
