@@ -12,17 +12,21 @@ import pyarrow.compute as pc
 from rowmerge_nb.base.errors import AnalysisError
 from rowmerge_nb.connectors.hive_acid.layout_names import buckets_in
 from rowmerge_nb.connectors.shared.murmur import bytes_of, hash_bytes
-from rowmerge_nb.spi.handles import ConnectorPartitioningHandle
-from rowmerge_nb.spi.layout import BucketFunction, ConnectorNodePartitioningProvider
+from rowmerge_nb.spi import (
+    BucketFunction,
+    ConnectorNodePartitioningProvider,
+    ConnectorPartitioningHandle,
+    ConnectorSession,
+    ConnectorTransactionHandle,
+    Page,
+    Type,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import numpy.typing as npt
 
-    from rowmerge_nb.spi.handles import ConnectorSession, ConnectorTransactionHandle
-    from rowmerge_nb.spi.page import Page
-    from rowmerge_nb.spi.types import Type
 
 _SEED: Final = 104729
 _LARGEST: Final = np.uint32(0x7FFFFFFF)

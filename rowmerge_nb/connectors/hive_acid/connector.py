@@ -58,7 +58,15 @@ from rowmerge_nb.connectors.hive_acid.visible_deltas import (
 from rowmerge_nb.connectors.shared.arguments import checked_table_name, is_names, is_number
 from rowmerge_nb.connectors.shared.disk import refused, writing
 from rowmerge_nb.connectors.shared.orphans import orphaned_path, this_process
-from rowmerge_nb.spi.connector import Connector, Orphan, always
+from rowmerge_nb.spi import (
+    Connector,
+    ConnectorTransactionHandle,
+    Orphan,
+    Procedure,
+    SchemaTableName,
+    Type,
+)
+from rowmerge_nb.spi.connector import always
 from rowmerge_nb.spi.transactions import NumberedTransactionHandle, Transactions
 
 if TYPE_CHECKING:
@@ -70,9 +78,6 @@ if TYPE_CHECKING:
         OpenTransaction,
     )
     from rowmerge_nb.connectors.hive_acid.placing import PlacedFolder
-    from rowmerge_nb.spi.handles import ConnectorTransactionHandle, SchemaTableName
-    from rowmerge_nb.spi.procedures import Procedure
-    from rowmerge_nb.spi.types import Type
 
 
 class HiveAcidConnector(Connector):

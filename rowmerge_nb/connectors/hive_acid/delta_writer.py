@@ -33,11 +33,20 @@ from rowmerge_nb.connectors.hive_acid.orc.orc_reading import RowKeys, read_rows
 from rowmerge_nb.connectors.hive_acid.orc.writing import AcidFileWriter, disk_errors, write_deletes
 from rowmerge_nb.connectors.hive_acid.orc_values import group_by_partition
 from rowmerge_nb.connectors.hive_acid.placing import PlacedFolder, make_folder, place
-from rowmerge_nb.spi.handles import own
-from rowmerge_nb.spi.merge_sink import ConnectorMergeSink
-from rowmerge_nb.spi.output import Written
-from rowmerge_nb.spi.page import row_ids_of, split_page
-from rowmerge_nb.spi.page_sink import ConnectorPageSink, ConnectorPageSinkProvider
+from rowmerge_nb.spi import (
+    ConnectorInsertTableHandle,
+    ConnectorMergeSink,
+    ConnectorMergeTableHandle,
+    ConnectorPageSink,
+    ConnectorPageSinkProvider,
+    ConnectorSession,
+    ConnectorTransactionHandle,
+    Page,
+    Written,
+    own,
+    row_ids_of,
+    split_page,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -46,13 +55,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.connectors.hive_acid.handles import HiveTableHandle, HiveWrite
     from rowmerge_nb.connectors.hive_acid.metastore.metastore import HiveTable
-    from rowmerge_nb.spi.handles import (
-        ConnectorInsertTableHandle,
-        ConnectorMergeTableHandle,
-        ConnectorSession,
-        ConnectorTransactionHandle,
-    )
-    from rowmerge_nb.spi.page import Page
 
 
 @dataclass(frozen=True)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.connectors.hive_acid.metastore.metastore import HiveTable, Snapshot
 from rowmerge_nb.connectors.hive_acid.orc.codecs import OrcCodec
-from rowmerge_nb.spi.handles import (
+from rowmerge_nb.spi import (
+    ColumnDomain,
     ColumnHandle,
     ConnectorInsertTableHandle,
     ConnectorMergeTableHandle,
@@ -17,11 +18,6 @@ from rowmerge_nb.spi.handles import (
     own,
 )
 from rowmerge_nb.spi.types import BIGINT, INTEGER, row_of
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from rowmerge_nb.spi.page_source import ColumnDomain
 
 ROW_ID_TYPE = row_of([("originalTransaction", BIGINT), ("bucket", INTEGER), ("rowId", BIGINT)])
 

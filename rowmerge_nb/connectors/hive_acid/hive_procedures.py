@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.base.errors import ConnectorError
-from rowmerge_nb.spi.procedures import Procedure, ProcedureArgument
-from rowmerge_nb.spi.types import BIGINT, VARCHAR, array_of, parse_type
+from rowmerge_nb.spi import ConnectorSession, Procedure, ProcedureArgument, Type, parse_type
+from rowmerge_nb.spi.types import BIGINT, VARCHAR, array_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from rowmerge_nb.connectors.hive_acid.connector import HiveAcidConnector
-    from rowmerge_nb.spi.handles import ConnectorSession
-    from rowmerge_nb.spi.types import Type
 
 _TABLE: Final = (
     ProcedureArgument("schema_name", VARCHAR),

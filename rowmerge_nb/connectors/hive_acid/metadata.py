@@ -38,12 +38,24 @@ from rowmerge_nb.connectors.shared.disk import refused
 from rowmerge_nb.connectors.shared.folders import folder_name
 from rowmerge_nb.connectors.shared.history import unsupported_version
 from rowmerge_nb.connectors.shared.updatable_metadata import UpdatableMetadata
+from rowmerge_nb.spi import (
+    ColumnHandle,
+    ConnectorInsertTableHandle,
+    ConnectorMergeTableHandle,
+    ConnectorOutputMetadata,
+    ConnectorSession,
+    ConnectorTableHandle,
+    ConnectorTableLayout,
+    ConnectorTableMetadata,
+    ConnectorTableVersion,
+    PointerType,
+    RowChangeParadigm,
+    SchemaTableName,
+    TableStatistics,
+    Written,
+    own,
+)
 from rowmerge_nb.spi.alterations import SetColumnComment, SetTableComment
-from rowmerge_nb.spi.handles import ConnectorTableVersion, PointerType, own
-from rowmerge_nb.spi.layout import ConnectorTableLayout
-from rowmerge_nb.spi.metadata import ConnectorTableMetadata, TableStatistics
-from rowmerge_nb.spi.operations import RowChangeParadigm
-from rowmerge_nb.spi.output import ConnectorOutputMetadata, Written
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -51,14 +63,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.connectors.hive_acid.metastore.metastore import Metastore
     from rowmerge_nb.connectors.hive_acid.placing import PlacedFolder
     from rowmerge_nb.spi.alterations import Alteration
-    from rowmerge_nb.spi.handles import (
-        ColumnHandle,
-        ConnectorInsertTableHandle,
-        ConnectorMergeTableHandle,
-        ConnectorSession,
-        ConnectorTableHandle,
-        SchemaTableName,
-    )
 
 
 @dataclass

@@ -11,14 +11,13 @@ import pyarrow.compute as pc
 
 from rowmerge_nb.base.errors import AnalysisError, ConnectorError, ExecutionError
 from rowmerge_nb.connectors.hive_acid.layout_names import DEFAULT_PARTITION
-from rowmerge_nb.spi.types import Type
+from rowmerge_nb.spi import ColumnMetadata, Type
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     import numpy.typing as npt
 
-    from rowmerge_nb.spi.metadata import ColumnMetadata
 
 _PLAIN: Final = frozenset(
     {

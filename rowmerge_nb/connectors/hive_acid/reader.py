@@ -47,11 +47,19 @@ from rowmerge_nb.connectors.hive_acid.visible_deltas import (
     folder_errors,
 )
 from rowmerge_nb.connectors.shared.late import has_match, is_selective
-from rowmerge_nb.spi.handles import own
-from rowmerge_nb.spi.page_source import (
+from rowmerge_nb.spi import (
+    ColumnHandle,
+    ConnectorPageSource,
     ConnectorPageSourceProvider,
+    ConnectorSession,
+    ConnectorSplit,
     ConnectorSplitManager,
+    ConnectorTableHandle,
+    ConnectorTransactionHandle,
+    Constraint,
+    Page,
     PagesSource,
+    own,
 )
 
 if TYPE_CHECKING:
@@ -61,15 +69,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.connectors.hive_acid.handles import HiveTableHandle
     from rowmerge_nb.connectors.hive_acid.metastore.metastore import HiveTable
-    from rowmerge_nb.spi.handles import (
-        ColumnHandle,
-        ConnectorSession,
-        ConnectorSplit,
-        ConnectorTableHandle,
-        ConnectorTransactionHandle,
-    )
-    from rowmerge_nb.spi.page import Page
-    from rowmerge_nb.spi.page_source import ConnectorPageSource, Constraint
 
 PAGE_ROWS: Final = 65_536
 SMALL_BYTES: Final = 1 << 20

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
 
 from rowmerge_nb.base.errors import AnalysisError, RowMergeError, checked
 from rowmerge_nb.connectors.hive_acid.buckets import check_bucket_type
@@ -12,13 +12,7 @@ from rowmerge_nb.connectors.hive_acid.layout_names import BUCKET_LIMIT
 from rowmerge_nb.connectors.hive_acid.metastore.metastore import HiveTable
 from rowmerge_nb.connectors.hive_acid.orc_values import check_column_type, check_partition_type
 from rowmerge_nb.connectors.shared.properties import invalid_property, listed_names, require_known
-from rowmerge_nb.spi.metadata import ColumnMetadata
-from rowmerge_nb.spi.types import Type, parse_type
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from rowmerge_nb.spi.handles import SchemaTableName
+from rowmerge_nb.spi import ColumnMetadata, SchemaTableName, Type, parse_type
 
 TABLE_PROPERTIES: Final = {
     "format": "'ORC', the only one",

@@ -20,19 +20,23 @@ from rowmerge_nb.connectors.hive_acid.handles import (
     HiveTableHandle,
     HiveWrite,
 )
-from rowmerge_nb.spi.handles import ColumnHandle
-from rowmerge_nb.spi.operations import Operation
-from rowmerge_nb.spi.page import OPERATION, ROW_ID, row_ids_of
+from rowmerge_nb.spi import (
+    ColumnHandle,
+    ColumnMetadata,
+    ConnectorPageSource,
+    Operation,
+    Page,
+    UpdatablePageSource,
+    row_ids_of,
+    values_and_row_ids,
+)
+from rowmerge_nb.spi.page import OPERATION, ROW_ID
 from rowmerge_nb.spi.types import BIGINT, INTEGER, row_of
-from rowmerge_nb.spi.updatable import UpdatablePageSource, values_and_row_ids
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
 
     from rowmerge_nb.connectors.hive_acid.metastore.metastore import HiveTable
-    from rowmerge_nb.spi.metadata import ColumnMetadata
-    from rowmerge_nb.spi.page import Page
-    from rowmerge_nb.spi.page_source import ConnectorPageSource
 
 
 @dataclass(frozen=True)

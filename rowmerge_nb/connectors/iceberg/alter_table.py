@@ -22,22 +22,22 @@ from rowmerge_nb.connectors.iceberg.table_definition import (
     written_transform,
 )
 from rowmerge_nb.connectors.shared.properties import listed_names
-from rowmerge_nb.spi.alterations import (
+from rowmerge_nb.spi import (
     AddColumn,
     AddField,
+    ColumnMetadata,
     ColumnPosition,
     DropColumn,
     DropField,
     DropNotNull,
     RenameColumn,
     RenameField,
-    SetColumnComment,
     SetColumnType,
     SetFieldType,
     SetProperties,
-    SetTableComment,
+    Type,
 )
-from rowmerge_nb.spi.metadata import ColumnMetadata
+from rowmerge_nb.spi.alterations import SetColumnComment, SetTableComment
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -48,7 +48,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.connectors.iceberg.handles import IcebergTableHandle
     from rowmerge_nb.spi.alterations import Alteration
-    from rowmerge_nb.spi.types import Type
 
 _WIDER: Final = (
     "Types can become wider (integer to bigint, real to double, more digits of a decimal), and"

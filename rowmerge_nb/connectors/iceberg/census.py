@@ -9,13 +9,13 @@ from rowmerge_nb.base.errors import RowMergeError, error_text
 from rowmerge_nb.connectors.iceberg.files import places_of
 from rowmerge_nb.connectors.iceberg.housekeeping import known_files, lower_name
 from rowmerge_nb.connectors.iceberg.ownership import Ownership, named_locations, own_folder
+from rowmerge_nb.spi import SchemaTableName
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from pyiceberg.table import Table
 
-    from rowmerge_nb.spi.handles import SchemaTableName
 
 _METADATA: Final = "/metadata"
 

@@ -25,7 +25,7 @@ from rowmerge_nb.connectors.iceberg.sorting import sort_fields
 from rowmerge_nb.connectors.iceberg.table_definition import COMMENT, ISOLATION, PROPERTIES
 from rowmerge_nb.connectors.shared.disk import refused
 from rowmerge_nb.connectors.shared.sqlite_errors import is_full, sqlite_message
-from rowmerge_nb.spi.handles import ConnectorTableVersion
+from rowmerge_nb.spi import ConnectorTableVersion
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

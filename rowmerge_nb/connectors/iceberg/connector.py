@@ -48,9 +48,19 @@ from rowmerge_nb.connectors.iceberg.table_procedures import (
 )
 from rowmerge_nb.connectors.iceberg.writer import IcebergPageSinkProvider
 from rowmerge_nb.connectors.shared.arguments import checked_table_name
-from rowmerge_nb.spi.connector import Connector, Orphan, always
-from rowmerge_nb.spi.handles import ConnectorTableVersion, SchemaTableName
-from rowmerge_nb.spi.page_source import ConnectorSplitManager, Constraint
+from rowmerge_nb.spi import (
+    Connector,
+    ConnectorSession,
+    ConnectorSplitManager,
+    ConnectorTableHandle,
+    ConnectorTableVersion,
+    ConnectorTransactionHandle,
+    Constraint,
+    Orphan,
+    Procedure,
+    SchemaTableName,
+)
+from rowmerge_nb.spi.connector import always
 from rowmerge_nb.spi.transactions import NumberedTransactionHandle, Transactions
 
 if TYPE_CHECKING:
@@ -62,12 +72,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.connectors.iceberg.census import Census
     from rowmerge_nb.connectors.iceberg.handles import IcebergSplit, IcebergTableHandle
     from rowmerge_nb.connectors.iceberg.housekeeping import Listing
-    from rowmerge_nb.spi.handles import (
-        ConnectorSession,
-        ConnectorTableHandle,
-        ConnectorTransactionHandle,
-    )
-    from rowmerge_nb.spi.procedures import Procedure
 
 _MAX_ENDED: Final = 1_000
 """The number of ended statements whose files are recognized by prefix; leftovers of older

@@ -7,20 +7,23 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rowmerge_nb.connectors.shared.transforms import Transform
-from rowmerge_nb.spi.handles import (
+from rowmerge_nb.spi import (
+    ColumnDomain,
     ColumnHandle,
+    ColumnMetadata,
     ConnectorInsertTableHandle,
     ConnectorMergeTableHandle,
     ConnectorPartitioningHandle,
     ConnectorSplit,
     ConnectorTableExecuteHandle,
     ConnectorTableHandle,
+    Constraint,
     SchemaTableName,
+    Type,
     own,
+    parse_type,
 )
-from rowmerge_nb.spi.metadata import ColumnMetadata
-from rowmerge_nb.spi.page_source import ColumnDomain, Constraint
-from rowmerge_nb.spi.types import BIGINT, INTEGER, VARCHAR, Type, parse_type, row_of
+from rowmerge_nb.spi.types import BIGINT, INTEGER, VARCHAR, row_of
 
 ROW_ID_TYPE = row_of([("file", INTEGER), ("position", BIGINT)])
 """A row's file, as its index in the merge handle (a tenth of a path's size), and the position in

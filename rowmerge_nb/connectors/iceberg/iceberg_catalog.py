@@ -14,8 +14,7 @@ from rowmerge_nb.connectors.iceberg.opened_catalogs import (
     location_of,
 )
 from rowmerge_nb.connectors.shared.folders import folder_name
-from rowmerge_nb.spi.alterations import RenameTable
-from rowmerge_nb.spi.handles import SchemaTableName
+from rowmerge_nb.spi import ConnectorTableVersion, RenameTable, SchemaTableName
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.connectors.iceberg.notes import Writer
     from rowmerge_nb.connectors.iceberg.table_definition import Definition
     from rowmerge_nb.spi.alterations import Alteration
-    from rowmerge_nb.spi.handles import ConnectorTableVersion
 
 from rowmerge_nb.connectors.iceberg.table_removal import TableRemoval
 

@@ -55,19 +55,30 @@ from rowmerge_nb.connectors.iceberg.table_procedures import (
     refuse_disabled,
 )
 from rowmerge_nb.connectors.iceberg.writer import target_bytes
-from rowmerge_nb.spi.alterations import SetProperties
-from rowmerge_nb.spi.handles import ConnectorTableVersion, SchemaTableName, own
-from rowmerge_nb.spi.layout import ConnectorTableLayout
-from rowmerge_nb.spi.metadata import (
+from rowmerge_nb.spi import (
+    ColumnHandle,
     ColumnMetadata,
+    ConnectorInsertTableHandle,
+    ConnectorMergeTableHandle,
     ConnectorMetadata,
+    ConnectorOutputMetadata,
+    ConnectorSession,
+    ConnectorTableExecuteHandle,
+    ConnectorTableHandle,
+    ConnectorTableLayout,
     ConnectorTableMetadata,
+    ConnectorTableVersion,
+    Constraint,
+    ProcedureOutcome,
+    RowChangeParadigm,
+    SchemaTableName,
+    SetProperties,
     SystemTable,
+    TableExecution,
     TableStatistics,
+    Written,
+    own,
 )
-from rowmerge_nb.spi.operations import RowChangeParadigm
-from rowmerge_nb.spi.output import ConnectorOutputMetadata, Written
-from rowmerge_nb.spi.procedures import ProcedureOutcome, TableExecution
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -82,15 +93,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.connectors.iceberg.iceberg_catalog import Tables
     from rowmerge_nb.connectors.iceberg.table_procedures import Retention
     from rowmerge_nb.spi.alterations import Alteration
-    from rowmerge_nb.spi.handles import (
-        ColumnHandle,
-        ConnectorInsertTableHandle,
-        ConnectorMergeTableHandle,
-        ConnectorSession,
-        ConnectorTableExecuteHandle,
-        ConnectorTableHandle,
-    )
-    from rowmerge_nb.spi.page_source import Constraint
 
 _VERSIONS = {1, 2, 3}
 

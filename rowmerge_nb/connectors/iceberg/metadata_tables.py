@@ -17,8 +17,8 @@ import pyarrow as pa
 from rowmerge_nb.connectors.iceberg.iceberg_types import field_of, fields_of
 from rowmerge_nb.connectors.iceberg.planning import content_of
 from rowmerge_nb.connectors.iceberg.sorting import shown_keys
-from rowmerge_nb.spi.metadata import ColumnMetadata, SystemTable
-from rowmerge_nb.spi.types import DATE, parse_type, row_of
+from rowmerge_nb.spi import ColumnMetadata, SystemTable, Type, parse_type
+from rowmerge_nb.spi.types import DATE, row_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from pyiceberg.table.snapshots import Snapshot
     from pyiceberg.types import IcebergType, NestedField, PrimitiveType
 
-    from rowmerge_nb.spi.types import Type
 
 Row = tuple[Any, ...]
 Content = tuple[list[ColumnMetadata], Iterator[Row]]

@@ -22,7 +22,15 @@ from rowmerge_nb.connectors.iceberg.handles import (
 from rowmerge_nb.connectors.shared.hashing import hashed_buckets
 from rowmerge_nb.connectors.shared.runs import runs_of
 from rowmerge_nb.connectors.shared.transforms import Transform
-from rowmerge_nb.spi.layout import BucketFunction, ConnectorNodePartitioningProvider
+from rowmerge_nb.spi import (
+    BucketFunction,
+    ConnectorNodePartitioningProvider,
+    ConnectorPartitioningHandle,
+    ConnectorSession,
+    ConnectorTransactionHandle,
+    Page,
+    Type,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -30,13 +38,6 @@ if TYPE_CHECKING:
     from pyiceberg.partitioning import PartitionSpec
 
     from rowmerge_nb.connectors.iceberg.handles import Field
-    from rowmerge_nb.spi.handles import (
-        ConnectorPartitioningHandle,
-        ConnectorSession,
-        ConnectorTransactionHandle,
-    )
-    from rowmerge_nb.spi.page import Page
-    from rowmerge_nb.spi.types import Type
 
 _EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _MOST: Final = 2**31 - 1

@@ -12,6 +12,7 @@ from rowmerge_nb.base.errors import ConnectorError, RowMergeError
 from rowmerge_nb.connectors.iceberg.handles import PATH_ID, DataFileRef, DeleteFile, IcebergSplit
 from rowmerge_nb.connectors.iceberg.iceberg_types import field_of
 from rowmerge_nb.connectors.iceberg.pruning import domains_by_id
+from rowmerge_nb.spi import Constraint
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from pyiceberg.table.snapshots import Snapshot
 
     from rowmerge_nb.connectors.iceberg.handles import Field, IcebergTableHandle
-    from rowmerge_nb.spi.page_source import Constraint
 
 SPLIT_BYTES: Final = 64 * 1024 * 1024
 SPLIT_ROWS: Final = 1_048_576

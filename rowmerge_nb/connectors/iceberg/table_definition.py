@@ -11,6 +11,7 @@ from rowmerge_nb.connectors.iceberg.servers import local_path
 from rowmerge_nb.connectors.iceberg.sorting import order_of, parse_keys, shown_keys
 from rowmerge_nb.connectors.shared.properties import invalid_property, listed_names, require_known
 from rowmerge_nb.connectors.shared.transforms import Transform, parse_transforms
+from rowmerge_nb.spi import ColumnMetadata, ConnectorTableMetadata
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table
     from pyiceberg.table.sorting import SortOrder
 
-    from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
 
 TABLE_PROPERTIES: Final = {
     "format": "'PARQUET', the only one",

@@ -18,7 +18,7 @@ from rowmerge_nb.connectors.iceberg.opened_catalogs import (
     other_owner,
 )
 from rowmerge_nb.connectors.iceberg.servers import local_path
-from rowmerge_nb.spi.handles import SchemaTableName
+from rowmerge_nb.spi import SchemaTableName
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -21,7 +21,7 @@ from rowmerge_nb.connectors.iceberg.housekeeping import (
 )
 from rowmerge_nb.connectors.iceberg.ownership import own_folder
 from rowmerge_nb.connectors.iceberg.servers import local_path
-from rowmerge_nb.spi.handles import SchemaTableName
+from rowmerge_nb.spi import Orphan, SchemaTableName
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.connectors.iceberg.embedded import EmbeddedCatalog
     from rowmerge_nb.connectors.iceberg.handles import IcebergTableHandle
     from rowmerge_nb.connectors.iceberg.notes import Writer
-    from rowmerge_nb.spi.connector import Orphan
 
 from rowmerge_nb.connectors.iceberg.table_lookup import TableLookup
 

@@ -33,10 +33,19 @@ from rowmerge_nb.connectors.iceberg.notes import Presence
 from rowmerge_nb.connectors.iceberg.partitions import folder_of, groups
 from rowmerge_nb.connectors.iceberg.sorting import sorted_rows
 from rowmerge_nb.connectors.shared.disk import writing
-from rowmerge_nb.spi.handles import own
-from rowmerge_nb.spi.merge_sink import ConnectorMergeSink
-from rowmerge_nb.spi.page import row_ids_of, split_page
-from rowmerge_nb.spi.page_sink import ConnectorPageSink, ConnectorPageSinkProvider
+from rowmerge_nb.spi import (
+    ConnectorInsertTableHandle,
+    ConnectorMergeSink,
+    ConnectorMergeTableHandle,
+    ConnectorPageSink,
+    ConnectorPageSinkProvider,
+    ConnectorSession,
+    ConnectorTransactionHandle,
+    Page,
+    own,
+    row_ids_of,
+    split_page,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -45,13 +54,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from rowmerge_nb.connectors.iceberg.handles import DataFileRef, IcebergTableHandle
-    from rowmerge_nb.spi.handles import (
-        ConnectorInsertTableHandle,
-        ConnectorMergeTableHandle,
-        ConnectorSession,
-        ConnectorTransactionHandle,
-    )
-    from rowmerge_nb.spi.page import Page
 
 GROUP_ROWS: Final = 262_144
 GROUP_BYTES: Final = 64 * 1024 * 1024

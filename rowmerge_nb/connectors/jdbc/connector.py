@@ -34,13 +34,29 @@ from rowmerge_nb.connectors.shared.properties import (
     wrong_columns,
 )
 from rowmerge_nb.connectors.shared.updatable_metadata import UpdatableMetadata
-from rowmerge_nb.spi.alterations import AddColumn, RenameColumn, RenameTable
-from rowmerge_nb.spi.connector import Connector, always
-from rowmerge_nb.spi.handles import own
-from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
-from rowmerge_nb.spi.operations import RowChangeParadigm
-from rowmerge_nb.spi.output import ConnectorOutputMetadata
-from rowmerge_nb.spi.page_source import ConnectorSplitManager
+from rowmerge_nb.spi import (
+    AddColumn,
+    ColumnDomain,
+    ColumnHandle,
+    ColumnMetadata,
+    Connector,
+    ConnectorInsertTableHandle,
+    ConnectorMergeTableHandle,
+    ConnectorOutputMetadata,
+    ConnectorSession,
+    ConnectorSplitManager,
+    ConnectorTableHandle,
+    ConnectorTableMetadata,
+    ConnectorTransactionHandle,
+    Constraint,
+    RenameColumn,
+    RenameTable,
+    RowChangeParadigm,
+    SchemaTableName,
+    Type,
+    own,
+)
+from rowmerge_nb.spi.connector import always
 from rowmerge_nb.spi.transactions import NumberedTransactionHandle, Transactions
 
 if TYPE_CHECKING:
@@ -49,17 +65,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.connectors.jdbc.database import Session, Store
     from rowmerge_nb.connectors.jdbc.handles import JdbcSplit, Stage
     from rowmerge_nb.spi.alterations import Alteration
-    from rowmerge_nb.spi.handles import (
-        ColumnHandle,
-        ConnectorInsertTableHandle,
-        ConnectorMergeTableHandle,
-        ConnectorSession,
-        ConnectorTableHandle,
-        ConnectorTransactionHandle,
-        SchemaTableName,
-    )
-    from rowmerge_nb.spi.page_source import ColumnDomain, Constraint
-    from rowmerge_nb.spi.types import Type
 
 PRIMARY_KEY = "primary_key"
 TABLE_PROPERTIES = {

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from rowmerge_nb.base.errors import ConnectorError, RowMergeError, SetupError
 from rowmerge_nb.base.names import quoted
 from rowmerge_nb.connectors.jdbc.interrupts import interruptible
+from rowmerge_nb.spi import SchemaTableName, Type
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.connectors.jdbc.handles import Column, JdbcSplit, JdbcTableHandle, Stage
     from rowmerge_nb.connectors.jdbc.predicates import Terms
     from rowmerge_nb.connectors.jdbc.staging import StageWriter
-    from rowmerge_nb.spi.handles import SchemaTableName
-    from rowmerge_nb.spi.types import Type
 
 SHOWN: Final = 200
 """The limit on the characters of a value in messages."""

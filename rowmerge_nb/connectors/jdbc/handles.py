@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-from rowmerge_nb.spi.handles import (
+from rowmerge_nb.spi import (
     ColumnHandle,
+    ColumnMetadata,
     ConnectorInsertTableHandle,
     ConnectorMergeTableHandle,
     ConnectorSplit,
     ConnectorTableHandle,
+    ConnectorTableMetadata,
     SchemaTableName,
+    Type,
     own,
 )
-from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
-from rowmerge_nb.spi.types import Type
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 @dataclass(frozen=True)

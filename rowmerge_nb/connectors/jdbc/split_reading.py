@@ -22,21 +22,22 @@ from rowmerge_nb.connectors.jdbc.updatable_source import (
     JdbcUpdatablePageSource,
     JdbcUpdatableTableHandle,
 )
-from rowmerge_nb.spi.handles import own
-from rowmerge_nb.spi.page_source import ConnectorPageSource, ConnectorPageSourceProvider
+from rowmerge_nb.spi import (
+    ColumnHandle,
+    ConnectorPageSource,
+    ConnectorPageSourceProvider,
+    ConnectorSession,
+    ConnectorSplit,
+    ConnectorTableHandle,
+    Page,
+    own,
+)
+from rowmerge_nb.spi import ConnectorTransactionHandle as TransactionHandle
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
 
     from rowmerge_nb.connectors.jdbc.handles import Column
-    from rowmerge_nb.spi.handles import (
-        ColumnHandle,
-        ConnectorSession,
-        ConnectorSplit,
-        ConnectorTableHandle,
-    )
-    from rowmerge_nb.spi.handles import ConnectorTransactionHandle as TransactionHandle
-    from rowmerge_nb.spi.page import Page
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,7 @@ from rowmerge_nb.base.errors import ConnectorError, ExecutionError
 from rowmerge_nb.base.names import quoted
 from rowmerge_nb.base.words import plural
 from rowmerge_nb.connectors.jdbc.database import Session, Store
-from rowmerge_nb.spi.operations import Operation
-from rowmerge_nb.spi.output import ConnectorOutputMetadata, Written
+from rowmerge_nb.spi import ConnectorOutputMetadata, Operation, Written
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -27,23 +27,25 @@ from rowmerge_nb.connectors.jdbc.handles import (
     Stage,
 )
 from rowmerge_nb.connectors.shared.disk import refused
-from rowmerge_nb.spi.handles import own
-from rowmerge_nb.spi.merge_sink import ConnectorMergeSink
-from rowmerge_nb.spi.operations import Operation
-from rowmerge_nb.spi.page import PageLayout, rows_with
-from rowmerge_nb.spi.page_sink import ConnectorPageSink, ConnectorPageSinkProvider
+from rowmerge_nb.spi import (
+    ConnectorInsertTableHandle,
+    ConnectorMergeSink,
+    ConnectorMergeTableHandle,
+    ConnectorPageSink,
+    ConnectorPageSinkProvider,
+    ConnectorSession,
+    ConnectorTransactionHandle,
+    Operation,
+    Page,
+    PageLayout,
+    own,
+    rows_with,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     from rowmerge_nb.connectors.jdbc.database import Store
-    from rowmerge_nb.spi.handles import (
-        ConnectorInsertTableHandle,
-        ConnectorMergeTableHandle,
-        ConnectorSession,
-        ConnectorTransactionHandle,
-    )
-    from rowmerge_nb.spi.page import Page
 
 COPIED_ROWS: Final = 65_536
 COPIED_BYTES: Final = 64 << 20

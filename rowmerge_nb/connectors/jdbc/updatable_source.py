@@ -10,15 +10,18 @@ import pyarrow as pa
 
 from rowmerge_nb.connectors.jdbc.handles import JdbcTableHandle, Stage
 from rowmerge_nb.connectors.jdbc.staging import JdbcPageSink
-from rowmerge_nb.spi.operations import Operation
-from rowmerge_nb.spi.updatable import UpdatablePageSource, values_and_row_ids
+from rowmerge_nb.spi import (
+    ConnectorPageSource,
+    Operation,
+    Page,
+    UpdatablePageSource,
+    values_and_row_ids,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rowmerge_nb.connectors.jdbc.database import Store
-    from rowmerge_nb.spi.page import Page
-    from rowmerge_nb.spi.page_source import ConnectorPageSource
 
 ONLY_CASE: Final = 0
 """The case number of an UPDATE statement, which has one clause."""

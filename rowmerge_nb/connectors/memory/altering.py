@@ -10,27 +10,26 @@ import pyarrow as pa
 from rowmerge_nb.base.errors import AnalysisError, ConnectorError
 from rowmerge_nb.connectors.memory.table_properties import by_name, checked_metadata, schema_of
 from rowmerge_nb.connectors.shared.transforms import parse_transforms
-from rowmerge_nb.spi.alterations import (
+from rowmerge_nb.spi import (
     AddColumn,
     ColumnPosition,
+    ConnectorTableMetadata,
     DropColumn,
     DropDefault,
     DropNotNull,
     RenameColumn,
     RenameTable,
-    SetColumnComment,
     SetColumnType,
     SetDefault,
     SetProperties,
-    SetTableComment,
+    Type,
 )
+from rowmerge_nb.spi.alterations import SetColumnComment, SetTableComment
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rowmerge_nb.spi.alterations import Alteration
-    from rowmerge_nb.spi.metadata import ConnectorTableMetadata
-    from rowmerge_nb.spi.types import Type
 
 _INTEGERS: Final = ("tinyint", "smallint", "integer", "bigint")
 _DIGITS: Final = {"tinyint": 3, "smallint": 5, "integer": 10, "bigint": 19}

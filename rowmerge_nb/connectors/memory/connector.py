@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import itertools
 import threading
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -37,22 +37,21 @@ from rowmerge_nb.connectors.memory.table_properties import (
 )
 from rowmerge_nb.connectors.memory.turns import Turns
 from rowmerge_nb.connectors.memory.writing import MemoryPageSinkProvider
-from rowmerge_nb.spi.connector import Connector, always
-from rowmerge_nb.spi.handles import ConnectorTableVersion, SchemaTableName
-from rowmerge_nb.spi.metadata import ConnectorTableMetadata, ConnectorViewDefinition
-from rowmerge_nb.spi.page_source import ConnectorSplitManager
+from rowmerge_nb.spi import (
+    Connector,
+    ConnectorSession,
+    ConnectorSplit,
+    ConnectorSplitManager,
+    ConnectorTableHandle,
+    ConnectorTableMetadata,
+    ConnectorTableVersion,
+    ConnectorTransactionHandle,
+    ConnectorViewDefinition,
+    Constraint,
+    SchemaTableName,
+)
+from rowmerge_nb.spi.connector import always
 from rowmerge_nb.spi.transactions import NumberedTransactionHandle, Transactions
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from rowmerge_nb.spi.handles import (
-        ConnectorSession,
-        ConnectorSplit,
-        ConnectorTableHandle,
-        ConnectorTransactionHandle,
-    )
-    from rowmerge_nb.spi.page_source import Constraint
 
 
 class MemoryConnector(Connector):

@@ -25,22 +25,27 @@ from rowmerge_nb.connectors.memory.table_properties import (
 )
 from rowmerge_nb.connectors.memory.updatable_pages import MemoryUpdatableTableHandle
 from rowmerge_nb.connectors.shared.updatable_metadata import UpdatableMetadata
-from rowmerge_nb.spi.alterations import (
+from rowmerge_nb.spi import (
+    ColumnHandle,
+    ColumnMetadata,
+    ConnectorInsertTableHandle,
+    ConnectorMergeTableHandle,
+    ConnectorOutputMetadata,
+    ConnectorSession,
+    ConnectorTableHandle,
+    ConnectorTableLayout,
+    ConnectorTableMetadata,
+    ConnectorTableVersion,
+    ConnectorViewDefinition,
     DropDefault,
-    SetColumnComment,
+    RowChangeParadigm,
+    SchemaTableName,
     SetDefault,
     SetProperties,
-    SetTableComment,
-)
-from rowmerge_nb.spi.handles import ColumnHandle, ConnectorTableVersion, SchemaTableName, own
-from rowmerge_nb.spi.layout import ConnectorTableLayout
-from rowmerge_nb.spi.metadata import (
-    ConnectorTableMetadata,
-    ConnectorViewDefinition,
     TableStatistics,
+    own,
 )
-from rowmerge_nb.spi.operations import RowChangeParadigm
-from rowmerge_nb.spi.output import ConnectorOutputMetadata
+from rowmerge_nb.spi.alterations import SetColumnComment, SetTableComment
 from rowmerge_nb.spi.types import BIGINT, INTEGER, row_of
 
 if TYPE_CHECKING:
@@ -49,13 +54,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.connectors.memory.connector import MemoryConnector
     from rowmerge_nb.spi.alterations import Alteration
-    from rowmerge_nb.spi.handles import (
-        ConnectorInsertTableHandle,
-        ConnectorMergeTableHandle,
-        ConnectorSession,
-        ConnectorTableHandle,
-    )
-    from rowmerge_nb.spi.metadata import ColumnMetadata
 from rowmerge_nb.connectors.memory.partitioning import PARTITION_BUCKETS
 from rowmerge_nb.connectors.memory.state import MemoryTable, MemoryTransaction, replaced_error
 

@@ -9,17 +9,18 @@ import pyarrow as pa
 
 from rowmerge_nb.connectors.memory.handles import MemoryPartitioningHandle
 from rowmerge_nb.connectors.shared.hashing import hashed_buckets
-from rowmerge_nb.spi.layout import BucketFunction, ConnectorNodePartitioningProvider
+from rowmerge_nb.spi import (
+    BucketFunction,
+    ConnectorNodePartitioningProvider,
+    ConnectorPartitioningHandle,
+    ConnectorSession,
+    ConnectorTransactionHandle,
+    Page,
+    Type,
+)
 
 if TYPE_CHECKING:
     from rowmerge_nb.connectors.shared.transforms import Transform
-    from rowmerge_nb.spi.handles import (
-        ConnectorPartitioningHandle,
-        ConnectorSession,
-        ConnectorTransactionHandle,
-    )
-    from rowmerge_nb.spi.page import Page
-    from rowmerge_nb.spi.types import Type
 
 PARTITION_BUCKETS = 1 << 16
 """The number of buckets for partition values, far above the number of writers for an even load."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import uuid
 import weakref
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,20 +19,19 @@ from rowmerge_nb.connectors.memory.updatable_pages import (
     MemoryUpdatableTableHandle,
 )
 from rowmerge_nb.connectors.shared.hashing import hashed_buckets
-from rowmerge_nb.spi.handles import ColumnHandle, ConnectorSplit, own
-from rowmerge_nb.spi.page_source import ConnectorPageSourceProvider, PagesSource
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from rowmerge_nb.spi.handles import (
-        ConnectorSession,
-        ConnectorTableHandle,
-        ConnectorTransactionHandle,
-        SchemaTableName,
-    )
-    from rowmerge_nb.spi.page import Page
-    from rowmerge_nb.spi.page_source import ConnectorPageSource
+from rowmerge_nb.spi import (
+    ColumnHandle,
+    ConnectorPageSource,
+    ConnectorPageSourceProvider,
+    ConnectorSession,
+    ConnectorSplit,
+    ConnectorTableHandle,
+    ConnectorTransactionHandle,
+    Page,
+    PagesSource,
+    SchemaTableName,
+    own,
+)
 
 PAGE_ROWS = 65_536
 INLINE_BYTES = 1_048_576

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,14 +18,8 @@ from rowmerge_nb.connectors.shared.properties import (
     spelled_names,
 )
 from rowmerge_nb.connectors.shared.transforms import parse_transforms
-from rowmerge_nb.spi.operations import RowChangeParadigm
+from rowmerge_nb.spi import ColumnMetadata, ConnectorTableMetadata, RowChangeParadigm, Type
 from rowmerge_nb.spi.values import shown_value
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
-    from rowmerge_nb.spi.types import Type
 
 TABLE_PROPERTIES: Final = {
     "paradigm": (

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from rowmerge_nb.connectors.memory.handles import MemoryTableHandle
 from rowmerge_nb.connectors.memory.row_changes import encode, positions_of
-from rowmerge_nb.spi.updatable import UpdatablePageSource, values_and_row_ids
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from rowmerge_nb.spi.page import Page
-    from rowmerge_nb.spi.page_source import ConnectorPageSource
+from rowmerge_nb.spi import ConnectorPageSource, Page, UpdatablePageSource, values_and_row_ids
 
 
 @dataclass(frozen=True)

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
 from rowmerge_nb.connectors.memory.row_changes import encode, positions_of
-from rowmerge_nb.spi.merge_sink import ConnectorMergeSink
-from rowmerge_nb.spi.operations import Operation
-from rowmerge_nb.spi.page import row_ids_of, rows_with, split_page
-from rowmerge_nb.spi.page_sink import ConnectorPageSink, ConnectorPageSinkProvider
-
-if TYPE_CHECKING:
-    from rowmerge_nb.spi.handles import (
-        ConnectorInsertTableHandle,
-        ConnectorMergeTableHandle,
-        ConnectorSession,
-        ConnectorTransactionHandle,
-    )
-    from rowmerge_nb.spi.page import Page
+from rowmerge_nb.spi import (
+    ConnectorInsertTableHandle,
+    ConnectorMergeSink,
+    ConnectorMergeTableHandle,
+    ConnectorPageSink,
+    ConnectorPageSinkProvider,
+    ConnectorSession,
+    ConnectorTransactionHandle,
+    Operation,
+    Page,
+    row_ids_of,
+    rows_with,
+    split_page,
+)
 
 
 class MemoryPageSink(ConnectorPageSink):

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 from rowmerge_nb.base.errors import AnalysisError
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-
-    from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
+from rowmerge_nb.spi import ColumnMetadata, ConnectorTableMetadata
 
 
 def invalid_property(name: str, message: str, hint: str) -> AnalysisError:

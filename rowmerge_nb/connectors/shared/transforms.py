@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import Final, NoReturn
 
 import numpy as np
 import pyarrow as pa
@@ -15,11 +16,7 @@ from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.base.names import quoted
 from rowmerge_nb.connectors.shared.murmur import murmur3
 from rowmerge_nb.connectors.shared.properties import invalid_property
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from rowmerge_nb.spi.types import Type
+from rowmerge_nb.spi import Type
 
 _INTEGERS: Final = {"tinyint", "smallint", "integer", "bigint"}
 _MOMENTS: Final = {"timestamp", "timestamp with time zone"}

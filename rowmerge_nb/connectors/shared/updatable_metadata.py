@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Sequence
 
-from rowmerge_nb.spi.metadata import ConnectorMetadata
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
-    from rowmerge_nb.spi.handles import ColumnHandle, ConnectorSession, ConnectorTableHandle
-    from rowmerge_nb.spi.output import ConnectorOutputMetadata
+from rowmerge_nb.spi import (
+    ColumnHandle,
+    ConnectorMetadata,
+    ConnectorOutputMetadata,
+    ConnectorSession,
+    ConnectorTableHandle,
+)
 
 
 class UpdatableMetadata(ConnectorMetadata):

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import sqlite3
 import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import quote as percent
 
 from rowmerge_nb.base.errors import AnalysisError, ConnectorError
@@ -36,12 +37,7 @@ from rowmerge_nb.connectors.hive_acid.visible_deltas import (
 from rowmerge_nb.connectors.shared.folders import folder_name
 from rowmerge_nb.connectors.shared.orphans import this_process
 from rowmerge_nb.connectors.shared.sqlite_errors import is_full, is_read_only
-from rowmerge_nb.spi.handles import SchemaTableName
-from rowmerge_nb.spi.metadata import ColumnMetadata
-from rowmerge_nb.spi.types import parse_type
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+from rowmerge_nb.spi import ColumnMetadata, SchemaTableName, parse_type
 
 _FORMAT: Final = 1
 _PATIENCE_SECONDS: Final = 60

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import uuid
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from pathlib import Path
+from typing import Any, ClassVar, Final
 
 from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.connectors.hive_acid.layout_names import DEFAULT_PARTITION, escape, unescape
 from rowmerge_nb.connectors.hive_acid.visible_deltas import ValidWriteIds
 from rowmerge_nb.connectors.shared.orphans import has_died, this_process
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from rowmerge_nb.spi.handles import SchemaTableName
-    from rowmerge_nb.spi.metadata import ColumnMetadata
+from rowmerge_nb.spi import ColumnMetadata, SchemaTableName
 
 COMPACTION_PATIENCE_SECONDS: Final = 10.0
 """The time that a compaction waits for another one of the same table."""

@@ -45,7 +45,7 @@ from rowmerge_nb.connectors.hive_acid.metastore.thrift_tables import (
 )
 from rowmerge_nb.connectors.hive_acid.visible_deltas import ValidTransactions, ValidWriteIds
 from rowmerge_nb.connectors.shared.orphans import this_process
-from rowmerge_nb.spi.handles import SchemaTableName
+from rowmerge_nb.spi import SchemaTableName
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -9,7 +9,7 @@ from rowmerge_nb.connectors.jdbc.connector import JdbcConnector
 from rowmerge_nb.connectors.jdbc.postgresql.orphaned_stages import orphans, remove_orphans
 from rowmerge_nb.connectors.jdbc.postgresql.postgres_store import PostgresStore
 from rowmerge_nb.connectors.jdbc.postgresql.postgres_transaction import PostgresTransaction
-from rowmerge_nb.spi.connector import Orphan
+from rowmerge_nb.spi import Orphan
 
 
 class PostgresConnector(JdbcConnector):

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from rowmerge_nb.base.errors import RowMergeError
 from rowmerge_nb.base.names import quoted
 from rowmerge_nb.connectors.jdbc.database import Session, literal
-from rowmerge_nb.spi.connector import Orphan
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
+from rowmerge_nb.spi import Orphan
 
 PREFIX: Final = "rowmerge_nb_stage_"
 STAGES: Final = literal(PREFIX.replace("_", r"\_") + "%")

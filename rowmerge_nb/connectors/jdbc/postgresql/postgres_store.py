@@ -19,7 +19,8 @@ from rowmerge_nb.connectors.jdbc.postgresql.errors import translated
 from rowmerge_nb.connectors.jdbc.postgresql.postgres_predicates import terms_of
 from rowmerge_nb.connectors.jdbc.postgresql.postgres_session import PostgresSession
 from rowmerge_nb.connectors.jdbc.staging import CopyWriter, StageWriter
-from rowmerge_nb.spi.types import BIGINT, Type, row_of
+from rowmerge_nb.spi import Type
+from rowmerge_nb.spi.types import BIGINT, row_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -6,8 +6,9 @@ import json
 import re
 import secrets
 import time
+from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from rowmerge_nb.base.errors import ConnectorError, ExecutionError, RowMergeError
 from rowmerge_nb.base.names import quoted
@@ -21,14 +22,7 @@ from rowmerge_nb.connectors.jdbc.postgresql.postgres_session import PostgresSess
 from rowmerge_nb.connectors.jdbc.postgresql.postgres_store import PostgresStore
 from rowmerge_nb.connectors.jdbc.predicates import predicate_of
 from rowmerge_nb.connectors.shared.orphans import this_process
-from rowmerge_nb.spi.handles import SchemaTableName
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from rowmerge_nb.spi.handles import ConnectorSession
-    from rowmerge_nb.spi.metadata import ConnectorTableMetadata
-    from rowmerge_nb.spi.page_source import ColumnDomain
+from rowmerge_nb.spi import ColumnDomain, ConnectorSession, ConnectorTableMetadata, SchemaTableName
 
 SPLIT_BLOCKS: Final = 16_384
 """128 MiB of a table with blocks of 8 KiB."""

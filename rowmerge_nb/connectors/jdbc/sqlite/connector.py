@@ -10,9 +10,9 @@ from rowmerge_nb.base.errors import ConnectorError, checked_path
 from rowmerge_nb.connectors.jdbc.connector import JdbcConnector
 from rowmerge_nb.connectors.jdbc.sqlite.spool import orphans, remove_orphans
 from rowmerge_nb.connectors.jdbc.sqlite.sqlite_transaction import SqliteTransaction
+from rowmerge_nb.spi import Orphan
 
 if TYPE_CHECKING:
-    from rowmerge_nb.spi.connector import Orphan
     from rowmerge_nb.spi.transactions import NumberedTransactionHandle
 from rowmerge_nb.connectors.jdbc.sqlite.sqlite_store import SqliteStore
 

@@ -17,7 +17,8 @@ from rowmerge_nb.connectors.jdbc.handles import Column, JdbcSplit, JdbcTableHand
 from rowmerge_nb.connectors.jdbc.sqlite import sqlite_types as types
 from rowmerge_nb.connectors.jdbc.sqlite.sqlite_predicates import terms_of
 from rowmerge_nb.connectors.jdbc.staging import FileWriter, StageWriter
-from rowmerge_nb.spi.types import Type, row_of
+from rowmerge_nb.spi import Type
+from rowmerge_nb.spi.types import row_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

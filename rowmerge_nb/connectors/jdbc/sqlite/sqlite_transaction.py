@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -21,14 +22,7 @@ from rowmerge_nb.connectors.jdbc.sqlite import sqlite_types as types
 from rowmerge_nb.connectors.jdbc.sqlite.spool import Spool, remove_orphans
 from rowmerge_nb.connectors.jdbc.sqlite.sqlite_store import SCHEMA, SqliteStore, rowid_of
 from rowmerge_nb.connectors.jdbc.staging import file_of
-from rowmerge_nb.spi.handles import SchemaTableName
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from rowmerge_nb.spi.handles import ConnectorSession
-    from rowmerge_nb.spi.metadata import ConnectorTableMetadata
-    from rowmerge_nb.spi.page_source import ColumnDomain
+from rowmerge_nb.spi import ColumnDomain, ConnectorSession, ConnectorTableMetadata, SchemaTableName
 
 SPLIT_ROWS: Final = 500_000
 SMALL_ROWS: Final = 10_000

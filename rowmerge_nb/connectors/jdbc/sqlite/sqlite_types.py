@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.base.names import backquoted
 from rowmerge_nb.connectors.jdbc.database import Reading
+from rowmerge_nb.spi import Type
 from rowmerge_nb.spi.types import (
     BIGINT,
     BOOLEAN,
@@ -30,7 +31,6 @@ from rowmerge_nb.spi.types import (
     UUID,
     VARBINARY,
     VARCHAR,
-    Type,
     decimal_of,
 )
 
