@@ -73,7 +73,7 @@ class HiveSplit(ConnectorSplit):
         bucket: the bucket of all rows, if the table is bucketed.
         stripes: the half-open range of stripes; None for all.
         domains: the domains of data columns, by index.
-        small: whether the driver reads the rows.
+        carries_rows: whether the driver reads the rows.
         elsewhere: rows up to this write id are in another directory.
     """
 
@@ -84,17 +84,11 @@ class HiveSplit(ConnectorSplit):
     bucket: int | None = None
     stripes: tuple[int, int] | None = None
     domains: tuple[tuple[int, ColumnDomain], ...] = ()
-    small: bool = False
+    carries_rows: bool = False
     elsewhere: int = 0
 
-    @property
-    def carries_rows(self) -> bool:
-        return self.small
-
-    @property
-    def is_repeatable(self) -> bool:
-        """True: files of a write id never change."""
-        return True
+    is_repeatable = True
+    """Files of a write id never change."""
 
 
 def hive_table(handle: ConnectorTableHandle) -> HiveTableHandle:

@@ -117,7 +117,7 @@ def _splits(handle: HiveTableHandle, constraint: Constraint | None) -> list[Hive
     ]
     files = {path for split in splits for path in (split.path, *split.deletes)}
     small = sum(path.stat().st_size for path in files) <= SMALL_BYTES
-    return [replace(split, small=small) for split in splits]
+    return [replace(split, carries_rows=small) for split in splits]
 
 
 def _parts_of(split: HiveSplit, table: HiveTable) -> list[HiveSplit]:

@@ -227,7 +227,7 @@ class IcebergSplit(ConnectorSplit):
         file: its index in the merge handle; -1 if rows are only read.
         constants: values of partition columns, by field id, for files without these columns.
         domains: predicates that skip row groups, by field id.
-        small: whether reading the whole table on the driver is cheaper than a task.
+        carries_rows: whether reading the whole table on the driver is cheaper than a task.
         partition: the file's partition as a path, if the statement reads it.
     """
 
@@ -238,18 +238,11 @@ class IcebergSplit(ConnectorSplit):
     deletes: tuple[DeleteFile, ...] = ()
     constants: Mapping[int, Any] = field(default_factory=dict)
     domains: Mapping[int, ColumnDomain] = field(default_factory=dict)
-    small: bool = False
+    carries_rows: bool = False
     partition: str = ""
 
-    @property
-    def carries_rows(self) -> bool:
-        """True for a small table."""
-        return self.small
-
-    @property
-    def is_repeatable(self) -> bool:
-        """True: the files of a snapshot do not change."""
-        return True
+    is_repeatable = True
+    """The files of a snapshot do not change."""
 
 
 def iceberg_table(handle: ConnectorTableHandle) -> IcebergTableHandle:

@@ -207,9 +207,7 @@ class PartitionBucketFunction(BucketFunction):
 
     partitioning: tuple[PartitionField, ...]
 
-    @property
-    def bucket_count(self) -> int:
-        return BUCKETS
+    bucket_count = BUCKETS
 
     def get_buckets(self, page: Page) -> pa.Array:
         return hashed_buckets(_values(self.partitioning, page), BUCKETS)
@@ -225,9 +223,7 @@ class FileBucketFunction(BucketFunction):
     True
     """
 
-    @property
-    def bucket_count(self) -> int:
-        return BUCKETS
+    bucket_count = BUCKETS
 
     def get_buckets(self, page: Page) -> pa.Array:
         return hashed_buckets([pc.struct_field(page.column(0), [0])], BUCKETS)

@@ -107,13 +107,13 @@ class JdbcSplit(ConnectorSplit):
         high: the first row address after the range, or None.
         address: the SQL of the address, if it differs between tables.
         snapshot: the database's name of the snapshot, or ``""``.
-        small: whether the driver reads the rows.
+        carries_rows: whether the driver reads the rows.
     """
 
     low: int | None = None
     high: int | None = None
     snapshot: str = ""
-    small: bool = False
+    carries_rows: bool = False
     address: str = ""
     predicate: str = ""
 
@@ -121,10 +121,6 @@ class JdbcSplit(ConnectorSplit):
     def is_repeatable(self) -> bool:
         """Whether all readers see one snapshot."""
         return bool(self.snapshot)
-
-    @property
-    def carries_rows(self) -> bool:
-        return self.small
 
 
 @dataclass(frozen=True)

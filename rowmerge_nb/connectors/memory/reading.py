@@ -67,10 +67,8 @@ class MemorySplit(ConnectorSplit):
         """False for a file of this machine."""
         return self.path is None
 
-    @property
-    def is_repeatable(self) -> bool:
-        """True: a version does not change."""
-        return True
+    is_repeatable = True
+    """A version does not change."""
 
     def with_rows(self) -> MemorySplit:
         if self.path is None:

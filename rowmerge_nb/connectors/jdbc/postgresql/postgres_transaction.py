@@ -227,7 +227,7 @@ class PostgresTransaction(JdbcTransaction):
         blocks = self._blocks(handle) if handle.ranges else 0
         rows = self._rows(handle, predicate) if by_key or blocks <= SPLIT_BLOCKS else None
         if rows is not None and rows <= SMALL_ROWS:
-            return [JdbcSplit(snapshot=self._snapshot, small=True, predicate=predicate)]
+            return [JdbcSplit(snapshot=self._snapshot, carries_rows=True, predicate=predicate)]
         # The key finds rows anywhere; each range would search its index again.
         if blocks > SPLIT_BLOCKS and not (by_key and rows is not None and rows <= SPLIT_ROWS):
             lows = range(0, blocks, SPLIT_BLOCKS)

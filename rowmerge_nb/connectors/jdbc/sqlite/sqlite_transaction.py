@@ -178,7 +178,7 @@ class SqliteTransaction(JdbcTransaction):
         )
         rows = self._rows(handle, predicate)
         if rows is not None and rows <= SMALL_ROWS:
-            return [JdbcSplit(small=True, predicate=predicate)]
+            return [JdbcSplit(carries_rows=True, predicate=predicate)]
         address = _address(handle)
         if not address or (rows is not None and rows <= SPLIT_ROWS):
             return [JdbcSplit(predicate=predicate)]
