@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from rowmerge_nb.connectors.jdbc.handles import Column, JdbcSplit, JdbcTableHandle, Stage
-    from rowmerge_nb.connectors.jdbc.predicates import Terms
 
 BATCH_BYTES: Final = 4 << 20
 VERSION: Final = "t.xmin::pg_catalog.text::pg_catalog.int8"
@@ -137,11 +136,9 @@ class PostgresStore(Store):
 
     # -- reading --------------------------------------------------------------------------------------------------
 
-    def declared_type(self, sql_type: Type) -> str | None:
-        return types.declared_type(sql_type)
-
-    def reading(self, column: Column) -> Reading:
-        return types.value_reading(column)
+    declared_type = staticmethod(types.declared_type)
+    reading = staticmethod(types.value_reading)
+    terms = staticmethod(terms_of)
 
     def cast_of(self, declared: str) -> str:
         return types.cast_of(declared, "b", declared)
@@ -163,9 +160,6 @@ class PostgresStore(Store):
             return ""
         upper = "" if split.high is None else f" AND ctid < '({split.high},0)'::tid"
         return f"ctid >= '({split.low},0)'::tid{upper}"
-
-    def terms(self, column: Column, *, unicode: bool) -> Terms | None:
-        return terms_of(column, unicode=unicode)
 
     def begin_reading(self, session: Session, split: JdbcSplit) -> None:
         """Set the snapshot, and a stable order of rows."""

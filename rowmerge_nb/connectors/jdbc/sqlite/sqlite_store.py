@@ -23,7 +23,6 @@ from rowmerge_nb.spi.types import row_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rowmerge_nb.connectors.jdbc.predicates import Terms
 
 SCHEMA: Final = "main"
 BATCH_ROWS: Final = 16_384
@@ -196,11 +195,10 @@ class SqliteStore(Store):
 
     # -- reading --------------------------------------------------------------------------------------------------
 
-    def declared_type(self, sql_type: Type) -> str | None:
-        return types.declared_type(sql_type)
-
-    def reading(self, column: Column) -> Reading:
-        return types.value_reading(column)
+    declared_type = staticmethod(types.declared_type)
+    reading = staticmethod(types.value_reading)
+    terms = staticmethod(terms_of)
+    converted = staticmethod(types.converted)
 
     def row_id_type(self, handle: JdbcTableHandle) -> Type:
         """Return the key as stored."""
@@ -216,9 +214,6 @@ class SqliteStore(Store):
         return " AND ".join(
             f"{split.address} {sign} {bound}" for sign, bound in bounds if bound is not None
         )
-
-    def terms(self, column: Column, *, unicode: bool) -> Terms | None:
-        return terms_of(column, unicode=unicode)
 
     def begin_reading(self, session: Session, split: JdbcSplit) -> None:
         """Rely on `check_unchanged` instead of a snapshot."""
@@ -262,9 +257,6 @@ class SqliteStore(Store):
         rows = session.query(query)
         return f", in the row with {rows[0]['a']}" if rows else ""
 
-    def converted(self, column: Column, array: pa.Array) -> pa.Array:
-        return types.converted(column, array)
-
     # -- writing --------------------------------------------------------------------------------------------------
 
     def stage_writer(self, stage: Stage) -> StageWriter:
@@ -287,8 +279,7 @@ class SqliteStore(Store):
             *data,
         ]
 
-    def transported(self, column: Column, array: pa.Array) -> pa.Array:
-        return types.stored(column, array)
+    transported = staticmethod(types.stored)
 
     def transported_key(self, handle: JdbcTableHandle, parts: list[pa.Array]) -> list[pa.Array]:
         return parts
