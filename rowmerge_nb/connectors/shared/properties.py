@@ -39,7 +39,7 @@ def listed_names(properties: Mapping[str, Any], name: str) -> tuple[str, ...]:
     return tuple(names)
 
 
-def require_known(properties: Collection[str], known: Collection[str], subject: str) -> None:
+def require_known(properties: Collection[str], candidates: Collection[str], subject: str) -> None:
     """Raise INVALID_TABLE_PROPERTY for an unknown property.
 
     >>> require_known(["x"], ["format"], "Catalog 'hive'")
@@ -47,11 +47,11 @@ def require_known(properties: Collection[str], known: Collection[str], subject: 
     rowmerge_nb.base.errors.AnalysisError: INVALID_TABLE_PROPERTY: Catalog 'hive' table property 'x' does not exist. There is: format.
     """
     for name in properties:
-        if name not in known:
+        if name not in candidates:
             raise invalid_property(
                 name,
                 f"{subject} table property '{name}' does not exist",
-                f"There {'is' if len(known) == 1 else 'are'}: {', '.join(known)}.",
+                f"There {'is' if len(candidates) == 1 else 'are'}: {', '.join(candidates)}.",
             )
 
 
