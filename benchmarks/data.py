@@ -52,6 +52,7 @@ class Case:
         target_rows: rows of the target before.
         source_rows: rows of the source.
         keys: what the rows are merged by.
+        regions: the number of values of ``region``, by which tables are partitioned.
         seed: where the random numbers begin.
     """
 
@@ -59,6 +60,7 @@ class Case:
     source_rows: int
     keys: Keys = KINDS["dense"]
     seed: int = 1
+    regions: int = len(REGIONS)
 
     @cached_property
     def target(self) -> pa.Table:
@@ -137,7 +139,9 @@ class Case:
                 [
                     *self.keys.make(part, side),
                     *_values(
-                        part, self.seed * 1000 + start // CHUNK + (500 if side == "source" else 0)
+                        part,
+                        self.seed * 1000 + start // CHUNK + (500 if side == "source" else 0),
+                        self.regions,
                     ),
                 ],
                 schema=schema,
@@ -147,7 +151,7 @@ class Case:
         )
 
 
-def _values(numbers: npt.NDArray[np.int64], seed: int) -> list[pa.Array]:
+def _values(numbers: npt.NDArray[np.int64], seed: int, regions: int) -> list[pa.Array]:
     random = np.random.default_rng(seed)
     cents = pa.array(random.integers(0, 100_000_00, len(numbers)), pa.int64()).cast(
         pa.decimal128(19, 0)
@@ -159,7 +163,8 @@ def _values(numbers: npt.NDArray[np.int64], seed: int) -> list[pa.Array]:
     when = pa.array(
         1_700_000_000_000_000 + random.integers(0, 10**12, len(numbers)), pa.timestamp("us")
     )
-    region = pa.array(REGIONS).take(pa.array(numbers % len(REGIONS)))
+    names = (*REGIONS, *(f"R{number}" for number in range(len(REGIONS), regions)))
+    region = pa.array(names[:regions]).take(pa.array(numbers % regions))
     return [region, name, amount, when]
 
 

@@ -21,10 +21,20 @@ if TYPE_CHECKING:
     from benchmarks.data import Case
 
 Work = Literal[
-    "merge", "delete", "update", "create", "partition", "insert", "select", "latest", "grouped"
+    "merge",
+    "merge-parts",
+    "delete",
+    "update",
+    "create",
+    "partition",
+    "insert",
+    "select",
+    "latest",
+    "grouped",
 ]
 """What is timed.
 
+``merge-parts`` is a MERGE into a table that is partitioned by region.
 ``latest`` and ``grouped`` are a MERGE that deduplicates its source. ``create`` and ``partition``
 make the table of the source's rows, ``insert`` adds them, ``select`` is a query.
 """
@@ -91,7 +101,7 @@ class SqlContestant(Contestant):
         statements = {"delete": DELETE, "update": UPDATE, "insert": INSERT, "create": CREATE}
         if work in DEDUPLICATED:
             return self.case.merge_from(self.case.deduplicated(work))
-        return self.case.merge if work == "merge" else statements[work]
+        return self.case.merge if work in {"merge", "merge-parts"} else statements[work]
 
     def run(self, work: Work) -> None:
         """Run the statement of the work."""
@@ -268,7 +278,11 @@ class DeltaRs(Contestant):
             None,
         )
         if work not in {"create", "partition"}:
-            deltalake.write_deltalake(str(self.folder), _with_text_for_uuid(case, case.target))
+            deltalake.write_deltalake(
+                str(self.folder),
+                _with_text_for_uuid(case, case.target),
+                partition_by=["region"] if work == "merge-parts" else None,
+            )
 
     def run(self, work: Work) -> None:
         """Do the work by delta-rs' own interface."""
@@ -281,7 +295,7 @@ class DeltaRs(Contestant):
             )
             return
         table = deltalake.DeltaTable(str(self.folder))
-        if work == "merge":
+        if work in {"merge", "merge-parts"}:
             self._merge(table, self.source)
         elif work in DEDUPLICATED:
             self._merge(

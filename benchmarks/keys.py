@@ -133,6 +133,12 @@ def _shuffled(numbers: Numbers) -> Numbers:
     return np.random.default_rng(5).permutation(numbers)
 
 
+def _skewed(numbers: Numbers) -> Numbers:
+    # A few keys have most of the rows: the most frequent key of a million rows has 3 % of them.
+    random = np.random.default_rng(7)
+    return (len(numbers) * random.random(len(numbers)) ** 4).astype(np.int64)
+
+
 def _by_hash(numbers: Numbers) -> Numbers:
     return numbers[np.argsort(_hashes(numbers).view(np.int64))]
 
@@ -142,6 +148,7 @@ KINDS: Final[Mapping[str, Keys]] = {
     for keys in (
         Keys("dense", {"id": pa.int64()}, "t.id = s.id", _dense),
         Keys("shuffled", {"id": pa.int64()}, "t.id = s.id", _dense, _shuffled),
+        Keys("skewed", {"id": pa.int64()}, "t.id = s.id", _dense, _skewed),
         Keys("sparse", {"id": pa.int64()}, "t.id = s.id", _sparse),
         Keys("sparse-sorted", {"id": pa.int64()}, "t.id = s.id", _sparse, _by_hash),
         Keys("varchar12", {"id": pa.string()}, "t.id = s.id", _varchar),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from benchmarks import data
@@ -53,11 +53,15 @@ class Race:
         work: what the contestants do.
         statement: the same, for people.
         contestants: makes those that may take part.
+        days: how often the work is done on the same table; the last time is timed.
+        regions: the number of partitions of a partitioned table.
     """
 
     work: Work
     statement: str
     contestants: Callable[[ExitStack], list[Contestant]]
+    days: int = 1
+    regions: int = len(data.REGIONS)
 
 
 def _memory(_: ExitStack) -> list[Contestant]:
@@ -100,6 +104,10 @@ def _keyed(_: ExitStack) -> list[Contestant]:
     return [DeltaRs(), DuckDB(), Store("hive"), Store("iceberg")]
 
 
+def _partitioned(_: ExitStack) -> list[Contestant]:
+    return [DeltaRs(), Store("hive"), Store("iceberg")]
+
+
 def _loading(_: ExitStack) -> list[Contestant]:
     return [
         DeltaRs(),
@@ -133,6 +141,8 @@ RACES: Mapping[str, Race] = {
     "insert": Race("insert", data.INSERT, _loading),
     "create": Race("create", data.CREATE, _loading),
     "partition": Race("partition", f"{data.CREATE}, partitioned by region", _parted),
+    "days": Race("merge", "MERGE of the fifth day, never compacted", _keyed, days=5),
+    "parts": Race("merge-parts", "MERGE into 2,000 partitions", _partitioned, regions=2000),
     "dedup": Race("latest", "MERGE of the latest row of each key", _keyed),
     "dedup-groups": Race("grouped", "MERGE of a group of each key", _keyed),
     "select": Race("select", data.SELECT, _reading),
@@ -151,6 +161,7 @@ def race(known: Race, case: Case, runs: int, among: Sequence[str]) -> dict[str, 
         runs: warm rounds.
         among: words, one of which a contestant's name must have; all race without any.
     """
+    case = replace(case, regions=known.regions)
     with ExitStack() as stack:
         contestants = [
             c
@@ -163,6 +174,8 @@ def race(known: Race, case: Case, runs: int, among: Sequence[str]) -> dict[str, 
         for number in range(runs + 1):
             for contestant in contestants:
                 contestant.prepare(case, known.work)
+                for _ in range(known.days - 1):
+                    contestant.run(known.work)
                 _run(contestant, laps[contestant.name], known.work)
                 fingerprints[contestant.name] = data.fingerprint(contestant.content())
                 seconds = laps[contestant.name].seconds[-1]

@@ -92,7 +92,9 @@ class Store(SqlContestant):
         if work in {"create", "partition"}:
             return
         self.engine.register("loading", case.target)
-        if self.store in {"hive", "iceberg"}:
+        if work == "merge-parts":
+            self.engine.run(f"CREATE TABLE {self.table} {self._partitioned('loading')}")
+        elif self.store in {"hive", "iceberg"}:
             self.engine.run(f"CREATE TABLE {self.table} AS SELECT * FROM loading")
         else:
             self.engine.run(f"DROP TABLE IF EXISTS {self.table}")
@@ -104,14 +106,16 @@ class Store(SqlContestant):
         """Return the statement; one that makes partitions has the words of the store."""
         if work != "partition":
             return super().statement(work)
+        return f"CREATE TABLE target {self._partitioned('source')}"
+
+    def _partitioned(self, rows: str) -> str:
+        """Return the properties of a partitioned table and its query."""
         if self.store == "iceberg":
-            return (
-                "CREATE TABLE target WITH (partitioning = ARRAY['region']) AS SELECT * FROM source"
-            )
+            return f"WITH (partitioning = ARRAY['region']) AS SELECT * FROM {rows}"
         columns = [name for name in self.case.source.column_names if name != "region"]
         return (
-            "CREATE TABLE target WITH (partitioned_by = ARRAY['region']) AS SELECT"
-            f" {', '.join(columns)}, region FROM source"
+            "WITH (partitioned_by = ARRAY['region']) AS SELECT"
+            f" {', '.join(columns)}, region FROM {rows}"
         )
 
     def _connector(self) -> Any:

@@ -14,12 +14,12 @@ from rowmerge_nb.engine.catalog.leftovers import CatalogOrphans, orphans_of
 from rowmerge_nb.engine.catalog.listing import TableInfo, list_tables
 from rowmerge_nb.engine.errors.position import behind
 from rowmerge_nb.engine.observers.user_observers import ObserverRegistry
-from rowmerge_nb.engine.options import Options
+from rowmerge_nb.engine.options.statement_options import Options
 from rowmerge_nb.engine.reruns.compared_runs import compare
 from rowmerge_nb.engine.reruns.rerun import LEFT_OUT, Again
 from rowmerge_nb.engine.reruns.undo import restore, undo
-from rowmerge_nb.engine.runner import StatementRunner
-from rowmerge_nb.engine.session import Session
+from rowmerge_nb.engine.sessions.runner import StatementRunner
+from rowmerge_nb.engine.sessions.session import Session
 from rowmerge_nb.engine.spark.lazy_session import LazySession
 from rowmerge_nb.plan.rules import RuleSettings
 from rowmerge_nb.spi.handles import SchemaTableName
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.catalog.name_resolution import StatementTables
     from rowmerge_nb.engine.observers.observer import Observer
     from rowmerge_nb.engine.result import Result
-    from rowmerge_nb.engine.runner import RowReader
+    from rowmerge_nb.engine.sessions.runner import RowReader
     from rowmerge_nb.spi.connector import Connector
     from rowmerge_nb.spi.handles import ConnectorTableVersion
     from rowmerge_nb.spi.metadata import ConnectorTableMetadata

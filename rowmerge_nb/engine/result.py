@@ -280,7 +280,7 @@ class Result:
                 `journeys`, and column: ``{3: {"price": 2}}``. The source is VALUES, a table or a
                 DataFrame (not Spark's) of at most 1,000 rows, and is unchanged. Values have the
                 column's type, or are texts that are parsed as it; None is NULL.
-            options: changed options of `rowmerge_nb.engine.options.Options`: ``paradigm``, ``era``,
+            options: changed options of `rowmerge_nb.engine.options.statement_options.Options`: ``paradigm``, ``era``,
                 ``duplicates``, ...
 
         Raises:

@@ -15,7 +15,7 @@ from traitlets import Bool, Enum, HasTraits, Int, TraitType, Unicode
 from rowmerge_nb.base.errors import RowMergeError, SetupError, error_text
 from rowmerge_nb.base.names import nearest
 from rowmerge_nb.base.words import plural
-from rowmerge_nb.engine.options import STATEMENT_OPTIONS, Option
+from rowmerge_nb.engine.options.statement_options import STATEMENT_OPTIONS, Option
 from rowmerge_nb.engine.spark.interrupts import StatementGuard
 from rowmerge_nb.notebook import debugging, transformer
 from rowmerge_nb.notebook.cell_options import (

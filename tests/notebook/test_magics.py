@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from rowmerge_nb.base.errors import RowMergeError, StatementInterrupted
-from rowmerge_nb.engine.options import Options
+from rowmerge_nb.engine.options.statement_options import Options
 from rowmerge_nb.engine.spark.interrupts import StatementGuard
 from rowmerge_nb.notebook import magics
 from rowmerge_nb.notebook.cell_options import OPTIONS

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.engine.audit.connector import TableState
     from rowmerge_nb.engine.catalog.engine_catalogs import TableName
-    from rowmerge_nb.engine.options import Options
-    from rowmerge_nb.engine.runner import StatementRunner
+    from rowmerge_nb.engine.options.statement_options import Options
+    from rowmerge_nb.engine.sessions.runner import StatementRunner
     from rowmerge_nb.engine.tasks.bags import Bag
     from rowmerge_nb.trace.audit import AuditedRow
     from rowmerge_nb.trace.trace import Trace

@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.catalog.engine_catalogs import TableName
     from rowmerge_nb.engine.catalog.name_resolution import StatementTables
     from rowmerge_nb.engine.catalog.transaction import StatementTransaction
-    from rowmerge_nb.engine.options import Options
+    from rowmerge_nb.engine.options.statement_options import Options
     from rowmerge_nb.engine.result import Result
-    from rowmerge_nb.engine.runner import StatementRunner
+    from rowmerge_nb.engine.sessions.runner import StatementRunner
     from rowmerge_nb.engine.tasks.row_hashes import Hashes
     from rowmerge_nb.engine.tasks.scan import ScanPass
     from rowmerge_nb.sql.analyzer.analysis import TableBinding

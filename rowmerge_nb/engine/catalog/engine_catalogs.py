@@ -23,7 +23,7 @@ from rowmerge_nb.engine.catalog.inputs import names_of, user_name
 from rowmerge_nb.engine.catalog.name_resolution import StatementTables
 from rowmerge_nb.engine.catalog.transaction import StatementTransaction
 from rowmerge_nb.engine.catalog.views import Views
-from rowmerge_nb.engine.options import Options
+from rowmerge_nb.engine.options.statement_options import Options
 from rowmerge_nb.spi.handles import ConnectorSession, SchemaTableName
 from rowmerge_nb.spi.metadata import ConnectorTableMetadata
 from rowmerge_nb.spi.types import UNKNOWN

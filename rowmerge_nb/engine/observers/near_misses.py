@@ -15,9 +15,9 @@ import pyarrow as pa
 
 from rowmerge_nb.base.errors import RowMergeError, StatementInterrupted, error_text
 from rowmerge_nb.base.names import backquoted
-from rowmerge_nb.engine.near.glance import may_be_near
-from rowmerge_nb.engine.near.on import UnreadableError, on_of
-from rowmerge_nb.engine.near.search import SideRows, near_keys
+from rowmerge_nb.engine.observers.near.glance import may_be_near
+from rowmerge_nb.engine.observers.near.on import UnreadableError, on_of
+from rowmerge_nb.engine.observers.near.search import SideRows, near_keys
 from rowmerge_nb.engine.spark.frames import is_spark_frame
 from rowmerge_nb.engine.spark.interrupts import interrupts_afterwards
 from rowmerge_nb.engine.spark.lowering import lower
@@ -35,7 +35,7 @@ from rowmerge_nb.trace.node_records import JoinType
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rowmerge_nb.engine.near.on import On
+    from rowmerge_nb.engine.observers.near.on import On
     from rowmerge_nb.engine.statements.action import Action
     from rowmerge_nb.engine.statements.row_change import Named
     from rowmerge_nb.engine.statements.statement import StatementRun

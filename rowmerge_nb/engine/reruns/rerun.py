@@ -168,7 +168,7 @@ class Again:
             source: new values for cells of the source, see
                 `rowmerge_nb.engine.reruns.source_edits`.
             options: options that differ from those of the run, see
-                `rowmerge_nb.engine.options.Options`.
+                `rowmerge_nb.engine.options.statement_options.Options`.
 
         Raises:
             RowMergeError: the statement is wrong or fails. INVALID_ARGUMENTS for another target,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.catalog.transaction import StatementTransaction
     from rowmerge_nb.engine.observers.undo_log import Change, UndoLog
     from rowmerge_nb.engine.result import Result
-    from rowmerge_nb.engine.runner import StatementRunner
+    from rowmerge_nb.engine.sessions.runner import StatementRunner
     from rowmerge_nb.spi.handles import ConnectorSession, ConnectorTableHandle, SchemaTableName
     from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorMetadata
     from rowmerge_nb.spi.types import Type

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 import pyarrow as pa
 
-from rowmerge_nb.engine.pages.answer import PagesRefusedError, answer
 from rowmerge_nb.engine.spark.interrupts import interrupts_afterwards
 from rowmerge_nb.engine.spark.job import fragments_and_records
 from rowmerge_nb.engine.spark.lowering import lower
@@ -15,6 +14,7 @@ from rowmerge_nb.engine.spark.lowering_context import LoweringContext
 from rowmerge_nb.engine.spark.spark_session import usual_partitions
 from rowmerge_nb.engine.statements.account import check_fragments, sum_up
 from rowmerge_nb.engine.statements.action import Action
+from rowmerge_nb.engine.statements.pages.answer import PagesRefusedError, answer
 from rowmerge_nb.engine.statements.statement import UNKNOWN_SIZE, StatementRun
 from rowmerge_nb.engine.tasks.arrow import conform, shown_zones
 from rowmerge_nb.engine.verify.committed import keeping_of

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
 
-from rowmerge_nb.engine.pages.answer import PagesRefusedError, stream_answer
 from rowmerge_nb.engine.statements.action import Planned
+from rowmerge_nb.engine.statements.pages.answer import PagesRefusedError, stream_answer
 from rowmerge_nb.engine.tasks.arrow import conform
 from rowmerge_nb.plan.plan_nodes import AnsweredQuery, Source
 from rowmerge_nb.plan.rules import ANSWER_SOURCE, chain, rewritten

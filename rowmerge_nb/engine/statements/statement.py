@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from rowmerge_nb.engine.catalog.transaction import StatementTransaction
-    from rowmerge_nb.engine.options import Options
+    from rowmerge_nb.engine.options.statement_options import Options
     from rowmerge_nb.engine.spark.lowering_context import LoweringContext
     from rowmerge_nb.engine.statements.account import Account
     from rowmerge_nb.engine.statements.row_change import Named

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from rowmerge_nb.connectors.memory.connector import MemoryConnector
-    from rowmerge_nb.engine.options import Options
+    from rowmerge_nb.engine.options.statement_options import Options
     from rowmerge_nb.engine.verify.engines import Verifier
     from rowmerge_nb.spi.metadata import ColumnMetadata
     from rowmerge_nb.sql.analyzer.analysis import Analysis, TableBinding

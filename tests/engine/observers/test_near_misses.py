@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from rowmerge_nb import Engine, RowMergeError, load_trace, save_trace
-from rowmerge_nb.engine.near import search
 from rowmerge_nb.engine.observers import near_misses as near_module
+from rowmerge_nb.engine.observers.near import search
 from rowmerge_nb.plan.rules import RuleSettings
 
 pytestmark = pytest.mark.spark

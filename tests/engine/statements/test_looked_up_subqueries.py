@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rowmerge_nb import Engine, ExecutionError
-from tests.engine.pages.test_both_ways import COLUMNS, NULLS, ROWS
+from tests.engine.statements.pages.test_both_ways import COLUMNS, NULLS, ROWS
 
 pytestmark = pytest.mark.spark
 

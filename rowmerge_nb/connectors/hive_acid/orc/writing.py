@@ -39,6 +39,8 @@ _FIRST_FIELD: Final = 7
 """The type number of the first column in a file, after the file's struct and its six columns."""
 _STRIPE_BYTES: Final = 4 << 20
 """The size of stripes, which tasks read in parallel."""
+_SMALL_BYTES: Final = 16 << 10
+"""Files of fewer bytes are not compressed: preparing the codec takes longer than the rest."""
 
 
 def disk_errors(path: Path) -> AbstractContextManager[None]:
@@ -83,7 +85,10 @@ class _Stream:
 
 
 class _EventFile:
-    """A file of events, written by Arrow unless it would write a value wrongly."""
+    """A file of events, written by Arrow unless it would write a value wrongly.
+
+    The first write holds all events, or at least `_CUT` of them.
+    """
 
     def __init__(
         self,
@@ -92,20 +97,15 @@ class _EventFile:
         codec: OrcCodec,
         root: Path | None = None,
     ) -> None:
-        from pyarrow import orc
-
         self._path = path
         self._codec = codec
         self._columns = columns
         with disk_errors(path):
             make_folder(path.parent, root)
             self._stream = _Stream(path)
-            file = pa.PythonFile(self._stream, mode="w")
-            self._writer: Any = orc.ORCWriter(
-                file, compression=codec.arrow, stripe_size=_STRIPE_BYTES
-            )
+        self._writer: Any = None
         self._exact: ExactWriter | None = None
-        self._has_events = False
+        self._has_events = self._is_closed = False
 
     @property
     def unwritten_lengths(self) -> list[tuple[int, Type]]:
@@ -113,18 +113,31 @@ class _EventFile:
         return bounded_texts(self._columns, _FIRST_FIELD) if self._exact is None else []
 
     def write(self, events: pa.Table) -> None:
+        if not self._has_events and events.nbytes < _SMALL_BYTES:
+            self._codec = OrcCodec.NONE
         with disk_errors(self._path):
+            self._open()
             if self._exact is None and any(map(has_early_fractions, events.column("row").chunks)):
                 self._switch_writer()
             (self._exact or self._writer).write(events)
             self._stream.check()
         self._has_events = True
 
+    def _open(self) -> None:
+        from pyarrow import orc
+
+        if self._writer is None:
+            file = pa.PythonFile(self._stream, mode="w")
+            self._writer = orc.ORCWriter(
+                file, compression=self._codec.arrow, stripe_size=_STRIPE_BYTES
+            )
+
     def close(self) -> None:
-        writer, self._writer = self._writer, None
-        if writer is not None:
+        if not self._is_closed:
+            self._is_closed = True
             with disk_errors(self._path):
-                (self._exact or writer).close()
+                self._open()
+                (self._exact or self._writer).close()
                 if self._exact is None:
                     self._stream.close()
                     self._stream.check()

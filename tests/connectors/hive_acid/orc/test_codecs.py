@@ -41,6 +41,7 @@ def test_what_is_written_is_read_back_whatever_compresses_it(
     merge(store, [(2, row_ids(store)[5], None, None, None), (1, None, 900, LATE, "c")])
     wanted = [*rows[:5], *rows[6:], (900, LATE, "c")]
     assert sorted(contents(store)) == wanted
+    none = pyorc.CompressionKind.NONE
 
     def files() -> list[Path]:
         return sorted((store.warehouse / "t").rglob("bucket_*"))
@@ -50,7 +51,7 @@ def test_what_is_written_is_read_back_whatever_compresses_it(
         for path in files():
             with path.open("rb") as file:
                 found = pyorc.Reader(file)
-                assert found.compression is kind
+                assert found.compression is (kind if len(found) > 1 else none)
                 assert found.user_metadata["hive.acid.key.index"].endswith(b";")
             tail = read_tail(path)
             assert tail is not None

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rowmerge_nb.engine.near import search
-from rowmerge_nb.engine.near.on import Condition, Key, On, UnreadableError
-from rowmerge_nb.engine.near.search import SideRows, near_keys
+from rowmerge_nb.engine.observers.near import search
+from rowmerge_nb.engine.observers.near.on import Condition, Key, On, UnreadableError
+from rowmerge_nb.engine.observers.near.search import SideRows, near_keys
 from rowmerge_nb.spi.types import BIGINT, BOOLEAN, INTEGER, VARCHAR, Type, parse_type
 from rowmerge_nb.sql.typed.expressions import Apply, Column, Constant
 from rowmerge_nb.sql.typed.zones import in_session_zone

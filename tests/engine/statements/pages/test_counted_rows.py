@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from rowmerge_nb import Engine
-from rowmerge_nb.engine.pages.counted_rows import counted_rows, match_rows
+from rowmerge_nb.engine.statements.pages.counted_rows import counted_rows, match_rows
 from rowmerge_nb.plan.plan_nodes import PlanNode, TableScan
 from rowmerge_nb.plan.query_nodes import LimitNode, SortNode
 from rowmerge_nb.sql.analyzer.analysis import TableBinding

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowmerge_nb.base.ordering import ascending
-from rowmerge_nb.engine.near.normal_forms import (
+from rowmerge_nb.engine.observers.near.normal_forms import (
     BITS,
     LETTERS,
     differences,
@@ -26,7 +26,14 @@ from rowmerge_nb.engine.near.normal_forms import (
     normal_form,
     without_one_letter,
 )
-from rowmerge_nb.engine.near.on import MOMENT, TEXT, On, UnreadableError, answers_of, key_values
+from rowmerge_nb.engine.observers.near.on import (
+    MOMENT,
+    TEXT,
+    On,
+    UnreadableError,
+    answers_of,
+    key_values,
+)
 from rowmerge_nb.engine.tasks.page_program import require_duckdb
 from rowmerge_nb.spi.values import python_values
 from rowmerge_nb.trace.journeys import Answer

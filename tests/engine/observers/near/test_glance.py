@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rowmerge_nb.engine.near import glance
-from rowmerge_nb.engine.near.glance import may_be_near
-from rowmerge_nb.engine.near.search import near_keys
+from rowmerge_nb.engine.observers.near import glance
+from rowmerge_nb.engine.observers.near.glance import may_be_near
+from rowmerge_nb.engine.observers.near.search import near_keys
 from rowmerge_nb.report.words.near_sentences import is_likely_mistake
 from rowmerge_nb.spi.types import BIGINT, VARCHAR, Type
-from tests.engine.near.test_search import sides
+from tests.engine.observers.near.test_search import sides
 
 KEYS = st.one_of(
     st.none(),

@@ -24,7 +24,12 @@ from rowmerge_nb.engine.observers.registry import observers_of
 from rowmerge_nb.engine.observers.requested_rows import request_by_condition
 from rowmerge_nb.engine.observers.user_observers import ObserverRegistry, refuse_in_hook
 from rowmerge_nb.engine.result import Result
-from rowmerge_nb.engine.session import CONTROLS, SESSION_STATEMENTS, Session, begins_with
+from rowmerge_nb.engine.sessions.session import CONTROLS, SESSION_STATEMENTS, Session, begins_with
+from rowmerge_nb.engine.sessions.step_errors import (
+    complete_error,
+    reporting_step,
+    rolling_back_on_error,
+)
 from rowmerge_nb.engine.spark.interrupts import (
     at_once,
     guarded,
@@ -40,7 +45,6 @@ from rowmerge_nb.engine.statements.naming import kind_of, target_name
 from rowmerge_nb.engine.statements.services import Services
 from rowmerge_nb.engine.statements.statement import StatementRun, not_rehearsed
 from rowmerge_nb.engine.statements.table_turns import await_turn
-from rowmerge_nb.engine.step_errors import complete_error, reporting_step, rolling_back_on_error
 from rowmerge_nb.engine.verify.verification import begin_verification
 from rowmerge_nb.plan.explain import explained_plan
 from rowmerge_nb.plan.rules import RULES, RuleSettings
@@ -82,7 +86,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.catalog.name_resolution import StatementTables
     from rowmerge_nb.engine.catalog.transaction import StatementTransaction
     from rowmerge_nb.engine.observers.requested_rows import RowRequest
-    from rowmerge_nb.engine.options import Options
+    from rowmerge_nb.engine.options.statement_options import Options
     from rowmerge_nb.engine.verify.verification import Verification
     from rowmerge_nb.spi.handles import ConnectorTableVersion
     from rowmerge_nb.sql.analyzer.analysis import CheckConstraint, TableBinding

@@ -13,8 +13,8 @@ import pytest
 
 from rowmerge_nb import ConnectorError, Engine, RowMergeError, StatementInterrupted
 from rowmerge_nb.connectors.memory import reading
-from rowmerge_nb.engine.pages import answer
 from rowmerge_nb.engine.spark.lazy_session import LazySession
+from rowmerge_nb.engine.statements.pages import answer
 from rowmerge_nb.engine.tasks.arrow import GATHERED_ROWS
 from rowmerge_nb.engine.tasks.page_program import require_duckdb
 from rowmerge_nb.spi.page_source import PagesSource

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rowmerge_nb.engine.near.normal_forms import (
+from rowmerge_nb.engine.observers.near.normal_forms import (
     BLANKS,
     differences,
     kinds_of,

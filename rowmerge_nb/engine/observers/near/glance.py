@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowmerge_nb.engine.near.normal_forms import LETTERS, normal_form
-from rowmerge_nb.engine.near.on import TEXT, key_values
+from rowmerge_nb.engine.observers.near.normal_forms import LETTERS, normal_form
+from rowmerge_nb.engine.observers.near.on import TEXT, key_values
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from rowmerge_nb.engine.near.on import On
-    from rowmerge_nb.engine.near.search import SideRows
+    from rowmerge_nb.engine.observers.near.on import On
+    from rowmerge_nb.engine.observers.near.search import SideRows
     from rowmerge_nb.sql.typed.expressions import Typed
 
 MOST_LETTERS: Final = 20_000

@@ -9,7 +9,7 @@ import pytest
 
 from rowmerge_nb import RowMergeError
 from rowmerge_nb.base.choices import CHOSEN_RULES, Dialect, Flow, TraceLevel
-from rowmerge_nb.engine.options import STATEMENT_OPTIONS, Options
+from rowmerge_nb.engine.options.statement_options import STATEMENT_OPTIONS, Options
 
 WORDS = {"flow": Flow, "duplicates": CHOSEN_RULES, "dialect": Dialect, "trace": TraceLevel}
 

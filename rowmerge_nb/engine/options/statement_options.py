@@ -188,7 +188,7 @@ def _record_file(value: Any) -> bool | str:
 
 
 def _fault(value: Any) -> Fault:
-    from rowmerge_nb.engine.fault_option import fault_of
+    from rowmerge_nb.engine.options.fault_option import fault_of
 
     return fault_of(value)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from rowmerge_nb import RowMergeError
-from rowmerge_nb.engine.fault_option import fault_of, steps
-from rowmerge_nb.engine.options import Options
+from rowmerge_nb.engine.options.fault_option import fault_of, steps
+from rowmerge_nb.engine.options.statement_options import Options
 from rowmerge_nb.engine.tasks.task_faults import Fault, Watch, noted, unwatched
 from rowmerge_nb.testing.faults import FaultyConnector
 

@@ -11,11 +11,11 @@ import pyarrow as pa
 
 from rowmerge_nb.base.errors import SetupError, StatementInterrupted
 from rowmerge_nb.base.private import PrivateDirectory
-from rowmerge_nb.engine.pages.counted_rows import counted_rows
-from rowmerge_nb.engine.pages.stream import PageStream
 from rowmerge_nb.engine.spark.interrupts import run_cancellable
 from rowmerge_nb.engine.spark.java.java_options import usual_cores
 from rowmerge_nb.engine.spark.memory import all_memory
+from rowmerge_nb.engine.statements.pages.counted_rows import counted_rows
+from rowmerge_nb.engine.statements.pages.stream import PageStream
 from rowmerge_nb.engine.tasks.page_program import require_duckdb, translated
 from rowmerge_nb.plan.page_query import PAGES
 

@@ -1,0 +1,1 @@
+"""A session of statements, and running one of them."""
