@@ -12,17 +12,21 @@ import pyarrow.compute as pc
 from rowmerge_nb.base.errors import AnalysisError
 from rowmerge_nb.connectors.hive_acid.layout_names import buckets_in
 from rowmerge_nb.connectors.shared.murmur import bytes_of, hash_bytes
-from rowmerge_nb.spi.handles import ConnectorPartitioningHandle
-from rowmerge_nb.spi.layout import BucketFunction, ConnectorNodePartitioningProvider
+from rowmerge_nb.spi import (
+    BucketFunction,
+    ConnectorNodePartitioningProvider,
+    ConnectorPartitioningHandle,
+    ConnectorSession,
+    ConnectorTransactionHandle,
+    Page,
+    Type,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import numpy.typing as npt
 
-    from rowmerge_nb.spi.handles import ConnectorSession, ConnectorTransactionHandle
-    from rowmerge_nb.spi.page import Page
-    from rowmerge_nb.spi.types import Type
 
 _SEED: Final = 104729
 _LARGEST: Final = np.uint32(0x7FFFFFFF)
@@ -120,13 +124,7 @@ def _hash_text(column: pa.Array, sql_type: Type, version: int) -> npt.NDArray[np
     data, lengths = bytes_of(column)
     if version == 2:
         return _murmur(data, lengths)
-    powers = np.ones(int(lengths.max(initial=0)) + 1, np.uint32)
-    powers[1:] = np.cumprod(np.full(len(powers) - 1, 31, np.uint32), dtype=np.uint32)
-    starts = np.cumsum(lengths) - lengths
-    distance = np.repeat(starts + lengths, lengths) - 1 - np.arange(len(data))
-    sums = _sums(
-        data.view(np.int8).astype(np.int32).view(np.uint32) * powers[distance], starts, lengths
-    )
+    sums, powers = _polynomials(data.view(np.int8).astype(np.int32).view(np.uint32), lengths)
     return sums + powers[lengths] if sql_type.parameters else sums
 
 
@@ -153,12 +151,18 @@ def _hash_nested(column: pa.Array, sql_type: Type, version: int) -> npt.NDArray[
         .to_numpy(zero_copy_only=False)
         .astype(np.int64)
     )
-    hashes = _hash(column.flatten(), sql_type.parameters[0], version)
+    return _polynomials(_hash(column.flatten(), sql_type.parameters[0], version), lengths)[0]
+
+
+def _polynomials(
+    digits: npt.NDArray[np.uint32], lengths: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
+    """Return the numbers with these digits in base 31, as Java's hash codes, and the powers of 31."""
     powers = np.ones(int(lengths.max(initial=0)) + 1, np.uint32)
     powers[1:] = np.cumprod(np.full(len(powers) - 1, 31, np.uint32), dtype=np.uint32)
     starts = np.cumsum(lengths) - lengths
-    distance = np.repeat(starts + lengths, lengths) - 1 - np.arange(len(hashes))
-    return _sums(hashes * powers[distance], starts, lengths)
+    distance = np.repeat(starts + lengths, lengths) - 1 - np.arange(len(digits))
+    return _sums(digits * powers[distance], starts, lengths), powers
 
 
 def _sums(
@@ -179,11 +183,9 @@ class HiveBucketFunction(BucketFunction):
 
     @property
     def bucket_count(self) -> int:
-        """The number of buckets."""
         return self.handle.bucket_count
 
     def get_buckets(self, page: Page) -> pa.Array:
-        """Return the buckets."""
         columns = [page.column(argument) for argument in self.handle.arguments]
         return pa.array(
             buckets_of(columns, self.handle.types, self.handle.bucket_count, self.handle.version)
@@ -203,11 +205,9 @@ class HiveUpdateBucketFunction(BucketFunction):
 
     @property
     def bucket_count(self) -> int:
-        """The number of buckets."""
         return self.count
 
     def get_buckets(self, page: Page) -> pa.Array:
-        """Return the buckets."""
         buckets = buckets_in(page.column(0).field(1).to_numpy(zero_copy_only=False))
         return pa.array((buckets % self.count).astype(np.int32))
 
@@ -222,7 +222,6 @@ class HivePartitioningProvider(ConnectorNodePartitioningProvider):
         partitioning_handle: ConnectorPartitioningHandle,
         partition_channel_types: tuple[Type, ...],
     ) -> BucketFunction:
-        """Return the function for the handle."""
         if isinstance(partitioning_handle, HivePartitioningHandle):
             return HiveBucketFunction(partitioning_handle)
         if isinstance(partitioning_handle, HiveUpdateHandle):

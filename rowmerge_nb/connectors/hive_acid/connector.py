@@ -58,7 +58,15 @@ from rowmerge_nb.connectors.hive_acid.visible_deltas import (
 from rowmerge_nb.connectors.shared.arguments import checked_table_name, is_names, is_number
 from rowmerge_nb.connectors.shared.disk import refused, writing
 from rowmerge_nb.connectors.shared.orphans import orphaned_path, this_process
-from rowmerge_nb.spi.connector import Connector, Orphan, always
+from rowmerge_nb.spi import (
+    Connector,
+    ConnectorTransactionHandle,
+    Orphan,
+    Procedure,
+    SchemaTableName,
+    Type,
+)
+from rowmerge_nb.spi.connector import always
 from rowmerge_nb.spi.transactions import NumberedTransactionHandle, Transactions
 
 if TYPE_CHECKING:
@@ -70,9 +78,6 @@ if TYPE_CHECKING:
         OpenTransaction,
     )
     from rowmerge_nb.connectors.hive_acid.placing import PlacedFolder
-    from rowmerge_nb.spi.handles import ConnectorTransactionHandle
-    from rowmerge_nb.spi.procedures import Procedure
-    from rowmerge_nb.spi.types import Type
 
 
 class HiveAcidConnector(Connector):
@@ -151,7 +156,6 @@ class HiveAcidConnector(Connector):
 
     @property
     def shared_directory(self) -> Path:
-        """The folder that driver and tasks must share."""
         return self.warehouse if self.metastore.shared else self.warehouse.parent
 
     def begin_transaction(self) -> NumberedTransactionHandle:
@@ -251,11 +255,9 @@ class HiveAcidConnector(Connector):
                 self._unended.discard(number)
 
     def get_metadata(self, transaction_handle: ConnectorTransactionHandle) -> HiveAcidMetadata:
-        """Return the metadata."""
         return HiveAcidMetadata(self.metastore, self._transactions.of(transaction_handle))
 
     def get_procedures(self) -> Sequence[Procedure]:
-        """Return the procedures of CALL."""
         return procedures_of(self)
 
     def refused_in_transaction(self, catalog: str, kind: str) -> ConnectorError:
@@ -271,7 +273,6 @@ class HiveAcidConnector(Connector):
         return ConnectorError(
             f"{verb} into Hive transactional tables is not supported in explicit transactions (use"
             " autocommit mode)",
-            code="NOT_SUPPORTED",
         )
 
     # -- beyond the contract --------------------------------------------------------------------------------------
@@ -307,27 +308,7 @@ class HiveAcidConnector(Connector):
         folder = Path(checked_path(location, "location")).absolute()
         metadata = described_columns(columns)
         valid = None if write_ids is None else stated_write_ids(write_ids)
-        with folder_errors(folder):
-            exists = folder.is_dir()
-        if not exists:
-            raise ConnectorError(
-                f"Directory '{folder}' does not exist, so it cannot be registered as table"
-                f" '{full_name}'",
-                code="HIVE_FILE_NOT_FOUND",
-                hint="Name the directory that holds the table's files.",
-            )
-        with folder_errors(folder):
-            owner = other_owner(getattr(self.metastore, "file", None), folder)
-        if owner is not None:
-            raise ConnectorError(
-                f"Directory '{folder}' has files of table '{owner[1]}' of the metastore"
-                f" '{owner[0]}'",
-                code="HIVE_PATH_ALREADY_EXISTS",
-                hint=(
-                    "A table is in one metastore only. unregister_table takes it out there, and"
-                    " leaves its files, or copy the directory."
-                ),
-            )
+        self._require_unowned(folder, full_name)
         names = "a list of names of columns"
         properties = {
             "partitioned_by": tuple(checked(partitioned_by, "partitioned_by", is_names, names)),
@@ -348,6 +329,29 @@ class HiveAcidConnector(Connector):
             changes.partitions[table.id] = set(partitions)
         forget_creation(folder)
         self.metastore.commit(None, changes)
+
+    def _require_unowned(self, folder: Path, name: SchemaTableName) -> None:
+        with folder_errors(folder):
+            exists = folder.is_dir()
+        if not exists:
+            raise ConnectorError(
+                f"Directory '{folder}' does not exist, so it cannot be registered as table"
+                f" '{name}'",
+                code="HIVE_FILE_NOT_FOUND",
+                hint="Name the directory that holds the table's files.",
+            )
+        with folder_errors(folder):
+            owner = other_owner(getattr(self.metastore, "file", None), folder)
+        if owner is not None:
+            raise ConnectorError(
+                f"Directory '{folder}' has files of table '{owner[1]}' of the metastore"
+                f" '{owner[0]}'",
+                code="HIVE_PATH_ALREADY_EXISTS",
+                hint=(
+                    "A table is in one metastore only. unregister_table takes it out there, and"
+                    " leaves its files, or copy the directory."
+                ),
+            )
 
     def unregister_table(self, schema: str, name: str) -> None:
         """Remove a table from the metastore; its files stay."""
@@ -517,7 +521,6 @@ class HiveAcidConnector(Connector):
         return processes
 
     def remove_orphans(self) -> list[Orphan]:
-        """Remove and return what `orphans` lists."""
         orphans = self.orphans()
         for orphan in orphans:
             _remove(Path(orphan.name))

@@ -33,11 +33,20 @@ from rowmerge_nb.connectors.hive_acid.orc.orc_reading import RowKeys, read_rows
 from rowmerge_nb.connectors.hive_acid.orc.writing import AcidFileWriter, disk_errors, write_deletes
 from rowmerge_nb.connectors.hive_acid.orc_values import group_by_partition
 from rowmerge_nb.connectors.hive_acid.placing import PlacedFolder, make_folder, place
-from rowmerge_nb.spi.handles import own
-from rowmerge_nb.spi.merge_sink import ConnectorMergeSink
-from rowmerge_nb.spi.output import Written
-from rowmerge_nb.spi.page import row_ids_of, split_page
-from rowmerge_nb.spi.page_sink import ConnectorPageSink, ConnectorPageSinkProvider
+from rowmerge_nb.spi import (
+    ConnectorInsertTableHandle,
+    ConnectorMergeSink,
+    ConnectorMergeTableHandle,
+    ConnectorPageSink,
+    ConnectorPageSinkProvider,
+    ConnectorSession,
+    ConnectorTransactionHandle,
+    Page,
+    Written,
+    own,
+    row_ids_of,
+    split_page,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -46,13 +55,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.connectors.hive_acid.handles import HiveTableHandle, HiveWrite
     from rowmerge_nb.connectors.hive_acid.metastore.metastore import HiveTable
-    from rowmerge_nb.spi.handles import (
-        ConnectorInsertTableHandle,
-        ConnectorMergeTableHandle,
-        ConnectorSession,
-        ConnectorTransactionHandle,
-    )
-    from rowmerge_nb.spi.page import Page
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,6 @@ class HivePageSink(ConnectorPageSink):
         return Path(self._table.location) / self._folder
 
     def append_page(self, page: Page) -> None:
-        """Write the rows."""
         width = len(self._table.data_columns)
         data = page.select(list(range(width)))
         for partition, bucket, rows in _destinations(self._table, page, self._buckets(page)):
@@ -148,7 +149,6 @@ class HiveMergeSink(ConnectorMergeSink):
         self._deletes: dict[tuple[str, int], list[RowKeys]] = defaultdict(list)
 
     def store_merged_rows(self, page: Page) -> None:
-        """Store a page of inserted and deleted rows."""
         parts = split_page(page, len(self._table.columns))
         if parts.deletions is not None:
             ids = row_ids_of(parts.deletions)
@@ -192,7 +192,6 @@ class HivePageSinkProvider(ConnectorPageSinkProvider):
         session: ConnectorSession,
         insert_handle: ConnectorInsertTableHandle,
     ) -> HivePageSink:
-        """Create a sink."""
         insert_handle = own(insert_handle, HiveInsertTableHandle)
         return HivePageSink(
             insert_handle.table_handle.table, insert_handle.write, session.writer or 0
@@ -204,7 +203,6 @@ class HivePageSinkProvider(ConnectorPageSinkProvider):
         session: ConnectorSession,
         merge_handle: ConnectorMergeTableHandle,
     ) -> HiveMergeSink:
-        """Create a sink."""
         merge_handle = own(merge_handle, HiveMergeTableHandle)
         return HiveMergeSink(
             hive_table(merge_handle.get_table_handle()).table,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.connectors.hive_acid.metastore.metastore import HiveTable, Snapshot
 from rowmerge_nb.connectors.hive_acid.orc.codecs import OrcCodec
-from rowmerge_nb.spi.handles import (
+from rowmerge_nb.spi import (
+    ColumnDomain,
     ColumnHandle,
     ConnectorInsertTableHandle,
     ConnectorMergeTableHandle,
@@ -17,11 +18,6 @@ from rowmerge_nb.spi.handles import (
     own,
 )
 from rowmerge_nb.spi.types import BIGINT, INTEGER, row_of
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from rowmerge_nb.spi.page_source import ColumnDomain
 
 ROW_ID_TYPE = row_of([("originalTransaction", BIGINT), ("bucket", INTEGER), ("rowId", BIGINT)])
 
@@ -77,7 +73,7 @@ class HiveSplit(ConnectorSplit):
         bucket: the bucket of all rows, if the table is bucketed.
         stripes: the half-open range of stripes; None for all.
         domains: the domains of data columns, by index.
-        small: whether the driver reads the rows.
+        carries_rows: whether the driver reads the rows.
         elsewhere: rows up to this write id are in another directory.
     """
 
@@ -88,18 +84,11 @@ class HiveSplit(ConnectorSplit):
     bucket: int | None = None
     stripes: tuple[int, int] | None = None
     domains: tuple[tuple[int, ColumnDomain], ...] = ()
-    small: bool = False
+    carries_rows: bool = False
     elsewhere: int = 0
 
-    @property
-    def carries_rows(self) -> bool:
-        """Whether the driver reads the rows itself."""
-        return self.small
-
-    @property
-    def is_repeatable(self) -> bool:
-        """True: files of a write id never change."""
-        return True
+    is_repeatable = True
+    """Files of a write id never change."""
 
 
 def hive_table(handle: ConnectorTableHandle) -> HiveTableHandle:

@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.base.errors import ConnectorError
-from rowmerge_nb.spi.procedures import Procedure, ProcedureArgument
-from rowmerge_nb.spi.types import BIGINT, VARCHAR, array_of, parse_type
+from rowmerge_nb.spi import ConnectorSession, Procedure, ProcedureArgument, Type, parse_type
+from rowmerge_nb.spi.types import BIGINT, VARCHAR, array_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from rowmerge_nb.connectors.hive_acid.connector import HiveAcidConnector
-    from rowmerge_nb.spi.handles import ConnectorSession
-    from rowmerge_nb.spi.types import Type
 
 _TABLE: Final = (
     ProcedureArgument("schema_name", VARCHAR),
@@ -45,9 +43,9 @@ def procedures_of(connector: HiveAcidConnector) -> Sequence[Procedure]:
         Procedure(
             "system", "compact", (*_TABLE, _optional("type", VARCHAR, "major")), bodies.compact
         ),
-        Procedure("system", "remove_obsolete", _TABLE, bodies.remove_obsolete),
+        Procedure("system", "remove_obsolete", _TABLE, _of_table(connector.remove_obsolete)),
         Procedure("system", "register_table", registered, bodies.register_table),
-        Procedure("system", "unregister_table", _TABLE, bodies.unregister_table),
+        Procedure("system", "unregister_table", _TABLE, _of_table(connector.unregister_table)),
         Procedure(
             "system",
             "abort_transaction",
@@ -56,6 +54,14 @@ def procedures_of(connector: HiveAcidConnector) -> Sequence[Procedure]:
         ),
         Procedure("system", "remove_orphans", (), bodies.remove_orphans),
     )
+
+
+def _of_table(call: Callable[[str, str], object]) -> Callable[..., None]:
+    def body(session: ConnectorSession, schema_name: str, table_name: str) -> None:  # noqa: ARG001 - every procedure gets it
+        _require(schema_name=schema_name, table_name=table_name)
+        call(schema_name, table_name)
+
+    return body
 
 
 class _Procedures:
@@ -77,10 +83,6 @@ class _Procedures:
                 hint="It is 'major', which makes bases, or 'minor', which joins deltas.",
             )
         self._connector.compact(schema_name, table_name, major=type.lower() == "major")
-
-    def remove_obsolete(self, session: ConnectorSession, schema_name: str, table_name: str) -> None:
-        _require(schema_name=schema_name, table_name=table_name)
-        self._connector.remove_obsolete(schema_name, table_name)
 
     def register_table(
         self,
@@ -107,12 +109,6 @@ class _Procedures:
             bucket_count=more["bucket_count"],
             bucketing_version=more["bucketing_version"] or 1,
         )
-
-    def unregister_table(
-        self, session: ConnectorSession, schema_name: str, table_name: str
-    ) -> None:
-        _require(schema_name=schema_name, table_name=table_name)
-        self._connector.unregister_table(schema_name, table_name)
 
     def abort_transaction(self, session: ConnectorSession, transaction_id: int) -> None:
         _require(transaction_id=transaction_id)

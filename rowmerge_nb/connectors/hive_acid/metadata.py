@@ -29,17 +29,33 @@ from rowmerge_nb.connectors.hive_acid.orc.codecs import OrcCodec
 from rowmerge_nb.connectors.hive_acid.placing import place
 from rowmerge_nb.connectors.hive_acid.statistics import table_size
 from rowmerge_nb.connectors.hive_acid.table_definition import defined_table
-from rowmerge_nb.connectors.hive_acid.updatable_source import UpdatableHiveMetadata
+from rowmerge_nb.connectors.hive_acid.updatable_source import (
+    HiveUpdatableTableHandle,
+    update_row_id,
+)
 from rowmerge_nb.connectors.hive_acid.visible_deltas import ValidWriteIds, visible
 from rowmerge_nb.connectors.shared.disk import refused
 from rowmerge_nb.connectors.shared.folders import folder_name
 from rowmerge_nb.connectors.shared.history import unsupported_version
+from rowmerge_nb.connectors.shared.updatable_metadata import UpdatableMetadata
+from rowmerge_nb.spi import (
+    ColumnHandle,
+    ConnectorInsertTableHandle,
+    ConnectorMergeTableHandle,
+    ConnectorOutputMetadata,
+    ConnectorSession,
+    ConnectorTableHandle,
+    ConnectorTableLayout,
+    ConnectorTableMetadata,
+    ConnectorTableVersion,
+    PointerType,
+    RowChangeParadigm,
+    SchemaTableName,
+    TableStatistics,
+    Written,
+    own,
+)
 from rowmerge_nb.spi.alterations import SetColumnComment, SetTableComment
-from rowmerge_nb.spi.handles import ConnectorTableVersion, PointerType, own
-from rowmerge_nb.spi.layout import ConnectorTableLayout
-from rowmerge_nb.spi.metadata import ConnectorTableMetadata, TableStatistics
-from rowmerge_nb.spi.operations import RowChangeParadigm
-from rowmerge_nb.spi.output import ConnectorOutputMetadata, Written
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -47,14 +63,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.connectors.hive_acid.metastore.metastore import Metastore
     from rowmerge_nb.connectors.hive_acid.placing import PlacedFolder
     from rowmerge_nb.spi.alterations import Alteration
-    from rowmerge_nb.spi.handles import (
-        ColumnHandle,
-        ConnectorInsertTableHandle,
-        ConnectorMergeTableHandle,
-        ConnectorSession,
-        ConnectorTableHandle,
-        SchemaTableName,
-    )
 
 
 @dataclass
@@ -81,7 +89,7 @@ class HiveTransaction:
     codec: OrcCodec = OrcCodec.GZIP
 
 
-class HiveAcidMetadata(UpdatableHiveMetadata):
+class HiveAcidMetadata(UpdatableMetadata):
     """The metadata of one transaction."""
 
     def __init__(self, metastore: Metastore, transaction: HiveTransaction) -> None:
@@ -93,7 +101,6 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
     def get_table_handle(
         self, session: ConnectorSession, name: SchemaTableName
     ) -> HiveTableHandle | None:
-        """Return a table and its snapshot."""
         handles = self._transaction.tables
         if name not in handles:
             table = self._metastore.get_table(name)
@@ -158,7 +165,6 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
     def get_table_metadata(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle
     ) -> ConnectorTableMetadata:
-        """Return the definition."""
         table = hive_table(table_handle).table
         return ConnectorTableMetadata(table.name, table.columns, table.properties, table.comment)
 
@@ -169,11 +175,9 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
         return table_size(hive_table(table_handle))
 
     def list_tables(self, session: ConnectorSession) -> Sequence[SchemaTableName]:
-        """Return all tables."""
         return self._metastore.list_tables()
 
     def create_table(self, session: ConnectorSession, metadata: ConnectorTableMetadata) -> None:
-        """Create a table."""
         name = metadata.name
         # Folders of schemas lie beside the default schema's tables and are recognized by their
         # suffix.
@@ -244,21 +248,17 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
     # -- schemas --------------------------------------------------------------------------------------------------
 
     def schema_exists(self, session: ConnectorSession, schema: str) -> bool:
-        """Return whether the schema exists."""
         return self._transaction.changes.schemas.get(
             schema, schema in self._metastore.list_schemas()
         )
 
     def list_schemas(self, session: ConnectorSession) -> Sequence[str]:
-        """Return all schemas."""
         return self._metastore.list_schemas()
 
     def create_schema(self, session: ConnectorSession, schema: str) -> None:
-        """Create a schema."""
         self._transaction.changes.schemas[schema] = True
 
     def drop_schema(self, session: ConnectorSession, schema: str) -> None:
-        """Drop a schema."""
         self._transaction.changes.schemas[schema] = False
 
     # -- INSERT ---------------------------------------------------------------------------------------------------
@@ -296,7 +296,6 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
     def get_row_change_paradigm(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle
     ) -> RowChangeParadigm:
-        """Return DELETE_ROW_AND_INSERT_ROW."""
         return RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW
 
     def get_merge_row_id_column_handle(
@@ -354,6 +353,53 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
             hive_table(merge_handle.get_table_handle()), merge_handle.write, fragments, updates=True
         )
 
+    # -- the older flow of UPDATE and DELETE ----------------------------------------------------------------------
+
+    def get_update_row_id_column_handle(
+        self,
+        session: ConnectorSession,
+        table_handle: ConnectorTableHandle,
+        updated_columns: Sequence[ColumnHandle],
+    ) -> ColumnHandle:
+        """Return the row id, with the data columns that are not updated."""
+        table = changeable_table(table_handle).table
+        return update_row_id(table, {column.name for column in updated_columns})
+
+    def _begin_updatable(
+        self,
+        session: ConnectorSession,
+        table_handle: ConnectorTableHandle,
+        updated_columns: Sequence[ColumnHandle] | None,
+    ) -> HiveUpdatableTableHandle:
+        """Allocate a write id.
+
+        Raises:
+            ConnectorError: NOT_SUPPORTED if a partition or bucket column is updated, which would
+                move the row to another split.
+        """
+        handle = changeable_table(table_handle)
+        names = None if updated_columns is None else tuple(c.name for c in updated_columns)
+        table = handle.table
+        for role, placing in (("partition", table.partitioned_by), ("bucket", table.bucketed_by)):
+            if moved := [name for name in names or () if name in placing]:
+                raise ConnectorError(
+                    f"Updating Hive table {role} columns is not supported",
+                    hint=(
+                        f"'{moved[0]}' decides where a row is stored. Leave the option flow out:"
+                        " the machinery of MERGE moves rows."
+                    ),
+                )
+        write = self._begin_write(session, handle, updates=True)
+        return HiveUpdatableTableHandle(table, handle.snapshot, write, names)
+
+    def _finish_updatable(
+        self, table_handle: ConnectorTableHandle, fragments: Collection[bytes], step: str
+    ) -> ConnectorOutputMetadata:
+        handle = own(table_handle, HiveUpdatableTableHandle)
+        return self._publish(handle, handle.write, fragments, updates=True)
+
+    # -- writing --------------------------------------------------------------------------------------------------
+
     def _ensure_begun(self, session: ConnectorSession) -> int:
         transaction = self._transaction
         if transaction.number is None:
@@ -362,7 +408,7 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
         return transaction.number
 
     def _begin_write(
-        self, session: ConnectorSession, handle: HiveTableHandle, *, updates: bool = True
+        self, session: ConnectorSession, handle: HiveTableHandle, *, updates: bool
     ) -> HiveWrite:
         transaction, number = self._transaction, self._ensure_begun(session)
         write = HiveWrite(

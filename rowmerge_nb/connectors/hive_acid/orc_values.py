@@ -11,14 +11,13 @@ import pyarrow.compute as pc
 
 from rowmerge_nb.base.errors import AnalysisError, ConnectorError, ExecutionError
 from rowmerge_nb.connectors.hive_acid.layout_names import DEFAULT_PARTITION
-from rowmerge_nb.spi.types import Type
+from rowmerge_nb.spi import ColumnMetadata, Type
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     import numpy.typing as npt
 
-    from rowmerge_nb.spi.metadata import ColumnMetadata
 
 _PLAIN: Final = frozenset(
     {
@@ -129,7 +128,7 @@ def to_file(array: pa.Array, name: str, sql_type: Type) -> pa.Array:
 
 def file_type(sql_type: Type) -> pa.DataType:
     """Return the Arrow type of a column in a file."""
-    return _lowered(sql_type.arrow)
+    return _mapped(sql_type.arrow, str.lower)
 
 
 def bounded_texts(columns: Sequence[ColumnMetadata], first: int) -> list[tuple[int, Type]]:
@@ -156,14 +155,23 @@ def bounded_texts(columns: Sequence[ColumnMetadata], first: int) -> list[tuple[i
     return numbered_types
 
 
-def _lowered(sql_type: pa.DataType) -> pa.DataType:
+def _mapped(
+    sql_type: pa.DataType,
+    rename: Callable[[str], str] = str,
+    leaf: Callable[[pa.DataType], pa.DataType] = lambda sql_type: sql_type,
+) -> pa.DataType:
+    """Return a type with other names of fields and other inner types."""
+
+    def inner(part: pa.DataType) -> pa.DataType:
+        return _mapped(part, rename, leaf)
+
     if pa.types.is_struct(sql_type):
-        return pa.struct([(field.name.lower(), _lowered(field.type)) for field in sql_type])
+        return pa.struct([(rename(field.name), inner(field.type)) for field in sql_type])
     if pa.types.is_map(sql_type):
-        return pa.map_(_lowered(sql_type.key_type), _lowered(sql_type.item_type))
+        return pa.map_(inner(sql_type.key_type), inner(sql_type.item_type))
     if pa.types.is_list(sql_type):
-        return pa.list_(_lowered(sql_type.value_type))
-    return sql_type
+        return pa.list_(inner(sql_type.value_type))
+    return leaf(sql_type)
 
 
 def _leaf_from_file(values: pa.Array, sql_type: Type, target: pa.DataType) -> pa.Array:
@@ -235,17 +243,10 @@ def with_numbers(array: pa.Array, sql_type: Type) -> pa.Array:
             else values.cast(target)
         )
 
-    return _rebuilt(array, sql_type, _numbered(sql_type.arrow), leaf)
-
-
-def _numbered(sql_type: pa.DataType) -> pa.DataType:
-    if pa.types.is_struct(sql_type):
-        return pa.struct([(field.name, _numbered(field.type)) for field in sql_type])
-    if pa.types.is_map(sql_type):
-        return pa.map_(_numbered(sql_type.key_type), _numbered(sql_type.item_type))
-    if pa.types.is_list(sql_type):
-        return pa.list_(_numbered(sql_type.value_type))
-    return pa.int64() if pa.types.is_timestamp(sql_type) else sql_type
+    target = _mapped(
+        sql_type.arrow, leaf=lambda of: pa.int64() if pa.types.is_timestamp(of) else of
+    )
+    return _rebuilt(array, sql_type, target, leaf)
 
 
 def has_early_fractions(array: pa.Array) -> bool:

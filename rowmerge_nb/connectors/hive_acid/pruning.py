@@ -15,13 +15,13 @@ import pyarrow as pa
 from rowmerge_nb.connectors.hive_acid.buckets import buckets_of
 from rowmerge_nb.connectors.hive_acid.metastore.metastore import partition_texts
 from rowmerge_nb.connectors.hive_acid.orc_values import partition_value
+from rowmerge_nb.spi import ColumnDomain, Constraint
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rowmerge_nb.connectors.hive_acid.metastore.metastore import HiveTable
     from rowmerge_nb.connectors.hive_acid.orc.tail import OrcTail, Stripe
-    from rowmerge_nb.spi.page_source import ColumnDomain, Constraint
 
 _MOST_COMBINATIONS: Final = 10_000
 _HASHED_AS_EQUAL: Final = frozenset(

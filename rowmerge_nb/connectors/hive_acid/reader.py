@@ -47,11 +47,19 @@ from rowmerge_nb.connectors.hive_acid.visible_deltas import (
     folder_errors,
 )
 from rowmerge_nb.connectors.shared.late import has_match, is_selective
-from rowmerge_nb.spi.handles import own
-from rowmerge_nb.spi.page_source import (
+from rowmerge_nb.spi import (
+    ColumnHandle,
+    ConnectorPageSource,
     ConnectorPageSourceProvider,
+    ConnectorSession,
+    ConnectorSplit,
     ConnectorSplitManager,
+    ConnectorTableHandle,
+    ConnectorTransactionHandle,
+    Constraint,
+    Page,
     PagesSource,
+    own,
 )
 
 if TYPE_CHECKING:
@@ -61,15 +69,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.connectors.hive_acid.handles import HiveTableHandle
     from rowmerge_nb.connectors.hive_acid.metastore.metastore import HiveTable
-    from rowmerge_nb.spi.handles import (
-        ColumnHandle,
-        ConnectorSession,
-        ConnectorSplit,
-        ConnectorTableHandle,
-        ConnectorTransactionHandle,
-    )
-    from rowmerge_nb.spi.page import Page
-    from rowmerge_nb.spi.page_source import ConnectorPageSource, Constraint
 
 PAGE_ROWS: Final = 65_536
 SMALL_BYTES: Final = 1 << 20
@@ -118,7 +117,7 @@ def _splits(handle: HiveTableHandle, constraint: Constraint | None) -> list[Hive
     ]
     files = {path for split in splits for path in (split.path, *split.deletes)}
     small = sum(path.stat().st_size for path in files) <= SMALL_BYTES
-    return [replace(split, small=small) for split in splits]
+    return [replace(split, carries_rows=small) for split in splits]
 
 
 def _parts_of(split: HiveSplit, table: HiveTable) -> list[HiveSplit]:
@@ -209,7 +208,6 @@ def _check_version(file: Path, table: HiveTable) -> None:
         raise ConnectorError(
             f"Hive transactional tables are supported since Hive 3.0, and file '{file}' of table"
             f" '{table.name}' does not say that it is of that format",
-            code="NOT_SUPPORTED",
             hint="Run a major compaction with Hive 3, then read the table again.",
         )
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from rowmerge_nb.base.errors import RowMergeError
 from rowmerge_nb.connectors.hive_acid.orc.orc_reading import row_count
 from rowmerge_nb.connectors.hive_acid.visible_deltas import acid_state, data_files
-from rowmerge_nb.spi.metadata import TableStatistics
+from rowmerge_nb.spi import TableStatistics
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

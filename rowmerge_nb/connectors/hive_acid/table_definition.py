@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
 
 from rowmerge_nb.base.errors import AnalysisError, RowMergeError, checked
 from rowmerge_nb.connectors.hive_acid.buckets import check_bucket_type
 from rowmerge_nb.connectors.hive_acid.layout_names import BUCKET_LIMIT
 from rowmerge_nb.connectors.hive_acid.metastore.metastore import HiveTable
 from rowmerge_nb.connectors.hive_acid.orc_values import check_column_type, check_partition_type
-from rowmerge_nb.connectors.shared.properties import listed_names
-from rowmerge_nb.spi.metadata import ColumnMetadata
-from rowmerge_nb.spi.types import Type, parse_type
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from rowmerge_nb.spi.handles import SchemaTableName
+from rowmerge_nb.connectors.shared.properties import invalid_property, listed_names, require_known
+from rowmerge_nb.spi import ColumnMetadata, SchemaTableName, Type, parse_type
 
 TABLE_PROPERTIES: Final = {
     "format": "'ORC', the only one",
@@ -48,32 +42,23 @@ def defined_table(
     Raises:
         AnalysisError: INVALID_TABLE_PROPERTY, HIVE_COLUMN_ORDER_MISMATCH or NOT_SUPPORTED.
     """
-    for property_name in properties:
-        if property_name not in TABLE_PROPERTIES:
-            raise AnalysisError(
-                f"Catalog 'hive' table property '{property_name}' does not exist",
-                code=_INVALID,
-                properties=(property_name,),
-                hint=f"There are: {', '.join(TABLE_PROPERTIES)}.",
-            )
+    require_known(properties, TABLE_PROPERTIES, "Catalog 'hive'")
     if str(properties.get("format") or "ORC").upper() != "ORC":
-        raise AnalysisError(
+        raise invalid_property(
+            "format",
             f"Tables of format {properties['format']} are not supported; format can be 'ORC'",
-            code=_INVALID,
-            properties=("format",),
-            hint="Leave the property format out.",
+            "Leave the property format out.",
         )
     _check_columns(columns)
     partitioned_by = _partition_columns(columns, properties)
     bucketed_by, count, version = _buckets(columns, partitioned_by, properties)
     transactional = properties.get("transactional")
     if transactional not in (None, True, False):
-        raise AnalysisError(
+        raise invalid_property(
+            "transactional",
             f"Invalid value for table property 'transactional': Cannot convert [{transactional}] to"
             " boolean",
-            code=_INVALID,
-            properties=("transactional",),
-            hint="It is true or false.",
+            "It is true or false.",
         )
     return HiveTable(
         identity,
@@ -165,11 +150,10 @@ def _partition_columns(
     if not listed:
         return ()
     if len(listed) == len(columns):
-        raise AnalysisError(
+        raise invalid_property(
+            "partitioned_by",
             "Table contains only partition columns; partitioned_by names all of them",
-            code=_INVALID,
-            properties=("partitioned_by",),
-            hint="Leave one column at least out of partitioned_by.",
+            "Leave one column at least out of partitioned_by.",
         )
     last = tuple(column.name for column in columns[len(columns) - len(listed) :])
     if last != listed:
@@ -194,11 +178,10 @@ def _buckets(
     listed = _names(columns, properties, "bucketed_by", "Bucketing")
     count, version = properties.get("bucket_count"), properties.get("bucketing_version") or 1
     if type(version) is not int or version not in {1, 2}:
-        raise AnalysisError(
+        raise invalid_property(
+            "bucketing_version",
             f"bucketing_version must be 1 or 2, not {version}",
-            code=_INVALID,
-            properties=("bucketing_version",),
-            hint="It is 2 for tables that Hive 3 has made, and 1 for older ones.",
+            "It is 2 for tables that Hive 3 has made, and 1 for older ones.",
         )
     if (not listed) != (not count) or (
         count and (type(count) is not int or not 1 <= count <= BUCKET_LIMIT)
@@ -228,18 +211,16 @@ def _names(
     spellings = {column.name.lower(): column.name for column in columns}
     missing = [column for column in requested_names if column.lower() not in spellings]
     if missing:
-        raise AnalysisError(
+        raise invalid_property(
+            name,
             f"{what} columns [{', '.join(missing)}] of {name} not present in schema",
-            code=_INVALID,
-            properties=(name,),
-            hint=f"The columns are: {', '.join(spellings.values())}.",
+            f"The columns are: {', '.join(spellings.values())}.",
         )
     names = tuple(spellings[column.lower()] for column in requested_names)
     if len(set(names)) < len(names):
-        raise AnalysisError(
+        raise invalid_property(
+            name,
             f"Table property '{name}' names a column twice: {', '.join(names)}",
-            code=_INVALID,
-            properties=(name,),
-            hint="Name each column once.",
+            "Name each column once.",
         )
     return names

@@ -1,4 +1,4 @@
-"""The older flow of UPDATE and DELETE on Hive tables.
+"""Files of Hive tables that the older flow of UPDATE and DELETE changes.
 
 Hive updates a row by a delete event and a new row, so the row id for UPDATE carries the values that
 are not updated.
@@ -6,14 +6,12 @@ are not updated.
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.connectors.hive_acid.delta_writer import HiveMergeSink
 from rowmerge_nb.connectors.hive_acid.handles import (
     ROW_ID_TYPE,
@@ -21,23 +19,24 @@ from rowmerge_nb.connectors.hive_acid.handles import (
     HiveSplit,
     HiveTableHandle,
     HiveWrite,
-    changeable_table,
 )
-from rowmerge_nb.spi.handles import ColumnHandle, own
-from rowmerge_nb.spi.metadata import ConnectorMetadata
-from rowmerge_nb.spi.operations import Operation
-from rowmerge_nb.spi.page import OPERATION, ROW_ID, row_ids_of
+from rowmerge_nb.spi import (
+    ColumnHandle,
+    ColumnMetadata,
+    ConnectorPageSource,
+    Operation,
+    Page,
+    UpdatablePageSource,
+    row_ids_of,
+    values_and_row_ids,
+)
+from rowmerge_nb.spi.page import OPERATION, ROW_ID
 from rowmerge_nb.spi.types import BIGINT, INTEGER, row_of
-from rowmerge_nb.spi.updatable import UpdatablePageSource, values_and_row_ids
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from rowmerge_nb.connectors.hive_acid.metastore.metastore import HiveTable
-    from rowmerge_nb.spi.handles import ConnectorSession, ConnectorTableHandle
-    from rowmerge_nb.spi.output import ConnectorOutputMetadata
-    from rowmerge_nb.spi.page import Page
-    from rowmerge_nb.spi.page_source import ConnectorPageSource
 
 
 @dataclass(frozen=True)
@@ -69,7 +68,7 @@ class HiveUpdatablePageSource(UpdatablePageSource):
         self._updated = handle.updated or ()
         self._columns = list(columns)
         self._unchanged = unchanged_columns(table, self._updated)
-        self._partition = _partition_columns(table)
+        self._partition = handles_of(table.partition_columns)
         plain = [
             column
             for column in columns
@@ -128,11 +127,9 @@ class HiveUpdatablePageSource(UpdatablePageSource):
         return pa.StructArray.from_arrays(parts, fields=list(row_type))
 
     def delete_rows(self, row_ids: pa.Array) -> None:
-        """Store delete events."""
         self._sink.store_merged_rows(self._merge_page({}, Operation.DELETE, row_ids))
 
     def update_rows(self, page: Page, column_value_and_row_id_channels: Sequence[int]) -> None:
-        """Store delete events and new rows."""
         values, row_ids = values_and_row_ids(page, column_value_and_row_id_channels)
         ids = pa.StructArray.from_arrays(
             [row_ids.field(i) for i in range(3)], fields=list(ROW_ID_TYPE.arrow)
@@ -164,124 +161,23 @@ class HiveUpdatablePageSource(UpdatablePageSource):
         return self._sink.finish()
 
     def abort(self) -> None:
-        """Remove what was written."""
         self._sink.abort()
 
 
 def unchanged_columns(table: HiveTable, updated: Collection[str]) -> tuple[ColumnHandle, ...]:
     """Return the data columns that are not updated."""
-    return tuple(
-        ColumnHandle(column.name, column.type)
-        for column in table.data_columns
-        if column.name not in updated
+    return handles_of(column for column in table.data_columns if column.name not in updated)
+
+
+def handles_of(columns: Iterable[ColumnMetadata]) -> tuple[ColumnHandle, ...]:
+    """Return the handles of columns."""
+    return tuple(ColumnHandle(column.name, column.type) for column in columns)
+
+
+def update_row_id(table: HiveTable, updated: Collection[str]) -> HiveUpdateRowIdColumn:
+    """Return the row id for UPDATE, with the data columns that are not updated."""
+    unchanged = [(column.name, column.type) for column in unchanged_columns(table, updated)]
+    identity = [("originalTransaction", BIGINT), ("bucket", INTEGER), ("rowId", BIGINT)]
+    return HiveUpdateRowIdColumn(
+        "$row_id", row_of([*identity, *([("row", row_of(unchanged))] if unchanged else [])])
     )
-
-
-def _partition_columns(table: HiveTable) -> tuple[ColumnHandle, ...]:
-    return tuple(ColumnHandle(column.name, column.type) for column in table.partition_columns)
-
-
-class UpdatableHiveMetadata(ConnectorMetadata):
-    """The calls of the older flow."""
-
-    @abstractmethod
-    def _begin_write(self, session: ConnectorSession, handle: HiveTableHandle) -> HiveWrite:
-        """Begin a transaction of the metastore, and allocate a write id."""
-
-    @abstractmethod
-    def _publish(
-        self,
-        handle: HiveTableHandle,
-        write: HiveWrite,
-        fragments: Collection[bytes],
-        *,
-        updates: bool,
-    ) -> ConnectorOutputMetadata:
-        """Move files to where readers look for them."""
-
-    def get_delete_row_id_column_handle(
-        self, session: ConnectorSession, table_handle: ConnectorTableHandle
-    ) -> ColumnHandle:
-        """Return the row id of a MERGE."""
-        return self.get_merge_row_id_column_handle(session, table_handle)
-
-    def begin_delete(
-        self, session: ConnectorSession, table_handle: ConnectorTableHandle
-    ) -> HiveUpdatableTableHandle:
-        """Allocate a write id."""
-        handle = changeable_table(table_handle)
-        return HiveUpdatableTableHandle(
-            handle.table, handle.snapshot, self._begin_write(session, handle)
-        )
-
-    def finish_delete(
-        self,
-        session: ConnectorSession,
-        table_handle: ConnectorTableHandle,
-        fragments: Collection[bytes],
-    ) -> ConnectorOutputMetadata:
-        """Publish the files."""
-        handle = _updatable(table_handle)
-        return self._publish(handle, handle.write, fragments, updates=True)
-
-    def get_update_row_id_column_handle(
-        self,
-        session: ConnectorSession,
-        table_handle: ConnectorTableHandle,
-        updated_columns: Sequence[ColumnHandle],
-    ) -> ColumnHandle:
-        """Return the row id, with the data columns that are not updated."""
-        unchanged = unchanged_columns(
-            changeable_table(table_handle).table, {column.name for column in updated_columns}
-        )
-        identity = [("originalTransaction", BIGINT), ("bucket", INTEGER), ("rowId", BIGINT)]
-        row = (
-            [("row", row_of((column.name, column.type) for column in unchanged))]
-            if unchanged
-            else []
-        )
-        return HiveUpdateRowIdColumn("$row_id", row_of([*identity, *row]))
-
-    def begin_update(
-        self,
-        session: ConnectorSession,
-        table_handle: ConnectorTableHandle,
-        updated_columns: Sequence[ColumnHandle],
-    ) -> HiveUpdatableTableHandle:
-        """Allocate a write id.
-
-        Raises:
-            ConnectorError: NOT_SUPPORTED if a partition or bucket column is updated, which would
-                move the row to another split.
-        """
-        handle = changeable_table(table_handle)
-        names = tuple(column.name for column in updated_columns)
-        for role, placing in (
-            ("partition", handle.table.partitioned_by),
-            ("bucket", handle.table.bucketed_by),
-        ):
-            if moved := [name for name in names if name in placing]:
-                raise ConnectorError(
-                    f"Updating Hive table {role} columns is not supported",
-                    hint=(
-                        f"'{moved[0]}' decides where a row is stored. Leave the option flow out:"
-                        " the machinery of MERGE moves rows."
-                    ),
-                )
-        return HiveUpdatableTableHandle(
-            handle.table, handle.snapshot, self._begin_write(session, handle), names
-        )
-
-    def finish_update(
-        self,
-        session: ConnectorSession,
-        table_handle: ConnectorTableHandle,
-        fragments: Collection[bytes],
-    ) -> ConnectorOutputMetadata:
-        """Publish the files."""
-        handle = _updatable(table_handle)
-        return self._publish(handle, handle.write, fragments, updates=True)
-
-
-def _updatable(handle: ConnectorTableHandle) -> HiveUpdatableTableHandle:
-    return own(handle, HiveUpdatableTableHandle)

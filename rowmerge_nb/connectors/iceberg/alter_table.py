@@ -22,33 +22,32 @@ from rowmerge_nb.connectors.iceberg.table_definition import (
     written_transform,
 )
 from rowmerge_nb.connectors.shared.properties import listed_names
-from rowmerge_nb.spi.alterations import (
+from rowmerge_nb.spi import (
     AddColumn,
     AddField,
+    ColumnMetadata,
     ColumnPosition,
     DropColumn,
     DropField,
     DropNotNull,
     RenameColumn,
     RenameField,
-    SetColumnComment,
     SetColumnType,
     SetFieldType,
     SetProperties,
-    SetTableComment,
+    Type,
 )
-from rowmerge_nb.spi.metadata import ColumnMetadata
+from rowmerge_nb.spi.alterations import SetColumnComment, SetTableComment
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pyiceberg.table import Transaction
     from pyiceberg.table.update.schema import UpdateSchema
-    from pyiceberg.types import IcebergType
+    from pyiceberg.types import IcebergType, NestedField
 
     from rowmerge_nb.connectors.iceberg.handles import IcebergTableHandle
     from rowmerge_nb.spi.alterations import Alteration
-    from rowmerge_nb.spi.types import Type
 
 _WIDER: Final = (
     "Types can become wider (integer to bigint, real to double, more digits of a decimal), and"
@@ -64,85 +63,94 @@ def stage_alteration(
     Raises:
         ConnectorError: NOT_SUPPORTED for what Iceberg does not allow, such as narrowing a type.
     """
-    from pyiceberg.exceptions import ValidationError
-
     if isinstance(alteration, SetTableComment):
         if alteration.comment is not None:
             transaction.set_properties({COMMENT: alteration.comment})
         elif COMMENT in transaction.table_metadata.properties:
             transaction.remove_properties(COMMENT)
-        return
-    if isinstance(alteration, SetProperties):
+    elif isinstance(alteration, SetProperties):
         try:
             _set_properties(handle, alteration.properties, transaction)
         except ValueError as error:
-            raise ConnectorError(
-                f"Iceberg does not allow that of table '{handle.name}': {error_text(error)}",
-                code="NOT_SUPPORTED",
-                hint="CREATE TABLE AS makes a table with other properties.",
-            ) from error
-        return
+            hint = "CREATE TABLE AS makes a table with other properties."
+            raise _refused(handle, error, hint) from error
+    else:
+        _stage_columns_change(handle, alteration, transaction)
+
+
+def _refused(handle: IcebergTableHandle, error: Exception, hint: str) -> ConnectorError:
+    return ConnectorError(
+        f"Iceberg does not allow that of table '{handle.name}': {error_text(error)}",
+        hint=hint,
+    )
+
+
+def _stage_columns_change(
+    handle: IcebergTableHandle, alteration: Alteration, transaction: Transaction
+) -> None:
+    from pyiceberg.exceptions import ValidationError
+
     if isinstance(alteration, AddColumn) and not alteration.column.nullable:
         raise ConnectorError(
             "This connector does not support adding not null columns",
-            code="NOT_SUPPORTED",
             hint="Add it without NOT NULL: existing rows have NULL in it.",
         )
     try:
         with names_apart(), transaction.update_schema() as update:
-            match alteration:
-                case AddColumn(column=column, position=position, after=after):
-                    field = schema_of([column]).fields[0]
-                    update.add_column(
-                        (column.name,), field.field_type, doc=field.doc, required=field.required
-                    )
-                    if position is ColumnPosition.FIRST:
-                        update.move_first((column.name,))
-                    elif position is ColumnPosition.AFTER:
-                        update.move_after((column.name,), (after,))
-                case DropColumn(column=name):
-                    _refuse_partitioned(handle, name, transaction)
-                    _refuse_sorted(name, transaction)
-                    update.delete_column((name,))
-                case RenameColumn(column=name, name=new):
-                    update.rename_column((name,), new)
-                case SetColumnType(column=name, type=sql_type):
-                    _change_type(update, transaction, (name,), _iceberg_type(sql_type))
-                case AddField(within=path, name=name, type=sql_type):
-                    update.add_column((*path, name), _iceberg_type(sql_type))
-                case DropField(path=path):
-                    _refuse_partitioned(handle, ".".join(path), transaction)
-                    update.delete_column(path)
-                case RenameField(path=path, name=new):
-                    update.rename_column(path, new)
-                case SetFieldType(path=path, type=sql_type):
-                    if (
-                        not transaction.table_metadata.schema()
-                        .find_type(".".join(path))
-                        .is_primitive
-                    ):
-                        raise ConnectorError(
-                            "Iceberg doesn't support changing field type from non-primitive types",
-                            code="NOT_SUPPORTED",
-                            hint=_WIDER,
-                        )
-                    update.update_column(path, _iceberg_type(sql_type))
-                case DropNotNull(column=name):
-                    update.make_column_optional((name,))
-                case SetColumnComment(column=name, comment=comment):
-                    # None would keep the old comment.
-                    update.update_column((name,), doc=comment or "")
+            _change_columns(update, handle, alteration, transaction)
     except (ValidationError, ValueError) as error:
         if isinstance(alteration, SetColumnType | SetFieldType):
             what = "column" if isinstance(alteration, SetColumnType) else "field"
             raise ConnectorError(
                 f"Failed to set {what} type: {error}", code="ICEBERG_COMMIT_ERROR", hint=_WIDER
             ) from error
-        raise ConnectorError(
-            f"Iceberg does not allow that of table '{handle.name}': {error_text(error)}",
-            code="NOT_SUPPORTED",
-            hint=_WIDER,
-        ) from error
+        raise _refused(handle, error, _WIDER) from error
+
+
+def _change_columns(
+    update: UpdateSchema,
+    handle: IcebergTableHandle,
+    alteration: Alteration,
+    transaction: Transaction,
+) -> None:
+    match alteration:
+        case AddColumn(column=column, position=position, after=after):
+            _add_column(update, schema_of([column]).fields[0])
+            if position is ColumnPosition.FIRST:
+                update.move_first((column.name,))
+            elif position is ColumnPosition.AFTER:
+                update.move_after((column.name,), (after,))
+        case DropColumn(column=name):
+            _refuse_partitioned(handle, name, transaction)
+            _refuse_sorted(name, transaction)
+            update.delete_column((name,))
+        case RenameColumn(column=name, name=new):
+            update.rename_column((name,), new)
+        case SetColumnType(column=name, type=sql_type):
+            _change_type(update, transaction, (name,), _iceberg_type(sql_type))
+        case AddField(within=path, name=name, type=sql_type):
+            update.add_column((*path, name), _iceberg_type(sql_type))
+        case DropField(path=path):
+            _refuse_partitioned(handle, ".".join(path), transaction)
+            update.delete_column(path)
+        case RenameField(path=path, name=new):
+            update.rename_column(path, new)
+        case SetFieldType(path=path, type=sql_type):
+            if not transaction.table_metadata.schema().find_type(".".join(path)).is_primitive:
+                raise ConnectorError(
+                    "Iceberg doesn't support changing field type from non-primitive types",
+                    hint=_WIDER,
+                )
+            update.update_column(path, _iceberg_type(sql_type))
+        case DropNotNull(column=name):
+            update.make_column_optional((name,))
+        case SetColumnComment(column=name, comment=comment):
+            # None would keep the old comment.
+            update.update_column((name,), doc=comment or "")
+
+
+def _add_column(update: UpdateSchema, field: NestedField) -> None:
+    update.add_column((field.name,), field.field_type, doc=field.doc, required=field.required)
 
 
 def _iceberg_type(sql_type: Type) -> IcebergType:
@@ -187,9 +195,7 @@ def stage_columns(columns: Sequence[ColumnMetadata], transaction: Transaction) -
     """Add new last columns to a pyiceberg transaction, or raise NOT_SUPPORTED."""
     with names_apart(), transaction.update_schema() as update:
         for field in schema_of(columns).fields:
-            update.add_column(
-                (field.name,), field.field_type, doc=field.doc, required=field.required
-            )
+            _add_column(update, field)
 
 
 def stage_drops(handle: IcebergTableHandle, names: Sequence[str], transaction: Transaction) -> None:
@@ -290,6 +296,5 @@ def _refuse_partitioned(handle: IcebergTableHandle, name: str, transaction: Tran
         raise ConnectorError(
             f"Column '{name}' of table '{handle.name}' cannot be dropped: its partitions are made"
             " of it",
-            code="NOT_SUPPORTED",
             hint="CREATE TABLE AS makes a table with other partitions.",
         )

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Final
 from rowmerge_nb.base.errors import RowMergeError, error_text
 from rowmerge_nb.connectors.iceberg.files import places_of
 from rowmerge_nb.connectors.iceberg.housekeeping import known_files, lower_name
-from rowmerge_nb.connectors.iceberg.ownership import Ownership, own_folder
+from rowmerge_nb.connectors.iceberg.ownership import Ownership, named_locations, own_folder
+from rowmerge_nb.spi import SchemaTableName
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from pyiceberg.table import Table
 
-    from rowmerge_nb.spi.handles import SchemaTableName
 
 _METADATA: Final = "/metadata"
 
@@ -81,11 +81,7 @@ class Census:
         if table is None:
             return
         self.known_paths |= known_files(table, strict=False)
-        locations = (
-            table.location(),
-            *(table.properties.get(f"write.{folder}.path", "") for folder in ("data", "metadata")),
-        )
-        paths = places_of(f"{location.rstrip('/')}/x" for location in locations if location)
+        paths = places_of(f"{location.rstrip('/')}/x" for location in named_locations(table))
         self._named_folders |= {path.removesuffix("/x") for path in paths}
         self._named_folders |= {
             _folder_of(entry.metadata_file) for entry in table.metadata.metadata_log

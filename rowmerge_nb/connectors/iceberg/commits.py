@@ -1,572 +1,42 @@
-"""The snapshot of a statement, which is checked against concurrent commits.
-
-pyiceberg 0.12 has no public commit of row deltas. Only this file uses its internals: the producer
-of appends, and the hook that checks a commit before a retry.
-"""
+"""Commits of a statement's changes to a table."""
 
 from __future__ import annotations
 
-import uuid
-from collections import defaultdict
-from dataclasses import dataclass, field
-from functools import cached_property
-from itertools import chain
-from typing import TYPE_CHECKING, Any, NoReturn, Self
+from typing import TYPE_CHECKING, Any
 
 from pyiceberg.exceptions import CommitFailedException, NoSuchTableError, ValidationException
-from pyiceberg.manifest import (
-    DataFile,
-    DataFileContent,
-    ManifestContent,
-    ManifestEntry,
-    ManifestEntryStatus,
-    ManifestFile,
-    ManifestWriter,
-    ManifestWriterV1,
-    ManifestWriterV2,
-    data_file_with_partition,
-    manifest_entry_schema_with_data_file,
-)
-from pyiceberg.table.snapshots import (
-    Operation,
-    SnapshotSummaryCollector,
-    Summary,
-    update_snapshot_summaries,
-)
 from pyiceberg.table.update import AssertRefSnapshotId
-from pyiceberg.table.update.snapshot import (
-    ExpireSnapshots,
-    ManageSnapshots,
-    _FastAppendFiles,
-    _MergeAppendFiles,
-    _SnapshotProducer,
-)
+from pyiceberg.table.update.snapshot import ExpireSnapshots, ManageSnapshots
 from pyiceberg.table.update.statistics import UpdateStatistics
-from pyiceberg.types import NestedField, StructType
 
 from rowmerge_nb.base.errors import ConnectorError, RowMergeError, error_text
 from rowmerge_nb.connectors.iceberg.alter_table import stage_alteration, stage_columns, stage_drops
-from rowmerge_nb.connectors.iceberg.iceberg_catalog import is_settled, writes_metadata
+from rowmerge_nb.connectors.iceberg.commit_conflicts import Change, check, check_head, conflict
 from rowmerge_nb.connectors.iceberg.iceberg_types import fields_of
-from rowmerge_nb.connectors.iceberg.planning import Content, content_of, may_delete_from
+from rowmerge_nb.connectors.iceberg.opened_catalogs import is_settled, writes_metadata
+from rowmerge_nb.connectors.iceberg.snapshot_producers import (
+    Emptying,
+    ManifestRewrite,
+    RowDelta,
+    SnapshotProducer,
+    Truncation,
+)
 from rowmerge_nb.connectors.iceberg.sorting import sort_fields
 from rowmerge_nb.connectors.iceberg.table_definition import COMMENT, ISOLATION, PROPERTIES
 from rowmerge_nb.connectors.shared.disk import refused
 from rowmerge_nb.connectors.shared.sqlite_errors import is_full, sqlite_message
-from rowmerge_nb.spi.handles import ConnectorTableVersion
+from rowmerge_nb.spi import ConnectorTableVersion
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from pyiceberg.expressions import BooleanExpression
-    from pyiceberg.partitioning import PartitionSpec
-    from pyiceberg.schema import Schema
     from pyiceberg.table import Table, Transaction
     from pyiceberg.table.metadata import TableMetadata
-    from pyiceberg.table.snapshots import Snapshot
-    from pyiceberg.typedef import TableVersion
 
     from rowmerge_nb.connectors.iceberg.embedded import EmbeddedCatalog
     from rowmerge_nb.connectors.iceberg.handles import IcebergTableHandle
     from rowmerge_nb.connectors.iceberg.notes import Writer
     from rowmerge_nb.spi.alterations import Alteration
-
-
-@dataclass
-class Change:
-    """The changes of a statement to a table.
-
-    Args:
-        deletes: position delete files to add, one per data file.
-        deleted_from: the data files of `deletes`, and those that are removed.
-        read: the live files at the start of the statement; None for INSERT.
-        scans: the predicates of the statement's scans.
-        serializable: whether commits of rows that match `scans` are conflicts too.
-    """
-
-    handle: IcebergTableHandle
-    data: list[DataFile] = field(default_factory=list)
-    deletes: list[DataFile] = field(default_factory=list)
-    deleted_from: set[str] = field(default_factory=set)
-    removed: Content = field(default_factory=Content)
-    read: Content | None = None
-    scans: Sequence[BooleanExpression] = ()
-    serializable: bool = True
-
-    @property
-    def operation(self) -> Operation:
-        """The operation of the snapshot's summary."""
-        if self.removed.data:
-            return Operation.REPLACE
-        if not self.deletes:
-            return Operation.APPEND
-        return Operation.OVERWRITE if self.data else Operation.DELETE
-
-
-def conflict(name: object, what: str) -> NoReturn:
-    """Raise TRANSACTION_CONFLICT."""
-    raise ConnectorError(
-        f"Iceberg table '{name}' was changed while the statement ran: {what}",
-        code="TRANSACTION_CONFLICT",
-        hint="Nothing was changed by this statement. Run it again.",
-    )
-
-
-def _carried_entry(entry: ManifestEntry, deleted_by: int | None = None) -> ManifestEntry:
-    return ManifestEntry.from_args(
-        status=ManifestEntryStatus.EXISTING if deleted_by is None else ManifestEntryStatus.DELETED,
-        snapshot_id=entry.snapshot_id if deleted_by is None else deleted_by,
-        sequence_number=entry.sequence_number,
-        file_sequence_number=entry.file_sequence_number,
-        data_file=entry.data_file,
-    )
-
-
-class _OptionalPartitions(ManifestWriter):
-    """A manifest with nullable partition values, as the specification requires."""
-
-    def _with_partition(self, format_version: TableVersion) -> Schema:
-        fields = self._spec.partition_type(self._schema).fields
-        optional = StructType(
-            *(
-                NestedField(field.field_id, field.name, field.field_type, required=False)
-                for field in fields
-            )
-        )
-        file = data_file_with_partition(partition_type=optional, format_version=format_version)
-        return manifest_entry_schema_with_data_file(format_version=format_version, data_file=file)
-
-
-class _ManifestWriterV1(_OptionalPartitions, ManifestWriterV1):
-    """A manifest of format version 1."""
-
-
-class _ManifestWriterV2(_OptionalPartitions, ManifestWriterV2):
-    """A manifest of format version 2."""
-
-
-class _AnySchema(_SnapshotProducer[Any]):
-    """Writes manifests for partitionings of dropped columns too."""
-
-    _prefix = ""
-    handle: IcebergTableHandle
-    writer: Writer
-
-    @property  # type: ignore[override]
-    def commit_uuid(self) -> str:
-        """The unique part of manifest names, with the statement's prefix."""
-        return self._commit_uuid
-
-    @commit_uuid.setter
-    def commit_uuid(self, unique: uuid.UUID) -> None:
-        self._commit_uuid = f"{self._prefix}-{unique}" if self._prefix else str(unique)
-
-    def of_statement(self, handle: IcebergTableHandle, writer: Writer) -> Self:
-        self.handle, self.writer = handle, writer
-        self._prefix = writer.prefix
-        self.commit_uuid = uuid.uuid4()
-        return self
-
-    def new_manifest_writer(self, spec: PartitionSpec) -> ManifestWriter:
-        writer = (
-            _ManifestWriterV1
-            if self._transaction.table_metadata.format_version == 1
-            else _ManifestWriterV2
-        )
-        output, schema = self.new_manifest_output(), self._schema_of(spec.spec_id)
-        return writer(spec, schema, output, self.snapshot_id, self._compression)
-
-    def delete_manifest_writer(self, spec_id: int) -> ManifestWriter:
-        return _DeleteManifestWriter(
-            self.spec(spec_id),
-            self._schema_of(spec_id),
-            self.new_manifest_output(),
-            self.snapshot_id,
-            self._compression,
-        )
-
-    def writer_like(self, manifest: ManifestFile) -> ManifestWriter:
-        number = manifest.partition_spec_id
-        deletes = manifest.content == ManifestContent.DELETES
-        return (
-            self.delete_manifest_writer(number)
-            if deletes
-            else self.new_manifest_writer(self.spec(number))
-        )
-
-    def _schema_of(self, spec_id: int) -> Schema:
-        return self._schemas[spec_id]
-
-    @cached_property
-    def _schemas(self) -> dict[int, Schema]:
-        metadata = self._transaction.table_metadata
-        candidates = [metadata.schema(), *reversed(metadata.schemas)]
-        schemas = {}
-        for number, spec in metadata.specs().items():
-            sources = {part.source_id for part in spec.fields}
-            schemas[number] = next(
-                (candidate for candidate in candidates if sources <= set(candidate.field_ids)),
-                candidates[0],
-            )
-        return schemas
-
-
-def _summary_with_totals(
-    operation: Operation, entries: Mapping[str, str], parent: Snapshot | None
-) -> Summary:
-    """Return a summary with totals; pyiceberg has none for REPLACE, which is counted like
-    OVERWRITE.
-    """
-    counted_as = Operation.OVERWRITE if operation is Operation.REPLACE else operation
-    previous = parent.summary if parent is not None else None
-    summary = update_snapshot_summaries(Summary(operation=counted_as, **entries), previous)
-    return (
-        summary if counted_as is operation else summary.model_copy(update={"operation": operation})
-    )
-
-
-class _Collector(SnapshotSummaryCollector):
-    """Names partitions by their numbers if they exceed Python's years."""
-
-    def update_partition_metrics(
-        self, partition_spec: PartitionSpec, file: DataFile, is_add_file: bool, schema: Schema
-    ) -> None:
-        try:
-            super().update_partition_metrics(partition_spec, file, is_add_file, schema)
-        except OverflowError:
-            values = (
-                f"{field.name}={file.partition[at]}"
-                for at, field in enumerate(partition_spec.fields)
-            )
-            metrics = self.partition_metrics["/".join(values)]
-            (metrics.add_file if is_add_file else metrics.remove_file)(file)
-
-
-class RowDelta(_AnySchema, _MergeAppendFiles):
-    """Adds and removes data files and delete files in one snapshot."""
-
-    def __init__(
-        self, change: Change, transaction: Transaction, properties: Mapping[str, str]
-    ) -> None:
-        table = transaction._table  # noqa: SLF001
-        self._change = change
-        super().__init__(
-            change.operation, transaction, table.io, snapshot_properties=dict(properties)
-        )
-        for file in change.data:
-            self.append_data_file(file)
-
-    def _manifests(self) -> list[ManifestFile]:
-        manifests: list[ManifestFile] = super()._manifests()
-        groups: dict[int, list[DataFile]] = defaultdict(list)
-        for file in self._change.deletes:
-            groups[file.spec_id].append(file)
-        for spec_id, files in groups.items():
-            with self.delete_manifest_writer(spec_id) as writer:
-                for file in files:
-                    writer.add(
-                        ManifestEntry.from_args(
-                            status=ManifestEntryStatus.ADDED,
-                            snapshot_id=self.snapshot_id,
-                            sequence_number=None,
-                            data_file=file,
-                        )
-                    )
-            manifests.append(writer.to_manifest_file())
-        return manifests
-
-    def _existing_manifests(self) -> list[ManifestFile]:
-        manifests, removed = super()._existing_manifests(), self._change.removed.paths
-        return (
-            [self._without(manifest, removed) for manifest in manifests] if removed else manifests
-        )
-
-    def _without(self, manifest: ManifestFile, removed: Collection[str]) -> ManifestFile:
-        entries = manifest.fetch_manifest_entry(self._io, discard_deleted=True)
-        if not any(entry.data_file.file_path in removed for entry in entries):
-            return manifest
-        with self.writer_like(manifest) as writer:
-            for entry in entries:
-                writer.add_entry(
-                    _carried_entry(
-                        entry, self.snapshot_id if entry.data_file.file_path in removed else None
-                    )
-                )
-        return writer.to_manifest_file()
-
-    def _summary(self, snapshot_properties: Mapping[str, str] | None = None) -> Summary:
-        metadata = self._transaction.table_metadata
-        specs = metadata.specs()
-        limit = int(metadata.properties.get("write.summary.partition-limit", "0"))
-        collector = _Collector(partition_summary_limit=limit)
-        for file in (*self._change.data, *self._change.deletes):
-            collector.add_file(
-                file, schema=self._schema_of(file.spec_id), partition_spec=specs[file.spec_id]
-            )
-        for entry in (*self._change.removed.data, *self._change.removed.deletes):
-            file = entry.data_file
-            collector.remove_file(
-                file, schema=self._schema_of(file.spec_id), partition_spec=specs[file.spec_id]
-            )
-        parent = (
-            metadata.snapshot_by_id(self._parent_snapshot_id)
-            if self._parent_snapshot_id is not None
-            else None
-        )
-        entries = {
-            "changed-partition-count": "0",
-            **collector.build(),
-            **(snapshot_properties or {}),
-        }
-        return _summary_with_totals(self._operation, entries, parent)
-
-    def _validate_concurrency(self) -> None:
-        check(self._change, self._transaction._table)  # noqa: SLF001
-
-
-class _DeleteManifestWriter(_ManifestWriterV2):
-    def content(self) -> ManifestContent:
-        return ManifestContent.DELETES
-
-    @property
-    def _meta(self) -> dict[str, str]:
-        return {**super()._meta, "content": "deletes"}
-
-
-class Truncation(_AnySchema, _FastAppendFiles):
-    """Removes all data files and delete files of a table."""
-
-    def __init__(self, transaction: Transaction) -> None:
-        super().__init__(Operation.DELETE, transaction, transaction._table.io)  # noqa: SLF001
-
-    def _live(self) -> Content:
-        table = self._transaction._table  # noqa: SLF001
-        return content_of(table, self._parent_snapshot_id)
-
-    def _existing_manifests(self) -> list[ManifestFile]:
-        return []
-
-    def _deleted_entries(self) -> list[ManifestEntry]:
-        return [_carried_entry(entry, self.snapshot_id) for entry in self._live().data]
-
-    def _summary(self, snapshot_properties: Mapping[str, str] | None = None) -> Summary:
-        metadata, live = self._transaction.table_metadata, self._live()
-        collector, specs = _Collector(), metadata.specs()
-        for entry in (*live.data, *live.deletes):
-            file = entry.data_file
-            collector.remove_file(
-                file, schema=self._schema_of(file.spec_id), partition_spec=specs[file.spec_id]
-            )
-        parent = (
-            metadata.snapshot_by_id(self._parent_snapshot_id)
-            if self._parent_snapshot_id is not None
-            else None
-        )
-        return _summary_with_totals(
-            self._operation, {**collector.build(), **(snapshot_properties or {})}, parent
-        )
-
-
-class Emptying(Truncation):
-    """Removes all files of a table, unless another commit has changed it."""
-
-    def __init__(self, handle: IcebergTableHandle, transaction: Transaction) -> None:
-        self._handle = handle
-        super().__init__(transaction)
-
-    def _validate_concurrency(self) -> None:
-        _check_head(self._handle, self._transaction._table)  # noqa: SLF001
-
-
-class ManifestRewrite(_AnySchema, _FastAppendFiles):
-    """Merges the entries of all data files into one manifest per partitioning."""
-
-    def __init__(self, transaction: Transaction) -> None:
-        super().__init__(Operation.REPLACE, transaction, transaction._table.io)  # noqa: SLF001
-        self._counts: dict[str, str] = {}
-
-    def _existing_manifests(self) -> list[ManifestFile]:
-        manifests = super()._existing_manifests()
-        groups: dict[int, list[ManifestFile]] = defaultdict(list)
-        for manifest in manifests:
-            if manifest.content == ManifestContent.DATA:
-                groups[manifest.partition_spec_id].append(manifest)
-        merged, delete_manifests, processed = (
-            [],
-            [one for one in manifests if one.content == ManifestContent.DELETES],
-            0,
-        )
-        for group in groups.values():
-            with self.writer_like(group[0]) as writer:
-                for entry in chain.from_iterable(
-                    one.fetch_manifest_entry(self._io) for one in group
-                ):
-                    writer.add_entry(_carried_entry(entry))
-                    processed += 1
-            merged.append(writer.to_manifest_file())
-        counts = {
-            "created": len(merged),
-            "kept": len(delete_manifests),
-            "replaced": len(manifests) - len(delete_manifests),
-        }
-        self._counts = {f"manifests-{word}": str(number) for word, number in counts.items()}
-        self._counts["entries-processed"] = str(processed)
-        return [*merged, *delete_manifests]
-
-    def _summary(self, snapshot_properties: Mapping[str, str] | None = None) -> Summary:
-        parent = self._transaction.table_metadata.snapshot_by_id(self._parent_snapshot_id or 0)
-        return _summary_with_totals(
-            self._operation, {**self._counts, **(snapshot_properties or {})}, parent
-        )
-
-
-# -- other commits ----------------------------------------------------------------------------------------------------
-
-
-def check(change: Change, table: Table) -> None:
-    """Raise TRANSACTION_CONFLICT if commits since the statement began are incompatible with a
-    change.
-    """
-    handle, metadata = change.handle, table.metadata
-    if str(metadata.table_uuid) != handle.identity:
-        conflict(handle.name, "it was dropped, and another one has its name")
-    if metadata.current_schema_id != handle.schema_id:
-        conflict(handle.name, "its columns were altered")
-    if metadata.default_spec_id != handle.spec_id:
-        conflict(handle.name, "its partitioning was altered")
-    head = metadata.current_snapshot_id
-    if change.read is None or head == handle.snapshot:
-        return
-    if _was_put_back(handle, table):
-        conflict(handle.name, "it was put back to an earlier snapshot")
-    now = content_of(table, head)
-    live = {entry.data_file.file_path for entry in now.data}
-    missing = sorted(change.deleted_from - live)
-    if missing:
-        conflict(
-            handle.name,
-            f"data file '{missing[0]}', rows of which were to be deleted, was removed by another"
-            " commit",
-        )
-    new_deletes = [
-        entry for entry in now.deletes if entry.data_file.file_path not in change.read.paths
-    ]
-    partitions = {
-        _partition_key(e.data_file)
-        for e in now.data
-        if e.data_file.file_path in change.deleted_from
-    }
-    for entry in new_deletes:
-        path = _collision(entry, change, partitions)
-        if path is not None:
-            conflict(handle.name, f"another commit deleted rows of data file '{path}' too")
-    if change.serializable:
-        _check_serializable(
-            change, table, live, {entry.data_file.file_path for entry in new_deletes}
-        )
-
-
-def _check_head(handle: IcebergTableHandle, table: Table) -> None:
-    if table.metadata.current_snapshot_id != handle.snapshot:
-        conflict(
-            handle.name,
-            f"snapshot {handle.snapshot} was current, and {table.metadata.current_snapshot_id}"
-            " is now",
-        )
-
-
-def _was_put_back(handle: IcebergTableHandle, table: Table) -> bool:
-    """Return whether the statement's snapshot is no longer an ancestor of the current one, so that
-    deleted rows may be back.
-
-    False if an ancestor has expired.
-    """
-    current = table.metadata.current_snapshot_id
-    while current is not None and current != handle.snapshot:
-        snapshot = table.metadata.snapshot_by_id(current)
-        if snapshot is None:
-            return False
-        current = snapshot.parent_snapshot_id
-    return current != handle.snapshot
-
-
-def _partition_key(data_file: DataFile) -> Any:
-    return (
-        data_file.spec_id,
-        tuple(data_file.partition[i] for i in range(len(data_file.partition))),
-    )
-
-
-def _collision(entry: ManifestEntry, change: Change, partitions: set[Any]) -> str | None:
-    file = entry.data_file
-    if file.content == DataFileContent.EQUALITY_DELETES:
-        everywhere = not len(file.partition)
-        return (
-            min(change.deleted_from, default=None)
-            if everywhere or _partition_key(file) in partitions
-            else None
-        )
-    if _partition_key(file) not in partitions:
-        return None
-    return next((path for path in sorted(change.deleted_from) if may_delete_from(file, path)), None)
-
-
-def _check_serializable(change: Change, table: Table, live: set[str], deletes: set[str]) -> None:
-    from pyiceberg.expressions import AlwaysTrue
-
-    handle, started = change.handle, change.handle.snapshot
-    before = change.read.paths if change.read is not None else frozenset()
-    removed = set() if _only_rewrites(change, table) else before - live
-    for scan in change.scans or [AlwaysTrue()]:
-        current = content_of(table, table.metadata.current_snapshot_id, scan)
-        for entry in current.data:
-            if entry.data_file.file_path not in before and not _is_rewrite(entry, table):
-                conflict(
-                    handle.name, "another commit added rows that the statement would have looked at"
-                )
-        for entry in current.deletes:
-            if entry.data_file.file_path in deletes and not _is_rewrite(entry, table):
-                conflict(handle.name, "another commit deleted rows that the statement looked at")
-        # The files of an expired snapshot cannot be filtered: all of them count.
-        is_retained = (
-            table.metadata.snapshot_by_id(started) is not None if started is not None else False
-        )
-        files_read = (
-            content_of(table, started, scan).data
-            if is_retained
-            else (change.read.data if change.read is not None else [])
-        )
-        if any(entry.data_file.file_path in removed for entry in files_read):
-            conflict(handle.name, "another commit removed data files that the statement looked at")
-
-
-def _is_rewrite(entry: ManifestEntry, table: Table) -> bool:
-    """Return whether the commit of a file changes no rows, as compaction."""
-    snapshot = (
-        table.metadata.snapshot_by_id(entry.snapshot_id) if entry.snapshot_id is not None else None
-    )
-    return (
-        snapshot is not None
-        and snapshot.summary is not None
-        and snapshot.summary.operation == Operation.REPLACE
-    )
-
-
-def _only_rewrites(change: Change, table: Table) -> bool:
-    """Return whether no later commit removed rows; False for an incomplete history."""
-    snapshot = table.metadata.current_snapshot()
-    while snapshot is not None and snapshot.snapshot_id != change.handle.snapshot:
-        if snapshot.summary is None or snapshot.summary.operation not in {
-            Operation.REPLACE,
-            Operation.APPEND,
-        }:
-            return False
-        parent = snapshot.parent_snapshot_id
-        snapshot = table.metadata.snapshot_by_id(parent) if parent is not None else None
-    return snapshot is not None
-
-
-# -- committing -------------------------------------------------------------------------------------------------------
 
 
 def commit(
@@ -599,7 +69,7 @@ def commit(
     return None if producer is None else _version_of(producer)
 
 
-def _version_of(producer: _AnySchema) -> ConnectorTableVersion:
+def _version_of(producer: SnapshotProducer) -> ConnectorTableVersion:
     parent = producer._parent_snapshot_id  # noqa: SLF001
     below = None if parent is None else ConnectorTableVersion(parent)
     return ConnectorTableVersion(producer.snapshot_id, made_from=below)
@@ -627,7 +97,7 @@ def replace(
     writer: Writer,
 ) -> ConnectorTableVersion:
     """Commit a replaced table in a snapshot without a parent; any concurrent commit is a conflict."""
-    _check_head(original, now)
+    check_head(original, now)
     if now.metadata.current_schema_id != original.schema_id:
         conflict(original.name, "its columns were altered")
     producer = RowDelta(change, transaction, properties).of_statement(original, writer)
@@ -676,7 +146,7 @@ def truncate(
     handle: IcebergTableHandle, transaction: Transaction, writer: Writer
 ) -> ConnectorTableVersion:
     """Commit the removal of all rows, including concurrent inserts; errors as of `commit`."""
-    return _commit_empty(handle, Truncation(transaction), transaction, writer)
+    return _submit(Truncation(transaction).of_statement(handle, writer))
 
 
 def restore(
@@ -692,7 +162,7 @@ def restore(
     None commits a snapshot without files. All snapshots and the log are retained.
     """
     metadata = transaction.table_metadata
-    _check_head(handle, transaction._table)  # noqa: SLF001
+    check_head(handle, transaction._table)  # noqa: SLF001
     if dropped:
         if metadata.current_schema_id != handle.schema_id:
             conflict(handle.name, "its columns were altered")
@@ -704,7 +174,7 @@ def restore(
             _commit(handle, transaction, None, writer, lambda now: now.schema().fields == fields)
         return None if snapshot is None else ConnectorTableVersion(snapshot)
     if snapshot is None:
-        return _commit_empty(handle, Emptying(handle, transaction), transaction, writer)
+        return _submit(Emptying(handle, transaction).of_statement(handle, writer))
     try:
         ManageSnapshots(transaction).set_current_snapshot(snapshot_id=snapshot)
     except ValueError as error:
@@ -723,10 +193,7 @@ def gather_manifests(
     handle: IcebergTableHandle, transaction: Transaction, writer: Writer
 ) -> ConnectorTableVersion:
     """Commit a snapshot of the same files in fewer manifests."""
-    producer = ManifestRewrite(transaction).of_statement(handle, writer)
-    _stage(producer)
-    _commit(handle, transaction, producer, writer, _holds(producer))
-    return _version_of(producer)
+    return _submit(ManifestRewrite(transaction).of_statement(handle, writer))
 
 
 def expire(
@@ -761,20 +228,19 @@ def drop_statistics(handle: IcebergTableHandle, transaction: Transaction, writer
     _commit(handle, transaction, None, writer, lambda now: not now.statistics)
 
 
-def _commit_empty(
-    handle: IcebergTableHandle, producer: Truncation, transaction: Transaction, writer: Writer
-) -> ConnectorTableVersion:
-    _stage(producer.of_statement(handle, writer))
-    _commit(handle, transaction, producer, writer, _holds(producer))
+def _submit(producer: SnapshotProducer) -> ConnectorTableVersion:
+    _stage(producer)
+    transaction = producer._transaction  # noqa: SLF001
+    _commit(producer.handle, transaction, producer, producer.writer, _holds(producer))
     return _version_of(producer)
 
 
-def _holds(producer: _FastAppendFiles | None) -> Callable[[TableMetadata], bool]:
+def _holds(producer: SnapshotProducer | None) -> Callable[[TableMetadata], bool]:
     """Return a predicate for tables with the producer's snapshot, if any."""
     return lambda now: producer is None or now.snapshot_by_id(producer.snapshot_id) is not None
 
 
-def _stage(producer: _AnySchema) -> None:
+def _stage(producer: SnapshotProducer) -> None:
     """Write the manifests of a snapshot; remove them on failure."""
     handle = producer.handle
     producer.writer.note(handle)
@@ -807,7 +273,7 @@ def _metadata_error(error: OSError, handle: IcebergTableHandle) -> ConnectorErro
 def _commit(
     handle: IcebergTableHandle,
     transaction: Transaction,
-    producer: _FastAppendFiles | None,
+    producer: SnapshotProducer | None,
     writer: Writer,
     landed: Callable[[TableMetadata], bool],
     *,
@@ -855,22 +321,25 @@ def _commit(
             producer._clean_all_uncommitted()  # noqa: SLF001
         if embedded is not None:
             embedded.discard(transaction._table.io)  # noqa: SLF001
-        if isinstance(error, OSError) and error.errno:
-            raise _metadata_error(error, handle) from error
-        msg = (
-            f"Iceberg's catalog could not commit to table '{handle.name}': {sqlite_message(error)}"
-        )
-        if is_full(error):
-            raise ConnectorError(
-                msg,
-                code="GENERIC_INSUFFICIENT_RESOURCES",
-                hint="Make room on its disk, and run the statement again; the table is as it was.",
-            ) from error
-        raise ConnectorError(
+        raise _failure(error, handle) from error
+
+
+def _failure(error: Exception, handle: IcebergTableHandle) -> ConnectorError:
+    """Return the error of a commit that has not changed the table."""
+    if isinstance(error, OSError) and error.errno:
+        return _metadata_error(error, handle)
+    msg = f"Iceberg's catalog could not commit to table '{handle.name}': {sqlite_message(error)}"
+    if is_full(error):
+        return ConnectorError(
             msg,
-            code="ICEBERG_CATALOG_ERROR",
-            hint="Check that no other program locks the catalog, and run the statement again.",
-        ) from error
+            code="GENERIC_INSUFFICIENT_RESOURCES",
+            hint="Make room on its disk, and run the statement again; the table is as it was.",
+        )
+    return ConnectorError(
+        msg,
+        code="ICEBERG_CATALOG_ERROR",
+        hint="Check that no other program locks the catalog, and run the statement again.",
+    )
 
 
 def _embedded(table: Table) -> EmbeddedCatalog | None:

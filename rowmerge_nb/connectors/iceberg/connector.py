@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.base.errors import ConnectorError, checked, checked_path, error_text
 from rowmerge_nb.connectors.iceberg.avro import guard_decoder
@@ -25,15 +25,16 @@ from rowmerge_nb.connectors.iceberg.housekeeping import (
     remove_attempts,
     remove_folder,
 )
-from rowmerge_nb.connectors.iceberg.iceberg_catalog import (
-    Tables,
+from rowmerge_nb.connectors.iceberg.iceberg_catalog import Tables
+from rowmerge_nb.connectors.iceberg.metadata import IcebergMetadata, IcebergTransaction, Upkeep
+from rowmerge_nb.connectors.iceberg.notes import SUFFIX
+from rowmerge_nb.connectors.iceberg.opened_catalogs import (
     embedded_catalog,
     is_in_memory,
     named_catalog,
     other_owner,
 )
-from rowmerge_nb.connectors.iceberg.metadata import IcebergMetadata, IcebergTransaction, Upkeep
-from rowmerge_nb.connectors.iceberg.notes import SUFFIX
+from rowmerge_nb.connectors.iceberg.ownership import named_locations
 from rowmerge_nb.connectors.iceberg.partitions import IcebergPartitioningProvider
 from rowmerge_nb.connectors.iceberg.planning import content_of, matching_content, splits_of
 from rowmerge_nb.connectors.iceberg.pruning import expression_of
@@ -47,9 +48,19 @@ from rowmerge_nb.connectors.iceberg.table_procedures import (
 )
 from rowmerge_nb.connectors.iceberg.writer import IcebergPageSinkProvider
 from rowmerge_nb.connectors.shared.arguments import checked_table_name
-from rowmerge_nb.spi.connector import Connector, Orphan, always
-from rowmerge_nb.spi.handles import ConnectorTableVersion, SchemaTableName
-from rowmerge_nb.spi.page_source import ConnectorSplitManager, Constraint
+from rowmerge_nb.spi import (
+    Connector,
+    ConnectorSession,
+    ConnectorSplitManager,
+    ConnectorTableHandle,
+    ConnectorTableVersion,
+    ConnectorTransactionHandle,
+    Constraint,
+    Orphan,
+    Procedure,
+    SchemaTableName,
+)
+from rowmerge_nb.spi.connector import always
 from rowmerge_nb.spi.transactions import NumberedTransactionHandle, Transactions
 
 if TYPE_CHECKING:
@@ -61,12 +72,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.connectors.iceberg.census import Census
     from rowmerge_nb.connectors.iceberg.handles import IcebergSplit, IcebergTableHandle
     from rowmerge_nb.connectors.iceberg.housekeeping import Listing
-    from rowmerge_nb.spi.handles import (
-        ConnectorSession,
-        ConnectorTableHandle,
-        ConnectorTransactionHandle,
-    )
-    from rowmerge_nb.spi.procedures import Procedure
 
 _MAX_ENDED: Final = 1_000
 """The number of ended statements whose files are recognized by prefix; leftovers of older
@@ -129,13 +134,13 @@ class IcebergConnector(Connector):
         checked(
             min_retention,
             "min_retention",
-            _is_retention,
+            lambda value: isinstance(value, timedelta) and value >= timedelta(0),
             "a datetime.timedelta that is not negative",
         )
         checked(
             {} if properties is None else properties,
             "properties",
-            _are_properties,
+            lambda value: isinstance(value, Mapping) and all(isinstance(n, str) for n in value),
             "a mapping of names to values",
         )
         directory = (
@@ -175,7 +180,6 @@ class IcebergConnector(Connector):
         return self._directory
 
     def begin_transaction(self) -> NumberedTransactionHandle:
-        """Begin a transaction."""
         if self._late:
             self._sweep(_LATE_SECONDS)
         with self._lock:
@@ -251,21 +255,17 @@ class IcebergConnector(Connector):
             remove_attempts(io, folders, {transaction.prefix}, (), deep=True)
 
     def get_metadata(self, transaction_handle: ConnectorTransactionHandle) -> IcebergMetadata:
-        """Return the metadata of a transaction."""
         return IcebergMetadata(
             self._tables, self._transactions.of(transaction_handle), self._upkeep
         )
 
     def get_split_manager(self) -> IcebergSplitManager:
-        """Return the split manager."""
         return IcebergSplitManager(self)
 
     def get_procedures(self) -> Sequence[Procedure]:
-        """Return the procedures of CALL."""
         return procedures_of(self._rollback_to_snapshot)
 
     def close(self) -> None:
-        """Close the catalog."""
         self._sweep(0)
         self.catalog.close()
 
@@ -347,7 +347,7 @@ class IcebergConnector(Connector):
         return [orphan for orphan, _ in self._orphans(age)]
 
     def _remove_orphans_of(self, handle: IcebergTableHandle, age: timedelta) -> Removal:
-        from rowmerge_nb.connectors.iceberg.commits import conflict
+        from rowmerge_nb.connectors.iceberg.commit_conflicts import conflict
 
         table = self._tables.load(handle.name)
         if table is None:
@@ -493,7 +493,6 @@ class IcebergConnector(Connector):
         return path is None or not Path(path).resolve().is_relative_to(self._directory.resolve())
 
     def remove_orphans(self, age: timedelta = timedelta(days=1)) -> list[Orphan]:
-        """Remove what `orphans` lists; return what was removed."""
         leftovers, removed = self._orphans(age), []
         # Notes first: a statement without its note does not commit.
         for orphan, table in sorted(leftovers, key=lambda pair: not pair[0].name.endswith(SUFFIX)):
@@ -539,12 +538,7 @@ class IcebergSplitManager(ConnectorSplitManager):
 
 
 def _unused(folders: Collection[Path], tables: Sequence[Table]) -> set[Path]:
-    kinds = ("data", "metadata")
-    locations = [
-        one
-        for table in tables
-        for one in (table.location(), *(table.properties.get(f"write.{k}.path", "") for k in kinds))
-    ]
+    locations = [location for table in tables for location in named_locations(table)]
     used = [Path(path) for path in map(local_path, locations) if path]
     return {folder for folder in folders if not any(path.is_relative_to(folder) for path in used)}
 
@@ -562,11 +556,3 @@ def _listing(table: Table) -> Listing:
                 " that its folders can be read from here."
             ),
         ) from error
-
-
-def _are_properties(value: Any) -> bool:
-    return isinstance(value, Mapping) and all(isinstance(name, str) for name in value)
-
-
-def _is_retention(value: Any) -> bool:
-    return isinstance(value, timedelta) and value >= timedelta(0)

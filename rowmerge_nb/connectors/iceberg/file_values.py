@@ -10,12 +10,12 @@ import pyarrow.compute as pc
 from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.connectors.iceberg.projection import nulls_of, offsets_of
 from rowmerge_nb.connectors.shared.transforms import uuid_bytes
+from rowmerge_nb.spi import Page
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rowmerge_nb.connectors.iceberg.handles import Field
-    from rowmerge_nb.spi.page import Page
 
 _ID: Final = "PARQUET:field_id"
 

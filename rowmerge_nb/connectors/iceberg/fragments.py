@@ -39,7 +39,6 @@ class DataFileEntries:
         self._entries = _Entries(DataFileContent.DATA, schema, table.properties)
 
     def entry(self, fragment: Mapping[str, Any]) -> DataFile:
-        """Return the entry of a data file."""
         from pyiceberg.typedef import Record
 
         partition = Record(
@@ -68,7 +67,6 @@ class DeleteFileEntries:
         self._entries = _Entries(DataFileContent.POSITION_DELETES, schema, _FULL)
 
     def entry(self, fragment: Mapping[str, Any], target: DataFile) -> DataFile:
-        """Return the entry of a delete file of a data file."""
         return self._entries.entry(fragment, target.partition, target.spec_id)
 
 

@@ -7,20 +7,23 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rowmerge_nb.connectors.shared.transforms import Transform
-from rowmerge_nb.spi.handles import (
+from rowmerge_nb.spi import (
+    ColumnDomain,
     ColumnHandle,
+    ColumnMetadata,
     ConnectorInsertTableHandle,
     ConnectorMergeTableHandle,
     ConnectorPartitioningHandle,
     ConnectorSplit,
     ConnectorTableExecuteHandle,
     ConnectorTableHandle,
+    Constraint,
     SchemaTableName,
+    Type,
     own,
+    parse_type,
 )
-from rowmerge_nb.spi.metadata import ColumnMetadata
-from rowmerge_nb.spi.page_source import ColumnDomain, Constraint
-from rowmerge_nb.spi.types import BIGINT, INTEGER, VARCHAR, Type, parse_type, row_of
+from rowmerge_nb.spi.types import BIGINT, INTEGER, VARCHAR, row_of
 
 ROW_ID_TYPE = row_of([("file", INTEGER), ("position", BIGINT)])
 """A row's file, as its index in the merge handle (a tenth of a path's size), and the position in
@@ -224,7 +227,7 @@ class IcebergSplit(ConnectorSplit):
         file: its index in the merge handle; -1 if rows are only read.
         constants: values of partition columns, by field id, for files without these columns.
         domains: predicates that skip row groups, by field id.
-        small: whether reading the whole table on the driver is cheaper than a task.
+        carries_rows: whether reading the whole table on the driver is cheaper than a task.
         partition: the file's partition as a path, if the statement reads it.
     """
 
@@ -235,18 +238,11 @@ class IcebergSplit(ConnectorSplit):
     deletes: tuple[DeleteFile, ...] = ()
     constants: Mapping[int, Any] = field(default_factory=dict)
     domains: Mapping[int, ColumnDomain] = field(default_factory=dict)
-    small: bool = False
+    carries_rows: bool = False
     partition: str = ""
 
-    @property
-    def carries_rows(self) -> bool:
-        """True for a small table."""
-        return self.small
-
-    @property
-    def is_repeatable(self) -> bool:
-        """True: the files of a snapshot do not change."""
-        return True
+    is_repeatable = True
+    """The files of a snapshot do not change."""
 
 
 def iceberg_table(handle: ConnectorTableHandle) -> IcebergTableHandle:

@@ -22,15 +22,13 @@ from rowmerge_nb.connectors.iceberg.files import places_of
 from rowmerge_nb.connectors.iceberg.notes import SUFFIX, metadata_id
 from rowmerge_nb.connectors.iceberg.servers import local_path, require_reachable
 from rowmerge_nb.connectors.shared.orphans import is_alive, orphaned_path
-from rowmerge_nb.spi.connector import Orphan
-from rowmerge_nb.spi.handles import SchemaTableName
+from rowmerge_nb.spi import Orphan, ProcedureOutcome, SchemaTableName
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from pyiceberg.table import Table
 
-    from rowmerge_nb.spi.procedures import ProcedureOutcome
 
 _PREFIX: Final = re.compile(
     r"(.+)-[0-9a-f]{8}-([0-9a-f]{32}.*\.parquet|writer|[0-9a-f-]{36}(-m\d+)?\.avro)"

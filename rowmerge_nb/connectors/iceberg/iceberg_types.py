@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.base.errors import AnalysisError, ConnectorError
 from rowmerge_nb.connectors.iceberg.handles import Field
+from rowmerge_nb.spi import ColumnMetadata, Type
 from rowmerge_nb.spi.types import (
     BIGINT,
     BOOLEAN,
@@ -20,7 +21,6 @@ from rowmerge_nb.spi.types import (
     UUID,
     VARBINARY,
     VARCHAR,
-    Type,
     array_of,
     decimal_of,
     map_of,
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from pyiceberg.schema import Schema
     from pyiceberg.types import IcebergType, NestedField
 
-    from rowmerge_nb.spi.metadata import ColumnMetadata
 
 _READ: Final = {
     "boolean": BOOLEAN,

@@ -28,8 +28,10 @@ from rowmerge_nb.connectors.iceberg.partitions import layout_of, partitioning_of
 from rowmerge_nb.connectors.iceberg.planning import (
     Content,
     content_of,
+    known_snapshot,
     live_files,
     matching_content,
+    paths_of,
     rewritable,
     rows_of,
     total_of,
@@ -53,19 +55,30 @@ from rowmerge_nb.connectors.iceberg.table_procedures import (
     refuse_disabled,
 )
 from rowmerge_nb.connectors.iceberg.writer import target_bytes
-from rowmerge_nb.spi.alterations import SetProperties
-from rowmerge_nb.spi.handles import ConnectorTableVersion, SchemaTableName, own
-from rowmerge_nb.spi.layout import ConnectorTableLayout
-from rowmerge_nb.spi.metadata import (
+from rowmerge_nb.spi import (
+    ColumnHandle,
     ColumnMetadata,
+    ConnectorInsertTableHandle,
+    ConnectorMergeTableHandle,
     ConnectorMetadata,
+    ConnectorOutputMetadata,
+    ConnectorSession,
+    ConnectorTableExecuteHandle,
+    ConnectorTableHandle,
+    ConnectorTableLayout,
     ConnectorTableMetadata,
+    ConnectorTableVersion,
+    Constraint,
+    ProcedureOutcome,
+    RowChangeParadigm,
+    SchemaTableName,
+    SetProperties,
     SystemTable,
+    TableExecution,
     TableStatistics,
+    Written,
+    own,
 )
-from rowmerge_nb.spi.operations import RowChangeParadigm
-from rowmerge_nb.spi.output import ConnectorOutputMetadata, Written
-from rowmerge_nb.spi.procedures import ProcedureOutcome, TableExecution
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -75,20 +88,11 @@ if TYPE_CHECKING:
     from pyiceberg.schema import Schema
     from pyiceberg.table import CreateTableTransaction, Table, Transaction
 
-    from rowmerge_nb.connectors.iceberg.commits import Change
+    from rowmerge_nb.connectors.iceberg.commit_conflicts import Change
     from rowmerge_nb.connectors.iceberg.housekeeping import Removal
     from rowmerge_nb.connectors.iceberg.iceberg_catalog import Tables
     from rowmerge_nb.connectors.iceberg.table_procedures import Retention
     from rowmerge_nb.spi.alterations import Alteration
-    from rowmerge_nb.spi.handles import (
-        ColumnHandle,
-        ConnectorInsertTableHandle,
-        ConnectorMergeTableHandle,
-        ConnectorSession,
-        ConnectorTableExecuteHandle,
-        ConnectorTableHandle,
-    )
-    from rowmerge_nb.spi.page_source import Constraint
 
 _VERSIONS = {1, 2, 3}
 
@@ -146,7 +150,6 @@ class IcebergTransaction(Writer):
     committed_files: set[str] = field(default_factory=set)
 
     def loaded(self, handle: IcebergTableHandle) -> Loaded:
-        """Return the table of a handle."""
         match = (
             self.versioned.get((handle.name, handle.snapshot))
             if handle.pinned
@@ -275,19 +278,15 @@ class IcebergMetadata(ConnectorMetadata):
     def get_table_version(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle
     ) -> ConnectorTableVersion | None:
-        """Return the snapshot, if any."""
         snapshot = iceberg_table(table_handle).snapshot
         return None if snapshot is None else ConnectorTableVersion(snapshot)
 
     def get_version_time(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle
     ) -> dt.datetime | None:
-        """Return when the snapshot was committed."""
         handle = iceberg_table(table_handle)
         table = self._transaction.loaded(handle).table
-        snapshot = (
-            None if handle.snapshot is None else table.metadata.snapshot_by_id(handle.snapshot)
-        )
+        snapshot = known_snapshot(table.metadata, handle.snapshot)
         return (
             None
             if snapshot is None
@@ -318,7 +317,6 @@ class IcebergMetadata(ConnectorMetadata):
     def get_table_metadata(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle
     ) -> ConnectorTableMetadata:
-        """Return a table's columns and properties."""
         handle = iceberg_table(table_handle)
         columns = tuple(
             ColumnMetadata(f.name, f.type, not f.required, comment=f.comment) for f in handle.fields
@@ -341,7 +339,6 @@ class IcebergMetadata(ConnectorMetadata):
         return HIDDEN
 
     def list_tables(self, session: ConnectorSession) -> Sequence[SchemaTableName]:
-        """Return the names of all tables."""
         return self._tables.names()
 
     def row_count(
@@ -370,11 +367,7 @@ class IcebergMetadata(ConnectorMetadata):
         self._tables.require_reachable(definition.properties.get(PROPERTIES["data_location"]))
         creation, folder = self._tables.create(name, definition)
         loaded = Loaded(creation._table, handle_of(name, creation._table), creation, folder)  # noqa: SLF001
-        transaction, writer = self._transaction, self._writer(session)
-        transaction.tables[name] = loaded
-        transaction.actions.append(
-            lambda: self._tables.commit(self._change(loaded.handle), loaded, {}, writer)
-        )
+        self._stage_creation(session, loaded)
 
     def replace_table(
         self,
@@ -387,9 +380,9 @@ class IcebergMetadata(ConnectorMetadata):
 
         from rowmerge_nb.connectors.iceberg.replacing import begin_replacement
 
-        handle, transaction = iceberg_table(table_handle), self._transaction
+        handle = iceberg_table(table_handle)
         _check_writable(handle)
-        original = transaction.loaded(handle)
+        original = self._transaction.loaded(handle)
         table = original.table
         self._tables.require_own(handle.name, table)
         definition = defined_table(metadata)
@@ -405,9 +398,12 @@ class IcebergMetadata(ConnectorMetadata):
         loaded = Loaded(
             new_table, handle_of(handle.name, new_table), replacement=replacement, original=original
         )
+        self._stage_creation(session, loaded)
+
+    def _stage_creation(self, session: ConnectorSession, loaded: Loaded) -> None:
         writer = self._writer(session)
-        transaction.tables[handle.name] = loaded
-        transaction.actions.append(
+        self._transaction.tables[loaded.handle.name] = loaded
+        self._transaction.actions.append(
             lambda: self._tables.commit(self._change(loaded.handle), loaded, {}, writer)
         )
 
@@ -454,11 +450,9 @@ class IcebergMetadata(ConnectorMetadata):
     # -- schemas --------------------------------------------------------------------------------------------------
 
     def schema_exists(self, session: ConnectorSession, schema: str) -> bool:
-        """Return whether a schema exists."""
         return schema in self._tables.schemas()
 
     def list_schemas(self, session: ConnectorSession) -> Sequence[str]:
-        """Return the names of all schemas."""
         return self._tables.schemas()
 
     def create_schema(self, session: ConnectorSession, schema: str) -> None:
@@ -479,7 +473,6 @@ class IcebergMetadata(ConnectorMetadata):
         arguments: Mapping[str, Any],
         constraint: Constraint,
     ) -> IcebergTableExecuteHandle:
-        """Check a procedure's arguments."""
         handle = iceberg_table(table_handle)
         refuse_disabled(procedure)
         _check_writable(handle)
@@ -548,9 +541,7 @@ class IcebergMetadata(ConnectorMetadata):
             return None
         _, prefix = self._begin_write(session, handle)
         loaded.read, loaded.removed = content, removed
-        source = replace(
-            handle, only=frozenset(entry.data_file.file_path for entry in removed.data)
-        )
+        source = replace(handle, only=frozenset(paths_of(removed.data)))
         size = sum(entry.data_file.file_size_in_bytes for entry in removed.data)
         return TableExecution(
             IcebergInsertTableHandle(handle, prefix),
@@ -564,7 +555,6 @@ class IcebergMetadata(ConnectorMetadata):
         execute_handle: ConnectorTableExecuteHandle,
         fragments: Collection[bytes],
     ) -> ConnectorOutputMetadata:
-        """Collect the new files for the commit."""
         return self._finish(
             session, own(execute_handle, IcebergTableExecuteHandle).table_handle, (), fragments
         )
@@ -588,7 +578,6 @@ class IcebergMetadata(ConnectorMetadata):
         insert_handle: ConnectorInsertTableHandle,
         fragments: Collection[bytes],
     ) -> ConnectorOutputMetadata:
-        """Collect the new files for the commit."""
         insert_handle = own(insert_handle, IcebergInsertTableHandle)
         return self._finish(session, insert_handle.table_handle, (), fragments)
 
@@ -597,7 +586,6 @@ class IcebergMetadata(ConnectorMetadata):
     def get_row_change_paradigm(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle
     ) -> RowChangeParadigm:
-        """Return DELETE_ROW_AND_INSERT_ROW."""
         return RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW
 
     def get_merge_row_id_column_handle(
@@ -680,7 +668,7 @@ class IcebergMetadata(ConnectorMetadata):
         return self._transaction
 
     def _change(self, handle: IcebergTableHandle) -> Change:
-        from rowmerge_nb.connectors.iceberg.commits import Change
+        from rowmerge_nb.connectors.iceberg.commit_conflicts import Change
 
         loaded = self._transaction.loaded(handle)
         level = next(
@@ -692,7 +680,7 @@ class IcebergMetadata(ConnectorMetadata):
         return Change(
             handle,
             read=loaded.read,
-            deleted_from={entry.data_file.file_path for entry in loaded.removed.data},
+            deleted_from=paths_of(loaded.removed.data),
             removed=loaded.removed,
             scans=tuple(loaded.scans),
             serializable=serializable,

@@ -8,6 +8,7 @@ import itertools
 import json
 import uuid
 from collections import defaultdict
+from collections.abc import Iterator
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,11 +17,11 @@ import pyarrow as pa
 from rowmerge_nb.connectors.iceberg.iceberg_types import field_of, fields_of
 from rowmerge_nb.connectors.iceberg.planning import content_of
 from rowmerge_nb.connectors.iceberg.sorting import shown_keys
-from rowmerge_nb.spi.metadata import ColumnMetadata, SystemTable
-from rowmerge_nb.spi.types import DATE, parse_type, row_of
+from rowmerge_nb.spi import ColumnMetadata, SystemTable, Type, parse_type
+from rowmerge_nb.spi.types import DATE, row_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from pyiceberg.manifest import DataFile, ManifestFile
     from pyiceberg.partitioning import PartitionField
@@ -29,9 +30,10 @@ if TYPE_CHECKING:
     from pyiceberg.table.snapshots import Snapshot
     from pyiceberg.types import IcebergType, NestedField, PrimitiveType
 
-    from rowmerge_nb.spi.types import Type
 
 Row = tuple[Any, ...]
+Content = tuple[list[ColumnMetadata], Iterator[Row]]
+"""The columns and rows of a metadata table."""
 
 _EPOCH: Final = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - a timestamp without a zone
 _MOMENT: Final = "timestamp(3) with time zone"
@@ -108,77 +110,65 @@ def _moment(millis: int) -> int:
 # -- snapshots --------------------------------------------------------------------------------------------------------
 
 
-def _snapshots(table: Table) -> tuple[list[ColumnMetadata], Iterator[Row]]:
-    def rows() -> Iterator[Row]:
-        for one in table.metadata.snapshots:
-            summary = one.summary
-            properties = None if summary is None else sorted(summary.additional_properties.items())
-            operation = None if summary is None else summary.operation.value
-            yield (
-                _moment(one.timestamp_ms),
-                one.snapshot_id,
-                one.parent_snapshot_id,
-                operation,
-                one.manifest_list,
-                properties,
-            )
-
-    return _columns(_SNAPSHOTS), rows()
+def _snapshots(table: Table) -> Iterator[Row]:
+    for one in table.metadata.snapshots:
+        summary = one.summary
+        properties = None if summary is None else sorted(summary.additional_properties.items())
+        operation = None if summary is None else summary.operation.value
+        yield (
+            _moment(one.timestamp_ms),
+            one.snapshot_id,
+            one.parent_snapshot_id,
+            operation,
+            one.manifest_list,
+            properties,
+        )
 
 
-def _history(table: Table) -> tuple[list[ColumnMetadata], Iterator[Row]]:
+def _history(table: Table) -> Iterator[Row]:
     from pyiceberg.table.snapshots import ancestors_of
 
     ancestors = {one.snapshot_id for one in ancestors_of(table.current_snapshot(), table.metadata)}
 
-    def rows() -> Iterator[Row]:
-        for entry in table.metadata.snapshot_log:
-            snapshot = table.metadata.snapshot_by_id(entry.snapshot_id)
-            parent = None if snapshot is None else snapshot.parent_snapshot_id
-            yield (
-                _moment(entry.timestamp_ms),
-                entry.snapshot_id,
-                parent,
-                entry.snapshot_id in ancestors,
-            )
-
-    return _columns(_HISTORY), rows()
+    for entry in table.metadata.snapshot_log:
+        snapshot = table.metadata.snapshot_by_id(entry.snapshot_id)
+        parent = None if snapshot is None else snapshot.parent_snapshot_id
+        yield (
+            _moment(entry.timestamp_ms),
+            entry.snapshot_id,
+            parent,
+            entry.snapshot_id in ancestors,
+        )
 
 
-def _refs(table: Table) -> tuple[list[ColumnMetadata], Iterator[Row]]:
-    def rows() -> Iterator[Row]:
-        for name, ref in table.metadata.refs.items():
-            ref_type = ref.snapshot_ref_type.value.upper()
-            yield (
-                name,
-                ref_type,
-                ref.snapshot_id,
-                ref.max_ref_age_ms,
-                ref.min_snapshots_to_keep,
-                ref.max_snapshot_age_ms,
-            )
-
-    return _columns(_REFS), rows()
+def _refs(table: Table) -> Iterator[Row]:
+    for name, ref in table.metadata.refs.items():
+        ref_type = ref.snapshot_ref_type.value.upper()
+        yield (
+            name,
+            ref_type,
+            ref.snapshot_id,
+            ref.max_ref_age_ms,
+            ref.min_snapshots_to_keep,
+            ref.max_snapshot_age_ms,
+        )
 
 
-def _metadata_log(table: Table) -> tuple[list[ColumnMetadata], Iterator[Row]]:
+def _metadata_log(table: Table) -> Iterator[Row]:
     metadata = table.metadata
 
-    def rows() -> Iterator[Row]:
-        entries = [(entry.timestamp_ms, entry.metadata_file) for entry in metadata.metadata_log]
-        for millis, file in (*entries, (metadata.last_updated_ms, table.metadata_location)):
-            latest = table.snapshot_as_of_timestamp(millis)
-            latest_numbers = (
-                (None, None, None)
-                if latest is None
-                else (latest.snapshot_id, latest.schema_id, latest.sequence_number)
-            )
-            yield _moment(millis), file, *latest_numbers
-
-    return _columns(_LOG), rows()
+    entries = [(entry.timestamp_ms, entry.metadata_file) for entry in metadata.metadata_log]
+    for millis, file in (*entries, (metadata.last_updated_ms, table.metadata_location)):
+        latest = table.snapshot_as_of_timestamp(millis)
+        latest_numbers = (
+            (None, None, None)
+            if latest is None
+            else (latest.snapshot_id, latest.schema_id, latest.sequence_number)
+        )
+        yield _moment(millis), file, *latest_numbers
 
 
-def _properties(table: Table) -> tuple[list[ColumnMetadata], Iterator[Row]]:
+def _properties(table: Table) -> Iterator[Row]:
     format_ = table.properties.get("write.format.default", "parquet").upper()
     snapshot = table.current_snapshot()
     properties = {
@@ -190,52 +180,37 @@ def _properties(table: Table) -> tuple[list[ColumnMetadata], Iterator[Row]]:
     }
     if keys := shown_keys(table):
         properties["sort-order"] = ", ".join(map(str, keys))
-    return _columns("key varchar, value varchar"), iter({**properties, **table.properties}.items())
+    yield from {**properties, **table.properties}.items()
 
 
 # -- files ------------------------------------------------------------------------------------------------------------
 
 
-def _manifests(table: Table) -> tuple[list[ColumnMetadata], Iterator[Row]]:
-    def rows() -> Iterator[Row]:
-        snapshot = table.current_snapshot()
-        for one in () if snapshot is None else snapshot.manifests(table.io):
-            counts = (
-                *(
-                    one.added_files_count,
-                    one.added_rows_count,
-                    one.existing_files_count,
-                    one.existing_rows_count,
-                ),
-                *(one.deleted_files_count, one.deleted_rows_count),
-            )
-            yield *_manifest(one), *counts, _summaries(table, one)
-
-    return _columns(f"{_MANIFEST}, {_MANIFEST_COUNTS}, {_SUMMARIES}"), rows()
+def _manifests(table: Table) -> Iterator[Row]:
+    snapshot = table.current_snapshot()
+    for one in () if snapshot is None else snapshot.manifests(table.io):
+        counts = (
+            *(
+                one.added_files_count,
+                one.added_rows_count,
+                one.existing_files_count,
+                one.existing_rows_count,
+            ),
+            *(one.deleted_files_count, one.deleted_rows_count),
+        )
+        yield *_manifest(one), *counts, _summaries(table, one)
 
 
-def _all_manifests(table: Table) -> tuple[list[ColumnMetadata], Iterator[Row]]:
+def _all_manifests(table: Table) -> Iterator[Row]:
     from pyiceberg.manifest import ManifestContent
 
-    def rows() -> Iterator[Row]:
-        for snapshot in table.metadata.snapshots:
-            for one in snapshot.manifests(table.io):
-                counts, none = (
-                    (
-                        one.added_files_count,
-                        one.existing_files_count,
-                        one.deleted_files_count,
-                    ),
-                    (0, 0, 0),
-                )
-                of_data = one.content == ManifestContent.DATA
-                both = (*counts, *none) if of_data else (*none, *counts)
-                yield *_manifest(one), *both, _summaries(table, one), snapshot.snapshot_id
-
-    return (
-        _columns(f"{_MANIFEST}, {_ALL_COUNTS}, {_SUMMARIES}, reference_snapshot_id bigint"),
-        rows(),
-    )
+    none = (0, 0, 0)
+    for snapshot in table.metadata.snapshots:
+        for one in snapshot.manifests(table.io):
+            counts = (one.added_files_count, one.existing_files_count, one.deleted_files_count)
+            of_data = one.content == ManifestContent.DATA
+            both = (*counts, *none) if of_data else (*none, *counts)
+            yield *_manifest(one), *both, _summaries(table, one), snapshot.snapshot_id
 
 
 def _manifest(one: ManifestFile) -> Row:
@@ -359,7 +334,7 @@ def _partition_type(transform: Any, schema: Schema, source: int) -> Type:
     ).type
 
 
-def _files(table: Table) -> tuple[list[ColumnMetadata], Iterator[Row]]:
+def _files(table: Table) -> Content:
     builder = _Files(table)
 
     def rows() -> Iterator[Row]:
@@ -401,9 +376,7 @@ class _Files:
         )
 
 
-def _entries_of(
-    table: Table, snapshots: Iterable[Snapshot]
-) -> tuple[list[ColumnMetadata], Iterator[Row]]:
+def _entries_of(table: Table, snapshots: Iterable[Snapshot]) -> Content:
     builder = _Files(table)
     names = [column.name for column in builder.columns]
     file_column = ColumnMetadata(
@@ -426,14 +399,6 @@ def _entries_of(
                 )
 
     return [*_columns(_ENTRY), file_column, _METRICS], rows()
-
-
-def _entries(table: Table) -> tuple[list[ColumnMetadata], Iterator[Row]]:
-    return _entries_of(table, filter(None, (table.current_snapshot(),)))
-
-
-def _all_entries(table: Table) -> tuple[list[ColumnMetadata], Iterator[Row]]:
-    return _entries_of(table, table.metadata.snapshots)
 
 
 def _bounds(encoded: Mapping[int, bytes] | None, schema: Schema) -> dict[int, Any]:
@@ -507,7 +472,7 @@ def _metrics(file: DataFile, schema: Schema) -> str:
     names = {
         schema.find_column_name(number) or "": number
         for number in schema.field_ids
-        if _is_primitive(schema, number)
+        if schema.find_type(number).is_primitive
     }
     metrics = {
         name: {word: (counts or {}).get(names[name]) for word, counts in measures}
@@ -516,14 +481,10 @@ def _metrics(file: DataFile, schema: Schema) -> str:
     return json.dumps(metrics, separators=(",", ":"), ensure_ascii=False)
 
 
-def _is_primitive(schema: Schema, number: int) -> bool:
-    return bool(schema.find_type(number).is_primitive)
-
-
 # -- partitions -------------------------------------------------------------------------------------------------------
 
 
-def _partitions(table: Table) -> tuple[list[ColumnMetadata], Iterator[Row]]:
+def _partitions(table: Table) -> Content:
     partition, schema = _Partition(table), table.schema()
     by_value = {
         field.source_id for field in table.spec().fields if str(field.transform) == "identity"
@@ -615,19 +576,23 @@ def _total(counts: Sequence[int | None]) -> int | None:
     return sum(numbers) if len(numbers) == len(counts) else None
 
 
-METADATA_TABLES: Final[
-    Mapping[str, Callable[[Table], tuple[list[ColumnMetadata], Iterator[Row]]]]
-] = {
-    "snapshots": _snapshots,
-    "history": _history,
+def _of(columns: str, rows: Callable[[Table], Iterator[Row]]) -> Callable[[Table], Content]:
+    return lambda table: (_columns(columns), rows(table))
+
+
+METADATA_TABLES: Final[Mapping[str, Callable[[Table], Content]]] = {
+    "snapshots": _of(_SNAPSHOTS, _snapshots),
+    "history": _of(_HISTORY, _history),
     "files": _files,
-    "entries": _entries,
-    "all_entries": _all_entries,
+    "entries": lambda table: _entries_of(table, filter(None, (table.current_snapshot(),))),
+    "all_entries": lambda table: _entries_of(table, table.metadata.snapshots),
     "partitions": _partitions,
-    "manifests": _manifests,
-    "all_manifests": _all_manifests,
-    "refs": _refs,
-    "metadata_log_entries": _metadata_log,
-    "properties": _properties,
+    "manifests": _of(f"{_MANIFEST}, {_MANIFEST_COUNTS}, {_SUMMARIES}", _manifests),
+    "all_manifests": _of(
+        f"{_MANIFEST}, {_ALL_COUNTS}, {_SUMMARIES}, reference_snapshot_id bigint", _all_manifests
+    ),
+    "refs": _of(_REFS, _refs),
+    "metadata_log_entries": _of(_LOG, _metadata_log),
+    "properties": _of("key varchar, value varchar", _properties),
 }
 """The metadata tables by the suffix after ``$``."""

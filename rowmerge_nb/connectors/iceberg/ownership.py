@@ -36,6 +36,12 @@ def own_folder(table: Table) -> str | None:
     return folders.pop().removesuffix(f"/{_METADATA}") if len(folders) == 1 else None
 
 
+def named_locations(table: Table) -> list[str]:
+    """Return the locations that a table's properties name: its own, and those of data and metadata."""
+    paths = (table.properties.get(f"write.{folder}.path", "") for folder in ("data", "metadata"))
+    return [location for location in (table.location(), *paths) if location]
+
+
 class Ownership:
     """The files that may be removed for a table.
 
@@ -52,17 +58,10 @@ class Ownership:
             for folder in map(own_folder, others)
             if folder is not None and folder != self._own
         }
-        locations = (
-            table.location(),
-            *(
-                table.properties.get(f"write.{folder_kind}.path", "")
-                for folder_kind in ("data", "metadata")
-            ),
-        )
         [self._metadata, *paths] = places_of(
             [
                 table.metadata_location,
-                *(f"{folder.rstrip('/')}/x" for folder in locations if folder),
+                *(f"{location.rstrip('/')}/x" for location in named_locations(table)),
             ]
         )
         self._named_folders = [path.removesuffix("/x") for path in paths]

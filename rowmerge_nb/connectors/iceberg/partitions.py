@@ -19,10 +19,18 @@ from rowmerge_nb.connectors.iceberg.handles import (
     IcebergPartitioningHandle,
     PartitionField,
 )
-from rowmerge_nb.connectors.shared.hashing import hash_columns
+from rowmerge_nb.connectors.shared.hashing import hashed_buckets
 from rowmerge_nb.connectors.shared.runs import runs_of
 from rowmerge_nb.connectors.shared.transforms import Transform
-from rowmerge_nb.spi.layout import BucketFunction, ConnectorNodePartitioningProvider
+from rowmerge_nb.spi import (
+    BucketFunction,
+    ConnectorNodePartitioningProvider,
+    ConnectorPartitioningHandle,
+    ConnectorSession,
+    ConnectorTransactionHandle,
+    Page,
+    Type,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -30,13 +38,6 @@ if TYPE_CHECKING:
     from pyiceberg.partitioning import PartitionSpec
 
     from rowmerge_nb.connectors.iceberg.handles import Field
-    from rowmerge_nb.spi.handles import (
-        ConnectorPartitioningHandle,
-        ConnectorSession,
-        ConnectorTransactionHandle,
-    )
-    from rowmerge_nb.spi.page import Page
-    from rowmerge_nb.spi.types import Type
 
 _EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _MOST: Final = 2**31 - 1
@@ -206,14 +207,10 @@ class PartitionBucketFunction(BucketFunction):
 
     partitioning: tuple[PartitionField, ...]
 
-    @property
-    def bucket_count(self) -> int:
-        """`BUCKETS`."""
-        return BUCKETS
+    bucket_count = BUCKETS
 
     def get_buckets(self, page: Page) -> pa.Array:
-        """Return the bucket of every row."""
-        return _buckets(_values(self.partitioning, page))
+        return hashed_buckets(_values(self.partitioning, page), BUCKETS)
 
 
 @dataclass(frozen=True)
@@ -226,18 +223,10 @@ class FileBucketFunction(BucketFunction):
     True
     """
 
-    @property
-    def bucket_count(self) -> int:
-        """`BUCKETS`."""
-        return BUCKETS
+    bucket_count = BUCKETS
 
     def get_buckets(self, page: Page) -> pa.Array:
-        """Return the bucket of every row."""
-        return _buckets([pc.struct_field(page.column(0), [0])])
-
-
-def _buckets(columns: Sequence[pa.Array]) -> pa.Array:
-    return pa.array((hash_columns(columns) % np.uint64(BUCKETS)).astype(np.int32))
+        return hashed_buckets([pc.struct_field(page.column(0), [0])], BUCKETS)
 
 
 class IcebergPartitioningProvider(ConnectorNodePartitioningProvider):

@@ -12,6 +12,7 @@ from rowmerge_nb.base.errors import ConnectorError, RowMergeError
 from rowmerge_nb.connectors.iceberg.handles import PATH_ID, DataFileRef, DeleteFile, IcebergSplit
 from rowmerge_nb.connectors.iceberg.iceberg_types import field_of
 from rowmerge_nb.connectors.iceberg.pruning import domains_by_id
+from rowmerge_nb.spi import Constraint
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -19,10 +20,10 @@ if TYPE_CHECKING:
     from pyiceberg.expressions import BooleanExpression
     from pyiceberg.manifest import DataFile, ManifestEntry
     from pyiceberg.table import Table
+    from pyiceberg.table.metadata import TableMetadata
     from pyiceberg.table.snapshots import Snapshot
 
     from rowmerge_nb.connectors.iceberg.handles import Field, IcebergTableHandle
-    from rowmerge_nb.spi.page_source import Constraint
 
 SPLIT_BYTES: Final = 64 * 1024 * 1024
 SPLIT_ROWS: Final = 1_048_576
@@ -44,7 +45,17 @@ class Content:
     @property
     def paths(self) -> frozenset[str]:
         """The paths of all data and delete files."""
-        return frozenset(entry.data_file.file_path for entry in (*self.data, *self.deletes))
+        return frozenset(paths_of((*self.data, *self.deletes)))
+
+
+def known_snapshot(metadata: TableMetadata, number: int | None) -> Snapshot | None:
+    """Return a snapshot; None for None, or an expired one."""
+    return None if number is None else metadata.snapshot_by_id(number)
+
+
+def paths_of(entries: Iterable[ManifestEntry]) -> set[str]:
+    """Return the paths of the files of entries."""
+    return {entry.data_file.file_path for entry in entries}
 
 
 def content_of(
@@ -59,7 +70,7 @@ def content_of(
     from rowmerge_nb.connectors.iceberg.partition_pruning import PartitionPlanner
 
     content = Content()
-    snapshot = table.metadata.snapshot_by_id(snapshot_id) if snapshot_id is not None else None
+    snapshot = known_snapshot(table.metadata, snapshot_id)
     if snapshot is None:
         return content
     try:
@@ -93,7 +104,7 @@ def matching_content(
 
     if isinstance(filtered, AlwaysTrue):
         return replace(content)
-    snapshot = table.metadata.snapshot_by_id(snapshot_id) if snapshot_id is not None else None
+    snapshot = known_snapshot(table.metadata, snapshot_id)
     if snapshot is None:
         return Content()
     planner = PartitionPlanner(table.metadata, table.io, filtered)
@@ -115,7 +126,6 @@ def _unreadable(table: Table, snapshot: Snapshot, error: Exception) -> RowMergeE
             f"Iceberg table '{'.'.join(table.name())}' is partitioned by {' and '.join(twice)}, of"
             " one type, which manifests of other engines describe once and then by name: pyiceberg"
             " does not read that",
-            code="NOT_SUPPORTED",
             hint="Partition it by one of them, or read it with the engine that has written it.",
         )
     location = snapshot.manifest_list
@@ -186,7 +196,7 @@ def rows_of(table: Table, snapshot_id: int | None) -> tuple[int | None, bool]:
 
 def total_of(table: Table, snapshot_id: int | None, *names: str) -> int | None:
     """Return a sum of totals of a snapshot's summary, if all are known."""
-    snapshot = None if snapshot_id is None else table.metadata.snapshot_by_id(snapshot_id)
+    snapshot = known_snapshot(table.metadata, snapshot_id)
     if snapshot is None or snapshot.summary is None:
         return None
     totals = [snapshot.summary.get(name) or "" for name in names]
@@ -216,14 +226,14 @@ class DeleteIndex:
             elif _is_equality(entry) and specs[entry.data_file.spec_id].is_unpartitioned():
                 self._everywhere.append(entry)
             else:
-                self._by_partition[_partition_of(entry.data_file)].append(entry)
+                self._by_partition[partition_of(entry.data_file)].append(entry)
 
     def of(self, entry: ManifestEntry) -> tuple[DeleteFile, ...]:
         """Return the delete files that apply to a data file."""
         file = entry.data_file
         candidates = [
             *self._by_path[file.file_path],
-            *self._by_partition[_partition_of(file)],
+            *self._by_partition[partition_of(file)],
             *self._everywhere,
         ]
         return tuple(self._described(delete) for delete in candidates if _applies(delete, entry))
@@ -276,27 +286,28 @@ def _applies(delete: ManifestEntry, data: ManifestEntry) -> bool:
     return deleted >= added and may_delete_from(delete.data_file, data.data_file.file_path)
 
 
+def _path_bounds(delete: DataFile) -> list[bytes | None]:
+    return [(bounds or {}).get(PATH_ID) for bounds in (delete.lower_bounds, delete.upper_bounds)]
+
+
 def may_delete_from(delete: DataFile, path: str) -> bool:
     """Return whether a position delete file may refer to a data file, by its bounds."""
-    lower, upper = (
-        (bounds or {}).get(PATH_ID) for bounds in (delete.lower_bounds, delete.upper_bounds)
-    )
+    lower, upper = _path_bounds(delete)
     text = path.encode()
     return not ((lower is not None and text < lower) or (upper is not None and text > upper))
 
 
 def _only_path(delete: DataFile) -> str | None:
     """Return the only data file of a delete file, by equal bounds; a damaged bound is ignored."""
-    lower, upper = (
-        (bounds or {}).get(PATH_ID) for bounds in (delete.lower_bounds, delete.upper_bounds)
-    )
+    lower, upper = _path_bounds(delete)
     try:
         return lower.decode() if lower is not None and lower == upper else None
     except UnicodeDecodeError:
         return None
 
 
-def _partition_of(file: DataFile) -> Any:
+def partition_of(file: DataFile) -> Any:
+    """Return a file's partitioning and partition values."""
     return (file.spec_id, tuple(file.partition[i] for i in range(len(file.partition))))
 
 
@@ -337,7 +348,7 @@ def rewritable(
             deleting[file.file_path] or file.file_size_in_bytes <= most_bytes
         ):
             _check_format(file, handle, ("PARQUET",))
-            groups[_partition_of(file)].append(entry)
+            groups[partition_of(file)].append(entry)
     # Rows of a file with another partitioning may go to any partition.
     all_of_them = any(
         entry.data_file.spec_id != handle.spec_id for group in groups.values() for entry in group
@@ -348,7 +359,7 @@ def rewritable(
         for entry in group
         if all_of_them or len(group) > 1 or deleting[entry.data_file.file_path]
     ]
-    removed = {entry.data_file.file_path for entry in data}
+    removed = paths_of(data)
     useless = set[str]().union(*(deleting[path] for path in removed))
     useless -= set[str]().union(*(paths for path, paths in deleting.items() if path not in removed))
     return Content(

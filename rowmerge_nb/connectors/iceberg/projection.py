@@ -185,14 +185,7 @@ def _match(
 ) -> FileField:
     for index, candidate in enumerate(candidates):
         if id_of(candidate) == field.id:
-            parts = _parts(candidate.type)
-            if field.type_name == "struct":
-                inner = tuple(_match(part, parts, id_of) for part in field.fields)
-            else:
-                inner = tuple(
-                    FileField(part, column.name, i, _inside(part, column, id_of))
-                    for i, (part, column) in enumerate(zip(field.fields, parts, strict=False))
-                )
+            inner = _inside(field, candidate, id_of)
             return FileField(field, candidate.name, index, inner)
     return FileField(field, None)
 
@@ -200,7 +193,7 @@ def _match(
 def _inside(
     field: Field, column: pa.Field, id_of: Callable[[pa.Field], int | None]
 ) -> tuple[FileField, ...]:
-    """Match the parts of an element, key or value, which is matched by position."""
+    """Match the parts of a field; an element, key or value is matched by position."""
     parts = _parts(column.type)
     if field.type_name == "struct":
         return tuple(_match(part, parts, id_of) for part in field.fields)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
-from rowmerge_nb.spi.page_source import ColumnDomain
+from rowmerge_nb.spi import ColumnDomain, Constraint
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.connectors.iceberg.handles import Field
     from rowmerge_nb.connectors.iceberg.projection import FileField
-    from rowmerge_nb.spi.page_source import Constraint
 
 _MOST_REAL: Final = float(np.finfo(np.float32).max)
 _LISTED: Final = 200

@@ -23,8 +23,17 @@ from rowmerge_nb.connectors.iceberg.pruning import may_matter
 from rowmerge_nb.connectors.iceberg.servers import local_path
 from rowmerge_nb.connectors.shared.disk import require_texts
 from rowmerge_nb.connectors.shared.late import has_match, is_selective
-from rowmerge_nb.spi.handles import own
-from rowmerge_nb.spi.page_source import ConnectorPageSourceProvider, PagesSource
+from rowmerge_nb.spi import (
+    ColumnHandle,
+    ConnectorPageSourceProvider,
+    ConnectorSession,
+    ConnectorSplit,
+    ConnectorTableHandle,
+    ConnectorTransactionHandle,
+    Page,
+    PagesSource,
+    own,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -32,14 +41,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from rowmerge_nb.connectors.iceberg.handles import Field, IcebergTableHandle
-    from rowmerge_nb.spi.handles import (
-        ColumnHandle,
-        ConnectorSession,
-        ConnectorSplit,
-        ConnectorTableHandle,
-        ConnectorTransactionHandle,
-    )
-    from rowmerge_nb.spi.page import Page
 
 PAGE_ROWS: Final = 65_536
 

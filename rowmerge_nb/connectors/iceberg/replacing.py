@@ -8,8 +8,9 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING, Any
 
-from rowmerge_nb.base.errors import AnalysisError, ConnectorError
+from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.connectors.iceberg.table_definition import COMMENT
+from rowmerge_nb.connectors.shared.properties import invalid_property
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -37,12 +38,11 @@ def begin_replacement(table: Table, definition: Definition) -> Transaction:
     if definition.location is not None and definition.location.rstrip(
         "/"
     ) != table.location().rstrip("/"):
-        raise AnalysisError(
+        raise invalid_property(
+            "location",
             f"The provided location '{definition.location}' does not match the existing table"
             f" location '{table.location()}'",
-            code="INVALID_TABLE_PROPERTY",
-            properties=("location",),
-            hint="Omit the property location.",
+            "Omit the property location.",
         )
     properties = dict(definition.properties)
     _upgrade(transaction, int(properties.pop("format-version")))
@@ -80,7 +80,6 @@ def _upgrade(transaction: Transaction, version: int) -> None:
     if version < has:
         raise ConnectorError(
             f"Cannot downgrade v{has} table to v{version}",
-            code="NOT_SUPPORTED",
             hint="Leave the property format_version out.",
         )
     if version > has:

@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING
 from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.base.names import did_you_mean
 from rowmerge_nb.connectors.shared.history import no_history, unsupported_version
-from rowmerge_nb.spi.handles import PointerType
+from rowmerge_nb.spi import ConnectorTableVersion, PointerType, SchemaTableName
 from rowmerge_nb.spi.types import BIGINT
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table
     from pyiceberg.table.snapshots import Snapshot
-
-    from rowmerge_nb.spi.handles import ConnectorTableVersion, SchemaTableName
 
 
 def snapshot_of(
@@ -127,6 +125,4 @@ def check_restorable(table: Table, name: SchemaTableName, snapshot: Snapshot) ->
         f"CREATE OR REPLACE TABLE {name} AS SELECT * FROM {name} FOR VERSION AS OF"
         f" {snapshot.snapshot_id}"
     )
-    raise ConnectorError(
-        msg, code="NOT_SUPPORTED", hint=f"This makes it what it was then: {statement}"
-    )
+    raise ConnectorError(msg, hint=f"This makes it what it was then: {statement}")

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowmerge_nb.base.errors import AnalysisError
+from rowmerge_nb.connectors.shared.properties import invalid_property
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -68,9 +69,7 @@ def parse_keys(texts: Sequence[str]) -> tuple[SortKey, ...]:
                 f"Unable to parse sort field: [{text}]",
                 "Write ARRAY['column', 'other DESC NULLS FIRST'].",
             )
-            raise AnalysisError(
-                msg, code="INVALID_TABLE_PROPERTY", properties=("sorted_by",), hint=hint
-            )
+            raise invalid_property("sorted_by", msg, hint)
         name = match["plain"] if match["quoted"] is None else match["quoted"].replace('""', '"')
         descending = (match["order"] or "").upper() == "DESC"
         nulls_first = (
@@ -113,9 +112,7 @@ def order_of(keys: Sequence[SortKey], schema: Schema, order_id: int = 1) -> Sort
                 "Invalid sorted_by definition",
                 f"Values of column '{source.name}', of type {source.field_type}, have no order.",
             )
-            raise AnalysisError(
-                msg, code="INVALID_TABLE_PROPERTY", properties=("sorted_by",), hint=hint
-            )
+            raise invalid_property("sorted_by", msg, hint)
         direction = SortDirection.DESC if key.descending else SortDirection.ASC
         nulls = NullOrder.NULLS_FIRST if key.nulls_first else NullOrder.NULLS_LAST
         fields.append(SortField(source.field_id, IdentityTransform(), direction, nulls))

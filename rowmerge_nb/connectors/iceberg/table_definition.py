@@ -9,8 +9,9 @@ from rowmerge_nb.base.errors import AnalysisError
 from rowmerge_nb.connectors.iceberg.iceberg_types import schema_of
 from rowmerge_nb.connectors.iceberg.servers import local_path
 from rowmerge_nb.connectors.iceberg.sorting import order_of, parse_keys, shown_keys
-from rowmerge_nb.connectors.shared.properties import listed_names
+from rowmerge_nb.connectors.shared.properties import invalid_property, listed_names, require_known
 from rowmerge_nb.connectors.shared.transforms import Transform, parse_transforms
+from rowmerge_nb.spi import ColumnMetadata, ConnectorTableMetadata
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table
     from pyiceberg.table.sorting import SortOrder
 
-    from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
 
 TABLE_PROPERTIES: Final = {
     "format": "'PARQUET', the only one",
@@ -56,8 +56,6 @@ ISOLATION: Final = (
     "write.delete.isolation-level",
 )
 """Iceberg's properties of the isolation level; the first one that is set applies."""
-
-_INVALID: Final = "INVALID_TABLE_PROPERTY"
 
 
 @dataclass(frozen=True)
@@ -115,11 +113,10 @@ def defined_table(metadata: ConnectorTableMetadata) -> Definition:
     """
     settings = _checked(metadata.properties)
     if "data_location" in settings and not settings.get("object_store_layout_enabled", False):
-        raise AnalysisError(
+        raise invalid_property(
+            "data_location",
             "Data location can only be set when object store layout is enabled",
-            code=_INVALID,
-            properties=("data_location",),
-            hint="Add object_store_layout_enabled = true.",
+            "Add object_store_layout_enabled = true.",
         )
     version = settings.get("format_version", FORMAT_VERSION)
     properties = {
@@ -155,25 +152,21 @@ def _checked_location(location: str, name: str = "location") -> str:
         or "\0" in location
         or (path is not None and not (path.startswith("/") and path.strip("/")))
     ):
-        raise AnalysisError(
+        raise invalid_property(
+            name,
             f"{name} must be the absolute path of a folder, or an address without a host of the"
             f" local disk, not '{location}'",
-            code=_INVALID,
-            properties=(name,),
-            hint=(
-                "Write '/folder/of/the/table' or 's3://bucket/folder', or leave the property"
-                f" {name} out."
-            ),
+            "Write '/folder/of/the/table' or 's3://bucket/folder', or leave the property"
+            f" {name} out.",
         )
     if not set("#?") & set(normalized):
         return normalized
     if path is None:
         # All data would go into one file.
-        raise AnalysisError(
+        raise invalid_property(
+            name,
             f"{name} has '#' or '?', which end the path of an address: '{location}'",
-            code=_INVALID,
-            properties=(name,),
-            hint="Name a folder without them.",
+            "Name a folder without them.",
         )
     return path.rstrip("/")
 
@@ -216,11 +209,10 @@ def _checked(properties: Mapping[str, Any]) -> dict[str, Any]:
     for name, value in properties.items():
         if name == "extra_properties" and isinstance(value, dict):
             # Trino's connector allows only those that its configuration lists, by default none.
-            raise AnalysisError(
+            raise invalid_property(
+                name,
                 f"Illegal keys in extra_properties: [{', '.join(value)}]",
-                code=_INVALID,
-                properties=(name,),
-                hint="Set them by connector.catalog, pyiceberg's own.",
+                "Set them by connector.catalog, pyiceberg's own.",
             )
         if name in _REFUSED:
             raise AnalysisError(
@@ -229,23 +221,16 @@ def _checked(properties: Mapping[str, Any]) -> dict[str, Any]:
                 properties=(name,),
                 hint="Leave it out.",
             )
-        if name not in TABLE_PROPERTIES:
-            raise AnalysisError(
-                f"Catalog 'iceberg' table property '{name}' does not exist",
-                code=_INVALID,
-                properties=(name,),
-                hint=f"There are: {', '.join(TABLE_PROPERTIES)}.",
-            )
+        require_known((name,), TABLE_PROPERTIES, "Catalog 'iceberg'")
     settings = {name: value for name, value in properties.items() if value is not None}
     _check_one_of("format", str(settings.get("format", "PARQUET")).upper(), ("PARQUET",))
     version = settings.get("format_version", FORMAT_VERSION)
     if version not in {1, 2}:
-        raise AnalysisError(
+        raise invalid_property(
+            "format_version",
             f"format_version must be 1 or 2, not {version!r}: pyiceberg cannot write tables of"
             " other versions",
-            code=_INVALID,
-            properties=("format_version",),
-            hint="Leave the property format_version out.",
+            "Leave the property format_version out.",
         )
     if "isolation_level" in settings:
         _check_one_of(
@@ -268,31 +253,28 @@ def _check_types(settings: Mapping[str, Any]) -> None:
         value = settings.get(name)
         if value is not None and type(value) is not python_type:
             display_value = f"'{value}'" if isinstance(value, str) else value
-            raise AnalysisError(
+            raise invalid_property(
+                name,
                 f"Invalid value for catalog 'iceberg' table property '{name}': Cannot convert"
                 f" [{display_value}] to {word}",
-                code=_INVALID,
-                properties=(name,),
-                hint=f"It is of type {word}.",
+                f"It is of type {word}.",
             )
     retries = settings.get("max_commit_retry", 0)
     if retries < 0:
-        raise AnalysisError(
+        raise invalid_property(
+            "max_commit_retry",
             f"Unable to set catalog 'iceberg' table property 'max_commit_retry' to [{retries}]:"
             " max_commit_retry must be greater than or equal to 0",
-            code=_INVALID,
-            properties=("max_commit_retry",),
-            hint="0 tries once.",
+            "0 tries once.",
         )
 
 
 def _check_one_of(name: str, value: str, choices: tuple[str, ...]) -> None:
     if value not in choices:
-        raise AnalysisError(
+        raise invalid_property(
+            name,
             f"{name} can be {' or '.join(repr(choice) for choice in choices)}, not '{value}'",
-            code=_INVALID,
-            properties=(name,),
-            hint=f"Leave the property {name} out.",
+            f"Leave the property {name} out.",
         )
 
 
@@ -310,19 +292,17 @@ def _spec_of(transforms: tuple[Transform, ...], schema: Schema) -> PartitionSpec
             else f"{transform.column}_{_word(transform.name)}"
         )
         if transform.name != "identity" and name in names:
-            raise AnalysisError(
+            raise invalid_property(
+                "partitioning",
                 f"Table property 'partitioning': {transform} makes a partition field '{name}', and"
                 " there is a column of that name",
-                code=_INVALID,
-                properties=("partitioning",),
-                hint="Give the column another name.",
+                "Give the column another name.",
             )
         if any(field.name == name for field in fields):
-            raise AnalysisError(
+            raise invalid_property(
+                "partitioning",
                 f"Table property 'partitioning': two transforms make a partition field '{name}'",
-                code=_INVALID,
-                properties=("partitioning",),
-                hint="Name one of them.",
+                "Name one of them.",
             )
         fields.append(
             PartitionField(

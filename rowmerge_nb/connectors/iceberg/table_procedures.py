@@ -8,13 +8,15 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.base.errors import ConnectorError
-from rowmerge_nb.spi.procedures import (
+from rowmerge_nb.spi import (
+    Constraint,
     Procedure,
     ProcedureArgument,
     TableProcedure,
     TableProcedureArgument,
+    parse_type,
 )
-from rowmerge_nb.spi.types import BIGINT, VARCHAR, parse_type
+from rowmerge_nb.spi.types import BIGINT, VARCHAR
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,7 +25,6 @@ if TYPE_CHECKING:
     from pyiceberg.table.metadata import TableMetadata
 
     from rowmerge_nb.connectors.iceberg.handles import IcebergTableHandle
-    from rowmerge_nb.spi.page_source import Constraint
 
 _NUMBER: Final = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]+)\s*")
 _SIZES: Final = {
@@ -193,7 +194,6 @@ def check_partitions(handle: IcebergTableHandle, constraint: Constraint, table: 
                 raise ConnectorError(
                     "WHERE of procedure OPTIMIZE can only name partitions, and table"
                     f" '{handle.name}' has none by column '{name}'",
-                    code="NOT_SUPPORTED",
                     hint=(
                         "Remove that column from WHERE: the whole table can be optimized, or whole"
                         " partitions."

@@ -140,17 +140,15 @@ class GuardedCatalog(Catalog):
 
     def _response_to_table(self, identifier_tuple: tuple[str, ...], table_response: Any) -> Table:
         """Convert a REST response with the catalog's connection properties, not the table's."""
-        bare = _without_properties(table_response)
-        table: Table = super()._response_to_table(identifier_tuple, bare)  # type: ignore[misc]
-        table.metadata = table_response.metadata
+        convert: Any = super()._response_to_table  # type: ignore[misc]
+        table: Table = _converted(convert, identifier_tuple, table_response)
         return table
 
     def _response_to_staged_table(
         self, identifier_tuple: tuple[str, ...], table_response: Any
     ) -> StagedTable:
-        bare = _without_properties(table_response)
-        table: StagedTable = super()._response_to_staged_table(identifier_tuple, bare)  # type: ignore[misc]
-        table.metadata = table_response.metadata
+        convert: Any = super()._response_to_staged_table  # type: ignore[misc]
+        table: StagedTable = _converted(convert, identifier_tuple, table_response)
         return table
 
     def _update_and_stage_table(
@@ -221,8 +219,11 @@ def _with_properties(metadata: TableMetadata, properties: Mapping[str, str]) -> 
     return metadata.model_copy(update={"properties": dict(properties)})
 
 
-def _without_properties(response: Any) -> Any:
-    return response.model_copy(update={"metadata": _with_properties(response.metadata, {})})
+def _converted(convert: Any, identifier: tuple[str, ...], response: Any) -> Any:
+    bare = response.model_copy(update={"metadata": _with_properties(response.metadata, {})})
+    table = convert(identifier, bare)
+    table.metadata = response.metadata
+    return table
 
 
 def _without_class(table: Table) -> Table:

@@ -33,10 +33,19 @@ from rowmerge_nb.connectors.iceberg.notes import Presence
 from rowmerge_nb.connectors.iceberg.partitions import folder_of, groups
 from rowmerge_nb.connectors.iceberg.sorting import sorted_rows
 from rowmerge_nb.connectors.shared.disk import writing
-from rowmerge_nb.spi.handles import own
-from rowmerge_nb.spi.merge_sink import ConnectorMergeSink
-from rowmerge_nb.spi.page import row_ids_of, split_page
-from rowmerge_nb.spi.page_sink import ConnectorPageSink, ConnectorPageSinkProvider
+from rowmerge_nb.spi import (
+    ConnectorInsertTableHandle,
+    ConnectorMergeSink,
+    ConnectorMergeTableHandle,
+    ConnectorPageSink,
+    ConnectorPageSinkProvider,
+    ConnectorSession,
+    ConnectorTransactionHandle,
+    Page,
+    own,
+    row_ids_of,
+    split_page,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -45,13 +54,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from rowmerge_nb.connectors.iceberg.handles import DataFileRef, IcebergTableHandle
-    from rowmerge_nb.spi.handles import (
-        ConnectorInsertTableHandle,
-        ConnectorMergeTableHandle,
-        ConnectorSession,
-        ConnectorTransactionHandle,
-    )
-    from rowmerge_nb.spi.page import Page
 
 GROUP_ROWS: Final = 262_144
 GROUP_BYTES: Final = 64 * 1024 * 1024
@@ -358,7 +360,6 @@ class IcebergMergeSink(ConnectorMergeSink):
         self._delete_entries: list[dict[str, Any]] = []
 
     def store_merged_rows(self, page: Page) -> None:
-        """Store a page of inserted and deleted rows."""
         parts = split_page(page, len(self._table.fields))
         if parts.deletions is not None:
             ids = row_ids_of(parts.deletions)
@@ -420,7 +421,6 @@ class IcebergPageSinkProvider(ConnectorPageSinkProvider):
         session: ConnectorSession,
         insert_handle: ConnectorInsertTableHandle,
     ) -> IcebergPageSink:
-        """Create a sink for an INSERT."""
         insert_handle = own(insert_handle, IcebergInsertTableHandle)
         table = insert_handle.table_handle
         return IcebergPageSink(table, insert_handle.prefix, Presence(table, insert_handle.prefix))
@@ -431,7 +431,6 @@ class IcebergPageSinkProvider(ConnectorPageSinkProvider):
         session: ConnectorSession,
         merge_handle: ConnectorMergeTableHandle,
     ) -> IcebergMergeSink:
-        """Create a sink for a MERGE."""
         merge_handle = own(merge_handle, IcebergMergeTableHandle)
         table = iceberg_table(merge_handle.get_table_handle())
         return IcebergMergeSink(

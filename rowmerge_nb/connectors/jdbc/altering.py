@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Final, NoReturn
 from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.base.names import quoted
 from rowmerge_nb.connectors.jdbc.database import literal
-from rowmerge_nb.spi.alterations import (
+from rowmerge_nb.spi import (
     AddColumn,
     ColumnPosition,
     DropColumn,
     DropNotNull,
     RenameColumn,
     RenameTable,
-    SetColumnComment,
     SetColumnType,
     SetProperties,
-    SetTableComment,
+    Type,
 )
+from rowmerge_nb.spi.alterations import SetColumnComment, SetTableComment
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.connectors.jdbc.database import Store
     from rowmerge_nb.connectors.jdbc.handles import JdbcTableHandle
     from rowmerge_nb.spi.alterations import Alteration
-    from rowmerge_nb.spi.types import Type
 
 _ANOTHER: Final = "Add a column, UPDATE it by a CAST, drop the old one and rename the new one."
 
@@ -49,7 +48,6 @@ def alteration_sql(
         case SetProperties():
             raise ConnectorError(
                 "This connector does not support setting table properties",
-                code="NOT_SUPPORTED",
                 hint="CREATE TABLE AS makes a table with other properties.",
             )
         case AddColumn(column=column, position=position):
@@ -97,6 +95,4 @@ def comment_sql(target: str, comment: str | None) -> str:
 
 
 def _refuse(store: Store, feature: str, hint: str) -> NoReturn:
-    raise ConnectorError(
-        f"{store.name} does not have {feature} in ALTER TABLE", code="NOT_SUPPORTED", hint=hint
-    )
+    raise ConnectorError(f"{store.name} does not have {feature} in ALTER TABLE", hint=hint)

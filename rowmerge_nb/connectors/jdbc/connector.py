@@ -6,11 +6,12 @@ from abc import ABC, abstractmethod
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from rowmerge_nb.base.errors import AnalysisError, ConnectorError, ExecutionError, RowMergeError
+from rowmerge_nb.base.errors import ConnectorError, ExecutionError, RowMergeError
 from rowmerge_nb.base.names import quoted
 from rowmerge_nb.connectors.jdbc.altering import alteration_sql
+from rowmerge_nb.connectors.jdbc.database import unsupported
 from rowmerge_nb.connectors.jdbc.handles import (
     Column,
     JdbcInsertTableHandle,
@@ -22,34 +23,48 @@ from rowmerge_nb.connectors.jdbc.handles import (
 from rowmerge_nb.connectors.jdbc.split_reading import JdbcPageSourceProvider
 from rowmerge_nb.connectors.jdbc.stage_changes import NO_CASE, Changes, computed_error
 from rowmerge_nb.connectors.jdbc.staging import JdbcPageSinkProvider, read_fragments
-from rowmerge_nb.connectors.jdbc.updatable_source import UpdatableJdbcMetadata
-from rowmerge_nb.connectors.shared.properties import listed_names
-from rowmerge_nb.spi.alterations import AddColumn, RenameColumn, RenameTable
-from rowmerge_nb.spi.connector import Connector, always
-from rowmerge_nb.spi.handles import own
-from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
-from rowmerge_nb.spi.operations import RowChangeParadigm
-from rowmerge_nb.spi.output import ConnectorOutputMetadata
-from rowmerge_nb.spi.page_source import ConnectorSplitManager
+from rowmerge_nb.connectors.jdbc.updatable_source import (
+    ONLY_CASE,
+    JdbcUpdatableTableHandle,
+)
+from rowmerge_nb.connectors.shared.properties import (
+    require_columns,
+    require_known,
+    spelled_names,
+    wrong_columns,
+)
+from rowmerge_nb.connectors.shared.updatable_metadata import UpdatableMetadata
+from rowmerge_nb.spi import (
+    AddColumn,
+    ColumnDomain,
+    ColumnHandle,
+    ColumnMetadata,
+    Connector,
+    ConnectorInsertTableHandle,
+    ConnectorMergeTableHandle,
+    ConnectorOutputMetadata,
+    ConnectorSession,
+    ConnectorSplitManager,
+    ConnectorTableHandle,
+    ConnectorTableMetadata,
+    ConnectorTransactionHandle,
+    Constraint,
+    RenameColumn,
+    RenameTable,
+    RowChangeParadigm,
+    SchemaTableName,
+    Type,
+    own,
+)
+from rowmerge_nb.spi.connector import always
 from rowmerge_nb.spi.transactions import NumberedTransactionHandle, Transactions
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from rowmerge_nb.connectors.jdbc.database import Session, Store
     from rowmerge_nb.connectors.jdbc.handles import JdbcSplit, Stage
     from rowmerge_nb.spi.alterations import Alteration
-    from rowmerge_nb.spi.handles import (
-        ColumnHandle,
-        ConnectorInsertTableHandle,
-        ConnectorMergeTableHandle,
-        ConnectorSession,
-        ConnectorTableHandle,
-        ConnectorTransactionHandle,
-        SchemaTableName,
-    )
-    from rowmerge_nb.spi.page_source import ColumnDomain, Constraint
-    from rowmerge_nb.spi.types import Type
 
 PRIMARY_KEY = "primary_key"
 TABLE_PROPERTIES = {
@@ -59,6 +74,8 @@ TABLE_PROPERTIES = {
 
 class JdbcTransaction(ABC):
     """A statement's use of a database."""
+
+    _store: Store
 
     @abstractmethod
     def reader(self) -> Session:
@@ -97,13 +114,59 @@ class JdbcTransaction(ABC):
     ) -> Sequence[JdbcSplit]:
         """Split a table into ranges, filtered by domains."""
 
-    @abstractmethod
+    def _count(self, source: str) -> int:
+        return int(self.reader().value(f"SELECT count(*) AS n FROM {source}"))
+
     def declared(self, table: SchemaTableName, column: str, sql_type: Type) -> str:
         """Return the database's name of a type, or raise NOT_SUPPORTED."""
+        name = self._store.declared_type(sql_type)
+        if name is None:
+            raise unsupported(
+                self._store,
+                str(table),
+                column,
+                str(sql_type),
+                self._store.undeclared,
+                "Use another type.",
+            )
+        return name
 
     @abstractmethod
     def create_table(self, metadata: ConnectorTableMetadata, key: Sequence[str]) -> None:
         """Create a table."""
+
+    def _declare_table(
+        self,
+        table: str,
+        metadata: ConnectorTableMetadata,
+        key: Sequence[str],
+        required: Sequence[str] = (),
+    ) -> None:
+        """Create a table of an SQL name; the required columns are NOT NULL."""
+        parts = []
+        for column in metadata.columns:
+            declared = self.declared(metadata.name, column.name, column.type)
+            suffix = " NOT NULL" if not column.nullable or column.name in required else ""
+            parts.append(f"{quoted(self._store.column_name(column.name))} {declared}{suffix}")
+        if key:
+            names = ", ".join(quoted(self._store.column_name(name)) for name in key)
+            parts.append(f"PRIMARY KEY ({names})")
+        self.writer().execute(
+            f"CREATE TABLE {table} ({', '.join(parts)})", f"Creating table '{metadata.name}'"
+        )
+
+    def _only(
+        self, name: SchemaTableName, matches: Sequence[Mapping[str, Any]], spellings: Iterable[str]
+    ) -> Mapping[str, Any]:
+        """Return the only match of a name, or raise AMBIGUOUS_NAME."""
+        if len(matches) > 1:
+            raise ConnectorError(
+                f"{self._store.name} has several tables '{name}' that differ in case only:"
+                f" {', '.join(spellings)}",
+                code="AMBIGUOUS_NAME",
+                hint="Rename all but one, or make a view of another name.",
+            )
+        return matches[0]
 
     @abstractmethod
     def begin_stage(self, session: ConnectorSession, handle: JdbcTableHandle) -> Stage:
@@ -153,11 +216,9 @@ class JdbcConnector(Connector):
         """Create a transaction."""
 
     def begin_transaction(self) -> NumberedTransactionHandle:
-        """Begin a transaction."""
         return self._transactions.begin(lambda _: self.new_transaction())
 
     def commit(self, transaction_handle: ConnectorTransactionHandle) -> None:
-        """Commit the transaction."""
         # It stays registered until it is committed, so that a failed one can be rolled back.
         number = self._transactions.number(transaction_handle)
         self._transactions[number].commit()
@@ -166,25 +227,20 @@ class JdbcConnector(Connector):
             self._transactions.pop(number).end()
 
     def rollback(self, transaction_handle: ConnectorTransactionHandle) -> None:
-        """Roll back, and remove the stage."""
         transaction = self._transactions.pop(self._transactions.number(transaction_handle), None)
         if transaction is not None:
             transaction.rollback()
 
     def get_metadata(self, transaction_handle: ConnectorTransactionHandle) -> JdbcMetadata:
-        """Return the metadata."""
         return JdbcMetadata(self.store, self._transactions.of(transaction_handle))
 
     def get_split_manager(self) -> JdbcSplitManager:
-        """Return the split manager."""
         return JdbcSplitManager(self._transactions)
 
     def get_page_source_provider(self) -> JdbcPageSourceProvider:
-        """Return the provider."""
         return JdbcPageSourceProvider(self.store)
 
     def get_page_sink_provider(self) -> JdbcPageSinkProvider:
-        """Return the provider."""
         return JdbcPageSinkProvider(self.store)
 
     def close(self) -> None:
@@ -206,13 +262,12 @@ class JdbcSplitManager(ConnectorSplitManager):
         table_handle: ConnectorTableHandle,
         constraint: Constraint,
     ) -> Sequence[JdbcSplit]:
-        """Return at least one split."""
         return self._transactions.of(transaction_handle).splits(
             table_handle_of(table_handle), constraint.domains
         )
 
 
-class JdbcMetadata(UpdatableJdbcMetadata):
+class JdbcMetadata(UpdatableMetadata):
     """The metadata of one transaction."""
 
     def __init__(self, store: Store, transaction: JdbcTransaction) -> None:
@@ -226,29 +281,24 @@ class JdbcMetadata(UpdatableJdbcMetadata):
 
     @property
     def stores_comments(self) -> bool:
-        """Whether the database stores comments."""
         return self._store.stores_comments
 
     @property
     def keeps_negative_zero(self) -> bool:
-        """Whether the database keeps the sign of zero."""
         return self._store.keeps_negative_zero
 
     def get_table_handle(
         self, session: ConnectorSession, name: SchemaTableName
     ) -> JdbcTableHandle | None:
-        """Return a table or view."""
         # A zero byte would end the query's text, and no name has one.
         return None if "\0" in str(name) else self._transaction.find(name)
 
     def get_table_metadata(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle
     ) -> ConnectorTableMetadata:
-        """Return columns and primary key."""
         return table_handle_of(table_handle).metadata
 
     def list_tables(self, session: ConnectorSession) -> Sequence[SchemaTableName]:
-        """Return all tables and views."""
         return self._transaction.names()
 
     def row_count(
@@ -258,40 +308,15 @@ class JdbcMetadata(UpdatableJdbcMetadata):
         return self._transaction.row_count(table_handle_of(table_handle))
 
     def create_table(self, session: ConnectorSession, metadata: ConnectorTableMetadata) -> None:
-        """Create an empty table."""
-        for name in metadata.properties:
-            if name not in TABLE_PROPERTIES:
-                raise AnalysisError(
-                    f"{self._store.name} table property '{name}' does not exist",
-                    code="INVALID_TABLE_PROPERTY",
-                    properties=(name,),
-                    hint=f"There is: {', '.join(TABLE_PROPERTIES)}.",
-                )
-        if not metadata.columns:
-            raise AnalysisError(
-                f"Table '{metadata.name}' has no columns",
-                code="NOT_SUPPORTED",
-                hint="Give it one column at least.",
-            )
-        key = listed_names(metadata.properties, PRIMARY_KEY)
-        spellings = {column.name.lower(): column.name for column in metadata.columns}
-        missing = [name for name in key if name.lower() not in spellings]
-        if missing or len({name.lower() for name in key}) != len(key):
-            wrong = (
-                f"names column '{missing[0]}', which the table does not have"
-                if missing
-                else "names a column twice"
-            )
-            raise AnalysisError(
-                f"Table property '{PRIMARY_KEY}' {wrong}",
-                code="INVALID_TABLE_PROPERTY",
-                properties=(PRIMARY_KEY,),
-                hint=f"Its columns are: {', '.join(spellings.values())}.",
-            )
+        require_known(metadata.properties, TABLE_PROPERTIES, self._store.name)
+        require_columns(metadata)
+        key = spelled_names(metadata.properties, PRIMARY_KEY, metadata.columns)
+        if len(set(key)) != len(key):
+            raise wrong_columns(PRIMARY_KEY, "names a column twice", metadata.columns)
         self._check_names("table", metadata.name.table)
         self._check_names("column", *(column.name for column in metadata.columns))
         self._store.check_room(metadata.name, len(metadata.columns), len(key))
-        self._transaction.create_table(metadata, [spellings[name.lower()] for name in key])
+        self._transaction.create_table(metadata, key)
 
     def _check_names(self, role: str, *names: str) -> None:
         longest = self._transaction.longest_name()
@@ -304,43 +329,39 @@ class JdbcMetadata(UpdatableJdbcMetadata):
                 continue
             raise ConnectorError(
                 f"{self._store.name} cannot have a {role} named {name!r}, {reason}",
-                code="NOT_SUPPORTED",
                 hint="Choose another name.",
             )
 
     def drop_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> None:
-        """Drop a table."""
-        handle = self._own_rows(table_handle, "dropped")
-        self._transaction.release()
-        writer = self._transaction.writer()
-        self._check_unbound(writer, handle, "dropped")
+        handle, writer = self._unbound(table_handle, "dropped")
         writer.execute(f"DROP TABLE {self._store.table(handle)}", f"Dropping table '{handle.name}'")
 
     def truncate_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> None:
-        """Remove all rows of a table."""
-        handle = self._own_rows(table_handle, "truncated")
-        self._transaction.release()
-        writer = self._transaction.writer()
-        self._check_unbound(writer, handle, "truncated")
+        handle, writer = self._unbound(table_handle, "truncated")
         self._store.changed(
             writer,
             f"{self._store.truncating} {self._store.table(handle)}",
             f"Truncating table '{handle.name}'",
         )
 
-    def _check_unbound(self, writer: Session, handle: JdbcTableHandle, verb: str) -> None:
+    def _unbound(
+        self, table_handle: ConnectorTableHandle, verb: str
+    ) -> tuple[JdbcTableHandle, Session]:
+        """Return the table and the writer, or raise NOT_SUPPORTED for a table to which others refer."""
+        handle = self._own_rows(table_handle, verb)
+        self._transaction.release()
+        writer = self._transaction.writer()
         if other_tables := self._store.bound_tables(writer, handle):
             raise ConnectorError(
                 f"{self._store.name} table '{handle.name}' cannot be {verb}: rows of table"
                 f" '{other_tables[0]}' would go or change with its rows",
-                code="NOT_SUPPORTED",
                 hint="Drop that table before, or write DELETE, which its foreign key follows.",
             )
+        return handle, writer
 
     def alter_table(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle, alteration: Alteration
     ) -> None:
-        """Alter a table."""
         handle = self._own_rows(table_handle, "altered")
         if isinstance(alteration, AddColumn):
             self._check_names("column", alteration.column.name)
@@ -348,12 +369,14 @@ class JdbcMetadata(UpdatableJdbcMetadata):
             self._check_names("column", alteration.name)
         elif isinstance(alteration, RenameTable):
             self._check_names("table", alteration.name.table)
-        statements = alteration_sql(
-            self._store, handle, alteration, partial(self._transaction.declared, handle.name)
-        )
+        statements = self._alteration_sql(handle, alteration)
         self._transaction.release()
         for sql in statements:
             self._transaction.writer().execute(sql, f"Altering table '{handle.name}'")
+
+    def _alteration_sql(self, handle: JdbcTableHandle, alteration: Alteration) -> list[str]:
+        declared = partial(self._transaction.declared, handle.name)
+        return alteration_sql(self._store, handle, alteration, declared)
 
     def get_evolved_table_handle(
         self,
@@ -398,21 +421,16 @@ class JdbcMetadata(UpdatableJdbcMetadata):
             )
         for column in new:
             adding = AddColumn(ColumnMetadata(column.name, column.type))
-            for sql in alteration_sql(
-                self._store, handle, adding, partial(self._transaction.declared, handle.name)
-            ):
+            for sql in self._alteration_sql(handle, adding):
                 self._transaction.writer().execute(sql, f"Adding a column to table '{handle.name}'")
 
     def schema_exists(self, session: ConnectorSession, schema: str) -> bool:
-        """Return whether the schema exists."""
         return schema in self.list_schemas(session)
 
     def list_schemas(self, session: ConnectorSession) -> Sequence[str]:
-        """Return all schemas."""
         return sorted(name.lower() for name in self._transaction.schemas())
 
     def create_schema(self, session: ConnectorSession, schema: str) -> None:
-        """Create a schema."""
         if not self._store.has_schemas:
             self._refuse("creating schemas", "create_schema")
         self._check_names("schema", schema)
@@ -421,7 +439,6 @@ class JdbcMetadata(UpdatableJdbcMetadata):
         )
 
     def drop_schema(self, session: ConnectorSession, schema: str) -> None:
-        """Drop a schema."""
         if not self._store.has_schemas:
             self._refuse("dropping schemas", "drop_schema")
         self._transaction.release()
@@ -432,7 +449,7 @@ class JdbcMetadata(UpdatableJdbcMetadata):
             f"DROP SCHEMA {quoted(spelled)}", f"Dropping schema '{schema}'"
         )
 
-    # -- INSERT ---------------------------------------------------------------------------------------------------
+    # -- INSERT and MERGE -----------------------------------------------------------------------------------------
 
     def begin_insert(
         self,
@@ -440,11 +457,8 @@ class JdbcMetadata(UpdatableJdbcMetadata):
         table_handle: ConnectorTableHandle,
         columns: Sequence[ColumnHandle],
     ) -> JdbcInsertTableHandle:
-        """Begin an INSERT."""
-        handle = self._own_rows(table_handle, "inserted into")
-        self._store.check_room(handle.name, len(handle.columns), len(handle.key))
-        names = tuple(column.name for column in columns)
-        return JdbcInsertTableHandle(handle, self._transaction.begin_stage(session, handle), names)
+        handle, stage = self._begin(session, table_handle, "inserted into")
+        return JdbcInsertTableHandle(handle, stage, _names(columns))
 
     def finish_insert(
         self,
@@ -452,18 +466,35 @@ class JdbcMetadata(UpdatableJdbcMetadata):
         insert_handle: ConnectorInsertTableHandle,
         fragments: Collection[bytes],
     ) -> ConnectorOutputMetadata:
-        """Insert the staged rows."""
         insert_handle = own(insert_handle, JdbcInsertTableHandle)
         handle, attempts = insert_handle.table_handle, read_fragments(fragments)
         if not attempts:
             return ConnectorOutputMetadata()
-        writer = self._transaction.writer()
-        stage = self._transaction.collect(handle, insert_handle.stage, attempts)
-        return Changes(
-            self._store, writer, handle, stage, step="finish_insert", filled=insert_handle.filled
-        ).apply()
+        changes = self._collected(handle, insert_handle.stage, attempts)
+        return replace(changes, step="finish_insert", filled=insert_handle.filled).apply()
 
-    # -- MERGE ----------------------------------------------------------------------------------------------------
+    def _begin(
+        self,
+        session: ConnectorSession,
+        table_handle: ConnectorTableHandle,
+        what: str,
+        updated: Iterable[str] = (),
+    ) -> tuple[JdbcTableHandle, Stage]:
+        """Create a stage; NOT_SUPPORTED for updates of a computed column."""
+        handle = self._own_rows(table_handle, what)
+        self._store.check_room(handle.name, len(handle.columns), len(handle.key))
+        for column in map(handle.column, updated):
+            if column.generated or column.always:
+                raise computed_error(self._store, handle, column)
+        return handle, self._transaction.begin_stage(session, handle)
+
+    def _collected(
+        self, handle: JdbcTableHandle, stage: Stage, attempts: Mapping[int, int]
+    ) -> Changes:
+        writer = self._transaction.writer()
+        return Changes(
+            self._store, writer, handle, self._transaction.collect(handle, stage, attempts)
+        )
 
     def get_row_change_paradigm(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle
@@ -480,7 +511,6 @@ class JdbcMetadata(UpdatableJdbcMetadata):
             raise ConnectorError(
                 f"{self._store.name} table '{handle.name}' has no primary key, so that its rows"
                 " cannot be told apart and changed",
-                code="NOT_SUPPORTED",
                 hint=(
                     "Add one to the table, or make it anew WITH (primary_key = ARRAY['...']);"
                     " reading and INSERT work without."
@@ -494,24 +524,15 @@ class JdbcMetadata(UpdatableJdbcMetadata):
         table_handle: ConnectorTableHandle,
         updated_columns: Mapping[int, Sequence[ColumnHandle]] | None = None,
     ) -> JdbcMergeTableHandle:
-        """Begin a MERGE."""
-        handle = self._own_rows(table_handle, "changed")
-        self._store.check_room(handle.name, len(handle.columns), len(handle.key))
         updated: dict[int, tuple[str, ...]] | None = None
         if updated_columns is not None:
-            updated = {
-                case: tuple(column.name for column in columns)
-                for case, columns in updated_columns.items()
-            }
+            updated = {case: _names(columns) for case, columns in updated_columns.items()}
         elif "updated_columns" in session.properties:
             # In the era of the documents, rows do not have their clause's number.
             updated = {NO_CASE: tuple(session.properties["updated_columns"])}
-        if updated is not None:
-            for name in {name for names in updated.values() for name in names}:
-                column = handle.column(name)
-                if column.generated or column.always:
-                    raise computed_error(self._store, handle, column)
-        return JdbcMergeTableHandle(handle, self._transaction.begin_stage(session, handle), updated)
+        names = {name for case_names in (updated or {}).values() for name in case_names}
+        handle, stage = self._begin(session, table_handle, "changed", names)
+        return JdbcMergeTableHandle(handle, stage, updated)
 
     def finish_merge(
         self,
@@ -519,18 +540,43 @@ class JdbcMetadata(UpdatableJdbcMetadata):
         merge_handle: ConnectorMergeTableHandle,
         fragments: Collection[bytes],
     ) -> ConnectorOutputMetadata:
-        """Apply the staged changes."""
         merge_handle = own(merge_handle, JdbcMergeTableHandle)
         handle, attempts = merge_handle.table_handle, read_fragments(fragments)
         if not attempts and not any(column.added for column in handle.columns):
             return ConnectorOutputMetadata()
-        writer = self._transaction.writer()
+        self._transaction.writer()
         self._transaction.check_unchanged()
         self._add_columns(handle)
         if not attempts:
             return ConnectorOutputMetadata()
-        stage = self._transaction.collect(handle, merge_handle.stage, attempts)
-        return Changes(self._store, writer, handle, stage, merge_handle.updated).apply()
+        changes = self._collected(handle, merge_handle.stage, attempts)
+        return replace(changes, updated=merge_handle.updated).apply()
+
+    # -- the older flow of UPDATE and DELETE ----------------------------------------------------------------------
+
+    def _begin_updatable(
+        self,
+        session: ConnectorSession,
+        table_handle: ConnectorTableHandle,
+        updated_columns: Sequence[ColumnHandle] | None,
+    ) -> JdbcUpdatableTableHandle:
+        self.get_merge_row_id_column_handle(session, table_handle)
+        names = None if updated_columns is None else _names(updated_columns)
+        handle, stage = self._begin(session, table_handle, "changed", names or ())
+        parts = {name: getattr(handle, name) for name in handle.__dataclass_fields__}
+        return JdbcUpdatableTableHandle(**parts, stage=stage, updated=names)
+
+    def _finish_updatable(
+        self, table_handle: ConnectorTableHandle, fragments: Collection[bytes], step: str
+    ) -> ConnectorOutputMetadata:
+        handle, attempts = own(table_handle, JdbcUpdatableTableHandle), read_fragments(fragments)
+        if not attempts:
+            return ConnectorOutputMetadata()
+        self._transaction.writer()
+        self._transaction.check_unchanged()
+        changes = self._collected(handle, handle.stage, attempts)
+        updated = {ONLY_CASE: handle.updated or ()}
+        return replace(changes, updated=updated, step=step, whole_rows=False).apply()
 
     def _own_rows(self, table_handle: ConnectorTableHandle, what: str) -> JdbcTableHandle:
         handle = table_handle_of(table_handle)
@@ -538,7 +584,10 @@ class JdbcMetadata(UpdatableJdbcMetadata):
             raise ConnectorError(
                 f"'{handle.name}' is a {self._store.name} {handle.kind}; it can be read, and not be"
                 f" {what}",
-                code="NOT_SUPPORTED",
                 hint="Name the table behind it.",
             )
         return handle
+
+
+def _names(columns: Iterable[ColumnHandle]) -> tuple[str, ...]:
+    return tuple(column.name for column in columns)

@@ -7,14 +7,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowmerge_nb.base.errors import ConnectorError, RowMergeError
+from rowmerge_nb.base.errors import ConnectorError, RowMergeError, SetupError
 from rowmerge_nb.base.names import quoted
 from rowmerge_nb.connectors.jdbc.interrupts import interruptible
+from rowmerge_nb.spi import SchemaTableName, Type
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,8 +25,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.connectors.jdbc.handles import Column, JdbcSplit, JdbcTableHandle, Stage
     from rowmerge_nb.connectors.jdbc.predicates import Terms
     from rowmerge_nb.connectors.jdbc.staging import StageWriter
-    from rowmerge_nb.spi.handles import SchemaTableName
-    from rowmerge_nb.spi.types import Type
 
 SHOWN: Final = 200
 """The limit on the characters of a value in messages."""
@@ -128,6 +128,13 @@ class Store(ABC):
         """Return the suffix that converts a staged value."""
         return ""
 
+    undeclared: str
+    """The words for a type that the database does not have."""
+
+    @abstractmethod
+    def declared_type(self, sql_type: Type) -> str | None:
+        """Return the database's name of a type, or None."""
+
     most_columns: int
     """The limit on columns of a table."""
 
@@ -145,6 +152,24 @@ class Store(ABC):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.shown})"
 
+    def driver(self) -> Any:
+        """Import the driver.
+
+        Raises:
+            SetupError: it is not installed.
+        """
+        package = f"adbc_driver_{self.extra}"
+        try:
+            # A loaded submodule is returned even if its package cannot be imported.
+            import_module(package)
+            return import_module(f"{package}.dbapi")
+        except ImportError:
+            raise SetupError(
+                f"The {self.name} connector needs the package adbc-driver-{self.extra}, which is"
+                " not installed",
+                hint=f"Run: pip install 'rowmerge-nb[{self.extra}]'",
+            ) from None
+
     @abstractmethod
     def connect(self, *, writing: bool = False) -> Session:
         """Open a session in autocommit mode.
@@ -159,7 +184,7 @@ class Store(ABC):
         """Convert an error of the driver."""
 
     @abstractmethod
-    def reading(self, column: Column, *, key: bool) -> Reading:
+    def reading(self, column: Column) -> Reading:
         """Return the way a column is read."""
 
     @abstractmethod
@@ -273,7 +298,6 @@ class Store(ABC):
             raise ConnectorError(
                 f"Table '{name}' has {columns} columns; {self.name} has room for {room} of a table"
                 " that is written to here",
-                code="NOT_SUPPORTED",
                 hint="Divide it into several tables, or keep it in a store of files.",
             )
 
@@ -348,7 +372,6 @@ class Session:
             interruptible(partial(cursor.executemany, sql, rows), cursor.adbc_cancel)
 
     def ingest(self, schema: str, table: str, rows: pa.Table, doing: str) -> None:
-        """Append rows to a table."""
         with self._cursor(doing) as cursor:
             ingest = partial(cursor.adbc_ingest, table, rows, mode="append", db_schema_name=schema)
             interruptible(ingest, cursor.adbc_cancel)
@@ -365,6 +388,5 @@ def unsupported(
     """Return the error for an unsupported type."""
     return ConnectorError(
         f"Column '{column}' of {store.name} table '{table}' is of type {declared}, {why}",
-        code="NOT_SUPPORTED",
         hint=hint,
     )

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-from rowmerge_nb.spi.handles import (
+from rowmerge_nb.spi import (
     ColumnHandle,
+    ColumnMetadata,
     ConnectorInsertTableHandle,
     ConnectorMergeTableHandle,
     ConnectorSplit,
     ConnectorTableHandle,
+    ConnectorTableMetadata,
     SchemaTableName,
+    Type,
     own,
 )
-from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
-from rowmerge_nb.spi.types import Type
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 @dataclass(frozen=True)
@@ -76,7 +74,6 @@ class JdbcTableHandle(ConnectorTableHandle):
     refusing: str = ""
 
     def column(self, name: str) -> Column:
-        """Return a column by its name."""
         return next(column for column in self.columns if column.name == name)
 
     @property
@@ -110,13 +107,13 @@ class JdbcSplit(ConnectorSplit):
         high: the first row address after the range, or None.
         address: the SQL of the address, if it differs between tables.
         snapshot: the database's name of the snapshot, or ``""``.
-        small: whether the driver reads the rows.
+        carries_rows: whether the driver reads the rows.
     """
 
     low: int | None = None
     high: int | None = None
     snapshot: str = ""
-    small: bool = False
+    carries_rows: bool = False
     address: str = ""
     predicate: str = ""
 
@@ -124,11 +121,6 @@ class JdbcSplit(ConnectorSplit):
     def is_repeatable(self) -> bool:
         """Whether all readers see one snapshot."""
         return bool(self.snapshot)
-
-    @property
-    def carries_rows(self) -> bool:
-        """Whether the driver reads the rows itself."""
-        return self.small
 
 
 @dataclass(frozen=True)

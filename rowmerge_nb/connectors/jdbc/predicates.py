@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from rowmerge_nb.spi.page_source import ColumnDomain
+from rowmerge_nb.spi import ColumnDomain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -21,21 +22,22 @@ from rowmerge_nb.connectors.jdbc.updatable_source import (
     JdbcUpdatablePageSource,
     JdbcUpdatableTableHandle,
 )
-from rowmerge_nb.spi.handles import own
-from rowmerge_nb.spi.page_source import ConnectorPageSource, ConnectorPageSourceProvider
+from rowmerge_nb.spi import (
+    ColumnHandle,
+    ConnectorPageSource,
+    ConnectorPageSourceProvider,
+    ConnectorSession,
+    ConnectorSplit,
+    ConnectorTableHandle,
+    Page,
+    own,
+)
+from rowmerge_nb.spi import ConnectorTransactionHandle as TransactionHandle
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
 
     from rowmerge_nb.connectors.jdbc.handles import Column
-    from rowmerge_nb.spi.handles import (
-        ColumnHandle,
-        ConnectorSession,
-        ConnectorSplit,
-        ConnectorTableHandle,
-    )
-    from rowmerge_nb.spi.handles import ConnectorTransactionHandle as TransactionHandle
-    from rowmerge_nb.spi.page import Page
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,6 @@ class JdbcPageSourceProvider(ConnectorPageSourceProvider):
         table_handle: ConnectorTableHandle,
         columns: Sequence[ColumnHandle],
     ) -> ConnectorPageSource:
-        """Return a source of the requested columns."""
         split = own(split, JdbcSplit)
         handle = table_handle_of(table_handle)
         source = JdbcPageSource(self.store, handle, split, columns)
@@ -81,11 +82,9 @@ class JdbcPageSource(ConnectorPageSource):
         self._pages = self._read()
 
     def get_next_page(self) -> Page | None:
-        """Return the next page."""
         return next(self._pages, None)
 
     def close(self) -> None:
-        """End the query and close the connection."""
         self._pages.close()
         if self._session is not None:
             self._session.close()
@@ -96,7 +95,7 @@ class JdbcPageSource(ConnectorPageSource):
             if isinstance(column, RowIdColumn):
                 parts.append(("the primary key", self._store.row_id_readings(self._handle)))
             elif not self._handle.column(column.name).added:
-                reading = self._store.reading(self._handle.column(column.name), key=False)
+                reading = self._store.reading(self._handle.column(column.name))
                 parts.append(
                     (column.name, [reading.without_misfits() if column.carried else reading])
                 )
@@ -137,18 +136,15 @@ class JdbcPageSource(ConnectorPageSource):
         for column in self._columns:
             if isinstance(column, RowIdColumn):
                 arrow_type = column.type.arrow
-                part_types = (
-                    [field.type for field in arrow_type]
-                    if pa.types.is_struct(arrow_type)
-                    else [arrow_type]
-                )
+                is_struct = pa.types.is_struct(arrow_type)
+                part_types = [field.type for field in arrow_type] if is_struct else [arrow_type]
                 values = [
                     _plain(batch.column(first + number)).cast(part_type)
                     for number, part_type in enumerate(part_types)
                 ]
                 arrays.append(
                     pa.StructArray.from_arrays(values, fields=list(arrow_type))
-                    if pa.types.is_struct(arrow_type)
+                    if is_struct
                     else values[0]
                 )
                 first += len(part_types)
@@ -186,12 +182,9 @@ class JdbcPageSource(ConnectorPageSource):
         if not pa.types.is_string(scalar.type):
             return str(scalar), ""
         value = scalar.as_buffer().to_pybytes()
-        session = self._store.connect()
-        try:
+        with closing(self._store.connect()) as session:
             self._store.begin_reading(session, self._split)
             address = self._store.address_of_text(session, self._handle, column, value)
-        finally:
-            session.close()
         try:
             return f"{value.decode()[:SHOWN]!r} (text)", address
         except UnicodeDecodeError:
@@ -222,15 +215,12 @@ class JdbcPageSource(ConnectorPageSource):
         misfit, display_value = readings[index].misfit, self._store.shown_value(readings[index])
         address = self._store.address(self._handle)
         where = " AND ".join([*conditions, f"({misfit})"])
-        session = self._store.connect()
-        try:
+        with closing(self._store.connect()) as session:
             self._store.begin_reading(session, self._split)
             (row,) = session.query(
                 f"SELECT {display_value} AS v, {address or literal('')} AS a FROM {source} WHERE"
                 f" {where} LIMIT 1"
             )
-        finally:
-            session.close()
         raise self._misfit_error(
             names[index], row["v"], f", in the row with {row['a']}" if address else ""
         )

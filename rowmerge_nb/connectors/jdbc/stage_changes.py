@@ -13,8 +13,7 @@ from rowmerge_nb.base.errors import ConnectorError, ExecutionError
 from rowmerge_nb.base.names import quoted
 from rowmerge_nb.base.words import plural
 from rowmerge_nb.connectors.jdbc.database import Session, Store
-from rowmerge_nb.spi.operations import Operation
-from rowmerge_nb.spi.output import ConnectorOutputMetadata, Written
+from rowmerge_nb.spi import ConnectorOutputMetadata, Operation, Written
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -66,17 +65,14 @@ class Changes:
         counts = {
             (row["o"], NO_CASE if row["n"] is None else row["n"]): row["rows"] for row in count_rows
         }
-        deletes = sum(
-            rows for (operation, _), rows in counts.items() if operation == Operation.DELETE
+        by_operation: dict[int, dict[int, int]] = {operation: {} for operation in Operation}
+        for (operation, case), rows in counts.items():
+            by_operation[operation][case] = rows
+        updates = by_operation[Operation.UPDATE]
+        deletes, inserts = (
+            sum(by_operation[operation].values())
+            for operation in (Operation.DELETE, Operation.INSERT)
         )
-        inserts = sum(
-            rows for (operation, _), rows in counts.items() if operation == Operation.INSERT
-        )
-        updates = {
-            case: rows
-            for (operation, case), rows in counts.items()
-            if operation == Operation.UPDATE
-        }
         if deletes:
             condition = self.store.staged_rows(self.handle, self.stage, Operation.DELETE)
             outputs.append(
@@ -278,13 +274,15 @@ class Changes:
 
     def _reinsert(self, updates: Mapping[int, int], error: ExecutionError) -> list[Written]:
         rows = sum(updates.values())
+        obstacle = (
+            f"Unique values of {self.store.name} table '{self.handle.name}' pass from row to row,"
+            " for which its rows must be taken out and put in again;"
+        )
         misfit_column = next(self._odd_columns(updates), None)
         if misfit_column is not None:
             raise ConnectorError(
-                f"Unique values of {self.store.name} table '{self.handle.name}' pass from row to"
-                " row, for which its rows must be taken out and put in again; column"
-                f" '{misfit_column.name}' holds a value in one of them that its type does not have",
-                code="NOT_SUPPORTED",
+                f"{obstacle} column '{misfit_column.name}' holds a value in one of them that its"
+                " type does not have",
                 hint="Correct the value, or move the values in two statements.",
             ) from error
         for follower in self.store.followers(self.session, self.handle):
@@ -292,11 +290,7 @@ class Changes:
                 self._is_changed(c) for c in self.handle.columns if c.name == follower.column
             ):
                 raise ConnectorError(
-                    f"Unique values of {self.store.name} table '{self.handle.name}' pass from row"
-                    " to row, for which its rows must be taken out and put in again;"
-                    f" {follower.what}",
-                    code="NOT_SUPPORTED",
-                    hint="Move the values in two statements.",
+                    f"{obstacle} {follower.what}", hint="Move the values in two statements."
                 ) from error
         self.store.fill(self.session, self.handle, self.stage, Operation.UPDATE)
         statements = self.store.reinserting(
@@ -350,6 +344,5 @@ def computed_error(store: Store, handle: JdbcTableHandle, column: Column) -> Con
     return ConnectorError(
         f"Column '{column.name}' of {store.name} table '{handle.name}' is computed by the database"
         " and cannot be assigned",
-        code="NOT_SUPPORTED",
         hint="Leave it out.",
     )

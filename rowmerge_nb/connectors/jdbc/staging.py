@@ -27,23 +27,25 @@ from rowmerge_nb.connectors.jdbc.handles import (
     Stage,
 )
 from rowmerge_nb.connectors.shared.disk import refused
-from rowmerge_nb.spi.handles import own
-from rowmerge_nb.spi.merge_sink import ConnectorMergeSink
-from rowmerge_nb.spi.operations import Operation
-from rowmerge_nb.spi.page import PageLayout, rows_with
-from rowmerge_nb.spi.page_sink import ConnectorPageSink, ConnectorPageSinkProvider
+from rowmerge_nb.spi import (
+    ConnectorInsertTableHandle,
+    ConnectorMergeSink,
+    ConnectorMergeTableHandle,
+    ConnectorPageSink,
+    ConnectorPageSinkProvider,
+    ConnectorSession,
+    ConnectorTransactionHandle,
+    Operation,
+    Page,
+    PageLayout,
+    own,
+    rows_with,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     from rowmerge_nb.connectors.jdbc.database import Store
-    from rowmerge_nb.spi.handles import (
-        ConnectorInsertTableHandle,
-        ConnectorMergeTableHandle,
-        ConnectorSession,
-        ConnectorTransactionHandle,
-    )
-    from rowmerge_nb.spi.page import Page
 
 COPIED_ROWS: Final = 65_536
 COPIED_BYTES: Final = 64 << 20
@@ -94,13 +96,11 @@ class FileWriter(StageWriter):
         self.rows += rows.num_rows
 
     def finish(self) -> list[bytes]:
-        """Complete the stage."""
         with self._disk_errors():
             self._close()
         return super().finish()
 
     def abort(self) -> None:
-        """Discard staged rows."""
         with suppress(OSError):
             self._close()
         self._path.unlink(missing_ok=True)
@@ -147,7 +147,6 @@ class CopyWriter(StageWriter):
             self._send()
 
     def finish(self) -> list[bytes]:
-        """Complete the stage."""
         try:
             self._send()
         finally:
@@ -155,7 +154,6 @@ class CopyWriter(StageWriter):
         return super().finish()
 
     def abort(self) -> None:
-        """Discard staged rows."""
         self._waiting.clear()
         if self._session is not None:
             self._session.close()
@@ -186,7 +184,6 @@ class JdbcPageSink(ConnectorPageSink):
         self._arrow_types = [arrow_type for _, arrow_type, _ in store.stage_columns(handle)]
 
     def append_page(self, page: Page) -> None:
-        """Stage a page of new rows."""
         self.stage(page, pa.array(np.full(page.num_rows, Operation.INSERT, np.int16)), None, None)
 
     def stage(
@@ -216,11 +213,9 @@ class JdbcPageSink(ConnectorPageSink):
         return self._store.transported_key(self._handle, parts)
 
     def finish(self) -> list[bytes]:
-        """Complete the stage."""
         return self._writer.finish()
 
     def abort(self) -> None:
-        """Discard staged rows."""
         self._writer.abort()
 
 
@@ -232,7 +227,6 @@ class JdbcMergeSink(ConnectorMergeSink):
         self._column_count = column_count
 
     def store_merged_rows(self, page: Page) -> None:
-        """Stage a page."""
         inserted = rows_with(page, self._column_count, [Operation.INSERT])
         if inserted.num_rows:
             self._page_sink.append_page(inserted.select(list(range(self._column_count))))
@@ -251,11 +245,9 @@ class JdbcMergeSink(ConnectorMergeSink):
         self._page_sink.stage(data, operations, cases, changed.column(channels.row_id))
 
     def finish(self) -> list[bytes]:
-        """Complete the stage."""
         return self._page_sink.finish()
 
     def abort(self) -> None:
-        """Discard staged rows."""
         self._page_sink.abort()
 
 
@@ -271,7 +263,6 @@ class JdbcPageSinkProvider(ConnectorPageSinkProvider):
         session: ConnectorSession,
         insert_handle: ConnectorInsertTableHandle,
     ) -> JdbcPageSink:
-        """Create a sink."""
         insert_handle = own(insert_handle, JdbcInsertTableHandle)
         return JdbcPageSink(
             self.store, insert_handle.table_handle, self.store.stage_writer(insert_handle.stage)
@@ -283,7 +274,6 @@ class JdbcPageSinkProvider(ConnectorPageSinkProvider):
         session: ConnectorSession,
         merge_handle: ConnectorMergeTableHandle,
     ) -> JdbcMergeSink:
-        """Create a sink."""
         merge_handle = own(merge_handle, JdbcMergeTableHandle)
         handle = merge_handle.table_handle
         return JdbcMergeSink(

@@ -10,27 +10,26 @@ import pyarrow as pa
 from rowmerge_nb.base.errors import AnalysisError, ConnectorError
 from rowmerge_nb.connectors.memory.table_properties import by_name, checked_metadata, schema_of
 from rowmerge_nb.connectors.shared.transforms import parse_transforms
-from rowmerge_nb.spi.alterations import (
+from rowmerge_nb.spi import (
     AddColumn,
     ColumnPosition,
+    ConnectorTableMetadata,
     DropColumn,
     DropDefault,
     DropNotNull,
     RenameColumn,
     RenameTable,
-    SetColumnComment,
     SetColumnType,
     SetDefault,
     SetProperties,
-    SetTableComment,
+    Type,
 )
+from rowmerge_nb.spi.alterations import SetColumnComment, SetTableComment
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from rowmerge_nb.spi.alterations import Alteration
-    from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
-    from rowmerge_nb.spi.types import Type
 
 _INTEGERS: Final = ("tinyint", "smallint", "integer", "bigint")
 _DIGITS: Final = {"tinyint": 3, "smallint": 5, "integer": 10, "bigint": 19}
@@ -55,39 +54,17 @@ def altered(
             columns = tuple(column for column in metadata.columns if column.name != name)
             return replace(metadata, columns=columns), rows.drop_columns([name])
         case RenameColumn(column=name, name=new):
-            columns = _changed(metadata, name, lambda column: replace(column, name=new))
             names = [new if column == name else column for column in rows.column_names]
-            return replace(
-                metadata, columns=columns, properties=_renamed(metadata, name, new)
-            ), rows.rename_columns(names)
+            renamed = replace(metadata, properties=_renamed(metadata, name, new))
+            return _with_column(renamed, name, name=new), rows.rename_columns(names)
         case SetColumnType(column=name, type=new_type):
             return _retyped(metadata, rows, name, new_type)
         case DropNotNull(column=name):
-            return (
-                replace(
-                    metadata,
-                    columns=_changed(metadata, name, lambda column: replace(column, nullable=True)),
-                ),
-                rows,
-            )
+            return _with_column(metadata, name, nullable=True), rows
         case SetDefault(column=name, default=default):
-            return (
-                replace(
-                    metadata,
-                    columns=_changed(
-                        metadata, name, lambda column: replace(column, default=default)
-                    ),
-                ),
-                rows,
-            )
+            return _with_column(metadata, name, default=default), rows
         case DropDefault(column=name):
-            return (
-                replace(
-                    metadata,
-                    columns=_changed(metadata, name, lambda column: replace(column, default=None)),
-                ),
-                rows,
-            )
+            return _with_column(metadata, name, default=None), rows
         case RenameTable(name=table):
             return replace(metadata, name=table), rows
         case SetProperties(properties=changes):
@@ -100,15 +77,7 @@ def altered(
         case SetTableComment(comment=comment):
             return replace(metadata, comment=comment), rows
         case SetColumnComment(column=name, comment=comment):
-            return (
-                replace(
-                    metadata,
-                    columns=_changed(
-                        metadata, name, lambda column: replace(column, comment=comment)
-                    ),
-                ),
-                rows,
-            )
+            return _with_column(metadata, name, comment=comment), rows
     raise TypeError(alteration)
 
 
@@ -136,11 +105,10 @@ def _retyped(
         raise ConnectorError(
             f"Column '{name}' of type {old} cannot become {new_type}: a column in memory gets only"
             " a type that has all values of the old one",
-            code="NOT_SUPPORTED",
             hint="Add a column, UPDATE it by a CAST, drop the old one and rename the new one.",
         )
-    columns = _changed(metadata, name, lambda column: replace(column, type=new_type))
-    return replace(metadata, columns=columns), rows.cast(schema_of(columns))
+    retyped = _with_column(metadata, name, type=new_type)
+    return retyped, rows.cast(schema_of(retyped.columns))
 
 
 def _has_all_values(old: Type, new: Type) -> bool:
@@ -176,10 +144,11 @@ def _has_all_values(old: Type, new: Type) -> bool:
     }
 
 
-def _changed(
-    metadata: ConnectorTableMetadata, name: str, change: Callable[[ColumnMetadata], ColumnMetadata]
-) -> tuple[ColumnMetadata, ...]:
-    return tuple(change(column) if column.name == name else column for column in metadata.columns)
+def _with_column(
+    metadata: ConnectorTableMetadata, name: str, /, **changes: Any
+) -> ConnectorTableMetadata:
+    columns = (replace(c, **changes) if c.name == name else c for c in metadata.columns)
+    return replace(metadata, columns=tuple(columns))
 
 
 def _renamed(metadata: ConnectorTableMetadata, name: str, new: str) -> Mapping[str, Any]:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import itertools
 import threading
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -37,22 +37,21 @@ from rowmerge_nb.connectors.memory.table_properties import (
 )
 from rowmerge_nb.connectors.memory.turns import Turns
 from rowmerge_nb.connectors.memory.writing import MemoryPageSinkProvider
-from rowmerge_nb.spi.connector import Connector, always
-from rowmerge_nb.spi.handles import ConnectorTableVersion, SchemaTableName
-from rowmerge_nb.spi.metadata import ConnectorTableMetadata, ConnectorViewDefinition
-from rowmerge_nb.spi.page_source import ConnectorSplitManager
+from rowmerge_nb.spi import (
+    Connector,
+    ConnectorSession,
+    ConnectorSplit,
+    ConnectorSplitManager,
+    ConnectorTableHandle,
+    ConnectorTableMetadata,
+    ConnectorTableVersion,
+    ConnectorTransactionHandle,
+    ConnectorViewDefinition,
+    Constraint,
+    SchemaTableName,
+)
+from rowmerge_nb.spi.connector import always
 from rowmerge_nb.spi.transactions import NumberedTransactionHandle, Transactions
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from rowmerge_nb.spi.handles import (
-        ConnectorSession,
-        ConnectorSplit,
-        ConnectorTableHandle,
-        ConnectorTransactionHandle,
-    )
-    from rowmerge_nb.spi.page_source import Constraint
 
 
 class MemoryConnector(Connector):
@@ -90,7 +89,6 @@ class MemoryConnector(Connector):
     # -- contract -------------------------------------------------------------------------------------------------
 
     def begin_transaction(self) -> NumberedTransactionHandle:
-        """Begin a transaction."""
         # Another thread may be iterating over the transactions.
         with self._lock:
             return self._transactions.begin(MemoryTransaction)
@@ -154,7 +152,6 @@ class MemoryConnector(Connector):
         )
 
     def rollback(self, transaction_handle: ConnectorTransactionHandle) -> None:
-        """Discard the transaction."""
         number = self._transactions.number(transaction_handle)
         with self._lock:
             self._transactions.pop(number, None)
@@ -162,11 +159,9 @@ class MemoryConnector(Connector):
         self.turns.leave(number)
 
     def get_metadata(self, transaction_handle: ConnectorTransactionHandle) -> MemoryMetadata:
-        """Return the metadata."""
         return MemoryMetadata(self, self._transactions.of(transaction_handle))
 
     def get_split_manager(self) -> MemorySplitManager:
-        """Return the split manager."""
         return MemorySplitManager(self)
 
     def close(self) -> None:
@@ -232,7 +227,6 @@ class MemoryConnector(Connector):
         )
 
     def versions(self, name: SchemaTableName) -> tuple[int, ...]:
-        """Return kept versions, oldest first."""
         with self._lock:
             return tuple(sorted(self._tables[name].versions))
 
@@ -265,14 +259,12 @@ class MemoryConnector(Connector):
             transaction.appended[handle.name] = (handle, rows)
 
     def has_table(self, name: SchemaTableName) -> bool:
-        """Return whether the table exists."""
         with self._lock:
             return name in self._tables
 
     def views_of(
         self, transaction: MemoryTransaction
     ) -> dict[SchemaTableName, ConnectorViewDefinition]:
-        """Return a transaction's views."""
         with self._lock:
             return {
                 name: view
@@ -281,7 +273,6 @@ class MemoryConnector(Connector):
             }
 
     def schemas_of(self, transaction: MemoryTransaction) -> set[str]:
-        """Return a transaction's schemas."""
         with self._lock:
             return {
                 name
@@ -335,5 +326,4 @@ class MemorySplitManager(ConnectorSplitManager):
         table_handle: ConnectorTableHandle,
         constraint: Constraint,
     ) -> Sequence[ConnectorSplit]:
-        """Return at least one split."""
         return self._connector.splits_of(table_handle_of(table_handle))

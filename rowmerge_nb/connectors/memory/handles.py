@@ -6,15 +6,15 @@ from dataclasses import dataclass
 
 from rowmerge_nb.connectors.memory.table_properties import by_name
 from rowmerge_nb.connectors.shared.transforms import Transform, parse_transforms
-from rowmerge_nb.spi.handles import (
+from rowmerge_nb.spi import (
     ConnectorInsertTableHandle,
     ConnectorMergeTableHandle,
     ConnectorPartitioningHandle,
     ConnectorTableHandle,
+    ConnectorTableMetadata,
     SchemaTableName,
     own,
 )
-from rowmerge_nb.spi.metadata import ConnectorTableMetadata
 
 
 @dataclass(frozen=True)

@@ -23,23 +23,29 @@ from rowmerge_nb.connectors.memory.table_properties import (
     checked_metadata,
     schema_of,
 )
-from rowmerge_nb.connectors.memory.updatable_pages import UpdatableMemoryMetadata
-from rowmerge_nb.spi.alterations import (
+from rowmerge_nb.connectors.memory.updatable_pages import MemoryUpdatableTableHandle
+from rowmerge_nb.connectors.shared.updatable_metadata import UpdatableMetadata
+from rowmerge_nb.spi import (
+    ColumnHandle,
+    ColumnMetadata,
+    ConnectorInsertTableHandle,
+    ConnectorMergeTableHandle,
+    ConnectorOutputMetadata,
+    ConnectorSession,
+    ConnectorTableHandle,
+    ConnectorTableLayout,
+    ConnectorTableMetadata,
+    ConnectorTableVersion,
+    ConnectorViewDefinition,
     DropDefault,
-    SetColumnComment,
+    RowChangeParadigm,
+    SchemaTableName,
     SetDefault,
     SetProperties,
-    SetTableComment,
-)
-from rowmerge_nb.spi.handles import ColumnHandle, ConnectorTableVersion, SchemaTableName, own
-from rowmerge_nb.spi.layout import ConnectorTableLayout
-from rowmerge_nb.spi.metadata import (
-    ConnectorTableMetadata,
-    ConnectorViewDefinition,
     TableStatistics,
+    own,
 )
-from rowmerge_nb.spi.operations import RowChangeParadigm
-from rowmerge_nb.spi.output import ConnectorOutputMetadata
+from rowmerge_nb.spi.alterations import SetColumnComment, SetTableComment
 from rowmerge_nb.spi.types import BIGINT, INTEGER, row_of
 
 if TYPE_CHECKING:
@@ -48,13 +54,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.connectors.memory.connector import MemoryConnector
     from rowmerge_nb.spi.alterations import Alteration
-    from rowmerge_nb.spi.handles import (
-        ConnectorInsertTableHandle,
-        ConnectorMergeTableHandle,
-        ConnectorSession,
-        ConnectorTableHandle,
-    )
-    from rowmerge_nb.spi.metadata import ColumnMetadata
 from rowmerge_nb.connectors.memory.partitioning import PARTITION_BUCKETS
 from rowmerge_nb.connectors.memory.state import MemoryTable, MemoryTransaction, replaced_error
 
@@ -67,7 +66,7 @@ _KEEPING_VERSIONS: Final = (
 )
 
 
-class MemoryMetadata(UpdatableMemoryMetadata):
+class MemoryMetadata(UpdatableMetadata):
     """The metadata of one transaction."""
 
     def __init__(self, connector: MemoryConnector, transaction: MemoryTransaction) -> None:
@@ -93,7 +92,6 @@ class MemoryMetadata(UpdatableMemoryMetadata):
         *,
         appends: bool = False,
     ) -> bool:
-        """Wait for earlier changes of the same table."""
         return self._connector.turns.wait(
             name, self._transaction.number, seconds, exclusive=not appends
         )
@@ -101,7 +99,6 @@ class MemoryMetadata(UpdatableMemoryMetadata):
     def get_versioned_table_handle(
         self, session: ConnectorSession, name: SchemaTableName, version: ConnectorTableVersion
     ) -> MemoryTableHandle | None:
-        """Return a kept version."""
         table = self._connector.table_of(self._transaction, name)
         if table is None:
             return None
@@ -112,13 +109,11 @@ class MemoryMetadata(UpdatableMemoryMetadata):
     def get_table_version(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle
     ) -> ConnectorTableVersion:
-        """Return the number of the version."""
         return ConnectorTableVersion(table_handle_of(table_handle).version)
 
     def get_version_time(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle
     ) -> dt.datetime | None:
-        """Return the commit time."""
         handle = table_handle_of(table_handle)
         table = self._connector.table_of(self._transaction, handle.name)
         return None if table is None else table.committed.get(handle.version)
@@ -130,7 +125,6 @@ class MemoryMetadata(UpdatableMemoryMetadata):
         version: ConnectorTableVersion | None,
         dropped: Sequence[str] = (),
     ) -> None:
-        """Make a version's rows current."""
         handle = table_handle_of(table_handle)
         table = self._connector.table_of(self._transaction, handle.name)
         if table is None or version is None:
@@ -152,17 +146,14 @@ class MemoryMetadata(UpdatableMemoryMetadata):
     def get_table_metadata(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle
     ) -> ConnectorTableMetadata:
-        """Return the definition."""
         return table_handle_of(table_handle).metadata
 
     def list_tables(self, session: ConnectorSession) -> Sequence[SchemaTableName]:
-        """Return all tables."""
         return self._connector.names()
 
     def row_count(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle
     ) -> int | None:
-        """Return the number of rows."""
         handle = table_handle_of(table_handle)
         table = self._connector.table_of(self._transaction, handle.name)
         return (
@@ -174,7 +165,6 @@ class MemoryMetadata(UpdatableMemoryMetadata):
     def get_table_statistics(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle
     ) -> TableStatistics:
-        """Return rows and bytes."""
         handle = table_handle_of(table_handle)
         table = self._connector.table_of(self._transaction, handle.name)
         if table is None or handle.version not in table.versions:
@@ -183,7 +173,6 @@ class MemoryMetadata(UpdatableMemoryMetadata):
         return TableStatistics(rows.num_rows, rows.nbytes)
 
     def create_table(self, session: ConnectorSession, metadata: ConnectorTableMetadata) -> None:
-        """Create an empty table."""
         checked = checked_metadata(metadata)
         self._transaction.read.setdefault(checked.name, 0)
         rows = schema_of(checked.columns).empty_table()
@@ -192,7 +181,6 @@ class MemoryMetadata(UpdatableMemoryMetadata):
         )
 
     def drop_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> None:
-        """Drop a table."""
         name = table_handle_of(table_handle).name
         self._transaction.appended.pop(name, None)
         self._transaction.tables[name] = None
@@ -208,7 +196,6 @@ class MemoryMetadata(UpdatableMemoryMetadata):
         table_handle: ConnectorTableHandle,
         columns: Sequence[ColumnMetadata],
     ) -> MemoryTableHandle:
-        """Return a handle with more columns."""
         handle = table_handle_of(table_handle)
         metadata = replace(handle.metadata, columns=(*handle.metadata.columns, *columns))
         return replace(
@@ -235,19 +222,15 @@ class MemoryMetadata(UpdatableMemoryMetadata):
         )
 
     def schema_exists(self, session: ConnectorSession, schema: str) -> bool:
-        """Return whether the schema exists."""
         return schema in self._connector.schemas_of(self._transaction)
 
     def list_schemas(self, session: ConnectorSession) -> Sequence[str]:
-        """Return all schemas."""
         return sorted(self._connector.schemas_of(self._transaction))
 
     def create_schema(self, session: ConnectorSession, schema: str) -> None:
-        """Create a schema."""
         self._transaction.schemas[schema] = True
 
     def drop_schema(self, session: ConnectorSession, schema: str) -> None:
-        """Drop a schema."""
         self._transaction.schemas[schema] = False
 
     cascades_schemas = True
@@ -262,19 +245,15 @@ class MemoryMetadata(UpdatableMemoryMetadata):
     def get_view(
         self, session: ConnectorSession, name: SchemaTableName
     ) -> ConnectorViewDefinition | None:
-        """Return a view, or None."""
         return self._connector.views_of(self._transaction).get(name)
 
     def list_views(self, session: ConnectorSession) -> Sequence[SchemaTableName]:
-        """Return all views."""
         return sorted(self._connector.views_of(self._transaction), key=str)
 
     def create_view(self, session: ConnectorSession, view: ConnectorViewDefinition) -> None:
-        """Create a view."""
         self._transaction.views[view.name] = view
 
     def drop_view(self, session: ConnectorSession, name: SchemaTableName) -> None:
-        """Drop a view."""
         self._transaction.views[name] = None
 
     def begin_insert(
@@ -283,7 +262,6 @@ class MemoryMetadata(UpdatableMemoryMetadata):
         table_handle: ConnectorTableHandle,
         columns: Sequence[ColumnHandle],
     ) -> MemoryInsertTableHandle:
-        """Begin an INSERT."""
         return MemoryInsertTableHandle(table_handle_of(table_handle))
 
     def finish_insert(
@@ -292,7 +270,6 @@ class MemoryMetadata(UpdatableMemoryMetadata):
         insert_handle: ConnectorInsertTableHandle,
         fragments: Collection[bytes],
     ) -> ConnectorOutputMetadata:
-        """Append the rows of the fragments."""
         handle = own(insert_handle, MemoryInsertTableHandle).table_handle
         transaction, name = self._transaction, handle.name
         if name in transaction.tables and name not in transaction.appended:
@@ -366,7 +343,6 @@ class MemoryMetadata(UpdatableMemoryMetadata):
         table_handle: ConnectorTableHandle,
         updated_columns: Mapping[int, Sequence[ColumnHandle]] | None = None,
     ) -> MemoryMergeTableHandle:
-        """Begin a MERGE."""
         return MemoryMergeTableHandle(table_handle_of(table_handle))
 
     def finish_merge(
@@ -377,6 +353,23 @@ class MemoryMetadata(UpdatableMemoryMetadata):
     ) -> ConnectorOutputMetadata:
         """Build the next version from the fragments."""
         return self._apply(table_handle_of(merge_handle.get_table_handle()), fragments)
+
+    def _begin_updatable(
+        self,
+        session: ConnectorSession,
+        table_handle: ConnectorTableHandle,
+        updated_columns: Sequence[ColumnHandle] | None,
+    ) -> MemoryUpdatableTableHandle:
+        handle = table_handle_of(table_handle)
+        names = None if updated_columns is None else tuple(c.name for c in updated_columns)
+        return MemoryUpdatableTableHandle(
+            handle.name, handle.version, handle.metadata, updated=names
+        )
+
+    def _finish_updatable(
+        self, table_handle: ConnectorTableHandle, fragments: Collection[bytes], step: str
+    ) -> ConnectorOutputMetadata:
+        return self._apply(table_handle_of(table_handle), fragments)
 
     def _apply(
         self, handle: MemoryTableHandle, fragments: Collection[bytes]

@@ -5,26 +5,25 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pyarrow as pa
 
-from rowmerge_nb.connectors.memory.handles import (
-    MemoryPartitioningHandle,
+from rowmerge_nb.connectors.memory.handles import MemoryPartitioningHandle
+from rowmerge_nb.connectors.shared.hashing import hashed_buckets
+from rowmerge_nb.spi import (
+    BucketFunction,
+    ConnectorNodePartitioningProvider,
+    ConnectorPartitioningHandle,
+    ConnectorSession,
+    ConnectorTransactionHandle,
+    Page,
+    Type,
 )
-from rowmerge_nb.connectors.shared.hashing import hash_columns
-from rowmerge_nb.spi.layout import BucketFunction, ConnectorNodePartitioningProvider
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from rowmerge_nb.connectors.shared.transforms import Transform
-    from rowmerge_nb.spi.handles import (
-        ConnectorPartitioningHandle,
-        ConnectorSession,
-        ConnectorTransactionHandle,
-    )
-    from rowmerge_nb.spi.page import Page
-    from rowmerge_nb.spi.types import Type
+
+PARTITION_BUCKETS = 1 << 16
+"""The number of buckets for partition values, far above the number of writers for an even load."""
 
 
 class MemoryPartitioningProvider(ConnectorNodePartitioningProvider):
@@ -37,7 +36,6 @@ class MemoryPartitioningProvider(ConnectorNodePartitioningProvider):
         partitioning_handle: ConnectorPartitioningHandle,
         partition_channel_types: tuple[Type, ...],
     ) -> BucketFunction:
-        """Return the function for the handle."""
         if not isinstance(partitioning_handle, MemoryPartitioningHandle):
             return super().get_bucket_function(
                 transaction_handle, session, partitioning_handle, partition_channel_types
@@ -46,11 +44,6 @@ class MemoryPartitioningProvider(ConnectorNodePartitioningProvider):
         if arguments is None:
             return MemoryRowIdBucketFunction(count)
         return MemoryBucketFunction(count, arguments, partitioning_handle.transforms)
-
-
-def buckets_of(columns: Sequence[pa.Array], count: int) -> pa.Array:
-    """Return the bucket of every row."""
-    return pa.array((hash_columns(columns) % np.uint64(count)).astype(np.int32))
 
 
 @dataclass(frozen=True)
@@ -70,18 +63,16 @@ class MemoryBucketFunction(BucketFunction):
 
     @property
     def bucket_count(self) -> int:
-        """The number of buckets."""
         return self.count
 
     def get_buckets(self, page: Page) -> pa.Array:
-        """Return the buckets."""
         columns = [page.column(argument) for argument in self.arguments]
         if self.transforms:
             columns = [
                 transform.apply(column)
                 for transform, column in zip(self.transforms, columns, strict=True)
             ]
-        return buckets_of(columns, self.count)
+        return hashed_buckets(columns, self.count)
 
 
 @dataclass(frozen=True)
@@ -92,15 +83,7 @@ class MemoryRowIdBucketFunction(BucketFunction):
 
     @property
     def bucket_count(self) -> int:
-        """The number of buckets."""
         return self.count
 
     def get_buckets(self, page: Page) -> pa.Array:
-        """Return the buckets."""
         return page.column(0).field("bucket")
-
-
-PARTITION_BUCKETS = 1 << 16
-
-
-"""The number of buckets for partition values, far above the number of writers for an even load."""

@@ -4,34 +4,34 @@ from __future__ import annotations
 
 import uuid
 import weakref
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from rowmerge_nb.base.private import PrivateDirectory, needs_temporary_space
-from rowmerge_nb.connectors.memory.partitioning import buckets_of
 from rowmerge_nb.connectors.memory.updatable_pages import (
     MemoryUpdatablePageSource,
     MemoryUpdatableTableHandle,
 )
-from rowmerge_nb.spi.handles import ColumnHandle, ConnectorSplit, own
-from rowmerge_nb.spi.page_source import ConnectorPageSourceProvider, PagesSource
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from rowmerge_nb.spi.handles import (
-        ConnectorSession,
-        ConnectorTableHandle,
-        ConnectorTransactionHandle,
-        SchemaTableName,
-    )
-    from rowmerge_nb.spi.page import Page
-    from rowmerge_nb.spi.page_source import ConnectorPageSource
+from rowmerge_nb.connectors.shared.hashing import hashed_buckets
+from rowmerge_nb.spi import (
+    ColumnHandle,
+    ConnectorPageSource,
+    ConnectorPageSourceProvider,
+    ConnectorSession,
+    ConnectorSplit,
+    ConnectorTableHandle,
+    ConnectorTransactionHandle,
+    Page,
+    PagesSource,
+    SchemaTableName,
+    own,
+)
 
 PAGE_ROWS = 65_536
 INLINE_BYTES = 1_048_576
@@ -60,7 +60,6 @@ class MemorySplit(ConnectorSplit):
 
     @property
     def carries_rows(self) -> bool:
-        """Whether the split carries its rows."""
         return self.data is not None
 
     @property
@@ -68,13 +67,10 @@ class MemorySplit(ConnectorSplit):
         """False for a file of this machine."""
         return self.path is None
 
-    @property
-    def is_repeatable(self) -> bool:
-        """True: a version does not change."""
-        return True
+    is_repeatable = True
+    """A version does not change."""
 
     def with_rows(self) -> MemorySplit:
-        """Return a split that carries the rows."""
         if self.path is None:
             return self
         pages = [page for _, page in read_split(self)]
@@ -93,7 +89,6 @@ class SplitStore:
         self._directory: PrivateDirectory | None = None
 
     def splits(self, name: SchemaTableName, version: int, data: pa.Table) -> Sequence[MemorySplit]:
-        """Return the splits of a version."""
         key = (name, version)
         if key not in self._splits:
             self._splits[key] = (
@@ -264,5 +259,5 @@ def _row_ids(
     positions = pa.array(np.arange(first, first + page.num_rows))
     if bucket_count is None:
         return positions
-    buckets = buckets_of([page.column(name) for name in bucketed_by], bucket_count)
+    buckets = hashed_buckets([page.column(name) for name in bucketed_by], bucket_count)
     return pa.StructArray.from_arrays([buckets, positions], names=["bucket", "position"])

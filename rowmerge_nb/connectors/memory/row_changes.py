@@ -7,17 +7,12 @@ followed by an Arrow stream.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
 
-from rowmerge_nb.spi.page import row_ids_of
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
-
-    from rowmerge_nb.spi.page import Page
+from rowmerge_nb.spi import Page, row_ids_of
 
 FRAGMENT_BYTES = 32 * 1024 * 1024
 

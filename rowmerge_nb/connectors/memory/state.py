@@ -11,8 +11,14 @@ import pyarrow as pa
 from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.connectors.memory.table_properties import fitted
 from rowmerge_nb.connectors.shared.history import no_history, unsupported_version
-from rowmerge_nb.spi.handles import ConnectorTableVersion, PointerType, SchemaTableName
-from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata, ConnectorViewDefinition
+from rowmerge_nb.spi import (
+    ColumnMetadata,
+    ConnectorTableMetadata,
+    ConnectorTableVersion,
+    ConnectorViewDefinition,
+    PointerType,
+    SchemaTableName,
+)
 
 if TYPE_CHECKING:
     from rowmerge_nb.connectors.memory.handles import MemoryTableHandle
@@ -36,7 +42,6 @@ class MemoryTable:
 
     @classmethod
     def of(cls, metadata: ConnectorTableMetadata, version: int, rows: pa.Table) -> MemoryTable:
-        """Build a table with one version."""
         return cls(metadata, {version: rows}, first=version)
 
     def takes(self, metadata: ConnectorTableMetadata, version: int) -> bool:

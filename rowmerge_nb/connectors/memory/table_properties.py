@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowmerge_nb.base.errors import AnalysisError, ExecutionError
-from rowmerge_nb.connectors.shared.properties import listed_names
+from rowmerge_nb.connectors.shared.properties import (
+    invalid_property,
+    listed_names,
+    require_columns,
+    require_known,
+    spelled_names,
+)
 from rowmerge_nb.connectors.shared.transforms import parse_transforms
-from rowmerge_nb.spi.operations import RowChangeParadigm
+from rowmerge_nb.spi import ColumnMetadata, ConnectorTableMetadata, RowChangeParadigm, Type
 from rowmerge_nb.spi.values import shown_value
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
-    from rowmerge_nb.spi.types import Type
 
 TABLE_PROPERTIES: Final = {
     "paradigm": (
@@ -62,60 +63,26 @@ def fitted(
 def checked_metadata(metadata: ConnectorTableMetadata) -> ConnectorTableMetadata:
     """Validate a table's properties and complete them; raises INVALID_TABLE_PROPERTY."""
     properties = dict(metadata.properties)
-    for name in properties:
-        if name not in TABLE_PROPERTIES:
-            raise AnalysisError(
-                f"Catalog 'memory' table property '{name}' does not exist",
-                code="INVALID_TABLE_PROPERTY",
-                properties=(name,),
-                hint=f"There are: {', '.join(TABLE_PROPERTIES)}.",
-            )
-    if not metadata.columns:
-        raise AnalysisError(
-            f"Table '{metadata.name}' has no columns",
-            code="NOT_SUPPORTED",
-            hint="Give it one column at least.",
-        )
-    paradigm = str(
-        properties.get("paradigm") or RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW.name
-    ).upper()
-    if paradigm not in RowChangeParadigm.__members__:
-        raise AnalysisError(
-            f"'{paradigm}' is not a row change paradigm",
-            code="INVALID_TABLE_PROPERTY",
-            properties=("paradigm",),
-            hint=f"There are: {', '.join(RowChangeParadigm.__members__)}.",
-        )
-    properties["paradigm"] = paradigm
-    spellings = {column.name.lower(): column.name for column in metadata.columns}
+    require_known(properties, TABLE_PROPERTIES, "Catalog 'memory'")
+    require_columns(metadata)
+    properties["paradigm"] = _paradigm(properties.get("paradigm"))
     transforms = parse_transforms(
         listed_names(properties, "partitioned_by"), by_name(metadata.columns)
     )
     properties["partitioned_by"] = tuple(map(str, transforms))
     for name in ("bucketed_by", "primary_key"):
-        names = listed_names(properties, name)
-        missing = [column for column in names if column.lower() not in spellings]
-        if missing:
-            raise AnalysisError(
-                f"Table property '{name}' names column '{missing[0]}', which the table does not"
-                " have",
-                code="INVALID_TABLE_PROPERTY",
-                properties=(name,),
-                hint=f"Its columns are: {', '.join(spellings.values())}.",
-            )
-        properties[name] = tuple(spellings[column.lower()] for column in names)
+        properties[name] = spelled_names(properties, name, metadata.columns)
         nested = [
             c
             for c in metadata.columns
             if c.name in properties[name] and c.type.base in {"array", "map", "row"}
         ]
         if nested:
-            raise AnalysisError(
+            raise invalid_property(
+                name,
                 f"Table property '{name}' names column '{nested[0].name}' of type {nested[0].type},"
                 " by which rows cannot be placed",
-                code="INVALID_TABLE_PROPERTY",
-                properties=(name,),
-                hint="Name columns of plain types.",
+                "Name columns of plain types.",
             )
     checks = properties["check_constraints"] = listed_names(properties, "check_constraints")
     count = properties.setdefault("bucket_count", None)
@@ -130,6 +97,17 @@ def checked_metadata(metadata: ConnectorTableMetadata) -> ConnectorTableMetadata
             hint="Give both, with a bucket_count of at least 1, or neither.",
         )
     return replace(metadata, properties=properties, check_constraints=checks)
+
+
+def _paradigm(value: Any) -> str:
+    paradigm = str(value or RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW.name).upper()
+    if paradigm not in RowChangeParadigm.__members__:
+        raise invalid_property(
+            "paradigm",
+            f"'{paradigm}' is not a row change paradigm",
+            f"There are: {', '.join(RowChangeParadigm.__members__)}.",
+        )
+    return paradigm
 
 
 def by_name(columns: Iterable[ColumnMetadata]) -> dict[str, tuple[str, Type]]:

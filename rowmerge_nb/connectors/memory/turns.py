@@ -11,10 +11,9 @@ import threading
 import time
 from dataclasses import dataclass, field
 from itertools import takewhile
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-if TYPE_CHECKING:
-    from rowmerge_nb.spi.handles import SchemaTableName
+from rowmerge_nb.spi import SchemaTableName
 
 _LOOK_SECONDS: Final = 0.5
 """The interval at which a waiting statement checks whether the thread before it has died."""

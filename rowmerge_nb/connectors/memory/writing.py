@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
 from rowmerge_nb.connectors.memory.row_changes import encode, positions_of
-from rowmerge_nb.spi.merge_sink import ConnectorMergeSink
-from rowmerge_nb.spi.operations import Operation
-from rowmerge_nb.spi.page import row_ids_of, rows_with, split_page
-from rowmerge_nb.spi.page_sink import ConnectorPageSink, ConnectorPageSinkProvider
-
-if TYPE_CHECKING:
-    from rowmerge_nb.spi.handles import (
-        ConnectorInsertTableHandle,
-        ConnectorMergeTableHandle,
-        ConnectorSession,
-        ConnectorTransactionHandle,
-    )
-    from rowmerge_nb.spi.page import Page
+from rowmerge_nb.spi import (
+    ConnectorInsertTableHandle,
+    ConnectorMergeSink,
+    ConnectorMergeTableHandle,
+    ConnectorPageSink,
+    ConnectorPageSinkProvider,
+    ConnectorSession,
+    ConnectorTransactionHandle,
+    Operation,
+    Page,
+    row_ids_of,
+    rows_with,
+    split_page,
+)
 
 
 class MemoryPageSink(ConnectorPageSink):
@@ -29,15 +30,12 @@ class MemoryPageSink(ConnectorPageSink):
         self._pages: list[Page] = []
 
     def append_page(self, page: Page) -> None:
-        """Buffer a page."""
         self._pages.append(page)
 
     def finish(self) -> list[bytes]:
-        """Return the buffered rows."""
         return list(encode("insert", self._pages))
 
     def abort(self) -> None:
-        """Discard the buffered rows."""
         self._pages.clear()
 
 
@@ -51,7 +49,6 @@ class MemoryMergeSink(ConnectorMergeSink):
         self._updates: list[Page] = []
 
     def store_merged_rows(self, page: Page) -> None:
-        """Buffer the rows of a page."""
         updates = rows_with(page, self._column_count, [Operation.UPDATE])
         if updates.num_rows:
             self._updates.append(self._with_position(updates))
@@ -76,7 +73,6 @@ class MemoryMergeSink(ConnectorMergeSink):
         ]
 
     def abort(self) -> None:
-        """Discard the buffered rows."""
         self._inserts.abort()
         self._deletes.clear()
         self._updates.clear()
@@ -91,7 +87,6 @@ class MemoryPageSinkProvider(ConnectorPageSinkProvider):
         session: ConnectorSession,
         insert_handle: ConnectorInsertTableHandle,
     ) -> MemoryPageSink:
-        """Create a sink."""
         return MemoryPageSink()
 
     def create_merge_sink(
@@ -100,6 +95,5 @@ class MemoryPageSinkProvider(ConnectorPageSinkProvider):
         session: ConnectorSession,
         merge_handle: ConnectorMergeTableHandle,
     ) -> MemoryMergeSink:
-        """Create a sink."""
         handle: Any = merge_handle.get_table_handle()
         return MemoryMergeSink(len(handle.metadata.columns))

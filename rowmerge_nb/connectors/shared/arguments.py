@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rowmerge_nb.base.errors import checked_name
-from rowmerge_nb.spi.handles import SchemaTableName
+from rowmerge_nb.spi import SchemaTableName
 
 
 def checked_table_name(schema: Any, table: Any) -> SchemaTableName:

@@ -8,6 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rowmerge_nb.connectors.shared.murmur import bytes_of
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -33,6 +35,15 @@ def hash_columns(columns: Sequence[pa.Array]) -> npt.NDArray[np.uint64]:
     for column in columns:
         combined = _mix(combined * _PRIME + _hash_column(column))
     return combined
+
+
+def hashed_buckets(columns: Sequence[pa.Array], count: int) -> pa.Array:
+    """Return the bucket of every row, by its hash.
+
+    >>> hashed_buckets([pa.array([7, 7])], 1).to_pylist()
+    [0, 0]
+    """
+    return pa.array((hash_columns(columns) % np.uint64(count)).astype(np.int32))
 
 
 def _hash_column(column: pa.Array) -> npt.NDArray[np.uint64]:
@@ -72,16 +83,10 @@ def _hash_texts(column: pa.Array) -> npt.NDArray[np.uint64]:
 
 def _hash_bytes(column: pa.Array) -> npt.NDArray[np.uint64]:
     """Hash strings as polynomials of their bytes, vectorized."""
-    column = pc.fill_null(column, b"" if pa.types.is_large_binary(column.type) else "")
-    _, offset_buffer, data_buffer = column.buffers()
-    offsets = np.frombuffer(offset_buffer, np.int64)[
-        column.offset : column.offset + len(column) + 1
-    ]
-    lengths = np.diff(offsets)
-    if offsets[-1] == offsets[0]:
+    data, lengths = bytes_of(column)
+    if not len(data):
         return np.zeros(len(column), np.uint64)
-    data = np.frombuffer(data_buffer, np.uint8)[offsets[0] : offsets[-1]]
-    starts = offsets[:-1] - offsets[0]
+    starts = np.cumsum(lengths) - lengths
     powers = np.cumprod(np.full(int(lengths.max()), _PRIME, np.uint64))
     terms = (data.astype(np.uint64) + np.uint64(1)) * powers[
         np.arange(len(data)) - np.repeat(starts, lengths)

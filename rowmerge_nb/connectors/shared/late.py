@@ -5,17 +5,14 @@ What is skipped must not depend on the requested columns, since two scans must n
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import reduce
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from rowmerge_nb.spi.page_source import ColumnDomain
-    from rowmerge_nb.spi.types import Type
+from rowmerge_nb.spi import ColumnDomain, Type
 
 FEW_VALUES: Final = 16
 """The maximum number of values of a selective domain; with more, almost every piece has a match,

@@ -6,14 +6,12 @@ import hashlib
 import os
 import re
 import socket
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from rowmerge_nb.spi.connector import Orphan
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from rowmerge_nb.spi import Orphan
 
 _PROCESS: Final = re.compile(
     r".*:(?P<pid>[0-9]+)/(?P<space>[0-9a-f]{16})-(?P<start>[0-9]+)", re.DOTALL

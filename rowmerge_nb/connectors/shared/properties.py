@@ -1,13 +1,17 @@
-"""Table properties that list columns."""
+"""Checks of table properties and columns."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 from rowmerge_nb.base.errors import AnalysisError
+from rowmerge_nb.spi import ColumnMetadata, ConnectorTableMetadata
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+
+def invalid_property(name: str, message: str, hint: str) -> AnalysisError:
+    """Return the error of a property's value."""
+    return AnalysisError(message, code="INVALID_TABLE_PROPERTY", properties=(name,), hint=hint)
 
 
 def listed_names(properties: Mapping[str, Any], name: str) -> tuple[str, ...]:
@@ -26,11 +30,61 @@ def listed_names(properties: Mapping[str, Any], name: str) -> tuple[str, ...]:
         return ()
     names = (value,) if isinstance(value, str) else value
     if not isinstance(names, list | tuple) or not all(isinstance(one, str) for one in names):
-        raise AnalysisError(
+        raise invalid_property(
+            name,
             f"Invalid value for table property '{name}': Cannot convert [{value}] to"
             " array(varchar)",
-            code="INVALID_TABLE_PROPERTY",
-            properties=(name,),
-            hint="It lists texts: ARRAY['...'].",
+            "It lists texts: ARRAY['...'].",
         )
     return tuple(names)
+
+
+def require_known(properties: Collection[str], candidates: Collection[str], subject: str) -> None:
+    """Raise INVALID_TABLE_PROPERTY for an unknown property.
+
+    >>> require_known(["x"], ["format"], "Catalog 'hive'")
+    Traceback (most recent call last):
+    rowmerge_nb.base.errors.AnalysisError: INVALID_TABLE_PROPERTY: Catalog 'hive' table property 'x' does not exist. There is: format.
+    """
+    for name in properties:
+        if name not in candidates:
+            raise invalid_property(
+                name,
+                f"{subject} table property '{name}' does not exist",
+                f"There {'is' if len(candidates) == 1 else 'are'}: {', '.join(candidates)}.",
+            )
+
+
+def require_columns(metadata: ConnectorTableMetadata) -> None:
+    """Raise NOT_SUPPORTED for a table without columns."""
+    if not metadata.columns:
+        raise AnalysisError(
+            f"Table '{metadata.name}' has no columns",
+            code="NOT_SUPPORTED",
+            hint="Give it one column at least.",
+        )
+
+
+def spelled_names(
+    properties: Mapping[str, Any], name: str, columns: Sequence[ColumnMetadata]
+) -> tuple[str, ...]:
+    """Return the columns that a property lists, as the table spells them; INVALID_TABLE_PROPERTY
+    for a missing one.
+    """
+    spellings = {column.name.lower(): column.name for column in columns}
+    names = listed_names(properties, name)
+    missing = [column for column in names if column.lower() not in spellings]
+    if missing:
+        raise wrong_columns(
+            name, f"names column '{missing[0]}', which the table does not have", columns
+        )
+    return tuple(spellings[column.lower()] for column in names)
+
+
+def wrong_columns(name: str, wrong: str, columns: Sequence[ColumnMetadata]) -> AnalysisError:
+    """Return the error of a property that lists columns."""
+    return invalid_property(
+        name,
+        f"Table property '{name}' {wrong}",
+        f"Its columns are: {', '.join(column.name for column in columns)}.",
+    )

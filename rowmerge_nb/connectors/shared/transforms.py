@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import Final, NoReturn
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowmerge_nb.base.errors import AnalysisError, ConnectorError
+from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.base.names import quoted
 from rowmerge_nb.connectors.shared.murmur import murmur3
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from rowmerge_nb.spi.types import Type
+from rowmerge_nb.connectors.shared.properties import invalid_property
+from rowmerge_nb.spi import Type
 
 _INTEGERS: Final = {"tinyint", "smallint", "integer", "bigint"}
 _MOMENTS: Final = {"timestamp", "timestamp with time zone"}
@@ -167,11 +165,8 @@ def parse_transforms(
                 _refuse(f": {transform} is named twice", "Name each of them once.")
             transforms.append(transform)
     except _UnfitEntryError as error:
-        raise AnalysisError(
-            f"Table property '{table_property}'{error.what}",
-            code="INVALID_TABLE_PROPERTY",
-            properties=(table_property,),
-            hint=error.hint,
+        raise invalid_property(
+            table_property, f"Table property '{table_property}'{error.what}", error.hint
         ) from None
     return tuple(transforms)
 

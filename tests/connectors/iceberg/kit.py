@@ -12,8 +12,9 @@ import pyarrow as pa
 from pyarrow import parquet as pq
 
 from rowmerge_nb import IcebergConnector
-from rowmerge_nb.connectors.iceberg.commits import Change, RowDelta
+from rowmerge_nb.connectors.iceberg.commit_conflicts import Change
 from rowmerge_nb.connectors.iceberg.handles import ROW_ID_TYPE, IcebergSplit
+from rowmerge_nb.connectors.iceberg.snapshot_producers import RowDelta
 from rowmerge_nb.spi import (
     ColumnMetadata,
     ConnectorSession,

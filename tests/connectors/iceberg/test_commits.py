@@ -20,7 +20,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 from sqlalchemy import create_engine
 
 from rowmerge_nb import ConnectorError, IcebergConnector
-from rowmerge_nb.connectors.iceberg.commits import RowDelta, Truncation
+from rowmerge_nb.connectors.iceberg.snapshot_producers import RowDelta, Truncation
 from rowmerge_nb.connectors.shared.orphans import process_name, this_process
 from rowmerge_nb.spi import (
     ColumnDomain,

@@ -13,7 +13,7 @@ import pytest
 
 from rowmerge_nb import IcebergConnector
 from rowmerge_nb.base.errors import ConnectorError
-from rowmerge_nb.connectors.iceberg import embedded
+from rowmerge_nb.connectors.iceberg import embedded, table_removal
 from rowmerge_nb.connectors.iceberg import iceberg_catalog as catalogs
 from rowmerge_nb.connectors.iceberg.embedded import EmbeddedCatalog
 from rowmerge_nb.connectors.shared.orphans import this_process
@@ -54,7 +54,7 @@ def drop_and_die(store: IcebergConnector, monkeypatch: pytest.MonkeyPatch, at: s
         patch.setattr(embedded, "this_process", lambda: DEAD)
         patch.setattr(EmbeddedCatalog, "release_folder", lambda *_: None)
         if at == "removing":
-            patch.setattr(catalogs, "remove_folder", begin_removal)
+            patch.setattr(table_removal, "remove_folder", begin_removal)
         else:
             patch.setattr(catalogs.Tables, "_remove_dropped", lambda *_: None)
         drop(store)
@@ -89,7 +89,7 @@ def test_a_folder_that_could_not_be_removed_is_an_orphan_at_once(
             raise failure
 
     with monkeypatch.context() as patch, suppress(KeyboardInterrupt):
-        patch.setattr(catalogs, "remove_folder", refuse)
+        patch.setattr(table_removal, "remove_folder", refuse)
         if lasting:
             patch.setattr(EmbeddedCatalog, "release_folder", refuse)
         drop(store)
@@ -102,13 +102,13 @@ def test_a_folder_is_no_orphan_while_a_process_removes_it(
     store: IcebergConnector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[Any] = []
-    whole = catalogs.remove_folder
+    whole = table_removal.remove_folder
 
     def slowly(path: Path) -> None:
         seen.extend(store.orphans(timedelta()))
         whole(path)
 
-    monkeypatch.setattr(catalogs, "remove_folder", slowly)
+    monkeypatch.setattr(table_removal, "remove_folder", slowly)
     drop(store)
     assert seen == []
     assert store.orphans(timedelta()) == []

@@ -10,7 +10,7 @@ import pytest
 from pyiceberg.types import StringType
 
 from rowmerge_nb import ConnectorError, IcebergConnector
-from rowmerge_nb.connectors.iceberg.commits import RowDelta
+from rowmerge_nb.connectors.iceberg.snapshot_producers import RowDelta
 from rowmerge_nb.spi import ColumnMetadata, ConnectorTableVersion, parse_type
 from rowmerge_nb.spi.types import VARCHAR
 from tests.connectors.iceberg.kit import (

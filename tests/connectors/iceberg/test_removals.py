@@ -16,8 +16,7 @@ from pyarrow import parquet as pq
 
 from rowmerge_nb import IcebergConnector
 from rowmerge_nb.base.errors import ConnectorError
-from rowmerge_nb.connectors.iceberg import commits
-from rowmerge_nb.connectors.iceberg import iceberg_catalog as catalogs
+from rowmerge_nb.connectors.iceberg import commits, table_removal
 from rowmerge_nb.connectors.iceberg.embedded import EmbeddedCatalog
 from rowmerge_nb.connectors.iceberg.table_procedures import Retention
 from rowmerge_nb.spi import Constraint, SchemaTableName
@@ -240,16 +239,16 @@ def test_snapshots_that_another_process_lets_expire_meanwhile_are_no_failure(
 ) -> None:
     for number in range(3):
         insert(store, rows(number))
-    whole = catalogs.expired_files
+    whole = table_removal.expired_files
     with closing(IcebergConnector(tmp_path / "w", min_retention=timedelta())) as other:
 
         def meanwhile(*arguments: Any) -> Any:
-            monkeypatch.setattr(catalogs, "expired_files", whole)
+            monkeypatch.setattr(table_removal, "expired_files", whole)
             found = whole(*arguments)
             execute(other, "EXPIRE_SNAPSHOTS")
             return found
 
-        monkeypatch.setattr(catalogs, "expired_files", meanwhile)
+        monkeypatch.setattr(table_removal, "expired_files", meanwhile)
         execute(store, "EXPIRE_SNAPSHOTS")
     assert [row[0] for row in contents(store)] == [0, 1, 2]
     assert len(table(store).snapshots()) == 1
@@ -261,7 +260,7 @@ def test_what_expires_at_the_last_moment_is_no_internal_error(
 ) -> None:
     for number in range(3):
         insert(store, rows(number))
-    module: Any = catalogs if function == "expired_files" else commits
+    module: Any = table_removal if function == "expired_files" else commits
     whole = getattr(module, function)
     with closing(IcebergConnector(tmp_path / "w", min_retention=timedelta())) as other:
 
@@ -284,15 +283,15 @@ def test_orphans_are_looked_for_while_snapshots_expire(
 ) -> None:
     insert(store, rows(1))
     insert(store, rows(2))
-    whole = catalogs.known_files
+    whole = table_removal.known_files
     with closing(IcebergConnector(tmp_path / "w", min_retention=timedelta())) as other:
 
         def meanwhile(one: Any) -> Any:
-            monkeypatch.setattr(catalogs, "known_files", whole)
+            monkeypatch.setattr(table_removal, "known_files", whole)
             execute(other, "EXPIRE_SNAPSHOTS")
             return whole(one)
 
-        monkeypatch.setattr(catalogs, "known_files", meanwhile)
+        monkeypatch.setattr(table_removal, "known_files", meanwhile)
         store.remove_orphans()
     assert contents(store) == by_pyiceberg(store) == [(1, "a", "x"), (2, "a", "x")]
 

@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 from rowmerge_nb import Engine, IcebergConnector, RowMergeError
-from rowmerge_nb.connectors.iceberg import commits
-from rowmerge_nb.connectors.iceberg import iceberg_catalog as catalogs
+from rowmerge_nb.connectors.iceberg import commits, table_removal
 from rowmerge_nb.connectors.iceberg.metadata import IcebergMetadata
 
 pytestmark = pytest.mark.spark
@@ -309,7 +308,7 @@ def test_a_snapshot_that_somebody_names_meanwhile_does_not_expire(
     lake: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, when: str, how: str
 ) -> None:
     lake.run_script("CREATE TABLE t (id integer); INSERT INTO t VALUES 1; INSERT INTO t VALUES 2")
-    module = catalogs if when == "expired_files" else commits
+    module = table_removal if when == "expired_files" else commits
     former, whole = 0, getattr(module, when)
 
     def meanwhile(*given: Any) -> Any:

@@ -291,7 +291,7 @@ def test_an_empty_domain_reads_nothing_and_a_long_list_becomes_a_range(database:
     assert statement.read(v=ColumnDomain(values=(None,))).num_rows == 0
     assert statement.read(id=ColumnDomain(values=(1, 2), low=3)).num_rows == 0
     (split,) = statement.splits(id=ColumnDomain(values=()))
-    assert (split.predicate, split.small) == (NOTHING, True)
+    assert (split.predicate, split.carries_rows) == (NOTHING, True)
     (split,) = statement.splits(id=ColumnDomain(values=tuple(range(3, MOST_VALUES + 4))))
     assert "IN" not in split.predicate
     assert statement.read(id=ColumnDomain(values=tuple(range(-MOST_VALUES, 3)))).column(

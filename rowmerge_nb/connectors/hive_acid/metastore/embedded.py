@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import sqlite3
 import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import quote as percent
 
 from rowmerge_nb.base.errors import AnalysisError, ConnectorError
@@ -24,7 +25,9 @@ from rowmerge_nb.connectors.hive_acid.metastore.metastore import (
     Snapshot,
     compaction_conflict,
     is_abandoned,
+    schema_not_empty,
     schema_not_found,
+    table_exists,
 )
 from rowmerge_nb.connectors.hive_acid.visible_deltas import (
     ValidTransactions,
@@ -34,12 +37,7 @@ from rowmerge_nb.connectors.hive_acid.visible_deltas import (
 from rowmerge_nb.connectors.shared.folders import folder_name
 from rowmerge_nb.connectors.shared.orphans import this_process
 from rowmerge_nb.connectors.shared.sqlite_errors import is_full, is_read_only
-from rowmerge_nb.spi.handles import SchemaTableName
-from rowmerge_nb.spi.metadata import ColumnMetadata
-from rowmerge_nb.spi.types import parse_type
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+from rowmerge_nb.spi import ColumnMetadata, SchemaTableName, parse_type
 
 _FORMAT: Final = 1
 _PATIENCE_SECONDS: Final = 60
@@ -109,7 +107,7 @@ class EmbeddedMetastore(Metastore):
             if not file.exists():
                 self._require_no_tables()
         with self._writing(create=True) as connection:
-            version = connection.execute("PRAGMA user_version").fetchone()[0]
+            version = _first(connection, "PRAGMA user_version")[0]
             if version == 0:
                 self._require_no_tables()
                 for statement in _TABLES.split(";"):
@@ -145,20 +143,17 @@ class EmbeddedMetastore(Metastore):
         return self.file.parent / "warehouse"
 
     def schema_location(self, schema: str) -> Path:
-        """Return the folder of a schema's tables."""
         return _schema_folder(self._warehouse, schema)
 
     # -- reading --------------------------------------------------------------------------------------------------
 
     def list_schemas(self) -> Sequence[str]:
-        """Return all schemas."""
         with self._reading() as connection:
             return [
                 name for (name,) in connection.execute("SELECT name FROM databases ORDER BY name")
             ]
 
     def list_tables(self) -> Sequence[SchemaTableName]:
-        """Return all tables."""
         with self._reading() as connection:
             rows = connection.execute(
                 "SELECT schema_name, name FROM tables ORDER BY schema_name, name"
@@ -166,13 +161,14 @@ class EmbeddedMetastore(Metastore):
             return [SchemaTableName(schema, name) for schema, name in rows]
 
     def get_table(self, name: SchemaTableName) -> HiveTable | None:
-        """Return a table, or None."""
         with self._reading() as connection:
-            table_row = connection.execute(
+            table_row = _first(
+                connection,
                 "SELECT id, location, managed, transactional, bucket_count, bucketing_version FROM"
                 " tables WHERE schema_name = ? AND name = ?",
-                (name.schema, name.table),
-            ).fetchone()
+                name.schema,
+                name.table,
+            )
             if table_row is None:
                 return None
             rows = connection.execute(
@@ -191,14 +187,15 @@ class EmbeddedMetastore(Metastore):
             raise self._damaged(error) from error
 
     def snapshot(self, table: HiveTable, reader: Callable[[], int] | None = None) -> Snapshot:
-        """Return the table's snapshot."""
         with self._reading() as connection:
             # Several queries need a transaction to read one snapshot.
             connection.execute("BEGIN")
-            (sequence,) = connection.execute("SELECT sequence FROM commits").fetchone()
-            high = connection.execute(
-                "SELECT high_watermark FROM write_id_counters WHERE table_id = ?", (table.id,)
-            ).fetchone()
+            (sequence,) = _first(connection, "SELECT sequence FROM commits")
+            high = _first(
+                connection,
+                "SELECT high_watermark FROM write_id_counters WHERE table_id = ?",
+                table.id,
+            )
             hidden_rows = connection.execute(
                 "SELECT h.write_id, t.state FROM hidden_write_ids h JOIN transactions t USING"
                 " (number) WHERE h.table_id = ?",
@@ -207,9 +204,9 @@ class EmbeddedMetastore(Metastore):
             names = connection.execute(
                 "SELECT name FROM partitions WHERE table_id = ? ORDER BY name", (table.id,)
             ).fetchall()
-            newest = connection.execute(
-                "SELECT seq FROM sqlite_sequence WHERE name = 'transactions'"
-            ).fetchone()
+            newest = _first(
+                connection, "SELECT seq FROM sqlite_sequence WHERE name = 'transactions'"
+            )
             compactions = connection.execute(
                 "SELECT number FROM compactions WHERE table_id = ?", (table.id,)
             ).fetchall()
@@ -240,7 +237,6 @@ class EmbeddedMetastore(Metastore):
         )
 
     def open_transactions(self) -> Sequence[OpenTransaction]:
-        """Return the open transactions."""
         with self._reading() as connection:
             rows = connection.execute(
                 "SELECT number, user, query_id, process, began FROM transactions WHERE state ="
@@ -260,7 +256,6 @@ class EmbeddedMetastore(Metastore):
     # -- transactions ---------------------------------------------------------------------------------------------
 
     def open_transaction(self, user: str, query_id: str) -> int:
-        """Begin a transaction."""
         with self._writing() as connection:
             return _new_transaction(connection, "open", user, query_id, this_process())
 
@@ -284,20 +279,22 @@ class EmbeddedMetastore(Metastore):
             time.sleep(_PAUSE_SECONDS)
 
     def allocate_write_id(self, transaction: int, table: HiveTable, *, updates: bool) -> int:
-        """Return the transaction's write id in a table."""
         with self._writing() as connection:
             _require_open(connection, transaction)
-            row = connection.execute(
+            row = _first(
+                connection,
                 "SELECT write_id FROM hidden_write_ids WHERE table_id = ? AND number = ?",
-                (table.id, transaction),
-            ).fetchone()
+                table.id,
+                transaction,
+            )
             if row is not None:
                 return int(row[0])
-            (write_id,) = connection.execute(
+            (write_id,) = _first(
+                connection,
                 "INSERT INTO write_id_counters VALUES (?, 1) ON CONFLICT (table_id) DO UPDATE SET"
                 " high_watermark = high_watermark + 1 RETURNING high_watermark",
-                (table.id,),
-            ).fetchone()
+                table.id,
+            )
             connection.execute(
                 "INSERT INTO hidden_write_ids VALUES (?, ?, ?)", (table.id, write_id, transaction)
             )
@@ -344,7 +341,7 @@ class EmbeddedMetastore(Metastore):
                     "SELECT number FROM transactions WHERE number = ?1 UNION SELECT number FROM"
                     " compactions WHERE number = ?1"
                 )
-                record = connection.execute(query, (transaction,)).fetchone()
+                record = _first(connection, query, transaction)
         except ConnectorError as silent:
             raise ConnectorError(
                 "The outcome is unknown: the metastore does not say whether transaction"
@@ -359,7 +356,6 @@ class EmbeddedMetastore(Metastore):
         return record is None
 
     def abort(self, transaction: int) -> bool:
-        """Abort a transaction."""
         with self._writing() as connection:
             count = connection.execute(
                 "UPDATE transactions SET state = 'aborted' WHERE number = ?", (transaction,)
@@ -369,9 +365,9 @@ class EmbeddedMetastore(Metastore):
                 " hidden_write_ids)",
                 (transaction,),
             )
-            compaction = connection.execute(
-                "SELECT 1 FROM compactions WHERE number = ?", (transaction,)
-            ).fetchone()
+            compaction = _first(
+                connection, "SELECT 1 FROM compactions WHERE number = ?", transaction
+            )
         return bool(count) or compaction is not None
 
     # -- the file -------------------------------------------------------------------------------------------------
@@ -429,6 +425,10 @@ class EmbeddedMetastore(Metastore):
         else:
             hint = _RESCUE
         return ConnectorError(msg, code="HIVE_METASTORE_ERROR", hint=hint)
+
+
+def _first(connection: sqlite3.Connection, sql: str, *values: Any) -> Any:
+    return connection.execute(sql, values).fetchone()
 
 
 def _schema_folder(warehouse: Path, schema: str) -> Path:
@@ -566,9 +566,9 @@ def _make_changes(
         _write_comments(connection, table)
     for table_id in changes.sequences:
         _require_table(connection, table_id)
-    (sequence,) = connection.execute(
-        "UPDATE commits SET sequence = sequence + 1 RETURNING sequence"
-    ).fetchone()
+    (sequence,) = _first(
+        connection, "UPDATE commits SET sequence = sequence + 1 RETURNING sequence"
+    )
     for table_id, partitions in changes.updated.items():
         _record_updates(
             connection, table_id, partitions, changes.sequences.get(table_id, 0), sequence
@@ -598,10 +598,7 @@ def _add_compactions(connection: sqlite3.Connection) -> None:
 
     New numbers begin above those of registered tables' compactions, which are of other metastores.
     """
-    if (
-        connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'compactions'").fetchone()
-        is not None
-    ):
+    if _first(connection, "SELECT 1 FROM sqlite_master WHERE name = 'compactions'") is not None:
         return
     connection.execute(_COMPACTIONS)
     registered = connection.execute("SELECT location FROM tables WHERE NOT managed").fetchall()
@@ -613,9 +610,7 @@ def _add_compactions(connection: sqlite3.Connection) -> None:
 
 def _begin_above(connection: sqlite3.Connection, number: int) -> None:
     if number:
-        row = connection.execute(
-            "SELECT seq FROM sqlite_sequence WHERE name = 'transactions'"
-        ).fetchone()
+        row = _first(connection, "SELECT seq FROM sqlite_sequence WHERE name = 'transactions'")
         change = "INSERT INTO sqlite_sequence (seq, name) VALUES (?, 'transactions')"
         if row is not None:
             change = "UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = 'transactions'"
@@ -635,9 +630,7 @@ def _running_compaction(connection: sqlite3.Connection, table_id: str) -> OpenTr
 
 
 def _require_open(connection: sqlite3.Connection, transaction: int) -> None:
-    row = connection.execute(
-        "SELECT state FROM transactions WHERE number = ?", (transaction,)
-    ).fetchone()
+    row = _first(connection, "SELECT state FROM transactions WHERE number = ?", transaction)
     if row is None or row[0] != "open":
         raise ConnectorError(
             f"Transaction txnid:{transaction} already aborted",
@@ -647,7 +640,7 @@ def _require_open(connection: sqlite3.Connection, transaction: int) -> None:
 
 
 def _require_table(connection: sqlite3.Connection, table_id: str) -> None:
-    if connection.execute("SELECT 1 FROM tables WHERE id = ?", (table_id,)).fetchone() is None:
+    if _first(connection, "SELECT 1 FROM tables WHERE id = ?", table_id) is None:
         raise ConnectorError(
             "The table was dropped or replaced while the statement ran",
             code="TRANSACTION_CONFLICT",
@@ -659,22 +652,14 @@ def _change_schema(connection: sqlite3.Connection, schema: str, *, exists: bool)
     if exists:
         connection.execute("INSERT OR IGNORE INTO databases VALUES (?)", (schema,))
         return
-    if (
-        connection.execute("SELECT 1 FROM tables WHERE schema_name = ?", (schema,)).fetchone()
-        is not None
-    ):
-        raise ConnectorError(
-            f"Schema not empty: {schema}", code="SCHEMA_NOT_EMPTY", hint="Drop its tables before."
-        )
+    if _first(connection, "SELECT 1 FROM tables WHERE schema_name = ?", schema) is not None:
+        raise schema_not_empty(schema)
     connection.execute("DELETE FROM databases WHERE name = ?", (schema,))
 
 
 def _insert_table(connection: sqlite3.Connection, warehouse: Path, table: HiveTable) -> None:
     name = table.name
-    if (
-        connection.execute("SELECT 1 FROM databases WHERE name = ?", (name.schema,)).fetchone()
-        is None
-    ):
+    if _first(connection, "SELECT 1 FROM databases WHERE name = ?", name.schema) is None:
         raise schema_not_found(name.schema)
     row = (
         table.id,
@@ -690,11 +675,7 @@ def _insert_table(connection: sqlite3.Connection, warehouse: Path, table: HiveTa
             "INSERT INTO tables VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (*row, table.bucketing_version)
         )
     except sqlite3.IntegrityError:
-        raise ConnectorError(
-            f"Table '{name}' already exists",
-            code="TABLE_ALREADY_EXISTS",
-            hint="Choose another name, or DROP TABLE before.",
-        ) from None
+        raise table_exists(name) from None
     _require_own_folder(connection, warehouse, table)
     positions = (
         {c: i for i, c in enumerate(table.partitioned_by)},
@@ -800,10 +781,12 @@ def _record_updates(
     connection: sqlite3.Connection, table_id: str, partitions: set[str], read: int, sequence: int
 ) -> None:
     for partition in sorted(partitions):
-        last = connection.execute(
+        last = _first(
+            connection,
             "SELECT sequence FROM last_updates WHERE table_id = ? AND partition = ?",
-            (table_id, partition),
-        ).fetchone()
+            table_id,
+            partition,
+        )
         if last is not None and last[0] > read:
             where = f"partition '{partition}'" if partition else "the table"
             raise ConnectorError(

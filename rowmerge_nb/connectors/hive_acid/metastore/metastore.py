@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import uuid
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from pathlib import Path
+from typing import Any, ClassVar, Final
 
 from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.connectors.hive_acid.layout_names import DEFAULT_PARTITION, escape, unescape
 from rowmerge_nb.connectors.hive_acid.visible_deltas import ValidWriteIds
 from rowmerge_nb.connectors.shared.orphans import has_died, this_process
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from rowmerge_nb.spi.handles import SchemaTableName
-    from rowmerge_nb.spi.metadata import ColumnMetadata
+from rowmerge_nb.spi import ColumnMetadata, SchemaTableName
 
 COMPACTION_PATIENCE_SECONDS: Final = 10.0
 """The time that a compaction waits for another one of the same table."""
@@ -61,7 +57,6 @@ class HiveTable:
 
     @property
     def properties(self) -> Mapping[str, Any]:
-        """The properties of CREATE TABLE."""
         properties: dict[str, Any] = {"format": "ORC", "transactional": self.transactional}
         if self.partitioned_by:
             properties["partitioned_by"] = self.partitioned_by
@@ -265,6 +260,22 @@ def schema_not_found(schema: str) -> ConnectorError:
         f"Schema '{schema}' does not exist",
         code="SCHEMA_NOT_FOUND",
         hint=f"CREATE SCHEMA {schema} makes it.",
+    )
+
+
+def schema_not_empty(schema: str) -> ConnectorError:
+    """Return the error for dropping a schema with tables."""
+    return ConnectorError(
+        f"Schema not empty: {schema}", code="SCHEMA_NOT_EMPTY", hint="Drop its tables before."
+    )
+
+
+def table_exists(name: SchemaTableName) -> ConnectorError:
+    """Return the error for a name that a table has."""
+    return ConnectorError(
+        f"Table '{name}' already exists",
+        code="TABLE_ALREADY_EXISTS",
+        hint="Choose another name, or DROP TABLE before.",
     )
 
 

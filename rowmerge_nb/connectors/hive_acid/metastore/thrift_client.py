@@ -141,7 +141,6 @@ class Heartbeats:
         self._thread: threading.Thread | None = None
 
     def begin(self, transaction: int) -> None:
-        """Start heartbeats of a transaction."""
         with self._changed:
             self._alive.add(transaction)
             if self._thread is None:
@@ -151,7 +150,6 @@ class Heartbeats:
                 self._thread.start()
 
     def end(self, transaction: int) -> None:
-        """Stop heartbeats of a transaction."""
         with self._changed:
             self._alive.discard(transaction)
             self._changed.notify()

@@ -24,7 +24,9 @@ from rowmerge_nb.connectors.hive_acid.metastore.metastore import (
     is_abandoned,
     is_compaction,
     partition_name,
+    schema_not_empty,
     schema_not_found,
+    table_exists,
 )
 from rowmerge_nb.connectors.hive_acid.metastore.thrift_client import (
     AGAIN,
@@ -43,7 +45,7 @@ from rowmerge_nb.connectors.hive_acid.metastore.thrift_tables import (
 )
 from rowmerge_nb.connectors.hive_acid.visible_deltas import ValidTransactions, ValidWriteIds
 from rowmerge_nb.connectors.shared.orphans import this_process
-from rowmerge_nb.spi.handles import SchemaTableName
+from rowmerge_nb.spi import SchemaTableName
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -90,12 +92,10 @@ class ThriftMetastore(Metastore):
     # -- reading --------------------------------------------------------------------------------------------------
 
     def list_schemas(self) -> Sequence[str]:
-        """Return all schemas."""
         with self._clients.connected("list its databases") as client:
             return sorted(client.get_all_databases())
 
     def schema_location(self, schema: str) -> Path:
-        """Return the folder of a schema's tables."""
         with self._clients.connected(f"describe database '{schema}'") as client:
             try:
                 return folder_of(client.get_database(schema).locationUri, f"Schema '{schema}'")
@@ -112,7 +112,6 @@ class ThriftMetastore(Metastore):
         ]
 
     def get_table(self, name: SchemaTableName) -> HiveTable | None:
-        """Return a table, or None."""
         with self._clients.connected(f"describe table '{name}'") as client:
             return _table(client, name)
 
@@ -308,7 +307,6 @@ class ThriftMetastore(Metastore):
                 _drop(client, table)
 
     def abort(self, transaction: int) -> bool:
-        """Abort a transaction."""
         self._heartbeats.end(transaction)
         with self._clients.connected(f"abort transaction {transaction}") as client:
             try:
@@ -548,14 +546,10 @@ def _change_schema(client: Any, schema: str, folder: Path | None, *, exists: boo
             client.create_database(ttypes.Database(name=schema, locationUri=location))
         else:
             client.drop_database(schema, deleteData=False, cascade=False)
-    except ttypes.AlreadyExistsException:
-        return
-    except ttypes.NoSuchObjectException:
+    except (ttypes.AlreadyExistsException, ttypes.NoSuchObjectException):
         return
     except ttypes.InvalidOperationException as error:
-        raise ConnectorError(
-            f"Schema not empty: {schema}", code="SCHEMA_NOT_EMPTY", hint="Drop its tables before."
-        ) from error
+        raise schema_not_empty(schema) from error
 
 
 def _create(client: Any, table: HiveTable, owner: str) -> None:
@@ -568,11 +562,7 @@ def _create(client: Any, table: HiveTable, owner: str) -> None:
         else:
             client.create_table(thrift_table(table, owner))
     except ttypes.AlreadyExistsException as error:
-        raise ConnectorError(
-            f"Table '{name}' already exists",
-            code="TABLE_ALREADY_EXISTS",
-            hint="Choose another name, or DROP TABLE before.",
-        ) from error
+        raise table_exists(name) from error
     except (ttypes.InvalidObjectException, ttypes.NoSuchObjectException) as error:
         if name.schema in client.get_all_databases():
             raise

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from pymetastore.hive_metastore import ttypes
 
@@ -12,12 +13,7 @@ from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.connectors.hive_acid.layout_names import BUCKET_LIMIT, DEFAULT_PARTITION
 from rowmerge_nb.connectors.hive_acid.metastore.metastore import HiveTable, partition_texts
 from rowmerge_nb.connectors.hive_acid.metastore.thrift_types import hive_type_name, type_of_hive
-from rowmerge_nb.spi.metadata import ColumnMetadata
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
-    from rowmerge_nb.spi.handles import SchemaTableName
+from rowmerge_nb.spi import ColumnMetadata, SchemaTableName
 
 _ORC: Final = "org.apache.hadoop.hive.ql.io.orc."
 _COMMENT: Final = "comment"

@@ -6,7 +6,8 @@ import re
 from typing import Final
 
 from rowmerge_nb.base.errors import ConnectorError
-from rowmerge_nb.spi.types import Type, array_of, decimal_of, map_of, row_of
+from rowmerge_nb.spi import Type
+from rowmerge_nb.spi.types import array_of, decimal_of, map_of, row_of
 
 _NAMES: Final = {"integer": "int", "real": "float", "varchar": "string", "varbinary": "binary"}
 _TYPES: Final = {

@@ -27,7 +27,6 @@ class OrcCodec(Enum):
 
     @property
     def pyorc(self) -> Any:
-        """The pyorc codec."""
         import pyorc
 
         return pyorc.CompressionKind[{"GZIP": "ZLIB"}.get(self.name, self.name)]

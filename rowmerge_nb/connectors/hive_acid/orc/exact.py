@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.base.errors import ExecutionError
 from rowmerge_nb.connectors.hive_acid.orc_values import lowered, with_numbers
+from rowmerge_nb.spi import ColumnMetadata, Type
 from rowmerge_nb.spi.types import BIGINT, INTEGER, row_of
 
 if TYPE_CHECKING:
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from rowmerge_nb.connectors.hive_acid.orc.codecs import OrcCodec
-    from rowmerge_nb.spi.metadata import ColumnMetadata
-    from rowmerge_nb.spi.types import Type
 
 _SECOND: Final = 1_000_000
 _BATCH: Final = 10_000

@@ -15,6 +15,7 @@ from rowmerge_nb.connectors.hive_acid.layout_names import encode_bucket, normali
 from rowmerge_nb.connectors.hive_acid.orc.tail import OrcTail, Stripe, read_tail
 from rowmerge_nb.connectors.hive_acid.orc_values import from_file
 from rowmerge_nb.connectors.shared.disk import require_texts
+from rowmerge_nb.spi import ColumnMetadata, Page
 from rowmerge_nb.spi.types import BIGINT
 
 if TYPE_CHECKING:
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from rowmerge_nb.spi.metadata import ColumnMetadata
-    from rowmerge_nb.spi.page import Page
 
 KEYS: Final = ("originalTransaction", "bucket", "rowId")
 _WRITE_ID_INDEX, _NUMBER_INDEX = 1, 3
@@ -106,7 +105,6 @@ class RowKeys:
 
     @classmethod
     def concat(cls, batches: Sequence[RowKeys]) -> RowKeys:
-        """Concatenate keys."""
         parts = [(keys.write_ids, keys.buckets, keys.numbers) for keys in batches] or [
             (np.zeros(0, np.int64),) * 3
         ]

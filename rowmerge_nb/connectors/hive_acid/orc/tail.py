@@ -11,10 +11,12 @@ from __future__ import annotations
 import datetime as dt
 import os
 import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -28,12 +30,7 @@ from rowmerge_nb.connectors.hive_acid.orc.messages import (
     numbers_in,
     signed,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from rowmerge_nb.spi.types import Type
+from rowmerge_nb.spi import Type
 
 _TAIL: Final = 64 * 1024
 _FOOTER_LENGTH, _COMPRESSION, _METADATA_LENGTH, _WRITER_VERSION = 1, 2, 5, 6

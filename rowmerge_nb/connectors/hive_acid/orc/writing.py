@@ -23,6 +23,7 @@ from rowmerge_nb.connectors.hive_acid.orc_values import (
 )
 from rowmerge_nb.connectors.hive_acid.placing import make_folder
 from rowmerge_nb.connectors.shared.disk import writing
+from rowmerge_nb.spi import ColumnMetadata, Page, Type
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,9 +32,6 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from rowmerge_nb.spi.metadata import ColumnMetadata
-    from rowmerge_nb.spi.page import Page
-    from rowmerge_nb.spi.types import Type
 
 _INSERT, _DELETE = 0, 2
 _CUT: Final = 65_536
@@ -193,7 +191,6 @@ class AcidFileWriter:
             self._flush()
 
     def close(self) -> None:
-        """Close the file."""
         self._flush()
         self._file.close()
         key = f"{self._write_id},{self._number}"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+
 from rowmerge_nb.base.errors import checked
 from rowmerge_nb.connectors.jdbc.connector import JdbcConnector
 from rowmerge_nb.connectors.jdbc.postgresql.orphaned_stages import orphans, remove_orphans
 from rowmerge_nb.connectors.jdbc.postgresql.postgres_store import PostgresStore
 from rowmerge_nb.connectors.jdbc.postgresql.postgres_transaction import PostgresTransaction
-from rowmerge_nb.spi.connector import Orphan
+from rowmerge_nb.spi import Orphan
 
 
 class PostgresConnector(JdbcConnector):
@@ -35,21 +37,12 @@ class PostgresConnector(JdbcConnector):
         )
 
     def new_transaction(self) -> PostgresTransaction:
-        """Create a transaction."""
         return PostgresTransaction(self.store)
 
     def orphans(self) -> list[Orphan]:
-        """Return staging tables of dead drivers."""
-        session = self.store.connect()
-        try:
+        with closing(self.store.connect()) as session:
             return orphans(session)
-        finally:
-            session.close()
 
     def remove_orphans(self) -> list[Orphan]:
-        """Remove and return staging tables of dead drivers."""
-        session = self.store.connect(writing=True)
-        try:
+        with closing(self.store.connect(writing=True)) as session:
             return remove_orphans(session)
-        finally:
-            session.close()

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from rowmerge_nb.base.errors import RowMergeError
 from rowmerge_nb.base.names import quoted
 from rowmerge_nb.connectors.jdbc.database import Session, literal
-from rowmerge_nb.spi.connector import Orphan
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
+from rowmerge_nb.spi import Orphan
 
 PREFIX: Final = "rowmerge_nb_stage_"
+STAGES: Final = literal(PREFIX.replace("_", r"\_") + "%")
+"""The pattern of LIKE for their names."""
 
 
 def orphans(session: Session) -> list[Orphan]:
@@ -28,8 +27,7 @@ def _orphans(session: Session) -> list[dict[str, Any]]:
     rows = session.query(
         "SELECT n.nspname::text AS schema, c.relname::text AS name, obj_description(c.oid,"
         " 'pg_class') AS comment FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
-        " WHERE c.relkind = 'r' AND c.relname LIKE"
-        f" {literal(PREFIX.replace('_', chr(92) + '_') + '%')} ORDER BY 1, 2"
+        f" WHERE c.relkind = 'r' AND c.relname LIKE {STAGES} ORDER BY 1, 2"
     )
     free = []
     for row in rows:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowmerge_nb.base.conninfo import with_safe_path
-from rowmerge_nb.base.errors import ConnectorError, ExecutionError, RowMergeError, SetupError
+from rowmerge_nb.base.errors import ConnectorError, ExecutionError, RowMergeError
 from rowmerge_nb.base.names import quoted
 from rowmerge_nb.connectors.jdbc.database import Follower, Reading, Session, Store, literal
 from rowmerge_nb.connectors.jdbc.dsn import redacted, shown, startup_options
@@ -19,13 +19,13 @@ from rowmerge_nb.connectors.jdbc.postgresql.errors import translated
 from rowmerge_nb.connectors.jdbc.postgresql.postgres_predicates import terms_of
 from rowmerge_nb.connectors.jdbc.postgresql.postgres_session import PostgresSession
 from rowmerge_nb.connectors.jdbc.staging import CopyWriter, StageWriter
-from rowmerge_nb.spi.types import BIGINT, Type, row_of
+from rowmerge_nb.spi import Type
+from rowmerge_nb.spi.types import BIGINT, row_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from rowmerge_nb.connectors.jdbc.handles import Column, JdbcSplit, JdbcTableHandle, Stage
-    from rowmerge_nb.connectors.jdbc.predicates import Terms
 
 BATCH_BYTES: Final = 4 << 20
 VERSION: Final = "t.xmin::pg_catalog.text::pg_catalog.int8"
@@ -48,6 +48,7 @@ class PostgresStore(Store):
     truncating = "TRUNCATE TABLE"
     has_schemas = True
     alters_columns = True
+    undeclared = "which PostgreSQL has no counterpart of here"
     stores_comments = True
     keeps_negative_zero = True
     keeps_others_out = False
@@ -57,26 +58,16 @@ class PostgresStore(Store):
     batch_option = ("adbc.postgresql.batch_size_hint_bytes", str(BATCH_BYTES))
 
     def column_name(self, name: str) -> str:
-        """Return the name in lower case."""
         return name.lower()
 
     @property
     def shown(self) -> str:
-        """Host, port and database."""
         return shown(self.dsn)
 
     def connect(self, *, writing: bool = False) -> PostgresSession:
-        """Connect to the server."""
+        driver = self.driver()
         try:
-            from adbc_driver_postgresql import dbapi
-        except ImportError:
-            raise SetupError(
-                "The PostgreSQL connector needs the package adbc-driver-postgresql, which is not"
-                " installed",
-                hint="Run: pip install 'rowmerge-nb[postgresql]'",
-            ) from None
-        try:
-            connection = self._connected(dbapi.connect)
+            connection = self._connected(driver.connect)
         except Exception as error:  # noqa: BLE001 - any error of the driver is converted
             raise self._unreachable(error) from None
         session = PostgresSession(self, connection, startup_options(self.dsn))
@@ -138,21 +129,18 @@ class PostgresStore(Store):
         )
 
     def translate(self, error: Exception, doing: str) -> RowMergeError:
-        """Convert an error by its SQLSTATE."""
         return translated(error, doing, f"PostgreSQL at {self.shown}", self.dsn)
 
     def is_repeated_key(self, error: ExecutionError) -> bool:
-        """Return whether an error means a duplicate key."""
         return getattr(error, "sqlstate", "") in {"23505", "23P01"}
 
     # -- reading --------------------------------------------------------------------------------------------------
 
-    def reading(self, column: Column, *, key: bool = False) -> Reading:
-        """Return the way a column is read."""
-        return types.value_reading(column)
+    declared_type = staticmethod(types.declared_type)
+    reading = staticmethod(types.value_reading)
+    terms = staticmethod(terms_of)
 
     def cast_of(self, declared: str) -> str:
-        """Return the cast, if needed."""
         return types.cast_of(declared, "b", declared)
 
     def row_id_type(self, handle: JdbcTableHandle) -> Type:
@@ -162,22 +150,16 @@ class PostgresStore(Store):
         )
 
     def row_id_readings(self, handle: JdbcTableHandle) -> list[Reading]:
-        """Return the row id's readings."""
         return [
             *(types.value_reading(column) for column in handle.key_columns),
             Reading(VERSION.removeprefix("t."), pa.int64()),
         ]
 
     def range_of(self, split: JdbcSplit) -> str:
-        """Return a range of blocks."""
         if split.low is None:
             return ""
         upper = "" if split.high is None else f" AND ctid < '({split.high},0)'::tid"
         return f"ctid >= '({split.low},0)'::tid{upper}"
-
-    def terms(self, column: Column, *, unicode: bool) -> Terms | None:
-        """Return a column's comparisons with values."""
-        return terms_of(column, unicode=unicode)
 
     def begin_reading(self, session: Session, split: JdbcSplit) -> None:
         """Set the snapshot, and a stable order of rows."""
@@ -196,14 +178,12 @@ class PostgresStore(Store):
             )
 
     def select(self, readings: Sequence[Reading], names: Sequence[str], source: str) -> str:
-        """Build the query."""
         columns = (
             f"{reading.select} AS {name}" for reading, name in zip(readings, names, strict=True)
         )
         return f"SELECT {', '.join(columns)} FROM {source}"
 
     def shown_value(self, reading: Reading) -> str:
-        """Build the expression that shows a misfit."""
         return f"{reading.column}::text"
 
     def address(self, handle: JdbcTableHandle) -> str:
@@ -217,40 +197,25 @@ class PostgresStore(Store):
     # -- writing --------------------------------------------------------------------------------------------------
 
     def stage_writer(self, stage: Stage) -> StageWriter:
-        """Create the writer of an attempt."""
         return CopyWriter(self, stage)
 
     def stage_columns(self, handle: JdbcTableHandle) -> list[tuple[str, pa.DataType, str]]:
-        """Return the columns of a stage."""
-        keys = [types.transport_type(column.type) for column in handle.key_columns] + [
-            (pa.int64(), "bigint")
-        ]
+        keys = [types.transport_type(column.type) for column in handle.key_columns]
         data = [types.transport_type(column.type) for column in handle.columns]
-        control = [
+        return [
             ("a", pa.int64(), "bigint"),
             ("o", pa.int16(), "smallint"),
             ("n", pa.int32(), "integer"),
-        ]
-        return [
-            *control,
-            *(
-                (f"k{index}", arrow_type, declared)
-                for index, (arrow_type, declared) in enumerate(keys)
-            ),
-            *(
-                (f"c{index}", arrow_type, declared)
-                for index, (arrow_type, declared) in enumerate(data)
-            ),
+            *((f"k{i}", *types_of) for i, types_of in enumerate([*keys, (pa.int64(), "bigint")])),
+            *((f"c{i}", *types_of) for i, types_of in enumerate(data)),
         ]
 
     def transported(self, column: Column, array: pa.Array) -> pa.Array:
-        """Convert values for staging."""
         if column.type.base == "char":
             return pc.utf8_rtrim(array.cast(pa.string()), " ")
         return array.cast(types.transport_type(column.type)[0])
 
     def transported_key(self, handle: JdbcTableHandle, parts: list[pa.Array]) -> list[pa.Array]:
-        """Convert key and version for staging."""
         keys = [
             self.transported(column, part)
             for column, part in zip(handle.key_columns, parts, strict=False)
@@ -267,7 +232,6 @@ class PostgresStore(Store):
         ]
 
     def staged_rows(self, handle: JdbcTableHandle, stage: str, operation: int) -> str:
-        """Build the condition of a DELETE."""
         conditions = [*self.row_id_conditions(handle), f"s.o {self.equals} {int(operation)}"]
         return f"USING {stage} AS s WHERE {' AND '.join(conditions)}"
 
@@ -285,7 +249,6 @@ class PostgresStore(Store):
         ]
 
     def triggers(self, session: Session, handle: JdbcTableHandle) -> list[str]:
-        """Return a table's triggers and rules."""
         table = f"{literal(self.table(handle))}::regclass"
         # Partitions may have their own triggers.
         tables = f"(SELECT {table} UNION SELECT relid FROM pg_partition_tree({table}))"
@@ -297,7 +260,6 @@ class PostgresStore(Store):
         return [row["name"] for row in rows]
 
     def followers(self, session: Session, handle: JdbcTableHandle) -> list[Follower]:
-        """Return triggers, rules and foreign keys."""
         table = f"{literal(self.table(handle))}::regclass"
         keys = session.query(
             'SELECT c.conrelid::regclass::text AS name, a.attname::text AS "column",'

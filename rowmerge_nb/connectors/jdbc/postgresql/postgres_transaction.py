@@ -6,8 +6,9 @@ import json
 import re
 import secrets
 import time
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping, Sequence
+from contextlib import closing, suppress
+from typing import Any, Final
 
 from rowmerge_nb.base.errors import ConnectorError, ExecutionError, RowMergeError
 from rowmerge_nb.base.names import quoted
@@ -16,20 +17,12 @@ from rowmerge_nb.connectors.jdbc.connector import JdbcTransaction
 from rowmerge_nb.connectors.jdbc.database import Session, literal, unsupported
 from rowmerge_nb.connectors.jdbc.handles import Column, JdbcSplit, JdbcTableHandle, Stage
 from rowmerge_nb.connectors.jdbc.postgresql import postgres_types as types
-from rowmerge_nb.connectors.jdbc.postgresql.orphaned_stages import PREFIX, remove_orphans
+from rowmerge_nb.connectors.jdbc.postgresql.orphaned_stages import PREFIX, STAGES, remove_orphans
 from rowmerge_nb.connectors.jdbc.postgresql.postgres_session import PostgresSession
 from rowmerge_nb.connectors.jdbc.postgresql.postgres_store import PostgresStore
 from rowmerge_nb.connectors.jdbc.predicates import predicate_of
 from rowmerge_nb.connectors.shared.orphans import this_process
-from rowmerge_nb.spi.handles import SchemaTableName
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from rowmerge_nb.spi.handles import ConnectorSession
-    from rowmerge_nb.spi.metadata import ConnectorTableMetadata
-    from rowmerge_nb.spi.page_source import ColumnDomain
-    from rowmerge_nb.spi.types import Type
+from rowmerge_nb.spi import ColumnDomain, ConnectorSession, ConnectorTableMetadata, SchemaTableName
 
 SPLIT_BLOCKS: Final = 16_384
 """128 MiB of a table with blocks of 8 KiB."""
@@ -57,6 +50,8 @@ class PostgresTransaction(JdbcTransaction):
 
     The stage is filled after the snapshot was taken, so the reading connection cannot see it.
     """
+
+    _store: PostgresStore
 
     def __init__(self, store: PostgresStore) -> None:
         self._store = store
@@ -117,19 +112,11 @@ class PostgresTransaction(JdbcTransaction):
             " 'r' AND EXISTS (SELECT FROM pg_inherits WHERE inhparent = c.oid) AS inherited FROM"
             " pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind IN ('r',"
             f" 'p', 'v', 'm', 'f') AND {_OWN_SCHEMAS} AND lower(n.nspname) = {literal(name.schema)}"
-            f" AND lower(c.relname) = {literal(name.table)} AND c.relname NOT LIKE"
-            f" {literal(PREFIX.replace('_', chr(92) + '_') + '%')}"
+            f" AND lower(c.relname) = {literal(name.table)} AND c.relname NOT LIKE {STAGES}"
         )
         if not matches:
             return None
-        if len(matches) > 1:
-            names = ", ".join(f'"{row["schema"]}"."{row["name"]}"' for row in matches)
-            raise ConnectorError(
-                f"PostgreSQL has several tables '{name}' that differ in case only: {names}",
-                code="AMBIGUOUS_NAME",
-                hint="Rename all but one, or make a view of another name.",
-            )
-        table = matches[0]
+        table = self._only(name, matches, (f'"{row["schema"]}"."{row["name"]}"' for row in matches))
         columns = [self._column(str(name), row) for row in self._catalog_columns(table["oid"])]
         lower = [column.name.lower() for column in columns]
         repeated = next(
@@ -139,7 +126,6 @@ class PostgresTransaction(JdbcTransaction):
             raise ConnectorError(
                 f"PostgreSQL table '{name}' has several columns '{repeated.lower()}' that differ in"
                 " case only",
-                code="NOT_SUPPORTED",
                 hint="Make a view that names them otherwise.",
             )
         keys = self.reader().query(
@@ -196,12 +182,10 @@ class PostgresTransaction(JdbcTransaction):
         )
 
     def names(self) -> list[SchemaTableName]:
-        """Return all tables and views."""
         rows = self.reader().query(
             "SELECT lower(n.nspname) AS schema, lower(c.relname) AS name FROM pg_class c JOIN"
             " pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind IN ('r', 'p', 'v', 'm',"
-            f" 'f') AND {_OWN_SCHEMAS} AND c.relname NOT LIKE"
-            f" {literal(PREFIX.replace('_', chr(92) + '_') + '%')} ORDER BY 1, 2"
+            f" 'f') AND {_OWN_SCHEMAS} AND c.relname NOT LIKE {STAGES} ORDER BY 1, 2"
         )
         return [SchemaTableName(row["schema"], row["name"]) for row in rows]
 
@@ -216,7 +200,7 @@ class PostgresTransaction(JdbcTransaction):
         """Return the number of rows; None for huge tables."""
         if handle.kind not in _COUNTED or self._blocks(handle) > COUNTED_BLOCKS:
             return None
-        return int(self.reader().value(f"SELECT count(*) AS n FROM {self._store.table(handle)}"))
+        return self._count(self._store.table(handle))
 
     def _blocks(self, handle: JdbcTableHandle) -> int:
         # A view has no size.
@@ -243,7 +227,7 @@ class PostgresTransaction(JdbcTransaction):
         blocks = self._blocks(handle) if handle.ranges else 0
         rows = self._rows(handle, predicate) if by_key or blocks <= SPLIT_BLOCKS else None
         if rows is not None and rows <= SMALL_ROWS:
-            return [JdbcSplit(snapshot=self._snapshot, small=True, predicate=predicate)]
+            return [JdbcSplit(snapshot=self._snapshot, carries_rows=True, predicate=predicate)]
         # The key finds rows anywhere; each range would search its index again.
         if blocks > SPLIT_BLOCKS and not (by_key and rows is not None and rows <= SPLIT_ROWS):
             lows = range(0, blocks, SPLIT_BLOCKS)
@@ -263,7 +247,7 @@ class PostgresTransaction(JdbcTransaction):
         bounded = (
             f"SELECT 1 FROM {self._store.table(handle)} WHERE {predicate} LIMIT {SPLIT_ROWS + 1}"
         )
-        return int(self.reader().value(f"SELECT count(*) AS n FROM ({bounded}) AS bounded"))
+        return self._count(f"({bounded}) AS bounded")
 
     def longest_name(self) -> int:
         """Return the server's limit."""
@@ -271,38 +255,14 @@ class PostgresTransaction(JdbcTransaction):
             self.reader().value("SELECT current_setting('max_identifier_length')::bigint AS n")
         )
 
-    def declared(self, table: SchemaTableName, column: str, sql_type: Type) -> str:
-        """Return PostgreSQL's name of a type."""
-        type_name = types.declared_type(sql_type)
-        if type_name is None:
-            raise unsupported(
-                self._store,
-                str(table),
-                column,
-                str(sql_type),
-                "which PostgreSQL has no counterpart of here",
-                "Use another type.",
-            )
-        return type_name
-
     def create_table(self, metadata: ConnectorTableMetadata, key: Sequence[str]) -> None:
         """Create a table with lower-case names of columns."""
-        parts = []
-        for column in metadata.columns:
-            declared = self.declared(metadata.name, column.name, column.type)
-            parts.append(
-                f"{quoted(column.name.lower())} {declared}{'' if column.nullable else ' NOT NULL'}"
-            )
-        if key:
-            parts.append(f"PRIMARY KEY ({', '.join(quoted(name.lower()) for name in key)})")
         schema = next(
             (name for name in self.schemas() if name.lower() == metadata.name.schema),
             metadata.name.schema,
         )
         table = f"{quoted(schema)}.{quoted(metadata.name.table)}"
-        self.writer().execute(
-            f"CREATE TABLE {table} ({', '.join(parts)})", f"Creating table '{metadata.name}'"
-        )
+        self._declare_table(table, metadata, key)
         comments = [(f"TABLE {table}", metadata.comment)]
         comments += [
             (f"COLUMN {table}.{quoted(column.name.lower())}", column.comment)
@@ -447,12 +407,9 @@ class PostgresTransaction(JdbcTransaction):
             f" {status} = 'in progress' THEN 'in progress' WHEN false{staged} THEN 'aborted' ELSE"
             f" {status} END AS s"
         )
-        other = self._store.connect(writing=True)
-        try:
+        with closing(self._store.connect(writing=True)) as other:
             result: str | None = other.value(sql, "Asking for a transaction")
             return result
-        finally:
-            other.close()
 
     def rollback(self) -> None:
         """Roll back, then remove the stage."""
@@ -473,14 +430,10 @@ class PostgresTransaction(JdbcTransaction):
             self._connection().execute(sql, "Removing what was staged")
         except RowMergeError:
             # The connection may be lost, so use another one.
-            other = self._store.connect(writing=True)
-            try:
+            with closing(self._store.connect(writing=True)) as other:
                 other.execute(sql, "Removing what was staged")
-            finally:
-                other.close()
 
     def end(self) -> None:
-        """Close both connections."""
         for session in (self._reader, self._writer):
             if session is not None:
                 session.close()

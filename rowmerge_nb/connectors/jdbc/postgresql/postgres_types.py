@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from rowmerge_nb.base.names import quoted
 from rowmerge_nb.connectors.jdbc.database import Reading
+from rowmerge_nb.spi import Type
 from rowmerge_nb.spi.types import (
     BIGINT,
     BOOLEAN,
@@ -20,7 +21,6 @@ from rowmerge_nb.spi.types import (
     UUID,
     VARBINARY,
     VARCHAR,
-    Type,
     decimal_of,
 )
 

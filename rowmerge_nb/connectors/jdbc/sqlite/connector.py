@@ -10,9 +10,9 @@ from rowmerge_nb.base.errors import ConnectorError, checked_path
 from rowmerge_nb.connectors.jdbc.connector import JdbcConnector
 from rowmerge_nb.connectors.jdbc.sqlite.spool import orphans, remove_orphans
 from rowmerge_nb.connectors.jdbc.sqlite.sqlite_transaction import SqliteTransaction
+from rowmerge_nb.spi import Orphan
 
 if TYPE_CHECKING:
-    from rowmerge_nb.spi.connector import Orphan
     from rowmerge_nb.spi.transactions import NumberedTransactionHandle
 from rowmerge_nb.connectors.jdbc.sqlite.sqlite_store import SqliteStore
 
@@ -42,7 +42,6 @@ class SqliteConnector(JdbcConnector):
             raise ConnectorError(
                 f"'{text}' is not the path of a file; SQLite tables of this connector are read by"
                 " several processes",
-                code="NOT_SUPPORTED",
                 hint="Give a path such as 'shop.db'; memory tables need no SQLite.",
             )
         # Tasks may run in another directory.
@@ -59,7 +58,6 @@ class SqliteConnector(JdbcConnector):
         return Path(self.store.path).parent
 
     def new_transaction(self) -> SqliteTransaction:
-        """Create a transaction."""
         return SqliteTransaction(self.store, create=self._create)
 
     def begin_explicit_transaction(self) -> NumberedTransactionHandle:
@@ -69,9 +67,7 @@ class SqliteConnector(JdbcConnector):
         )
 
     def orphans(self) -> list[Orphan]:
-        """Return staging directories of dead drivers."""
         return orphans(self.store.path)
 
     def remove_orphans(self) -> list[Orphan]:
-        """Remove and return staging directories of dead drivers."""
         return remove_orphans(self.store.path)

@@ -6,19 +6,16 @@ import fcntl
 import os
 import shutil
 import time
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from uuid import uuid4
 
 from rowmerge_nb.base.private import opened_own_directory, opened_own_file
 from rowmerge_nb.connectors.shared.disk import refused
 from rowmerge_nb.connectors.shared.orphans import orphaned_path, this_process
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from rowmerge_nb.spi.connector import Orphan
+from rowmerge_nb.spi import Orphan
 
 MAKING_SECONDS: Final = 60
 """The age after which an unlocked directory counts as abandoned by its creator."""
@@ -57,7 +54,6 @@ class Spool:
             raise refused(error, subject, "JDBC_ERROR") from error
 
     def remove(self) -> None:
-        """Remove the directory."""
         shutil.rmtree(self.directory, ignore_errors=True)
         os.close(self._lock)
 

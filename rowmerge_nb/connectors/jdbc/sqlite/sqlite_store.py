@@ -10,19 +10,19 @@ from urllib.parse import quote as percent
 
 import pyarrow as pa
 
-from rowmerge_nb.base.errors import ConnectorError, ExecutionError, RowMergeError, SetupError
+from rowmerge_nb.base.errors import ConnectorError, ExecutionError, RowMergeError
 from rowmerge_nb.base.names import quoted
 from rowmerge_nb.connectors.jdbc.database import SHOWN, Follower, Reading, Session, Store, literal
 from rowmerge_nb.connectors.jdbc.handles import Column, JdbcSplit, JdbcTableHandle, Stage
 from rowmerge_nb.connectors.jdbc.sqlite import sqlite_types as types
 from rowmerge_nb.connectors.jdbc.sqlite.sqlite_predicates import terms_of
 from rowmerge_nb.connectors.jdbc.staging import FileWriter, StageWriter
-from rowmerge_nb.spi.types import Type, row_of
+from rowmerge_nb.spi import Type
+from rowmerge_nb.spi.types import row_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rowmerge_nb.connectors.jdbc.predicates import Terms
 
 SCHEMA: Final = "main"
 BATCH_ROWS: Final = 16_384
@@ -32,6 +32,20 @@ _IDLE: Final = frozenset({"NO ACTION", "RESTRICT"})
 """Actions of a foreign key that do not change rows."""
 _ASKED: Final = ("pragma_foreign_key_list", "pragma_table_list", "pragma_table_xinfo")
 """SQLite's tables that this connector queries. A user's table of the same name would hide one."""
+_FAILURES: Final = {
+    "disk is full": (
+        "GENERIC_INSUFFICIENT_RESOURCES",
+        "Make room on its disk, and run the statement again; the table is as it was.",
+    ),
+    "disk I/O error": ("JDBC_ERROR", "See what is wrong with its disk; the table is as it was."),
+    "no such table": ("TABLE_NOT_FOUND", "Run the statement again."),
+    "no such column": ("COLUMN_NOT_FOUND", "Run the statement again."),
+}
+"""Code and hint by the words of an error."""
+_USUAL: Final = (
+    "Change what its words are about, in the statement or in the database, such as a trigger; the"
+    " tables are as they were."
+)
 _MODELS: Final = {pa.int64(): "0", pa.float64(): "0.0", pa.string(): "''", pa.binary(): "x''"}
 
 
@@ -46,6 +60,7 @@ class SqliteStore(Store):
     truncating = "DELETE FROM"
     has_schemas = False
     alters_columns = False
+    undeclared = "which SQLite cannot hold"
     stores_comments = False
     keeps_negative_zero = False
     keeps_others_out = True
@@ -59,7 +74,6 @@ class SqliteStore(Store):
 
     @property
     def shown(self) -> str:
-        """The file's path."""
         return repr(self.path)
 
     def is_there(self) -> bool:
@@ -78,7 +92,6 @@ class SqliteStore(Store):
         return True
 
     def connect(self, *, writing: bool = False, create: bool = False) -> Session:
-        """Open the file."""
         path = Path(self.path)
         self.is_there()
         if not path.parent.is_dir():
@@ -97,15 +110,9 @@ class SqliteStore(Store):
         if writing and not os.access(path, os.W_OK):
             raise self.read_only()
         mode = "rwc" if create else "rw" if writing else "ro"
+        driver = self.driver()
         try:
-            from adbc_driver_sqlite import dbapi
-        except ImportError:
-            raise SetupError(
-                "The SQLite connector needs the package adbc-driver-sqlite, which is not installed",
-                hint="Run: pip install 'rowmerge-nb[sqlite]'",
-            ) from None
-        try:
-            connection = dbapi.connect(
+            connection = driver.connect(
                 f"file:{percent(str(path.resolve()))}?mode={mode}", autocommit=True
             )
         except Exception as error:  # noqa: BLE001 - any error of the driver is converted
@@ -133,7 +140,6 @@ class SqliteStore(Store):
             raise ConnectorError(
                 f"SQLite database {self.shown} has a table '{rows[0]['name']}', which takes the"
                 " place of one of SQLite's own",
-                code="NOT_SUPPORTED",
                 hint="Rename it in the sqlite3 shell: ALTER TABLE ... RENAME TO ...",
             )
 
@@ -146,7 +152,6 @@ class SqliteStore(Store):
         )
 
     def translate(self, error: Exception, doing: str) -> RowMergeError:
-        """Convert an error by its message."""
         text = str(error).split("\nquery:")[0]
         words = text.rsplit("Failed to step query: ", 1)[-1].rsplit("Failed to prepare query: ", 1)[
             -1
@@ -176,44 +181,24 @@ class SqliteStore(Store):
                     "Check the path; a damaged file may be rescued by the sqlite3 shell's .recover."
                 ),
             )
-        if "disk is full" in words:
-            return ConnectorError(
-                f"{doing} in {subject} failed: {words}",
-                code="GENERIC_INSUFFICIENT_RESOURCES",
-                hint="Make room on its disk, and run the statement again; the table is as it was.",
-            )
-        if "disk I/O error" in words:
-            return ConnectorError(
-                f"{doing} in {subject} failed: {words}",
-                code="JDBC_ERROR",
-                hint="See what is wrong with its disk; the table is as it was.",
-            )
         # "error in ...": an index, view or trigger lacks it, not the statement.
-        if ("no such table" in words or "no such column" in words) and not words.startswith(
-            "error in"
-        ):
-            code = "TABLE_NOT_FOUND" if "no such table" in words else "COLUMN_NOT_FOUND"
-            return ConnectorError(
-                f"{doing} in {subject} failed: {words}", code=code, hint="Run the statement again."
-            )
-        return ConnectorError(
-            f"{doing} in {subject} failed: {words}",
-            code="JDBC_ERROR",
-            hint=(
-                "Change what its words are about, in the statement or in the database, such as a"
-                " trigger; the tables are as they were."
-            ),
+        matching = (
+            (code, hint)
+            for part, (code, hint) in _FAILURES.items()
+            if part in words and not (part.startswith("no such") and words.startswith("error in"))
         )
+        code, hint = next(matching, ("JDBC_ERROR", _USUAL))
+        return ConnectorError(f"{doing} in {subject} failed: {words}", code=code, hint=hint)
 
     def is_repeated_key(self, error: ExecutionError) -> bool:
-        """Return whether an error means a duplicate key."""
         return "UNIQUE constraint failed" in error.message
 
     # -- reading --------------------------------------------------------------------------------------------------
 
-    def reading(self, column: Column, *, key: bool = False) -> Reading:
-        """Return the way a column is read."""
-        return types.key_reading(column) if key else types.value_reading(column)
+    declared_type = staticmethod(types.declared_type)
+    reading = staticmethod(types.value_reading)
+    terms = staticmethod(terms_of)
+    converted = staticmethod(types.converted)
 
     def row_id_type(self, handle: JdbcTableHandle) -> Type:
         """Return the key as stored."""
@@ -221,7 +206,6 @@ class SqliteStore(Store):
         return fields[0][1] if len(fields) == 1 else row_of(fields)
 
     def row_id_readings(self, handle: JdbcTableHandle) -> list[Reading]:
-        """Return the row id's readings."""
         return [types.key_reading(column) for column in handle.key_columns]
 
     def range_of(self, split: JdbcSplit) -> str:
@@ -230,10 +214,6 @@ class SqliteStore(Store):
         return " AND ".join(
             f"{split.address} {sign} {bound}" for sign, bound in bounds if bound is not None
         )
-
-    def terms(self, column: Column, *, unicode: bool) -> Terms | None:
-        """Return a column's comparisons with values."""
-        return terms_of(column, unicode=unicode)
 
     def begin_reading(self, session: Session, split: JdbcSplit) -> None:
         """Rely on `check_unchanged` instead of a snapshot."""
@@ -250,7 +230,6 @@ class SqliteStore(Store):
         )
 
     def shown_value(self, reading: Reading) -> str:
-        """Build the expression that shows a misfit."""
         return (
             f"substr(quote({reading.column}), 1, {SHOWN}) || ' (' || typeof({reading.column})"
             " || ')'"
@@ -278,14 +257,9 @@ class SqliteStore(Store):
         rows = session.query(query)
         return f", in the row with {rows[0]['a']}" if rows else ""
 
-    def converted(self, column: Column, array: pa.Array) -> pa.Array:
-        """Convert to the column's Arrow type."""
-        return types.converted(column, array)
-
     # -- writing --------------------------------------------------------------------------------------------------
 
     def stage_writer(self, stage: Stage) -> StageWriter:
-        """Create the writer of an attempt."""
         return FileWriter(stage.area)
 
     def stage_columns(self, handle: JdbcTableHandle) -> list[tuple[str, pa.DataType, str]]:
@@ -305,36 +279,29 @@ class SqliteStore(Store):
             *data,
         ]
 
-    def transported(self, column: Column, array: pa.Array) -> pa.Array:
-        """Convert values for storage."""
-        return types.stored(column, array)
+    transported = staticmethod(types.stored)
 
     def transported_key(self, handle: JdbcTableHandle, parts: list[pa.Array]) -> list[pa.Array]:
-        """Return the parts unchanged."""
         return parts
 
     def row_id_conditions(self, handle: JdbcTableHandle) -> list[str]:
-        """Build the join conditions."""
         return [
             f"t.{quoted(column.name)} = s.k{index}"
             for index, column in enumerate(handle.key_columns)
         ]
 
     def staged_rows(self, handle: JdbcTableHandle, stage: str, operation: int) -> str:
-        """Build the condition of a DELETE."""
         names = ", ".join(f"t.{quoted(name)}" for name in handle.key)
         keys = ", ".join(f"s.k{index}" for index in range(len(handle.key)))
         return f"WHERE ({names}) IN (SELECT {keys} FROM {stage} AS s WHERE s.o = {int(operation)})"
 
     def reinserting(self, handle: JdbcTableHandle, stage: str, insert: str, rows: int) -> list[str]:
-        """Build a DELETE and an INSERT."""
         return [
             f"DELETE FROM {self.table(handle)} AS t {self.staged_rows(handle, stage, 3)}",
             insert,
         ]
 
     def triggers(self, session: Session, handle: JdbcTableHandle) -> list[str]:
-        """Return the names of a table's triggers."""
         table = f"lower({literal(handle.spelled[1])})"
         rows = session.query(
             f"SELECT name FROM sqlite_schema WHERE type = 'trigger' AND lower(tbl_name) = {table}"
@@ -343,7 +310,6 @@ class SqliteStore(Store):
         return [row["name"] for row in rows]
 
     def followers(self, session: Session, handle: JdbcTableHandle) -> list[Follower]:
-        """Return triggers and foreign keys."""
         session.execute("PRAGMA defer_foreign_keys = ON")
         keys = _foreign_keys(session, handle)
         return [
@@ -368,7 +334,6 @@ class SqliteStore(Store):
         )
 
     def changed(self, session: Session, sql: str, doing: str) -> int:
-        """Run a statement; return the number of rows."""
         session.execute(sql, doing)
         return int(session.value("SELECT changes() AS n"))
 

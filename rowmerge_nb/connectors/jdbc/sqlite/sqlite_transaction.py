@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -21,15 +22,13 @@ from rowmerge_nb.connectors.jdbc.sqlite import sqlite_types as types
 from rowmerge_nb.connectors.jdbc.sqlite.spool import Spool, remove_orphans
 from rowmerge_nb.connectors.jdbc.sqlite.sqlite_store import SCHEMA, SqliteStore, rowid_of
 from rowmerge_nb.connectors.jdbc.staging import file_of
-from rowmerge_nb.spi.handles import SchemaTableName
+from rowmerge_nb.spi import ColumnDomain, ConnectorSession, ConnectorTableMetadata, SchemaTableName
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from rowmerge_nb.spi.handles import ConnectorSession
-    from rowmerge_nb.spi.metadata import ConnectorTableMetadata
-    from rowmerge_nb.spi.page_source import ColumnDomain
-    from rowmerge_nb.spi.types import Type
+SPLIT_ROWS: Final = 500_000
+SMALL_ROWS: Final = 10_000
+COUNTED_BYTES: Final = 4 << 30
+"""Rows of larger files are not counted."""
+STAGE: Final = "temp.rowmerge_nb_stage"
 
 
 class SqliteTransaction(JdbcTransaction):
@@ -39,6 +38,8 @@ class SqliteTransaction(JdbcTransaction):
         create: whether to create a missing file.
         repeatable: whether several statements read in it, and fail if another commit comes between.
     """
+
+    _store: SqliteStore
 
     def __init__(self, store: SqliteStore, *, create: bool, repeatable: bool = False) -> None:
         self._store = store
@@ -50,7 +51,6 @@ class SqliteTransaction(JdbcTransaction):
         self._spool: Spool | None = None
 
     def reader(self) -> Session:
-        """Return the connection."""
         if self._session is None:
             creating = not self._store.is_there() and self._create
             writing = not creating and os.access(self._store.path, os.W_OK)
@@ -87,14 +87,8 @@ class SqliteTransaction(JdbcTransaction):
         matches = [row for row in self._tables() if row["name"].lower() == name.table]
         if not matches:
             return None
-        if len(matches) > 1:
-            raise ConnectorError(
-                f"SQLite has several tables '{name}' that differ in case only:"
-                f" {', '.join(row['name'] for row in matches)}",
-                code="AMBIGUOUS_NAME",
-                hint="Rename all but one, or make a view of another name.",
-            )
-        spelled, table_type = matches[0]["name"], matches[0]["type"]
+        table = self._only(name, matches, (row["name"] for row in matches))
+        spelled, table_type = table["name"], table["type"]
         rows = self.reader().query(
             "SELECT name, type, \"notnull\" AS required, CAST(dflt_value AS TEXT) || '' AS value,"
             f" pk, hidden FROM pragma_table_xinfo({literal(spelled)}, 'main') WHERE hidden <> 1"
@@ -102,7 +96,7 @@ class SqliteTransaction(JdbcTransaction):
         )
         keys = sorted((row["pk"], row["name"]) for row in rows if row["pk"])
         columns = tuple(
-            self._column(str(name), row, keys, without_rowid=bool(matches[0]["wr"])) for row in rows
+            self._column(str(name), row, keys, without_rowid=bool(table["wr"])) for row in rows
         )
         return JdbcTableHandle(
             name,
@@ -110,7 +104,7 @@ class SqliteTransaction(JdbcTransaction):
             columns,
             tuple(key for _, key in keys),
             {"virtual": "virtual table"}.get(table_type, table_type),
-            ranges=table_type == "table" and not matches[0]["wr"],
+            ranges=table_type == "table" and not table["wr"],
             refusing="OR ABORT " if self._resolves_conflicts(spelled) else "",
         )
 
@@ -158,7 +152,6 @@ class SqliteTransaction(JdbcTransaction):
         )
 
     def names(self) -> list[SchemaTableName]:
-        """Return all tables and views."""
         return [SchemaTableName(SCHEMA, row["name"].lower()) for row in self._tables()]
 
     def _tables(self) -> list[dict[str, Any]]:
@@ -173,9 +166,7 @@ class SqliteTransaction(JdbcTransaction):
 
     def row_count(self, handle: JdbcTableHandle) -> int | None:
         """Return the number of rows; None for large files."""
-        if handle.kind == "view" or Path(self._store.path).stat().st_size > COUNTED_BYTES:
-            return None
-        return int(self.reader().value(f"SELECT count(*) AS n FROM {self._store.table(handle)}"))
+        return self._rows(handle, "")
 
     def splits(
         self, handle: JdbcTableHandle, domains: Mapping[str, ColumnDomain]
@@ -187,7 +178,7 @@ class SqliteTransaction(JdbcTransaction):
         )
         rows = self._rows(handle, predicate)
         if rows is not None and rows <= SMALL_ROWS:
-            return [JdbcSplit(small=True, predicate=predicate)]
+            return [JdbcSplit(carries_rows=True, predicate=predicate)]
         address = _address(handle)
         if not address or (rows is not None and rows <= SPLIT_ROWS):
             return [JdbcSplit(predicate=predicate)]
@@ -219,29 +210,10 @@ class SqliteTransaction(JdbcTransaction):
         ]
 
     def _rows(self, handle: JdbcTableHandle, predicate: str) -> int | None:
-        if not predicate:
-            return self.row_count(handle)
         if handle.kind == "view" or Path(self._store.path).stat().st_size > COUNTED_BYTES:
             return None
-        return int(
-            self.reader().value(
-                f"SELECT count(*) AS n FROM {self._store.table(handle)} WHERE {predicate}"
-            )
-        )
-
-    def declared(self, table: SchemaTableName, column: str, sql_type: Type) -> str:
-        """Return SQLite's name of a type."""
-        type_name = types.declared_type(sql_type)
-        if type_name is None:
-            raise unsupported(
-                self._store,
-                str(table),
-                column,
-                str(sql_type),
-                "which SQLite cannot hold",
-                "Use another type.",
-            )
-        return type_name
+        source = self._store.table(handle)
+        return self._count(f"{source} WHERE {predicate}" if predicate else source)
 
     def create_table(self, metadata: ConnectorTableMetadata, key: Sequence[str]) -> None:
         """Create a table whose key is NOT NULL."""
@@ -252,17 +224,7 @@ class SqliteTransaction(JdbcTransaction):
                 code="SCHEMA_NOT_FOUND",
                 hint=f"Name the table {SCHEMA}.{metadata.name.table}.",
             )
-        parts = []
-        for column in metadata.columns:
-            declared = self.declared(metadata.name, column.name, column.type)
-            required = not column.nullable or column.name in key
-            parts.append(f"{quoted(column.name)} {declared}{' NOT NULL' if required else ''}")
-        if key:
-            parts.append(f"PRIMARY KEY ({', '.join(map(quoted, key))})")
-        table = f"{SCHEMA}.{quoted(metadata.name.table)}"
-        self.writer().execute(
-            f"CREATE TABLE {table} ({', '.join(parts)})", f"Creating table '{metadata.name}'"
-        )
+        self._declare_table(f"{SCHEMA}.{quoted(metadata.name.table)}", metadata, key, required=key)
 
     # -- stages ---------------------------------------------------------------------------------------------------
 
@@ -353,7 +315,6 @@ class SqliteTransaction(JdbcTransaction):
         return True
 
     def rollback(self) -> None:
-        """Roll back, and remove the stage."""
         try:
             if self._session is not None and self._writing:
                 # A failed statement may have ended the transaction.
@@ -363,7 +324,6 @@ class SqliteTransaction(JdbcTransaction):
             self.end()
 
     def end(self) -> None:
-        """Close the connection, and remove the stage."""
         if self._session is not None:
             self._session.close()
             self._session = None
@@ -378,18 +338,3 @@ def _address(handle: JdbcTableHandle) -> str:
     first = next(iter(handle.key_columns), None)
     whole = first is not None and first.type.base in {"tinyint", "smallint", "integer", "bigint"}
     return types.named(first.name) if first is not None and whole and handle.kind == "table" else ""
-
-
-SPLIT_ROWS: Final = 500_000
-
-
-SMALL_ROWS: Final = 10_000
-
-
-COUNTED_BYTES: Final = 4 << 30
-
-
-"""Rows of larger files are not counted."""
-
-
-STAGE: Final = "temp.rowmerge_nb_stage"

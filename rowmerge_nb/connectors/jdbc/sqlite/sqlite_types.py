@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.base.names import backquoted
 from rowmerge_nb.connectors.jdbc.database import Reading
+from rowmerge_nb.spi import Type
 from rowmerge_nb.spi.types import (
     BIGINT,
     BOOLEAN,
@@ -30,7 +31,6 @@ from rowmerge_nb.spi.types import (
     UUID,
     VARBINARY,
     VARCHAR,
-    Type,
     decimal_of,
 )
 
@@ -55,6 +55,13 @@ _WRITTEN: Final = {
     "double": "double", "varbinary": "blob", "date": "date", "uuid": "uuid", "json": "json_text",
 }  # fmt: skip
 _FORM: Final = re.compile(r"([^()]+?)\s*(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?")
+_KINDS: Final = {
+    pa.int64(): "'integer'",
+    pa.float64(): "'real', 'integer'",
+    pa.binary(): "'blob'",
+    pa.string(): "'text'",
+}
+"""What SQLite's ``typeof`` returns for stored values."""
 _A_DAY: Final = "1970-01-01 "
 _LARGEST_REAL: Final = 3.4028234663852886e38
 _RANGES: Final = {"tinyint": 1 << 7, "smallint": 1 << 15, "integer": 1 << 31}
@@ -141,13 +148,7 @@ def value_reading(column: Column) -> Reading:
         return Reading(select, pa.string(), f"typeof({name}) = 'blob' OR {rounded}", name)
     if base == "json":
         return Reading(f"CAST({name} AS TEXT)", pa.string(), f"typeof({name}) = 'blob'", name)
-    kinds = {
-        pa.int64(): "'integer'",
-        pa.float64(): "'real', 'integer'",
-        pa.binary(): "'blob'",
-        pa.string(): "'text'",
-    }
-    misfit = f"typeof({name}) NOT IN ({kinds[storage_type(column.type)]}, 'null')"
+    misfit = f"typeof({name}) NOT IN ({_KINDS[storage_type(column.type)]}, 'null')"
     if base == "boolean":
         misfit += f" OR {name} NOT IN (0, 1)"
     elif base in _RANGES:
@@ -174,13 +175,7 @@ def key_type(column: Column) -> Type:
 def key_reading(column: Column) -> Reading:
     """Return the way a key column is read for the row id. NULL is a misfit."""
     name, arrow_type = named(column.name), storage_type(key_type(column))
-    kinds = {
-        pa.int64(): "'integer'",
-        pa.float64(): "'real', 'integer'",
-        pa.binary(): "'blob'",
-        pa.string(): "'text'",
-    }
-    misfit = f"typeof({name}) NOT IN ({kinds[arrow_type]})"
+    misfit = f"typeof({name}) NOT IN ({_KINDS[arrow_type]})"
     if arrow_type == pa.float64():
         return Reading(
             f"CAST({name} AS REAL)", arrow_type, f"{misfit} OR {_changes_as_real(name)}", name

@@ -1,0 +1,339 @@
+"""Snapshots that pyiceberg 0.12 does not write: row deltas, truncations and merged manifests.
+
+Only this file uses pyiceberg's internals: the producer of appends, and the hook that checks a
+commit before a retry.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections import defaultdict
+from functools import cached_property
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Self
+
+from pyiceberg.manifest import (
+    DataFile,
+    ManifestContent,
+    ManifestEntry,
+    ManifestEntryStatus,
+    ManifestFile,
+    ManifestWriter,
+    ManifestWriterV1,
+    ManifestWriterV2,
+    data_file_with_partition,
+    manifest_entry_schema_with_data_file,
+)
+from pyiceberg.table.snapshots import (
+    Operation,
+    SnapshotSummaryCollector,
+    Summary,
+    update_snapshot_summaries,
+)
+from pyiceberg.table.update.snapshot import _FastAppendFiles, _MergeAppendFiles, _SnapshotProducer
+from pyiceberg.types import NestedField, StructType
+
+from rowmerge_nb.connectors.iceberg.commit_conflicts import Change, check, check_head
+from rowmerge_nb.connectors.iceberg.planning import Content, content_of
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
+
+    from pyiceberg.partitioning import PartitionSpec
+    from pyiceberg.schema import Schema
+    from pyiceberg.table import Transaction
+    from pyiceberg.typedef import TableVersion
+
+    from rowmerge_nb.connectors.iceberg.handles import IcebergTableHandle
+    from rowmerge_nb.connectors.iceberg.notes import Writer
+
+
+def _carried_entry(entry: ManifestEntry, deleted_by: int | None = None) -> ManifestEntry:
+    return ManifestEntry.from_args(
+        status=ManifestEntryStatus.EXISTING if deleted_by is None else ManifestEntryStatus.DELETED,
+        snapshot_id=entry.snapshot_id if deleted_by is None else deleted_by,
+        sequence_number=entry.sequence_number,
+        file_sequence_number=entry.file_sequence_number,
+        data_file=entry.data_file,
+    )
+
+
+class _OptionalPartitions(ManifestWriter):
+    """A manifest with nullable partition values, as the specification requires."""
+
+    def _with_partition(self, format_version: TableVersion) -> Schema:
+        fields = self._spec.partition_type(self._schema).fields
+        optional = StructType(
+            *(
+                NestedField(field.field_id, field.name, field.field_type, required=False)
+                for field in fields
+            )
+        )
+        file = data_file_with_partition(partition_type=optional, format_version=format_version)
+        return manifest_entry_schema_with_data_file(format_version=format_version, data_file=file)
+
+
+class _ManifestWriterV1(_OptionalPartitions, ManifestWriterV1):
+    """A manifest of format version 1."""
+
+
+class _ManifestWriterV2(_OptionalPartitions, ManifestWriterV2):
+    """A manifest of format version 2."""
+
+
+class SnapshotProducer(_SnapshotProducer[Any]):
+    """Writes manifests for partitionings of dropped columns too."""
+
+    _prefix = ""
+    handle: IcebergTableHandle
+    writer: Writer
+
+    @property  # type: ignore[override]
+    def commit_uuid(self) -> str:
+        """The unique part of manifest names, with the statement's prefix."""
+        return self._commit_uuid
+
+    @commit_uuid.setter
+    def commit_uuid(self, unique: uuid.UUID) -> None:
+        self._commit_uuid = f"{self._prefix}-{unique}" if self._prefix else str(unique)
+
+    def of_statement(self, handle: IcebergTableHandle, writer: Writer) -> Self:
+        self.handle, self.writer = handle, writer
+        self._prefix = writer.prefix
+        self.commit_uuid = uuid.uuid4()
+        return self
+
+    def new_manifest_writer(self, spec: PartitionSpec) -> ManifestWriter:
+        writer = (
+            _ManifestWriterV1
+            if self._transaction.table_metadata.format_version == 1
+            else _ManifestWriterV2
+        )
+        output, schema = self.new_manifest_output(), self._schema_of(spec.spec_id)
+        return writer(spec, schema, output, self.snapshot_id, self._compression)
+
+    def delete_manifest_writer(self, spec_id: int) -> ManifestWriter:
+        return _DeleteManifestWriter(
+            self.spec(spec_id),
+            self._schema_of(spec_id),
+            self.new_manifest_output(),
+            self.snapshot_id,
+            self._compression,
+        )
+
+    def writer_like(self, manifest: ManifestFile) -> ManifestWriter:
+        number = manifest.partition_spec_id
+        deletes = manifest.content == ManifestContent.DELETES
+        return (
+            self.delete_manifest_writer(number)
+            if deletes
+            else self.new_manifest_writer(self.spec(number))
+        )
+
+    def _schema_of(self, spec_id: int) -> Schema:
+        return self._schemas[spec_id]
+
+    def _changes(
+        self, added: Iterable[DataFile], removed: Iterable[ManifestEntry], limit: int = 0
+    ) -> dict[str, str]:
+        """Return a summary's entries about files; up to `limit` partitions have entries of their
+        own.
+        """
+        specs, collector = self._transaction.table_metadata.specs(), _Collector(limit)
+        removed_files = (entry.data_file for entry in removed)
+        for add, files in ((collector.add_file, added), (collector.remove_file, removed_files)):
+            for file in files:
+                add(file, schema=self._schema_of(file.spec_id), partition_spec=specs[file.spec_id])
+        entries: dict[str, str] = collector.build()
+        return entries
+
+    def _with_totals(
+        self, entries: Mapping[str, str], properties: Mapping[str, str] | None
+    ) -> Summary:
+        """Return a summary with totals; pyiceberg has none for REPLACE, which is counted like
+        OVERWRITE.
+        """
+        operation = self._operation
+        counted_as = Operation.OVERWRITE if operation is Operation.REPLACE else operation
+        parent = self._transaction.table_metadata.snapshot_by_id(self._parent_snapshot_id or 0)
+        previous = parent.summary if parent is not None else None
+        summary = Summary(operation=counted_as, **{**entries, **(properties or {})})
+        totals = update_snapshot_summaries(summary, previous)
+        if counted_as is operation:
+            return totals
+        return totals.model_copy(update={"operation": operation})
+
+    @cached_property
+    def _schemas(self) -> dict[int, Schema]:
+        metadata = self._transaction.table_metadata
+        candidates = [metadata.schema(), *reversed(metadata.schemas)]
+        schemas = {}
+        for number, spec in metadata.specs().items():
+            sources = {part.source_id for part in spec.fields}
+            schemas[number] = next(
+                (candidate for candidate in candidates if sources <= set(candidate.field_ids)),
+                candidates[0],
+            )
+        return schemas
+
+
+class _Collector(SnapshotSummaryCollector):
+    """Names partitions by their numbers if they exceed Python's years."""
+
+    def update_partition_metrics(
+        self, partition_spec: PartitionSpec, file: DataFile, is_add_file: bool, schema: Schema
+    ) -> None:
+        try:
+            super().update_partition_metrics(partition_spec, file, is_add_file, schema)
+        except OverflowError:
+            values = (
+                f"{field.name}={file.partition[at]}"
+                for at, field in enumerate(partition_spec.fields)
+            )
+            metrics = self.partition_metrics["/".join(values)]
+            (metrics.add_file if is_add_file else metrics.remove_file)(file)
+
+
+class RowDelta(SnapshotProducer, _MergeAppendFiles):
+    """Adds and removes data files and delete files in one snapshot."""
+
+    def __init__(
+        self, change: Change, transaction: Transaction, properties: Mapping[str, str]
+    ) -> None:
+        table = transaction._table  # noqa: SLF001
+        self._change = change
+        super().__init__(
+            change.operation, transaction, table.io, snapshot_properties=dict(properties)
+        )
+        for file in change.data:
+            self.append_data_file(file)
+
+    def _manifests(self) -> list[ManifestFile]:
+        manifests: list[ManifestFile] = super()._manifests()
+        groups: dict[int, list[DataFile]] = defaultdict(list)
+        for file in self._change.deletes:
+            groups[file.spec_id].append(file)
+        for spec_id, files in groups.items():
+            with self.delete_manifest_writer(spec_id) as writer:
+                for file in files:
+                    writer.add(
+                        ManifestEntry.from_args(
+                            status=ManifestEntryStatus.ADDED,
+                            snapshot_id=self.snapshot_id,
+                            sequence_number=None,
+                            data_file=file,
+                        )
+                    )
+            manifests.append(writer.to_manifest_file())
+        return manifests
+
+    def _existing_manifests(self) -> list[ManifestFile]:
+        manifests, removed = super()._existing_manifests(), self._change.removed.paths
+        return (
+            [self._without(manifest, removed) for manifest in manifests] if removed else manifests
+        )
+
+    def _without(self, manifest: ManifestFile, removed: Collection[str]) -> ManifestFile:
+        entries = manifest.fetch_manifest_entry(self._io, discard_deleted=True)
+        if not any(entry.data_file.file_path in removed for entry in entries):
+            return manifest
+        with self.writer_like(manifest) as writer:
+            for entry in entries:
+                writer.add_entry(
+                    _carried_entry(
+                        entry, self.snapshot_id if entry.data_file.file_path in removed else None
+                    )
+                )
+        return writer.to_manifest_file()
+
+    def _summary(self, snapshot_properties: Mapping[str, str] | None = None) -> Summary:
+        properties, change = self._transaction.table_metadata.properties, self._change
+        limit = int(properties.get("write.summary.partition-limit", "0"))
+        removed = (*change.removed.data, *change.removed.deletes)
+        entries = self._changes((*change.data, *change.deletes), removed, limit)
+        return self._with_totals({"changed-partition-count": "0", **entries}, snapshot_properties)
+
+    def _validate_concurrency(self) -> None:
+        check(self._change, self._transaction._table)  # noqa: SLF001
+
+
+class _DeleteManifestWriter(_ManifestWriterV2):
+    def content(self) -> ManifestContent:
+        return ManifestContent.DELETES
+
+    @property
+    def _meta(self) -> dict[str, str]:
+        return {**super()._meta, "content": "deletes"}
+
+
+class Truncation(SnapshotProducer, _FastAppendFiles):
+    """Removes all data files and delete files of a table."""
+
+    def __init__(self, transaction: Transaction) -> None:
+        super().__init__(Operation.DELETE, transaction, transaction._table.io)  # noqa: SLF001
+
+    def _live(self) -> Content:
+        table = self._transaction._table  # noqa: SLF001
+        return content_of(table, self._parent_snapshot_id)
+
+    def _existing_manifests(self) -> list[ManifestFile]:
+        return []
+
+    def _deleted_entries(self) -> list[ManifestEntry]:
+        return [_carried_entry(entry, self.snapshot_id) for entry in self._live().data]
+
+    def _summary(self, snapshot_properties: Mapping[str, str] | None = None) -> Summary:
+        live = self._live()
+        return self._with_totals(
+            self._changes((), (*live.data, *live.deletes)), snapshot_properties
+        )
+
+
+class Emptying(Truncation):
+    """Removes all files of a table, unless another commit has changed it."""
+
+    def __init__(self, handle: IcebergTableHandle, transaction: Transaction) -> None:
+        self._handle = handle
+        super().__init__(transaction)
+
+    def _validate_concurrency(self) -> None:
+        check_head(self._handle, self._transaction._table)  # noqa: SLF001
+
+
+class ManifestRewrite(SnapshotProducer, _FastAppendFiles):
+    """Merges the entries of all data files into one manifest per partitioning."""
+
+    def __init__(self, transaction: Transaction) -> None:
+        super().__init__(Operation.REPLACE, transaction, transaction._table.io)  # noqa: SLF001
+        self._counts: dict[str, str] = {}
+
+    def _existing_manifests(self) -> list[ManifestFile]:
+        manifests = super()._existing_manifests()
+        groups: dict[int, list[ManifestFile]] = defaultdict(list)
+        for manifest in manifests:
+            if manifest.content == ManifestContent.DATA:
+                groups[manifest.partition_spec_id].append(manifest)
+        merged, delete_manifests, processed = (
+            [],
+            [one for one in manifests if one.content == ManifestContent.DELETES],
+            0,
+        )
+        for group in groups.values():
+            with self.writer_like(group[0]) as writer:
+                for entry in chain.from_iterable(
+                    one.fetch_manifest_entry(self._io) for one in group
+                ):
+                    writer.add_entry(_carried_entry(entry))
+                    processed += 1
+            merged.append(writer.to_manifest_file())
+        counts = {
+            "created": len(merged),
+            "kept": len(delete_manifests),
+            "replaced": len(manifests) - len(delete_manifests),
+        }
+        self._counts = {f"manifests-{word}": str(number) for word, number in counts.items()}
+        self._counts["entries-processed"] = str(processed)
+        return [*merged, *delete_manifests]
+
+    def _summary(self, snapshot_properties: Mapping[str, str] | None = None) -> Summary:
+        return self._with_totals(self._counts, snapshot_properties)
