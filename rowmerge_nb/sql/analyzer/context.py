@@ -221,6 +221,12 @@ class Context:
         with _placed(span):
             return self.tables.view([part.value for part in name.parts])
 
+    def refuse_frame(self, target: TableBinding, limit: str, span: Span) -> None:
+        """Raise an error for a table that is a DataFrame; ``limit`` is what it cannot do."""
+        if target.dataframe is not None:
+            message = f"'{target.display}' is {target.kind}; {limit}"
+            self.error("NOT_SUPPORTED", message, span, target.remedy)
+
     def refuse_view(self, name: TableName, message: str) -> None:
         """Raise an error for a view."""
         span = self.statement_span(name.span)

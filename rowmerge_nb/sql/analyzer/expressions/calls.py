@@ -452,31 +452,11 @@ class CallAnalyzer:
         """Analyze an aggregate; in a window over groups, its arguments may be aggregates."""
         construct = _ARGUMENTS if over_groups else _AGGREGATION
         values, condition, order_by = self.within(construct, node, lambda: self._parts(node))
-        for key, item in zip(order_by, node.order_by, strict=True):
-            if not is_orderable(key.value.type):
-                self.context.error(
-                    "TYPE_MISMATCH",
-                    f"ORDER BY can only be applied to orderable types (actual: {key.value.type})",
-                    node.error_span,
-                )
-            if node.distinct and key.value not in values:
-                self.context.error(
-                    "EXPRESSION_NOT_IN_DISTINCT",
-                    "For aggregate function with DISTINCT, ORDER BY expressions must appear in"
-                    " arguments",
-                    item.value.error_span,
-                )
+        self._check_aggregate_order(node, values, order_by)
         if node.name not in _ORDERED:
             order_by = ()
-        if node.name == "listagg" and values[0].type.base != "varchar":
-            argument_text = (
-                "null" if e.is_null(values[0]) else node.arguments[0].span.of(self.context.text)
-            )
-            self.context.error(
-                "TYPE_MISMATCH",
-                f"Expected expression of varchar, but '{argument_text}' has {values[0].type} type",
-                replace(node.error_span, about=node.arguments[0].error_span),
-            )
+        if node.name == "listagg":
+            self._check_listagg(node, values[0])
         if node.distinct:
             # Instants are equal whatever their zones.
             values = [self.coerce(value, instant(value.type)) for value in values]
@@ -519,6 +499,34 @@ class CallAnalyzer:
         return e.Aggregate(
             resolved.result, node.name, arguments, node.distinct, condition, order_by
         )
+
+    def _check_aggregate_order(
+        self, node: s.Call, values: Sequence[e.Typed], order_by: Sequence[e.Sort]
+    ) -> None:
+        for key, item in zip(order_by, node.order_by, strict=True):
+            if not is_orderable(key.value.type):
+                self.context.error(
+                    "TYPE_MISMATCH",
+                    f"ORDER BY can only be applied to orderable types (actual: {key.value.type})",
+                    node.error_span,
+                )
+            if node.distinct and key.value not in values:
+                self.context.error(
+                    "EXPRESSION_NOT_IN_DISTINCT",
+                    "For aggregate function with DISTINCT, ORDER BY expressions must appear in"
+                    " arguments",
+                    item.value.error_span,
+                )
+
+    def _check_listagg(self, node: s.Call, value: e.Typed) -> None:
+        if value.type.base != "varchar":
+            argument = node.arguments[0]
+            text = "null" if e.is_null(value) else argument.span.of(self.context.text)
+            self.context.error(
+                "TYPE_MISMATCH",
+                f"Expected expression of varchar, but '{text}' has {value.type} type",
+                replace(node.error_span, about=argument.error_span),
+            )
 
     def _parts(self, node: s.Call) -> tuple[list[e.Typed], e.Typed | None, tuple[e.Sort, ...]]:
         values = [] if node.star else self._arguments(node)

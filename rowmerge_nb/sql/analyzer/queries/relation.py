@@ -22,6 +22,7 @@ from rowmerge_nb.sql.parser.statement_reader import parse_query
 from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed import queries as q
+from rowmerge_nb.sql.typed.domains import conjunction
 from rowmerge_nb.sql.typed.readings import is_cut, is_deterministic, outer_columns, subquery
 from rowmerge_nb.sql.typed.type_rules import common_type, instant
 
@@ -509,9 +510,7 @@ class RelationAnalyzer:
         )
         sides = {"RIGHT": slice(1, 2), "FULL": slice(0, 2)}.get(node.kind, slice(0, 1))
         values = [e.Apply(key_type, "coalesce", tuple(pair[sides])) for _, key_type, pair in shared]
-        condition = (
-            conditions[0] if len(conditions) == 1 else e.Apply(BOOLEAN, "and", tuple(conditions))
-        )
+        condition = conjunction(conditions)
         shared_columns = tuple(
             (e.Column(key.type, key.symbol), value) for key, value in zip(keys, values, strict=True)
         )

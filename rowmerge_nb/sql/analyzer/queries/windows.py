@@ -274,27 +274,31 @@ def _offset(
     word: str,
     keys: tuple[e.Sort, ...],
 ) -> tuple[e.Typed, tuple[e.Sort, ...]]:
+    if frame.unit == "RANGE":
+        return _range_offset(analyzer, window, node, keys)
     error = analyzer.context.error
-    if frame.unit != "RANGE":
-        if frame.unit == "GROUPS" and not keys:
-            error(
-                "MISSING_ORDER_BY",
-                "Window frame of type GROUPS PRECEDING or FOLLOWING requires ORDER BY",
-                inner_span(analyzer, window),
-            )
-        offset = analyzer.analyze(node)
-        if not (
-            is_exact(offset.type)
-            and not (offset.type.base == "decimal" and offset.type.parameters[1])
-        ):
-            error(
-                "TYPE_MISMATCH",
-                f"Window frame {frame.unit} {word} value type must be exact numeric type with scale"
-                f" 0 (actual {offset.type})",
-                node.error_span,
-            )
-        offset = _constant(analyzer, offset, node)
-        return (analyzer.coerce(offset, BIGINT) if frame.unit == "GROUPS" else offset), keys
+    if frame.unit == "GROUPS" and not keys:
+        error(
+            "MISSING_ORDER_BY",
+            "Window frame of type GROUPS PRECEDING or FOLLOWING requires ORDER BY",
+            inner_span(analyzer, window),
+        )
+    offset = analyzer.analyze(node)
+    if not is_exact(offset.type) or (offset.type.base == "decimal" and offset.type.parameters[1]):
+        error(
+            "TYPE_MISMATCH",
+            f"Window frame {frame.unit} {word} value type must be exact numeric type with scale"
+            f" 0 (actual {offset.type})",
+            node.error_span,
+        )
+    offset = _constant(analyzer, offset, node)
+    return (analyzer.coerce(offset, BIGINT) if frame.unit == "GROUPS" else offset), keys
+
+
+def _range_offset(
+    analyzer: CallAnalyzer, window: s.Window, node: s.Expression, keys: tuple[e.Sort, ...]
+) -> tuple[e.Typed, tuple[e.Sort, ...]]:
+    error = analyzer.context.error
     if not keys:
         error("MISSING_ORDER_BY", f"{_RANGE} ORDER BY", inner_span(analyzer, window))
     if len(keys) > 1:

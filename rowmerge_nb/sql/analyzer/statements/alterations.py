@@ -32,6 +32,7 @@ from rowmerge_nb.sql.analyzer import analysis as a
 from rowmerge_nb.sql.analyzer.context import dotted
 from rowmerge_nb.sql.analyzer.statements import altered_fields as fields
 from rowmerge_nb.sql.analyzer.statements.column_defaults import default_text
+from rowmerge_nb.sql.analyzer.statements.definitions import definition
 from rowmerge_nb.sql.analyzer.statements.table_procedures import table_execute
 from rowmerge_nb.sql.tree import statements as st
 
@@ -78,13 +79,7 @@ def alter_table(context: Context, statement: st.Statement) -> a.Analysis:
             context.text, (), tuple(context.notices), "ALTER TABLE", name, skipped=True
         )
     target = context.target(statement.name, span)
-    if target.dataframe is not None:
-        context.error(
-            "NOT_SUPPORTED",
-            f"'{target.display}' is {target.kind}; it cannot be altered",
-            span,
-            target.remedy,
-        )
+    context.refuse_frame(target, "it cannot be altered", span)
     alteration = _Alterations(context, target).of(statement.action)
     doing = next(
         (
@@ -101,14 +96,11 @@ def alter_table(context: Context, statement: st.Statement) -> a.Analysis:
             None,
             "ALTER COLUMN ... SET DATA TYPE may give the whole column another type.",
         )
-    bindings, notices = tuple(context.bindings.values()), tuple(context.notices)
-    return a.DefinitionAnalysis(
-        context.text,
-        bindings,
-        notices,
+    return definition(
+        context,
         "ALTER TABLE",
         target.name,
-        alteration is None,
+        skipped=alteration is None,
         target=target,
         alteration=alteration,
         property_spans={} if sets is None else sets.spans,
@@ -136,13 +128,7 @@ def comment_on(context: Context, statement: st.Statement) -> a.Analysis:
     target = context.known_table(statement.name)
     if target is None or view is not None or statement.kind == "VIEW":
         _refuse_comment_on(context, statement, view, target)
-    if target.dataframe is not None:
-        context.error(
-            "NOT_SUPPORTED",
-            f"'{target.display}' is {target.kind}; it has no comments",
-            span,
-            target.remedy,
-        )
+    context.refuse_frame(target, "it has no comments", span)
     alteration: Alteration
     if statement.column is None:
         alteration, feature = SetTableComment(statement.comment), "setting table comments"
@@ -156,16 +142,7 @@ def comment_on(context: Context, statement: st.Statement) -> a.Analysis:
             span,
             "Only tables of stores that keep comments have any.",
         )
-    bindings, notices = tuple(context.bindings.values()), tuple(context.notices)
-    return a.DefinitionAnalysis(
-        context.text,
-        bindings,
-        notices,
-        "COMMENT",
-        target.name,
-        target=target,
-        alteration=alteration,
-    )
+    return definition(context, "COMMENT", target.name, target=target, alteration=alteration)
 
 
 def _comment_on_view(context: Context, statement: st.CommentOn, view: a.ViewBinding) -> a.Analysis:

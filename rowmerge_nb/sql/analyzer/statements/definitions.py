@@ -116,7 +116,7 @@ def create_view(context: Context, statement: st.Statement) -> a.Analysis:
         statement.comment,
         statement.invoker,
     )
-    return _definition(context, "CREATE VIEW", name, view=view)
+    return definition(context, "CREATE VIEW", name, view=view)
 
 
 def drop_view(context: Context, statement: st.Statement) -> a.Analysis:
@@ -139,8 +139,8 @@ def drop_view(context: Context, statement: st.Statement) -> a.Analysis:
                 span,
                 "Write DROP VIEW IF EXISTS where it may be missing.",
             )
-        return _definition(context, "DROP VIEW", context.completed(statement.name), skipped=True)
-    return _definition(context, "DROP VIEW", view.name)
+        return definition(context, "DROP VIEW", context.completed(statement.name), skipped=True)
+    return definition(context, "DROP VIEW", view.name)
 
 
 _OTHER_NAME: Final = "Choose another name, or drop what has it."
@@ -177,7 +177,7 @@ def rename_view(context: Context, statement: st.Statement) -> a.Analysis:
         )
         context.error("NOT_SUPPORTED", message, aimed, hint)
     renamed = replace(view.definition, name=SchemaTableName(*target[1:]))
-    return _definition(context, "ALTER VIEW", view.name, view=renamed)
+    return definition(context, "ALTER VIEW", view.name, view=renamed)
 
 
 def _is_table(table: a.TableBinding | None) -> bool:
@@ -209,7 +209,7 @@ def create_schema(context: Context, statement: st.Statement) -> a.Analysis:
             span,
             "Write IF NOT EXISTS, or choose another name.",
         )
-    return _definition(context, "CREATE SCHEMA", (catalog, schema), skipped=exists)
+    return definition(context, "CREATE SCHEMA", (catalog, schema), skipped=exists)
 
 
 def drop_schema(context: Context, statement: st.Statement) -> a.Analysis:
@@ -240,7 +240,7 @@ def drop_schema(context: Context, statement: st.Statement) -> a.Analysis:
             span,
             f"It holds: {', '.join(relations)}.",
         )
-    return _definition(
+    return definition(
         context, "DROP SCHEMA", (catalog, schema), skipped=not exists, cascades=cascades
     )
 
@@ -251,19 +251,14 @@ def truncate(context: Context, statement: st.Statement) -> a.Analysis:
     span = context.statement_span(statement.target.span)
     context.refuse_view(statement.target, "Cannot truncate a view")
     target = context.target(statement.target, span)
-    if target.dataframe is not None:
-        context.error(
-            "NOT_SUPPORTED",
-            f"'{target.display}' is {target.kind}; it cannot be emptied",
-            span,
-            target.remedy,
-        )
-    return _definition(context, "TRUNCATE TABLE", target.name, target=target)
+    context.refuse_frame(target, "it cannot be emptied", span)
+    return definition(context, "TRUNCATE TABLE", target.name, target=target)
 
 
-def _definition(
+def definition(
     context: Context, statement_kind: str, name: tuple[str, ...], **more: Any
 ) -> a.DefinitionAnalysis:
+    """Return the analysis of a definition, with what its context has collected."""
     return a.DefinitionAnalysis(
         context.text,
         tuple(context.bindings.values()),
@@ -322,9 +317,18 @@ def show(context: Context, statement: st.Statement) -> a.Analysis:
         rows = [row for row in rows if row[0] is not None and pattern.fullmatch(row[0])]
     statement_kind = f"SHOW {statement.kind}"
     columns = tuple((name, BOOLEAN if name == "Deterministic" else VARCHAR) for name in names)
-    return a.ListingAnalysis(
-        context.text, (), tuple(context.notices), statement_kind, columns, tuple(rows)
-    )
+    return listing(context, statement_kind, columns, rows)
+
+
+def listing(
+    context: Context,
+    statement_kind: str,
+    columns: Sequence[tuple[str, Type]],
+    rows: Iterable[tuple[Any, ...]],
+) -> a.ListingAnalysis:
+    """Return the analysis of a statement that lists rows."""
+    notices = tuple(context.notices)
+    return a.ListingAnalysis(context.text, (), notices, statement_kind, tuple(columns), tuple(rows))
 
 
 def _listed(context: Context, statement: st.Show) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:

@@ -125,14 +125,11 @@ class _MergeAnalyzer:
         span = self.context.statement_span(self.statement.target.span)
         self.context.refuse_view(self.statement.target, "Merging into views is not supported")
         target = self.context.target(self.statement.target, span)
-        if target.dataframe is not None:
-            self.context.error(
-                "NOT_SUPPORTED",
-                f"'{target.display}' is {target.kind}; it can be a source but not the target of"
-                " MERGE",
-                self.statement.target.span,
-                target.remedy,
-            )
+        self.context.refuse_frame(
+            target,
+            "it can be a source but not the target of MERGE",
+            self.statement.target.span,
+        )
         return target
 
     def _source(self, relation: RelationResult) -> a.MergeSource:

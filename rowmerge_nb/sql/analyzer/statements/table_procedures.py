@@ -9,7 +9,7 @@ from rowmerge_nb.base.names import did_you_mean
 from rowmerge_nb.spi.page_source import Constraint
 from rowmerge_nb.sql.analyzer import analysis as a
 from rowmerge_nb.sql.analyzer.expressions.calls import ExpressionSite
-from rowmerge_nb.sql.analyzer.expressions.constancy import refuse_subqueries
+from rowmerge_nb.sql.analyzer.expressions.constancy import refuse_mixed, refuse_subqueries
 from rowmerge_nb.sql.analyzer.expressions.expression import ExpressionAnalyzer
 from rowmerge_nb.sql.analyzer.queries.relation import table_tree
 from rowmerge_nb.sql.analyzer.scope import Scope, ScopeField
@@ -132,13 +132,7 @@ def _arguments(
         {argument.name: argument for argument in procedure.arguments},
     )
     hint = f"Its arguments are: {', '.join(parameters)}." if parameters else "It has no arguments."
-    if len({argument.name is None for argument in action.arguments}) > 1:
-        context.error(
-            "INVALID_ARGUMENTS",
-            "Named and positional arguments cannot be mixed",
-            whole,
-            "Name all of them, or none.",
-        )
+    refuse_mixed(context, action.arguments)
     if (
         action.arguments
         and action.arguments[0].name is None
