@@ -116,6 +116,10 @@ class Context:
             raise AnalysisError(message, code=code, hint=hint)
         raise AnalysisError(message, code=code, hint=hint).at(span)
 
+    def refuse(self, message: str, span: Span | None, hint: str | None = None) -> NoReturn:
+        """Raise NOT_SUPPORTED."""
+        self.error("NOT_SUPPORTED", message, span, hint)
+
     def check_read(self, fields: Iterable[ScopeField], span: Span) -> None:
         """Raise the error of the first column without an SQL type."""
         for field in fields:

@@ -139,14 +139,13 @@ class CallAnalyzer:
 
     def refuse(self, message: str, node: s.Expression) -> NoReturn:
         """Raise NOT_SUPPORTED."""
-        self.context.error("NOT_SUPPORTED", message, node.error_span)
+        self.context.refuse(message, node.error_span)
 
     def check_reflected(self, value: e.Typed, node: s.Expression, where: str) -> None:
         """Refuse Java functions where Spark allows only deterministic ones."""
         name = e.reflected_function(value)
         if name is not None:
-            self.context.error(
-                "NOT_SUPPORTED",
+            self.context.refuse(
                 f"{name} within {where} is not supported by this engine: Spark does not know that"
                 " it gives the same each time",
                 node.error_span,
@@ -483,10 +482,8 @@ class CallAnalyzer:
                 f"DISTINCT in {node.name} of values with maps is not supported by this engine", node
             )
         if node.name == "reduce_agg" and resolved.result.base not in _STATES:
-            self.context.error(
-                "NOT_SUPPORTED",
-                f"State type not supported for reduce_agg: {resolved.result}",
-                node.error_span,
+            self.context.refuse(
+                f"State type not supported for reduce_agg: {resolved.result}", node.error_span
             )
         arguments = tuple(
             (
@@ -546,10 +543,8 @@ class CallAnalyzer:
         assert node.window is not None
         self._check_nesting(node)
         if node.filter is not None:
-            self.context.error(
-                "NOT_SUPPORTED",
-                "FILTER is not yet supported for window functions",
-                self.select or node.error_span,
+            self.context.refuse(
+                "FILTER is not yet supported for window functions", self.select or node.error_span
             )
         if node.distinct and f.is_aggregate(node.name) and node.name not in DISTINCT_OVER_WINDOWS:
             self.refuse(

@@ -185,8 +185,7 @@ class ExpressionAnalyzer(CallAnalyzer):
                 "COLUMN_NOT_FOUND", f"Column '{full_name}' cannot be resolved", node.span, hint
             )
         if self.scope.blocked(match.depth):
-            self.context.error(
-                "NOT_SUPPORTED",
+            self.context.refuse(
                 f"Reference to column '{full_name}' from outer scope not allowed in this context",
                 node.span,
             )
@@ -657,8 +656,7 @@ class ExpressionAnalyzer(CallAnalyzer):
             too_precise(source) if target.base in {"varchar", "char", "json"} else None
         )
         if fine is not None:
-            self.context.error(
-                "NOT_SUPPORTED",
+            self.context.refuse(
                 f"The type {fine} is not supported by this engine: its values have microseconds",
                 node.span,
             )
@@ -691,9 +689,7 @@ class ExpressionAnalyzer(CallAnalyzer):
 
     def _outside_lambda(self, node: s.ScalarQuery | s.Exists) -> None:
         if self.site.judged_whole and self.variables:
-            self.context.error(
-                "NOT_SUPPORTED", f"{self.site.name} cannot contain subqueries", node.error_span
-            )
+            self.context.refuse(f"{self.site.name} cannot contain subqueries", node.error_span)
 
     def _scalar(self, node: s.ScalarQuery) -> e.Typed:
         self._outside_lambda(node)

@@ -183,16 +183,13 @@ def check_only_aggregates(analyzer: CallAnalyzer, node: s.Call) -> None:
         return
     if node.distinct:
         call_text = formatted(node, analyzer.context.text)
-        analyzer.context.error(
-            "NOT_SUPPORTED",
+        analyzer.context.refuse(
             f"Only aggregation window functions with DISTINCT are supported: {call_text}",
             replace(analyzer.select or node.error_span, about=node.error_span),
         )
     if node.order_by:
-        analyzer.context.error(
-            "NOT_SUPPORTED",
-            "Only aggregation window functions with ORDER BY are supported",
-            node.error_span,
+        analyzer.context.refuse(
+            "Only aggregation window functions with ORDER BY are supported", node.error_span
         )
 
 

@@ -90,8 +90,7 @@ def alter_table(context: Context, statement: st.Statement) -> a.Analysis:
         None,
     )
     if doing is not None and not context.tables.alters_fields(target.catalog):
-        context.error(
-            "NOT_SUPPORTED",
+        context.refuse(
             f"This connector does not support {doing}",
             None,
             "ALTER COLUMN ... SET DATA TYPE may give the whole column another type.",
@@ -136,8 +135,7 @@ def comment_on(context: Context, statement: st.Statement) -> a.Analysis:
         name = _commented_column(context, statement.column, target.columns).name
         alteration, feature = SetColumnComment(name, statement.comment), "setting column comments"
     if not context.tables.stores_comments(target.catalog):
-        context.error(
-            "NOT_SUPPORTED",
+        context.refuse(
             f"This connector does not support {feature}",
             span,
             "Only tables of stores that keep comments have any.",
@@ -233,11 +231,8 @@ def constants_of(properties: Mapping[str, Any]) -> dict[str, Any]:
 def refuse_comment(context: Context, catalog: str, comment: st.Comment | None, what: str) -> None:
     """Raise an error for a comment that the store would lose."""
     if comment is not None and not context.tables.stores_comments(catalog):
-        context.error(
-            "NOT_SUPPORTED",
-            f"This connector does not support {what}",
-            comment.span,
-            "Leave the COMMENT out.",
+        context.refuse(
+            f"This connector does not support {what}", comment.span, "Leave the COMMENT out."
         )
 
 
@@ -417,8 +412,7 @@ class _Alterations:
         name = context.renamed(action.to, span)
         qualified = ".".join(name)
         if name[0] != self._target.catalog:
-            context.error(
-                "NOT_SUPPORTED",
+            context.refuse(
                 "Table rename across catalogs is not supported",
                 span,
                 "CREATE TABLE AS copies a table.",

@@ -80,8 +80,7 @@ def create_view(context: Context, statement: st.Statement) -> a.Analysis:
     assert isinstance(statement, st.CreateView)
     functions = statement.query.tree.functions
     if functions:
-        context.error(
-            "NOT_SUPPORTED",
+        context.refuse(
             "Views cannot contain inline functions",
             functions[0].span,
             "Write what they compute into the view's query.",
@@ -175,7 +174,7 @@ def rename_view(context: Context, statement: st.Statement) -> a.Analysis:
             "View rename across catalogs is not supported",
             "CREATE VIEW makes one there.",
         )
-        context.error("NOT_SUPPORTED", message, aimed, hint)
+        context.refuse(message, aimed, hint)
     renamed = replace(view.definition, name=SchemaTableName(*target[1:]))
     return definition(context, "ALTER VIEW", view.name, view=renamed)
 
@@ -227,8 +226,7 @@ def drop_schema(context: Context, statement: st.Statement) -> a.Analysis:
         )
     cascades = statement.cascade and exists and context.tables.cascades(catalog)
     if exists and statement.cascade and not cascades:
-        context.error(
-            "NOT_SUPPORTED",
+        context.refuse(
             "This connector does not support dropping schemas with CASCADE option",
             span,
             "Drop its tables and views one by one.",
@@ -383,11 +381,8 @@ def _listed(context: Context, statement: st.Show) -> tuple[tuple[str, ...], list
     if statement.kind == "CREATE VIEW":
         return ("Create View",), [(_view_text(context, name, view),)]
     if view is not None:
-        context.error(
-            "NOT_SUPPORTED",
-            f"Relation '{view.qualified}' is a view, not a table",
-            span,
-            "Write SHOW CREATE VIEW.",
+        context.refuse(
+            f"Relation '{view.qualified}' is a view, not a table", span, "Write SHOW CREATE VIEW."
         )
     return ("Create Table",), [(_table_text(context, name),)]
 
@@ -397,11 +392,8 @@ def _view_text(context: Context, name: st.TableName, view: a.ViewBinding | None)
     if view is None:
         qualified = dotted(context.completed(name))
         if context.known_table(name) is not None:
-            context.error(
-                "NOT_SUPPORTED",
-                f"Relation '{qualified}' is a table, not a view",
-                span,
-                "Write SHOW CREATE TABLE.",
+            context.refuse(
+                f"Relation '{qualified}' is a table, not a view", span, "Write SHOW CREATE TABLE."
             )
         context.error(
             "TABLE_NOT_FOUND",
@@ -421,8 +413,7 @@ def _view_text(context: Context, name: st.TableName, view: a.ViewBinding | None)
 def _table_text(context: Context, name: st.TableName) -> str:
     table = context.target(name, context.statement_span(name.span))
     if table.metadata is None and len(table.name) == 1:
-        context.error(
-            "NOT_SUPPORTED",
+        context.refuse(
             f"'{table.display}' is {table.kind}; no statement makes it",
             context.statement_span(),
             "DESCRIBE shows its columns and their types.",

@@ -153,8 +153,7 @@ class _MergeAnalyzer:
         """
         context, target = self.context, self.target
         if not context.tables.evolves_tables(target.catalog):
-            context.error(
-                "NOT_SUPPORTED",
+            context.refuse(
                 f"Catalog '{target.catalog}' cannot add columns in a MERGE: its store does not"
                 " commit columns and rows together",
                 span,
@@ -320,8 +319,7 @@ class _MergeAnalyzer:
 
     def _refuse_fields(self, mismatch: FieldMismatchError, star: st.Span) -> NoReturn:
         if self.statement.evolution is not None:
-            self.context.error(
-                "NOT_SUPPORTED",
+            self.context.refuse(
                 f"WITH SCHEMA EVOLUTION adds columns, and no fields within them. {mismatch}",
                 star,
                 "Add the field by ALTER TABLE ... ADD COLUMN, or CAST the value to the column's"
@@ -455,8 +453,7 @@ class _MergeAnalyzer:
                 for one in (column_type, value.type)
             )
             if nested and not is_assignable(value.type, column_type):
-                self.context.error(
-                    "NOT_SUPPORTED",
+                self.context.refuse(
                     "WITH SCHEMA EVOLUTION adds columns, and no fields within them: column"
                     f" '{self.fields[index].name}' is {column_type}, its value is {value.type}",
                     span,

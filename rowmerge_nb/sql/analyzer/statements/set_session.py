@@ -71,7 +71,7 @@ def _zone(context: Context, node: s.Expression) -> str:
         context.error("GENERIC_INTERNAL_ERROR", "Zone id is an empty string", span)
     zone = canonical_zone(zone_value)
     if zone is None:
-        context.error("NOT_SUPPORTED", f"Time zone not supported: {zone_value}", span)
+        context.refuse(f"Time zone not supported: {zone_value}", span)
     return zone
 
 
@@ -101,11 +101,8 @@ def set_session(context: Context, statement: st.Statement) -> a.SettingAnalysis:
     name = ".".join(part.value for part in statement.name.parts)
     if name not in {TIME_ZONE, RECURSION}:
         span = context.statement_span(statement.name.span)
-        context.error(
-            "NOT_SUPPORTED",
-            f"The session property {name} is not supported by this engine",
-            span,
-            SESSION_HINT,
+        context.refuse(
+            f"The session property {name} is not supported by this engine", span, SESSION_HINT
         )
     value = None if statement.value is None else _property_value(context, name, statement.value)
     statement_kind = f"{'RESET' if value is None else 'SET'} SESSION"

@@ -96,15 +96,13 @@ def _explain(context: Context, statement: st.Statement) -> a.Analysis:
         _shift(error, statement)
         raise
     if statement.kind == ExplainType.ANALYZE:
-        context.error(
-            "NOT_SUPPORTED",
+        context.refuse(
             "EXPLAIN ANALYZE is not supported by this engine",
             context.statement_span(),
             "Run the statement: its report has the numbers.",
         )
     if statement.kind == ExplainType.IO:
-        context.error(
-            "NOT_SUPPORTED",
+        context.refuse(
             "EXPLAIN (TYPE IO) is not supported by this engine",
             context.statement_span(),
             "The tables that a statement reads are in its plan: EXPLAIN (TYPE LOGICAL).",

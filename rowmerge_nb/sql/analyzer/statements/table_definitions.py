@@ -150,8 +150,7 @@ class _Columns:
                     context, self._catalog, st.Comment(column.comment, name.span), _WITH_COMMENT
                 )
             if column.default is not None and not context.tables.stores_defaults(self._catalog):
-                context.error(
-                    "NOT_SUPPORTED",
+                context.refuse(
                     f"Catalog '{self._catalog}' does not support default value for column name"
                     f" '{column.name}'",
                     name.span,
@@ -218,17 +217,14 @@ def _queried(
 def _check_carried(context: Context, name: str, sql_type: Type, span: st.Span) -> None:
     fine = too_precise(sql_type)
     if fine is not None:
-        context.error(
-            "NOT_SUPPORTED",
+        context.refuse(
             f"Unsupported column type: {sql_type} of column '{name}': values have microseconds"
             f" here, {fine} has more",
             span,
             f"Write {fine.base} with a precision of 6 at most.",
         )
     if any(part in (INTERVAL_DAY, INTERVAL_YEAR) for part in parts_of(sql_type)):
-        context.error(
-            "NOT_SUPPORTED", f"Unsupported column type: {sql_type} of column '{name}'", span
-        )
+        context.refuse(f"Unsupported column type: {sql_type} of column '{name}'", span)
 
 
 def _stored_type(sql_type: Type, *, keeps_sizes: bool) -> Type:
@@ -261,8 +257,7 @@ def drop_table(context: Context, statement: st.Statement) -> a.Analysis:
     target = context.known_table(statement.name)
     if target is not None and target.dataframe is not None:
         if len(target.name) > 1:
-            context.error(
-                "NOT_SUPPORTED",
+            context.refuse(
                 f"'{target.display}' is {target.kind}; it cannot be dropped",
                 span,
                 "It is in no store: leave the statement out.",

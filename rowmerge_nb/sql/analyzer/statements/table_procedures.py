@@ -49,9 +49,7 @@ def table_execute(
             if shadowed
             else "Tables of stores that say so have procedures: docs/stores.md names them."
         )
-        context.error(
-            "NOT_SUPPORTED", "This connector does not support table procedures", None, hint
-        )
+        context.refuse("This connector does not support table procedures", None, hint)
     procedure = _procedure(context, target.catalog, action.procedure)
     constraint = _constraint(context, procedure, target, statement, action.where)
     arguments = _arguments(context, target.catalog, procedure, action)
@@ -98,8 +96,7 @@ def _constraint(
     if where is None:
         return Constraint()
     if not procedure.rewrites:
-        context.error(
-            "NOT_SUPPORTED",
+        context.refuse(
             f"WHERE not supported for procedure {procedure.name}",
             context.statement_span(),
             "Leave it out.",
@@ -115,8 +112,7 @@ def _constraint(
     condition = analyzer.condition(where, _WHERE)
     names = {field.symbol: field.name for field in fields if field.name is not None}
     if not all(constraint_of(part, names).domains for part in conjuncts(condition)):
-        context.error(
-            "NOT_SUPPORTED",
+        context.refuse(
             f"WHERE of procedure {procedure.name} can only restrict single columns",
             where.error_span,
             _WHOLE,
