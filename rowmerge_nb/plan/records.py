@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import singledispatch
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from rowmerge_nb.base.choices import RepeatedMatches
 from rowmerge_nb.plan.older_flow import DeleteRows, QueryJoin, UpdateRows
@@ -31,7 +31,7 @@ from rowmerge_nb.plan.plan_nodes import (
     TableScan,
     TableWriter,
 )
-from rowmerge_nb.plan.query_nodes import QueryPlanNode, ValuesNode
+from rowmerge_nb.plan.query_nodes import Descriptor, QueryPlanNode, ValuesNode
 from rowmerge_nb.plan.rules import chain, join_of
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.page import CASE_NUMBER, HASH, INSERT_FROM_UPDATE, MERGE_ROW, OPERATION
@@ -57,8 +57,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.base.words import KnownRows
     from rowmerge_nb.spi.layout import ConnectorTableLayout
-
-Descriptor: TypeAlias = "tuple[tuple[str, str], ...]"
 
 
 def describe(

@@ -66,7 +66,7 @@ mod(decimal(p,s), decimal(q,t)) -> remainder | CAST({0} % {divisor:1} AS {type})
 mod(real, real) -> real | IF({1} = 0, CAST('NaN' AS FLOAT) + {0}, {0} % {1}) | ({0} % {1})
 mod(double, double) -> double | IF({1} = 0, {nan} + {0}, {0} % {1}) | ({0} % {1})
 power(double, double) -> double | power({0}, {1})
-pow(double, double) -> double | power({0}, {1})
+pow = power
 sqrt(double) -> double | sqrt({0}) | CASE WHEN {0} < 0 THEN 'nan'::DOUBLE ELSE sqrt({0}) END
 cbrt(double) -> double | cbrt({0})
 exp(double) -> double | exp({0})
@@ -104,15 +104,7 @@ random(tinyint, tinyint) -> tinyint | {random within}
 random(smallint, smallint) -> smallint | {random within}
 random(integer, integer) -> integer | {random within}
 random(bigint, bigint) -> bigint | {random within}
-rand() -> double | rand()
-rand(tinyint) -> tinyint | {random below}
-rand(smallint) -> smallint | {random below}
-rand(integer) -> integer | {random below}
-rand(bigint) -> bigint | {random below}
-rand(tinyint, tinyint) -> tinyint | {random within}
-rand(smallint, smallint) -> smallint | {random within}
-rand(integer, integer) -> integer | {random within}
-rand(bigint, bigint) -> bigint | {random within}
+rand = random
 to_base(bigint, bigint) -> varchar(64) | IF({1} BETWEEN 2 AND 36, lower(conv(CAST({0} AS STRING), 10, {int:1} * -1)), IF({0} IS NULL OR {1} IS NULL, NULL, {fail:INVALID_FUNCTION_ARGUMENT:Radix must be between 2 and 36}))
 from_base(varchar(x), bigint) -> bigint | CASE WHEN {0} IS NULL OR {1} IS NULL THEN NULL WHEN {1} NOT BETWEEN 2 AND 36 THEN {fail:INVALID_FUNCTION_ARGUMENT:Radix must be between 2 and 36} WHEN NOT {0} RLIKE '^[+-]?[0-9A-Za-z]+\\z' OR exists(split({digits}, ''), c -> instr({alphabet}, c) > {1}) OR {number} NOT BETWEEN -9223372036854775808BD AND 9223372036854775807BD THEN {fail:INVALID_FUNCTION_ARGUMENT:Not a valid base-$1 number: $0} ELSE CAST({number} AS BIGINT) END
 width_bucket(double, double, double, bigint) -> bigint | CASE WHEN {0} IS NULL OR {1} IS NULL OR {2} IS NULL OR {3} IS NULL THEN NULL WHEN {3} <= 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:bucketCount must be greater than 0} WHEN isnan({0}) THEN {fail:INVALID_FUNCTION_ARGUMENT:operand must not be NaN} WHEN isnan({1}) OR abs({1}) = {inf} THEN {fail:INVALID_FUNCTION_ARGUMENT:first bound must be finite} WHEN isnan({2}) OR abs({2}) = {inf} THEN {fail:INVALID_FUNCTION_ARGUMENT:second bound must be finite} WHEN {1} = {2} THEN {fail:INVALID_FUNCTION_ARGUMENT:bounds cannot equal each other} WHEN {0} < least({1}, {2}) THEN IF({1} > {2}, {3} + 1, 0L) WHEN {0} >= greatest({1}, {2}) THEN IF({1} > {2}, 0L, {3} + 1) WHEN {1} > {2} THEN {3} - {bucket} + 1 ELSE {bucket} END

@@ -19,10 +19,7 @@ substr(varchar(x), bigint) -> varchar(x) | {tail} | {tail}
 substr(char(x), bigint) -> as long | {tail} | {tail}
 substr(varchar(x), bigint, bigint) -> varchar(x) | {part} | {part}
 substr(char(x), bigint, bigint) -> as long | {part} | {part}
-substring(varchar(x), bigint) -> varchar(x) | {tail} | {tail}
-substring(char(x), bigint) -> as long | {tail} | {tail}
-substring(varchar(x), bigint, bigint) -> varchar(x) | {part} | {part}
-substring(char(x), bigint, bigint) -> as long | {part} | {part}
+substring = substr
 strpos(varchar(x), varchar(y)) -> bigint | CAST(instr({0}, {1}) AS BIGINT) | CAST(instr({0}, {1}) AS BIGINT)
 index(varchar, varchar) -> bigint | CAST(instr({0}, {1}) AS BIGINT)
 strpos(varchar(x), varchar(y), bigint) -> bigint | CASE WHEN {0} IS NULL OR {1} IS NULL OR {2} IS NULL THEN NULL WHEN {2} = 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:'instance' must be a positive or negative number.} WHEN {1} = '' THEN 1L WHEN {2} > 0 THEN CAST(coalesce({found}, 0) AS BIGINT) ELSE CAST(coalesce(octet_length(encode(left({0}, {found} - 1), 'UTF-16BE')) div 2 + 1, 0) AS BIGINT) END
