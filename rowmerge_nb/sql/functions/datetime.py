@@ -25,6 +25,8 @@ year_of_week(timestamp(6)) -> bigint | CAST(extract(YEAROFWEEK FROM {0}) AS BIGI
 yow = year_of_week
 day(date) -> bigint | CAST(day({0}) AS BIGINT) | CAST(day({0}) AS BIGINT)
 day(timestamp(6)) -> bigint | CAST(day({0}) AS BIGINT) | CAST(day({0}) AS BIGINT)
+day(interval day to second) -> bigint | CAST(extract(DAY FROM {0}) AS BIGINT)
+day_of_month = day
 day_of_week(date) -> bigint | CAST(weekday({0}) + 1 AS BIGINT) | CAST(isodow({0}) AS BIGINT)
 day_of_week(timestamp(6)) -> bigint | CAST(weekday({0}) + 1 AS BIGINT) | CAST(isodow({0}) AS BIGINT)
 dow = day_of_week
@@ -41,8 +43,6 @@ millisecond(timestamp(6)) -> bigint | pmod(unix_millis(CAST({0} AS TIMESTAMP)), 
 millisecond(time(6)) -> bigint | (time_to_micros({0}) div 1000 % 1000L) | (epoch_us({0}) // 1000 % 1000)
 year(interval year to month) -> bigint | CAST(extract(YEAR FROM {0}) AS BIGINT)
 month(interval year to month) -> bigint | CAST(extract(MONTH FROM {0}) AS BIGINT)
-day(interval day to second) -> bigint | CAST(extract(DAY FROM {0}) AS BIGINT)
-day_of_month = day
 hour(interval day to second) -> bigint | CAST(extract(HOUR FROM {0}) AS BIGINT)
 minute(interval day to second) -> bigint | CAST(extract(MINUTE FROM {0}) AS BIGINT)
 second(interval day to second) -> bigint | CAST(extract(SECOND FROM {0}) AS BIGINT)

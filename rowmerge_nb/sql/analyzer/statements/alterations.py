@@ -265,14 +265,14 @@ class _Alterations:
                 return SetProperties(constants_of(action.properties))
         raise TypeError(action)
 
+    def _error(self, code: str, message: str, name: st.Identifier, hint: str | None) -> NoReturn:
+        self._context.error(code, message, self._context.statement_span(name.span), hint)
+
     def _column(self, name: st.Identifier) -> str:
         column = self._columns.get(name.value)
         if column is None:
             hint = did_you_mean(name.text, [column.name for column in self._target.columns])
-            span = self._context.statement_span(name.span)
-            self._context.error(
-                "COLUMN_NOT_FOUND", f"Column '{name.value}' does not exist", span, hint
-            )
+            self._error("COLUMN_NOT_FOUND", f"Column '{name.value}' does not exist", name, hint)
         return column.name
 
     def _retyped(self, action: st.SetColumnType) -> SetColumnType | SetFieldType:
@@ -319,11 +319,10 @@ class _Alterations:
         if name.value in self._columns:
             if action.if_not_exists:
                 return None
-            span = self._context.statement_span(name.span)
-            self._context.error(
+            self._error(
                 "COLUMN_ALREADY_EXISTS",
                 f"Column '{name.value}' already exists",
-                span,
+                name,
                 _OTHER_COLUMN,
             )
         after = "" if action.after is None else self._column(action.after)
@@ -349,11 +348,10 @@ class _Alterations:
             return None
         column = self._column(action.name)
         if len(self._columns) == 1:
-            span = self._context.statement_span(action.name.span)
-            self._context.error(
+            self._error(
                 "NOT_SUPPORTED",
                 "Cannot drop the only column in a table",
-                span,
+                action.name,
                 "DROP TABLE drops the table.",
             )
         return DropColumn(column)
@@ -369,11 +367,10 @@ class _Alterations:
             return None
         column = self._column(action.name)
         if action.to.value in self._columns and action.to.value != action.name.value:
-            span = self._context.statement_span(action.to.span)
-            self._context.error(
+            self._error(
                 "COLUMN_ALREADY_EXISTS",
                 f"Column '{action.to.value}' already exists",
-                span,
+                action.to,
                 _OTHER_COLUMN,
             )
         return RenameColumn(column, action.to.text)
@@ -381,9 +378,11 @@ class _Alterations:
     def _nullable(self, action: st.DropNotNull) -> DropNotNull:
         column = self._column(action.name)
         if self._columns[action.name.value].nullable:
-            span = self._context.statement_span(action.name.span)
-            self._context.error(
-                "NOT_SUPPORTED", "Column is already nullable", span, "Leave the statement out."
+            self._error(
+                "NOT_SUPPORTED",
+                "Column is already nullable",
+                action.name,
+                "Leave the statement out.",
             )
         return DropNotNull(column)
 
@@ -398,11 +397,10 @@ class _Alterations:
     def _without_default(self, action: st.DropDefault) -> DropDefault:
         column = self._column(action.name)
         if self._columns[action.name.value].default is None:
-            span = self._context.statement_span(action.name.span)
-            self._context.error(
+            self._error(
                 "GENERIC_USER_ERROR",
                 f"Column '{action.name.value}' does not have a default value",
-                span,
+                action.name,
                 "Leave the statement out.",
             )
         return DropDefault(column)
