@@ -26,10 +26,10 @@ round(bigint) -> bigint | {0} | {0}
 round(decimal(p,s)) -> rounded | CAST(round({0}) AS {type}) | CAST(round({0}, 0) AS {type})
 round(real) -> real | CAST({rounded 0} AS FLOAT) | CASE WHEN isnan({0}) OR abs({0}) >= 4503599627370496.0::DOUBLE THEN {0} WHEN {0} = 0 THEN 0.0::FLOAT ELSE round({0}) END
 round(double) -> double | {rounded 0} | {rounded}
-round(tinyint, integer) -> tinyint | CASE WHEN {1} >= 0 THEN {0} WHEN {0} IS NULL OR {1} IS NULL THEN NULL WHEN {1} <= -19 THEN {fail:NUMERIC_VALUE_OUT_OF_RANGE:numerical overflow: $0} WHEN {rounded far} BETWEEN -128BD AND 127BD THEN CAST({rounded far} AS TINYINT) ELSE {fail:NUMERIC_VALUE_OUT_OF_RANGE:Out of range for tinyint: $(round($0 / CAST(power(10D, -$1) AS DECIMAL(19,0))) * CAST(power(10D, -$1) AS DECIMAL(19,0)))} END
-round(smallint, integer) -> smallint | CASE WHEN {1} >= 0 THEN {0} WHEN {0} IS NULL OR {1} IS NULL THEN NULL WHEN {1} <= -19 THEN {fail:NUMERIC_VALUE_OUT_OF_RANGE:numerical overflow: $0} WHEN {rounded far} BETWEEN -32768BD AND 32767BD THEN CAST({rounded far} AS SMALLINT) ELSE {fail:NUMERIC_VALUE_OUT_OF_RANGE:Out of range for smallint: $(round($0 / CAST(power(10D, -$1) AS DECIMAL(19,0))) * CAST(power(10D, -$1) AS DECIMAL(19,0)))} END
-round(integer, integer) -> integer | CASE WHEN {1} >= 0 THEN {0} WHEN {0} IS NULL OR {1} IS NULL THEN NULL WHEN {1} <= -19 THEN {fail:NUMERIC_VALUE_OUT_OF_RANGE:numerical overflow: $0} WHEN {rounded far} BETWEEN -2147483648BD AND 2147483647BD THEN CAST({rounded far} AS INT) ELSE {fail:NUMERIC_VALUE_OUT_OF_RANGE:Out of range for integer: $(round($0 / CAST(power(10D, -$1) AS DECIMAL(19,0))) * CAST(power(10D, -$1) AS DECIMAL(19,0)))} END
-round(bigint, integer) -> bigint | CASE WHEN {1} >= 0 THEN {0} WHEN {0} IS NULL OR {1} IS NULL THEN NULL WHEN {1} <= -19 THEN {fail:NUMERIC_VALUE_OUT_OF_RANGE:numerical overflow: $0} WHEN {rounded far} BETWEEN -9223372036854775808BD AND 9223372036854775807BD THEN CAST({rounded far} AS BIGINT) ELSE {fail:NUMERIC_VALUE_OUT_OF_RANGE:numerical overflow: $0} END
+round(tinyint, integer) -> tinyint | {far rounding} -128BD AND 127BD THEN CAST({rounded far} AS TINYINT) ELSE {fail:NUMERIC_VALUE_OUT_OF_RANGE:Out of range for tinyint: $(round($0 / CAST(power(10D, -$1) AS DECIMAL(19,0))) * CAST(power(10D, -$1) AS DECIMAL(19,0)))} END
+round(smallint, integer) -> smallint | {far rounding} -32768BD AND 32767BD THEN CAST({rounded far} AS SMALLINT) ELSE {fail:NUMERIC_VALUE_OUT_OF_RANGE:Out of range for smallint: $(round($0 / CAST(power(10D, -$1) AS DECIMAL(19,0))) * CAST(power(10D, -$1) AS DECIMAL(19,0)))} END
+round(integer, integer) -> integer | {far rounding} -2147483648BD AND 2147483647BD THEN CAST({rounded far} AS INT) ELSE {fail:NUMERIC_VALUE_OUT_OF_RANGE:Out of range for integer: $(round($0 / CAST(power(10D, -$1) AS DECIMAL(19,0))) * CAST(power(10D, -$1) AS DECIMAL(19,0)))} END
+round(bigint, integer) -> bigint | {far rounding} -9223372036854775808BD AND 9223372036854775807BD THEN CAST({rounded far} AS BIGINT) ELSE {fail:NUMERIC_VALUE_OUT_OF_RANGE:numerical overflow: $0} END
 round(decimal(p,s), integer) -> rounded_to | {rounded decimal}
 round(real, integer) -> real | CAST({rounded 0 to 1} AS FLOAT)
 round(double, integer) -> double | {rounded 0 to 1} | {rounded to}
@@ -129,6 +129,7 @@ bitwise_right_shift_arithmetic(bigint, integer) -> bigint | IF({1} >= 64, IF({0}
 """
 
 FRAGMENTS: Final = {
+    "far rounding": "CASE WHEN {1} >= 0 THEN {0} WHEN {0} IS NULL OR {1} IS NULL THEN NULL WHEN {1} <= -19 THEN {fail:NUMERIC_VALUE_OUT_OF_RANGE:numerical overflow: $0} WHEN {rounded far} BETWEEN",
     "random below": (
         "IF({0} <= 0, {fail:INVALID_FUNCTION_ARGUMENT:bound must be positive}, CAST(floor(rand() * {0}) AS {type}))"
     ),
