@@ -174,10 +174,10 @@ def parts(text: str) -> list[str]:
 
 
 def rows_of(text: str) -> tuple[Overload, ...]:
-    """Parse the signatures of a table.
+    r"""Parse the signatures of a table.
 
-    >>> [str(row) for row in rows_of("pi() -> double | pi()")]
-    ['pi()']
+    >>> [str(row) for row in rows_of("rand() -> double | rand()\nrandom = rand")]
+    ['rand()', 'random()']
     """
     return tuple(entry for entries in _table(text).values() for entry in entries)
 
