@@ -1,6 +1,6 @@
 """Trino's functions that this engine refuses, with reasons.
 
-A line ``! reason`` stands above the signatures that it refuses.
+A line ``! reason`` precedes the signatures that it refuses.
 """
 
 from __future__ import annotations
