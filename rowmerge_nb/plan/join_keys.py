@@ -5,18 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.spi.types import BOOLEAN
 from rowmerge_nb.sql.duckdb.duckdb_text import UnprintableError
 from rowmerge_nb.sql.duckdb.printer import PagePrinter, may_fail
-from rowmerge_nb.sql.typed.domains import conjuncts, key_column, same_values
+from rowmerge_nb.sql.typed.domains import conjunction, conjuncts, key_column, same_values
 from rowmerge_nb.sql.typed.expressions import (
     Apply,
     Column,
-    Subquery,
     Typed,
+    has_subquery,
     is_deterministic,
     references,
-    walk,
 )
 from rowmerge_nb.sql.typed.type_rules import is_float, is_integer
 
@@ -136,7 +134,7 @@ def key_of(
         left, right = right, left
     elif not (sides[0] and sides[1] and sides[0] <= target and sides[1] <= source):
         return None
-    if any(isinstance(part, Subquery) for part in walk(term)) or not is_deterministic(term):
+    if has_subquery(term) or not is_deterministic(term):
         return None
     left, right = _plain(left, right)
     if not _is_key_type(left.type) or not _is_key_type(right.type):
@@ -199,17 +197,14 @@ def _guarded(key: PageKey, join: Join) -> PageKey:
     sides = []
     for value, side in zip((key.target, key.source), join.sources, strict=True):
         own = frozenset(symbol.name for symbol in side.outputs)
-        terms = tuple(
+        terms = [
             term
             for term in conjuncts(join.predicate)
-            if references(term) and references(term) <= own
-        )
-        terms = tuple(
-            term for term in terms if not any(isinstance(part, Subquery) for part in walk(term))
-        )
+            if references(term) and references(term) <= own and not has_subquery(term)
+        ]
         if isinstance(value, Column) or not may_fail(value) or not terms:
             sides.append(value)
             continue
-        guard = terms[0] if len(terms) == 1 else Apply(BOOLEAN, "and", terms)
-        sides.append(replace(Apply(value.type, "case", (guard, value)), origin=value.origin))
+        guarded = Apply(value.type, "case", (conjunction(terms), value))
+        sides.append(replace(guarded, origin=value.origin))
     return replace(key, target=sides[0], source=sides[1])

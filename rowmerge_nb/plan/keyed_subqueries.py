@@ -15,7 +15,7 @@ from rowmerge_nb.sql.duckdb.duckdb_text import UnprintableError
 from rowmerge_nb.sql.duckdb.printer import may_fail
 from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed import queries as q
-from rowmerge_nb.sql.typed.domains import conjuncts
+from rowmerge_nb.sql.typed.domains import conjunction, conjuncts
 from rowmerge_nb.sql.typed.readings import is_deterministic, outer_columns, subquery
 
 if TYPE_CHECKING:
@@ -109,14 +109,7 @@ def _parted(node: e.Subquery, query: q.Selected) -> tuple[e.Typed | None, list[P
         keys.append(key)
     if not keys:
         raise UnprintableError("a correlated subquery without equal keys in WHERE")
-    whole = (
-        local[0]
-        if len(local) == 1
-        else e.Apply(query.where.type, "and", tuple(local))
-        if local and query.where
-        else None
-    )
-    return whole, keys
+    return conjunction(local) if local else None, keys
 
 
 def _with_value(

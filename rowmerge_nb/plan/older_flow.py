@@ -331,11 +331,7 @@ def prune_updatable_scan(plan: Output, settings: RuleSettings) -> Output:
         i for i, symbol in enumerate(scan.outputs) if symbol == scan.row_id or symbol.name in read
     ]
     dropped = {symbol for i, symbol in enumerate(scan.outputs) if i not in kept}
-    node: PlanNode = replace(
-        scan,
-        outputs=tuple(scan.outputs[i] for i in kept),
-        columns=tuple(scan.columns[i] for i in kept),
-    )
+    node: PlanNode = scan.narrowed(kept)
     for above in reversed(chain[:-1]):
         # Nodes further up have symbols of their own, and a column of the table may have the name of
         # one of them.

@@ -22,7 +22,7 @@ from rowmerge_nb.plan.plan_nodes import (
 )
 from rowmerge_nb.sql.duckdb.duckdb_text import UnprintableError
 from rowmerge_nb.sql.duckdb.printer import PagePrinter
-from rowmerge_nb.sql.typed.domains import conjuncts
+from rowmerge_nb.sql.typed.domains import conjunction, conjuncts
 from rowmerge_nb.sql.typed.expressions import Apply, Subquery, Typed, walk
 from rowmerge_nb.sql.typed.queries import subqueries
 
@@ -217,5 +217,4 @@ def rest_of_on(join: Join) -> Typed | None:
     terms = [term for term in conjuncts(join.predicate) if not any(term is key for key in keys)]
     if not terms:
         return None
-    whole = terms[0] if len(terms) == 1 else Apply(join.predicate.type, "and", tuple(terms))
-    return replace(whole, origin=join.predicate.origin)
+    return replace(conjunction(terms), origin=join.predicate.origin)

@@ -16,7 +16,6 @@ from rowmerge_nb.plan.page_scan import page_scan, table_of_pages
 from rowmerge_nb.plan.plan_nodes import Filter, Join, PlanNode, Project, TableScan
 from rowmerge_nb.plan.query_planner import (
     columns_of,
-    conjunction,
     filtered,
     plan_query_tree,
     pruned,
@@ -33,7 +32,7 @@ from rowmerge_nb.sql.duckdb.duckdb_text import UnprintableError
 from rowmerge_nb.sql.duckdb.printer import PagePrinter
 from rowmerge_nb.sql.duckdb.ranks import ROW_NUMBER, checked_rank
 from rowmerge_nb.sql.typed import queries as q
-from rowmerge_nb.sql.typed.domains import conjuncts, constraint_of
+from rowmerge_nb.sql.typed.domains import conjunction, conjuncts, constraint_of
 from rowmerge_nb.sql.typed.expressions import Column, references
 from rowmerge_nb.sql.typed.type_rules import is_float
 

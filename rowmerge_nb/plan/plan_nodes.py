@@ -6,9 +6,9 @@ explains a node in one sentence.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from rowmerge_nb.base.choices import RepeatedMatches
 from rowmerge_nb.spi.page import PRESENT
@@ -19,6 +19,8 @@ from rowmerge_nb.sql.typed.readings import reads
 from rowmerge_nb.trace.node_records import JoinType
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rowmerge_nb.plan.page_query import PagedQuery
     from rowmerge_nb.spi.handles import ColumnHandle
     from rowmerge_nb.spi.layout import ConnectorTableLayout
@@ -86,6 +88,14 @@ class TableScan(PlanNode):
     alias: str = ""
     constraint: Constraint = field(default_factory=Constraint)
     carried: frozenset[str] = frozenset()
+
+    def narrowed(self, indexes: Sequence[int]) -> Self:
+        """Return the scan of some of its columns."""
+        return replace(
+            self,
+            outputs=tuple(self.outputs[i] for i in indexes),
+            columns=tuple(self.columns[i] for i in indexes),
+        )
 
     @property
     def data_columns(self) -> tuple[ColumnHandle, ...]:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 SHOWN_ROWS: Final = 10
 """Number of rows of VALUES that are printed."""
+Descriptor: TypeAlias = "tuple[tuple[str, str], ...]"
+"""The arguments of a node as Trino prints them."""
 Rows: TypeAlias = Callable[[int], Sequence[Sequence[e.Typed | str]]]
 
 
@@ -44,7 +46,7 @@ class QueryPlanNode(PlanNode):
         return type(self).__name__.removesuffix("Node")
 
     @property
-    def descriptor(self) -> tuple[tuple[str, str], ...]:
+    def descriptor(self) -> Descriptor:
         """The arguments as Trino prints them."""
         return ()
 
@@ -93,7 +95,7 @@ class TableFunctionProcessorNode(QueryPlanNode):
     function: str
 
     @property
-    def descriptor(self) -> tuple[tuple[str, str], ...]:
+    def descriptor(self) -> Descriptor:
         """The function."""
         return (("name", self.function),)
 
@@ -106,7 +108,7 @@ class RecursionStepNode(QueryPlanNode):
     level: int
 
     @property
-    def descriptor(self) -> tuple[tuple[str, str], ...]:
+    def descriptor(self) -> Descriptor:
         """The number of the step; 0 is the anchor."""
         return (("level", str(self.level)),)
 
@@ -143,7 +145,7 @@ class UnnestNode(QueryPlanNode):
         return self.items
 
     @property
-    def descriptor(self) -> tuple[tuple[str, str], ...]:
+    def descriptor(self) -> Descriptor:
         """The columns that pass through, and the arrays."""
         own = {column.symbol for column in self.columns}
         others = [
@@ -176,7 +178,7 @@ class GroupIdNode(QueryPlanNode):
         return (*(key for _, key in self.keys), *self.arguments)
 
     @property
-    def descriptor(self) -> tuple[tuple[str, str], ...]:
+    def descriptor(self) -> Descriptor:
         """The sets."""
         return (("symbols", f"[{', '.join(names_of(columns) for columns in self.sets)}]"),)
 
@@ -201,7 +203,7 @@ class AggregateNode(QueryPlanNode):
         return (*self.keys, *(call for _, call in self.calls))
 
     @property
-    def descriptor(self) -> tuple[tuple[str, str], ...]:
+    def descriptor(self) -> Descriptor:
         """The keys."""
         return (("keys", names_of(self.keys)),) if self.keys else ()
 
@@ -231,7 +233,7 @@ class WindowNode(QueryPlanNode):
         return (*self.partition_by, *_values(self.order_by), *(call for _, call in self.calls))
 
     @property
-    def descriptor(self) -> tuple[tuple[str, str], ...]:
+    def descriptor(self) -> Descriptor:
         """The window."""
         partition = (("partitionBy", names_of(self.partition_by)),) if self.partition_by else ()
         return (
@@ -290,7 +292,7 @@ class ApplyNode(QueryPlanNode):
         )
 
     @property
-    def descriptor(self) -> tuple[tuple[str, str], ...]:
+    def descriptor(self) -> Descriptor:
         """The compared columns, or the correlation."""
         if self.is_semi_join and self.value is not None and self.key is not None:
             return (("criteria", f"{self.value.symbol} = {self.key.symbol}"),)
@@ -328,7 +330,7 @@ class CorrelatedJoinNode(QueryPlanNode):
         return self.correlation
 
     @property
-    def descriptor(self) -> tuple[tuple[str, str], ...]:
+    def descriptor(self) -> Descriptor:
         """The correlation."""
         return (("correlation", names_of(self.correlation)),)
 
@@ -357,7 +359,7 @@ class SortNode(QueryPlanNode):
         return _values(self.order_by)
 
     @property
-    def descriptor(self) -> tuple[tuple[str, str], ...]:
+    def descriptor(self) -> Descriptor:
         """The keys."""
         return (("orderBy", printed_order(self.order_by)),)
 
@@ -371,7 +373,7 @@ class LimitNode(QueryPlanNode):
     count: int
 
     @property
-    def descriptor(self) -> tuple[tuple[str, str], ...]:
+    def descriptor(self) -> Descriptor:
         """The number."""
         return (("count", str(self.count)),)
 
@@ -396,7 +398,7 @@ class TopNNode(LimitNode):
         return _values(self.order_by)
 
     @property
-    def descriptor(self) -> tuple[tuple[str, str], ...]:
+    def descriptor(self) -> Descriptor:
         """The number and the keys."""
         return (("count", str(self.count)), ("orderBy", printed_order(self.order_by)))
 
@@ -432,7 +434,7 @@ class SetOperationNode(QueryPlanNode):
         return tuple(column for columns in self.inputs for column in columns)
 
     @property
-    def descriptor(self) -> tuple[tuple[str, str], ...]:
+    def descriptor(self) -> Descriptor:
         """``ALL`` of INTERSECT and EXCEPT."""
         return (("", "ALL"),) if self.is_all and self.operator != "UNION" else ()
 

@@ -26,7 +26,7 @@ from rowmerge_nb.spi.types import BIGINT, BOOLEAN
 from rowmerge_nb.sql.functions.overloads import overloads
 from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed import queries as q
-from rowmerge_nb.sql.typed.domains import conjuncts
+from rowmerge_nb.sql.typed.domains import conjunction, conjuncts
 from rowmerge_nb.trace.node_records import JoinType
 
 if TYPE_CHECKING:
@@ -69,11 +69,6 @@ def source_nodes(source: Source) -> PlanNode:
 def columns_of(node: PlanNode) -> tuple[e.Column, ...]:
     """Return the outputs of a node as expressions."""
     return tuple(e.Column(symbol.type, symbol.name) for symbol in node.outputs)
-
-
-def conjunction(conditions: Sequence[e.Typed]) -> e.Typed:
-    """Return conditions joined by AND."""
-    return conditions[0] if len(conditions) == 1 else e.Apply(BOOLEAN, "and", tuple(conditions))
 
 
 def filtered(node_id: str, source: PlanNode, predicate: e.Typed) -> Filter:

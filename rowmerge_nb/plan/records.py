@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import singledispatch
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from rowmerge_nb.base.choices import RepeatedMatches
 from rowmerge_nb.plan.older_flow import DeleteRows, QueryJoin, UpdateRows
@@ -31,7 +31,7 @@ from rowmerge_nb.plan.plan_nodes import (
     TableScan,
     TableWriter,
 )
-from rowmerge_nb.plan.query_nodes import QueryPlanNode, ValuesNode
+from rowmerge_nb.plan.query_nodes import Descriptor, QueryPlanNode, ValuesNode
 from rowmerge_nb.plan.rules import chain, join_of
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.page import CASE_NUMBER, HASH, INSERT_FROM_UPDATE, MERGE_ROW, OPERATION
@@ -57,8 +57,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.base.words import KnownRows
     from rowmerge_nb.spi.layout import ConnectorTableLayout
-
-Descriptor: TypeAlias = "tuple[tuple[str, str], ...]"
 
 
 def describe(
@@ -350,86 +348,118 @@ _REPLICATED_SIDES = {
 }
 
 
-def _details(node: PlanNode) -> tuple[str, ...]:
-    if isinstance(node, QueryPlanNode):
-        return node.details
-    if isinstance(node, Project):
-        assigned = [f"{a.symbol.name} := {a.text}" for a in node.assignments]
-        return (
-            (*assigned, f"{node.case.symbol.name} := {_case_text(node.case)}")
-            if node.case
-            else tuple(assigned)
-        )
-    if isinstance(node, DeleteProject):
-        kept = dict(zip(node.redistribution_columns, node.kept, strict=True))
-        data = [
-            f"{c.name} := {kept[c.name].name if c.name in kept else f'null::{c.type}'}"
-            for c in node.columns
-        ]
-        number = [f"{CASE_NUMBER} := 0"] if node.layout.after.case_number is not None else []
-        return (
-            *data,
-            f"{OPERATION} := {int(Operation.DELETE)}",
-            *number,
-            f"{INSERT_FROM_UPDATE} := 0",
-        )
-    if isinstance(node, UpdateRows):
-        columns = ", ".join(column.name for column in node.columns)
-        return (
-            f"updated columns: [{columns}]",
-            f"column value and row id channels: {list(node.channels)}",
-        )
-    if isinstance(node, MergeProcessor):
-        return (
-            f"target: {node.table}",
-            f"merge row column: {MERGE_ROW}",
-            f"row id column: {node.row_id.name}",
-            f"redistribution columns: [{', '.join(node.redistribution_columns)}]",
-            f"data columns: [{', '.join(column.name for column in node.columns)}]",
-            f"paradigm: {node.paradigm.name}",
-        )
-    if isinstance(node, AnsweredQuery) or (isinstance(node, Source) and node.refusal):
-        return (source_executed_by(node),)
-    if isinstance(node, TableScan) and node.constraint.domains:
-        return (f"Constraint, which the connector may use: {described(node.constraint)}",)
-    if isinstance(node, SemiJoin):
-        where = "where the rows are read" if node.key_columns else "by Spark"
-        return (f"Rows are left out {where}",)
-    if isinstance(node, Join):
-        if not node.distribution:
-            return ()
-        source = _REPLICATED_SIDES[node.distribution]
-        if not node.replicate_target:
-            return (f"Distribution: {_distribution(node) or node.distribution}: {source}",)
-        return (f"Distribution: REPLICATED: every task gets all of the target; {source}",)
-    if isinstance(node, MarkDistinct):
-        return (
-            (
-                f"Rows are sent by {node.keys[0].name}"
-                if node.exchange
-                else (
-                    "Here no rows are sent for it: every match of a target row is in one task"
-                    " anyway"
-                )
-            ),
-        )
-    if isinstance(node, TableFinish) and node.added:
-        return (
-            (
-                "Adds the columns:"
-                f" [{', '.join(f'{column.name}:{column.type}' for column in node.added)}]"
-            ),
-        )
-    if isinstance(node, MergeWriter):
-        below = (
-            "the Project below it"
-            if isinstance(node.source, DeleteProject)
-            else "the MergeProcessor"
-        )
-        return (*((f"Runs in one pass with {below}",) if node.fused else ()), *_form(node))
-    if isinstance(node, TableWriter):
-        return _form(node)
-    return executed_by(node) if isinstance(node, Output) else ()
+@singledispatch
+def _details(_: PlanNode) -> tuple[str, ...]:
+    return ()
+
+
+@_details.register
+def _(node: QueryPlanNode) -> tuple[str, ...]:
+    return node.details
+
+
+@_details.register
+def _(node: Project) -> tuple[str, ...]:
+    assigned = tuple(f"{a.symbol.name} := {a.text}" for a in node.assignments)
+    if node.case is None:
+        return assigned
+    return (*assigned, f"{node.case.symbol.name} := {_case_text(node.case)}")
+
+
+@_details.register
+def _(node: DeleteProject) -> tuple[str, ...]:
+    kept = dict(zip(node.redistribution_columns, node.kept, strict=True))
+    data = [
+        f"{c.name} := {kept[c.name].name if c.name in kept else f'null::{c.type}'}"
+        for c in node.columns
+    ]
+    number = [f"{CASE_NUMBER} := 0"] if node.layout.after.case_number is not None else []
+    return (
+        *data,
+        f"{OPERATION} := {int(Operation.DELETE)}",
+        *number,
+        f"{INSERT_FROM_UPDATE} := 0",
+    )
+
+
+@_details.register
+def _(node: UpdateRows) -> tuple[str, ...]:
+    columns = ", ".join(column.name for column in node.columns)
+    return (
+        f"updated columns: [{columns}]",
+        f"column value and row id channels: {list(node.channels)}",
+    )
+
+
+@_details.register
+def _(node: MergeProcessor) -> tuple[str, ...]:
+    return (
+        f"target: {node.table}",
+        f"merge row column: {MERGE_ROW}",
+        f"row id column: {node.row_id.name}",
+        f"redistribution columns: [{', '.join(node.redistribution_columns)}]",
+        f"data columns: [{', '.join(column.name for column in node.columns)}]",
+        f"paradigm: {node.paradigm.name}",
+    )
+
+
+@_details.register
+def _(node: AnsweredQuery) -> tuple[str, ...]:
+    return (source_executed_by(node),)
+
+
+@_details.register
+def _(node: Source) -> tuple[str, ...]:
+    return (source_executed_by(node),) if node.refusal else ()
+
+
+@_details.register
+def _(node: TableScan) -> tuple[str, ...]:
+    if not node.constraint.domains:
+        return ()
+    return (f"Constraint, which the connector may use: {described(node.constraint)}",)
+
+
+@_details.register
+def _(node: SemiJoin) -> tuple[str, ...]:
+    where = "where the rows are read" if node.key_columns else "by Spark"
+    return (f"Rows are left out {where}",)
+
+
+@_details.register
+def _(node: Join) -> tuple[str, ...]:
+    if not node.distribution:
+        return ()
+    source = _REPLICATED_SIDES[node.distribution]
+    if not node.replicate_target:
+        return (f"Distribution: {_distribution(node) or node.distribution}: {source}",)
+    return (f"Distribution: REPLICATED: every task gets all of the target; {source}",)
+
+
+@_details.register
+def _(node: MarkDistinct) -> tuple[str, ...]:
+    if node.exchange:
+        return (f"Rows are sent by {node.keys[0].name}",)
+    return ("Here no rows are sent for it: every match of a target row is in one task anyway",)
+
+
+@_details.register
+def _(node: TableFinish) -> tuple[str, ...]:
+    added = ", ".join(f"{column.name}:{column.type}" for column in node.added)
+    return (f"Adds the columns: [{added}]",) if added else ()
+
+
+@_details.register
+def _(node: MergeWriter) -> tuple[str, ...]:
+    below = (
+        "the Project below it" if isinstance(node.source, DeleteProject) else "the MergeProcessor"
+    )
+    return (*((f"Runs in one pass with {below}",) if node.fused else ()), *_form(node))
+
+
+@_details.register
+def _(node: TableWriter) -> tuple[str, ...]:
+    return _form(node)
 
 
 def query_of(node: Source | AnsweredQuery) -> PlanNode:
@@ -450,6 +480,7 @@ def source_executed_by(node: Source | AnsweredQuery) -> str:
     return f"Here Spark executes the query{reason}"
 
 
+@_details.register
 def executed_by(node: Output) -> tuple[str, ...]:
     """Return the sentence that names the engine of a query, and why it is Spark; nothing if
     undecided.

@@ -26,6 +26,7 @@ from rowmerge_nb.plan.plan_nodes import (
     MarkDistinct,
     MergeWriter,
     Output,
+    PageRows,
     PhysicalForm,
     PlanNode,
     Project,
@@ -46,6 +47,9 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.analyzer.analysis import TableBinding
     from rowmerge_nb.sql.typed.expressions import Reads
     from rowmerge_nb.sql.typed.queries import Query
+
+
+Node = TypeVar("Node", bound=PlanNode)
 
 
 @dataclass(frozen=True)
@@ -204,13 +208,13 @@ def prune_source_columns(plan: Output, _: RuleSettings) -> Output:
             return node
         kept = [i for i, symbol in enumerate(node.outputs) if symbol.name in needed]
         kept = kept or [0]
-        return replace(
-            node,
-            outputs=tuple(node.outputs[i] for i in kept),
-            columns=tuple(node.columns[i] for i in kept),
-        )
+        return node.narrowed(kept)
 
     return rewritten(plan, prune)
+
+
+def _first(plan: PlanNode, node_type: type[Node]) -> Node | None:
+    return next((node for node in chain(plan) if isinstance(node, node_type)), None)
 
 
 def prune_target_columns(plan: Output, settings: RuleSettings) -> Output:
@@ -218,7 +222,7 @@ def prune_target_columns(plan: Output, settings: RuleSettings) -> Output:
 
     Very small statements read all, because their old rows are shown.
     """
-    writer = next((node for node in chain(plan) if isinstance(node, MergeWriter)), None)
+    writer = _first(plan, MergeWriter)
     below = chain(writer) if writer is not None else []
     scan = next(
         (node for node in below if isinstance(node, TableScan) and node.row_id is not None), None
@@ -242,11 +246,7 @@ def prune_target_columns(plan: Output, settings: RuleSettings) -> Output:
     def prune(node: PlanNode) -> PlanNode:
         if node is scan:
             kept = [i for i, symbol in enumerate(scan.outputs) if symbol not in dropped]
-            return replace(
-                scan,
-                outputs=tuple(scan.outputs[i] for i in kept),
-                columns=tuple(scan.columns[i] for i in kept),
-            )
+            return scan.narrowed(kept)
         if isinstance(node, Filter | AssignUniqueId | Join) or (
             isinstance(node, Project) and node.case is None
         ):
@@ -369,7 +369,7 @@ def change_in_task(plan: Output, settings: RuleSettings) -> Output:
     UPDATE and DELETE of any size, and MERGE by equal columns. The tasks are those that read the
     target, unless they cannot have the source.
     """
-    writer = next((node for node in chain(plan) if isinstance(node, MergeWriter)), None)
+    writer = _first(plan, MergeWriter)
     if writer is None:
         return plan
     join = join_of(writer)
@@ -469,15 +469,13 @@ def answer_source(plan: Output, settings: RuleSettings) -> Output:
     Queries of only conditions and values are left to the tasks. So is an INSERT that Spark stores
     row by row.
     """
-    writer = next(
-        (node for node in chain(plan) if isinstance(node, MergeWriter | TableWriter)), None
-    )
+    writer = _first(plan, MergeWriter) or _first(plan, TableWriter)
     inserts = isinstance(writer, TableWriter)
     below = writer if inserts or writer is None else join_of(writer)
     source = None if below is None else chain(below)[-1]
     if not isinstance(source, Source) or not reads_table(source) or settings.remote_executors:
         return plan
-    if _is_plain(source) or (inserts and "insert_on_pages" in settings.off):
+    if _rows_in_tasks(source) is not None or (inserts and "insert_on_pages" in settings.off):
         return plan
     try:
         answer = answered_query(source)
@@ -488,12 +486,11 @@ def answer_source(plan: Output, settings: RuleSettings) -> Output:
     return rewritten(plan, lambda node: answer if node is source else node)
 
 
-def _is_plain(source: Source) -> bool:
+def _rows_in_tasks(source: Source) -> PageRows | None:
     try:
-        page_source(source)
+        return page_source(source)
     except UnprintableError:
-        return False
-    return True
+        return None
 
 
 def insert_on_pages(plan: Output, _: RuleSettings) -> Output:
@@ -501,7 +498,7 @@ def insert_on_pages(plan: Output, _: RuleSettings) -> Output:
 
     Passing rows through Java costs more than all the rest.
     """
-    writer = next((node for node in chain(plan) if isinstance(node, TableWriter)), None)
+    writer = _first(plan, TableWriter)
     source = chain(writer)[-1] if writer is not None else None
     if writer is None or not (
         isinstance(source, AnsweredQuery) or (isinstance(source, Source) and reads_table(source))
@@ -524,7 +521,7 @@ def source_on_pages(plan: Output, _: RuleSettings) -> Output:
     """Compute the query of a MERGE in the tasks that join it, if they have the whole source and
     pages can evaluate it.
     """
-    writer = next((node for node in chain(plan) if isinstance(node, MergeWriter)), None)
+    writer = _first(plan, MergeWriter)
     join = join_of(writer) if writer is not None else None
     if (
         writer is None
@@ -537,11 +534,8 @@ def source_on_pages(plan: Output, _: RuleSettings) -> Output:
     source = without_mark(join.right)
     if not isinstance(source, Source) or not reads_table(source):
         return plan
-    try:
-        pages = page_source(source)
-    except UnprintableError:
-        return plan
-    if not pages.scan.table.is_read_by_tasks():
+    pages = _rows_in_tasks(source)
+    if pages is None or not pages.scan.table.is_read_by_tasks():
         return plan
     return rewritten(plan, lambda node: replace(node, pages=pages) if node is source else node)
 
@@ -564,8 +558,6 @@ def query_on_pages(plan: Output, settings: RuleSettings) -> Output:
     except UnprintableError as error:
         return replace(plan, form=PhysicalForm(f"pages cannot be asked for {error}"))
 
-
-Node = TypeVar("Node", bound=PlanNode)
 
 ANSWER_SOURCE: Final = "answer_source"
 """The name of the rule that has DuckDB answer source queries."""

@@ -21,7 +21,7 @@ from rowmerge_nb.spi.types import INTEGER, TINYINT
 from rowmerge_nb.sql.typed.expressions import Constant
 
 if TYPE_CHECKING:
-    from rowmerge_nb.plan.plan_nodes import Output, PlanNode
+    from rowmerge_nb.plan.plan_nodes import MergeProcessor, Output, PlanNode
     from rowmerge_nb.spi.operations import Era
     from rowmerge_nb.sql.analyzer.analysis import DeleteAnalysis, Returning, UpdateAnalysis
 
@@ -49,6 +49,15 @@ def plan_delete(analysis: DeleteAnalysis, facts: TargetFacts, *, era: Era) -> Ou
 
 class _WherePlanner(RowChangePlanner):
     analysis: UpdateAnalysis | DeleteAnalysis
+
+    def plan(self) -> Output:
+        if self.analysis.returning is not None:
+            return self.returned(self.analysis.returning)
+        return self.finish(self.write(self.exchange(self.change(self._filtered()))))
+
+    def change(self, source: PlanNode) -> MergeProcessor | DeleteProject:
+        """Turn the rows to change into rows to store."""
+        raise NotImplementedError
 
     def _filtered(self) -> PlanNode:
         where = self.analysis.where
@@ -111,10 +120,7 @@ class _WherePlanner(RowChangePlanner):
 class _UpdatePlanner(_WherePlanner):
     null_code = "INVALID_ARGUMENTS"
 
-    def plan(self) -> Output:
-        if self.analysis.returning is not None:
-            return self.returned(self.analysis.returning)
-        source = self._filtered()
+    def change(self, source: PlanNode) -> MergeProcessor | DeleteProject:
         location, hashed = self.location()
         number, distinct = Symbol(CASE_NUMBER, INTEGER), Symbol(IS_DISTINCT, TINYINT)
         project = Project(
@@ -124,7 +130,7 @@ class _UpdatePlanner(_WherePlanner):
             assignments=(*hashed, _constant(number, "0"), _constant(distinct, "1")),
             case=SearchedCase(self.merge_row, (self.row(),)),
         )
-        return self.finish(self.write(self.exchange(self.process(self.checked(project)))))
+        return self.process(self.checked(project))
 
 
 def _constant(symbol: Symbol, text: str) -> Assignment:
@@ -132,11 +138,8 @@ def _constant(symbol: Symbol, text: str) -> Assignment:
 
 
 class _DeletePlanner(_WherePlanner):
-    def plan(self) -> Output:
-        if self.analysis.returning is not None:
-            return self.returned(self.analysis.returning)
-        source = self._filtered()
-        project = DeleteProject(
+    def change(self, source: PlanNode) -> MergeProcessor | DeleteProject:
+        return DeleteProject(
             id=next(self.ids),
             outputs=self.changes(),
             source=source,
@@ -147,4 +150,3 @@ class _DeletePlanner(_WherePlanner):
             ),
             row_id=self.row_id,
         )
-        return self.finish(self.write(self.exchange(project)))

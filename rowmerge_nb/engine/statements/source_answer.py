@@ -49,7 +49,6 @@ def answer_source(run: StatementRun, planned: PlannedT) -> PlannedT:
     run.step = "run"
     run.begin_step("run")
     scans, paged = run.transaction.scans, node.paged
-    answer = answer_scan(node.query, paged)
     settings = planned.settings
     try:
         with run.timed("source"):
@@ -57,7 +56,7 @@ def answer_source(run: StatementRun, planned: PlannedT) -> PlannedT:
                 paged,
                 scans.driver_scan(paged.scan),
                 run.transaction.cancelled,
-                lambda pages: scans.store_frame(answer.table, _conformed(pages, answer.table)),
+                lambda pages: scans.store_frame(node.table, _conformed(pages, node.table)),
             )
     except PagesRefusedError as refusal:
         source: PlanNode = replace(node.query, refusal=str(refusal))

@@ -116,6 +116,10 @@ class Context:
             raise AnalysisError(message, code=code, hint=hint)
         raise AnalysisError(message, code=code, hint=hint).at(span)
 
+    def refuse(self, message: str, span: Span | None, hint: str | None = None) -> NoReturn:
+        """Raise NOT_SUPPORTED."""
+        self.error("NOT_SUPPORTED", message, span, hint)
+
     def check_read(self, fields: Iterable[ScopeField], span: Span) -> None:
         """Raise the error of the first column without an SQL type."""
         for field in fields:
@@ -220,6 +224,12 @@ class Context:
             return None
         with _placed(span):
             return self.tables.view([part.value for part in name.parts])
+
+    def refuse_frame(self, target: TableBinding, limit: str, span: Span) -> None:
+        """Raise an error for a table that is a DataFrame; ``limit`` is what it cannot do."""
+        if target.dataframe is not None:
+            message = f"'{target.display}' is {target.kind}; {limit}"
+            self.error("NOT_SUPPORTED", message, span, target.remedy)
 
     def refuse_view(self, name: TableName, message: str) -> None:
         """Raise an error for a view."""

@@ -10,7 +10,13 @@ from rowmerge_nb.sql.duckdb.date_patterns import formatted
 from rowmerge_nb.sql.duckdb.duckdb_casts import rounded_micros
 from rowmerge_nb.sql.duckdb.duckdb_text import UnprintableError, duckdb_type, once, text_literal
 from rowmerge_nb.sql.typed import expressions as e
-from rowmerge_nb.sql.typed.type_rules import INTERVAL_YEAR, is_zoned, precision_of
+from rowmerge_nb.sql.typed.type_rules import (
+    INTERVAL_YEAR,
+    UNIT_MICROSECONDS,
+    UNIT_MONTHS,
+    is_zoned,
+    precision_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -19,16 +25,7 @@ _FORMATS: Final = frozenset({"date_format", "format_datetime"})
 _THOUSANDTHS: Final = 3
 _WITH_ZONE: Final = "timestamp with time zone"
 _KINDS: Final = frozenset({"date", "timestamp", _WITH_ZONE})
-_MICROS: Final = {
-    "millisecond": 1000,
-    "second": 1_000_000,
-    "minute": 60_000_000,
-    "hour": 3_600_000_000,
-    "day": 86_400_000_000,
-    "week": 604_800_000_000,
-}
 _DAYS: Final = {"day": 1, "week": 7}
-_MONTHS: Final = {"month": 1, "quarter": 3, "year": 12}
 _DAY_SECONDS: Final = 86_400
 
 
@@ -78,7 +75,9 @@ def moment_text(
     if writer is None or not isinstance(unit, e.Constant):
         raise UnprintableError(msg)
     texts, word = printed(node.arguments[1:]), (unit.value or "").lower()
-    if word not in ({*_DAYS, *_MONTHS} if sql_type.base == "date" else {*_MICROS, *_MONTHS}):
+    if word not in (
+        {*_DAYS, *UNIT_MONTHS} if sql_type.base == "date" else {*UNIT_MICROSECONDS, *UNIT_MONTHS}
+    ):
         return _no_unit(unit, texts, sql_type, fail)
     plain = Type("timestamp", sql_type.parameters)
     if sql_type.base != _WITH_ZONE:
@@ -130,15 +129,15 @@ def _date_trunc(unit: str, texts: list[str], sql_type: Type) -> str:
 
 def _date_add(unit: str, texts: list[str], sql_type: Type) -> str:
     def write(number: str, text: str) -> str:
-        if unit in _MONTHS:
+        if unit in UNIT_MONTHS:
             moved = (
-                f"CAST({text} + to_months(CAST({number} * {_MONTHS[unit]} AS INTEGER)) AS"
+                f"CAST({text} + to_months(CAST({number} * {UNIT_MONTHS[unit]} AS INTEGER)) AS"
                 f" {sql_type.base.upper()})"
             )
         elif sql_type.base == "date":
             moved = f"CAST({text} + CAST({number} * {_DAYS[unit]} AS INTEGER) AS DATE)"
         else:
-            micros = f"(epoch_us({text}) + {number} * {_MICROS[unit]})"
+            micros = f"(epoch_us({text}) + {number} * {UNIT_MICROSECONDS[unit]})"
             moved = f"make_timestamp({rounded_micros(micros, precision_of(sql_type)) if unit == 'millisecond' else micros})"
         # Beside NULL, too large a number is not an error.
         return f"CASE WHEN {text} IS NOT NULL THEN {moved} END"
@@ -149,9 +148,9 @@ def _date_add(unit: str, texts: list[str], sql_type: Type) -> str:
 def _date_diff(unit: str, texts: list[str], sql_type: Type) -> str:
     if sql_type.base == "date" and unit in _DAYS:
         return f"(date_diff('day', {texts[0]}, {texts[1]}) // {_DAYS[unit]})"
-    if unit in _MICROS:
+    if unit in UNIT_MICROSECONDS:
         first, second = (_millis(text) for text in texts)
-        return f"(({second} - {first}) // {_MICROS[unit] // 1000})"
+        return f"(({second} - {first}) // {UNIT_MICROSECONDS[unit] // 1000})"
 
     def write(a: str, b: str) -> str:
         low, high = f"least({a}, {b})", f"greatest({a}, {b})"
@@ -161,7 +160,7 @@ def _date_diff(unit: str, texts: list[str], sql_type: Type) -> str:
             " 0 END)"
         )
         sign = f"CASE WHEN {a} <= {b} THEN 1 ELSE -1 END"
-        months_text = f"CAST({sign} * ({whole} // {_MONTHS[unit]}) AS BIGINT)"
+        months_text = f"CAST({sign} * ({whole} // {UNIT_MONTHS[unit]}) AS BIGINT)"
         return f"CASE WHEN {a} IS NULL OR {b} IS NULL THEN NULL ELSE {months_text} END"
 
     return once(

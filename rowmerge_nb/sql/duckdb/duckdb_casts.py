@@ -27,6 +27,7 @@ from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed.type_rules import (
     RANGES,
     as_decimal,
+    cast_name,
     is_exact,
     is_float,
     is_integer,
@@ -207,6 +208,10 @@ def _to_integer(text: str, source: Type, target: Type, fail: Callable[..., str])
             value_text,
             f"''' to {target.base.upper()}'",
         )
+    return _attempted(text, type_text, message)
+
+
+def _attempted(text: str, type_text: str, message: str) -> str:
     return (
         f"coalesce(TRY_CAST({text} AS {type_text}), CASE WHEN {text} IS NOT NULL THEN {message}"
         " END)"
@@ -217,16 +222,8 @@ def _to_decimal(text: str, source: Type, target: Type, fail: Callable[..., str])
     type_text = duckdb_type(target)
     if is_total(source, target):
         return f"CAST({text} AS {type_text})"
-    type_words = (
-        f"DECIMAL({source.parameters[0]}, {source.parameters[1]})"
-        if source.base == "decimal"
-        else source.base.upper()
-    )
-    message = _unfit(type_words, shown_exact(text, source), target, fail)
-    return (
-        f"coalesce(TRY_CAST({text} AS {type_text}), CASE WHEN {text} IS NOT NULL THEN {message}"
-        " END)"
-    )
+    message = _unfit(cast_name(source), shown_exact(text, source), target, fail)
+    return _attempted(text, type_text, message)
 
 
 def _unfit(type_words: str, value_text: str, target: Type, fail: Callable[..., str]) -> str:

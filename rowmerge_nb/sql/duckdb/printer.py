@@ -31,6 +31,7 @@ from rowmerge_nb.sql.typed.type_rules import (
     INTERVAL_DAY,
     INTERVAL_YEAR,
     MAX_PRECISION,
+    RANGES,
     exact_precision,
     is_float,
     is_integer,
@@ -47,12 +48,11 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.typed.constant_set import ConstantSet
 
 _INTERVALS: Final = (INTERVAL_DAY, INTERVAL_YEAR)
-_LOWEST: Final = {"tinyint": 2**7, "smallint": 2**15, "integer": 2**31, "bigint": 2**63}
 _COMPARED: Final = frozenset(
     {
         *("boolean", "decimal", "real", "double", "varchar", "char", "uuid", "varbinary"),
         *("date", "time", "timestamp", "timestamp with time zone"),
-        *_LOWEST,
+        *RANGES,
     }
 )
 """Types whose values DuckDB compares like Trino (NaN is handled separately)."""
@@ -269,7 +269,7 @@ class _Printer:
             isinstance(argument, e.Constant) and (argument.value or "").isdigit()
         ):
             return f"CAST((- {text}) AS {duckdb_type(sql_type)})"
-        lowest = f"CAST('-{_LOWEST[sql_type.base]}' AS {duckdb_type(sql_type)})"
+        lowest = f"CAST('-{RANGES[sql_type.base]}' AS {duckdb_type(sql_type)})"
         message = self.failure(
             "NUMERIC_VALUE_OUT_OF_RANGE",
             f"'{sql_type} negation overflow: '",
@@ -388,15 +388,6 @@ class _Printer:
             f"CASE WHEN {text} IS NOT NULL THEN"
             f" {self.failure('INVALID_FUNCTION_ARGUMENT', message)} END"
         )
-
-    def case(self, node: e.Apply) -> str:
-        texts = self.all(node.arguments)
-        default = f" ELSE {texts.pop()}" if len(texts) % 2 else ""
-        pairs = " ".join(
-            f"WHEN {condition} THEN {value}"
-            for condition, value in zip(texts[::2], texts[1::2], strict=True)
-        )
-        return f"CASE {pairs}{default} END"
 
     def nullif(self, node: e.Apply) -> str:
         value, same = self.all(node.arguments)
@@ -633,7 +624,7 @@ _WRITERS: Final[dict[str, Callable[[_Printer, Any], str]]] = {
     "like": _Printer.like,
     "in": _Printer.in_list,
     "in set": _Printer.in_set,
-    "case": _Printer.case,
+    "case": lambda printer, node: e.case_text(printer.all(node.arguments)),
     "coalesce": lambda printer, node: f"coalesce({', '.join(printer.all(node.arguments))})",
     "concat": _Printer.concat,
     "nullif": _Printer.nullif,

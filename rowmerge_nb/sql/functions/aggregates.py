@@ -27,14 +27,14 @@ max(T) T:orderable -> T | max({distinct}{0}){rows}
 min(E, bigint) E:orderable -> array(E) | {smallest}
 max(E, bigint) E:orderable -> array(E) | {greatest}
 any_value(T) T -> T | any_value({0}, true){rows}
-arbitrary(T) T -> T | any_value({0}, true){rows}
+arbitrary = any_value
 array_agg(T) T -> array(T) | transform(get(filter(array({list}), l -> size(l) > 0), 0), v -> v.v)
 listagg(varchar(x), varchar(y)) -> varchar | transform(array(named_struct('l', {texts}, 's', max({1}){rows})), g -> {joined} {fail:EXCEEDED_FUNCTION_MEMORY_LIMIT:Concatenated string has the length in bytes larger than the maximum output length 1048576} END)[0]
 ~listagg(varchar(x), varchar(y), varchar(z), boolean) -> varchar | transform(array(named_struct('l', {texts}, 's', max({1}){rows}, 'e', max({2}){rows}, 'c', bool_and({3}){rows})), g -> {joined} {truncated} END)[0]
 count_if(boolean) -> bigint | count_if({0}){rows}
 bool_and(boolean) -> boolean | bool_and({0}){rows}
 bool_or(boolean) -> boolean | bool_or({0}){rows}
-every(boolean) -> boolean | bool_and({0}){rows}
+every = bool_and
 bitwise_and_agg(bigint) -> bigint | bit_and({0}){rows}
 bitwise_or_agg(bigint) -> bigint | bit_or({0}){rows}
 bitwise_xor_agg(bigint) -> bigint | bit_xor({0}){rows}
@@ -44,14 +44,12 @@ max_by(V, K, bigint) V, K:orderable -> array(V) | {greatest}
 min_by(V, K, bigint) V, K:orderable -> array(V) | {smallest}
 stddev(bigint) -> double | sqrt({sample variance})
 stddev(double) -> double | sqrt({sample variance})
-stddev_samp(bigint) -> double | sqrt({sample variance})
-stddev_samp(double) -> double | sqrt({sample variance})
+stddev_samp = stddev
 stddev_pop(bigint) -> double | sqrt({variance of all})
 stddev_pop(double) -> double | sqrt({variance of all})
 variance(bigint) -> double | {sample variance}
 variance(double) -> double | {sample variance}
-var_samp(bigint) -> double | {sample variance}
-var_samp(double) -> double | {sample variance}
+var_samp = variance
 var_pop(bigint) -> double | {variance of all}
 var_pop(double) -> double | {variance of all}
 covar_samp(real, real) -> real | CAST(covar_samp({distinct}{1}, {0}){rows} AS FLOAT)

@@ -48,9 +48,9 @@ sequence(bigint, bigint) -> array(bigint) | IF({far}, {too many}, sequence({0}, 
 sequence(bigint, bigint, bigint) -> array(bigint) | CASE WHEN {2} = 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:step must not be zero} WHEN ({2} > 0 AND {1} < {0}) OR ({2} < 0 AND {1} > {0}) THEN {wrong way} WHEN {far in steps} THEN {too many} ELSE sequence({0}, IF({2} = 0 OR {far in steps}, {0}, {1}), {2}) END
 sequence(date, date) -> array(date) | IF(abs(datediff({1}, {0})) >= 10000, {too many}, sequence({0}, IF(abs(datediff({1}, {0})) >= 10000, {0}, {1})))
 sequence(date, date, interval day to second) -> array(date) | CASE WHEN {step millis} % 86400000 <> 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:sequence step must be a day interval if start and end values are dates} {stepped} WHEN abs(datediff({1}, {0}) * 86400000BD / {step millis}) >= 10000 THEN {too many} ELSE sequence({0}, IF({2} = {2} * 0 OR abs(datediff({1}, {0}) * 86400000BD / {step millis}) >= 10000, {0}, {1}), {2}) END
-sequence(date, date, interval year to month) -> array(date) | CASE {stepped} WHEN abs(months_between({1}, {0}) / {step months}) >= 10000 THEN {too many} ELSE sequence({0}, IF({2} = {2} * 0 OR abs(months_between({1}, {0}) / {step months}) >= 10000, {0}, {1}), {2}) END
+sequence(date, date, interval year to month) -> array(date) | {months in sequence}
 sequence(timestamp(6), timestamp(6), interval day to second) -> array of moments | CASE {stepped} WHEN abs((unix_micros(CAST({1} AS TIMESTAMP)) - CAST(unix_micros(CAST({0} AS TIMESTAMP)) AS DECIMAL(20,0))) / (1000 * {step millis})) >= 10000 THEN {too many} ELSE sequence({0}, IF({2} = {2} * 0 OR abs((unix_micros(CAST({1} AS TIMESTAMP)) - CAST(unix_micros(CAST({0} AS TIMESTAMP)) AS DECIMAL(20,0))) / (1000 * {step millis})) >= 10000, {0}, {1}), {2}) END
-sequence(timestamp(6), timestamp(6), interval year to month) -> array of moments | CASE {stepped} WHEN abs(months_between({1}, {0}) / {step months}) >= 10000 THEN {too many} ELSE sequence({0}, IF({2} = {2} * 0 OR abs(months_between({1}, {0}) / {step months}) >= 10000, {0}, {1}), {2}) END
+sequence(timestamp(6), timestamp(6), interval year to month) -> array of moments | {months in sequence}
 repeat(T, bigint) T -> array(T) | CASE WHEN {1} > 10000 THEN {fail:INVALID_FUNCTION_ARGUMENT:count argument of repeat function must be less than or equal to 10000} WHEN {1} < 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:count argument of repeat function must be greater than or equal to 0} ELSE array_repeat({0}, {int:1}) END
 reverse(array(E)) E -> array(E) | reverse({0}) | list_reverse({0})
 shuffle(array(E)) E -> array(E) | shuffle({0})
@@ -67,8 +67,8 @@ any_match(array(T), function(T,boolean)) T -> boolean | exists({0}, {1}) | {any 
 all_match(array(T), function(T,boolean)) T -> boolean | forall({0}, {1}) | {all match}
 none_match(array(T), function(T,boolean)) T -> boolean | (NOT exists({0}, {1})) | (NOT {any match})
 zip_with(array(T), array(U), function(T,U,R)) T, U, R -> array(R) | zip_with({0}, {1}, {2})
-dot_product(array(double), array(double)) -> double | CASE WHEN {0} IS NULL OR {1} IS NULL THEN NULL WHEN size({0}) <> size({1}) THEN {unlike lengths} ELSE aggregate({paired}, 0D, (s, p) -> s + p.x * p.y) END
-euclidean_distance(array(double), array(double)) -> double | CASE WHEN {0} IS NULL OR {1} IS NULL THEN NULL WHEN size({0}) <> size({1}) THEN {unlike lengths} ELSE aggregate({paired}, 0D, (s, p) -> s + (p.x - p.y) * (p.x - p.y), s -> sqrt(s)) END
+dot_product(array(double), array(double)) -> double | {over pairs} s + p.x * p.y) END
+euclidean_distance(array(double), array(double)) -> double | {over pairs} s + (p.x - p.y) * (p.x - p.y), s -> sqrt(s)) END
 cosine_similarity(array(double), array(double)) -> double | {cosine}
 cosine_distance(array(double), array(double)) -> double | (1D - {cosine})
 """
@@ -108,6 +108,8 @@ def _combined_elements() -> str:
 
 
 FRAGMENTS: Final = {
+    "over pairs": "CASE WHEN {0} IS NULL OR {1} IS NULL THEN NULL WHEN size({0}) <> size({1}) THEN {unlike lengths} ELSE aggregate({paired}, 0D, (s, p) ->",
+    "months in sequence": "CASE {stepped} WHEN abs(months_between({1}, {0}) / {step months}) >= 10000 THEN {too many} ELSE sequence({0}, IF({2} = {2} * 0 OR abs(months_between({1}, {0}) / {step months}) >= 10000, {0}, {1}), {2}) END",
     "combined": " ".join(
         f"WHEN {{1}} = {i} THEN {_combined(i, 'size({0})')}" for i in range(_MOST_COMBINED + 1)
     ),

@@ -42,10 +42,10 @@ md5(varbinary) -> varbinary | unhex(md5({0})) | unhex(md5({0}))
 sha1(varbinary) -> varbinary | unhex(sha1({0})) | unhex(sha1({0}))
 sha256(varbinary) -> varbinary | unhex(sha2({0}, 256)) | unhex(sha256({0}))
 sha512(varbinary) -> varbinary | unhex(sha2({0}, 512))
-hmac_md5(varbinary, varbinary) -> varbinary | IF(octet_length({1}) = 0, {fail:GENERIC_INTERNAL_ERROR:Empty key}, unhex(md5(concat({outer 64 md5}, unhex(md5(concat({inner 64 md5}, {0})))))))
-hmac_sha1(varbinary, varbinary) -> varbinary | IF(octet_length({1}) = 0, {fail:GENERIC_INTERNAL_ERROR:Empty key}, unhex(sha1(concat({outer 64 sha1}, unhex(sha1(concat({inner 64 sha1}, {0})))))))
-hmac_sha256(varbinary, varbinary) -> varbinary | IF(octet_length({1}) = 0, {fail:GENERIC_INTERNAL_ERROR:Empty key}, unhex(sha2(concat({outer 64 sha256}, unhex(sha2(concat({inner 64 sha256}, {0}), 256))), 256)))
-hmac_sha512(varbinary, varbinary) -> varbinary | IF(octet_length({1}) = 0, {fail:GENERIC_INTERNAL_ERROR:Empty key}, unhex(sha2(concat({outer 128 sha512}, unhex(sha2(concat({inner 128 sha512}, {0}), 512))), 512)))
+hmac_md5(varbinary, varbinary) -> varbinary | {key checked} unhex(md5(concat({outer 64 md5}, unhex(md5(concat({inner 64 md5}, {0})))))))
+hmac_sha1(varbinary, varbinary) -> varbinary | {key checked} unhex(sha1(concat({outer 64 sha1}, unhex(sha1(concat({inner 64 sha1}, {0})))))))
+hmac_sha256(varbinary, varbinary) -> varbinary | {key checked} unhex(sha2(concat({outer 64 sha256}, unhex(sha2(concat({inner 64 sha256}, {0}), 256))), 256)))
+hmac_sha512(varbinary, varbinary) -> varbinary | {key checked} unhex(sha2(concat({outer 128 sha512}, unhex(sha2(concat({inner 128 sha512}, {0}), 512))), 512)))
 crc32(varbinary) -> bigint | crc32({0})
 xxhash64(varbinary) -> varbinary | {xxhash64}
 murmur3(varbinary) -> varbinary | {murmur3}
@@ -170,6 +170,7 @@ def _as_long(bits: int) -> str:
 
 
 FRAGMENTS: Final = {
+    "key checked": "IF(octet_length({1}) = 0, {fail:GENERIC_INTERNAL_ERROR:Empty key},",
     "signed bits": "{bits 64} | {sign bit}",
     "signed bits of 32": "{bits 32} | {sign bit of 32}",
     "xxhash64": XXHASH64,

@@ -9,14 +9,14 @@ json_parse(varchar(x)) -> json | {json parsed}
 json_format(json) -> varchar | {0}
 json_array_length(json) -> bigint | CAST(json_array_length({0}) AS BIGINT)
 json_array_length(varchar(x)) -> bigint | CAST(json_array_length({0}) AS BIGINT)
-json_array_contains(json, boolean) -> boolean | IF({1} IS NULL, NULL, exists({elements}, e -> schema_of_variant(e) = 'BOOLEAN' AND try_variant_get(e, '$', 'boolean') = {1}))
-json_array_contains(varchar(x), boolean) -> boolean | IF({1} IS NULL, NULL, exists({elements}, e -> schema_of_variant(e) = 'BOOLEAN' AND try_variant_get(e, '$', 'boolean') = {1}))
-json_array_contains(json, bigint) -> boolean | IF({1} IS NULL, NULL, exists({elements}, e -> schema_of_variant(e) = 'BIGINT' AND try_variant_get(e, '$', 'bigint') = {1}))
-json_array_contains(varchar(x), bigint) -> boolean | IF({1} IS NULL, NULL, exists({elements}, e -> schema_of_variant(e) = 'BIGINT' AND try_variant_get(e, '$', 'bigint') = {1}))
-json_array_contains(json, varchar(x)) -> boolean | IF({1} IS NULL, NULL, exists({elements}, e -> schema_of_variant(e) = 'STRING' AND try_variant_get(e, '$', 'string') = {1}))
-json_array_contains(varchar(x), varchar(y)) -> boolean | IF({1} IS NULL, NULL, exists({elements}, e -> schema_of_variant(e) = 'STRING' AND try_variant_get(e, '$', 'string') = {1}))
-json_array_contains(json, double) -> boolean | CASE WHEN {0} IS NULL OR {1} IS NULL THEN NULL WHEN {1} - {1} = 0 THEN exists({floating}, e -> schema_of_variant(e) = 'DOUBLE' AND try_variant_get(e, '$', 'double') = {1}) ELSE false END
-json_array_contains(varchar(x), double) -> boolean | CASE WHEN {0} IS NULL OR {1} IS NULL THEN NULL WHEN {1} - {1} = 0 THEN exists({floating}, e -> schema_of_variant(e) = 'DOUBLE' AND try_variant_get(e, '$', 'double') = {1}) ELSE false END
+json_array_contains(json, boolean) -> boolean | {has boolean}
+json_array_contains(varchar(x), boolean) -> boolean | {has boolean}
+json_array_contains(json, bigint) -> boolean | {has bigint}
+json_array_contains(varchar(x), bigint) -> boolean | {has bigint}
+json_array_contains(json, varchar(x)) -> boolean | {has string}
+json_array_contains(varchar(x), varchar(y)) -> boolean | {has string}
+json_array_contains(json, double) -> boolean | {has double}
+json_array_contains(varchar(x), double) -> boolean | {has double}
 json_array_get(json, bigint) -> json | {element}
 json_array_get(varchar(x), bigint) -> json | {element}
 is_json_scalar(json) -> boolean | (NOT {0} RLIKE {container})
@@ -61,6 +61,10 @@ LITERAL: Final = escaped(_PARSED, where="{0}")
 """The text of a valid json literal."""
 
 FRAGMENTS: Final = {
+    "has boolean": "IF({1} IS NULL, NULL, exists({elements}, e -> schema_of_variant(e) = 'BOOLEAN' AND try_variant_get(e, '$', 'boolean') = {1}))",
+    "has bigint": "IF({1} IS NULL, NULL, exists({elements}, e -> schema_of_variant(e) = 'BIGINT' AND try_variant_get(e, '$', 'bigint') = {1}))",
+    "has string": "IF({1} IS NULL, NULL, exists({elements}, e -> schema_of_variant(e) = 'STRING' AND try_variant_get(e, '$', 'string') = {1}))",
+    "has double": "CASE WHEN {0} IS NULL OR {1} IS NULL THEN NULL WHEN {1} - {1} = 0 THEN exists({floating}, e -> schema_of_variant(e) = 'DOUBLE' AND try_variant_get(e, '$', 'double') = {1}) ELSE false END",
     "json read": _PARSED,
     "json parsed": (
         f"CASE WHEN {{0}} RLIKE '{'[0-9]' * 39}' THEN {{fail:NOT_SUPPORTED:JSON numbers of more"

@@ -10,8 +10,8 @@ element_at(map(K,V), K) K, V -> V | try_element_at({0}, {1}) | {0}[{1}]
 map(array(K), array(V)) K:comparable, V -> map(K,V) | CASE WHEN size({0}) <> size({1}) THEN {fail:INVALID_FUNCTION_ARGUMENT:Key and value arrays must be the same length} WHEN exists({0}, k -> k IS NULL) THEN {fail:INVALID_FUNCTION_ARGUMENT:map key cannot be null} WHEN size(array_distinct({certain keys})) < size({0}) THEN {equal keys} ELSE map_from_arrays({0}, {1}) END
 map() -> map(unknown,unknown) | map()
 map_entries(map(K,V)) K, V -> array(row(K,V)) | transform(map_entries({0}), e -> named_struct('field0', e.key, 'field1', e.value))
-map_from_entries(array(row(K,V))) K:comparable, V -> map(K,V) | CASE WHEN exists({0}, e -> e IS NULL) THEN {fail:INVALID_FUNCTION_ARGUMENT:map entry cannot be null} WHEN exists({entry keys}, k -> k IS NULL) THEN {fail:INVALID_FUNCTION_ARGUMENT:map key cannot be null} WHEN size(array_distinct({entry keys})) < size({0}) THEN {equal entry keys} ELSE map_from_entries({0}) END
-multimap_from_entries(array(row(K,V))) K:comparable, V -> map(K,array(V)) | CASE WHEN exists({0}, e -> e IS NULL) THEN {fail:INVALID_FUNCTION_ARGUMENT:map entry cannot be null} WHEN exists({entry keys}, k -> k IS NULL) THEN {fail:INVALID_FUNCTION_ARGUMENT:map key cannot be null} WHEN size({0}) = 0 THEN CAST(map() AS {type}) ELSE {values of entries} END
+map_from_entries(array(row(K,V))) K:comparable, V -> map(K,V) | {entries checked} WHEN size(array_distinct({entry keys})) < size({0}) THEN {equal entry keys} ELSE map_from_entries({0}) END
+multimap_from_entries(array(row(K,V))) K:comparable, V -> map(K,array(V)) | {entries checked} WHEN size({0}) = 0 THEN CAST(map() AS {type}) ELSE {values of entries} END
 map_keys(map(K,V)) K, V -> array(K) | map_keys({0}) | map_keys({0})
 map_values(map(K,V)) K, V -> array(V) | map_values({0}) | map_values({0})
 map_concat(map(K,V)...) K, V -> map(K,V) | reduce(array({*}), CAST(map() AS {type}), (acc, m) -> map_concat(m, map_filter(acc, (k, v) -> NOT map_contains_key(m, k))))
@@ -56,6 +56,7 @@ def grouped(entries: str, value: str) -> str:
 
 
 FRAGMENTS: Final = {
+    "entries checked": "CASE WHEN exists({0}, e -> e IS NULL) THEN {fail:INVALID_FUNCTION_ARGUMENT:map entry cannot be null} WHEN exists({entry keys}, k -> k IS NULL) THEN {fail:INVALID_FUNCTION_ARGUMENT:map key cannot be null}",
     # Added in the order of the entries, as in Trino, for the last digits.
     "shared": (
         "aggregate(map_entries({0}), 0D, (s, e) -> s + coalesce(e.value * try_element_at({1},"

@@ -26,10 +26,10 @@ round(bigint) -> bigint | {0} | {0}
 round(decimal(p,s)) -> rounded | CAST(round({0}) AS {type}) | CAST(round({0}, 0) AS {type})
 round(real) -> real | CAST({rounded 0} AS FLOAT) | CASE WHEN isnan({0}) OR abs({0}) >= 4503599627370496.0::DOUBLE THEN {0} WHEN {0} = 0 THEN 0.0::FLOAT ELSE round({0}) END
 round(double) -> double | {rounded 0} | {rounded}
-round(tinyint, integer) -> tinyint | CASE WHEN {1} >= 0 THEN {0} WHEN {0} IS NULL OR {1} IS NULL THEN NULL WHEN {1} <= -19 THEN {fail:NUMERIC_VALUE_OUT_OF_RANGE:numerical overflow: $0} WHEN {rounded far} BETWEEN -128BD AND 127BD THEN CAST({rounded far} AS TINYINT) ELSE {fail:NUMERIC_VALUE_OUT_OF_RANGE:Out of range for tinyint: $(round($0 / CAST(power(10D, -$1) AS DECIMAL(19,0))) * CAST(power(10D, -$1) AS DECIMAL(19,0)))} END
-round(smallint, integer) -> smallint | CASE WHEN {1} >= 0 THEN {0} WHEN {0} IS NULL OR {1} IS NULL THEN NULL WHEN {1} <= -19 THEN {fail:NUMERIC_VALUE_OUT_OF_RANGE:numerical overflow: $0} WHEN {rounded far} BETWEEN -32768BD AND 32767BD THEN CAST({rounded far} AS SMALLINT) ELSE {fail:NUMERIC_VALUE_OUT_OF_RANGE:Out of range for smallint: $(round($0 / CAST(power(10D, -$1) AS DECIMAL(19,0))) * CAST(power(10D, -$1) AS DECIMAL(19,0)))} END
-round(integer, integer) -> integer | CASE WHEN {1} >= 0 THEN {0} WHEN {0} IS NULL OR {1} IS NULL THEN NULL WHEN {1} <= -19 THEN {fail:NUMERIC_VALUE_OUT_OF_RANGE:numerical overflow: $0} WHEN {rounded far} BETWEEN -2147483648BD AND 2147483647BD THEN CAST({rounded far} AS INT) ELSE {fail:NUMERIC_VALUE_OUT_OF_RANGE:Out of range for integer: $(round($0 / CAST(power(10D, -$1) AS DECIMAL(19,0))) * CAST(power(10D, -$1) AS DECIMAL(19,0)))} END
-round(bigint, integer) -> bigint | CASE WHEN {1} >= 0 THEN {0} WHEN {0} IS NULL OR {1} IS NULL THEN NULL WHEN {1} <= -19 THEN {fail:NUMERIC_VALUE_OUT_OF_RANGE:numerical overflow: $0} WHEN {rounded far} BETWEEN -9223372036854775808BD AND 9223372036854775807BD THEN CAST({rounded far} AS BIGINT) ELSE {fail:NUMERIC_VALUE_OUT_OF_RANGE:numerical overflow: $0} END
+round(tinyint, integer) -> tinyint | {far rounding} -128BD AND 127BD THEN CAST({rounded far} AS TINYINT) ELSE {fail:NUMERIC_VALUE_OUT_OF_RANGE:Out of range for tinyint: $(round($0 / CAST(power(10D, -$1) AS DECIMAL(19,0))) * CAST(power(10D, -$1) AS DECIMAL(19,0)))} END
+round(smallint, integer) -> smallint | {far rounding} -32768BD AND 32767BD THEN CAST({rounded far} AS SMALLINT) ELSE {fail:NUMERIC_VALUE_OUT_OF_RANGE:Out of range for smallint: $(round($0 / CAST(power(10D, -$1) AS DECIMAL(19,0))) * CAST(power(10D, -$1) AS DECIMAL(19,0)))} END
+round(integer, integer) -> integer | {far rounding} -2147483648BD AND 2147483647BD THEN CAST({rounded far} AS INT) ELSE {fail:NUMERIC_VALUE_OUT_OF_RANGE:Out of range for integer: $(round($0 / CAST(power(10D, -$1) AS DECIMAL(19,0))) * CAST(power(10D, -$1) AS DECIMAL(19,0)))} END
+round(bigint, integer) -> bigint | {far rounding} -9223372036854775808BD AND 9223372036854775807BD THEN CAST({rounded far} AS BIGINT) ELSE {fail:NUMERIC_VALUE_OUT_OF_RANGE:numerical overflow: $0} END
 round(decimal(p,s), integer) -> rounded_to | {rounded decimal}
 round(real, integer) -> real | CAST({rounded 0 to 1} AS FLOAT)
 round(double, integer) -> double | {rounded 0 to 1} | {rounded to}
@@ -66,7 +66,7 @@ mod(decimal(p,s), decimal(q,t)) -> remainder | CAST({0} % {divisor:1} AS {type})
 mod(real, real) -> real | IF({1} = 0, CAST('NaN' AS FLOAT) + {0}, {0} % {1}) | ({0} % {1})
 mod(double, double) -> double | IF({1} = 0, {nan} + {0}, {0} % {1}) | ({0} % {1})
 power(double, double) -> double | power({0}, {1})
-pow(double, double) -> double | power({0}, {1})
+pow = power
 sqrt(double) -> double | sqrt({0}) | CASE WHEN {0} < 0 THEN 'nan'::DOUBLE ELSE sqrt({0}) END
 cbrt(double) -> double | cbrt({0})
 exp(double) -> double | exp({0})
@@ -96,23 +96,15 @@ is_nan(double) -> boolean | IF({0} IS NULL, NULL, isnan({0})) | isnan({0})
 is_infinite(double) -> boolean | (abs({0}) = {inf}) | isinf({0})
 is_finite(double) -> boolean | (abs({0}) < {inf}) | isfinite({0})
 random() -> double | rand()
-random(tinyint) -> tinyint | IF({0} <= 0, {fail:INVALID_FUNCTION_ARGUMENT:bound must be positive}, CAST(floor(rand() * {0}) AS TINYINT))
-random(smallint) -> smallint | IF({0} <= 0, {fail:INVALID_FUNCTION_ARGUMENT:bound must be positive}, CAST(floor(rand() * {0}) AS SMALLINT))
-random(integer) -> integer | IF({0} <= 0, {fail:INVALID_FUNCTION_ARGUMENT:bound must be positive}, CAST(floor(rand() * {0}) AS INT))
-random(bigint) -> bigint | IF({0} <= 0, {fail:INVALID_FUNCTION_ARGUMENT:bound must be positive}, CAST(floor(rand() * {0}) AS BIGINT))
-random(tinyint, tinyint) -> tinyint | IF({0} >= {1}, {fail:INVALID_FUNCTION_ARGUMENT:start value must be less than stop value}, CAST(floor({0} + rand() * (CAST({1} AS DOUBLE) - {0})) AS TINYINT))
-random(smallint, smallint) -> smallint | IF({0} >= {1}, {fail:INVALID_FUNCTION_ARGUMENT:start value must be less than stop value}, CAST(floor({0} + rand() * (CAST({1} AS DOUBLE) - {0})) AS SMALLINT))
-random(integer, integer) -> integer | IF({0} >= {1}, {fail:INVALID_FUNCTION_ARGUMENT:start value must be less than stop value}, CAST(floor({0} + rand() * (CAST({1} AS DOUBLE) - {0})) AS INT))
-random(bigint, bigint) -> bigint | IF({0} >= {1}, {fail:INVALID_FUNCTION_ARGUMENT:start value must be less than stop value}, CAST(floor({0} + rand() * (CAST({1} AS DOUBLE) - {0})) AS BIGINT))
-rand() -> double | rand()
-rand(tinyint) -> tinyint | IF({0} <= 0, {fail:INVALID_FUNCTION_ARGUMENT:bound must be positive}, CAST(floor(rand() * {0}) AS TINYINT))
-rand(smallint) -> smallint | IF({0} <= 0, {fail:INVALID_FUNCTION_ARGUMENT:bound must be positive}, CAST(floor(rand() * {0}) AS SMALLINT))
-rand(integer) -> integer | IF({0} <= 0, {fail:INVALID_FUNCTION_ARGUMENT:bound must be positive}, CAST(floor(rand() * {0}) AS INT))
-rand(bigint) -> bigint | IF({0} <= 0, {fail:INVALID_FUNCTION_ARGUMENT:bound must be positive}, CAST(floor(rand() * {0}) AS BIGINT))
-rand(tinyint, tinyint) -> tinyint | IF({0} >= {1}, {fail:INVALID_FUNCTION_ARGUMENT:start value must be less than stop value}, CAST(floor({0} + rand() * (CAST({1} AS DOUBLE) - {0})) AS TINYINT))
-rand(smallint, smallint) -> smallint | IF({0} >= {1}, {fail:INVALID_FUNCTION_ARGUMENT:start value must be less than stop value}, CAST(floor({0} + rand() * (CAST({1} AS DOUBLE) - {0})) AS SMALLINT))
-rand(integer, integer) -> integer | IF({0} >= {1}, {fail:INVALID_FUNCTION_ARGUMENT:start value must be less than stop value}, CAST(floor({0} + rand() * (CAST({1} AS DOUBLE) - {0})) AS INT))
-rand(bigint, bigint) -> bigint | IF({0} >= {1}, {fail:INVALID_FUNCTION_ARGUMENT:start value must be less than stop value}, CAST(floor({0} + rand() * (CAST({1} AS DOUBLE) - {0})) AS BIGINT))
+random(tinyint) -> tinyint | {random below}
+random(smallint) -> smallint | {random below}
+random(integer) -> integer | {random below}
+random(bigint) -> bigint | {random below}
+random(tinyint, tinyint) -> tinyint | {random within}
+random(smallint, smallint) -> smallint | {random within}
+random(integer, integer) -> integer | {random within}
+random(bigint, bigint) -> bigint | {random within}
+rand = random
 to_base(bigint, bigint) -> varchar(64) | IF({1} BETWEEN 2 AND 36, lower(conv(CAST({0} AS STRING), 10, {int:1} * -1)), IF({0} IS NULL OR {1} IS NULL, NULL, {fail:INVALID_FUNCTION_ARGUMENT:Radix must be between 2 and 36}))
 from_base(varchar(x), bigint) -> bigint | CASE WHEN {0} IS NULL OR {1} IS NULL THEN NULL WHEN {1} NOT BETWEEN 2 AND 36 THEN {fail:INVALID_FUNCTION_ARGUMENT:Radix must be between 2 and 36} WHEN NOT {0} RLIKE '^[+-]?[0-9A-Za-z]+\\z' OR exists(split({digits}, ''), c -> instr({alphabet}, c) > {1}) OR {number} NOT BETWEEN -9223372036854775808BD AND 9223372036854775807BD THEN {fail:INVALID_FUNCTION_ARGUMENT:Not a valid base-$1 number: $0} ELSE CAST({number} AS BIGINT) END
 width_bucket(double, double, double, bigint) -> bigint | CASE WHEN {0} IS NULL OR {1} IS NULL OR {2} IS NULL OR {3} IS NULL THEN NULL WHEN {3} <= 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:bucketCount must be greater than 0} WHEN isnan({0}) THEN {fail:INVALID_FUNCTION_ARGUMENT:operand must not be NaN} WHEN isnan({1}) OR abs({1}) = {inf} THEN {fail:INVALID_FUNCTION_ARGUMENT:first bound must be finite} WHEN isnan({2}) OR abs({2}) = {inf} THEN {fail:INVALID_FUNCTION_ARGUMENT:second bound must be finite} WHEN {1} = {2} THEN {fail:INVALID_FUNCTION_ARGUMENT:bounds cannot equal each other} WHEN {0} < least({1}, {2}) THEN IF({1} > {2}, {3} + 1, 0L) WHEN {0} >= greatest({1}, {2}) THEN IF({1} > {2}, 0L, {3} + 1) WHEN {1} > {2} THEN {3} - {bucket} + 1 ELSE {bucket} END
@@ -137,6 +129,13 @@ bitwise_right_shift_arithmetic(bigint, integer) -> bigint | IF({1} >= 64, IF({0}
 """
 
 FRAGMENTS: Final = {
+    "far rounding": "CASE WHEN {1} >= 0 THEN {0} WHEN {0} IS NULL OR {1} IS NULL THEN NULL WHEN {1} <= -19 THEN {fail:NUMERIC_VALUE_OUT_OF_RANGE:numerical overflow: $0} WHEN {rounded far} BETWEEN",
+    "random below": (
+        "IF({0} <= 0, {fail:INVALID_FUNCTION_ARGUMENT:bound must be positive}, CAST(floor(rand() * {0}) AS {type}))"
+    ),
+    "random within": (
+        "IF({0} >= {1}, {fail:INVALID_FUNCTION_ARGUMENT:start value must be less than stop value}, CAST(floor({0} + rand() * (CAST({1} AS DOUBLE) - {0})) AS {type}))"
+    ),
     "either bit": "({0} | {1})",
     "rounded 0 to 1": (
         "CASE WHEN {0} IS NULL OR {1} IS NULL THEN NULL WHEN {factor} = 0 AND abs({0}) < {inf} THEN"

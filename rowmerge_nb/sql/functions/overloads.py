@@ -6,7 +6,8 @@ column, pages cannot compute it.
 In a signature, a capital letter is any type, ``varchar(x)`` and ``decimal(p,s)`` have any size,
 ``function(T,R)`` is a lambda, ``T...`` repeats; constraints follow the parenthesis. ``! sentence``
 refuses a signature. ``~`` marks a row that Trino does not list: for exactly the types of a listed
-one, or for arguments that none accepts.
+one, or for arguments that none accepts. A line ``rand = random`` names another function with the
+same rows, which precede it.
 
 A template of Spark SQL has these marks:
 
@@ -24,7 +25,7 @@ from __future__ import annotations
 
 import functools
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.sql.functions.all_functions import (
@@ -118,6 +119,10 @@ class Overload:
 def _table(text: str) -> Mapping[str, tuple[Overload, ...]]:
     by_name: dict[str, list[Overload]] = {}
     for line in filter(None, text.splitlines()):
+        if alias := re.fullmatch(r"(\w+) = (\w+)", line):
+            name, function = alias.groups()
+            by_name[name] = [replace(overload, name=name) for overload in by_name[function]]
+            continue
         overload = _row(line)
         by_name.setdefault(overload.name, []).append(overload)
     return {name: tuple(entries) for name, entries in by_name.items()}
@@ -169,10 +174,10 @@ def parts(text: str) -> list[str]:
 
 
 def rows_of(text: str) -> tuple[Overload, ...]:
-    """Parse the signatures of a table.
+    r"""Parse the signatures of a table.
 
-    >>> [str(row) for row in rows_of("pi() -> double | pi()")]
-    ['pi()']
+    >>> [str(row) for row in rows_of("rand() -> double | rand()\nrandom = rand")]
+    ['rand()', 'random()']
     """
     return tuple(entry for entries in _table(text).values() for entry in entries)
 

@@ -19,10 +19,7 @@ substr(varchar(x), bigint) -> varchar(x) | {tail} | {tail}
 substr(char(x), bigint) -> as long | {tail} | {tail}
 substr(varchar(x), bigint, bigint) -> varchar(x) | {part} | {part}
 substr(char(x), bigint, bigint) -> as long | {part} | {part}
-substring(varchar(x), bigint) -> varchar(x) | {tail} | {tail}
-substring(char(x), bigint) -> as long | {tail} | {tail}
-substring(varchar(x), bigint, bigint) -> varchar(x) | {part} | {part}
-substring(char(x), bigint, bigint) -> as long | {part} | {part}
+substring = substr
 strpos(varchar(x), varchar(y)) -> bigint | CAST(instr({0}, {1}) AS BIGINT) | CAST(instr({0}, {1}) AS BIGINT)
 index(varchar, varchar) -> bigint | CAST(instr({0}, {1}) AS BIGINT)
 strpos(varchar(x), varchar(y), bigint) -> bigint | CASE WHEN {0} IS NULL OR {1} IS NULL OR {2} IS NULL THEN NULL WHEN {2} = 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:'instance' must be a positive or negative number.} WHEN {1} = '' THEN 1L WHEN {2} > 0 THEN CAST(coalesce({found}, 0) AS BIGINT) ELSE CAST(coalesce(octet_length(encode(left({0}, {found} - 1), 'UTF-16BE')) div 2 + 1, 0) AS BIGINT) END
@@ -58,8 +55,8 @@ starts_with(varchar(x), varchar(y)) -> boolean | startswith({0}, {1}) | starts_w
 split(varchar(x), varchar(y)) -> array(varchar(x)) | IF({1} = '', {fail:INVALID_FUNCTION_ARGUMENT:The delimiter may not be the empty string}, split({0}, {quoted 1}, -1)) | CASE WHEN {1} = '' THEN {no delimiter} WHEN {0} IS NOT NULL AND {1} IS NOT NULL THEN {parts} END
 split(varchar(x), varchar(y), bigint) -> array(varchar(x)) | CASE WHEN {2} <= 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:Limit must be positive} WHEN {2} > 2147483647 THEN {fail:INVALID_FUNCTION_ARGUMENT:Limit is too large} WHEN {1} = '' THEN {fail:INVALID_FUNCTION_ARGUMENT:The delimiter may not be the empty string} ELSE split({0}, {quoted 1}, {int:2}) END | {limited parts}
 split_part(varchar(x), varchar(y), bigint) -> varchar(x) | CASE WHEN {2} <= 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:Index must be greater than zero} WHEN {1} = '' THEN nullif(substring({0}, {int:2}, 1), '') ELSE get(split({0}, {quoted 1}, -1), {int:2} - 1) END | {one part}
-split_to_multimap(varchar, varchar, varchar) -> map(varchar,array(varchar)) | CASE WHEN {1} = '' THEN {fail:INVALID_FUNCTION_ARGUMENT:entryDelimiter is empty} WHEN {2} = '' THEN {fail:INVALID_FUNCTION_ARGUMENT:keyValueDelimiter is empty} WHEN {1} = {2} THEN {fail:INVALID_FUNCTION_ARGUMENT:entryDelimiter and keyValueDelimiter must not be the same} WHEN exists({pairs}, p -> size(p) <> 2) THEN {fail several} WHEN size({pairs}) = 0 THEN CAST(map() AS {type}) ELSE {values of pairs} END
-split_to_map(varchar, varchar, varchar) -> map(varchar,varchar) | CASE WHEN {1} = '' THEN {fail:INVALID_FUNCTION_ARGUMENT:entryDelimiter is empty} WHEN {2} = '' THEN {fail:INVALID_FUNCTION_ARGUMENT:keyValueDelimiter is empty} WHEN {1} = {2} THEN {fail:INVALID_FUNCTION_ARGUMENT:entryDelimiter and keyValueDelimiter must not be the same} WHEN exists({pairs}, p -> size(p) <> 2) THEN {fail entry} WHEN size(array_distinct({pair keys})) < size({pairs}) THEN {fail key} ELSE map_from_entries(transform({pairs}, p -> named_struct('k', p[0], 'v', p[1]))) END
+split_to_multimap(varchar, varchar, varchar) -> map(varchar,array(varchar)) | {delimiters checked} exists({pairs}, p -> size(p) <> 2) THEN {fail several} WHEN size({pairs}) = 0 THEN CAST(map() AS {type}) ELSE {values of pairs} END
+split_to_map(varchar, varchar, varchar) -> map(varchar,varchar) | {delimiters checked} exists({pairs}, p -> size(p) <> 2) THEN {fail entry} WHEN size(array_distinct({pair keys})) < size({pairs}) THEN {fail key} ELSE map_from_entries(transform({pairs}, p -> named_struct('k', p[0], 'v', p[1]))) END
 ~concat_ws(varchar) -> varchar | IF({0} IS NULL, {0}, {fail:INVALID_FUNCTION_ARGUMENT:There must be two or more arguments})
 concat_ws(varchar, varchar...) -> varchar | concat_ws({*}) | concat_ws({*})
 concat_ws(varchar, array(varchar)) -> varchar | IF({1} IS NULL, NULL, concat_ws({*}))
@@ -138,6 +135,7 @@ _BAD_ESCAPE: Final = "(?s)^(?:[^%]|%[0-9A-Fa-f][0-9A-Fa-f])*+%"
 _NO_DIGIT: Final = f"regexp_extract($0, '{_BAD_ESCAPE}[0-9A-Fa-f]?([^0-9A-Fa-f])', 1)"
 
 FRAGMENTS: Final = {
+    "delimiters checked": "CASE WHEN {1} = '' THEN {fail:INVALID_FUNCTION_ARGUMENT:entryDelimiter is empty} WHEN {2} = '' THEN {fail:INVALID_FUNCTION_ARGUMENT:keyValueDelimiter is empty} WHEN {1} = {2} THEN {fail:INVALID_FUNCTION_ARGUMENT:entryDelimiter and keyValueDelimiter must not be the same} WHEN",
     # Trino maps single code points; Spark maps ß to SS, and a final Σ to ς. No lambda, so that
     # subqueries are possible.
     "upper": (

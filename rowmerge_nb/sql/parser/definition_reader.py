@@ -445,20 +445,20 @@ class DefinitionReader(AccessReader):
             *self.whole(), name, if_exists, self._alteration(if_exists=if_exists), table
         )
 
-    def _alter_view(self, start: int) -> st.RenameView:
-        name = self.table_name()
+    def _rename_to(self, start: int) -> None:
         if self.expect("RENAME", "SET").word == "SET":
             self._second("SET", "AUTHORIZATION")
             self._authorization(start)
         self._second("RENAME", "TO")
+
+    def _alter_view(self, start: int) -> st.RenameView:
+        name = self.table_name()
+        self._rename_to(start)
         return st.RenameView(*self.whole(), name, self.table_name())
 
     def _alter_schema(self, start: int) -> st.RenameSchema:
         name = self.table_name()
-        if self.expect("RENAME", "SET").word == "SET":
-            self._second("SET", "AUTHORIZATION")
-            self._authorization(start)
-        self._second("RENAME", "TO")
+        self._rename_to(start)
         return st.RenameSchema(*self.whole(), name, self.identifier())
 
     def _alteration(

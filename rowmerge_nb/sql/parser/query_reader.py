@@ -12,6 +12,8 @@ from rowmerge_nb.sql.parser.tokens import RESERVED, Kind
 from rowmerge_nb.sql.tree import syntax as s
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rowmerge_nb.sql.tree.statements import Identifier, Span
 
 _MOST_SETS: Final = 2048
@@ -125,22 +127,17 @@ class QueryReader(ExpressionReader):
         return int(literal.value)
 
     def _body(self) -> s.QueryBody:
-        start = self.index
-        left = self._intersections()
-        while word := self.accept("UNION", "EXCEPT"):
-            distinct = self._set_quantifier()
-            right = self._intersections()
-            left = s.SetOperation(
-                self.span_from(start), word.word, distinct, left, right, word.span
-            )
-        return left
+        return self._set_operations(self._intersections, "UNION", "EXCEPT")
 
     def _intersections(self) -> s.QueryBody:
+        return self._set_operations(self._query_primary, "INTERSECT")
+
+    def _set_operations(self, operand: Callable[[], s.QueryBody], *words: str) -> s.QueryBody:
         start = self.index
-        left = self._query_primary()
-        while word := self.accept("INTERSECT"):
+        left = operand()
+        while word := self.accept(*words):
             distinct = self._set_quantifier()
-            right = self._query_primary()
+            right = operand()
             left = s.SetOperation(
                 self.span_from(start), word.word, distinct, left, right, word.span
             )

@@ -267,15 +267,6 @@ class _Printer:
         result = looked_up(self.text(node.arguments[0]), constants)
         return f"(NOT {result})" if negated else result
 
-    def case(self, node: e.Apply) -> str:
-        texts = self.all(node.arguments)
-        default = f" ELSE {texts.pop()}" if len(texts) % 2 else ""
-        pairs = " ".join(
-            f"WHEN {condition} THEN {value}"
-            for condition, value in zip(texts[::2], texts[1::2], strict=True)
-        )
-        return f"CASE {pairs}{default} END"
-
     def row(self, node: e.Apply) -> str:
         names = [name or f"field{i}" for i, name in enumerate(node.type.fields)]
         pairs = zip(names, self.all(node.arguments), strict=True)
@@ -819,7 +810,7 @@ _WRITERS: Final[dict[str, Callable[[_Printer, e.Apply], str]]] = {
     "like": _Printer.like,
     "in": _Printer.in_list,
     "in set": _Printer.in_set,
-    "case": _Printer.case,
+    "case": lambda printer, node: e.case_text(printer.all(node.arguments)),
     "coalesce": _named("coalesce"),
     "concat": _named("concat"),
     "fail": lambda printer, node: printer.failure(node.detail[0], e.text_literal(node.detail[1])),

@@ -102,19 +102,18 @@ def has_json_form(kind: Type) -> bool:
     >>> has_json_form(parse_type("map(varchar, array(date))")), has_json_form(parse_type("array(varbinary)"))
     (True, False)
     """
-    if kind.base == "map":
-        key, value = kind.parameters
-        return (is_numeric(key) or key.base in {"varchar", "boolean"}) and has_json_form(value)
-    if kind.base in {"array", "row"}:
-        return all(has_json_form(part) for part in kind.parameters)
-    return is_numeric(kind) or kind.base in _PLAIN
+    return _converts(kind, _PLAIN)
 
 
 def is_read_from_json(kind: Type) -> bool:
     """Return whether CAST converts JSON to the type."""
+    return _converts(kind, _READ)
+
+
+def _converts(kind: Type, others: frozenset[str]) -> bool:
     if kind.base == "map":
         key, value = kind.parameters
-        return (is_numeric(key) or key.base in {"varchar", "boolean"}) and is_read_from_json(value)
+        return (is_numeric(key) or key.base in {"varchar", "boolean"}) and _converts(value, others)
     if kind.base in {"array", "row"}:
-        return all(is_read_from_json(part) for part in kind.parameters)
-    return is_numeric(kind) or kind.base in _READ
+        return all(_converts(part, others) for part in kind.parameters)
+    return is_numeric(kind) or kind.base in others

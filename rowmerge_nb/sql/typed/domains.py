@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow.compute as pc
 
 from rowmerge_nb.spi.page_source import ColumnDomain, Constraint
+from rowmerge_nb.spi.types import BOOLEAN
 from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed import queries as q
 from rowmerge_nb.sql.typed.type_rules import is_integer
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from rowmerge_nb.spi.types import Type
 
@@ -101,6 +102,11 @@ def conjuncts(node: e.Typed) -> list[e.Typed]:
             for part in conjuncts(e.Apply(node.type, "=", (left, right)))
         ]
     return [node]
+
+
+def conjunction(terms: Sequence[e.Typed]) -> e.Typed:
+    """Return one or more terms joined by AND."""
+    return terms[0] if len(terms) == 1 else e.Apply(BOOLEAN, "and", tuple(terms))
 
 
 def intersect(one: ColumnDomain, other: ColumnDomain) -> ColumnDomain:

@@ -385,6 +385,17 @@ def replaced(node: Typed, pairs: Sequence[tuple[Typed, Typed]]) -> Typed:
     return node
 
 
+def case_text(texts: list[str]) -> str:
+    """Write CASE with the texts of its conditions and values, and of ELSE.
+
+    >>> case_text(["a", "1", "b", "2", "3"])
+    'CASE WHEN a THEN 1 WHEN b THEN 2 ELSE 3 END'
+    """
+    default = f" ELSE {texts.pop()}" if len(texts) % 2 else ""
+    pairs = zip(texts[::2], texts[1::2], strict=True)
+    return f"CASE {' '.join(f'WHEN {when} THEN {then}' for when, then in pairs)}{default} END"
+
+
 def text_literal(value: str) -> str:
     r"""Return a string literal of Spark SQL, with backslash escapes.
 

@@ -118,12 +118,8 @@ def _repeats(query: q.Query) -> bool:
             sides = is_deterministic(query.left) and is_deterministic(query.right)
             return sides and (query.condition is None or e.is_deterministic(query.condition))
         case q.Selected():
-            chosen = [
-                *(value for _, value in query.outputs),
-                *(part for part in (query.where, query.having) if part),
-            ]
             return (query.source is None or is_deterministic(query.source)) and all(
-                map(e.is_deterministic, chosen)
+                map(e.is_deterministic, _selecting(query))
             )
         case q.SetOperated():
             return is_deterministic(query.left) and is_deterministic(query.right)
@@ -132,6 +128,11 @@ def _repeats(query: q.Query) -> bool:
         case q.Generated():
             return True
     return is_deterministic(query.source)
+
+
+def _selecting(query: q.Selected) -> list[e.Typed]:
+    conditions = (part for part in (query.where, query.having) if part)
+    return [*(value for _, value in query.outputs), *conditions]
 
 
 def reads(query: q.Query) -> e.Reads:
@@ -149,11 +150,7 @@ def reads(query: q.Query) -> e.Reads:
             both = reads(query.left) + reads(query.right)
             return both if query.condition is None else both + e.reads(query.condition)
         case q.Selected():
-            parts = [
-                *(value for _, value in query.outputs),
-                *(part for part in (query.where, query.having) if part),
-            ]
-            parts += [key.value for key in query.order_by]
+            parts = [*_selecting(query), *(key.value for key in query.order_by)]
             return sum(
                 map(e.reads, parts), e.NOTHING if query.source is None else reads(query.source)
             )

@@ -24,7 +24,7 @@ from rowmerge_nb.spi.types import (
 from rowmerge_nb.sql.typed.zones import session_zone
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
 
 INTERVAL_DAY: Final = Type("interval day to second")
@@ -32,6 +32,15 @@ INTERVAL_YEAR: Final = Type("interval year to month")
 
 _INTEGERS: Final = {"tinyint": 3, "smallint": 5, "integer": 10, "bigint": 19}
 RANGES: Final = {"tinyint": 2**7, "smallint": 2**15, "integer": 2**31, "bigint": 2**63}
+UNIT_MICROSECONDS: Final = {
+    "millisecond": 1000,
+    "second": 1_000_000,
+    "minute": 60_000_000,
+    "hour": 3_600_000_000,
+    "day": 86_400_000_000,
+    "week": 604_800_000_000,
+}
+UNIT_MONTHS: Final = {"month": 1, "quarter": 3, "year": 12}
 _ORDER: Final = ("tinyint", "smallint", "integer", "bigint", "decimal", "real", "double")
 _BY_NAME: Final = {t.base: t for t in (TINYINT, SMALLINT, INTEGER, BIGINT, REAL, DOUBLE)}
 _MOMENTS: Final = ("date", "timestamp", "timestamp with time zone")
@@ -283,12 +292,15 @@ def _common_nested(left: Type, right: Type) -> Type | None:
     return Type(left.base, tuple(parts), names)
 
 
-def common_type_of(kinds: Sequence[Type]) -> Type | None:
-    """Return the type to which all coerce, or None."""
-    found: Type | None = UNKNOWN
-    for kind in kinds:
-        found = common_type(found, kind) if found is not None else None
-    return found
+def cast_name(kind: Type) -> str:
+    """Return the name of a scalar type in Trino's errors of casts.
+
+    >>> cast_name(decimal_of(5, 2)), cast_name(BIGINT)
+    ('DECIMAL(5, 2)', 'BIGINT')
+    """
+    if kind.base == "decimal":
+        return f"DECIMAL({', '.join(map(str, kind.parameters))})"
+    return kind.base.upper()
 
 
 def can_coerce(source: Type, target: Type) -> bool:
@@ -297,15 +309,10 @@ def can_coerce(source: Type, target: Type) -> bool:
     >>> can_coerce(INTEGER, BIGINT), can_coerce(BIGINT, INTEGER), can_coerce(UNKNOWN, DATE)
     (True, False, True)
     """
-    if source.base == target.base == "row":
+    if source.base == target.base and source.base in _NESTED:
         # Names of fields do not matter: an anonymous row fits by position.
-        same_length = len(source.parameters) == len(target.parameters)
-        return same_length and all(
-            can_coerce(a, b) for a, b in zip(source.parameters, target.parameters, strict=True)
-        )
-    if source.base == target.base and source.base in {"array", "map"}:
-        return all(
-            can_coerce(a, b) for a, b in zip(source.parameters, target.parameters, strict=True)
+        return len(source.parameters) == len(target.parameters) and all(
+            map(can_coerce, source.parameters, target.parameters)
         )
     common = common_type(source, target)
     return common is not None and instant(common) == instant(target)

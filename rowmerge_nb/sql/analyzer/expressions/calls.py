@@ -139,14 +139,13 @@ class CallAnalyzer:
 
     def refuse(self, message: str, node: s.Expression) -> NoReturn:
         """Raise NOT_SUPPORTED."""
-        self.context.error("NOT_SUPPORTED", message, node.error_span)
+        self.context.refuse(message, node.error_span)
 
     def check_reflected(self, value: e.Typed, node: s.Expression, where: str) -> None:
         """Refuse Java functions where Spark allows only deterministic ones."""
         name = e.reflected_function(value)
         if name is not None:
-            self.context.error(
-                "NOT_SUPPORTED",
+            self.context.refuse(
                 f"{name} within {where} is not supported by this engine: Spark does not know that"
                 " it gives the same each time",
                 node.error_span,
@@ -452,31 +451,11 @@ class CallAnalyzer:
         """Analyze an aggregate; in a window over groups, its arguments may be aggregates."""
         construct = _ARGUMENTS if over_groups else _AGGREGATION
         values, condition, order_by = self.within(construct, node, lambda: self._parts(node))
-        for key, item in zip(order_by, node.order_by, strict=True):
-            if not is_orderable(key.value.type):
-                self.context.error(
-                    "TYPE_MISMATCH",
-                    f"ORDER BY can only be applied to orderable types (actual: {key.value.type})",
-                    node.error_span,
-                )
-            if node.distinct and key.value not in values:
-                self.context.error(
-                    "EXPRESSION_NOT_IN_DISTINCT",
-                    "For aggregate function with DISTINCT, ORDER BY expressions must appear in"
-                    " arguments",
-                    item.value.error_span,
-                )
+        self._check_aggregate_order(node, values, order_by)
         if node.name not in _ORDERED:
             order_by = ()
-        if node.name == "listagg" and values[0].type.base != "varchar":
-            argument_text = (
-                "null" if e.is_null(values[0]) else node.arguments[0].span.of(self.context.text)
-            )
-            self.context.error(
-                "TYPE_MISMATCH",
-                f"Expected expression of varchar, but '{argument_text}' has {values[0].type} type",
-                replace(node.error_span, about=node.arguments[0].error_span),
-            )
+        if node.name == "listagg":
+            self._check_listagg(node, values[0])
         if node.distinct:
             # Instants are equal whatever their zones.
             values = [self.coerce(value, instant(value.type)) for value in values]
@@ -503,10 +482,8 @@ class CallAnalyzer:
                 f"DISTINCT in {node.name} of values with maps is not supported by this engine", node
             )
         if node.name == "reduce_agg" and resolved.result.base not in _STATES:
-            self.context.error(
-                "NOT_SUPPORTED",
-                f"State type not supported for reduce_agg: {resolved.result}",
-                node.error_span,
+            self.context.refuse(
+                f"State type not supported for reduce_agg: {resolved.result}", node.error_span
             )
         arguments = tuple(
             (
@@ -519,6 +496,34 @@ class CallAnalyzer:
         return e.Aggregate(
             resolved.result, node.name, arguments, node.distinct, condition, order_by
         )
+
+    def _check_aggregate_order(
+        self, node: s.Call, values: Sequence[e.Typed], order_by: Sequence[e.Sort]
+    ) -> None:
+        for key, item in zip(order_by, node.order_by, strict=True):
+            if not is_orderable(key.value.type):
+                self.context.error(
+                    "TYPE_MISMATCH",
+                    f"ORDER BY can only be applied to orderable types (actual: {key.value.type})",
+                    node.error_span,
+                )
+            if node.distinct and key.value not in values:
+                self.context.error(
+                    "EXPRESSION_NOT_IN_DISTINCT",
+                    "For aggregate function with DISTINCT, ORDER BY expressions must appear in"
+                    " arguments",
+                    item.value.error_span,
+                )
+
+    def _check_listagg(self, node: s.Call, value: e.Typed) -> None:
+        if value.type.base != "varchar":
+            argument = node.arguments[0]
+            text = "null" if e.is_null(value) else argument.span.of(self.context.text)
+            self.context.error(
+                "TYPE_MISMATCH",
+                f"Expected expression of varchar, but '{text}' has {value.type} type",
+                replace(node.error_span, about=argument.error_span),
+            )
 
     def _parts(self, node: s.Call) -> tuple[list[e.Typed], e.Typed | None, tuple[e.Sort, ...]]:
         values = [] if node.star else self._arguments(node)
@@ -538,10 +543,8 @@ class CallAnalyzer:
         assert node.window is not None
         self._check_nesting(node)
         if node.filter is not None:
-            self.context.error(
-                "NOT_SUPPORTED",
-                "FILTER is not yet supported for window functions",
-                self.select or node.error_span,
+            self.context.refuse(
+                "FILTER is not yet supported for window functions", self.select or node.error_span
             )
         if node.distinct and f.is_aggregate(node.name) and node.name not in DISTINCT_OVER_WINDOWS:
             self.refuse(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -10,6 +10,7 @@ from rowmerge_nb.sql.tree import syntax as s
 
 if TYPE_CHECKING:
     from rowmerge_nb.sql.analyzer.context import Context
+    from rowmerge_nb.sql.tree.statements import CallArgument
 
 _QUERIES: Final = (s.ScalarQuery, s.Exists, s.InQuery, s.Quantified)
 
@@ -22,6 +23,17 @@ def refuse_subqueries(context: Context, value: s.Expression) -> None:
             "EXPRESSION_NOT_CONSTANT",
             "Constant expression cannot contain a subquery",
             subquery.span,
+        )
+
+
+def refuse_mixed(context: Context, arguments: Sequence[CallArgument]) -> None:
+    """Raise INVALID_ARGUMENTS unless all arguments have names, or none has."""
+    if len({argument.name is None for argument in arguments}) > 1:
+        context.error(
+            "INVALID_ARGUMENTS",
+            "Named and positional arguments cannot be mixed",
+            context.statement_span(),
+            "Name all of them, or none.",
         )
 
 

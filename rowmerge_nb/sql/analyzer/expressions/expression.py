@@ -185,8 +185,7 @@ class ExpressionAnalyzer(CallAnalyzer):
                 "COLUMN_NOT_FOUND", f"Column '{full_name}' cannot be resolved", node.span, hint
             )
         if self.scope.blocked(match.depth):
-            self.context.error(
-                "NOT_SUPPORTED",
+            self.context.refuse(
                 f"Reference to column '{full_name}' from outer scope not allowed in this context",
                 node.span,
             )
@@ -657,8 +656,7 @@ class ExpressionAnalyzer(CallAnalyzer):
             too_precise(source) if target.base in {"varchar", "char", "json"} else None
         )
         if fine is not None:
-            self.context.error(
-                "NOT_SUPPORTED",
+            self.context.refuse(
                 f"The type {fine} is not supported by this engine: its values have microseconds",
                 node.span,
             )
@@ -691,9 +689,7 @@ class ExpressionAnalyzer(CallAnalyzer):
 
     def _outside_lambda(self, node: s.ScalarQuery | s.Exists) -> None:
         if self.site.judged_whole and self.variables:
-            self.context.error(
-                "NOT_SUPPORTED", f"{self.site.name} cannot contain subqueries", node.error_span
-            )
+            self.context.refuse(f"{self.site.name} cannot contain subqueries", node.error_span)
 
     def _scalar(self, node: s.ScalarQuery) -> e.Typed:
         self._outside_lambda(node)
@@ -719,18 +715,7 @@ class ExpressionAnalyzer(CallAnalyzer):
 
     def _row_in_query(self, node: s.InQuery, row: s.RowConstructor) -> e.Typed:
         items, query = [self.analyze(item) for item in row.items], self.subquery(node.query)
-        left, right = (
-            row_of((None, item.type) for item in items),
-            row_of((f.name, f.type) for f in query.fields),
-        )
-        common = common_type(left, right)
-        if common is None:
-            self.context.error(
-                "TYPE_MISMATCH",
-                f"Value expression and result of subquery must be of the same type: {left} vs"
-                f" {right}",
-                node.error_span,
-            )
+        common = self._common_row(node, row_of((None, item.type) for item in items), query)
         if any(e.has_subquery(item) or not e.is_deterministic(item) for item in items):
             self.refuse(
                 "A row with subqueries or random values on the left of IN (query) is not supported"
@@ -767,19 +752,24 @@ class ExpressionAnalyzer(CallAnalyzer):
             if value.type.base == "row" or value.type == UNKNOWN
             else row_of([(None, value.type)])
         )
+        common = self._common_row(node, left, query)
+        if value.type.base == "row":
+            self.refuse(f"{row} is not supported by this engine", node)
+        kind = instant(common.parameters[0])
+        return self.coerce(value, kind), query, kind
+
+    def _common_row(self, node: s.Expression, left: Type, query: QueryResult) -> Type:
+        """Return the row in which values are compared with the rows of a query."""
         right = row_of((f.name, f.type) for f in query.fields)
         common = common_type(left, right)
-        if common is None or (value.type.base != "row" and len(query.fields) != 1):
+        if common is None or (left == UNKNOWN and len(query.fields) != 1):
             self.context.error(
                 "TYPE_MISMATCH",
                 f"Value expression and result of subquery must be of the same type: {left} vs"
                 f" {right}",
                 node.error_span,
             )
-        if value.type.base == "row":
-            self.refuse(f"{row} is not supported by this engine", node)
-        kind = instant(common.parameters[0])
-        return self.coerce(value, kind), query, kind
+        return common
 
     # -- helpers --------------------------------------------------------------------------------------------------
 

@@ -121,8 +121,7 @@ def _value_by_value(
         elif not isinstance(item, ConstantColumn):
             parts.append(item)
     if len(parts) > _LONGEST:
-        analyzer.context.error(
-            "NOT_SUPPORTED",
+        analyzer.context.refuse(
             f"IN over a list of {len(parts) - 1} values of type {common} is not supported by this"
             f" engine: {_LONGEST} are the most",
             node.error_span,

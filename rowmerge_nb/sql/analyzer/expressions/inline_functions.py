@@ -72,7 +72,7 @@ def define_functions(context: Context, nodes: Sequence[s.FunctionDefinition]) ->
         )
         query = next((part for part in s.walk(node.body) if isinstance(part, _QUERIES)), None)
         if query is not None:
-            context.error("NOT_SUPPORTED", "Queries are not allowed in functions", query.error_span)
+            context.refuse("Queries are not allowed in functions", query.error_span)
         columns = tuple(
             e.Column(sql_type, context.symbols.new(name))
             for name, sql_type in zip(names, parameter_types, strict=True)
@@ -114,8 +114,7 @@ def call_inline(analyzer: CallAnalyzer, node: s.Call) -> e.Typed | None:
     _check_call(analyzer, node)
     function = _matching_function(analyzer, node, functions, [value.type for value in values])
     if function.node.span.start <= node.span.start < function.node.span.end:
-        context.error(
-            "NOT_SUPPORTED",
+        context.refuse(
             f"Recursive language functions are not supported: {function.shown}:{function.returns}",
             function.node.span,
         )
@@ -218,8 +217,7 @@ def _expanded(
         )
     value = analyzer.coerce(body, function.returns)
     if len(list(islice(e.walk(value), _MOST_PARTS + 1))) > _MOST_PARTS:
-        context.error(
-            "NOT_SUPPORTED",
+        context.refuse(
             f"The function {node.name.text} is not supported by this engine: with the functions"
             f" that it calls it has more than {_MOST_PARTS:,} parts",
             node.span,

@@ -69,12 +69,12 @@ def _value(
                 "WITH UNIQUE KEYS behavior is not supported for JSON_OBJECT function when input"
                 " expression has FORMAT"
             )
-            analyzer.context.error("NOT_SUPPORTED", message, node.error_span)
+            analyzer.context.refuse(message, node.error_span)
         return read_as_json(analyzer, json_input, f"value passed to {node.name} function")
     value = analyzer.analyze(json_input.value)
     message = f"Unsupported type of value passed to {node.name} function: {value.type}"
     if value.type.base == "varbinary":
-        analyzer.context.error("NOT_SUPPORTED", message, json_input.value.error_span)
+        analyzer.context.refuse(message, json_input.value.error_span)
     if value.type.base == "decimal" and value.type.parameters[1] > _LARGEST_SCALE:
         analyzer.refuse(
             f"{node.name} with a value of type {value.type} is not supported by this engine",
@@ -83,7 +83,7 @@ def _value(
     if is_text(value.type) or is_numeric(value.type) or value.type == BOOLEAN:
         return value
     if not can_cast(value.type, VARCHAR):
-        analyzer.context.error("NOT_SUPPORTED", message, node.error_span)
+        analyzer.context.refuse(message, node.error_span)
     return (
         e.Constant(VARCHAR, None) if value.type == UNKNOWN else e.Apply(VARCHAR, "cast", (value,))
     )

@@ -43,12 +43,7 @@ def _field_by_number(analyzer: ExpressionAnalyzer, node: s.Subscript, base: e.Ty
             index_text = node.index.span.of(analyzer.context.text)
             message = f"Invalid subscript index: {index_text}. ROW indices start at 1"
             analyzer.context.error("INVALID_FUNCTION_ARGUMENT", message, where)
-        analyzer.context.error(
-            "EXPRESSION_NOT_CONSTANT",
-            "Subscript expression on ROW requires a constant index",
-            where,
-        )
-    index = analyzer.analyze(node.index)
+    index = analyzer.analyze(node.index) if isinstance(node.index, s.Literal) else None
     if not (isinstance(index, e.Constant) and is_integer(index.type) and index.value is not None):
         analyzer.context.error(
             "EXPRESSION_NOT_CONSTANT",

@@ -140,8 +140,7 @@ def check_groups(
             isinstance(part, e.Subquery) and part.kind == "scalar" and part.outer
             for part in e.walk(value)
         ):
-            context.error(
-                "NOT_SUPPORTED",
+            context.refuse(
                 "A correlated subquery in a query with GROUP BY is not supported by this engine",
                 node.error_span,
                 "Put the GROUP BY into a subquery in FROM.",
@@ -201,8 +200,7 @@ def _key(item: s.Expression, analyzer: ExpressionAnalyzer, outputs: Sequence[Out
     else:
         value = analyzer.whole(item)
     if is_zoned(value.type) and not in_one_zone(value):
-        analyzer.context.error(
-            "NOT_SUPPORTED",
+        analyzer.context.refuse(
             "GROUP BY timestamps that carry time zones of their own is not supported by this"
             " engine",
             item.error_span,

@@ -293,8 +293,7 @@ class QueryAnalyzer(RelationAnalyzer):
             or any(map(e.is_aggregated, above.values))
         )
         if counts_groups and is_grouped:
-            self.context.error(
-                "NOT_SUPPORTED",
+            self.context.refuse(
                 "A frame of GROUPS in a query with GROUP BY or aggregates is not supported by this"
                 " engine",
                 node.span,

@@ -61,13 +61,11 @@ def recursion_of(context: Context, entry: s.NamedQuery) -> Recursion | None:
             context.error(_INVALID, "recursive reference not allowed in this context", own.span)
         return None
     if query.named:
-        context.error("NOT_SUPPORTED", "immediate WITH clause in recursive query", query.span)
+        context.refuse("immediate WITH clause in recursive query", query.span)
     if query.order_by:
-        context.error(
-            "NOT_SUPPORTED", "immediate ORDER BY clause in recursive query", query.order_by[0].span
-        )
+        context.refuse("immediate ORDER BY clause in recursive query", query.order_by[0].span)
     if query.offset is not None:
-        context.error("NOT_SUPPORTED", "immediate OFFSET clause in recursive query", query.span)
+        context.refuse("immediate OFFSET clause in recursive query", query.span)
     if query.limit is not None:
         context.error(
             "INVALID_LIMIT_CLAUSE",
@@ -103,8 +101,7 @@ def recursive_rows(
         step = rows.coerced_to(column_types)
         levels.append(replace(step, tree=q.Stepped(step.tree)))
     if any(outer_columns(level.tree) for level in levels):
-        context.error(
-            "NOT_SUPPORTED",
+        context.refuse(
             "A recursive query cannot read columns of a query around it in this engine",
             entry.span,
             "Join what it gives with that query.",

@@ -22,6 +22,7 @@ from rowmerge_nb.sql.parser.statement_reader import parse_query
 from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed import queries as q
+from rowmerge_nb.sql.typed.domains import conjunction
 from rowmerge_nb.sql.typed.readings import is_cut, is_deterministic, outer_columns, subquery
 from rowmerge_nb.sql.typed.type_rules import common_type, instant
 
@@ -230,8 +231,7 @@ class RelationAnalyzer:
     def _refuse_period(self, node: s.Table, what: str) -> None:
         """Refuse a version of an object without versions; Trino ignores it silently."""
         if node.period is not None:
-            self.context.error(
-                "NOT_SUPPORTED",
+            self.context.refuse(
                 f"'{node.name.parts[-1].text}' is {what}, which has no versions",
                 node.period.span,
                 f"Write {node.period.words} behind the tables that it reads.",
@@ -377,8 +377,7 @@ class RelationAnalyzer:
             fields = (*fields, ScopeField(self.context.symbols.new("ordinality"), None, BIGINT))
         read = [part for item in items for part in e.walk(item) if isinstance(part, e.Column)]
         if any(column.outer for column in read) and not all(column.outer for column in read):
-            self.context.error(
-                "NOT_SUPPORTED",
+            self.context.refuse(
                 "UNNEST of the left side of its join together with columns of a query around both"
                 " is not supported by this engine",
                 node.span,
@@ -394,7 +393,7 @@ class RelationAnalyzer:
 
     def _join(self, node: s.Join) -> RelationResult:
         if node.natural:
-            self.context.error("NOT_SUPPORTED", "Natural join not supported", node.span)
+            self.context.refuse("Natural join not supported", node.span)
         left = self.relation(node.left)
         right = self.relation(node.right, left.fields)
         self._check_lateral(node, left)
@@ -403,8 +402,7 @@ class RelationAnalyzer:
         lateral = sees_left and any(column.symbol in own for column in outer_columns(right.tree))
         if lateral and not is_deterministic(right.tree) and not is_cut(right.tree):
             # Spark allows it only for a left side of one row.
-            self.context.error(
-                "NOT_SUPPORTED",
+            self.context.refuse(
                 "What reads the left side of its join cannot depend on chance in this engine",
                 node.right.span,
                 "Compute random() on the left side of the join, or in a query around it.",
@@ -453,14 +451,11 @@ class RelationAnalyzer:
             return
         span = node.span if node.on is None else node.on.error_span
         if isinstance(right, s.Unnest):
-            self.context.error(
-                "NOT_SUPPORTED",
-                f"{node.kind} JOIN involving UNNEST is only supported with condition ON TRUE",
-                span,
+            self.context.refuse(
+                f"{node.kind} JOIN involving UNNEST is only supported with condition ON TRUE", span
             )
         if node.kind == "FULL":
-            self.context.error(
-                "NOT_SUPPORTED",
+            self.context.refuse(
                 "FULL JOIN involving LATERAL relation is only supported with condition ON TRUE",
                 span,
             )
@@ -509,9 +504,7 @@ class RelationAnalyzer:
         )
         sides = {"RIGHT": slice(1, 2), "FULL": slice(0, 2)}.get(node.kind, slice(0, 1))
         values = [e.Apply(key_type, "coalesce", tuple(pair[sides])) for _, key_type, pair in shared]
-        condition = (
-            conditions[0] if len(conditions) == 1 else e.Apply(BOOLEAN, "and", tuple(conditions))
-        )
+        condition = conjunction(conditions)
         shared_columns = tuple(
             (e.Column(key.type, key.symbol), value) for key, value in zip(keys, values, strict=True)
         )

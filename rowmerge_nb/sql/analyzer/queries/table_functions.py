@@ -190,8 +190,7 @@ def _constant(
     while isinstance(inner, s.Unary) and inner.operator in {"+", "-"}:
         sign, inner = (-sign if inner.operator == "-" else sign), inner.operand
     if not (isinstance(inner, s.Literal) and inner.kind == "integer"):
-        context.error(
-            "NOT_SUPPORTED",
+        context.refuse(
             f"Argument {parameter.upper()} of sequence is to be an integer written as a constant;"
             f" this is of type {sql_type}",
             node.span,

@@ -183,16 +183,13 @@ def check_only_aggregates(analyzer: CallAnalyzer, node: s.Call) -> None:
         return
     if node.distinct:
         call_text = formatted(node, analyzer.context.text)
-        analyzer.context.error(
-            "NOT_SUPPORTED",
+        analyzer.context.refuse(
             f"Only aggregation window functions with DISTINCT are supported: {call_text}",
             replace(analyzer.select or node.error_span, about=node.error_span),
         )
     if node.order_by:
-        analyzer.context.error(
-            "NOT_SUPPORTED",
-            "Only aggregation window functions with ORDER BY are supported",
-            node.error_span,
+        analyzer.context.refuse(
+            "Only aggregation window functions with ORDER BY are supported", node.error_span
         )
 
 
@@ -274,27 +271,31 @@ def _offset(
     word: str,
     keys: tuple[e.Sort, ...],
 ) -> tuple[e.Typed, tuple[e.Sort, ...]]:
+    if frame.unit == "RANGE":
+        return _range_offset(analyzer, window, node, keys)
     error = analyzer.context.error
-    if frame.unit != "RANGE":
-        if frame.unit == "GROUPS" and not keys:
-            error(
-                "MISSING_ORDER_BY",
-                "Window frame of type GROUPS PRECEDING or FOLLOWING requires ORDER BY",
-                inner_span(analyzer, window),
-            )
-        offset = analyzer.analyze(node)
-        if not (
-            is_exact(offset.type)
-            and not (offset.type.base == "decimal" and offset.type.parameters[1])
-        ):
-            error(
-                "TYPE_MISMATCH",
-                f"Window frame {frame.unit} {word} value type must be exact numeric type with scale"
-                f" 0 (actual {offset.type})",
-                node.error_span,
-            )
-        offset = _constant(analyzer, offset, node)
-        return (analyzer.coerce(offset, BIGINT) if frame.unit == "GROUPS" else offset), keys
+    if frame.unit == "GROUPS" and not keys:
+        error(
+            "MISSING_ORDER_BY",
+            "Window frame of type GROUPS PRECEDING or FOLLOWING requires ORDER BY",
+            inner_span(analyzer, window),
+        )
+    offset = analyzer.analyze(node)
+    if not is_exact(offset.type) or (offset.type.base == "decimal" and offset.type.parameters[1]):
+        error(
+            "TYPE_MISMATCH",
+            f"Window frame {frame.unit} {word} value type must be exact numeric type with scale"
+            f" 0 (actual {offset.type})",
+            node.error_span,
+        )
+    offset = _constant(analyzer, offset, node)
+    return (analyzer.coerce(offset, BIGINT) if frame.unit == "GROUPS" else offset), keys
+
+
+def _range_offset(
+    analyzer: CallAnalyzer, window: s.Window, node: s.Expression, keys: tuple[e.Sort, ...]
+) -> tuple[e.Typed, tuple[e.Sort, ...]]:
+    error = analyzer.context.error
     if not keys:
         error("MISSING_ORDER_BY", f"{_RANGE} ORDER BY", inner_span(analyzer, window))
     if len(keys) > 1:

@@ -88,8 +88,7 @@ def computed_rows(
             rows.constants.append(constants)
         number += part.count
     if len(forms) > MOST_FORMS:
-        context.error(
-            "NOT_SUPPORTED",
+        context.refuse(
             f"The rows of VALUES hold expressions of {len(forms)} different forms; {MOST_FORMS} can"
             " be computed at once",
             node.span,

@@ -15,6 +15,7 @@ from rowmerge_nb.spi.values import python_values
 from rowmerge_nb.sql.analyzer.analysis import TableBinding
 from rowmerge_nb.sql.analyzer.rows.constant_columns import UnfitConstant
 from rowmerge_nb.sql.typed.expressions import Constant
+from rowmerge_nb.sql.typed.type_rules import cast_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -80,7 +81,7 @@ class ConstantRows:
         except UnfitConstant as unfit:
             span = self.span_of(unfit.index, index)
             error = ExecutionError(
-                f"Cannot cast {_type_text(unfit.type)} '{unfit.text}' to {_type_text(sql_type)}",
+                f"Cannot cast {cast_name(unfit.type)} '{unfit.text}' to {cast_name(sql_type)}",
                 code="INVALID_CAST_ARGUMENT",
                 step="run",
             )
@@ -100,14 +101,6 @@ def _plain(value: Any) -> str | None:
             if isinstance(value, bytes)
             else str(value)
         )
-    )
-
-
-def _type_text(sql_type: Type) -> str:
-    return (
-        f"DECIMAL({', '.join(map(str, sql_type.parameters))})"
-        if sql_type.base == "decimal"
-        else sql_type.base.upper()
     )
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowmerge_nb.sql.typed.type_rules import is_float, is_integer, is_text
+from rowmerge_nb.sql.typed.type_rules import cast_name, is_float, is_integer, is_text
 
 if TYPE_CHECKING:
     from rowmerge_nb.spi.metadata import ColumnMetadata
@@ -69,14 +69,9 @@ def _unfit(
 
 
 def _value_in(message: str, sql_type: Type) -> str | None:
-    name = (
-        f"DECIMAL({', '.join(map(str, sql_type.parameters))})"
-        if sql_type.base == "decimal"
-        else sql_type.base.upper()
-    )
     pattern = (
         rf"Out of range for {sql_type.base}: (?P<far>\S+)|Cannot cast (?:[^']* )?'(?P<cast>[^']*)'"
-        rf" to {re.escape(name)}"
+        rf" to {re.escape(cast_name(sql_type))}"
     )
     match = re.fullmatch(pattern, message)
     return match and (match["far"] or match["cast"])

@@ -32,6 +32,7 @@ from rowmerge_nb.sql.analyzer import analysis as a
 from rowmerge_nb.sql.analyzer.context import dotted
 from rowmerge_nb.sql.analyzer.statements import altered_fields as fields
 from rowmerge_nb.sql.analyzer.statements.column_defaults import default_text
+from rowmerge_nb.sql.analyzer.statements.definitions import definition
 from rowmerge_nb.sql.analyzer.statements.table_procedures import table_execute
 from rowmerge_nb.sql.tree import statements as st
 
@@ -78,13 +79,7 @@ def alter_table(context: Context, statement: st.Statement) -> a.Analysis:
             context.text, (), tuple(context.notices), "ALTER TABLE", name, skipped=True
         )
     target = context.target(statement.name, span)
-    if target.dataframe is not None:
-        context.error(
-            "NOT_SUPPORTED",
-            f"'{target.display}' is {target.kind}; it cannot be altered",
-            span,
-            target.remedy,
-        )
+    context.refuse_frame(target, "it cannot be altered", span)
     alteration = _Alterations(context, target).of(statement.action)
     doing = next(
         (
@@ -95,20 +90,16 @@ def alter_table(context: Context, statement: st.Statement) -> a.Analysis:
         None,
     )
     if doing is not None and not context.tables.alters_fields(target.catalog):
-        context.error(
-            "NOT_SUPPORTED",
+        context.refuse(
             f"This connector does not support {doing}",
             None,
             "ALTER COLUMN ... SET DATA TYPE may give the whole column another type.",
         )
-    bindings, notices = tuple(context.bindings.values()), tuple(context.notices)
-    return a.DefinitionAnalysis(
-        context.text,
-        bindings,
-        notices,
+    return definition(
+        context,
         "ALTER TABLE",
         target.name,
-        alteration is None,
+        skipped=alteration is None,
         target=target,
         alteration=alteration,
         property_spans={} if sets is None else sets.spans,
@@ -136,13 +127,7 @@ def comment_on(context: Context, statement: st.Statement) -> a.Analysis:
     target = context.known_table(statement.name)
     if target is None or view is not None or statement.kind == "VIEW":
         _refuse_comment_on(context, statement, view, target)
-    if target.dataframe is not None:
-        context.error(
-            "NOT_SUPPORTED",
-            f"'{target.display}' is {target.kind}; it has no comments",
-            span,
-            target.remedy,
-        )
+    context.refuse_frame(target, "it has no comments", span)
     alteration: Alteration
     if statement.column is None:
         alteration, feature = SetTableComment(statement.comment), "setting table comments"
@@ -150,22 +135,12 @@ def comment_on(context: Context, statement: st.Statement) -> a.Analysis:
         name = _commented_column(context, statement.column, target.columns).name
         alteration, feature = SetColumnComment(name, statement.comment), "setting column comments"
     if not context.tables.stores_comments(target.catalog):
-        context.error(
-            "NOT_SUPPORTED",
+        context.refuse(
             f"This connector does not support {feature}",
             span,
             "Only tables of stores that keep comments have any.",
         )
-    bindings, notices = tuple(context.bindings.values()), tuple(context.notices)
-    return a.DefinitionAnalysis(
-        context.text,
-        bindings,
-        notices,
-        "COMMENT",
-        target.name,
-        target=target,
-        alteration=alteration,
-    )
+    return definition(context, "COMMENT", target.name, target=target, alteration=alteration)
 
 
 def _comment_on_view(context: Context, statement: st.CommentOn, view: a.ViewBinding) -> a.Analysis:
@@ -256,11 +231,8 @@ def constants_of(properties: Mapping[str, Any]) -> dict[str, Any]:
 def refuse_comment(context: Context, catalog: str, comment: st.Comment | None, what: str) -> None:
     """Raise an error for a comment that the store would lose."""
     if comment is not None and not context.tables.stores_comments(catalog):
-        context.error(
-            "NOT_SUPPORTED",
-            f"This connector does not support {what}",
-            comment.span,
-            "Leave the COMMENT out.",
+        context.refuse(
+            f"This connector does not support {what}", comment.span, "Leave the COMMENT out."
         )
 
 
@@ -293,14 +265,14 @@ class _Alterations:
                 return SetProperties(constants_of(action.properties))
         raise TypeError(action)
 
+    def _error(self, code: str, message: str, name: st.Identifier, hint: str | None) -> NoReturn:
+        self._context.error(code, message, self._context.statement_span(name.span), hint)
+
     def _column(self, name: st.Identifier) -> str:
         column = self._columns.get(name.value)
         if column is None:
             hint = did_you_mean(name.text, [column.name for column in self._target.columns])
-            span = self._context.statement_span(name.span)
-            self._context.error(
-                "COLUMN_NOT_FOUND", f"Column '{name.value}' does not exist", span, hint
-            )
+            self._error("COLUMN_NOT_FOUND", f"Column '{name.value}' does not exist", name, hint)
         return column.name
 
     def _retyped(self, action: st.SetColumnType) -> SetColumnType | SetFieldType:
@@ -347,11 +319,10 @@ class _Alterations:
         if name.value in self._columns:
             if action.if_not_exists:
                 return None
-            span = self._context.statement_span(name.span)
-            self._context.error(
+            self._error(
                 "COLUMN_ALREADY_EXISTS",
                 f"Column '{name.value}' already exists",
-                span,
+                name,
                 _OTHER_COLUMN,
             )
         after = "" if action.after is None else self._column(action.after)
@@ -377,11 +348,10 @@ class _Alterations:
             return None
         column = self._column(action.name)
         if len(self._columns) == 1:
-            span = self._context.statement_span(action.name.span)
-            self._context.error(
+            self._error(
                 "NOT_SUPPORTED",
                 "Cannot drop the only column in a table",
-                span,
+                action.name,
                 "DROP TABLE drops the table.",
             )
         return DropColumn(column)
@@ -397,11 +367,10 @@ class _Alterations:
             return None
         column = self._column(action.name)
         if action.to.value in self._columns and action.to.value != action.name.value:
-            span = self._context.statement_span(action.to.span)
-            self._context.error(
+            self._error(
                 "COLUMN_ALREADY_EXISTS",
                 f"Column '{action.to.value}' already exists",
-                span,
+                action.to,
                 _OTHER_COLUMN,
             )
         return RenameColumn(column, action.to.text)
@@ -409,9 +378,11 @@ class _Alterations:
     def _nullable(self, action: st.DropNotNull) -> DropNotNull:
         column = self._column(action.name)
         if self._columns[action.name.value].nullable:
-            span = self._context.statement_span(action.name.span)
-            self._context.error(
-                "NOT_SUPPORTED", "Column is already nullable", span, "Leave the statement out."
+            self._error(
+                "NOT_SUPPORTED",
+                "Column is already nullable",
+                action.name,
+                "Leave the statement out.",
             )
         return DropNotNull(column)
 
@@ -426,11 +397,10 @@ class _Alterations:
     def _without_default(self, action: st.DropDefault) -> DropDefault:
         column = self._column(action.name)
         if self._columns[action.name.value].default is None:
-            span = self._context.statement_span(action.name.span)
-            self._context.error(
+            self._error(
                 "GENERIC_USER_ERROR",
                 f"Column '{action.name.value}' does not have a default value",
-                span,
+                action.name,
                 "Leave the statement out.",
             )
         return DropDefault(column)
@@ -440,8 +410,7 @@ class _Alterations:
         name = context.renamed(action.to, span)
         qualified = ".".join(name)
         if name[0] != self._target.catalog:
-            context.error(
-                "NOT_SUPPORTED",
+            context.refuse(
                 "Table rename across catalogs is not supported",
                 span,
                 "CREATE TABLE AS copies a table.",

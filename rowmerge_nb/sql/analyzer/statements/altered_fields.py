@@ -37,9 +37,9 @@ def added(
         elif row.base == "row":
             row = _field_type(refuse, row, step)
         else:
-            refuse("NOT_SUPPORTED", f"Unsupported type: {row}", has_position=False)
+            _refuse_type(refuse, row)
     if row.base != "row":
-        refuse("NOT_SUPPORTED", f"Unsupported type: {row}", has_position=False)
+        _refuse_type(refuse, row)
     exists = _field_index(row, name) is not None
     if exists and not if_not_exists:
         refuse("COLUMN_ALREADY_EXISTS", f"Field '{name}' already exists")
@@ -56,10 +56,7 @@ def dropped(
         if row.base == "array":
             row = _element(refuse, row, step)
             if last:
-                refuse(
-                    "COLUMN_NOT_FOUND",
-                    f"Field path [{', '.join(names)}] does not point to row field",
-                )
+                _refuse_path(refuse, names)
         elif row.base == "row" and step in row.fields:
             if last and len(row.fields) == 1:
                 refuse("NOT_SUPPORTED", "Cannot drop the only field in a row type")
@@ -79,7 +76,7 @@ def renamed(
     row = column.type
     for number, step in enumerate(names[1:], 2):
         if row.base != "row":
-            refuse("NOT_SUPPORTED", f"Unsupported type: {row}", has_position=False)
+            _refuse_type(refuse, row)
         last = number == len(names)
         if _field_index(row, step) is None and if_exists:
             return None
@@ -111,12 +108,18 @@ def retyped(
         elif row.base == "row":
             row = _field_type(refuse, row, step)
         else:
-            refuse("NOT_SUPPORTED", f"Unsupported type: {row}", has_position=False)
+            _refuse_type(refuse, row)
         if number == len(names) and container.base != "row":
-            refuse(
-                "COLUMN_NOT_FOUND", f"Field path [{', '.join(names)}] does not point to row field"
-            )
+            _refuse_path(refuse, names)
     return SetFieldType(_own_names(column, names), field_type)
+
+
+def _refuse_type(refuse: Refuse, row: Type) -> NoReturn:
+    refuse("NOT_SUPPORTED", f"Unsupported type: {row}", has_position=False)
+
+
+def _refuse_path(refuse: Refuse, names: Sequence[str]) -> NoReturn:
+    refuse("COLUMN_NOT_FOUND", f"Field path [{', '.join(names)}] does not point to row field")
 
 
 def _element(refuse: Refuse, array: Type, step: str) -> Type:

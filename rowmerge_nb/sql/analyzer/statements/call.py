@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from rowmerge_nb.base.errors import AnalysisError
 from rowmerge_nb.sql.analyzer import analysis as a
 from rowmerge_nb.sql.analyzer.expressions.calls import ExpressionSite
-from rowmerge_nb.sql.analyzer.expressions.constancy import refuse_subqueries
+from rowmerge_nb.sql.analyzer.expressions.constancy import refuse_mixed, refuse_subqueries
 from rowmerge_nb.sql.analyzer.expressions.expression import ExpressionAnalyzer
 from rowmerge_nb.sql.analyzer.scope import Scope
 from rowmerge_nb.sql.analyzer.statements.returning import typed
@@ -92,13 +92,7 @@ def _arguments(
 ) -> dict[str, s.Expression]:
     whole, names = context.statement_span(), [argument.name for argument in procedure.arguments]
     hint = f"Its arguments are: {', '.join(names) or 'none'}."
-    if len({argument.name is None for argument in statement.arguments}) > 1:
-        context.error(
-            "INVALID_ARGUMENTS",
-            "Named and positional arguments cannot be mixed",
-            whole,
-            "Name all of them, or none.",
-        )
+    refuse_mixed(context, statement.arguments)
     arguments: dict[str, s.Expression] = {}
     for index, argument in enumerate(statement.arguments):
         if argument.name is None and index >= len(names):

@@ -39,8 +39,7 @@ def default_text(
     if node is None:
         return None
     if not context.tables.stores_defaults(catalog):
-        context.error(
-            "NOT_SUPPORTED",
+        context.refuse(
             f"Catalog '{catalog}' does not support default value for column name '{name.value}'",
             node.span,
             "Leave the DEFAULT out.",

@@ -80,8 +80,7 @@ def create_view(context: Context, statement: st.Statement) -> a.Analysis:
     assert isinstance(statement, st.CreateView)
     functions = statement.query.tree.functions
     if functions:
-        context.error(
-            "NOT_SUPPORTED",
+        context.refuse(
             "Views cannot contain inline functions",
             functions[0].span,
             "Write what they compute into the view's query.",
@@ -116,7 +115,7 @@ def create_view(context: Context, statement: st.Statement) -> a.Analysis:
         statement.comment,
         statement.invoker,
     )
-    return _definition(context, "CREATE VIEW", name, view=view)
+    return definition(context, "CREATE VIEW", name, view=view)
 
 
 def drop_view(context: Context, statement: st.Statement) -> a.Analysis:
@@ -139,8 +138,8 @@ def drop_view(context: Context, statement: st.Statement) -> a.Analysis:
                 span,
                 "Write DROP VIEW IF EXISTS where it may be missing.",
             )
-        return _definition(context, "DROP VIEW", context.completed(statement.name), skipped=True)
-    return _definition(context, "DROP VIEW", view.name)
+        return definition(context, "DROP VIEW", context.completed(statement.name), skipped=True)
+    return definition(context, "DROP VIEW", view.name)
 
 
 _OTHER_NAME: Final = "Choose another name, or drop what has it."
@@ -175,9 +174,9 @@ def rename_view(context: Context, statement: st.Statement) -> a.Analysis:
             "View rename across catalogs is not supported",
             "CREATE VIEW makes one there.",
         )
-        context.error("NOT_SUPPORTED", message, aimed, hint)
+        context.refuse(message, aimed, hint)
     renamed = replace(view.definition, name=SchemaTableName(*target[1:]))
-    return _definition(context, "ALTER VIEW", view.name, view=renamed)
+    return definition(context, "ALTER VIEW", view.name, view=renamed)
 
 
 def _is_table(table: a.TableBinding | None) -> bool:
@@ -209,7 +208,7 @@ def create_schema(context: Context, statement: st.Statement) -> a.Analysis:
             span,
             "Write IF NOT EXISTS, or choose another name.",
         )
-    return _definition(context, "CREATE SCHEMA", (catalog, schema), skipped=exists)
+    return definition(context, "CREATE SCHEMA", (catalog, schema), skipped=exists)
 
 
 def drop_schema(context: Context, statement: st.Statement) -> a.Analysis:
@@ -227,8 +226,7 @@ def drop_schema(context: Context, statement: st.Statement) -> a.Analysis:
         )
     cascades = statement.cascade and exists and context.tables.cascades(catalog)
     if exists and statement.cascade and not cascades:
-        context.error(
-            "NOT_SUPPORTED",
+        context.refuse(
             "This connector does not support dropping schemas with CASCADE option",
             span,
             "Drop its tables and views one by one.",
@@ -240,7 +238,7 @@ def drop_schema(context: Context, statement: st.Statement) -> a.Analysis:
             span,
             f"It holds: {', '.join(relations)}.",
         )
-    return _definition(
+    return definition(
         context, "DROP SCHEMA", (catalog, schema), skipped=not exists, cascades=cascades
     )
 
@@ -251,19 +249,14 @@ def truncate(context: Context, statement: st.Statement) -> a.Analysis:
     span = context.statement_span(statement.target.span)
     context.refuse_view(statement.target, "Cannot truncate a view")
     target = context.target(statement.target, span)
-    if target.dataframe is not None:
-        context.error(
-            "NOT_SUPPORTED",
-            f"'{target.display}' is {target.kind}; it cannot be emptied",
-            span,
-            target.remedy,
-        )
-    return _definition(context, "TRUNCATE TABLE", target.name, target=target)
+    context.refuse_frame(target, "it cannot be emptied", span)
+    return definition(context, "TRUNCATE TABLE", target.name, target=target)
 
 
-def _definition(
+def definition(
     context: Context, statement_kind: str, name: tuple[str, ...], **more: Any
 ) -> a.DefinitionAnalysis:
+    """Return the analysis of a definition, with what its context has collected."""
     return a.DefinitionAnalysis(
         context.text,
         tuple(context.bindings.values()),
@@ -322,9 +315,18 @@ def show(context: Context, statement: st.Statement) -> a.Analysis:
         rows = [row for row in rows if row[0] is not None and pattern.fullmatch(row[0])]
     statement_kind = f"SHOW {statement.kind}"
     columns = tuple((name, BOOLEAN if name == "Deterministic" else VARCHAR) for name in names)
-    return a.ListingAnalysis(
-        context.text, (), tuple(context.notices), statement_kind, columns, tuple(rows)
-    )
+    return listing(context, statement_kind, columns, rows)
+
+
+def listing(
+    context: Context,
+    statement_kind: str,
+    columns: Sequence[tuple[str, Type]],
+    rows: Iterable[tuple[Any, ...]],
+) -> a.ListingAnalysis:
+    """Return the analysis of a statement that lists rows."""
+    notices = tuple(context.notices)
+    return a.ListingAnalysis(context.text, (), notices, statement_kind, tuple(columns), tuple(rows))
 
 
 def _listed(context: Context, statement: st.Show) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
@@ -379,11 +381,8 @@ def _listed(context: Context, statement: st.Show) -> tuple[tuple[str, ...], list
     if statement.kind == "CREATE VIEW":
         return ("Create View",), [(_view_text(context, name, view),)]
     if view is not None:
-        context.error(
-            "NOT_SUPPORTED",
-            f"Relation '{view.qualified}' is a view, not a table",
-            span,
-            "Write SHOW CREATE VIEW.",
+        context.refuse(
+            f"Relation '{view.qualified}' is a view, not a table", span, "Write SHOW CREATE VIEW."
         )
     return ("Create Table",), [(_table_text(context, name),)]
 
@@ -393,11 +392,8 @@ def _view_text(context: Context, name: st.TableName, view: a.ViewBinding | None)
     if view is None:
         qualified = dotted(context.completed(name))
         if context.known_table(name) is not None:
-            context.error(
-                "NOT_SUPPORTED",
-                f"Relation '{qualified}' is a table, not a view",
-                span,
-                "Write SHOW CREATE TABLE.",
+            context.refuse(
+                f"Relation '{qualified}' is a table, not a view", span, "Write SHOW CREATE TABLE."
             )
         context.error(
             "TABLE_NOT_FOUND",
@@ -417,8 +413,7 @@ def _view_text(context: Context, name: st.TableName, view: a.ViewBinding | None)
 def _table_text(context: Context, name: st.TableName) -> str:
     table = context.target(name, context.statement_span(name.span))
     if table.metadata is None and len(table.name) == 1:
-        context.error(
-            "NOT_SUPPORTED",
+        context.refuse(
             f"'{table.display}' is {table.kind}; no statement makes it",
             context.statement_span(),
             "DESCRIBE shows its columns and their types.",

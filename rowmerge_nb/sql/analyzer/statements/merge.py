@@ -125,14 +125,11 @@ class _MergeAnalyzer:
         span = self.context.statement_span(self.statement.target.span)
         self.context.refuse_view(self.statement.target, "Merging into views is not supported")
         target = self.context.target(self.statement.target, span)
-        if target.dataframe is not None:
-            self.context.error(
-                "NOT_SUPPORTED",
-                f"'{target.display}' is {target.kind}; it can be a source but not the target of"
-                " MERGE",
-                self.statement.target.span,
-                target.remedy,
-            )
+        self.context.refuse_frame(
+            target,
+            "it can be a source but not the target of MERGE",
+            self.statement.target.span,
+        )
         return target
 
     def _source(self, relation: RelationResult) -> a.MergeSource:
@@ -156,8 +153,7 @@ class _MergeAnalyzer:
         """
         context, target = self.context, self.target
         if not context.tables.evolves_tables(target.catalog):
-            context.error(
-                "NOT_SUPPORTED",
+            context.refuse(
                 f"Catalog '{target.catalog}' cannot add columns in a MERGE: its store does not"
                 " commit columns and rows together",
                 span,
@@ -323,8 +319,7 @@ class _MergeAnalyzer:
 
     def _refuse_fields(self, mismatch: FieldMismatchError, star: st.Span) -> NoReturn:
         if self.statement.evolution is not None:
-            self.context.error(
-                "NOT_SUPPORTED",
+            self.context.refuse(
                 f"WITH SCHEMA EVOLUTION adds columns, and no fields within them. {mismatch}",
                 star,
                 "Add the field by ALTER TABLE ... ADD COLUMN, or CAST the value to the column's"
@@ -458,8 +453,7 @@ class _MergeAnalyzer:
                 for one in (column_type, value.type)
             )
             if nested and not is_assignable(value.type, column_type):
-                self.context.error(
-                    "NOT_SUPPORTED",
+                self.context.refuse(
                     "WITH SCHEMA EVOLUTION adds columns, and no fields within them: column"
                     f" '{self.fields[index].name}' is {column_type}, its value is {value.type}",
                     span,

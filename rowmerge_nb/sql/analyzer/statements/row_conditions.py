@@ -103,8 +103,7 @@ class RowConditions:
             tree = analyzer.boolean(node, _BOOLEAN)
             if has_subquery(tree) or not is_deterministic(tree):
                 construct = "a subquery" if has_subquery(tree) else "a nondeterministic function"
-                context.error(
-                    "NOT_SUPPORTED",
+                context.refuse(
                     f"The condition of 'why' cannot have {construct}",
                     node.span,
                     "Compare columns with values.",

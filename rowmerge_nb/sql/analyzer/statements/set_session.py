@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.spi.types import INTEGER, VARCHAR
 from rowmerge_nb.sql.analyzer import analysis as a
@@ -37,6 +37,10 @@ def set_time_zone(context: Context, statement: st.Statement) -> a.SettingAnalysi
     )
 
 
+def _value(context: Context, value: e.Typed, node: s.Expression) -> Any:
+    return value.value if isinstance(value, e.Constant) else context.evaluate([value], node.span)[0]
+
+
 def _zone(context: Context, node: s.Expression) -> str:
     refuse_subqueries(context, node)
     value = ExpressionAnalyzer(context, Scope(()), ExpressionSite("SET TIME ZONE")).analyze(node)
@@ -49,9 +53,7 @@ def _zone(context: Context, node: s.Expression) -> str:
             f" {value.type} type",
             span,
         )
-    zone_value = (
-        value.value if isinstance(value, e.Constant) else context.evaluate([value], node.span)[0]
-    )
+    zone_value = _value(context, value, node)
     if zone_value is None:
         context.error(
             "GENERIC_INTERNAL_ERROR",
@@ -69,7 +71,7 @@ def _zone(context: Context, node: s.Expression) -> str:
         context.error("GENERIC_INTERNAL_ERROR", "Zone id is an empty string", span)
     zone = canonical_zone(zone_value)
     if zone is None:
-        context.error("NOT_SUPPORTED", f"Time zone not supported: {zone_value}", span)
+        context.refuse(f"Time zone not supported: {zone_value}", span)
     return zone
 
 
@@ -99,11 +101,8 @@ def set_session(context: Context, statement: st.Statement) -> a.SettingAnalysis:
     name = ".".join(part.value for part in statement.name.parts)
     if name not in {TIME_ZONE, RECURSION}:
         span = context.statement_span(statement.name.span)
-        context.error(
-            "NOT_SUPPORTED",
-            f"The session property {name} is not supported by this engine",
-            span,
-            SESSION_HINT,
+        context.refuse(
+            f"The session property {name} is not supported by this engine", span, SESSION_HINT
         )
     value = None if statement.value is None else _property_value(context, name, statement.value)
     statement_kind = f"{'RESET' if value is None else 'SET'} SESSION"
@@ -124,9 +123,7 @@ def _property_value(context: Context, name: str, node: s.Expression) -> str:
             f" {expected}",
             span,
         )
-    result = (
-        value.value if isinstance(value, e.Constant) else context.evaluate([value], node.span)[0]
-    )
+    result = _value(context, value, node)
     if result is None:
         context.error(
             _CODE,

@@ -24,6 +24,7 @@ from rowmerge_nb.sql.analyzer.statements.definitions import (
     create_view,
     drop_schema,
     drop_view,
+    listing,
     rename_view,
     show,
     truncate,
@@ -95,15 +96,13 @@ def _explain(context: Context, statement: st.Statement) -> a.Analysis:
         _shift(error, statement)
         raise
     if statement.kind == ExplainType.ANALYZE:
-        context.error(
-            "NOT_SUPPORTED",
+        context.refuse(
             "EXPLAIN ANALYZE is not supported by this engine",
             context.statement_span(),
             "Run the statement: its report has the numbers.",
         )
     if statement.kind == ExplainType.IO:
-        context.error(
-            "NOT_SUPPORTED",
+        context.refuse(
             "EXPLAIN (TYPE IO) is not supported by this engine",
             context.statement_span(),
             "The tables that a statement reads are in its plan: EXPLAIN (TYPE LOGICAL).",
@@ -139,9 +138,7 @@ def _describe_prepared(context: Context, statement: st.Statement) -> a.Analysis:
     rows = (
         column_rows(fields) if statement.output else parameter_rows(prepared.text, parameter_types)
     )
-    return a.ListingAnalysis(
-        context.text, (), tuple(context.notices), statement_kind, columns, tuple(rows)
-    )
+    return listing(context, statement_kind, columns, rows)
 
 
 def _prepared(
@@ -183,13 +180,7 @@ def _insert(context: Context, statement: st.Statement) -> a.Analysis:
     span = context.statement_span(statement.target.span)
     context.refuse_view(statement.target, "Inserting into views is not supported")
     target = context.target(statement.target, span)
-    if target.dataframe is not None:
-        context.error(
-            "NOT_SUPPORTED",
-            f"'{target.display}' is {target.kind}; it can be read but not changed",
-            span,
-            target.remedy,
-        )
+    context.refuse_frame(target, "it can be read but not changed", span)
     result = QueryAnalyzer(context).query(statement.query.tree)
     columns = _insert_columns(context, statement, target)
     column_types = [column.type for column in columns]

@@ -52,6 +52,38 @@ def create_table(context: Context, statement: st.Statement) -> a.Analysis:
             "Leave one of them out.",
         )
     name = context.place(statement.name, span)
+    exists, replaced = _existing(context, statement, name, span)
+    properties = constants_of(statement.properties)
+    tree = None
+    columns: tuple[ColumnMetadata, ...] = ()
+    if statement.query is not None:
+        columns, tree = _queried(context, name[0], statement, statement.query)
+    elif not exists:
+        columns, inherited = _Columns(context, name[0]).of(statement.columns)
+        properties = {**inherited, **properties}
+        # Tables behind LIKE are not read.
+        context.bindings.clear()
+    refuse_comment(context, name[0], statement.comment, "creating tables with table comment")
+    comment = None if statement.comment is None else statement.comment.text
+    table = SchemaTableName(name[1], name[2])
+    return a.CreateTableAnalysis(
+        statement.text,
+        tuple(context.bindings.values()),
+        tuple(context.notices),
+        name,
+        ConnectorTableMetadata(table, columns, properties, comment),
+        exists,
+        tree,
+        statement.property_spans,
+        replaced,
+        origins=tuple(context.origins),
+    )
+
+
+def _existing(
+    context: Context, statement: st.CreateTable, name: tuple[str, str, str], span: st.Span
+) -> tuple[bool, a.TableBinding | None]:
+    """Return whether the name is taken, if IF NOT EXISTS allows it, and the table to replace."""
     existing, view = context.lookup(statement.name), context.view(statement.name, span)
     exists = view is not None or (existing is not None and existing.dataframe is None)
     context.bindings.clear()
@@ -75,36 +107,7 @@ def create_table(context: Context, statement: st.Statement) -> a.Analysis:
             else "It is a view: a table needs a name of its own."
         )
         context.error("TABLE_ALREADY_EXISTS", message, span, hint)
-    properties = constants_of(statement.properties)
-    tree = None
-    columns: tuple[ColumnMetadata, ...] = ()
-    if statement.query is not None:
-        columns, tree = _queried(context, name[0], statement, statement.query)
-    elif not exists:
-        columns, inherited = _Columns(context, name[0]).of(statement.columns)
-        properties = {**inherited, **properties}
-        # Tables behind LIKE are not read.
-        context.bindings.clear()
-    refuse_comment(context, name[0], statement.comment, "creating tables with table comment")
-    comment = None if statement.comment is None else statement.comment.text
-    metadata = ConnectorTableMetadata(
-        SchemaTableName(name[1], name[2]), columns, properties, comment
-    )
-    bindings = tuple(context.bindings.values())
-    notices, spans = tuple(context.notices), statement.property_spans
-    origins = tuple(context.origins)
-    return a.CreateTableAnalysis(
-        statement.text,
-        bindings,
-        notices,
-        name,
-        metadata,
-        exists,
-        tree,
-        spans,
-        replaced,
-        origins=origins,
-    )
+    return exists, replaced
 
 
 class _Columns:
@@ -147,8 +150,7 @@ class _Columns:
                     context, self._catalog, st.Comment(column.comment, name.span), _WITH_COMMENT
                 )
             if column.default is not None and not context.tables.stores_defaults(self._catalog):
-                context.error(
-                    "NOT_SUPPORTED",
+                context.refuse(
                     f"Catalog '{self._catalog}' does not support default value for column name"
                     f" '{column.name}'",
                     name.span,
@@ -215,17 +217,14 @@ def _queried(
 def _check_carried(context: Context, name: str, sql_type: Type, span: st.Span) -> None:
     fine = too_precise(sql_type)
     if fine is not None:
-        context.error(
-            "NOT_SUPPORTED",
+        context.refuse(
             f"Unsupported column type: {sql_type} of column '{name}': values have microseconds"
             f" here, {fine} has more",
             span,
             f"Write {fine.base} with a precision of 6 at most.",
         )
     if any(part in (INTERVAL_DAY, INTERVAL_YEAR) for part in parts_of(sql_type)):
-        context.error(
-            "NOT_SUPPORTED", f"Unsupported column type: {sql_type} of column '{name}'", span
-        )
+        context.refuse(f"Unsupported column type: {sql_type} of column '{name}'", span)
 
 
 def _stored_type(sql_type: Type, *, keeps_sizes: bool) -> Type:
@@ -258,8 +257,7 @@ def drop_table(context: Context, statement: st.Statement) -> a.Analysis:
     target = context.known_table(statement.name)
     if target is not None and target.dataframe is not None:
         if len(target.name) > 1:
-            context.error(
-                "NOT_SUPPORTED",
+            context.refuse(
                 f"'{target.display}' is {target.kind}; it cannot be dropped",
                 span,
                 "It is in no store: leave the statement out.",

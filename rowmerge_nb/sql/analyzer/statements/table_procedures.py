@@ -9,7 +9,7 @@ from rowmerge_nb.base.names import did_you_mean
 from rowmerge_nb.spi.page_source import Constraint
 from rowmerge_nb.sql.analyzer import analysis as a
 from rowmerge_nb.sql.analyzer.expressions.calls import ExpressionSite
-from rowmerge_nb.sql.analyzer.expressions.constancy import refuse_subqueries
+from rowmerge_nb.sql.analyzer.expressions.constancy import refuse_mixed, refuse_subqueries
 from rowmerge_nb.sql.analyzer.expressions.expression import ExpressionAnalyzer
 from rowmerge_nb.sql.analyzer.queries.relation import table_tree
 from rowmerge_nb.sql.analyzer.scope import Scope, ScopeField
@@ -49,9 +49,7 @@ def table_execute(
             if shadowed
             else "Tables of stores that say so have procedures: docs/stores.md names them."
         )
-        context.error(
-            "NOT_SUPPORTED", "This connector does not support table procedures", None, hint
-        )
+        context.refuse("This connector does not support table procedures", None, hint)
     procedure = _procedure(context, target.catalog, action.procedure)
     constraint = _constraint(context, procedure, target, statement, action.where)
     arguments = _arguments(context, target.catalog, procedure, action)
@@ -98,8 +96,7 @@ def _constraint(
     if where is None:
         return Constraint()
     if not procedure.rewrites:
-        context.error(
-            "NOT_SUPPORTED",
+        context.refuse(
             f"WHERE not supported for procedure {procedure.name}",
             context.statement_span(),
             "Leave it out.",
@@ -115,8 +112,7 @@ def _constraint(
     condition = analyzer.condition(where, _WHERE)
     names = {field.symbol: field.name for field in fields if field.name is not None}
     if not all(constraint_of(part, names).domains for part in conjuncts(condition)):
-        context.error(
-            "NOT_SUPPORTED",
+        context.refuse(
             f"WHERE of procedure {procedure.name} can only restrict single columns",
             where.error_span,
             _WHOLE,
@@ -132,13 +128,7 @@ def _arguments(
         {argument.name: argument for argument in procedure.arguments},
     )
     hint = f"Its arguments are: {', '.join(parameters)}." if parameters else "It has no arguments."
-    if len({argument.name is None for argument in action.arguments}) > 1:
-        context.error(
-            "INVALID_ARGUMENTS",
-            "Named and positional arguments cannot be mixed",
-            whole,
-            "Name all of them, or none.",
-        )
+    refuse_mixed(context, action.arguments)
     if (
         action.arguments
         and action.arguments[0].name is None

@@ -37,9 +37,7 @@ def analyze_table(context: Context, statement: st.Statement) -> NoReturn:
             name_span,
             "Leave it out.",
         )
-    context.error(
-        "NOT_SUPPORTED", "This connector does not support analyze", span, "Omit the statement."
-    )
+    context.refuse("This connector does not support analyze", span, "Omit the statement.")
 
 
 def rename_schema(context: Context, statement: st.Statement) -> NoReturn:
@@ -60,8 +58,7 @@ def rename_schema(context: Context, statement: st.Statement) -> NoReturn:
             aimed,
             "Choose another name.",
         )
-    context.error(
-        "NOT_SUPPORTED",
+    context.refuse(
         "This connector does not support renaming schemas",
         aimed,
         "Write CREATE SCHEMA with the new name, and ALTER TABLE ... RENAME TO for each of its"

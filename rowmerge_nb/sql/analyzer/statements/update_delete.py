@@ -126,13 +126,7 @@ def _target(context: Context, name: st.TableName, word: str) -> a.TableBinding:
         ),
     )
     target = context.target(name, context.statement_span(name.span))
-    if target.dataframe is not None:
-        context.error(
-            "NOT_SUPPORTED",
-            f"'{target.display}' is {target.kind}; it can be read but not the target of {word}",
-            name.span,
-            target.remedy,
-        )
+    context.refuse_frame(target, f"it can be read but not the target of {word}", name.span)
     return target
 
 

@@ -124,46 +124,54 @@ def from_json(
         if any(part.base == "varchar" for part in leaves(target))
         else text
     )
-    if target.base == "row":
-        return _row(text, source, target, cast, safe=safe, around=around)
-    read = f"from_json(concat('{{\"v\":', {source}, '}}'), 'v VARIANT').v"
-    if target.base == "array":
-        elements = f"from_json(concat('{{\"v\":', {source}, '}}'), 'v ARRAY<VARIANT>').v"
-        inner = _part(target.parameters[0], cast, safe=safe, around=around)
-        if inner is None:
-            return None
-        message = _unexpected(text, "array", around, safe=safe)
-        null_branch = (
-            f"WHEN {text} LIKE '[%' AND exists({elements}, `$e` -> {_is_member_lost(inner)}) THEN"
-            " NULL "
-            if safe
-            else ""
-        )
-        return (
-            f"CASE WHEN {text} IS NULL OR {text} = 'null' THEN NULL {null_branch}WHEN {text} LIKE"
-            f" '[%' THEN transform({elements}, `$e` -> {inner}) ELSE {message} END"
-        )
-    if target.base == "map":
-        entries = f"from_json(concat('{{\"v\":', {source}, '}}'), 'v MAP<STRING, VARIANT>').v"
-        inner = _part(target.parameters[1], cast, safe=safe, around=around)
-        if inner is None:
-            return None
-        message = _unexpected(text, "object", around, safe=safe)
-        null_branch = (
-            f"WHEN {text} LIKE '{{%' AND exists(map_values({entries}), `$e` ->"
-            f" {_is_member_lost(inner)}) THEN NULL "
-            if safe
-            else ""
-        )
-        entries_text = f"transform_values({entries}, (`$k`, `$e`) -> {inner})"
-        if target.parameters[0] != VARCHAR:
-            entries_text = _with_keys(
-                entries_text, target.parameters[0], cast, safe=safe, around=around
-            )
-        return (
-            f"CASE WHEN {text} IS NULL OR {text} = 'null' THEN NULL {null_branch}WHEN {text} LIKE"
-            f" '{{%' THEN {entries_text} ELSE {message} END"
-        )
+    write = {"array": _array, "map": _map, "row": _row}.get(target.base, _whole_scalar)
+    return write(text, source, target, cast, safe=safe, around=around)
+
+
+def _opened(source: str, form: str) -> str:
+    """Write JSON read as a type of variants."""
+    return f"from_json(concat('{{\"v\":', {source}, '}}'), 'v {form}').v"
+
+
+def _array(
+    text: str, source: str, target: Type, cast: Cast, *, safe: bool, around: _Cast
+) -> str | None:
+    elements = _opened(source, "ARRAY<VARIANT>")
+    inner = _part(target.parameters[0], cast, safe=safe, around=around)
+    if inner is None:
+        return None
+    lost = f"exists({elements}, `$e` -> {_is_member_lost(inner)})" if safe else ""
+    result = f"transform({elements}, `$e` -> {inner})"
+    return _opening(text, "[", lost, result, _unexpected(text, "array", around, safe=safe))
+
+
+def _map(
+    text: str, source: str, target: Type, cast: Cast, *, safe: bool, around: _Cast
+) -> str | None:
+    entries = _opened(source, "MAP<STRING, VARIANT>")
+    inner = _part(target.parameters[1], cast, safe=safe, around=around)
+    if inner is None:
+        return None
+    lost = f"exists(map_values({entries}), `$e` -> {_is_member_lost(inner)})" if safe else ""
+    result = f"transform_values({entries}, (`$k`, `$e`) -> {inner})"
+    if target.parameters[0] != VARCHAR:
+        result = _with_keys(result, target.parameters[0], cast, safe=safe, around=around)
+    return _opening(text, "{", lost, result, _unexpected(text, "object", around, safe=safe))
+
+
+def _opening(text: str, first: str, lost: str, result: str, message: str) -> str:
+    """Write the result of JSON that begins with ``first``; NULL if a member is ``lost``."""
+    null_branch = f"WHEN {text} LIKE '{first}%' AND {lost} THEN NULL " if lost else ""
+    return (
+        f"CASE WHEN {text} IS NULL OR {text} = 'null' THEN NULL {null_branch}WHEN {text} LIKE"
+        f" '{first}%' THEN {result} ELSE {message} END"
+    )
+
+
+def _whole_scalar(
+    text: str, source: str, target: Type, cast: Cast, *, safe: bool, around: _Cast
+) -> str | None:
+    read = _opened(source, "VARIANT")
     inner = _from_variant(
         "`$e`", target, cast, safe=safe or target.base == "decimal", around=around, document=text
     )
@@ -229,10 +237,7 @@ def _row(
             f"transform(array(get(`$a`, {index})), `$e` -> {_is_member_lost(inner)})[0]"
         )
     message = _failure(text, row_type, safe=safe)
-    opened_json = f"from_json(concat('{{\"v\":', {source}, '}}'), 'v {{}}').v"
-    as_map, as_array = (
-        opened_json.replace("{}", form) for form in ("MAP<STRING, VARIANT>", "ARRAY<VARIANT>")
-    )
+    as_map, as_array = _opened(source, "MAP<STRING, VARIANT>"), _opened(source, "ARRAY<VARIANT>")
     # An object has no members without a name.
     row, listed = (f"named_struct({', '.join(parts)})" for parts in (members, elements))
     if safe:

@@ -16,8 +16,10 @@ from rowmerge_nb.sql.spark.text import fail, once
 from rowmerge_nb.sql.typed.expressions import text_literal
 from rowmerge_nb.sql.typed.type_rules import (
     MAX_PRECISION,
+    RANGES,
     as_decimal,
     can_coerce,
+    cast_name,
     is_float,
     is_numeric,
     is_text,
@@ -29,12 +31,11 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.sql.spark.casts.text_casts import Writer
 
-_RANGES: Final = {"tinyint": 2**7, "smallint": 2**15, "integer": 2**31, "bigint": 2**63}
 _BELOW, _ABOVE = "0.9999999999999991D", "1.0000000596046448D"
 """Factors that move a real, as a double, by a millionth of the distance between reals, or to the
 nearest limit.
 """
-_NUMBERS: Final = frozenset({*_RANGES, "decimal", "real", "double"})
+_NUMBERS: Final = frozenset({*RANGES, "decimal", "real", "double"})
 _MOMENTS: Final = frozenset({"date", "timestamp", "timestamp with time zone"})
 _NESTED: Final = frozenset({"array", "map", "row"})
 _SHORT_DECIMAL: Final = 18
@@ -130,7 +131,7 @@ def _boolean_to_number(text: str, source: Type, target: Type, safe: bool) -> str
 
 
 def _integer_to_integer(text: str, source: Type, target: Type, safe: bool) -> str:
-    limit = _RANGES[target.base]
+    limit = RANGES[target.base]
     value = f"CAST({text} AS {spark_type(target)})"
     message = _failure(
         safe,
@@ -145,7 +146,7 @@ def _integer_to_integer(text: str, source: Type, target: Type, safe: bool) -> st
 
 
 def _decimal_to_integer(text: str, source: Type, target: Type, safe: bool) -> str:
-    limit = _RANGES[target.base]
+    limit = RANGES[target.base]
     precision, scale = source.parameters
     rounded = text if scale == 0 else f"round({text}, 0)"
     value = f"CAST({rounded} AS {spark_type(target)})"
@@ -178,7 +179,7 @@ def _real_to_bigint(text: str, source: Type, target: Type, safe: bool) -> str:
 
 
 def _float_to_integer(text: str, source: Type, target: Type, safe: bool) -> str:
-    limit = _RANGES[target.base]
+    limit = RANGES[target.base]
     name = target.base
     value_text = f"CAST({text} AS STRING)"
     value = f"CAST(round({text}) AS {spark_type(target)})"
@@ -206,11 +207,7 @@ def _float_to_integer(text: str, source: Type, target: Type, safe: bool) -> str:
 
 def _to_decimal(text: str, source: Type, target: Type, safe: bool) -> str:
     precision, scale = target.parameters
-    name = (
-        f"DECIMAL({source.parameters[0]}, {source.parameters[1]})"
-        if source.base == "decimal"
-        else source.base.upper()
-    )
+    name = cast_name(source)
     # The shortest decimal form of a float is rounded, so that 1.005 becomes 1.01.
     value = once(lambda x: _shortest(x, source), text) if is_float(source) else text
     attempt = f"try_cast({value} AS {spark_type(target)})"

@@ -25,7 +25,13 @@ from rowmerge_nb.sql.spark.dates.parsing import malformed, parsing, two_digit_pi
 from rowmerge_nb.sql.spark.dates.zones import ZONES, offset_minutes, offset_name
 from rowmerge_nb.sql.spark.text import groups, once
 from rowmerge_nb.sql.typed import expressions as e
-from rowmerge_nb.sql.typed.type_rules import is_zoned, precision_of, spark_type
+from rowmerge_nb.sql.typed.type_rules import (
+    UNIT_MICROSECONDS,
+    UNIT_MONTHS,
+    is_zoned,
+    precision_of,
+    spark_type,
+)
 from rowmerge_nb.sql.typed.zones import session_zone
 
 if TYPE_CHECKING:
@@ -36,17 +42,8 @@ if TYPE_CHECKING:
 _WITH_ZONE: Final = "timestamp with time zone"
 _CODE: Final = "INVALID_FUNCTION_ARGUMENT"
 _MILLISECONDS: Final = Type("timestamp", (3,))
-_MICROS: Final = {
-    "millisecond": 1000,
-    "second": 1_000_000,
-    "minute": 60_000_000,
-    "hour": 3_600_000_000,
-    "day": 86_400_000_000,
-    "week": 604_800_000_000,
-}
 _CLOCK_UNITS: Final = ("millisecond", "second", "minute", "hour")
-_MONTHS: Final = {"month": 1, "quarter": 3, "year": 12}
-_UNITS: Final = (*_MICROS, *_MONTHS)
+_UNITS: Final = (*UNIT_MICROSECONDS, *UNIT_MONTHS)
 _DAY_MICROS: Final = 86_400_000_000
 
 
@@ -86,7 +83,7 @@ def _by_unit(write: Callable[..., str]) -> Writer:
 def _truncated(name: str, text: str, sql_type: Type) -> str:
     if sql_type.base == "time":
         number = micros(text, sql_type)
-        return from_micros(f"{number} - {number} % {_MICROS[name]}L", sql_type)
+        return from_micros(f"{number} - {number} % {UNIT_MICROSECONDS[name]}L", sql_type)
     if sql_type == DATE:
         return text if name == "day" else f"trunc({text}, '{name.upper()}')"
     clock = local(text, sql_type)
@@ -99,7 +96,7 @@ def _truncated(name: str, text: str, sql_type: Type) -> str:
         # Within a repeated hour of the clock, the instant stays in the same repetition.
         moved = (
             f"{micros(instant_of(text, sql_type), Type(_WITH_ZONE))} -"
-            f" pmod({micros(clock, _MILLISECONDS)}, {_MICROS[name]}L)"
+            f" pmod({micros(clock, _MILLISECONDS)}, {UNIT_MICROSECONDS[name]}L)"
         )
         return with_zone(f"timestamp_micros({moved})", zone_of(text, sql_type))
     return with_zone(
@@ -124,11 +121,13 @@ def _added(node: e.Apply, fail: Callable[..., str], name: str, number: str, text
 
 def _moved(unit: str, number: str, text: str, sql_type: Type) -> str:
     if sql_type.base == "time":
-        shift = f"({number} % {_DAY_MICROS // _MICROS[unit]}L) * {_MICROS[unit]}L"
+        shift = (
+            f"({number} % {_DAY_MICROS // UNIT_MICROSECONDS[unit]}L) * {UNIT_MICROSECONDS[unit]}L"
+        )
         return from_micros(
             rounded(f"({micros(text, sql_type)} + {shift})", precision_of(sql_type)), sql_type
         )
-    months = f"make_ym_interval(0, CAST({number} * {_MONTHS.get(unit, 1)} AS INT))"
+    months = f"make_ym_interval(0, CAST({number} * {UNIT_MONTHS.get(unit, 1)} AS INT))"
     if sql_type == DATE:
         days = {"day": 1, "week": 7}
         return (
@@ -136,9 +135,11 @@ def _moved(unit: str, number: str, text: str, sql_type: Type) -> str:
             if unit in days
             else f"CAST({text} + {months} AS DATE)"
         )
-    if unit in _CLOCK_UNITS or (unit in _MICROS and not is_zoned(sql_type)):
+    if unit in _CLOCK_UNITS or (unit in UNIT_MICROSECONDS and not is_zoned(sql_type)):
         plain = Type(sql_type.base)
-        shift = f"({micros(instant_of(text, sql_type), plain)} + {number} * {_MICROS[unit]}L)"
+        shift = (
+            f"({micros(instant_of(text, sql_type), plain)} + {number} * {UNIT_MICROSECONDS[unit]}L)"
+        )
         moved = from_micros(
             rounded(shift, precision_of(sql_type)) if unit == "millisecond" else shift, plain
         )
@@ -146,8 +147,8 @@ def _moved(unit: str, number: str, text: str, sql_type: Type) -> str:
         clock = local(text, sql_type)
         step = (
             months
-            if unit in _MONTHS
-            else f"make_dt_interval(CAST({number} * {_MICROS[unit] // _DAY_MICROS} AS INT))"
+            if unit in UNIT_MONTHS
+            else f"make_dt_interval(CAST({number} * {UNIT_MICROSECONDS[unit] // _DAY_MICROS} AS INT))"
         )
         moved = f"to_utc_timestamp(CAST({clock} + {step} AS TIMESTAMP), {zone_of(text, sql_type)})"
     else:
@@ -157,7 +158,7 @@ def _moved(unit: str, number: str, text: str, sql_type: Type) -> str:
 
 def _difference(unit: str, first: str, second: str, sql_type: Type) -> str:
     if sql_type.base == "time":
-        return f"(({micros(second, sql_type)} - {micros(first, sql_type)}) div {_MICROS[unit]})"
+        return f"(({micros(second, sql_type)} - {micros(first, sql_type)}) div {UNIT_MICROSECONDS[unit]})"
     if sql_type == DATE:
         a, b = f"CAST({first} AS TIMESTAMP_NTZ)", f"CAST({second} AS TIMESTAMP_NTZ)"
     elif is_zoned(sql_type) and sql_type.parameters[0] <= 3 and unit not in _CLOCK_UNITS:
@@ -172,16 +173,16 @@ def _difference(unit: str, first: str, second: str, sql_type: Type) -> str:
         a, b = first, second
     else:
         a, b = (f"CAST({instant_of(text, sql_type)} AS TIMESTAMP_NTZ)" for text in (first, second))
-    if unit in _MICROS:
+    if unit in UNIT_MICROSECONDS:
         left, right = (f"unix_millis(CAST({text} AS TIMESTAMP))" for text in (b, a))
-        return f"(({left} - {right}) div {_MICROS[unit] // 1000})"
+        return f"(({left} - {right}) div {UNIT_MICROSECONDS[unit] // 1000})"
     a, b = (f"date_trunc('MILLISECOND', {text})" for text in (a, b))
     low, high = f"least({a}, {b})", f"greatest({a}, {b})"
     apart = f"((year({high}) - year({low})) * 12 + month({high}) - month({low}))"
     whole = f"({apart} - IF({low} + make_ym_interval(0, {apart}) > {high}, 1, 0))"
     # NULL if either is, since least and greatest skip NULL.
     sign = f"CASE WHEN {a} <= {b} THEN 1 WHEN {a} > {b} THEN -1 END"
-    return f"CAST({sign} * ({whole} div {_MONTHS[unit]}) AS BIGINT)"
+    return f"CAST({sign} * ({whole} div {UNIT_MONTHS[unit]}) AS BIGINT)"
 
 
 # -- patterns ---------------------------------------------------------------------------------------------------------
