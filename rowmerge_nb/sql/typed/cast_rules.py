@@ -95,25 +95,25 @@ def leaves(kind: Type) -> list[Type]:
     return [kind]
 
 
-def has_json_form(kind: Type) -> bool:
+def has_json_form(sql_type: Type) -> bool:
     """Return whether CAST converts values of the type to JSON.
 
     >>> from rowmerge_nb.spi.types import parse_type
     >>> has_json_form(parse_type("map(varchar, array(date))")), has_json_form(parse_type("array(varbinary)"))
     (True, False)
     """
-    return _converts(kind, _PLAIN)
+    return _converts(sql_type, _PLAIN)
 
 
-def is_read_from_json(kind: Type) -> bool:
+def is_read_from_json(sql_type: Type) -> bool:
     """Return whether CAST converts JSON to the type."""
-    return _converts(kind, _READ)
+    return _converts(sql_type, _READ)
 
 
-def _converts(kind: Type, others: frozenset[str]) -> bool:
-    if kind.base == "map":
-        key, value = kind.parameters
+def _converts(sql_type: Type, others: frozenset[str]) -> bool:
+    if sql_type.base == "map":
+        key, value = sql_type.parameters
         return (is_numeric(key) or key.base in {"varchar", "boolean"}) and _converts(value, others)
-    if kind.base in {"array", "row"}:
-        return all(_converts(part, others) for part in kind.parameters)
-    return is_numeric(kind) or kind.base in others
+    if sql_type.base in {"array", "row"}:
+        return all(_converts(part, others) for part in sql_type.parameters)
+    return is_numeric(sql_type) or sql_type.base in others

@@ -292,15 +292,15 @@ def _common_nested(left: Type, right: Type) -> Type | None:
     return Type(left.base, tuple(parts), names)
 
 
-def cast_name(kind: Type) -> str:
+def cast_name(sql_type: Type) -> str:
     """Return the name of a scalar type in Trino's errors of casts.
 
     >>> cast_name(decimal_of(5, 2)), cast_name(BIGINT)
     ('DECIMAL(5, 2)', 'BIGINT')
     """
-    if kind.base == "decimal":
-        return f"DECIMAL({', '.join(map(str, kind.parameters))})"
-    return kind.base.upper()
+    if sql_type.base == "decimal":
+        return f"DECIMAL({', '.join(map(str, sql_type.parameters))})"
+    return sql_type.base.upper()
 
 
 def can_coerce(source: Type, target: Type) -> bool:
