@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.base.choices import ROW_CHANGES, StatementState
 from rowmerge_nb.base.errors import RowMergeError, checked
-from rowmerge_nb.base.names import quoted
 from rowmerge_nb.engine.spark.interrupts import StatementGuard
 from rowmerge_nb.spi.output import Written
 from rowmerge_nb.trace.node_records import explain_text
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-    from rowmerge_nb.engine.reruns.rerun import Again
     from rowmerge_nb.report.explorer.widget import Explorer
     from rowmerge_nb.report.model.beside_trino import BesideTrino
     from rowmerge_nb.report.model.outcome import Balance
@@ -33,6 +31,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.trace.contract_calls import Call
     from rowmerge_nb.trace.page_samples import PageSample
     from rowmerge_nb.trace.record import Record
+    from rowmerge_nb.trace.rerun import Rerun
     from rowmerge_nb.trace.trace import Trace
 
 _NOTHING_WRITTEN: Final = "INSERT, UPDATE, DELETE and MERGE write, and CREATE TABLE AS does."
@@ -82,7 +81,7 @@ class Result:
         self.explained = explained
         self.rehearsed = rehearsed
         self.recording = recording
-        self.again: Again | None = None
+        self.again: Rerun[Result] | None = None
 
     @property
     def count(self) -> int | None:
@@ -372,8 +371,7 @@ class Result:
             )
         assert self.again is not None
         # The target of a trial is a copy of the same table.
-        catalog, schema, table = self.again.trace.target.name_parts
-        table_metadata = self.again.engine.table_metadata(catalog, schema, table)
+        table_metadata = self.again.target_metadata()
         return (
             frozenset(
                 column.name for column in table_metadata.columns if column.type.base == "char"
@@ -388,7 +386,7 @@ class Result:
         if trace.kind not in ROW_CHANGES:
             rows = self.table
         elif trace.committed and trace.state is StatementState.FINISHED and again is not None:
-            rows = again.engine.table(".".join(map(quoted, trace.target.name_parts)))
+            rows = again.target_rows()
         elif again is None or not again.trace.committed:
             rows = self.rehearsed
         if rows is None:

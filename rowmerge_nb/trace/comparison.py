@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-    from rowmerge_nb.engine.result import Result
     from rowmerge_nb.trace.node_records import NodeRecord
     from rowmerge_nb.trace.page_samples import PageSample
+    from rowmerge_nb.trace.rerun import RunResult
     from rowmerge_nb.trace.trace import Trace
 
 STORING: Final = frozenset({"store_merged_rows", "delete_rows", "update_rows"})
@@ -45,7 +45,7 @@ class Side:
     """
 
     name: str
-    result: Result
+    result: RunResult
     rows: pa.Table | None = None
     whole: Trace | None = None
 
@@ -301,7 +301,7 @@ def _data_columns(scan: NodeRecord) -> list[str]:
     return columns
 
 
-def _operations(result: Result) -> str:
+def _operations(result: RunResult) -> str:
     counts = result.counts
     return (
         ", ".join(

@@ -1,13 +1,13 @@
 """The option ``check``: the table is read back after the commit, see
-`rowmerge_nb.engine.verify.committed`.
+`rowmerge_nb.engine.statements.committed`.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rowmerge_nb.engine.statements.committed import begin_check
 from rowmerge_nb.engine.statements.run_observer import RunObserver
-from rowmerge_nb.engine.verify.committed import begin_check
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from rowmerge_nb.engine.result import Result
+    from rowmerge_nb.engine.statements.committed import Checking
     from rowmerge_nb.engine.statements.statement import StatementRun
-    from rowmerge_nb.engine.verify.committed import Checking
     from rowmerge_nb.spi.handles import ConnectorTableVersion
 
 

@@ -16,7 +16,7 @@ from rowmerge_nb.trace.comparison import Comparison, Side
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rowmerge_nb.engine.engine import Engine
+    from rowmerge_nb.engine.reruns.running_engine import RunningEngine
     from rowmerge_nb.trace.trace import Trace
 
 WAYS: Final[Mapping[str, tuple[str, tuple[str, str]]]] = {
@@ -84,7 +84,7 @@ def _check(by: str, statement_kind: str, options: Mapping[str, Any]) -> None:
         )
 
 
-def compare(engine: Engine, sql: str, by: str, options: Mapping[str, Any]) -> Comparison:
+def compare(engine: RunningEngine, sql: str, by: str, options: Mapping[str, Any]) -> Comparison:
     """Run a statement in two ways; see `rowmerge_nb.engine.engine.Engine.compare`."""
     _check(by, "MERGE" if by == "duplicates" else "UPDATE", options)
     # The engine's default may be the flow without MERGE or paradigms.
@@ -127,7 +127,7 @@ def compare(engine: Engine, sql: str, by: str, options: Mapping[str, Any]) -> Co
     return compared
 
 
-def _side(engine: Engine, sql: str, options: Mapping[str, Any], name: str) -> Side:
+def _side(engine: RunningEngine, sql: str, options: Mapping[str, Any], name: str) -> Side:
     try:
         result = engine.run(sql, **{**options, "rehearse": True})
     except RowMergeError as error:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
     from rowmerge_nb.engine.catalog.engine_catalogs import TableName
-    from rowmerge_nb.engine.engine import Engine
+    from rowmerge_nb.engine.reruns.running_engine import RunningEngine
     from rowmerge_nb.engine.reruns.source_edits import Edits
     from rowmerge_nb.engine.result import Result
     from rowmerge_nb.spi.connector import Connector
@@ -77,11 +77,11 @@ NEXT_STEP: Final = (
 
 
 def with_copy(
-    engine: Engine,
+    engine: RunningEngine,
     name: tuple[str, ...],
     rows: Callable[[], pa.Table] | None = None,
     added: Collection[str] = (),
-) -> tuple[Engine, int]:
+) -> tuple[RunningEngine, int]:
     """Return an engine that uses a copy of a table in memory in its place, and the number of rows
     of the copy.
 
@@ -156,7 +156,7 @@ class Again:
         ran: the trace of a trial, whose source rows the next trial has; None for the run itself.
     """
 
-    engine: Engine
+    engine: RunningEngine
     trace: Trace
     sql: str
     options: Mapping[str, Any]
@@ -313,6 +313,15 @@ class Again:
         """Return edited cells that have the right form, or raise INVALID_ARGUMENTS."""
         return checked_edits(edits)
 
+    def target_metadata(self) -> ConnectorTableMetadata | None:
+        """Return the columns of the target; None if it does not exist anymore."""
+        catalog, schema, table = self.trace.target.name_parts
+        return self.engine.table_metadata(catalog, schema, table)
+
+    def target_rows(self) -> pa.Table:
+        """Read the target in its current state."""
+        return self.engine.table(".".join(map(quoted, self.trace.target.name_parts)))
+
     @property
     def missing(self) -> str:
         """A sentence about the rows that the copy lacks; ``""`` if it has all."""
@@ -331,11 +340,11 @@ class Again:
         )
 
     @property
-    def _on_copy(self) -> Engine:
+    def _on_copy(self) -> RunningEngine:
         return self._copied[0]
 
     @cached_property
-    def _copied(self) -> tuple[Engine, int]:
+    def _copied(self) -> tuple[RunningEngine, int]:
         """The engine with the copy, and the number of rows of the copy."""
         return with_copy(
             self.engine,

@@ -26,7 +26,7 @@ from rowmerge_nb.sql.tree import syntax as s
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rowmerge_nb.engine.engine import Engine
+    from rowmerge_nb.engine.reruns.running_engine import RunningEngine
     from rowmerge_nb.spi.types import Type
     from rowmerge_nb.trace.trace import Trace
 
@@ -125,7 +125,9 @@ class Source:
                     hint="Run the statement again, on the source as it is.",
                 )
 
-    def edited(self, engine: Engine, edits: Edits) -> tuple[Engine, str, dict[str, Any]]:
+    def edited(
+        self, engine: RunningEngine, edits: Edits
+    ) -> tuple[RunningEngine, str, dict[str, Any]]:
         """Return an engine, a text and DataFrames that run the statement with edited cells.
 
         Args:
@@ -267,7 +269,7 @@ class Source:
 
 
 def source_of(
-    engine: Engine, sql: str, options: Mapping[str, Any], target: tuple[str, ...]
+    engine: RunningEngine, sql: str, options: Mapping[str, Any], target: tuple[str, ...]
 ) -> Source:
     """Return the source of a MERGE.
 
@@ -340,7 +342,7 @@ def _body_of(query: s.QueryNode) -> s.QueryBody:
     return body
 
 
-def _from_values(engine: Engine, sql: str, relation: s.SubqueryRelation) -> Source:
+def _from_values(engine: RunningEngine, sql: str, relation: s.SubqueryRelation) -> Source:
     rows = _body_of(relation.query)
     assert isinstance(rows, s.Values)
     if any(isinstance(row, s.Literals) for row in rows.rows) or len(rows.rows) > MOST_ROWS:
@@ -355,7 +357,7 @@ def _from_values(engine: Engine, sql: str, relation: s.SubqueryRelation) -> Sour
 
 
 def _from_name(
-    engine: Engine,
+    engine: RunningEngine,
     sql: str,
     parts: Sequence[str],
     options: Mapping[str, Any],

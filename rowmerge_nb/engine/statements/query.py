@@ -14,10 +14,10 @@ from rowmerge_nb.engine.spark.lowering_context import LoweringContext
 from rowmerge_nb.engine.spark.spark_session import usual_partitions
 from rowmerge_nb.engine.statements.account import check_fragments, sum_up
 from rowmerge_nb.engine.statements.action import Action
+from rowmerge_nb.engine.statements.committed import keeping_of
 from rowmerge_nb.engine.statements.pages.answer import PagesRefusedError, answer
 from rowmerge_nb.engine.statements.statement import UNKNOWN_SIZE, StatementRun
 from rowmerge_nb.engine.tasks.arrow import conform, shown_zones
-from rowmerge_nb.engine.verify.committed import keeping_of
 from rowmerge_nb.plan.carried import view_texts
 from rowmerge_nb.plan.plan_nodes import PhysicalForm, Source
 from rowmerge_nb.plan.planner import plan_query

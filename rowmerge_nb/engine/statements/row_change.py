@@ -17,10 +17,10 @@ from rowmerge_nb.engine.spark.lowering_context import LoweringContext
 from rowmerge_nb.engine.spark.spark_session import places, usual_partitions
 from rowmerge_nb.engine.statements.account import sum_up
 from rowmerge_nb.engine.statements.action import Action, PlannedChange, whole_rows
+from rowmerge_nb.engine.statements.committed import CHECKED_ROWS
 from rowmerge_nb.engine.statements.condition_terms import term_of
 from rowmerge_nb.engine.statements.statement import UNKNOWN_SIZE
 from rowmerge_nb.engine.tasks.recorder import EVERY_ROW
-from rowmerge_nb.engine.verify.committed import CHECKED_ROWS
 from rowmerge_nb.plan.extended import returned_references
 from rowmerge_nb.plan.plan_nodes import DeleteProject, Exchange, MergeProcessor
 from rowmerge_nb.spi.operations import Era, Operation

@@ -37,10 +37,10 @@ from rowmerge_nb.engine.spark.long_statements import is_long, long_settings, man
 from rowmerge_nb.engine.spark.printed_expressions import sql_of
 from rowmerge_nb.engine.spark.settings import settings_of
 from rowmerge_nb.engine.statements.blame import blame
+from rowmerge_nb.engine.statements.committed import unacknowledged
 from rowmerge_nb.engine.statements.naming import kind_of, name_shown
 from rowmerge_nb.engine.statements.run_observer import RunObserver, RunObservers
 from rowmerge_nb.engine.statements.services import Services, TargetVersions
-from rowmerge_nb.engine.verify.committed import unacknowledged
 from rowmerge_nb.plan.known_rows import known_rows
 from rowmerge_nb.plan.records import describe
 from rowmerge_nb.plan.rules import chain, is_small

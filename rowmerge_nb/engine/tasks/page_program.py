@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
-from rowmerge_nb.base.errors import MERGE_FLOW, ConnectorError, ExecutionError, SetupError
+from rowmerge_nb.base.errors import (
+    MERGE_FLOW,
+    ConnectorError,
+    ExecutionError,
+    SetupError,
+    TextSpan,
+)
 from rowmerge_nb.base.names import quoted
 from rowmerge_nb.engine.tasks.arrow import conform, together
 from rowmerge_nb.engine.tasks.subquery_lookup import SubqueryLookup
@@ -26,7 +32,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.tasks.join_keys import JoinKeys
     from rowmerge_nb.engine.tasks.joined_rows import JoinedRows
     from rowmerge_nb.spi.page import Page
-    from rowmerge_nb.sql.tree.statements import Span
 
 FILTERED_ROWS: Final = 1 << 19
 """Rows to gather before a condition is computed: each DuckDB query has a fixed cost."""
@@ -78,7 +83,7 @@ class PageExpression:
     """
 
     text: str
-    span: Span | None
+    span: TextSpan | None
     words: str
     reads: frozenset[str] = field(kw_only=True)
     is_plain: bool = False

@@ -23,8 +23,7 @@ from rowmerge_nb.spi.operations import Era, RowChangeParadigm
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rowmerge_nb.engine.reruns.rerun import Again
-    from rowmerge_nb.engine.result import Result
+    from rowmerge_nb.trace.rerun import Rerun, RunResult
     from rowmerge_nb.trace.trace import Trace
     from rowmerge_nb.trace.what_if_answers import Variants
 
@@ -93,7 +92,7 @@ class Explorer(anywidget.AnyWidget):
     tries = traitlets.Int(0).tag(sync=True)
 
     def __init__(
-        self, trace: Trace, again: Again | None = None, variants: Variants | None = None
+        self, trace: Trace, again: Rerun[RunResult] | None = None, variants: Variants | None = None
     ) -> None:
         untouched = None if again is None else again.untouched(trace)
         run = explorer_state(trace, untouched)
@@ -115,7 +114,7 @@ class Explorer(anywidget.AnyWidget):
             "cells": {},
         }
         self._same: dict[str, Any] | None = None
-        self.tried: Result | None = None
+        self.tried: RunResult | None = None
         row, step = opening(run)
         super().__init__(
             state=self._run, row=row, step=step, asrun=self._as_it_was, **self._as_it_was
