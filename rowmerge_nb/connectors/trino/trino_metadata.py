@@ -295,7 +295,7 @@ class TrinoMetadata(ConnectorMetadata):
             None
             if java is None
             else TrinoPartitioningHandle(java, self._transaction.context(session), columns),
-            multiple_writers_per_partition_supported=bool(answer.get("multiple_writers")),
+            multiple_writers_per_partition_supported=bool(answer.get("several_writers")),
         )
 
     def _output(self) -> ConnectorOutputMetadata:

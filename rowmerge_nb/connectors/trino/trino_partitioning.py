@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
+from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.connectors.trino.host_channel import pack_batch, unpack_batch
 from rowmerge_nb.connectors.trino.host_process import TaskConnection
 from rowmerge_nb.connectors.trino.trino_handles import TrinoPartitioningHandle
@@ -43,11 +44,46 @@ class TrinoNodePartitioningProvider(ConnectorNodePartitioningProvider):
         partition_channel_types: tuple[Type, ...],
     ) -> TrinoBucketFunction:
         """Return a function that calls the plugin's BucketFunction."""
+        partitioning = own(partitioning_handle, TrinoPartitioningHandle)
+        types = tuple(str(sql_type) for sql_type in partition_channel_types)
         return TrinoBucketFunction(
             self.socket_path,
-            own(partitioning_handle, TrinoPartitioningHandle),
-            tuple(str(sql_type) for sql_type in partition_channel_types),
+            partitioning,
+            types,
+            self._bucket_count(partitioning, types),
         )
+
+    def _bucket_count(self, partitioning: TrinoPartitioningHandle, types: tuple[str, ...]) -> int:
+        connection = TaskConnection(self.socket_path)
+        try:
+            return open_function(connection, partitioning, types, None)
+        except ConnectorError as error:
+            if error.code == "HOST_TERMINATED":
+                raise
+            # The plugin leaves the number to the engine; another failure comes again with it.
+            return open_function(connection, partitioning, types, _BUCKETS)
+        finally:
+            connection.close()
+
+
+def open_function(
+    connection: TaskConnection,
+    partitioning: TrinoPartitioningHandle,
+    types: tuple[str, ...],
+    count: int | None,
+) -> int:
+    """Open a bucket function on a connection, and return its number of buckets.
+
+    ``count`` None asks the plugin for the number.
+    """
+    result, _ = connection.request(
+        "bucket_function",
+        **partitioning.context.wire,
+        partitioning=partitioning.java.wire,
+        types=list(types),
+        count=count,
+    )
+    return int(result["count"])
 
 
 @dataclass
@@ -57,24 +93,19 @@ class TrinoBucketFunction(BucketFunction):
     socket_path: str
     partitioning: TrinoPartitioningHandle
     types: tuple[str, ...]
+    count: int
     _connection: TaskConnection | None = field(default=None, compare=False, repr=False)
 
     @property
     def bucket_count(self) -> int:
-        """The number of buckets that the plugin is given."""
-        return _BUCKETS
+        """The number of buckets: the plugin's, if it has one."""
+        return self.count
 
     def get_buckets(self, page: Page) -> pa.Array:
         """Return the bucket of each row."""
         if self._connection is None:
             connection = TaskConnection(self.socket_path)
-            connection.request(
-                "bucket_function",
-                **self.partitioning.context.wire,
-                partitioning=self.partitioning.java.wire,
-                types=list(self.types),
-                count=self.bucket_count,
-            )
+            open_function(connection, self.partitioning, self.types, self.count)
             self._connection = connection
         _, payload = self._connection.request("buckets", pack_batch(page))
         return unpack_batch(payload).column(0).cast(pa.int32())

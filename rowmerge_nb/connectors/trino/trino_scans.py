@@ -125,10 +125,8 @@ class TrinoPageSource(ConnectorPageSource):
                 **context.wire,
                 split=split.java.wire,
                 table=table.java.wire,
-                columns=[
-                    {"name": c.name, "handle": wire_of(c.java), "type": c.signature}
-                    for c in columns
-                ],
+                columns=[wire_of(column.java) for column in columns],
+                types=[column.signature for column in columns],
                 credentials=wire_of(split.credentials),
             )
         except BaseException:

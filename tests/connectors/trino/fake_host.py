@@ -247,13 +247,13 @@ class Shop:
         paths = pa.array(["shop"] * rows.num_rows)
         others = {"$row_id": row_id, "$path": paths}
         columns = [
-            others[c["name"]] if c["name"] in others else rows.column(c["name"]).combine_chunks()
-            for c in arguments["columns"]
+            others[name] if name in others else rows.column(name).combine_chunks()
+            for name in (content_of(column)["name"] for column in arguments["columns"])
         ]
         names = [str(index) for index in range(len(columns))]
         own["pages"] = iter([pa.table(columns, names=names)] if rows.num_rows else [])
         own["rows"] = rows.num_rows
-        return {"types": [c["type"] for c in arguments["columns"]]}
+        return {"types": arguments["types"]}
 
     def call_next_page(self, _: Any, __: Any, own: dict[str, Any]) -> Any:
         page = next(own["pages"], None)
@@ -286,8 +286,9 @@ class Shop:
     def call_abort(self, _: Any, __: Any, own: dict[str, Any]) -> None:
         own.pop("pages", None)
 
-    def call_bucket_function(self, arguments: Any, _: Any, own: dict[str, Any]) -> None:
-        own["count"] = arguments["count"]
+    def call_bucket_function(self, arguments: Any, _: Any, own: dict[str, Any]) -> Any:
+        own["count"] = arguments["count"] or 8
+        return {"count": own["count"]}
 
     def call_buckets(self, _: Any, payload: memoryview, own: dict[str, Any]) -> Any:
         column = pc.dictionary_encode(unpack_batch(payload).column(0).cast(pa.string()), "encode")
