@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from rowmerge_nb.base.errors import ConnectorError
+from rowmerge_nb.base.errors import AnalysisError, ConnectorError
+from rowmerge_nb.connectors.trino.trino_errors import PluginError
 from rowmerge_nb.connectors.trino.trino_handles import (
     JavaHandle,
     TrinoColumnHandle,
@@ -114,7 +116,25 @@ class TrinoMetadata(ConnectorMetadata):
         ]
 
     def create_table(self, session: ConnectorSession, metadata: ConnectorTableMetadata) -> None:
-        """Create a table by the plugin's createTable."""
+        """Create a table by the plugin's createTable.
+
+        Raises:
+            AnalysisError: INVALID_TABLE_PROPERTY with the names of the properties.
+        """
+        try:
+            self._create_table(session, metadata)
+        except PluginError as error:
+            if error.code != "INVALID_TABLE_PROPERTY":
+                raise
+            words = set(re.findall(r"\w+", error.message.partition(". ")[0]))
+            raise AnalysisError(
+                error.message,
+                code=error.code,
+                hint=error.hint,
+                properties=[name for name in metadata.properties if name in words],
+            ) from error
+
+    def _create_table(self, session: ConnectorSession, metadata: ConnectorTableMetadata) -> None:
         self._request(
             session,
             "create_table",
