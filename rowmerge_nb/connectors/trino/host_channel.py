@@ -34,6 +34,8 @@ class HostChannel:
     >>> header, payload = there.receive()
     >>> header["call"], bytes(payload)
     ('finish', b'abc')
+    >>> here.close(), there.close()
+    (None, None)
     """
 
     def __init__(self, connection: socket.socket) -> None:
