@@ -32,4 +32,7 @@ def is_java_exception(error: BaseException | None) -> bool:
     >>> is_java_exception(ValueError())
     False
     """
-    return "jpype" in sys.modules and isinstance(error, jpype.JException)
+    if "jpype" not in sys.modules or not jpype.isJVMStarted():
+        # JPype ends the process if its classes are used before Java runs.
+        return False
+    return isinstance(error, jpype.JException)
