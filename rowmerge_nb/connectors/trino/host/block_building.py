@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-import jpype
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowmerge_nb.base.errors import ConnectorError
+from rowmerge_nb.connectors.trino.host.jpype_library import jpype
 from rowmerge_nb.connectors.trino.host.jvm import java_class
 
 if TYPE_CHECKING:

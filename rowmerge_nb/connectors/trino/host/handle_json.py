@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final
 
-import jpype
-
 from rowmerge_nb.base.errors import ConnectorError
+from rowmerge_nb.connectors.trino.host.jpype_library import jpype
 from rowmerge_nb.connectors.trino.host.jvm import java_class, java_text
 
 if TYPE_CHECKING:

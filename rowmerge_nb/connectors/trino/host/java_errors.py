@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-import jpype
-
 from rowmerge_nb.base.errors import RowMergeError
+from rowmerge_nb.connectors.trino.host.jpype_library import is_java_exception
 from rowmerge_nb.connectors.trino.host.jvm import java_class
 
 if TYPE_CHECKING:
@@ -33,9 +32,9 @@ def describe_error(error: BaseException) -> dict[str, Any]:
     >>> described["message"], described["code"], described["frames"]
     ('no such call', 'GENERIC_INTERNAL_ERROR', [])
     """
-    if isinstance(error, jpype.JException):
+    if is_java_exception(error):
         return _describe_throwable(_unwrap(error))
-    described = {
+    described: dict[str, Any] = {
         "class": type(error).__name__,
         "message": str(error),
         "code": getattr(error, "code", None) or "GENERIC_INTERNAL_ERROR",
@@ -46,7 +45,7 @@ def describe_error(error: BaseException) -> dict[str, Any]:
     if isinstance(error, RowMergeError):
         described["message"] = error.message
         described["hint"] = error.hint
-    if isinstance(error.__cause__, jpype.JException):
+    if is_java_exception(error.__cause__):
         cause = _describe_throwable(_unwrap(error.__cause__))
         described["frames"] = cause["frames"]
         described["causes"] = [
@@ -72,7 +71,8 @@ def _unwrap(error: JavaObject) -> JavaObject:
 
 
 def _describe_throwable(error: JavaObject) -> dict[str, Any]:
-    causes, cause = [], error.getCause()
+    causes: list[dict[str, Any]] = []
+    cause = error.getCause()
     while cause is not None and len(causes) < _MOST_CAUSES:
         causes.append(_describe_one(cause))
         cause = cause.getCause()

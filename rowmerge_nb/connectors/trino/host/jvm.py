@@ -7,9 +7,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import jpype
-
 from rowmerge_nb.base.errors import ConnectorError
+from rowmerge_nb.connectors.trino.host.jpype_library import jpype
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,11 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import jpype
-
 from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.connectors.trino.host.handle_json import HandleJson
 from rowmerge_nb.connectors.trino.host.java_errors import configuration_mistakes
+from rowmerge_nb.connectors.trino.host.jpype_library import jpype
 from rowmerge_nb.connectors.trino.host.jvm import java_class, java_list, java_text
 from rowmerge_nb.connectors.trino.host.versions import SpiVersion
 

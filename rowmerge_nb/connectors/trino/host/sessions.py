@@ -6,9 +6,8 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
-import jpype
-
 from rowmerge_nb.base.errors import ConnectorError
+from rowmerge_nb.connectors.trino.host.jpype_library import jpype
 from rowmerge_nb.connectors.trino.host.jvm import java_class, java_text
 from rowmerge_nb.connectors.trino.host.versions import catalog_handle
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING, Any, Final
 
-import jpype
 import numpy as np
 import pyarrow as pa
 
@@ -13,6 +12,7 @@ from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.connectors.trino.host.block_building import BlockBuilder, ChannelType
 from rowmerge_nb.connectors.trino.host.block_reading import BlockReader
 from rowmerge_nb.connectors.trino.host.handle_json import SPI
+from rowmerge_nb.connectors.trino.host.jpype_library import jpype
 from rowmerge_nb.connectors.trino.host.jvm import java_class, java_list, java_text
 from rowmerge_nb.connectors.trino.host_channel import pack_batch, pack_fragments, unpack_batch
 from rowmerge_nb.spi.types import parse_type

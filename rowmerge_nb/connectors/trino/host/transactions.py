@@ -117,3 +117,8 @@ class HostTransactions:
         if target is None:
             target = self._plugin.handles.read(name, handle["json"])
         return java_class(SPI + (interface or name)) @ target
+
+    def of_table(self, request: Mapping[str, Any]) -> tuple[HostTransaction, JavaObject]:
+        """Return the transaction and the table that a request names."""
+        transaction = self.get(request)
+        return transaction, self.from_wire(transaction, request["table"], "ConnectorTableHandle")

@@ -11,9 +11,9 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import jpype
 import numpy as np
 
+from rowmerge_nb.connectors.trino.host.jpype_library import jpype
 from rowmerge_nb.connectors.trino.host.jvm import java_class, optional
 
 if TYPE_CHECKING:
@@ -238,7 +238,11 @@ def _parameters(class_name: str, method: str) -> list[Sequence[str]]:
 def package_private(target: JavaObject, name: str) -> JavaObject:
     """Call a method without arguments that older versions do not make public."""
     method = getattr(target, name, None)
-    return method() if method is not None else _method(type(target), name).invoke(target)
+    return (
+        method()
+        if method is not None
+        else _method(java_class(str(target.getClass().getName())), name).invoke(target)
+    )
 
 
 @cache
