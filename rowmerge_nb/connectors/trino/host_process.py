@@ -216,8 +216,9 @@ class TaskConnection:
     """
 
     def __init__(self, socket_path: str) -> None:
+        self._channel: HostChannel | None = None
         try:
-            self._channel: HostChannel | None = open_channel(socket_path)
+            self._channel = open_channel(socket_path)
         except OSError as error:
             raise terminated(f"nothing listens at {socket_path}", "") from error
 
@@ -245,6 +246,10 @@ class TaskConnection:
         channel, self._channel = self._channel, None
         if channel is not None:
             channel.close()
+
+    def __del__(self) -> None:
+        # A failed task may drop its sink; the host aborts it once the connection is closed.
+        self.close()
 
 
 def end_of(return_code: int | None) -> str:

@@ -226,7 +226,7 @@ class TrinoMetadata(ConnectorMetadata):
         self, session: ConnectorSession, table_handle: ConnectorTableHandle
     ) -> TrinoColumnHandle:
         """Return the plugin's row id."""
-        answer = self._request(session, "merge_row_id", table=_java(table_handle).wire)
+        answer = self._transaction.row_id(session, own(table_handle, TrinoTableHandle))
         return TrinoColumnHandle(
             _ROW_ID,
             type_of(answer["type"], _ROW_ID),

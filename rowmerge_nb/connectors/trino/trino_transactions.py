@@ -48,6 +48,7 @@ class TrinoTransaction:
         self._java_number = 0
         self._context: TaskContext | None = None
         self._splits: dict[tuple[str, str], Sequence[TrinoSplit]] = {}
+        self._row_ids: dict[str, dict[str, Any]] = {}
         self._is_finished = False
 
     def context(self, session: ConnectorSession) -> TaskContext:
@@ -102,6 +103,13 @@ class TrinoTransaction:
                 error.hint = "Check the table, since the change may have taken effect."
             raise
         self._is_finished = True
+
+    def row_id(self, session: ConnectorSession, table: TrinoTableHandle) -> dict[str, Any]:
+        """Return handle and type of a table's row id, which the plugin is asked for once."""
+        key = table.java.json
+        if key not in self._row_ids:
+            self._row_ids[key] = self.request(session, "merge_row_id", table=table.java.wire)
+        return self._row_ids[key]
 
     def splits(
         self, session: ConnectorSession, table: TrinoTableHandle, constraint: Mapping[str, Any]

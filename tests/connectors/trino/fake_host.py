@@ -133,6 +133,7 @@ class Shop:
         fields = [(c["name"], parse_type(c["type"]).arrow) for c in arguments["columns"]]
         self.tables[name] = {
             "columns": arguments["columns"],
+            "comment": arguments["comment"],
             "version": next(self.numbers),
             "rows": pa.schema(fields).empty_table(),
         }
@@ -154,7 +155,11 @@ class Shop:
     def call_table_metadata(self, arguments: Any, *_: Any) -> Any:
         table = self.tables[self._name(arguments["table"])]
         hidden = {"name": "$path", "type": "varchar", "nullable": True, "hidden": True}
-        return {"columns": [*table["columns"], hidden], "properties": {}, "comment": None}
+        return {
+            "columns": [*table["columns"], hidden],
+            "properties": {},
+            "comment": table["comment"],
+        }
 
     def call_column_handles(self, arguments: Any, *_: Any) -> Any:
         table = self.tables[self._name(arguments["table"])]

@@ -1,0 +1,40 @@
+"""The contract kit on the adapter of Trino's plugins, with a host without Java."""
+
+from __future__ import annotations
+
+import pytest
+
+from rowmerge_nb.spi import ConnectorSession
+from rowmerge_nb.testing.contract import ConnectorContract
+from tests.connectors.trino.fake_connector import FakeTrinoConnector
+
+SESSION = ConnectorSession("contract")
+
+
+class SharedConnector(FakeTrinoConnector):
+    """One process serves all checks, since each start takes half a second."""
+
+    def close(self):
+        """Keep the process for the next check."""
+
+
+class TestFakePlugin(ConnectorContract):
+    shared: FakeTrinoConnector | None = None
+
+    @pytest.fixture(scope="class", autouse=True)
+    def process(self, tmp_path_factory, request):
+        request.cls.shared = SharedConnector(tmp_path_factory.mktemp("plugin"))
+        yield
+        FakeTrinoConnector.close(request.cls.shared)
+
+    def make_connector(self, folder):
+        connector = self.shared
+        transaction = connector.begin_transaction()
+        metadata = connector.get_metadata(transaction)
+        for name in metadata.list_tables(SESSION):
+            metadata.drop_table(SESSION, metadata.get_table_handle(SESSION, name))
+        connector.commit(transaction)
+        return connector
+
+    def leftovers(self, connector):
+        return connector._transactions
