@@ -110,14 +110,6 @@ class SpiVersion:
         """Return the argument of credentials, if the version has one."""
         return (optional(credentials),) if self.has_credentials else ()
 
-    def get_table_credentials(
-        self, metadata: JavaObject, session: JavaObject, handle: JavaObject
-    ) -> JavaObject | None:
-        """Return the credentials of a table, or None."""
-        if not self.has_credentials:
-            return None
-        return metadata.getTableCredentials(session, handle).orElse(None)
-
     def get_splits(
         self,
         manager: JavaObject,
