@@ -44,6 +44,8 @@ def main() -> None:
 
 def _answer(version: SpiVersion, header: dict[str, Any], batch: Any) -> tuple[dict[str, Any], Any]:
     types = java_class("io.trino.type.InternalTypeManager").TESTING_TYPE_MANAGER
+    if header["form"] == "picoseconds":
+        return {}, BlockReader(version).batch(*_picoseconds(version, types, batch))
     channels = [
         ChannelType(parse_type(text), types.fromSqlType(java_text(text)))
         for text in header["types"]
@@ -58,7 +60,7 @@ def _answer(version: SpiVersion, header: dict[str, Any], batch: Any) -> tuple[di
     page = _FORMS[form](page)
     described = [
         [
-            None if block.isNull(i) else _text(channel.java.getObjectValue(block, i))
+            None if block.isNull(i) else _text(_value(channel.java, block, i))
             for i in range(block.getPositionCount())
         ]
         for channel, block in zip(
@@ -70,8 +72,36 @@ def _answer(version: SpiVersion, header: dict[str, Any], batch: Any) -> tuple[di
     return {"values": described, "classes": classes}, reader.batch(page, channels, names)
 
 
+def _value(java_type: Any, block: Any, position: int) -> Any:
+    try:
+        return java_type.getObjectValue(block, position)
+    except TypeError:
+        session = java_class("io.trino.testing.TestingConnectorSession").SESSION
+        return java_type.getObjectValue(session, block, position)
+
+
 def _text(value: Any) -> str:
     return str(java_class("java.lang.String").valueOf(value))
+
+
+def _picoseconds(version: SpiVersion, types: Any, batch: Any) -> Any:
+    """A page of timestamp(12) whose picoseconds are the numbers of the batch, NULL if negative."""
+    import jpype
+
+    column = batch.column(0)
+    values = np.zeros((len(column), 3), np.int32)
+    values[:, 2] = column.to_numpy()
+    valid = np.packbits(values[:, 2] >= 0, bitorder="little")
+    block = java_class("io.trino.spi.block.Fixed12Block")(
+        len(column),
+        version.null_argument(valid, len(column)),
+        jpype.JArray(jpype.JInt)(values.reshape(-1)),
+    )
+    text = "timestamp(12)"
+    page = java_class("io.trino.spi.Page")(
+        len(column), jpype.JArray(java_class("io.trino.spi.block.Block"))([block])
+    )
+    return page, [ChannelType(parse_type(text), types.fromSqlType(java_text(text)))], ["c0"]
 
 
 def _describe(block: Any) -> None:

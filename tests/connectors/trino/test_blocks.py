@@ -215,6 +215,20 @@ def test_a_column_of_the_unknown_type_is_null(blocks: BlockProgram) -> None:
     assert back.column(0).to_pylist() == [None] * 3
 
 
+def test_picoseconds_are_refused_and_not_lost(blocks: BlockProgram) -> None:
+    exact = pa.record_batch({"c0": pa.array([0, -1, 0], pa.int32())})
+    _, back = blocks.round_trip(exact, [], "picoseconds")
+    assert back.column(0).to_pylist() == [naive(1970, 1, 1), None, naive(1970, 1, 1)]
+    with pytest.raises(AssertionError, match="more than six digits of fractional seconds"):
+        blocks.round_trip(pa.record_batch({"c0": pa.array([7], pa.int32())}), [], "picoseconds")
+
+
+def test_a_type_that_trino_pages_lack_is_named(blocks: BlockProgram) -> None:
+    part = pa.record_batch({"c0": pa.array([1], pa.duration("us"))})
+    with pytest.raises(AssertionError, match="interval day to second cannot be passed"):
+        blocks.round_trip(part, ["interval day to second"])
+
+
 def test_a_page_of_ten_thousand_rows_takes_three_milliseconds_at_most(
     blocks: BlockProgram,
 ) -> None:

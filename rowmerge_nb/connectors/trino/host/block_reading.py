@@ -137,7 +137,9 @@ class BlockReader:
 
     def _texts(self, block: JavaObject, count: int, channel: ChannelType) -> pa.Array:
         base = int(package_private(block, "getRawArrayBase"))
-        offsets = _copy(package_private(block, "getRawOffsets"), base, base + count + 1)
+        offsets = _copy(
+            package_private(block, "getRawOffsets", "getOffsets"), base, base + count + 1
+        )
         first, last = int(offsets[0]), int(offsets[-1])
         raw = block.getRawSlice()
         start = int(raw.byteArrayOffset())
@@ -177,7 +179,8 @@ class BlockReader:
         )
 
     def _rows(self, block: JavaObject, count: int, channel: ChannelType) -> pa.Array:
-        base = int(package_private(block, "getOffsetBase"))
+        # Row blocks of older versions always start at position 0.
+        base = int(block.getOffsetBase()) if hasattr(block, "getOffsetBase") else 0
         children = [
             self.array(field.getRegion(base, count), parameter)
             for field, parameter in zip(
@@ -234,7 +237,7 @@ def _values(block: JavaObject, count: int, width: int = 1) -> NDArray[Any]:
     """Return the values of a block of fixed width; ``width`` is the number of array elements each."""
     name = "getRawValuesOffset" if width == 1 else "getRawOffset"
     offset = int(package_private(block, name)) * width
-    values = _copy(block.getRawValues(), offset, offset + count * width)
+    values = _copy(package_private(block, "getRawValues"), offset, offset + count * width)
     return values if width == 1 else values.reshape(count, width)
 
 
@@ -248,6 +251,6 @@ def _fixed12(block: JavaObject, count: int) -> tuple[NDArray[np.int64], NDArray[
 def _offsets(block: JavaObject, count: int) -> tuple[NDArray[np.int32], int, int]:
     """Return offsets that start with 0, and the range of the children."""
     base = int(package_private(block, "getOffsetBase"))
-    offsets = _copy(package_private(block, "getRawOffsets"), base, base + count + 1)
+    offsets = _copy(package_private(block, "getRawOffsets", "getOffsets"), base, base + count + 1)
     first = int(offsets[0])
     return offsets - offsets[0], first, int(offsets[-1]) - first

@@ -270,8 +270,12 @@ class CoordinatorCalls:
     def _credentials(
         self, transaction: HostTransaction, interface: str, handle: JavaObject
     ) -> Result:
-        credentials = self._plugin.version.get_table_credentials(
-            transaction.metadata, transaction.session, java_class(SPI + interface) @ handle
+        if not self._plugin.version.has_credentials:
+            return None
+        credentials = from_optional(
+            transaction.metadata.getTableCredentials(
+                transaction.session, java_class(SPI + interface) @ handle
+            )
         )
         return self._transactions.to_wire(transaction, _CREDENTIALS, credentials)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.connectors.trino.host.jpype_library import jpype
 from rowmerge_nb.connectors.trino.host.jvm import java_class, java_text
+from rowmerge_nb.connectors.trino.host.versions import block_encodings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,10 +44,9 @@ class HandleJson:
         resolver = java_class("io.trino.metadata.HandleResolver")()
         resolver.registerClassLoader(class_loader)
         block = java_class("io.trino.spi.block.Block").class_
-        encodings = java_class("io.trino.metadata.InternalBlockEncodingSerde")
         # Handles hold blocks: the values of partitions, and of domains.
         block_json = "io.trino.block.BlockJsonSerde$"
-        encoding = encodings.TESTING_BLOCK_ENCODING_SERDE
+        encoding = block_encodings(types)
         maps = java_class("java.util.Map")
         self._mapper = (
             java_class("io.airlift.json.ObjectMapperProvider")()

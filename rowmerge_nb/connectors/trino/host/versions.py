@@ -100,7 +100,8 @@ class SpiVersion:
             return None
         values = nulls.get()
         offset = int(package_private(values, "getRawValuesOffset"))
-        is_null = np.array(values.getRawValues())[offset : offset + count]
+        raw_nulls = np.array(package_private(values, "getRawValues"))
+        is_null = raw_nulls[offset : offset + count]
         return np.packbits(is_null == 0, bitorder="little")
 
     # Calls
@@ -108,14 +109,6 @@ class SpiVersion:
     def credential_arguments(self, credentials: JavaObject | None) -> tuple[JavaObject, ...]:
         """Return the argument of credentials, if the version has one."""
         return (optional(credentials),) if self.has_credentials else ()
-
-    def get_table_credentials(
-        self, metadata: JavaObject, session: JavaObject, handle: JavaObject
-    ) -> JavaObject | None:
-        """Return the credentials of a table, or None."""
-        if not self.has_credentials:
-            return None
-        return metadata.getTableCredentials(session, handle).orElse(None)
 
     def get_splits(
         self,
@@ -235,18 +228,37 @@ def _parameters(class_name: str, method: str) -> list[Sequence[str]]:
     ]
 
 
-def package_private(target: JavaObject, name: str) -> JavaObject:
-    """Call a method without arguments that older versions do not make public."""
-    method = getattr(target, name, None)
-    return (
-        method()
-        if method is not None
-        else _method(java_class(str(target.getClass().getName())), name).invoke(target)
-    )
+def package_private(target: JavaObject, *names: str) -> JavaObject:
+    """Call a method without arguments that older versions name otherwise or do not make public.
+
+    Raises:
+        AttributeError: the class has none of the methods.
+    """
+    for name in names:
+        method = getattr(target, name, None)
+        if method is not None:
+            return method()
+    for name in names:
+        hidden = _method(str(target.getClass().getName()), name)
+        if hidden is not None:
+            return hidden.invoke(target)
+    raise AttributeError(f"{target.getClass().getName()} has no method {' or '.join(names)}")
 
 
 @cache
-def _method(java_type: JavaObject, name: str) -> JavaObject:
-    method = java_type.class_.getDeclaredMethod(name)
+def _method(class_name: str, name: str) -> JavaObject | None:
+    try:
+        method = java_class(class_name).class_.getDeclaredMethod(name)
+    except java_class("java.lang.NoSuchMethodException"):
+        return None
     method.setAccessible(True)
     return method
+
+
+def block_encodings(types: JavaObject) -> JavaObject:
+    """Return the BlockEncodingSerde that writes blocks in the JSON of handles."""
+    internal = java_class("io.trino.metadata.InternalBlockEncodingSerde")
+    testing = getattr(internal, "TESTING_BLOCK_ENCODING_SERDE", None)
+    if testing is not None:
+        return testing
+    return internal(java_class("io.trino.metadata.BlockEncodingManager")(), types)
