@@ -18,14 +18,16 @@ class SharedConnector(FakeTrinoConnector):
         """Keep the process for the next check."""
 
 
+@pytest.fixture(scope="module", autouse=True)
+def shared(tmp_path_factory):
+    connector = SharedConnector(tmp_path_factory.mktemp("plugin"))
+    TestFakePlugin.shared = connector
+    yield
+    FakeTrinoConnector.close(connector)
+
+
 class TestFakePlugin(ConnectorContract):
     shared: FakeTrinoConnector | None = None
-
-    @pytest.fixture(scope="class", autouse=True)
-    def process(self, tmp_path_factory, request):
-        request.cls.shared = SharedConnector(tmp_path_factory.mktemp("plugin"))
-        yield
-        FakeTrinoConnector.close(request.cls.shared)
 
     def make_connector(self, folder):
         connector = self.shared

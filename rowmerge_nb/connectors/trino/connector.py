@@ -118,7 +118,7 @@ class TrinoConnector(Connector):
         """Return the connector of a catalog file, such as ``etc/catalog/ice.properties``.
 
         Args:
-            path: the file; ``${ENV:NAME}`` in it stands for an environment variable.
+            path: the file; ``${ENV:NAME}`` in it is replaced by an environment variable.
             plugin: the folder with the plugin's jars.
             trino: the folder with the jars of trino-main.
             arguments: further arguments of the class.

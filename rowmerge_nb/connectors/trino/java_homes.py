@@ -67,12 +67,12 @@ def find_java_home(argument: str | os.PathLike[str] | None = None) -> JavaHome:
         if java is None:
             raise SetupError(f"There is no JDK in '{os.fspath(argument)}'", hint=_HINT)
         return _suitable(java)
-    found = [java for folder in _candidates() if (java := read_java_home(folder))]
-    for java in found:
+    homes = [java for folder in _candidates() if (java := read_java_home(folder))]
+    for java in homes:
         if java.version >= OLDEST_JAVA and java.has_vectors:
             return java
-    if found:
-        return _suitable(max(found, key=lambda java: java.version))
+    if homes:
+        return _suitable(max(homes, key=lambda java: java.version))
     raise SetupError(f"No JDK {OLDEST_JAVA} was found, which Trino needs", hint=_HINT)
 
 

@@ -53,7 +53,7 @@ def checked_plugin(plugin: str | os.PathLike[str] | Sequence[str | os.PathLike[s
 
 
 def jar_state(paths: Sequence[Path]) -> JarState:
-    """Return what tells a rebuilt plugin from the one before.
+    """Return the state of the files, which differs after a rebuild.
 
     >>> jar_state([])
     ()

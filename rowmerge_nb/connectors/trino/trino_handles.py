@@ -143,14 +143,14 @@ class TrinoTableHandle(ConnectorTableHandle):
     Args:
         java: the plugin's ConnectorTableHandle.
         columns: the visible columns in table order.
-        hidden: columns such as ``"$path"``.
+        hidden_columns: columns such as ``"$path"``.
     """
 
     name: SchemaTableName
     java: JavaHandle
     context: TaskContext = field(compare=False, repr=False)
     columns: tuple[TrinoColumnHandle, ...] = ()
-    hidden: tuple[TrinoColumnHandle, ...] = ()
+    hidden_columns: tuple[TrinoColumnHandle, ...] = ()
     metadata: ConnectorTableMetadata | None = field(default=None, compare=False, repr=False)
 
     def columns_of(self, handles: Iterable[ColumnHandle]) -> list[TrinoColumnHandle]:
@@ -159,8 +159,8 @@ class TrinoTableHandle(ConnectorTableHandle):
         Raises:
             ConnectorError: COLUMN_NOT_FOUND for a column that the plugin does not have.
         """
-        by_name = {column.name: column for column in (*self.columns, *self.hidden)}
-        found: list[TrinoColumnHandle] = []
+        by_name = {column.name: column for column in (*self.columns, *self.hidden_columns)}
+        result: list[TrinoColumnHandle] = []
         for handle in handles:
             own_handle = handle if isinstance(handle, TrinoColumnHandle) else None
             column = own_handle if own_handle and own_handle.java else by_name.get(handle.name)
@@ -170,8 +170,8 @@ class TrinoTableHandle(ConnectorTableHandle):
                     code="COLUMN_NOT_FOUND",
                     hint=f"Its columns are: {', '.join(by_name) or 'none'}.",
                 )
-            found.append(column)
-        return found
+            result.append(column)
+        return result
 
 
 @dataclass(frozen=True)

@@ -83,9 +83,15 @@ class TrinoMetadata(ConnectorMetadata):
             definition.get("properties") or {},
             definition.get("comment"),
         )
-        shown = [c for c, is_visible in zip(columns, visible, strict=True) if is_visible and c]
-        hidden = [c for c, is_visible in zip(columns, visible, strict=True) if not is_visible and c]
-        return TrinoTableHandle(name, java, context, tuple(shown), tuple(hidden), metadata)
+        visible_columns = [
+            c for c, is_visible in zip(columns, visible, strict=True) if is_visible and c
+        ]
+        hidden_columns = [
+            c for c, is_visible in zip(columns, visible, strict=True) if not is_visible and c
+        ]
+        return TrinoTableHandle(
+            name, java, context, tuple(visible_columns), tuple(hidden_columns), metadata
+        )
 
     def get_table_metadata(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle
@@ -106,7 +112,7 @@ class TrinoMetadata(ConnectorMetadata):
         self, session: ConnectorSession, table_handle: ConnectorTableHandle
     ) -> tuple[ColumnHandle, ...]:
         """Return columns such as ``"$path"``."""
-        return own(table_handle, TrinoTableHandle).hidden
+        return own(table_handle, TrinoTableHandle).hidden_columns
 
     def list_tables(self, session: ConnectorSession) -> Sequence[SchemaTableName]:
         """Return the names of all tables."""

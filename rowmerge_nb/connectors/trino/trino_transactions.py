@@ -92,11 +92,13 @@ class TrinoTransaction:
     ) -> None:
         """Make a finish call, which may be the commit."""
         self.context(session)
+        host = self._running_host()
+        if not host.is_alive:
+            # Nothing has been sent, so nothing has changed.
+            raise host.ended()
         lengths, payload = pack_fragments(fragments)
         try:
-            self._running_host().request(
-                call, payload, transaction=self._java_number, lengths=lengths, **arguments
-            )
+            host.request(call, payload, transaction=self._java_number, lengths=lengths, **arguments)
         except ConnectorError as error:
             if error.code == _UNKNOWN_END:
                 error.changed = None

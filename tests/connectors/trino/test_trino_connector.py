@@ -133,6 +133,18 @@ def test_after_an_end_within_a_finish_call_the_outcome_is_unknown(tmp_path):
         connector.close()
 
 
+def test_after_an_end_before_the_finish_call_nothing_has_changed(connector):
+    create(connector)
+    transaction = connector.begin_transaction()
+    metadata = connector.get_metadata(transaction)
+    handle = metadata.begin_merge(SESSION, metadata.get_table_handle(SESSION, NAME))
+    end(connector.hosts.running[0].pid)
+    with pytest.raises(ConnectorError, match="HOST_TERMINATED") as caught:
+        metadata.finish_merge(SESSION, handle, [])
+    assert caught.value.changed is False
+    connector.rollback(transaction)
+
+
 def test_a_conflict_of_the_plugin_is_a_transaction_conflict(connector):
     create(connector)
     first, second = connector.begin_transaction(), connector.begin_transaction()
