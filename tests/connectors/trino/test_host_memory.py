@@ -85,6 +85,19 @@ def test_rows_come_back_from_memory_and_a_table_from_a_query(driver: Connection)
     assert sorted(rows, key=str) == sorted(
         [{"c0": "a", "c1": 1}, {"c0": None, "c1": 2}, {"c0": "c", "c1": None}], key=str
     )
+    driver.call(
+        "open_scan",
+        transaction=transaction,
+        session=SESSION,
+        split=scan["splits"][0],
+        table=scan["table"],
+        credentials=scan["credentials"],
+        columns=[],
+        types=[],
+    )
+    # A page without columns still has its number of rows.
+    assert driver.call("next_page")["rows"] == 3
+    driver.call("close")
     with pytest.raises(HostError) as error:
         driver.call("merge_row_id", transaction=number, table=table)
     described = error.value.described
