@@ -338,6 +338,36 @@ def _merged_pages(target: pa.Table) -> list[pa.RecordBatch]:
     ]
 
 
+def test_session_properties_are_decoded_by_the_plugin(
+    driver: Connection, hosts: tuple[Host, Host]
+) -> None:
+    create(driver, "compressed", format="PARQUET")
+    number, transaction, handle, columns = open_table(driver, "compressed")
+    begun = driver.call(
+        "begin_insert",
+        transaction=number,
+        table=handle,
+        columns=[columns[name] for name in ("id", "name", "price")],
+    )
+    task = hosts[1].connect()
+    arguments = {
+        "transaction": transaction,
+        "handle": without_number(begun["handle"]),
+        "credentials": without_number(begun["credentials"]),
+        "types": TYPES,
+    }
+    size = {"parquet_writer_page_size": "4MB"}
+    task.call("create_page_sink", session={**SESSION, "properties": size}, **arguments)
+    row = {"id": pa.array([1] * 9, pa.int64()), "name": ["a"] * 9, "price": [1.5] * 9}
+    task.store("append_page", pa.record_batch(row))
+    assert task.finish_sink()
+    large = {"parquet_writer_page_size": "1GB"}
+    with pytest.raises(HostError, match="must be at most 8MB") as error:
+        task.call("create_page_sink", session={**SESSION, "properties": large}, **arguments)
+    assert error.value.described["code"] == "INVALID_SESSION_PROPERTY"
+    driver.call("rollback", transaction=number)
+
+
 def test_buckets_of_a_layout_are_numbers_below_the_count(
     driver: Connection, hosts: tuple[Host, Host]
 ) -> None:

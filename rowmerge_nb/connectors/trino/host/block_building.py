@@ -268,11 +268,11 @@ def _children(
     )
     if array.null_count:
         lengths = np.diff(offsets)
-        kept = np.where(np.asarray(pc.is_valid(array)), lengths, 0)
-        if (kept != lengths).any():
+        entry_counts = np.where(np.asarray(pc.is_valid(array)), lengths, 0)
+        if (entry_counts != lengths).any():
             # Trino's NULLs have no entries; Arrow's may.
-            compact = np.concatenate([[0], np.cumsum(kept)]).astype(np.int32)
-            index = np.arange(compact[-1]) + np.repeat(offsets[:-1] - compact[:-1], kept)
+            compact = np.concatenate([[0], np.cumsum(entry_counts)]).astype(np.int32)
+            index = np.arange(compact[-1]) + np.repeat(offsets[:-1] - compact[:-1], entry_counts)
             return compact, [child.take(pa.array(index)) for child in children]
     first, count = int(offsets[0]), int(offsets[-1] - offsets[0])
     return offsets - offsets[0], [child.slice(first, count) for child in children]

@@ -51,7 +51,7 @@ def _domain(domain: Mapping[str, Any], java_type: JavaObject, builder: BlockBuil
         )
     low, high = domain.get("low"), domain.get("high")
     ranges = java_class(f"{_PREDICATE}Range")
-    bounds = _native_values([bound for bound in (low, high) if bound is not None], channel, builder)
+    bounds = _native_values([limit for limit in (low, high) if limit is not None], channel, builder)
     if low is not None and high is not None:
         span = ranges.range(java_type, bounds[0], True, bounds[1], True)
     elif low is not None:

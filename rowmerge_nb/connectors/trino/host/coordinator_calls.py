@@ -10,6 +10,7 @@ import numpy as np
 from rowmerge_nb.connectors.trino.host.block_building import BlockBuilder
 from rowmerge_nb.connectors.trino.host.constraints import tuple_domain
 from rowmerge_nb.connectors.trino.host.handle_json import SPI
+from rowmerge_nb.connectors.trino.host.host_transactions import HostTransaction, HostTransactions
 from rowmerge_nb.connectors.trino.host.jpype_library import jpype
 from rowmerge_nb.connectors.trino.host.jvm import (
     from_optional,
@@ -20,7 +21,6 @@ from rowmerge_nb.connectors.trino.host.jvm import (
 )
 from rowmerge_nb.connectors.trino.host.sessions import Sessions
 from rowmerge_nb.connectors.trino.host.table_calls import TableCalls, describe_properties
-from rowmerge_nb.connectors.trino.host.transactions import HostTransaction, HostTransactions
 from rowmerge_nb.connectors.trino.host_channel import unpack_fragments
 
 if TYPE_CHECKING:

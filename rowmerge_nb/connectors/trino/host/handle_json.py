@@ -68,7 +68,7 @@ class HandleJson:
                 self._mapper.registerModule(module(resolver))
 
     def write(self, interface: str, handle: JavaObject) -> str:
-        """Write a handle as the interface of the SPI that it stands for.
+        """Write a handle as one interface of the SPI.
 
         Raises:
             ConnectorError: the handle cannot be written; the message names its class.

@@ -24,6 +24,9 @@ _OPTIONS: Final = (
     "--sun-misc-unsafe-memory-access=allow",
     "-Duser.timezone=UTC",
     "-Dfile.encoding=UTF-8",
+    # Older versions measure objects with a library that otherwise attaches agents for 15 seconds.
+    "-Djol.skipHotspotSAAttach=true",
+    "-Djol.skipDynamicAttach=true",
 )
 _VECTORS: Final = "jdk.incubator.vector"
 

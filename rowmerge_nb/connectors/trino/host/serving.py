@@ -32,6 +32,7 @@ class HostServer:
         self._coordinator = CoordinatorCalls(plugin, self._sessions)
         self._numbers = itertools.count(1)
         self._threads: dict[int, JavaObject] = {}
+        self._busy: set[int] = set()
 
     def hello(self) -> Any:
         """Return what the call hello answers."""
@@ -61,12 +62,17 @@ class HostServer:
             try:
                 while True:
                     request, payload = channel.receive()
+                    self._busy.add(number)
                     header, answer = self._answer(number, tasks, request, payload)
+                    self._busy.discard(number)
+                    # A late interrupt must not reach the next call.
+                    java_class("java.lang.Thread").interrupted()
                     channel.send(header, answer)
             except (ChannelClosedError, ValueError) as error:
                 if isinstance(error, ValueError):
                     sys.stderr.write(f"A connection sent no message: {error}\n")
             finally:
+                self._busy.discard(number)
                 del self._threads[number]
                 self._release(tasks)
                 channel.close()
@@ -88,13 +94,12 @@ class HostServer:
             unknown = ConnectorError(f"The host has no call {name}", code="GENERIC_INTERNAL_ERROR")
             return {"error": describe_error(unknown)}, b""
         except Exception as error:  # noqa: BLE001 - every error of a plugin is an answer
-            java_class("java.lang.Thread").interrupted()
             return {"error": describe_error(error)}, b""
 
     def _cancel(self, number: int) -> bool:
-        """Interrupt the Java thread of a connection; return whether the connection exists."""
+        """Interrupt the call of a connection; return whether one was under way."""
         thread = self._threads.get(number)
-        if thread is None:
+        if thread is None or number not in self._busy:
             return False
         thread.interrupt()
         return True

@@ -87,7 +87,7 @@ class Sessions:
         if description.get("start"):
             start = java_class("java.time.OffsetDateTime").parse(java_text(description["start"]))
             builder = builder.setStart(start.toInstant())
-        return java_class("io.trino.FullConnectorSession")(
+        session = java_class("io.trino.FullConnectorSession")(
             builder.build(),
             java_class("io.trino.spi.security.ConnectorIdentity").ofUser(user),
             properties,
@@ -95,6 +95,10 @@ class Sessions:
             java_text(self._catalog),
             self._manager,
         )
+        for name in properties.keySet():
+            # Trino decodes a property when the plugin asks for it; here a wrong value fails at once.
+            session.getProperty(name, self._names.get(name).getJavaType())
+        return session
 
 
 def query_identifier(text: str) -> str:

@@ -12,9 +12,9 @@ from rowmerge_nb.connectors.trino.host.sessions import property_value
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from rowmerge_nb.connectors.trino.host.host_transactions import HostTransactions
     from rowmerge_nb.connectors.trino.host.jvm import JavaObject
     from rowmerge_nb.connectors.trino.host.plugin_loading import LoadedPlugin
-    from rowmerge_nb.connectors.trino.host.transactions import HostTransactions
 
 Request = dict[str, Any]
 Result = Any
@@ -147,15 +147,15 @@ class TableCalls:
     def _decoded(self, properties: Iterable[JavaObject], values: Mapping[str, Any]) -> JavaObject:
         """Return properties as Java values: those given, and defaults of the others."""
         result = java_class("java.util.HashMap")()
-        known = {str(each.getName()): each for each in properties}
-        unknown = sorted(set(values) - set(known))
+        by_name = {str(each.getName()): each for each in properties}
+        unknown = sorted(set(values) - set(by_name))
         if unknown:
             raise ConnectorError(
                 f"The connector has no property {unknown[0]}",
                 code="INVALID_TABLE_PROPERTY",
-                hint=f"Its properties are: {', '.join(sorted(known)) or 'none'}.",
+                hint=f"Its properties are: {', '.join(sorted(by_name)) or 'none'}.",
             )
-        for name, each in known.items():
+        for name, each in by_name.items():
             value = property_value(each, values[name]) if name in values else each.getDefaultValue()
             if value is not None:
                 result.put(each.getName(), value)

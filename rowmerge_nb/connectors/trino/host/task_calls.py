@@ -110,14 +110,14 @@ class TaskCalls:
         sink = self._plugin.connector.getPageSinkProvider().createMergeSink(
             *self._sink_arguments(request, "ConnectorMergeTableHandle")
         )
-        return self._opened(sink, request)
+        return self._register_sink(sink, request)
 
     def _create_page_sink(self, request: Request, payload: memoryview) -> Answer:
         interface = request["handle"]["interface"].removeprefix(SPI)
         sink = self._plugin.connector.getPageSinkProvider().createPageSink(
             *self._sink_arguments(request, interface)
         )
-        return self._opened(sink, request)
+        return self._register_sink(sink, request)
 
     def _sink_arguments(self, request: Request, interface: str) -> list[JavaObject]:
         identifier = int(request.get("number") or 0)
@@ -134,7 +134,7 @@ class TaskCalls:
             sink_id,
         ]
 
-    def _opened(self, sink: JavaObject, request: Request) -> Answer:
+    def _register_sink(self, sink: JavaObject, request: Request) -> Answer:
         number = next(self._numbers)
         self._sinks[number] = sink, self._types(request["types"])
         return {"sink": number, "class": str(sink.getClass().getName())}, _NO_BYTES
@@ -226,11 +226,11 @@ class TaskCalls:
 
 
 def _newest(
-    opened: dict[int, tuple[JavaObject, list[ChannelType]]], number: int | None, noun: str
+    entries: dict[int, tuple[JavaObject, list[ChannelType]]], number: int | None, noun: str
 ) -> tuple[JavaObject, list[ChannelType]]:
-    key = number or max(opened, default=0)
-    if key not in opened:
+    key = number or max(entries, default=0)
+    if key not in entries:
         raise ConnectorError(
             f"There is no open {noun} on this connection", code="GENERIC_INTERNAL_ERROR"
         )
-    return opened[key]
+    return entries[key]

@@ -239,9 +239,9 @@ def package_private(target: JavaObject, *names: str) -> JavaObject:
         if method is not None:
             return method()
     for name in names:
-        hidden = _method(str(target.getClass().getName()), name)
-        if hidden is not None:
-            return hidden.invoke(target)
+        method = _method(str(target.getClass().getName()), name)
+        if method is not None:
+            return method.invoke(target)
     raise AttributeError(f"{target.getClass().getName()} has no method {' or '.join(names)}")
 
 

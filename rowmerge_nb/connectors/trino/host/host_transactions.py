@@ -45,8 +45,12 @@ class HostTransactions:
             isolation or "READ_UNCOMMITTED"
         )
         handle = connector.beginTransaction(level, read_only, True)
-        metadata = connector.getMetadata(session, handle)
-        metadata.beginQuery(session)
+        try:
+            metadata = connector.getMetadata(session, handle)
+            metadata.beginQuery(session)
+        except BaseException:
+            connector.rollback(handle)
+            raise
         number = next(self._numbers)
         with self._lock:
             self._open[number] = HostTransaction(number, handle, session, metadata)
@@ -74,7 +78,11 @@ class HostTransactions:
         with self._lock:
             self._open.pop(transaction.number, None)
         connector = self._plugin.connector
-        transaction.metadata.cleanupQuery(transaction.session)
+        try:
+            transaction.metadata.cleanupQuery(transaction.session)
+        except BaseException:
+            connector.rollback(transaction.handle)
+            raise
         (connector.commit if commit else connector.rollback)(transaction.handle)
 
     def to_wire(
