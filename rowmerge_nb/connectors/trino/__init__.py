@@ -1,0 +1,1 @@
+"""Connector plugins of Trino, run in a Java process of their own."""

@@ -1,0 +1,211 @@
+"""An unmodified connector plugin of Trino, written in Java, as a store of this engine.
+
+The plugin runs in processes of its own: one for metadata, and one that Spark's tasks share.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import weakref
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from rowmerge_nb.base.errors import SetupError, checked, checked_name
+from rowmerge_nb.connectors.trino.host_process import PROGRAM
+from rowmerge_nb.connectors.trino.java_homes import find_java_home
+from rowmerge_nb.connectors.trino.plugin_hosts import PluginHosts
+from rowmerge_nb.connectors.trino.plugin_source import (
+    checked_folder,
+    checked_plugin,
+    read_catalog_file,
+)
+from rowmerge_nb.connectors.trino.trino_metadata import TrinoMetadata
+from rowmerge_nb.connectors.trino.trino_partitioning import TrinoNodePartitioningProvider
+from rowmerge_nb.connectors.trino.trino_scans import TrinoPageSourceProvider, TrinoSplitManager
+from rowmerge_nb.connectors.trino.trino_sinks import TrinoPageSinkProvider
+from rowmerge_nb.connectors.trino.trino_transactions import TrinoTransaction
+from rowmerge_nb.spi.connector import Connector
+from rowmerge_nb.spi.transactions import NumberedTransactionHandle, Transactions
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rowmerge_nb.spi.handles import ConnectorTransactionHandle
+
+Path = str | os.PathLike[str]
+
+_IN_MEMORY: Final = frozenset({"memory", "blackhole"})
+"""Plugins that keep rows in their process, so that tasks must use the same one."""
+
+_COMMITS_LATER: Final = frozenset({"hive"})
+"""Plugins whose changes take effect with commit, not with finishMerge."""
+
+
+class TrinoConnector(Connector):
+    """A connector plugin of Trino.
+
+    Java starts with the first statement. Rebuilt jars are used by the next statement.
+
+    Args:
+        name: the name of the plugin's connector factory, as ``connector.name`` in a catalog
+            file: ``"iceberg"``.
+        plugin: the folder with the plugin's jars, or several folders and jars.
+        trino: the folder with the jars of trino-main, the ``lib`` of a server.
+        properties: the catalog's properties, as in a catalog file.
+        session: the plugin's session properties.
+        java: the folder of a JDK 25 or later; by default the one that the variables
+            TRINO_JAVA_HOME and JAVA_HOME name, or an installed one.
+        java_options: further options of Java, such as ``"-Xmx2g"``.
+        plugin_class: the class that implements Trino's Plugin, if several do.
+
+    Raises:
+        SetupError: there are no such jars or no such JDK, or JPype is not installed.
+
+    >>> TrinoConnector("iceberg", plugin="no/such/folder", trino="lib")
+    Traceback (most recent call last):
+    rowmerge_nb.base.errors.SetupError: CONFIGURATION_UNAVAILABLE: plugin = '...' is not a folder. Name a folder such as 'trino/plugin/iceberg'.
+    """
+
+    name = "trino"
+    commits_in_finish = True
+
+    _program: ClassVar[str] = PROGRAM
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        plugin: Path | Sequence[Path],
+        trino: Path,
+        properties: Mapping[str, Any] | None = None,
+        session: Mapping[str, Any] | None = None,
+        java: Path | None = None,
+        java_options: Sequence[str] = (),
+        plugin_class: str | None = None,
+    ) -> None:
+        self.connector_name = checked_name(name, "name", "connector factory")
+        self.properties = {
+            str(key): _property(value)
+            for key, value in checked(properties or {}, "properties", dict, "a dict").items()
+        }
+        self.session_properties = dict(checked(session or {}, "session", dict, "a dict"))
+        self.commits_in_finish = self.connector_name not in _COMMITS_LATER
+        paths = checked_plugin(plugin)
+        self._settings = {
+            "engine": str(checked_folder(trino, "trino", "'trino-server/lib'")),
+            "plugin": str(paths[0]) if len(paths) == 1 else [str(path) for path in paths],
+            "connector": self.connector_name,
+            "plugin_class": plugin_class,
+            "catalog": self.connector_name,
+            "properties": self.properties,
+            "java_options": list(java_options),
+        }
+        self._java = java
+        self._check_machine()
+        self._transactions = Transactions[TrinoTransaction](self.name)
+        self.hosts = PluginHosts(
+            self._settings.copy,
+            paths,
+            is_single=self.connector_name in _IN_MEMORY,
+            program=self._program,
+        )
+        self._finalizer = weakref.finalize(self, self.hosts.close)
+
+    @classmethod
+    def from_catalog_file(
+        cls, path: Path, *, plugin: Path, trino: Path, **arguments: Any
+    ) -> TrinoConnector:
+        """Return the connector of a catalog file, such as ``etc/catalog/ice.properties``.
+
+        Args:
+            path: the file; ``${ENV:NAME}`` in it is replaced by an environment variable.
+            plugin: the folder with the plugin's jars.
+            trino: the folder with the jars of trino-main.
+            arguments: further arguments of the class.
+
+        Raises:
+            SetupError: the file is unreadable, or as in the class.
+        """
+        properties = read_catalog_file(path)
+        return cls(
+            properties.pop("connector.name"),
+            plugin=plugin,
+            trino=trino,
+            properties=properties,
+            **arguments,
+        )
+
+    def _check_machine(self) -> None:
+        if importlib.util.find_spec("jpype") is None:
+            raise SetupError(
+                "A plugin of Trino needs JPype, which is not installed",
+                hint="Run: pip install 'rowmerge-nb[trino]'",
+            )
+        self._settings["java_home"] = str(find_java_home(self._java).folder)
+
+    # -- contract -------------------------------------------------------------------------------------------------
+
+    def begin_transaction(self) -> NumberedTransactionHandle:
+        """Begin a transaction; the plugin's begins with its first use."""
+        return self._transactions.begin(
+            lambda number: TrinoTransaction(number, self.hosts, self.session_properties)
+        )
+
+    def transaction_of(self, transaction_handle: ConnectorTransactionHandle) -> TrinoTransaction:
+        """Return an open transaction."""
+        return self._transactions.of(transaction_handle)
+
+    def commit(self, transaction_handle: ConnectorTransactionHandle) -> None:
+        """Call the plugin's commit."""
+        number = self._transactions.number(transaction_handle)
+        transaction = self._transactions[number]
+        transaction.commit(commits_in_finish=self.commits_in_finish)
+        self._transactions.pop(number, None)
+
+    def rollback(self, transaction_handle: ConnectorTransactionHandle) -> None:
+        """Call the plugin's rollback."""
+        number = self._transactions.number(transaction_handle)
+        transaction = self._transactions.pop(number, None)
+        if transaction is not None:
+            transaction.rollback()
+
+    def get_metadata(self, transaction_handle: ConnectorTransactionHandle) -> TrinoMetadata:
+        """Return the metadata."""
+        return TrinoMetadata(self.transaction_of(transaction_handle))
+
+    def get_split_manager(self) -> TrinoSplitManager:
+        """Return the split manager."""
+        return TrinoSplitManager(self)
+
+    def get_page_source_provider(self) -> TrinoPageSourceProvider:
+        """Return the provider of page sources."""
+        return TrinoPageSourceProvider(self.hosts.socket_of_tasks())
+
+    def get_page_sink_provider(self) -> TrinoPageSinkProvider:
+        """Return the provider of sinks."""
+        return TrinoPageSinkProvider(self.hosts.socket_of_tasks())
+
+    def get_node_partitioning_provider(self) -> TrinoNodePartitioningProvider:
+        """Return the provider of bucket functions."""
+        return TrinoNodePartitioningProvider(self.hosts.socket_of_tasks())
+
+    def get_table_properties(self) -> Mapping[str, Any]:
+        """Return the plugin's table properties; this starts the plugin."""
+        return {
+            each["name"]: each.get("description") or each.get("type") or ""
+            for each in self.hosts.coordinator().hello().get("table_properties") or ()
+        }
+
+    def close(self) -> None:
+        """End the plugin's processes."""
+        self._finalizer()
+        self.hosts.close()
+
+
+def _property(value: Any) -> str:
+    """Return a property as text in Java.
+
+    >>> _property(True), _property(5)
+    ('true', '5')
+    """
+    return str(value).lower() if isinstance(value, bool) else str(value)

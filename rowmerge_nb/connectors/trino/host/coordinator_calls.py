@@ -1,0 +1,294 @@
+"""Calls of the driver: metadata, tables, and the beginning and end of writes."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from rowmerge_nb.connectors.trino.host.block_building import BlockBuilder
+from rowmerge_nb.connectors.trino.host.constraints import tuple_domain
+from rowmerge_nb.connectors.trino.host.handle_json import SPI
+from rowmerge_nb.connectors.trino.host.host_transactions import HostTransaction, HostTransactions
+from rowmerge_nb.connectors.trino.host.jpype_library import jpype
+from rowmerge_nb.connectors.trino.host.jvm import (
+    from_optional,
+    has_vectors,
+    java_class,
+    java_list,
+    java_text,
+)
+from rowmerge_nb.connectors.trino.host.sessions import Sessions
+from rowmerge_nb.connectors.trino.host.table_calls import TableCalls, describe_properties
+from rowmerge_nb.connectors.trino.host_channel import unpack_fragments
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rowmerge_nb.connectors.trino.host.jvm import JavaObject
+    from rowmerge_nb.connectors.trino.host.plugin_loading import LoadedPlugin
+
+Request = dict[str, Any]
+Result = Any
+_TABLE: Final = "ConnectorTableHandle"
+_MERGE: Final = "ConnectorMergeTableHandle"
+_COLUMN: Final = "ColumnHandle"
+_CREDENTIALS: Final = "ConnectorTableCredentials"
+
+
+class CoordinatorCalls:
+    """Answers the calls of the driver."""
+
+    def __init__(self, plugin: LoadedPlugin, sessions: Sessions) -> None:
+        self._plugin = plugin
+        self._sessions = sessions
+        self._transactions = HostTransactions(plugin)
+        self._tables = TableCalls(plugin, self._transactions)
+        self._builder = BlockBuilder(plugin.version)
+        self.calls: dict[str, Callable[[Request, memoryview], Result]] = {
+            "hello": self._hello,
+            "begin_transaction": self._begin_transaction,
+            "commit": lambda request, _: self._transactions.end(request, commit=True),
+            "rollback": lambda request, _: self._transactions.end(request, commit=False),
+            "row_change_paradigm": self._row_change_paradigm,
+            "merge_row_id": self._merge_row_id,
+            "insert_layout": self._insert_layout,
+            "update_layout": self._update_layout,
+            "begin_insert": self._begin_insert,
+            "finish_insert": self._finish_insert,
+            "begin_create_table": self._begin_create_table,
+            "finish_create_table": self._finish_create_table,
+            "begin_merge": self._begin_merge,
+            "finish_merge": self._finish_merge,
+            "splits": self._splits,
+            "json_report": self._json_report,
+            **self._tables.calls,
+        }
+
+    # The host and its transactions
+
+    def _hello(self, request: Request, payload: memoryview) -> Result:
+        connector, settings = self._plugin.connector, self._plugin.settings
+        return {
+            "trino": self._plugin.version.number,
+            "connector": self._plugin.factory,
+            "class": self._plugin.plugin_class,
+            "pid": os.getpid(),
+            "session_properties": describe_properties(connector.getSessionProperties()),
+            "table_properties": describe_properties(connector.getTableProperties()),
+            "schema_properties": describe_properties(connector.getSchemaProperties()),
+            "column_properties": describe_properties(connector.getColumnProperties()),
+            "capabilities": sorted(str(each) for each in connector.getCapabilities()),
+            "java": str(java_class("java.lang.System").getProperty(java_text("java.version"))),
+            "vector": has_vectors(settings.java_home),
+        }
+
+    def _begin_transaction(self, request: Request, payload: memoryview) -> Result:
+        number = self._transactions.begin(
+            self._sessions.session(request.get("session") or {}),
+            request.get("isolation"),
+            read_only=bool(request.get("read_only")),
+        )
+        transaction = self._transactions.get({"transaction": number})
+        interface = "ConnectorTransactionHandle"
+        return {
+            "transaction": number,
+            "handle": self._transactions.to_wire(transaction, interface, transaction.handle),
+        }
+
+    # Writes
+
+    def _row_change_paradigm(self, request: Request, payload: memoryview) -> Result:
+        transaction, table = self._transactions.of_table(request)
+        return str(transaction.metadata.getRowChangeParadigm(transaction.session, table))
+
+    def _merge_row_id(self, request: Request, payload: memoryview) -> Result:
+        transaction, table = self._transactions.of_table(request)
+        metadata, session = transaction.metadata, transaction.session
+        handle = metadata.getMergeRowIdColumnHandle(session, table)
+        column = metadata.getColumnMetadata(session, table, handle)
+        return {
+            "handle": self._transactions.to_wire(transaction, _COLUMN, handle),
+            "type": str(column.getType().getDisplayName()),
+            "name": str(column.getName()),
+        }
+
+    def _insert_layout(self, request: Request, payload: memoryview) -> Result:
+        transaction, table = self._transactions.of_table(request)
+        layout = from_optional(transaction.metadata.getInsertLayout(transaction.session, table))
+        return None if layout is None else self._layout(transaction, layout)
+
+    def _update_layout(self, request: Request, payload: memoryview) -> Result:
+        transaction, table = self._transactions.of_table(request)
+        partitioning = from_optional(
+            transaction.metadata.getUpdateLayout(transaction.session, table)
+        )
+        if partitioning is None:
+            return None
+        return {
+            "columns": [],
+            "partitioning": self._partitioning(transaction, partitioning),
+        }
+
+    def _layout(self, transaction: HostTransaction, layout: JavaObject) -> Result:
+        return {
+            "columns": [str(name) for name in layout.getPartitionColumns()],
+            "partitioning": self._partitioning(transaction, layout.getPartitioning().orElse(None)),
+            "several_writers": bool(layout.supportsMultipleWritersPerPartition()),
+        }
+
+    def _partitioning(self, transaction: HostTransaction, handle: JavaObject | None) -> Result:
+        interface = "ConnectorPartitioningHandle"
+        return self._transactions.to_wire(transaction, interface, handle)
+
+    def _begin_insert(self, request: Request, payload: memoryview) -> Result:
+        transaction, table = self._transactions.of_table(request)
+        columns = [self._transactions.from_wire(transaction, c) for c in request["columns"]]
+        handle = transaction.metadata.beginInsert(
+            transaction.session, table, java_list(columns), _no_retries()
+        )
+        return self._writable(transaction, "ConnectorInsertTableHandle", handle)
+
+    def _finish_insert(self, request: Request, payload: memoryview) -> Result:
+        transaction = self._transactions.get(request)
+        sources = [
+            self._transactions.from_wire(transaction, each, _TABLE)
+            for each in request.get("sources") or []
+        ]
+        transaction.metadata.finishInsert(
+            transaction.session,
+            self._transactions.from_wire(transaction, request["handle"]),
+            java_list(sources),
+            _fragments(request, payload),
+            java_list([]),
+        )
+
+    def _begin_create_table(self, request: Request, payload: memoryview) -> Result:
+        transaction = self._transactions.get(request)
+        table = self._tables.new_table(request)
+        metadata, session = transaction.metadata, transaction.session
+        layout = metadata.getNewTableLayout(session, table)
+        replaces = bool(request.get("replace"))
+        handle = metadata.beginCreateTable(session, table, layout, _no_retries(), replaces)
+        result = self._writable(transaction, "ConnectorOutputTableHandle", handle)
+        layout_value = from_optional(layout)
+        return {
+            **result,
+            "layout": None if layout_value is None else self._layout(transaction, layout_value),
+        }
+
+    def _finish_create_table(self, request: Request, payload: memoryview) -> Result:
+        transaction = self._transactions.get(request)
+        transaction.metadata.finishCreateTable(
+            transaction.session,
+            self._transactions.from_wire(transaction, request["handle"]),
+            _fragments(request, payload),
+            java_list([]),
+        )
+
+    def _writable(
+        self, transaction: HostTransaction, interface: str, handle: JavaObject
+    ) -> dict[str, Any]:
+        credentials = self._credentials(transaction, "ConnectorWritableTableHandle", handle)
+        return {
+            "handle": self._transactions.to_wire(transaction, interface, handle),
+            "credentials": credentials,
+        }
+
+    def _begin_merge(self, request: Request, payload: memoryview) -> Result:
+        transaction, table = self._transactions.of_table(request)
+        cases = java_class("java.util.HashMap")()
+        for case, columns in (request.get("updated") or {}).items():
+            handles = [self._transactions.from_wire(transaction, column) for column in columns]
+            cases.put(java_class("java.lang.Integer").valueOf(int(case)), java_list(handles))
+        handle = transaction.metadata.beginMerge(transaction.session, table, cases, _no_retries())
+        merged_table = handle.getTableHandle()
+        return {
+            "handle": self._transactions.to_wire(transaction, _MERGE, handle),
+            "table": self._transactions.to_wire(transaction, _TABLE, merged_table),
+            "credentials": self._credentials(transaction, _TABLE, merged_table),
+        }
+
+    def _finish_merge(self, request: Request, payload: memoryview) -> Result:
+        transaction = self._transactions.get(request)
+        sources = [
+            self._transactions.from_wire(transaction, source, _TABLE)
+            for source in request.get("sources") or []
+        ]
+        transaction.metadata.finishMerge(
+            transaction.session,
+            self._transactions.from_wire(transaction, request["handle"]),
+            java_list(sources),
+            _fragments(request, payload),
+            java_list([]),
+        )
+
+    # Reads
+
+    def _splits(self, request: Request, payload: memoryview) -> Result:
+        transaction, table = self._transactions.of_table(request)
+        metadata, session = transaction.metadata, transaction.session
+        if request.get("constraint"):
+            columns = {
+                str(name): (handle, metadata.getColumnMetadata(session, table, handle).getType())
+                for name, handle in metadata.getColumnHandles(session, table).items()
+                if str(name) in request["constraint"]
+            }
+            domain = tuple_domain(request["constraint"], columns, self._builder)
+            constraint = java_class(f"{SPI}Constraint")(domain)
+            applied = from_optional(metadata.applyFilter(session, table, constraint))
+            if applied is not None:
+                table = java_class(SPI + _TABLE) @ applied.getHandle()
+        splits = self._plugin.version.get_splits(
+            self._plugin.connector.getSplitManager(),
+            transaction.handle,
+            session,
+            table,
+            # As in Trino: the domains are in the table handle, if the plugin takes them.
+            java_class(f"{SPI}Constraint").alwaysTrue(),
+        )
+        return {
+            "splits": [
+                self._transactions.to_wire(
+                    transaction, "ConnectorSplit", split, read_back=number == 0
+                )
+                for number, split in enumerate(splits)
+            ],
+            "table": self._transactions.to_wire(transaction, _TABLE, table),
+            "credentials": self._credentials(transaction, _TABLE, table),
+        }
+
+    def _json_report(self, request: Request, payload: memoryview) -> Result:
+        transaction = self._transactions.get(request)
+        interface = request["handle"]["interface"].removeprefix(SPI)
+        handle = self._transactions.from_wire(transaction, request["handle"])
+        return self._plugin.handles.report(interface, jpype.JObject(handle))
+
+    # What several calls need
+
+    def _credentials(
+        self, transaction: HostTransaction, interface: str, handle: JavaObject
+    ) -> Result:
+        if not self._plugin.version.has_credentials:
+            return None
+        credentials = from_optional(
+            transaction.metadata.getTableCredentials(
+                transaction.session, java_class(SPI + interface) @ handle
+            )
+        )
+        return self._transactions.to_wire(transaction, _CREDENTIALS, credentials)
+
+
+def _no_retries() -> JavaObject:
+    return java_class(f"{SPI}RetryMode").NO_RETRIES
+
+
+def _fragments(request: Request, payload: memoryview) -> JavaObject:
+    slices = java_class("io.airlift.slice.Slices")
+    return java_list(
+        [
+            slices.wrappedBuffer(jpype.JArray(jpype.JByte)(np.frombuffer(fragment, np.int8)))
+            for fragment in unpack_fragments(request.get("lengths") or [], payload)
+        ]
+    )

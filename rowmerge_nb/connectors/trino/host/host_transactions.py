@@ -1,0 +1,132 @@
+"""Open transactions of the coordinator's host, and the Java objects of their handles."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from rowmerge_nb.base.errors import ConnectorError
+from rowmerge_nb.connectors.trino.host.handle_json import SPI
+from rowmerge_nb.connectors.trino.host.jvm import java_class
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rowmerge_nb.connectors.trino.host.jvm import JavaObject
+    from rowmerge_nb.connectors.trino.host.plugin_loading import LoadedPlugin
+
+
+@dataclass
+class HostTransaction:
+    """One transaction: its handle, its session, its metadata, and the objects of its handles."""
+
+    number: int
+    handle: JavaObject
+    session: JavaObject
+    metadata: JavaObject
+    objects: dict[int, JavaObject] = field(default_factory=dict)
+
+
+class HostTransactions:
+    """The open transactions. Handles of one transaction are objects until it ends."""
+
+    def __init__(self, plugin: LoadedPlugin) -> None:
+        self._plugin = plugin
+        self._numbers = itertools.count(1)
+        self._lock = threading.Lock()
+        self._open: dict[int, HostTransaction] = {}
+
+    def begin(self, session: JavaObject, isolation: str | None, *, read_only: bool) -> int:
+        """Begin a transaction and its query; return its number."""
+        connector = self._plugin.connector
+        level = java_class("io.trino.spi.transaction.IsolationLevel").valueOf(
+            isolation or "READ_UNCOMMITTED"
+        )
+        handle = connector.beginTransaction(level, read_only, True)
+        try:
+            metadata = connector.getMetadata(session, handle)
+            metadata.beginQuery(session)
+        except BaseException:
+            connector.rollback(handle)
+            raise
+        number = next(self._numbers)
+        with self._lock:
+            self._open[number] = HostTransaction(number, handle, session, metadata)
+        return number
+
+    def get(self, request: Mapping[str, Any]) -> HostTransaction:
+        """Return the transaction that a request names.
+
+        Raises:
+            ConnectorError: it is not open.
+        """
+        number = request.get("transaction")
+        transaction = self._open.get(number) if isinstance(number, int) else None
+        if transaction is None:
+            raise ConnectorError(
+                f"Transaction {number} is not open",
+                code="NOT_IN_TRANSACTION",
+                hint="Begin a transaction and use its number.",
+            )
+        return transaction
+
+    def end(self, request: Mapping[str, Any], *, commit: bool) -> None:
+        """Commit or roll back a transaction, and forget its objects."""
+        transaction = self.get(request)
+        with self._lock:
+            self._open.pop(transaction.number, None)
+        connector = self._plugin.connector
+        try:
+            transaction.metadata.cleanupQuery(transaction.session)
+        except BaseException:
+            connector.rollback(transaction.handle)
+            raise
+        (connector.commit if commit else connector.rollback)(transaction.handle)
+
+    def to_wire(
+        self,
+        transaction: HostTransaction,
+        interface: str,
+        handle: JavaObject | None,
+        *,
+        read_back: bool = True,
+    ) -> dict[str, Any] | None:
+        """Return a handle for the wire, and keep its object for later calls.
+
+        Args:
+            transaction: the transaction of the handle.
+            interface: the interface of the SPI, without its package.
+            handle: the object; None gives None.
+            read_back: read the JSON too, so that a handle that cannot be read fails here.
+        """
+        if handle is None:
+            return None
+        text = self._plugin.handles.write(interface, handle)
+        if read_back:
+            self._plugin.handles.read(interface, text)
+        number = next(self._numbers)
+        transaction.objects[number] = handle
+        return {
+            "interface": SPI + interface,
+            "class": str(handle.getClass().getName()),
+            "json": text,
+            "number": number,
+        }
+
+    def from_wire(
+        self, transaction: HostTransaction, handle: Mapping[str, Any], interface: str | None = None
+    ) -> JavaObject:
+        """Return the object of a handle, cast to its interface or to another of its interfaces."""
+        name = handle["interface"].removeprefix(SPI)
+        number = handle.get("number")
+        target = transaction.objects.get(number) if isinstance(number, int) else None
+        if target is None:
+            target = self._plugin.handles.read(name, handle["json"])
+        return java_class(SPI + (interface or name)) @ target
+
+    def of_table(self, request: Mapping[str, Any]) -> tuple[HostTransaction, JavaObject]:
+        """Return the transaction and the table that a request names."""
+        transaction = self.get(request)
+        return transaction, self.from_wire(transaction, request["table"], "ConnectorTableHandle")

@@ -1,0 +1,102 @@
+"""Exceptions of Java as plain data for the wire."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from rowmerge_nb.base.errors import RowMergeError
+from rowmerge_nb.connectors.trino.host.jpype_library import is_java_exception
+from rowmerge_nb.connectors.trino.host.jvm import java_class
+
+if TYPE_CHECKING:
+    from rowmerge_nb.connectors.trino.host.jvm import JavaObject
+
+_WRAPPERS: Final = frozenset(
+    {
+        "java.util.concurrent.ExecutionException",
+        "java.util.concurrent.CompletionException",
+        "com.google.common.util.concurrent.UncheckedExecutionException",
+    }
+)
+_MOST_FRAMES: Final = 200
+_MOST_CAUSES: Final = 10
+_NUMBERED: Final = re.compile(r"^\d+\) (.+)$", re.MULTILINE)
+"""How Guice and Airlift number the mistakes of a configuration."""
+
+
+def describe_error(error: BaseException) -> dict[str, Any]:
+    """Return an error as plain data: class, message, code, frames and causes.
+
+    >>> described = describe_error(ValueError("no such call"))
+    >>> described["message"], described["code"], described["frames"]
+    ('no such call', 'GENERIC_INTERNAL_ERROR', [])
+    """
+    if is_java_exception(error):
+        return _describe_throwable(_unwrap(error))
+    described: dict[str, Any] = {
+        "class": type(error).__name__,
+        "message": str(error),
+        "code": getattr(error, "code", None) or "GENERIC_INTERNAL_ERROR",
+        "type": None,
+        "frames": [],
+        "causes": [],
+    }
+    if isinstance(error, RowMergeError):
+        described["message"] = error.message
+        described["hint"] = error.hint
+    if is_java_exception(error.__cause__):
+        cause = _describe_throwable(_unwrap(error.__cause__))
+        described["frames"] = cause["frames"]
+        described["causes"] = [
+            {name: value for name, value in cause.items() if name != "causes"},
+            *cause["causes"],
+        ]
+    return described
+
+
+def configuration_mistakes(message: str) -> list[str]:
+    r"""Return the numbered mistakes in a message of Guice or Airlift, without repetitions.
+
+    >>> configuration_mistakes("Configuration errors:\n\n1) Error: no path\n\n1 error")
+    ['Error: no path']
+    """
+    return list(dict.fromkeys(text.strip() for text in _NUMBERED.findall(message)))
+
+
+def _unwrap(error: JavaObject) -> JavaObject:
+    while str(error.getClass().getName()) in _WRAPPERS and error.getCause() is not None:
+        error = error.getCause()
+    return error
+
+
+def _describe_throwable(error: JavaObject) -> dict[str, Any]:
+    causes: list[dict[str, Any]] = []
+    cause = error.getCause()
+    while cause is not None and len(causes) < _MOST_CAUSES:
+        causes.append(_describe_one(cause))
+        cause = cause.getCause()
+    return {**_describe_one(error), "causes": causes}
+
+
+def _describe_one(error: JavaObject) -> dict[str, Any]:
+    code, error_type = "GENERIC_INTERNAL_ERROR", None
+    if isinstance(error, java_class("io.trino.spi.TrinoException")):
+        error_code = error.getErrorCode()
+        code, error_type = str(error_code.getName()), str(error_code.getType())
+    message = error.getMessage()
+    text = str(error.getClass().getName()) if message is None else str(message)
+    mistakes = configuration_mistakes(text)
+    return {
+        "class": str(error.getClass().getName()),
+        "message": "\n".join(mistakes) if mistakes else text,
+        "code": code,
+        "type": error_type,
+        "frames": [_frame(element) for element in list(error.getStackTrace())[:_MOST_FRAMES]],
+    }
+
+
+def _frame(element: JavaObject) -> str:
+    file, line = element.getFileName(), int(element.getLineNumber())
+    location = "Unknown Source" if file is None else f"{file}:{line}" if line >= 0 else str(file)
+    return f"{element.getClassName()}.{element.getMethodName()}({location})"

@@ -1,0 +1,110 @@
+"""Starting Java in the host process."""
+
+from __future__ import annotations
+
+import sys
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from rowmerge_nb.base.errors import ConnectorError
+from rowmerge_nb.connectors.trino.host.jpype_library import jpype
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+JavaObject = Any
+"""An object, class or array of Java; JPype has no types."""
+
+_OPTIONS: Final = (
+    "-XX:+UseSerialGC",
+    "-XX:+ExitOnOutOfMemoryError",
+    "-Xshare:auto",
+    "--enable-native-access=ALL-UNNAMED",
+    "--sun-misc-unsafe-memory-access=allow",
+    "-Duser.timezone=UTC",
+    "-Dfile.encoding=UTF-8",
+    # Older versions measure objects with a library that otherwise attaches agents for 15 seconds.
+    "-Djol.skipHotspotSAAttach=true",
+    "-Djol.skipDynamicAttach=true",
+)
+_VECTORS: Final = "jdk.incubator.vector"
+
+
+def start_java(java_home: str, engine_folder: str, options: Sequence[str] = ()) -> None:
+    """Start Java with Trino's engine on the class path.
+
+    Args:
+        java_home: the folder of a JDK.
+        engine_folder: the folder with the jars of trino-main and trino-spi.
+        options: options of Java, after the host's own.
+
+    Raises:
+        ConnectorError: Java does not start.
+    """
+    jars = sorted(str(jar) for jar in Path(engine_folder).glob("*.jar"))
+    modules = [f"--add-modules={_VECTORS}"] if has_vectors(java_home) else []
+    try:
+        jpype.startJVM(
+            str(_library(java_home)),
+            *_OPTIONS,
+            *modules,
+            *options,
+            classpath=jars,
+            convertStrings=False,
+            interrupt=False,
+        )
+    except Exception as error:
+        raise ConnectorError(
+            f"Java in {java_home} did not start: {error}",
+            code="HOST_TERMINATED",
+            hint="Check that the folder is a JDK 25 or later and that its options are valid.",
+        ) from error
+
+
+def has_vectors(java_home: str) -> bool:
+    """Return whether a Java has the module jdk.incubator.vector."""
+    return (Path(java_home) / "jmods" / f"{_VECTORS}.jmod").exists() or _VECTORS in _release(
+        java_home
+    )
+
+
+def _release(java_home: str) -> str:
+    release = Path(java_home) / "release"
+    return release.read_text(encoding="utf-8", errors="replace") if release.exists() else ""
+
+
+def _library(java_home: str) -> Path:
+    name = {"darwin": "lib/server/libjvm.dylib", "win32": "bin/server/jvm.dll"}.get(
+        sys.platform, "lib/server/libjvm.so"
+    )
+    return Path(java_home) / name
+
+
+@cache
+def java_class(name: str) -> JavaObject:
+    """Return a class of the engine's class path by its name."""
+    return jpype.JClass(name)
+
+
+def java_list(items: Sequence[JavaObject]) -> JavaObject:
+    """Return a java.util.ArrayList."""
+    result = java_class("java.util.ArrayList")()
+    for item in items:
+        result.add(item)
+    return result
+
+
+def java_text(text: str) -> JavaObject:
+    """Return a java.lang.String."""
+    return java_class("java.lang.String")(text)
+
+
+def optional(value: JavaObject | None) -> JavaObject:
+    """Return a java.util.Optional, empty for None."""
+    return java_class("java.util.Optional").ofNullable(value)
+
+
+def from_optional(value: JavaObject) -> JavaObject | None:
+    """Return the value of a java.util.Optional, or None."""
+    return value.get() if value.isPresent() else None

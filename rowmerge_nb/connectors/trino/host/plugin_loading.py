@@ -1,0 +1,269 @@
+"""Loading a plugin as Trino's PluginManager does, and creating its connector."""
+
+from __future__ import annotations
+
+import zipfile
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from rowmerge_nb.base.errors import ConnectorError
+from rowmerge_nb.connectors.trino.host.handle_json import HandleJson
+from rowmerge_nb.connectors.trino.host.java_errors import configuration_mistakes
+from rowmerge_nb.connectors.trino.host.jpype_library import jpype
+from rowmerge_nb.connectors.trino.host.jvm import java_class, java_list, java_text
+from rowmerge_nb.connectors.trino.host.versions import SpiVersion
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from rowmerge_nb.connectors.trino.host.jvm import JavaObject
+
+_PLUGIN: Final = "io.trino.spi.Plugin"
+_SERVICE_FILE: Final = f"META-INF/services/{_PLUGIN}"
+_CONSTANT: Final = b"\x00\x13io/trino/spi/Plugin"
+"""The name of the interface among the constants of a class file, after its length."""
+_ABSTRACT: Final = 0x0400
+
+
+@dataclass(frozen=True)
+class PluginSettings:
+    """What a host process is started with.
+
+    Args:
+        java_home: the folder of a JDK.
+        engine: the folder with trino-main's jars.
+        plugin: the folder with the plugin's jars, or jars and folders of classes.
+        connector: the name of the connector factory; None if the plugin has one only.
+        plugin_class: the class that implements Plugin; None to find it.
+        catalog: the name of the catalog.
+        properties: the properties of the catalog.
+        java_options: further options of Java.
+    """
+
+    java_home: str
+    engine: str
+    plugin: str | Sequence[str]
+    connector: str | None = None
+    plugin_class: str | None = None
+    catalog: str = "catalog"
+    properties: Mapping[str, str] = field(default_factory=dict)
+    java_options: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class LoadedPlugin:
+    """A plugin and its connector, ready for calls."""
+
+    settings: PluginSettings
+    version: SpiVersion
+    plugin_class: str
+    factory: str
+    class_loader: JavaObject
+    connector: JavaObject
+    types: JavaObject
+    handles: HandleJson
+
+    @contextmanager
+    def context(self) -> Iterator[None]:
+        """Make the plugin's class loader that of the current thread."""
+        with _class_loader(self.class_loader):
+            yield
+
+
+def load_plugin(settings: PluginSettings) -> LoadedPlugin:
+    """Load the plugin and create its connector; Java must run.
+
+    Raises:
+        ConnectorError: there is no plugin or no such connector, or the configuration is wrong.
+    """
+    paths = plugin_paths(settings.plugin)
+    urls = java_list([java_class("java.io.File")(java_text(str(p))).toURI().toURL() for p in paths])
+    class_loader = java_class("io.trino.server.PluginManager").createClassLoader(
+        java_text(settings.connector or "plugin"), urls
+    )
+    with _class_loader(class_loader):
+        plugin = _load(class_loader, paths, settings)
+        factory = _find_factory(plugin, settings.connector)
+        context, types = _connector_context(settings.engine)
+        connector = _create(factory, settings, context)
+        return LoadedPlugin(
+            settings=settings,
+            version=SpiVersion.detect(settings.engine),
+            plugin_class=str(plugin.getClass().getName()),
+            factory=str(factory.getName()),
+            class_loader=class_loader,
+            connector=connector,
+            types=types,
+            handles=HandleJson(class_loader, types),
+        )
+
+
+def plugin_paths(plugin: str | Sequence[str]) -> list[Path]:
+    """Return the jars and folders of classes of a plugin.
+
+    Raises:
+        ConnectorError: a path does not exist, or a folder has no jars and no classes.
+    """
+    paths: list[Path] = []
+    for path in [Path(plugin)] if isinstance(plugin, str) else [Path(each) for each in plugin]:
+        if path.is_file():
+            paths.append(path)
+            continue
+        jars = sorted(path.glob("*.jar"))
+        if not jars and not next(path.rglob("*.class"), None):
+            raise ConnectorError(
+                f"There are no jars and no classes of a plugin in {path}",
+                code="CONFIGURATION_UNAVAILABLE",
+                hint="Name the folder with the plugin's jars, such as plugin/iceberg.",
+            )
+        paths += jars or [path]
+    return paths
+
+
+def implementing_classes(path: Path) -> Iterator[str]:
+    """Yield the names of classes in a jar or folder that mention the interface Plugin."""
+    if path.is_dir():
+        for file in sorted(path.rglob("*.class")):
+            if _CONSTANT in file.read_bytes():
+                yield ".".join(file.relative_to(path).with_suffix("").parts)
+        return
+    with zipfile.ZipFile(path) as jar:
+        for name in jar.namelist():
+            if name.endswith(".class") and _CONSTANT in jar.read(name):
+                yield name.removesuffix(".class").replace("/", ".")
+
+
+def jars_by_likeness(paths: Sequence[Path], plugin_name: str) -> list[Path]:
+    """Return a plugin's paths, those first whose names have the name of the plugin.
+
+    >>> [str(path) for path in jars_by_likeness([Path("asm.jar"), Path("trino-hive-483.jar")], "hive")]
+    ['trino-hive-483.jar', 'asm.jar']
+    """
+
+    def rank(path: Path) -> int:
+        name = path.name
+        return 0 if name.startswith(f"trino-{plugin_name}") else 1 if plugin_name in name else 2
+
+    return sorted(paths, key=rank)
+
+
+def _load(class_loader: JavaObject, paths: Sequence[Path], settings: PluginSettings) -> JavaObject:
+    if settings.plugin_class:
+        return _instance(class_loader, settings.plugin_class)
+    services = java_class("java.util.ServiceLoader").load(java_class(_PLUGIN).class_, class_loader)
+    plugins = list(services)
+    if plugins:
+        return plugins[0]
+    folder = settings.plugin if isinstance(settings.plugin, str) else settings.plugin[0]
+    for path in jars_by_likeness(paths, settings.connector or Path(folder).name):
+        for name in implementing_classes(path):
+            if _is_plugin(class_loader, name):
+                return _instance(class_loader, name)
+    raise ConnectorError(
+        f"No class in {folder} implements {_PLUGIN}",
+        code="CONFIGURATION_UNAVAILABLE",
+        hint=f"Name the class with plugin_class, or add {_SERVICE_FILE} to the jar.",
+    )
+
+
+def _is_plugin(class_loader: JavaObject, name: str) -> bool:
+    try:
+        candidate = java_class("java.lang.Class").forName(java_text(name), False, class_loader)
+    except jpype.JException:
+        return False
+    is_abstract = int(candidate.getModifiers()) & _ABSTRACT
+    return not is_abstract and bool(java_class(_PLUGIN).class_.isAssignableFrom(candidate))
+
+
+def _instance(class_loader: JavaObject, name: str) -> JavaObject:
+    try:
+        plugin = class_loader.loadClass(java_text(name))
+    except jpype.JException as error:
+        raise ConnectorError(
+            f"The plugin has no class {name}",
+            code="CONFIGURATION_UNAVAILABLE",
+            hint="Check the name and the folder of the plugin's jars.",
+        ) from error
+    return java_class(_PLUGIN) @ plugin.getDeclaredConstructor().newInstance()
+
+
+def _find_factory(plugin: JavaObject, name: str | None) -> JavaObject:
+    factories = list(plugin.getConnectorFactories())
+    names = [str(factory.getName()) for factory in factories]
+    if name is None and len(factories) == 1:
+        return factories[0]
+    if name in names:
+        return factories[names.index(name)]
+    raise ConnectorError(
+        f"The plugin has no connector {name}"
+        if name
+        else f"The plugin has {len(names)} connectors",
+        code="CATALOG_NOT_AVAILABLE",
+        hint=f"Name one of its connectors: {', '.join(names) or 'it has none'}.",
+    )
+
+
+def _create(factory: JavaObject, settings: PluginSettings, context: JavaObject) -> JavaObject:
+    properties = java_class("java.util.HashMap")()
+    for key, value in settings.properties.items():
+        properties.put(java_text(key), java_text(str(value)))
+    # Airlift's bootstrap prints every property unless this one is set.
+    properties.putIfAbsent(java_text("bootstrap.quiet"), java_text("true"))
+    try:
+        return factory.create(java_text(settings.catalog), properties, context)
+    except jpype.JException as error:
+        mistakes = configuration_mistakes(str(error.getMessage()))
+        if any("bootstrap.quiet" in mistake for mistake in mistakes):
+            properties.remove(java_text("bootstrap.quiet"))
+            return factory.create(java_text(settings.catalog), properties, context)
+        if not mistakes:
+            raise
+        raise ConnectorError(
+            f"The connector {factory.getName()} rejects its properties: {'; '.join(mistakes)}",
+            code="CONFIGURATION_INVALID",
+            hint="Correct the properties of the catalog.",
+        ) from error
+
+
+def _connector_context(engine: str) -> tuple[JavaObject, JavaObject]:
+    """Return a ConnectorContext made of Trino's own classes, and its TypeManager."""
+    base = java_class("io.trino.testing.TestingConnectorContext")()
+    node = jpype.JProxy(
+        "io.trino.spi.Node",
+        dict={
+            "getHost": lambda: java_text("127.0.0.1"),
+            "getHostAndPort": lambda: java_class("io.trino.spi.HostAddress").fromParts(
+                java_text("127.0.0.1"), 8080
+            ),
+            "getNodeIdentifier": lambda: java_text("notebook"),
+            "getVersion": lambda: java_text(SpiVersion.detect(engine).number),
+            "isCoordinator": lambda: True,
+        },
+    )
+    own: dict[str, Any] = {
+        "getCurrentNode": lambda: node,
+        "getSpiVersion": lambda: java_text(SpiVersion.detect(engine).number),
+    }
+    methods = java_class("io.trino.spi.connector.ConnectorContext").class_.getMethods()
+    answers = {
+        name: getattr(base, name)
+        for name in {str(method.getName()) for method in methods}
+        if name not in own
+    }
+    return (
+        jpype.JProxy("io.trino.spi.connector.ConnectorContext", dict={**answers, **own}),
+        base.getTypeManager(),
+    )
+
+
+@contextmanager
+def _class_loader(class_loader: JavaObject) -> Iterator[None]:
+    thread = java_class("java.lang.Thread").currentThread()
+    before = thread.getContextClassLoader()
+    thread.setContextClassLoader(class_loader)
+    try:
+        yield
+    finally:
+        thread.setContextClassLoader(before)

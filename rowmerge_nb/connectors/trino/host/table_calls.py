@@ -1,0 +1,239 @@
+"""Calls of the driver about schemas, tables and columns."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from rowmerge_nb.base.errors import ConnectorError
+from rowmerge_nb.connectors.trino.host.handle_json import SPI
+from rowmerge_nb.connectors.trino.host.jvm import java_class, java_list, java_text, optional
+from rowmerge_nb.connectors.trino.host.sessions import property_value
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from rowmerge_nb.connectors.trino.host.host_transactions import HostTransactions
+    from rowmerge_nb.connectors.trino.host.jvm import JavaObject
+    from rowmerge_nb.connectors.trino.host.plugin_loading import LoadedPlugin
+
+Request = dict[str, Any]
+Result = Any
+_TABLE: Final = "ConnectorTableHandle"
+_COLUMN: Final = "ColumnHandle"
+
+
+class TableCalls:
+    """Answers the calls about schemas, tables and columns."""
+
+    def __init__(self, plugin: LoadedPlugin, transactions: HostTransactions) -> None:
+        self._plugin = plugin
+        self._transactions = transactions
+        self.calls: dict[str, Callable[[Request, memoryview], Result]] = {
+            "list_schemas": self._list_schemas,
+            "create_schema": self._create_schema,
+            "drop_schema": self._drop_schema,
+            "list_tables": self._list_tables,
+            "table_handle": self._table_handle,
+            "table_metadata": self._table_metadata,
+            "column_handles": self._column_handles,
+            "create_table": self._create_table,
+            "drop_table": self._drop_table,
+            "truncate_table": self._truncate_table,
+            "rename_table": self._rename_table,
+            "add_column": self._add_column,
+            "drop_column": self._drop_column,
+            "rename_column": self._rename_column,
+        }
+
+    def _list_schemas(self, request: Request, payload: memoryview) -> Result:
+        transaction = self._transactions.get(request)
+        return sorted(str(n) for n in transaction.metadata.listSchemaNames(transaction.session))
+
+    def _create_schema(self, request: Request, payload: memoryview) -> Result:
+        transaction = self._transactions.get(request)
+        principal = java_class("io.trino.spi.security.TrinoPrincipal")(
+            java_class("io.trino.spi.security.PrincipalType").USER,
+            transaction.session.getIdentity().getUser(),
+        )
+        transaction.metadata.createSchema(
+            transaction.session,
+            java_text(request["schema"]),
+            self._decoded(
+                self._plugin.connector.getSchemaProperties(), request.get("properties") or {}
+            ),
+            principal,
+        )
+
+    def _drop_schema(self, request: Request, payload: memoryview) -> Result:
+        transaction = self._transactions.get(request)
+        transaction.metadata.dropSchema(
+            transaction.session, java_text(request["schema"]), bool(request.get("cascade"))
+        )
+
+    def _list_tables(self, request: Request, payload: memoryview) -> Result:
+        transaction = self._transactions.get(request)
+        schema = request.get("schema")
+        tables = transaction.metadata.listTables(
+            transaction.session, optional(java_text(schema) if schema else None)
+        )
+        return [
+            {"schema": str(name.getSchemaName()), "table": str(name.getTableName())}
+            for name in tables
+        ]
+
+    def _table_handle(self, request: Request, payload: memoryview) -> Result:
+        transaction = self._transactions.get(request)
+        empty = optional(None)
+        handle = transaction.metadata.getTableHandle(
+            transaction.session, _table_name(request), empty, empty
+        )
+        return {"handle": self._transactions.to_wire(transaction, _TABLE, handle)}
+
+    def _table_metadata(self, request: Request, payload: memoryview) -> Result:
+        transaction, table = self._transactions.of_table(request)
+        metadata = transaction.metadata.getTableMetadata(transaction.session, table)
+        return {
+            "columns": [_column(column) for column in metadata.getColumns()],
+            "properties": {
+                str(key): _plain(value) for key, value in metadata.getProperties().items()
+            },
+            "comment": _optional_text(metadata.getComment()),
+        }
+
+    def _column_handles(self, request: Request, payload: memoryview) -> Result:
+        transaction, table = self._transactions.of_table(request)
+        handles = transaction.metadata.getColumnHandles(transaction.session, table)
+        return {
+            str(name): self._transactions.to_wire(transaction, _COLUMN, handle)
+            for name, handle in handles.items()
+        }
+
+    def _create_table(self, request: Request, payload: memoryview) -> Result:
+        transaction = self._transactions.get(request)
+        mode = java_class(f"{SPI}SaveMode").valueOf(request.get("save_mode") or "FAIL")
+        transaction.metadata.createTable(transaction.session, self.new_table(request), mode)
+
+    def _drop_table(self, request: Request, payload: memoryview) -> Result:
+        transaction, table = self._transactions.of_table(request)
+        transaction.metadata.dropTable(transaction.session, table)
+
+    def _truncate_table(self, request: Request, payload: memoryview) -> Result:
+        transaction, table = self._transactions.of_table(request)
+        transaction.metadata.truncateTable(transaction.session, table)
+
+    def _rename_table(self, request: Request, payload: memoryview) -> Result:
+        transaction, table = self._transactions.of_table(request)
+        transaction.metadata.renameTable(transaction.session, table, _table_name(request["new"]))
+
+    def _add_column(self, request: Request, payload: memoryview) -> Result:
+        transaction, table = self._transactions.of_table(request)
+        position = getattr(java_class(f"{SPI}ColumnPosition$Last"), "INSTANCE", None)
+        last = position if position is not None else java_class(f"{SPI}ColumnPosition$Last")()
+        transaction.metadata.addColumn(
+            transaction.session, table, self._new_column(request["column"]), last
+        )
+
+    def _drop_column(self, request: Request, payload: memoryview) -> Result:
+        transaction, table = self._transactions.of_table(request)
+        column = self._transactions.from_wire(transaction, request["column"])
+        transaction.metadata.dropColumn(transaction.session, table, column)
+
+    def _rename_column(self, request: Request, payload: memoryview) -> Result:
+        transaction, table = self._transactions.of_table(request)
+        column = self._transactions.from_wire(transaction, request["column"])
+        name = java_text(request["name"])
+        transaction.metadata.renameColumn(transaction.session, table, column, name)
+
+    def _decoded(self, properties: Iterable[JavaObject], values: Mapping[str, Any]) -> JavaObject:
+        """Return properties as Java values: those given, and defaults of the others."""
+        result = java_class("java.util.HashMap")()
+        by_name = {str(each.getName()): each for each in properties}
+        unknown = sorted(set(values) - set(by_name))
+        if unknown:
+            raise ConnectorError(
+                f"The connector has no property {unknown[0]}",
+                code="INVALID_TABLE_PROPERTY",
+                hint=f"Its properties are: {', '.join(sorted(by_name)) or 'none'}.",
+            )
+        for name, each in by_name.items():
+            value = property_value(each, values[name]) if name in values else each.getDefaultValue()
+            if value is not None:
+                result.put(each.getName(), value)
+        return result
+
+    def new_table(self, request: Request) -> JavaObject:
+        """Return the ConnectorTableMetadata of a table to be created."""
+        columns = [self._new_column(column) for column in request["columns"]]
+        properties = self._decoded(
+            self._plugin.connector.getTableProperties(), request.get("properties") or {}
+        )
+        comment = request.get("comment")
+        return java_class(f"{SPI}ConnectorTableMetadata")(
+            _table_name(request),
+            java_list(columns),
+            properties,
+            optional(java_text(comment) if comment else None),
+        )
+
+    def _new_column(self, column: Mapping[str, Any]) -> JavaObject:
+        comment = column.get("comment")
+        return (
+            java_class(f"{SPI}ColumnMetadata")
+            .builder()
+            .setName(java_text(column["name"]))
+            .setType(self._plugin.types.fromSqlType(java_text(column["type"])))
+            .setNullable(bool(column.get("nullable", True)))
+            .setComment(optional(java_text(comment) if comment else None))
+            .build()
+        )
+
+
+def _table_name(request: Mapping[str, Any]) -> JavaObject:
+    return java_class(f"{SPI}SchemaTableName")(
+        java_text(request["schema"]), java_text(request["table"])
+    )
+
+
+def describe_properties(properties: Iterable[JavaObject]) -> list[dict[str, Any]]:
+    """Return the name, type, description and default of properties."""
+    return [
+        {
+            "name": str(each.getName()),
+            "type": str(each.getSqlType().getDisplayName()),
+            "description": str(each.getDescription()),
+            "default": _plain(each.getDefaultValue()),
+            "hidden": bool(each.isHidden()),
+        }
+        for each in properties
+    ]
+
+
+def _column(column: JavaObject) -> dict[str, Any]:
+    return {
+        "name": str(column.getName()),
+        "type": str(column.getType().getDisplayName()),
+        "nullable": bool(column.isNullable()),
+        "comment": _optional_text(column.getComment()),
+        "hidden": bool(column.isHidden()),
+        "extra": _optional_text(column.getExtraInfo()),
+    }
+
+
+def _optional_text(value: JavaObject) -> str | None:
+    text = value.orElse(None)
+    return None if text is None else str(text)
+
+
+def _plain(value: JavaObject) -> Any:
+    """Return a Java value as JSON can hold it; other objects become text."""
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, java_class("java.util.Collection")):
+        return [_plain(item) for item in value]
+    if isinstance(value, java_class("java.lang.Boolean")):
+        return bool(value)
+    if isinstance(value, (java_class("java.lang.Long"), java_class("java.lang.Integer"))):
+        return int(value)
+    if isinstance(value, java_class("java.lang.Double")):
+        return float(value)
+    return str(value)

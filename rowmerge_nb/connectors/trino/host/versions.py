@@ -1,0 +1,264 @@
+"""What differs between versions of Trino's SPI, found by looking at its classes.
+
+A build of a connector developer has a snapshot's number, so the classes decide, not the number.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from rowmerge_nb.connectors.trino.host.jpype_library import jpype
+from rowmerge_nb.connectors.trino.host.jvm import java_class, optional
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from rowmerge_nb.connectors.trino.host.jvm import JavaObject
+
+_CONNECTOR: Final = "io.trino.spi.connector."
+_WORD_BITS: Final = 64
+
+
+@dataclass(frozen=True)
+class SpiVersion:
+    """The version of an SPI and its features.
+
+    Args:
+        number: the version, such as ``"483"``.
+        has_validity_bitmaps: NULLs are packed bits of valid values in ``long[]``; otherwise
+            ``boolean[]`` with true for NULL.
+        has_credentials: tables have credentials that sinks and page sources receive.
+        has_filter_snapshots: split sources receive the dynamic filter with each batch; otherwise
+            ``getSplits`` receives it.
+        has_memory_contexts: page sources receive a memory context.
+    """
+
+    number: str
+    has_validity_bitmaps: bool
+    has_credentials: bool
+    has_filter_snapshots: bool
+    has_memory_contexts: bool
+
+    @classmethod
+    def detect(cls, engine_folder: str) -> SpiVersion:
+        """Return the version of the SPI that the running Java has loaded."""
+        splits = _parameters(f"{_CONNECTOR}ConnectorSplitManager", "getSplits")
+        sources = _parameters(f"{_CONNECTOR}ConnectorPageSourceProvider", "createPageSource")
+        return cls(
+            number=spi_number(jar.name for jar in Path(engine_folder).glob("trino-spi-*.jar")),
+            has_validity_bitmaps=bool(
+                _parameters("io.trino.spi.block.ValueBlock", "getValidityBitmap")
+            ),
+            has_credentials=bool(
+                _parameters(f"{_CONNECTOR}ConnectorMetadata", "getTableCredentials")
+            ),
+            has_filter_snapshots=not any(
+                f"{_CONNECTOR}DynamicFilter" in parameters for parameters in splits
+            ),
+            has_memory_contexts=any(
+                f"{_CONNECTOR}MemoryContext" in parameters for parameters in sources
+            ),
+        )
+
+    # Blocks
+
+    def null_argument(self, valid: NDArray[np.uint8] | None, count: int) -> JavaObject:
+        """Return the Optional that a block's constructor takes for its NULLs.
+
+        Args:
+            valid: Arrow's packed validity bits from position 0 on, or None without NULLs.
+            count: the number of positions.
+        """
+        if valid is None:
+            return java_class("java.util.Optional").empty()
+        if self.has_validity_bitmaps:
+            words = pack_words(valid, count)
+            return optional(jpype.JArray(jpype.JLong)(words))
+        nulls = np.unpackbits(valid, bitorder="little", count=count) == 0
+        return optional(jpype.JArray(jpype.JBoolean)(nulls))
+
+    def read_validity(self, block: JavaObject, count: int) -> NDArray[np.uint8] | None:
+        """Return the validity of a value block as Arrow's packed bits, or None without NULLs."""
+        if not block.mayHaveNull():
+            return None
+        if self.has_validity_bitmaps:
+            bitmap = block.getValidityBitmap()
+            if not bitmap.isPresent():
+                return None
+            raw = bitmap.get()
+            return unpack_words(np.array(raw.getRawWords()), int(raw.getRawBitOffset()), count)
+        nulls = block.getNulls()
+        if not nulls.isPresent():
+            return None
+        values = nulls.get()
+        offset = int(package_private(values, "getRawValuesOffset"))
+        raw_nulls = np.array(package_private(values, "getRawValues"))
+        is_null = raw_nulls[offset : offset + count]
+        return np.packbits(is_null == 0, bitorder="little")
+
+    # Calls
+
+    def credential_arguments(self, credentials: JavaObject | None) -> tuple[JavaObject, ...]:
+        """Return the argument of credentials, if the version has one."""
+        return (optional(credentials),) if self.has_credentials else ()
+
+    def get_splits(
+        self,
+        manager: JavaObject,
+        transaction: JavaObject,
+        session: JavaObject,
+        table: JavaObject,
+        constraint: JavaObject,
+    ) -> list[JavaObject]:
+        """Return all splits of a table."""
+        middle = (
+            java_class("java.util.Set").of()
+            if self.has_filter_snapshots
+            else java_class(f"{_CONNECTOR}DynamicFilter").EMPTY
+        )
+        batch = (
+            (1000, java_class(f"{_CONNECTOR}DynamicFilterSnapshot").EMPTY)
+            if self.has_filter_snapshots
+            else (1000,)
+        )
+        source = manager.getSplits(transaction, session, table, middle, constraint)
+        splits: list[JavaObject] = []
+        try:
+            while not source.isFinished():
+                result = source.getNextBatch(*batch).get()
+                splits.extend(result if self.has_filter_snapshots else result.getSplits())
+        finally:
+            source.close()
+        return splits
+
+    def create_page_source(
+        self,
+        connector: JavaObject,
+        transaction: JavaObject,
+        session: JavaObject,
+        split: JavaObject,
+        table: JavaObject,
+        credentials: JavaObject | None,
+        columns: JavaObject,
+    ) -> JavaObject:
+        """Create the page source of a split."""
+        tail = (
+            (java_class(f"{_CONNECTOR}MemoryContext").NO_LIMIT,) if self.has_memory_contexts else ()
+        )
+        return _page_source_provider(connector).createPageSource(
+            transaction,
+            session,
+            split,
+            table,
+            *self.credential_arguments(credentials),
+            columns,
+            java_class(f"{_CONNECTOR}DynamicFilter").EMPTY,
+            *tail,
+        )
+
+
+def _page_source_provider(connector: JavaObject) -> JavaObject:
+    unsupported = java_class("java.lang.UnsupportedOperationException")
+    try:
+        return connector.getPageSourceProviderFactory().createPageSourceProvider()
+    except (unsupported, AttributeError):
+        return connector.getPageSourceProvider()
+
+
+def catalog_handle(catalog: str) -> JavaObject:
+    """Return a CatalogHandle, whose package moved between versions."""
+    text = jpype.JString(f"{catalog}:normal:1")
+    try:
+        return java_class("io.trino.connector.CatalogHandle").fromId(text)
+    except TypeError:
+        return java_class("io.trino.spi.connector.CatalogHandle").fromId(text)
+
+
+def spi_number(jar_names: Any) -> str:
+    """Return the version in the name of the jar of trino-spi.
+
+    >>> spi_number(["trino-spi-483.jar"]), spi_number([])
+    ('483', 'unknown')
+    """
+    matches = (re.fullmatch(r"trino-spi-(\d.*?)\.jar", name) for name in jar_names)
+    return next((match[1] for match in matches if match), "unknown")
+
+
+def pack_words(valid: NDArray[np.uint8], count: int) -> NDArray[np.int64]:
+    """Pad Arrow's validity bits to Trino's 64-bit words, with zeros after the last position.
+
+    >>> pack_words(np.array([0b11111101], np.uint8), 3).tolist()
+    [5]
+    """
+    words = np.zeros((count + _WORD_BITS - 1) // _WORD_BITS * 8, np.uint8)
+    length = (count + 7) // 8
+    words[:length] = valid[:length]
+    if count % 8:
+        words[length - 1] &= (1 << count % 8) - 1
+    return words.view("<i8")
+
+
+def unpack_words(words: NDArray[np.int64], offset: int, count: int) -> NDArray[np.uint8]:
+    """Cut Arrow's validity bits out of Trino's words.
+
+    >>> unpack_words(np.array([0b1011_0000]), 4, 4).tolist()
+    [11]
+    """
+    data = words.view(np.uint8)
+    first = offset // 8
+    if offset % 8 == 0:
+        return data[first : first + (count + 7) // 8].copy()
+    bits = np.unpackbits(data[first:], bitorder="little", count=offset % 8 + count)
+    return np.packbits(bits[offset % 8 :], bitorder="little")
+
+
+def _parameters(class_name: str, method: str) -> list[Sequence[str]]:
+    return [
+        [str(parameter.getName()) for parameter in each.getParameterTypes()]
+        for each in java_class(class_name).class_.getMethods()
+        if each.getName() == method
+    ]
+
+
+def package_private(target: JavaObject, *names: str) -> JavaObject:
+    """Call a method without arguments that older versions name otherwise or do not make public.
+
+    Raises:
+        AttributeError: the class has none of the methods.
+    """
+    for name in names:
+        method = getattr(target, name, None)
+        if method is not None:
+            return method()
+    for name in names:
+        method = _method(str(target.getClass().getName()), name)
+        if method is not None:
+            return method.invoke(target)
+    raise AttributeError(f"{target.getClass().getName()} has no method {' or '.join(names)}")
+
+
+@cache
+def _method(class_name: str, name: str) -> JavaObject | None:
+    try:
+        method = java_class(class_name).class_.getDeclaredMethod(name)
+    except java_class("java.lang.NoSuchMethodException"):
+        return None
+    method.setAccessible(True)
+    return method
+
+
+def block_encodings(types: JavaObject) -> JavaObject:
+    """Return the BlockEncodingSerde that writes blocks in the JSON of handles."""
+    internal = java_class("io.trino.metadata.InternalBlockEncodingSerde")
+    testing = getattr(internal, "TESTING_BLOCK_ENCODING_SERDE", None)
+    if testing is not None:
+        return testing
+    return internal(java_class("io.trino.metadata.BlockEncodingManager")(), types)

@@ -1,0 +1,268 @@
+"""The process in which a plugin runs: its start, its end, and requests to it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from typing import TYPE_CHECKING, Any, Final
+
+from rowmerge_nb.base.errors import ConnectorError
+from rowmerge_nb.base.private import PrivateDirectory
+from rowmerge_nb.connectors.trino.host_channel import ChannelClosedError, HostChannel
+from rowmerge_nb.connectors.trino.trino_errors import error_of, terminated
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+PROGRAM: Final = "rowmerge_nb.connectors.trino.host"
+"""The module that a host process runs."""
+
+_START_SECONDS: Final = 180
+_STOP_SECONDS: Final = 5
+_LOG_LINES: Final = 3
+_LOG_BYTES: Final = 8192
+
+
+class HostProcess:
+    """A process with a plugin. It ends when its standard input does, so it never outlives this
+    process.
+
+    Args:
+        settings: what the process needs to start the plugin.
+        program: the module to run.
+    """
+
+    def __init__(self, settings: Mapping[str, Any], program: str = PROGRAM) -> None:
+        self._directory = PrivateDirectory()
+        self.socket_path = str(self._directory.path / "host")
+        self.log_path: Path = self._directory.path / "log"
+        self._idle: list[HostChannel] = []
+        self._lock = threading.Lock()
+        settings_path = self._directory.path / "settings.json"
+        settings_path.write_text(json.dumps(dict(settings)), encoding="utf-8")
+        paths = [path for path in sys.path if path]
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+        # Java uses the signals that Python's fault handler would catch.
+        environment.pop("PYTHONFAULTHANDLER", None)
+        arguments = ["--socket", self.socket_path, "--settings", str(settings_path)]
+        with self.log_path.open("wb") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", program, *arguments],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                env=environment,
+                # Ctrl-C interrupts the statement, not the plugin.
+                start_new_session=True,
+            )
+        self._greeting: Future[bytes] = Future()
+        threading.Thread(target=self._listen, name="rowmerge_nb-host", daemon=True).start()
+
+    @property
+    def pid(self) -> int:
+        """The process's identifier."""
+        return self._process.pid
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the process runs."""
+        return self._process.poll() is None
+
+    def hello(self) -> dict[str, Any]:
+        """Wait until the plugin is ready, and return what the process says of it.
+
+        Raises:
+            ConnectorError: the plugin or Java did not start.
+        """
+        try:
+            line = self._greeting.result(_START_SECONDS)
+        except FutureTimeoutError as error:
+            self.stop()
+            raise ConnectorError(
+                f"The plugin was not ready after {_START_SECONDS} seconds; its last words:"
+                f" {self.log_end()}",
+                code="HOST_TERMINATED",
+                hint="Check what its properties name: a metastore or a database may not respond.",
+            ) from error
+        try:
+            greeting = json.loads(line)
+        except ValueError:
+            raise self.ended() from None
+        if "error" in greeting:
+            self.stop()
+            raise error_of(greeting["error"])
+        ready: dict[str, Any] = greeting.get("ready") or {}
+        return ready
+
+    def request(self, call: str, payload: bytes = b"", **arguments: Any) -> tuple[Any, memoryview]:
+        """Make one call, and return its result and payload.
+
+        Raises:
+            ConnectorError: the error of the plugin, or HOST_TERMINATED.
+        """
+        self.hello()
+        with self._lock:
+            channel = self._idle.pop() if self._idle else None
+        try:
+            channel = channel or open_channel(self.socket_path)
+            answer = exchange(channel, call, payload, **arguments)
+        except ConnectorError:
+            self._keep(channel)
+            raise
+        except (OSError, ValueError) as error:
+            if channel is not None:
+                channel.close()
+            raise self.ended() from error
+        except BaseException:
+            # An interrupt: the answer still comes, so this connection is of no further use.
+            if channel is not None:
+                channel.close()
+            raise
+        self._keep(channel)
+        return answer
+
+    def _keep(self, channel: HostChannel | None) -> None:
+        if channel is not None:
+            with self._lock:
+                self._idle.append(channel)
+
+    def ended(self) -> ConnectorError:
+        """Return the error of this process's end."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(_STOP_SECONDS)
+        return terminated(end_of(self._process.returncode), self.log_end())
+
+    def log_end(self) -> str:
+        """Return the last lines of the log."""
+        try:
+            with self.log_path.open("rb") as log:
+                log.seek(max(0, self.log_path.stat().st_size - _LOG_BYTES))
+                lines = log.read().decode(errors="replace").split("\n")
+        except OSError:
+            return ""
+        return " / ".join([line.strip() for line in lines if line.strip()][-_LOG_LINES:])
+
+    def stop(self) -> None:
+        """End the process."""
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for channel in idle:
+            channel.close()
+        with contextlib.suppress(OSError):
+            if self._process.stdin is not None:
+                self._process.stdin.close()
+        try:
+            self._process.wait(_STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._directory.remove()
+
+    def _listen(self) -> None:
+        output = self._process.stdout
+        if output is None:
+            return
+        with output:
+            self._greeting.set_result(output.readline())
+            while output.read(_LOG_BYTES):
+                pass
+
+
+def open_channel(socket_path: str) -> HostChannel:
+    """Connect to a host process.
+
+    Raises:
+        OSError: nothing listens there.
+    """
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        connection.connect(socket_path)
+    except BaseException:
+        connection.close()
+        raise
+    return HostChannel(connection)
+
+
+def exchange(
+    channel: HostChannel, call: str, payload: Any = b"", **arguments: Any
+) -> tuple[Any, memoryview]:
+    """Send a call, and return the result and payload of its answer.
+
+    Raises:
+        ConnectorError: the call failed.
+        OSError: the connection ended.
+    """
+    channel.send({"call": call, **arguments}, payload)
+    header, result_payload = channel.receive()
+    if "error" in header:
+        raise error_of(header["error"])
+    return header.get("result"), result_payload
+
+
+class TaskConnection:
+    """A connection of a task to a host process, for one scan, sink or bucket function.
+
+    Args:
+        socket_path: where the process listens.
+    """
+
+    def __init__(self, socket_path: str) -> None:
+        self._channel: HostChannel | None = None
+        try:
+            self._channel = open_channel(socket_path)
+        except OSError as error:
+            raise terminated(f"nothing listens at {socket_path}", "") from error
+
+    def request(self, call: str, payload: Any = b"", **arguments: Any) -> tuple[Any, memoryview]:
+        """Make one call, and return its result and payload.
+
+        Raises:
+            ConnectorError: the error of the plugin, or HOST_TERMINATED.
+        """
+        if self._channel is None:
+            raise terminated("its connection is closed", "")
+        try:
+            return exchange(self._channel, call, payload, **arguments)
+        except ConnectorError:
+            raise
+        except (ChannelClosedError, OSError) as error:
+            self.close()
+            raise terminated(f"during {call}", "") from error
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Close the connection."""
+        channel, self._channel = self._channel, None
+        if channel is not None:
+            channel.close()
+
+    def __del__(self) -> None:
+        # A failed task may drop its sink; the host aborts it once the connection is closed.
+        self.close()
+
+
+def end_of(return_code: int | None) -> str:
+    """Return how a process ended, in words.
+
+    >>> end_of(1), end_of(-9), end_of(None)
+    ('exit code 1', 'SIGKILL', 'its connection is closed')
+    """
+    if return_code is None:
+        return "its connection is closed"
+    if return_code >= 0:
+        return f"exit code {return_code}"
+    try:
+        return signal.Signals(-return_code).name
+    except ValueError:
+        return f"signal {-return_code}"

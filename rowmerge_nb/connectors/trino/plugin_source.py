@@ -1,0 +1,118 @@
+"""Where a plugin comes from: folders of jars, and catalog files of Trino."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from rowmerge_nb.base.errors import SetupError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+JarState = tuple[tuple[str, int, int], ...]
+"""Path, size and modification time of each file of a plugin."""
+
+_PROPERTY: Final = re.compile(r"((?:\\.|[^\\\s=:])+)\s*[=:\s]\s*(.*)")
+_VARIABLE: Final = re.compile(r"\$\{ENV:([A-Za-z_][A-Za-z0-9_]*)\}")
+
+
+def checked_folder(path: str | os.PathLike[str], argument: str, example: str) -> Path:
+    """Return a folder with jars.
+
+    Raises:
+        SetupError: it does not exist, or has no jars.
+    """
+    folder = Path(path).expanduser().absolute()
+    if not folder.is_dir():
+        raise SetupError(
+            f"{argument} = '{folder}' is not a folder", hint=f"Name a folder such as {example}."
+        )
+    if not next(folder.glob("*.jar"), None) and not next(folder.rglob("*.class"), None):
+        raise SetupError(
+            f"{argument} = '{folder}' has no jars", hint=f"Name a folder such as {example}."
+        )
+    return folder
+
+
+def checked_plugin(plugin: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> list[Path]:
+    """Return the folders and jars of a plugin.
+
+    Raises:
+        SetupError: one of them does not exist.
+    """
+    paths = [plugin] if isinstance(plugin, str | os.PathLike) else list(plugin)
+    result = []
+    for path in paths:
+        jar = Path(path).expanduser().absolute()
+        is_jar = jar.is_file()
+        result.append(jar if is_jar else checked_folder(path, "plugin", "'trino/plugin/iceberg'"))
+    return result
+
+
+def jar_state(paths: Sequence[Path]) -> JarState:
+    """Return the state of the files, which differs after a rebuild.
+
+    >>> jar_state([])
+    ()
+    """
+    state = []
+    for path in paths:
+        for file in [path] if path.is_file() else sorted(path.rglob("*")):
+            try:
+                status = file.stat()
+            except OSError:
+                continue
+            if file.suffix in {".jar", ".class"}:
+                state.append((str(file), status.st_size, status.st_mtime_ns))
+    return tuple(state)
+
+
+def read_catalog_file(
+    path: str | os.PathLike[str], environment: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """Return the properties of a catalog file, with ``${ENV:...}`` replaced.
+
+    Raises:
+        SetupError: the file is unreadable, a line is no property, ``connector.name`` is missing, or
+            a variable is not set.
+    """
+    variables = os.environ if environment is None else environment
+    try:
+        text = Path(path).expanduser().read_text(encoding="utf-8")
+    except OSError as error:
+        raise SetupError(
+            f"The catalog file '{os.fspath(path)}' cannot be read: {error.strerror or error}",
+            hint="Name a file such as 'etc/catalog/ice.properties'.",
+        ) from error
+    properties: dict[str, str] = {}
+    lines = re.sub(r"\\\r?\n[ \t]*", "", text).splitlines()
+    for number, line in enumerate((line.strip() for line in lines), start=1):
+        if not line or line[0] in "#!":
+            continue
+        match = _PROPERTY.fullmatch(line)
+        if match is None:
+            raise SetupError(
+                f"Line {number} of '{os.fspath(path)}' is not a property: {line!r}",
+                hint="Write it as name=value.",
+            )
+        properties[re.sub(r"\\(.)", r"\1", match[1])] = _VARIABLE.sub(
+            lambda variable: _value(variable[1], variables), re.sub(r"\\(.)", r"\1", match[2])
+        )
+    if not properties.get("connector.name"):
+        raise SetupError(
+            f"The catalog file '{os.fspath(path)}' has no property connector.name",
+            hint="Add a line such as connector.name=iceberg.",
+        )
+    return properties
+
+
+def _value(name: str, variables: Mapping[str, str]) -> str:
+    if name not in variables:
+        raise SetupError(
+            f"The catalog file uses the environment variable {name}, which is not set",
+            hint=f"Set {name} before Python starts.",
+        )
+    return variables[name]

@@ -1,0 +1,116 @@
+"""Exceptions of a plugin as errors of connectors."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from rowmerge_nb.base.errors import ConnectorError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_CONFLICT: Final = re.compile(
+    r"Found conflicting files|Cannot commit.*(?:stale|conflict|changed)|concurrent(?:ly)? "
+    r"(?:update|modif|chang)|Failed to commit.*(?:conflict|concurrent)",
+    re.IGNORECASE | re.DOTALL,
+)
+_CONFLICT_CLASSES: Final = frozenset(
+    {
+        "org.apache.iceberg.exceptions.CommitFailedException",
+        "org.apache.iceberg.exceptions.ValidationException",
+    }
+)
+_ENGINE_FRAMES: Final = re.compile(r"^(?:java|javax|jdk|sun|org\.jpype)\.")
+_MOST_FRAMES: Final = 3
+
+
+class PluginError(ConnectorError):
+    """An exception of a plugin.
+
+    Attributes:
+        java_class: the class of the exception.
+        java_frames: the lines of its stack, the innermost first.
+        java_causes: its causes, each with class, message and frames.
+    """
+
+    def __init__(self, message: str, **details: Any) -> None:
+        super().__init__(message, **details)
+        self.java_class = ""
+        self.java_frames: tuple[str, ...] = ()
+        self.java_causes: tuple[dict[str, Any], ...] = ()
+
+
+def error_of(answer: Mapping[str, Any]) -> PluginError:
+    """Return the error of a host's answer.
+
+    >>> error = error_of({"class": "io.trino.spi.TrinoException", "code": "ICEBERG_COMMIT_ERROR",
+    ...     "message": "Failed to commit", "frames": [],
+    ...     "causes": [{"class": "org.apache.iceberg.exceptions.ValidationException",
+    ...                 "message": "Found conflicting files that can contain records"}]})
+    >>> error.code, error.hint
+    ('TRANSACTION_CONFLICT', 'Run the statement again.')
+    """
+    causes = tuple(answer.get("causes") or ())
+    code = str(answer.get("code") or "GENERIC_INTERNAL_ERROR")
+    message = str(answer.get("message") or answer.get("class") or "The plugin failed")
+    texts = [message, *(str(cause.get("message") or "") for cause in causes)]
+    hint = answer.get("hint")
+    classes = {answer.get("class"), *(cause.get("class") for cause in causes)}
+    if classes & _CONFLICT_CLASSES or any(_CONFLICT.search(text) for text in texts):
+        code, hint = "TRANSACTION_CONFLICT", hint or "Run the statement again."
+    deepest = texts[-1].strip()
+    if deepest and deepest not in message:
+        message = f"{message} ({deepest})"
+    frames = tuple(str(frame) for frame in answer.get("frames") or ())
+    error = PluginError(message, code=code, hint=hint or _frames_hint(frames))
+    error.java_class = str(answer.get("class") or "")
+    error.java_frames = frames
+    error.java_causes = causes
+    for text in stack_lines(answer):
+        error.add_note(text)
+    return error
+
+
+def stack_lines(answer: Mapping[str, Any]) -> list[str]:
+    """Return the stack as Java prints it.
+
+    >>> stack_lines({"class": "E", "message": "lost", "frames": ["shop.Sink.finish(Sink.java:9)"]})
+    ['E: lost', '    at shop.Sink.finish(Sink.java:9)']
+    """
+    lines: list[str] = []
+    for number, each in enumerate([answer, *(answer.get("causes") or ())]):
+        if not each.get("frames"):
+            continue
+        lines.append(f"{'Caused by: ' if number else ''}{each.get('class')}: {each.get('message')}")
+        lines.extend(f"    at {frame}" for frame in each["frames"])
+    return lines
+
+
+def _frames_hint(frames: tuple[str, ...]) -> str | None:
+    """Return the frames of the plugin and of Trino nearest to the exception.
+
+    >>> _frames_hint(("java.util.List.of(List.java:1)", "shop.Sink.finish(Sink.java:9)"))
+    'In Java: shop.Sink.finish(Sink.java:9).'
+    """
+    own_frames = [frame for frame in frames if not _ENGINE_FRAMES.match(frame)]
+    return f"In Java: {', '.join(own_frames[:_MOST_FRAMES])}." if own_frames else None
+
+
+def terminated(reason: str, log_end: str, *, changed: bool | None = False) -> ConnectorError:
+    """Return the error of a host that has ended.
+
+    >>> print(terminated("by signal 9", "").message)
+    The process of the plugin ended (by signal 9)
+    """
+    tail = f"; its last words: {log_end}" if log_end else ""
+    return ConnectorError(
+        f"The process of the plugin ended ({reason}){tail}",
+        code="HOST_TERMINATED",
+        hint=(
+            "Check the table, since the change may have taken effect."
+            if changed is None
+            else "Run the statement again; a new process starts."
+        ),
+        changed=changed,
+    )

@@ -1,0 +1,234 @@
+"""Handles of a plugin: the SPI's dataclasses around the JSON that Trino itself sends to workers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from rowmerge_nb.base.errors import ConnectorError
+from rowmerge_nb.spi.handles import (
+    ColumnHandle,
+    ConnectorInsertTableHandle,
+    ConnectorMergeTableHandle,
+    ConnectorPartitioningHandle,
+    ConnectorSplit,
+    ConnectorTableHandle,
+    SchemaTableName,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from rowmerge_nb.spi.metadata import ConnectorTableMetadata
+
+SPI_PACKAGE: Final = "io.trino.spi.connector."
+
+
+@dataclass(frozen=True)
+class JavaHandle:
+    """A handle of Java as text.
+
+    Args:
+        interface: the interface of Trino's SPI.
+        class_name: the plugin's class that implements it.
+        json: the handle as Trino's HandleJsonModule writes it.
+        number: the number of the Java object, which the coordinator's host keeps until the
+            transaction ends; not part of equality.
+
+    >>> handle = JavaHandle("io.trino.spi.connector.ColumnHandle", "io.shop.ShopColumn", "{}")
+    >>> handle.class_text
+    'ShopColumn'
+    """
+
+    interface: str
+    class_name: str
+    json: str
+    number: int | None = field(default=None, compare=False)
+
+    @property
+    def class_text(self) -> str:
+        """The name of the class without its package."""
+        return self.class_name.rpartition(".")[2]
+
+    @property
+    def wire(self) -> dict[str, Any]:
+        """The handle as an object of the wire."""
+        return {
+            "interface": self.interface,
+            "class": self.class_name,
+            "json": self.json,
+            "number": self.number,
+        }
+
+
+def java_handle(value: Mapping[str, Any]) -> JavaHandle:
+    """Return the handle of an object of the wire.
+
+    >>> java_handle({"interface": "I", "class": "C", "json": "{}", "number": 3}).number
+    3
+    """
+    return JavaHandle(value["interface"], value["class"], value["json"], value.get("number"))
+
+
+def optional_handle(value: Mapping[str, Any] | None) -> JavaHandle | None:
+    """Return the handle of an object of the wire, or None."""
+    return None if value is None else java_handle(value)
+
+
+def wire_of(handle: JavaHandle | None) -> dict[str, Any] | None:
+    """Return a handle as an object of the wire, or None."""
+    return None if handle is None else handle.wire
+
+
+@dataclass(frozen=True)
+class TrinoSession:
+    """What a plugin's ConnectorSession is built from, in every process.
+
+    Args:
+        start: the start of the statement, as ISO 8601 with an offset.
+    """
+
+    user: str
+    query_id: str
+    start: str
+    time_zone: str
+    properties: tuple[tuple[str, Any], ...] = ()
+
+    @property
+    def wire(self) -> dict[str, Any]:
+        """The session as an object of the wire."""
+        return {
+            "user": self.user,
+            "query_id": self.query_id,
+            "start": self.start,
+            "time_zone": self.time_zone,
+            "properties": dict(self.properties),
+        }
+
+
+@dataclass(frozen=True)
+class TaskContext:
+    """What task calls need besides their handles.
+
+    Args:
+        transaction: the plugin's ConnectorTransactionHandle.
+    """
+
+    transaction: JavaHandle
+    session: TrinoSession
+
+    @property
+    def wire(self) -> dict[str, Any]:
+        """The arguments of a task call."""
+        return {"transaction": self.transaction.wire, "session": self.session.wire}
+
+
+@dataclass(frozen=True)
+class TrinoColumnHandle(ColumnHandle):
+    """A column of a plugin's table.
+
+    Args:
+        java: the plugin's ColumnHandle.
+        signature: the type as the plugin declares it.
+    """
+
+    java: JavaHandle | None = field(default=None, compare=False, repr=False)
+    signature: str = field(default="", compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class TrinoTableHandle(ConnectorTableHandle):
+    """A table of a plugin.
+
+    Args:
+        java: the plugin's ConnectorTableHandle.
+        columns: the visible columns in table order.
+        hidden_columns: columns such as ``"$path"``.
+    """
+
+    name: SchemaTableName
+    java: JavaHandle
+    context: TaskContext = field(compare=False, repr=False)
+    columns: tuple[TrinoColumnHandle, ...] = ()
+    hidden_columns: tuple[TrinoColumnHandle, ...] = ()
+    metadata: ConnectorTableMetadata | None = field(default=None, compare=False, repr=False)
+
+    def columns_of(self, handles: Iterable[ColumnHandle]) -> list[TrinoColumnHandle]:
+        """Return the plugin's handles of columns.
+
+        Raises:
+            ConnectorError: COLUMN_NOT_FOUND for a column that the plugin does not have.
+        """
+        by_name = {column.name: column for column in (*self.columns, *self.hidden_columns)}
+        result: list[TrinoColumnHandle] = []
+        for handle in handles:
+            own_handle = handle if isinstance(handle, TrinoColumnHandle) else None
+            column = own_handle if own_handle and own_handle.java else by_name.get(handle.name)
+            if column is None:
+                raise ConnectorError(
+                    f"Table '{self.name}' of the plugin has no column '{handle.name}'",
+                    code="COLUMN_NOT_FOUND",
+                    hint=f"Its columns are: {', '.join(by_name) or 'none'}.",
+                )
+            result.append(column)
+        return result
+
+
+@dataclass(frozen=True)
+class TrinoSplit(ConnectorSplit):
+    """A split of a plugin, readable on this machine only.
+
+    Args:
+        java: the plugin's ConnectorSplit.
+        credentials: the plugin's ConnectorTableCredentials, if its version has them.
+    """
+
+    java: JavaHandle
+    credentials: JavaHandle | None = None
+
+    @property
+    def remotely_accessible(self) -> bool:
+        """Whether tasks on other machines can read it: the host listens on this one."""
+        return False
+
+
+@dataclass(frozen=True)
+class TrinoPartitioningHandle(ConnectorPartitioningHandle):
+    """A partitioning of a plugin."""
+
+    java: JavaHandle
+    context: TaskContext = field(compare=False, repr=False)
+    columns: tuple[str, ...] = ()
+
+    @property
+    def described(self) -> str:
+        """The class of the plugin's handle."""
+        return f"{self.java.class_text}({', '.join(self.columns)})"
+
+
+@dataclass(frozen=True)
+class TrinoInsertTableHandle(ConnectorInsertTableHandle):
+    """The target of an INSERT.
+
+    Args:
+        types: the types of the page's channels.
+    """
+
+    table_handle: TrinoTableHandle
+    java: JavaHandle
+    types: tuple[str, ...]
+    credentials: JavaHandle | None = None
+
+
+@dataclass(frozen=True)
+class TrinoMergeTableHandle(ConnectorMergeTableHandle):
+    """The target of a MERGE.
+
+    Args:
+        java: the plugin's ConnectorMergeTableHandle.
+        types: the types of the page's channels, of which the last one is the row id.
+    """
+
+    java: JavaHandle
+    types: tuple[str, ...]
+    credentials: JavaHandle | None = None

@@ -1,0 +1,356 @@
+"""The metadata of a plugin in a transaction: each method is a request to the coordinator's process."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from rowmerge_nb.base.errors import AnalysisError, ConnectorError
+from rowmerge_nb.connectors.trino.trino_errors import PluginError
+from rowmerge_nb.connectors.trino.trino_handles import (
+    JavaHandle,
+    TrinoColumnHandle,
+    TrinoInsertTableHandle,
+    TrinoMergeTableHandle,
+    TrinoPartitioningHandle,
+    TrinoTableHandle,
+    java_handle,
+    optional_handle,
+    wire_of,
+)
+from rowmerge_nb.connectors.trino.type_names import type_of
+from rowmerge_nb.spi.handles import SchemaTableName, own
+from rowmerge_nb.spi.layout import ConnectorTableLayout
+from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorMetadata, ConnectorTableMetadata
+from rowmerge_nb.spi.operations import RowChangeParadigm
+from rowmerge_nb.spi.output import ConnectorOutputMetadata
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from rowmerge_nb.connectors.trino.trino_transactions import TrinoTransaction
+    from rowmerge_nb.spi.handles import (
+        ColumnHandle,
+        ConnectorInsertTableHandle,
+        ConnectorMergeTableHandle,
+        ConnectorSession,
+        ConnectorTableHandle,
+    )
+
+_ROW_ID = "$row_id"
+_AFTER_COLUMNS = ("tinyint", "integer")
+"""The types of the channels ``operation`` and ``case_number``."""
+
+
+class TrinoMetadata(ConnectorMetadata):
+    """The metadata of one transaction."""
+
+    stores_comments = True
+
+    def __init__(self, transaction: TrinoTransaction) -> None:
+        self._transaction = transaction
+
+    # -- tables ---------------------------------------------------------------------------------------------------
+
+    def get_table_handle(
+        self, session: ConnectorSession, name: SchemaTableName
+    ) -> TrinoTableHandle | None:
+        """Return the plugin's handle with the table's columns, or None."""
+        context = self._transaction.context(session)
+        answer = self._request(session, "table_handle", schema=name.schema, table=name.table)
+        java = optional_handle(answer and answer.get("handle"))
+        if java is None:
+            return None
+        definition = self._request(session, "table_metadata", table=java.wire)
+        handles = self._request(session, "column_handles", table=java.wire)
+        columns = [_column(column, handles) for column in definition["columns"]]
+        visible = [not column.get("hidden") for column in definition["columns"]]
+        metadata = ConnectorTableMetadata(
+            name,
+            tuple(
+                ColumnMetadata(
+                    handle.name,
+                    handle.type,
+                    nullable=bool(column.get("nullable", True)),
+                    comment=column.get("comment"),
+                )
+                for column, handle, is_visible in zip(
+                    definition["columns"], columns, visible, strict=True
+                )
+                if is_visible and handle is not None
+            ),
+            definition.get("properties") or {},
+            definition.get("comment"),
+        )
+        visible_columns = [
+            c for c, is_visible in zip(columns, visible, strict=True) if is_visible and c
+        ]
+        hidden_columns = [
+            c for c, is_visible in zip(columns, visible, strict=True) if not is_visible and c
+        ]
+        return TrinoTableHandle(
+            name, java, context, tuple(visible_columns), tuple(hidden_columns), metadata
+        )
+
+    def get_table_metadata(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle
+    ) -> ConnectorTableMetadata:
+        """Return the definition that came with the handle."""
+        table = own(table_handle, TrinoTableHandle)
+        if table.metadata is None:
+            raise TypeError(f"{table!r} has no definition")
+        return table.metadata
+
+    def get_column_handles(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle
+    ) -> tuple[ColumnHandle, ...]:
+        """Return the visible columns."""
+        return own(table_handle, TrinoTableHandle).columns
+
+    def get_hidden_column_handles(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle
+    ) -> tuple[ColumnHandle, ...]:
+        """Return columns such as ``"$path"``."""
+        return own(table_handle, TrinoTableHandle).hidden_columns
+
+    def list_tables(self, session: ConnectorSession) -> Sequence[SchemaTableName]:
+        """Return the names of all tables."""
+        return [
+            SchemaTableName(name["schema"], name["table"])
+            for name in self._request(session, "list_tables")
+        ]
+
+    def create_table(self, session: ConnectorSession, metadata: ConnectorTableMetadata) -> None:
+        """Create a table by the plugin's createTable.
+
+        Raises:
+            AnalysisError: INVALID_TABLE_PROPERTY with the names of the properties.
+        """
+        try:
+            self._create_table(session, metadata)
+        except PluginError as error:
+            if error.code != "INVALID_TABLE_PROPERTY":
+                raise
+            words = set(re.findall(r"\w+", error.message.partition(". ")[0]))
+            raise AnalysisError(
+                error.message,
+                code=error.code,
+                hint=error.hint,
+                properties=[name for name in metadata.properties if name in words],
+            ) from error
+
+    def _create_table(self, session: ConnectorSession, metadata: ConnectorTableMetadata) -> None:
+        self._request(
+            session,
+            "create_table",
+            schema=metadata.name.schema,
+            table=metadata.name.table,
+            columns=[
+                {
+                    "name": column.name,
+                    "type": str(column.type),
+                    "nullable": column.nullable,
+                    "comment": column.comment,
+                }
+                for column in metadata.columns
+            ],
+            properties=dict(metadata.properties),
+            comment=metadata.comment,
+        )
+
+    def drop_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> None:
+        """Drop a table by the plugin's dropTable."""
+        self._request(session, "drop_table", table=_java(table_handle).wire)
+
+    def truncate_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> None:
+        """Remove all rows by the plugin's truncateTable."""
+        self._request(session, "truncate_table", table=_java(table_handle).wire)
+
+    # -- schemas --------------------------------------------------------------------------------------------------
+
+    def schema_exists(self, session: ConnectorSession, schema: str) -> bool:
+        """Return whether the plugin lists the schema."""
+        return schema in self.list_schemas(session)
+
+    def list_schemas(self, session: ConnectorSession) -> Sequence[str]:
+        """Return the plugin's schemas."""
+        return sorted(self._request(session, "list_schemas"))
+
+    def create_schema(self, session: ConnectorSession, schema: str) -> None:
+        """Create a schema by the plugin's createSchema."""
+        self._request(session, "create_schema", schema=schema, properties={})
+
+    def drop_schema(self, session: ConnectorSession, schema: str) -> None:
+        """Drop a schema by the plugin's dropSchema."""
+        self._request(session, "drop_schema", schema=schema)
+
+    # -- INSERT ---------------------------------------------------------------------------------------------------
+
+    def begin_insert(
+        self,
+        session: ConnectorSession,
+        table_handle: ConnectorTableHandle,
+        columns: Sequence[ColumnHandle],
+    ) -> TrinoInsertTableHandle:
+        """Call the plugin's beginInsert."""
+        table = own(table_handle, TrinoTableHandle)
+        answer = self._request(
+            session,
+            "begin_insert",
+            table=table.java.wire,
+            columns=[wire_of(column.java) for column in table.columns_of(columns)],
+        )
+        return TrinoInsertTableHandle(
+            table,
+            java_handle(answer["handle"]),
+            tuple(column.signature for column in table.columns),
+            optional_handle(answer.get("credentials")),
+        )
+
+    def finish_insert(
+        self,
+        session: ConnectorSession,
+        insert_handle: ConnectorInsertTableHandle,
+        fragments: Collection[bytes],
+    ) -> ConnectorOutputMetadata:
+        """Call the plugin's finishInsert."""
+        handle = own(insert_handle, TrinoInsertTableHandle)
+        self._transaction.finish(session, "finish_insert", fragments, handle=handle.java.wire)
+        return self._output()
+
+    # -- MERGE ----------------------------------------------------------------------------------------------------
+
+    def get_row_change_paradigm(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle
+    ) -> RowChangeParadigm:
+        """Return the plugin's paradigm."""
+        answer = self._request(session, "row_change_paradigm", table=_java(table_handle).wire)
+        return RowChangeParadigm[answer]
+
+    def get_merge_row_id_column_handle(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle
+    ) -> TrinoColumnHandle:
+        """Return the plugin's row id."""
+        answer = self._transaction.row_id(session, own(table_handle, TrinoTableHandle))
+        return TrinoColumnHandle(
+            _ROW_ID,
+            type_of(answer["type"], _ROW_ID),
+            java=java_handle(answer["handle"]),
+            signature=answer["type"],
+        )
+
+    def get_insert_layout(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle
+    ) -> ConnectorTableLayout | None:
+        """Return the plugin's insert layout."""
+        answer = self._request(session, "insert_layout", table=_java(table_handle).wire)
+        return None if answer is None else self._layout(session, answer)
+
+    def get_update_layout(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle
+    ) -> ConnectorTableLayout | None:
+        """Return the plugin's update layout."""
+        answer = self._request(session, "update_layout", table=_java(table_handle).wire)
+        if answer is None or answer.get("partitioning") is None:
+            return None
+        return replace(self._layout(session, answer), partition_columns=())
+
+    def begin_merge(
+        self,
+        session: ConnectorSession,
+        table_handle: ConnectorTableHandle,
+        updated_columns: Mapping[int, Sequence[ColumnHandle]] | None = None,
+    ) -> TrinoMergeTableHandle:
+        """Call the plugin's beginMerge."""
+        table = own(table_handle, TrinoTableHandle)
+        row_id = self.get_merge_row_id_column_handle(session, table)
+        answer = self._request(
+            session,
+            "begin_merge",
+            table=table.java.wire,
+            updated={
+                str(case): [wire_of(column.java) for column in table.columns_of(columns)]
+                for case, columns in self._updated(session, table, updated_columns).items()
+            },
+        )
+        signatures = (column.signature for column in table.columns)
+        scanned = optional_handle(answer.get("table"))
+        return TrinoMergeTableHandle(
+            table if scanned is None else replace(table, java=scanned),
+            java_handle(answer["handle"]),
+            (*signatures, *_AFTER_COLUMNS, row_id.signature),
+            optional_handle(answer.get("credentials")),
+        )
+
+    def finish_merge(
+        self,
+        session: ConnectorSession,
+        merge_handle: ConnectorMergeTableHandle,
+        fragments: Collection[bytes],
+    ) -> ConnectorOutputMetadata:
+        """Call the plugin's finishMerge."""
+        handle = own(merge_handle, TrinoMergeTableHandle)
+        self._transaction.finish(
+            session,
+            "finish_merge",
+            fragments,
+            handle=handle.java.wire,
+            sources=[_java(handle.table_handle).wire],
+        )
+        return self._output()
+
+    def _updated(
+        self,
+        session: ConnectorSession,
+        table: TrinoTableHandle,
+        updated_columns: Mapping[int, Sequence[ColumnHandle]] | None,
+    ) -> Mapping[int, Sequence[ColumnHandle]]:
+        """Return the updated columns per case; in the era of the documents, as one case."""
+        if updated_columns is not None:
+            return updated_columns
+        names = session.properties.get("updated_columns") or ()
+        columns = [column for column in table.columns if column.name in names]
+        return {0: columns} if columns else {}
+
+    def _layout(self, session: ConnectorSession, answer: Mapping[str, Any]) -> ConnectorTableLayout:
+        columns = tuple(answer.get("columns") or ())
+        java = optional_handle(answer.get("partitioning"))
+        return ConnectorTableLayout(
+            columns,
+            None
+            if java is None
+            else TrinoPartitioningHandle(java, self._transaction.context(session), columns),
+            multiple_writers_per_partition_supported=bool(answer.get("several_writers")),
+        )
+
+    def _output(self) -> ConnectorOutputMetadata:
+        return ConnectorOutputMetadata(notices=tuple(self._transaction.notices))
+
+    def _request(self, session: ConnectorSession, call: str, **arguments: Any) -> Any:
+        return self._transaction.request(session, call, **arguments)
+
+
+def _java(table_handle: ConnectorTableHandle) -> JavaHandle:
+    return own(table_handle, TrinoTableHandle).java
+
+
+def _column(column: Mapping[str, Any], handles: Mapping[str, Any]) -> TrinoColumnHandle | None:
+    """Return a column; None for a hidden one whose type pages cannot hold."""
+    name, signature = column["name"], column["type"]
+    if column.get("hidden") and (name not in handles or not _is_known(signature, name)):
+        return None
+    return TrinoColumnHandle(
+        name,
+        type_of(signature, name),
+        java=optional_handle(handles.get(name)),
+        signature=signature,
+    )
+
+
+def _is_known(signature: str, name: str) -> bool:
+    try:
+        type_of(signature, name)
+    except ConnectorError:
+        return False
+    return True

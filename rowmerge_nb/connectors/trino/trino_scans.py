@@ -1,0 +1,161 @@
+"""Reading a plugin's tables: splits on the driver, pages in tasks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from rowmerge_nb.connectors.trino.host_channel import unpack_batch
+from rowmerge_nb.connectors.trino.host_process import TaskConnection
+from rowmerge_nb.connectors.trino.trino_handles import (
+    TaskContext,
+    TrinoColumnHandle,
+    TrinoSplit,
+    TrinoTableHandle,
+    wire_of,
+)
+from rowmerge_nb.spi.handles import own
+from rowmerge_nb.spi.page_source import (
+    ConnectorPageSource,
+    ConnectorPageSourceProvider,
+    ConnectorSplitManager,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rowmerge_nb.connectors.trino.connector import TrinoConnector
+    from rowmerge_nb.spi.handles import (
+        ColumnHandle,
+        ConnectorSession,
+        ConnectorSplit,
+        ConnectorTableHandle,
+        ConnectorTransactionHandle,
+    )
+    from rowmerge_nb.spi.page import Page
+    from rowmerge_nb.spi.page_source import ColumnDomain, Constraint
+
+
+class TrinoSplitManager(ConnectorSplitManager):
+    """Asks the plugin's split manager."""
+
+    def __init__(self, connector: TrinoConnector) -> None:
+        self._connector = connector
+
+    def get_splits(
+        self,
+        transaction_handle: ConnectorTransactionHandle,
+        session: ConnectorSession,
+        table_handle: ConnectorTableHandle,
+        constraint: Constraint,
+    ) -> Sequence[ConnectorSplit]:
+        """Return the plugin's splits, in the same order in every call of the transaction."""
+        transaction = self._connector.transaction_of(transaction_handle)
+        return transaction.splits(
+            session, own(table_handle, TrinoTableHandle), constraint_on_wire(constraint.domains)
+        )
+
+
+def constraint_on_wire(domains: Mapping[str, ColumnDomain]) -> dict[str, Any]:
+    """Return domains as JSON; the plugin may ignore them, so others are omitted.
+
+    >>> from rowmerge_nb.spi.page_source import ColumnDomain
+    >>> constraint_on_wire({"id": ColumnDomain(low=1), "code": ColumnDomain(values=(b"a",))})
+    {'id': {'low': 1, 'high': None}}
+    """
+    result = {}
+    for name, domain in domains.items():
+        values = domain.values if domain.values is not None else (domain.low, domain.high)
+        if all(value is None or type(value) in (bool, int, float, str) for value in values):
+            result[name] = (
+                {"values": list(domain.values)}
+                if domain.values is not None
+                else {"low": domain.low, "high": domain.high}
+            )
+    return result
+
+
+@dataclass(frozen=True)
+class TrinoPageSourceProvider(ConnectorPageSourceProvider):
+    """Opens the plugin's page sources in the process of the tasks.
+
+    Args:
+        socket_path: where the process listens.
+    """
+
+    socket_path: str
+
+    def create_page_source(
+        self,
+        transaction_handle: ConnectorTransactionHandle,
+        session: ConnectorSession,
+        split: ConnectorSplit,
+        table_handle: ConnectorTableHandle,
+        columns: Sequence[ColumnHandle],
+    ) -> TrinoPageSource:
+        """Open a page source of the plugin."""
+        table = own(table_handle, TrinoTableHandle)
+        return TrinoPageSource(
+            self.socket_path,
+            table.context,
+            own(split, TrinoSplit),
+            table,
+            table.columns_of(columns),
+        )
+
+
+class TrinoPageSource(ConnectorPageSource):
+    """A page source of the plugin."""
+
+    def __init__(
+        self,
+        socket_path: str,
+        context: TaskContext,
+        split: TrinoSplit,
+        table: TrinoTableHandle,
+        columns: Sequence[TrinoColumnHandle],
+    ) -> None:
+        self._schema = pa.schema([(column.name, column.type.arrow) for column in columns])
+        self._connection = TaskConnection(socket_path)
+        try:
+            self._connection.request(
+                "open_scan",
+                **context.wire,
+                split=split.java.wire,
+                table=table.java.wire,
+                columns=[wire_of(column.java) for column in columns],
+                types=[column.signature for column in columns],
+                credentials=wire_of(split.credentials),
+            )
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def get_next_page(self) -> Page | None:
+        """Return the next page."""
+        result, payload = self._connection.request("next_page")
+        if result.get("end"):
+            return None
+        if not len(self._schema):
+            return pa.RecordBatch.from_struct_array(pa.nulls(result["rows"], pa.struct([])))
+        return conformed(unpack_batch(payload), self._schema)
+
+    def close(self) -> None:
+        """End the scan."""
+        self._connection.close()
+
+
+def conformed(page: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """Return a page with a schema's names and types.
+
+    >>> page = pa.record_batch({"0": pa.array([1, 2], pa.int32())})
+    >>> conformed(page, pa.schema([("id", pa.int64())])).schema
+    id: int64
+    """
+    columns = [
+        column if column.type == field.type else column.cast(field.type)
+        for column, field in zip(page.columns, schema, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)

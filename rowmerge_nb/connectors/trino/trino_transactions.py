@@ -1,0 +1,158 @@
+"""A transaction of a plugin, begun with the first request that has a session."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+import json
+from typing import TYPE_CHECKING, Any
+
+from rowmerge_nb.base.errors import ConnectorError
+from rowmerge_nb.connectors.trino.host_channel import pack_fragments
+from rowmerge_nb.connectors.trino.trino_handles import (
+    TaskContext,
+    TrinoSession,
+    TrinoSplit,
+    TrinoTableHandle,
+    java_handle,
+    optional_handle,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from rowmerge_nb.connectors.trino.host_process import HostProcess
+    from rowmerge_nb.connectors.trino.plugin_hosts import PluginHosts
+    from rowmerge_nb.spi.handles import ConnectorSession
+
+_UNKNOWN_END = "HOST_TERMINATED"
+
+
+class TrinoTransaction:
+    """A transaction.
+
+    Args:
+        number: its number in this process.
+        properties: the plugin's session properties.
+
+    Attributes:
+        notices: sentences for the report.
+    """
+
+    def __init__(self, number: int, hosts: PluginHosts, properties: Mapping[str, Any]) -> None:
+        self.number = number
+        self.notices: list[str] = []
+        self._hosts = hosts
+        self._properties = tuple(properties.items())
+        self._host: HostProcess | None = None
+        self._java_number = 0
+        self._context: TaskContext | None = None
+        self._splits: dict[tuple[str, str], Sequence[TrinoSplit]] = {}
+        self._row_ids: dict[str, dict[str, Any]] = {}
+        self._is_finished = False
+
+    def context(self, session: ConnectorSession) -> TaskContext:
+        """Return what tasks need, after beginning the plugin's transaction if necessary.
+
+        Raises:
+            ConnectorError: the plugin does not start, or rejects a session property.
+        """
+        if self._context is not None:
+            return self._context
+        if self._host is None:
+            self._host, notice = self._hosts.begin()
+            self.notices.extend([notice] if notice else [])
+        start = dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds")
+        plugin_session = TrinoSession(
+            session.user, session.query_id, start, session.time_zone, self._properties
+        )
+        result, _ = self._host.request(
+            "begin_transaction",
+            read_only=False,
+            autocommit=True,
+            isolation=None,
+            session=plugin_session.wire,
+        )
+        self._java_number = result["transaction"]
+        self._context = TaskContext(java_handle(result["handle"]), plugin_session)
+        return self._context
+
+    def request(self, session: ConnectorSession, call: str, **arguments: Any) -> Any:
+        """Make one metadata call, and return its result."""
+        self.context(session)
+        result, _ = self._running_host().request(call, transaction=self._java_number, **arguments)
+        return result
+
+    def finish(
+        self,
+        session: ConnectorSession,
+        call: str,
+        fragments: Collection[bytes],
+        **arguments: Any,
+    ) -> None:
+        """Make a finish call, which may be the commit."""
+        self.context(session)
+        host = self._running_host()
+        if not host.is_alive:
+            # Nothing has been sent, so nothing has changed.
+            raise host.ended()
+        lengths, payload = pack_fragments(fragments)
+        try:
+            host.request(call, payload, transaction=self._java_number, lengths=lengths, **arguments)
+        except ConnectorError as error:
+            if error.code == _UNKNOWN_END:
+                error.changed = None
+                error.hint = "Check the table, since the change may have taken effect."
+            raise
+        self._is_finished = True
+
+    def row_id(self, session: ConnectorSession, table: TrinoTableHandle) -> dict[str, Any]:
+        """Return handle and type of a table's row id, which the plugin is asked for once."""
+        key = table.java.json
+        if key not in self._row_ids:
+            self._row_ids[key] = self.request(session, "merge_row_id", table=table.java.wire)
+        return self._row_ids[key]
+
+    def splits(
+        self, session: ConnectorSession, table: TrinoTableHandle, constraint: Mapping[str, Any]
+    ) -> Sequence[TrinoSplit]:
+        """Return the splits of a table, the same ones for equal arguments."""
+        key = (table.java.json, json.dumps(constraint, sort_keys=True))
+        if key not in self._splits:
+            result = self.request(
+                session, "splits", table=table.java.wire, constraint=dict(constraint)
+            )
+            credentials = optional_handle(result.get("credentials"))
+            self._splits[key] = [
+                TrinoSplit(java_handle(split), credentials) for split in result["splits"]
+            ]
+        return self._splits[key]
+
+    def commit(self, *, commits_in_finish: bool) -> None:
+        """Commit; errors after a finish call that was the commit are not raised."""
+        with contextlib.ExitStack() as stack:
+            if commits_in_finish and self._is_finished:
+                stack.enter_context(contextlib.suppress(ConnectorError))
+            self._end("commit")
+
+    def rollback(self) -> None:
+        """Roll back; a process that has ended has nothing to undo."""
+        with contextlib.suppress(ConnectorError):
+            self._end("rollback")
+
+    def _running_host(self) -> HostProcess:
+        if self._host is None:
+            raise RuntimeError("The transaction has no process")
+        return self._host
+
+    def _end(self, call: str) -> None:
+        host, self._host = self._host, None
+        if host is None:
+            return
+        try:
+            if self._context is not None and host.is_alive:
+                host.request(call, transaction=self._java_number)
+            elif self._context is not None and call == "commit":
+                raise host.ended()
+        finally:
+            self._hosts.end()

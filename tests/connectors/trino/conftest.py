@@ -1,0 +1,83 @@
+"""Where Trino, its plugins and a Java for them are; tests skip with a reason if one is missing."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from rowmerge_nb.connectors.trino.host_channel import HostChannel, pack_batch, unpack_batch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pyarrow as pa
+
+_OLDEST_JAVA = 25
+
+
+@pytest.fixture(scope="session")
+def trino_home() -> Path:
+    """The folder with ``lib/`` (trino-main and its jars) and ``plugin/``."""
+    if importlib.util.find_spec("jpype") is None:
+        pytest.skip("JPype is not installed (the extra trino)")
+    home = os.environ.get("ROWMERGE_TRINO_HOME")
+    if not home or not (Path(home) / "lib").is_dir():
+        pytest.skip("ROWMERGE_TRINO_HOME does not name a folder with lib/ and plugin/ of Trino")
+    return Path(home)
+
+
+@pytest.fixture(scope="session")
+def java_home() -> Path:
+    """A full JDK of version 25 or later."""
+    for folder in _java_homes():
+        release = folder / "release"
+        text = release.read_text(encoding="utf-8") if release.exists() else ""
+        version = re.search(r'JAVA_VERSION="(\d+)', text)
+        if version and int(version[1]) >= _OLDEST_JAVA and "jdk.incubator.vector" in text:
+            return folder
+    pytest.skip(f"No JDK {_OLDEST_JAVA} with jdk.incubator.vector was found")
+
+
+def _java_homes() -> Iterator[Path]:
+    for variable in ("TRINO_JAVA_HOME", "JAVA_HOME"):
+        if os.environ.get(variable):
+            yield Path(os.environ[variable])
+    yield from sorted(Path("/usr/lib/jvm").glob("*"))
+
+
+class BlockProgram:
+    """A process with Java that builds blocks of columns and reads them back."""
+
+    def __init__(self, channel: HostChannel) -> None:
+        self._channel = channel
+
+    def round_trip(
+        self, column: pa.RecordBatch, types: list[str], form: str = "plain"
+    ) -> tuple[dict[str, Any], pa.RecordBatch]:
+        """Return what Java says of the blocks, and the columns that come back."""
+        self._channel.send({"types": types, "form": form}, pack_batch(column))
+        header, payload = self._channel.receive()
+        if "error" in header:
+            raise AssertionError(header["error"])
+        return header, unpack_batch(payload)
+
+
+@pytest.fixture(scope="session")
+def blocks(trino_home: Path, java_home: Path) -> Iterator[BlockProgram]:
+    """A process with Java: pytest's faulthandler does not go with Java's signals."""
+    here, there = socket.socketpair()
+    program = [sys.executable, "-m", "tests.connectors.trino.block_program"]
+    arguments = [str(trino_home / "lib"), str(java_home), str(there.fileno())]
+    process = subprocess.Popen([*program, *arguments], pass_fds=[there.fileno()])
+    there.close()
+    yield BlockProgram(HostChannel(here))
+    here.close()
+    process.wait(30)

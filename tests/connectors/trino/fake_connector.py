@@ -1,0 +1,25 @@
+"""A TrinoConnector on the host without Java."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from rowmerge_nb.connectors.trino.connector import TrinoConnector
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class FakeTrinoConnector(TrinoConnector):
+    """Needs neither Java nor JPype: the jars are empty files in ``folder``."""
+
+    _program: ClassVar[str] = "tests.connectors.trino.fake_host"
+
+    def __init__(self, folder: Path, name: str = "memory", **arguments: Any) -> None:
+        jar = folder / "plugin" / "shop.jar"
+        jar.parent.mkdir(exist_ok=True)
+        jar.touch()
+        super().__init__(name, plugin=jar.parent, trino=jar.parent, **arguments)
+
+    def _check_machine(self) -> None:
+        pass
