@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     )
     from rowmerge_nb.connectors.jdbc.sqlite.connector import SqliteConnector as SqliteConnector
     from rowmerge_nb.connectors.memory.connector import MemoryConnector as MemoryConnector
-    from rowmerge_nb.connectors.trino.connector import TrinoConnector as TrinoConnector
+    from rowmerge_nb.connectors.trino.trino_connector import TrinoConnector as TrinoConnector
     from rowmerge_nb.default import audit as audit
     from rowmerge_nb.default import default_engine as default_engine
     from rowmerge_nb.default import restore as restore

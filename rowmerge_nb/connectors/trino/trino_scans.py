@@ -26,7 +26,7 @@ from rowmerge_nb.spi.page_source import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from rowmerge_nb.connectors.trino.connector import TrinoConnector
+    from rowmerge_nb.connectors.trino.trino_connector import TrinoConnector
     from rowmerge_nb.spi.handles import (
         ColumnHandle,
         ConnectorSession,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from rowmerge_nb.connectors.trino.connector import TrinoConnector
+from rowmerge_nb.connectors.trino.trino_connector import TrinoConnector
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,8 +13,8 @@ import pytest
 
 import rowmerge_nb as rm
 from rowmerge_nb.base.errors import ConnectorError, SetupError
-from rowmerge_nb.connectors.trino.connector import TrinoConnector
 from rowmerge_nb.connectors.trino.plugin_hosts import REBUILT
+from rowmerge_nb.connectors.trino.trino_connector import TrinoConnector
 from rowmerge_nb.connectors.trino.trino_errors import PluginError
 from rowmerge_nb.spi import ColumnMetadata, ConnectorSession, ConnectorTableMetadata
 from rowmerge_nb.spi.handles import SchemaTableName
