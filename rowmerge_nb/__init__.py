@@ -86,7 +86,7 @@ _HOMES = {
     "SqliteConnector": "connectors.jdbc.sqlite.connector",
     "StatementInterrupted": "errors",
     "Trace": "trace.trace",
-    "TrinoConnector": "connectors.trino.connector",
+    "TrinoConnector": "connectors.trino.trino_connector",
     "audit": "default",
     "default_engine": "default",
     "doctor": "machine",
