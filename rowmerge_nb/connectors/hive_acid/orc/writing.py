@@ -98,11 +98,10 @@ class _EventFile:
         root: Path | None = None,
     ) -> None:
         self._path = path
+        self._root = root
         self._codec = codec
         self._columns = columns
-        with disk_errors(path):
-            make_folder(path.parent, root)
-            self._stream = _Stream(path)
+        self._stream: _Stream | None = None
         self._writer: Any = None
         self._exact: ExactWriter | None = None
         self._has_events = self._is_closed = False
@@ -116,43 +115,55 @@ class _EventFile:
         if not self._has_events and events.nbytes < _SMALL_BYTES:
             self._codec = OrcCodec.NONE
         with disk_errors(self._path):
-            self._open()
+            stream = self._open()
             if self._exact is None and any(map(has_early_fractions, events.column("row").chunks)):
-                self._switch_writer()
+                self._switch_writer(stream)
             (self._exact or self._writer).write(events)
-            self._stream.check()
+            stream.check()
         self._has_events = True
 
-    def _open(self) -> None:
+    def _open(self) -> _Stream:
         from pyarrow import orc
 
-        if self._writer is None:
+        if self._stream is None:
+            # As late as possible: a sink may have more partitions than a process open files.
+            make_folder(self._path.parent, self._root)
+            self._stream = _Stream(self._path)
             file = pa.PythonFile(self._stream, mode="w")
             self._writer = orc.ORCWriter(
                 file, compression=self._codec.arrow, stripe_size=_STRIPE_BYTES
             )
+        return self._stream
 
     def close(self) -> None:
         if not self._is_closed:
             self._is_closed = True
             with disk_errors(self._path):
-                self._open()
-                (self._exact or self._writer).close()
+                stream = self._open()
+                # A writer has two megabytes of buffers: it goes with its file.
+                writer, self._writer = self._writer, None
+                (self._exact or writer).close()
                 if self._exact is None:
-                    self._stream.close()
-                    self._stream.check()
+                    stream.close()
+                    stream.check()
                 else:
                     os.replace(self._other, self._path)  # noqa: PTH105 - a rename that replaces, and says so
+
+    def abandon(self) -> None:
+        """Close what is open, ignoring errors."""
+        if self._stream is not None:
+            with suppress(ConnectorError):
+                self.close()
 
     @property
     def _other(self) -> Path:
         return self._path.with_name(f"{self._path.name}.exact")
 
-    def _switch_writer(self) -> None:
+    def _switch_writer(self, stream: _Stream) -> None:
         exact = ExactWriter(self._other, self._columns, _STRIPE_BYTES, self._codec)
         self._writer.close()
-        self._stream.close()
-        self._stream.check()
+        stream.close()
+        stream.check()
         self._exact = exact
         if self._has_events:
             with reading(self._path) as file:
@@ -203,8 +214,7 @@ class AcidFileWriter:
 
     def abort(self) -> None:
         """Close the file without metadata, ignoring errors."""
-        with suppress(ConnectorError):
-            self._file.close()
+        self._file.abandon()
 
     def _flush(self) -> None:
         if not self._waiting:
