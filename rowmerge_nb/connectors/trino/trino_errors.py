@@ -22,7 +22,6 @@ _CONFLICT_CLASSES: Final = frozenset(
         "org.apache.iceberg.exceptions.ValidationException",
     }
 )
-_MOST_FRAMES: Final = 3
 
 
 class PluginError(ConnectorError):
@@ -63,7 +62,7 @@ def error_of(answer: Mapping[str, Any]) -> PluginError:
     if deepest and deepest not in message:
         message = f"{message} ({deepest})"
     frames = tuple(str(frame) for frame in answer.get("frames") or ())
-    error = PluginError(message, code=code, hint=hint or _frames_hint(frames))
+    error = PluginError(message, code=code, hint=hint or _place_hint(frames))
     error.java_class = str(answer.get("class") or "")
     error.java_frames = frames
     error.java_causes = causes
@@ -73,14 +72,14 @@ def error_of(answer: Mapping[str, Any]) -> PluginError:
     return error
 
 
-def _frames_hint(frames: tuple[str, ...]) -> str | None:
-    """Return the frames of the plugin nearest to the exception.
+def _place_hint(frames: tuple[str, ...]) -> str | None:
+    """Return the frame of the plugin nearest to the exception; the report has the others.
 
-    >>> _frames_hint(("java.util.List.of(List.java:1)", "shop.Sink.finish(Sink.java:9)"))
+    >>> _place_hint(("java.util.List.of(List.java:1)", "shop.Sink.finish(Sink.java:9)"))
     'In Java: shop.Sink.finish(Sink.java:9).'
     """
     own_frames = plugin_frames(frames)
-    return f"In Java: {', '.join(own_frames[:_MOST_FRAMES])}." if own_frames else None
+    return f"In Java: {own_frames[0]}." if own_frames else None
 
 
 def terminated(reason: str, log_end: str, *, changed: bool | None = False) -> ConnectorError:
