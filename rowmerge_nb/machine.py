@@ -23,7 +23,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _NEEDED: Final = ("pyspark", "pyarrow", "pandas", "ipython", "jinja2", "graphviz", "pygraphviz")
-_OPTIONAL: Final = {"polars": "DataFrames of polars as sources"}
+_OPTIONAL: Final = (
+    ("polars", "polars", "DataFrames of polars as sources", "polars"),
+    ("jpype", "jpype1", "plugins of Trino, which need a JDK 25 too", '"rowmerge-nb[trino]"'),
+)
+"""Module, distribution, use, and the argument of pip install."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +72,7 @@ def doctor(*, start_spark: bool = True, prepare: bool = False) -> list[Check]:
         *(_package(name) for name in _NEEDED),
         _pandas_fits(),
     ]
-    checks += [_optional(name, use) for name, use in _OPTIONAL.items()]
+    checks += [_optional(*each) for each in _OPTIONAL]
     checks += [
         _guarded("Java", _java),
         _guarded("class cache", partial(_class_cache, prepare=prepare)),
@@ -105,10 +109,15 @@ def _package(name: str) -> Check:
         return Check(name, "failed", "not installed", f"pip install {name}")
 
 
-def _optional(name: str, use: str) -> Check:
-    if find_spec(name):
+def _optional(module: str, name: str, use: str, package: str) -> Check:
+    """Check an optional package.
+
+    >>> _optional("no_such_module", "nothing", "a test", "nothing").detail
+    'not installed; optional, for a test'
+    """
+    if find_spec(module):
         return Check(name, "ok", version(name))
-    return Check(name, "missing", f"not installed; optional, for {use}", f"pip install {name}")
+    return Check(name, "missing", f"not installed; optional, for {use}", f"pip install {package}")
 
 
 def _pandas_fits() -> Check | None:

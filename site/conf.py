@@ -29,6 +29,7 @@ NAVIGATION = {
     ],
     "Use": [
         "docs/stores",
+        "docs/trino-connectors",
         "docs/security",
         "docs/clusters",
         "docs/queries",

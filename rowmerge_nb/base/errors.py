@@ -386,9 +386,15 @@ class StatementInterrupted(ExecutionError):
 
 
 class ConnectorError(RowMergeError):
-    """A connector rejects an operation, or its store does not respond."""
+    """A connector rejects an operation, or its store does not respond.
+
+    Attributes:
+        code_error: the error of the connector's code if that is not Python, as a
+            `rowmerge_nb.trace.raised.Raised` to which the engine adds the call; None otherwise.
+    """
 
     default_code = "NOT_SUPPORTED"
+    code_error: Any = None
 
 
 class SetupError(RowMergeError):

@@ -36,7 +36,8 @@ class CodeFrame:
     @property
     def place(self) -> str:
         """The location in words."""
-        return f"{self.file}, line {self.line}, in {self.function}"
+        line = f", line {self.line}" if self.line else ""
+        return f"{self.file}{line}, in {self.function}"
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,7 @@ class Raised:
         call: the number of the caller's call of this method, from 1.
         page: the first rows of the page argument; None without one, or if too large.
         causes: the chain of causes, the nearest first.
+        stack: all lines of the stack, as the connector's language prints them; empty for Python.
 
     >>> raised = Raised("store_merged_rows", "writer", 0, 2, "KeyError", "'nmae'")
     >>> raised.where, raised.what
@@ -86,6 +88,7 @@ class Raised:
     rows: int | None = None
     handle: str = ""
     causes: tuple[RaisedFrom, ...] = ()
+    stack: tuple[str, ...] = ()
 
     @property
     def where(self) -> str:
@@ -104,7 +107,7 @@ def _what(error: str, text: str) -> str:
 
 
 def remote_traceback(raised: Raised) -> str:
-    """Format an error of a task like Python's traceback.
+    """Format an error of a task like Python's traceback, or as its own language prints it.
 
     >>> frame = CodeFrame("shop.py", 34, "finish", ((34, "    return self.fragmnts"),))
     >>> print(remote_traceback(Raised("finish", "writer", 0, 1, "AttributeError", "no fragmnts", (frame,))))
@@ -115,6 +118,8 @@ def remote_traceback(raised: Raised) -> str:
     AttributeError: no fragmnts
     """
     lines = [f"{raised.method}, {raised.where}"]
+    if raised.stack:
+        return "\n".join([*lines, *raised.stack])
     for cause in reversed(raised.causes):
         how = (
             "The above exception was the direct cause of the following exception:"
@@ -158,7 +163,8 @@ def of_text(text: str) -> tuple[Raised, ...]:
             RaisedFrom(**{**cause, "frames": _frames(cause["frames"])})
             for cause in content["causes"]
         )
-        errors.append(Raised(**{**content, "frames": _frames(content["frames"]), "causes": causes}))
+        frames, stack = _frames(content["frames"]), tuple(content["stack"])
+        errors.append(Raised(**{**content, "frames": frames, "causes": causes, "stack": stack}))
     return tuple(errors)
 
 

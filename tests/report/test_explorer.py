@@ -305,6 +305,7 @@ def test_what_a_connector_raised_is_shown_with_its_causes_in_the_browser(
         (line,),
         handle="Merge(t)",
         causes=(cause,),
+        stack=("E: lost", "    at shop.Sink.finish(Sink.java:9)"),
     )
     told = seen(
         explorer_page(
@@ -313,7 +314,7 @@ def test_what_a_connector_raised_is_shown_with_its_causes_in_the_browser(
                 error={
                     "raised": (
                         replace(raised, page=page, rows=2),
-                        replace(raised, method="abort", causes=()),
+                        replace(raised, method="abort", causes=(), stack=()),
                     )
                 },
             )
@@ -321,6 +322,7 @@ def test_what_a_connector_raised_is_shown_with_its_causes_in_the_browser(
         """
         told.calls = all('.rx-raised h4').map((one) => one.textContent); told.what = all('.rx-raised .rm-err').map((one) => one.textContent);
         told.code = text('.rx-raised pre'); told.marked = all('.rx-raised pre b').map((one) => one.textContent);
+        told.stack = all('.rx-raised details > *').map((one) => one.textContent);
         told.cells = all('.rx-raised td').map((one) => one.textContent); told.handle = text('.rx-raised code'); told.markup = all('.rx-raised u, .rx-raised td b').length;
         """,
         tmp_path,
@@ -336,6 +338,7 @@ def test_what_a_connector_raised_is_shown_with_its_causes_in_the_browser(
         ],
         "code": "  33  def store(page):\n> 34      return <b>page</b>.rows\n  35  ",
         "marked": [">", "    return <b>page</b>.rows"] * 2,
+        "stack": ["The whole stack: 2 lines", "E: lost\n    at shop.Sink.finish(Sink.java:9)"],
         "cells": ["1", "a", "NULL", "b"],
         "handle": "Merge(t)",
         "markup": 0,

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.base.errors import ConnectorError
+from rowmerge_nb.connectors.trino.java_stack import plugin_frames, raised_of, stack_lines
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,8 +22,6 @@ _CONFLICT_CLASSES: Final = frozenset(
         "org.apache.iceberg.exceptions.ValidationException",
     }
 )
-_ENGINE_FRAMES: Final = re.compile(r"^(?:java|javax|jdk|sun|org\.jpype)\.")
-_MOST_FRAMES: Final = 3
 
 
 class PluginError(ConnectorError):
@@ -63,38 +62,24 @@ def error_of(answer: Mapping[str, Any]) -> PluginError:
     if deepest and deepest not in message:
         message = f"{message} ({deepest})"
     frames = tuple(str(frame) for frame in answer.get("frames") or ())
-    error = PluginError(message, code=code, hint=hint or _frames_hint(frames))
+    error = PluginError(message, code=code, hint=hint or _place_hint(frames))
     error.java_class = str(answer.get("class") or "")
     error.java_frames = frames
     error.java_causes = causes
+    error.code_error = raised_of(answer)
     for text in stack_lines(answer):
         error.add_note(text)
     return error
 
 
-def stack_lines(answer: Mapping[str, Any]) -> list[str]:
-    """Return the stack as Java prints it.
+def _place_hint(frames: tuple[str, ...]) -> str | None:
+    """Return the frame of the plugin nearest to the exception; the report has the others.
 
-    >>> stack_lines({"class": "E", "message": "lost", "frames": ["shop.Sink.finish(Sink.java:9)"]})
-    ['E: lost', '    at shop.Sink.finish(Sink.java:9)']
-    """
-    lines: list[str] = []
-    for number, each in enumerate([answer, *(answer.get("causes") or ())]):
-        if not each.get("frames"):
-            continue
-        lines.append(f"{'Caused by: ' if number else ''}{each.get('class')}: {each.get('message')}")
-        lines.extend(f"    at {frame}" for frame in each["frames"])
-    return lines
-
-
-def _frames_hint(frames: tuple[str, ...]) -> str | None:
-    """Return the frames of the plugin and of Trino nearest to the exception.
-
-    >>> _frames_hint(("java.util.List.of(List.java:1)", "shop.Sink.finish(Sink.java:9)"))
+    >>> _place_hint(("java.util.List.of(List.java:1)", "shop.Sink.finish(Sink.java:9)"))
     'In Java: shop.Sink.finish(Sink.java:9).'
     """
-    own_frames = [frame for frame in frames if not _ENGINE_FRAMES.match(frame)]
-    return f"In Java: {', '.join(own_frames[:_MOST_FRAMES])}." if own_frames else None
+    own_frames = plugin_frames(frames)
+    return f"In Java: {own_frames[0]}." if own_frames else None
 
 
 def terminated(reason: str, log_end: str, *, changed: bool | None = False) -> ConnectorError:

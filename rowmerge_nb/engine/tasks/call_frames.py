@@ -7,6 +7,7 @@ import re
 import sys
 import sysconfig
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from traceback import FrameSummary, extract_tb
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import pyarrow as pa
 
-from rowmerge_nb.base.errors import ExecutionError, RowMergeError, error_text
+from rowmerge_nb.base.errors import ConnectorError, ExecutionError, RowMergeError, error_text
 from rowmerge_nb.trace.raised import CodeFrame, Raised, RaisedFrom
 
 if TYPE_CHECKING:
@@ -44,11 +45,22 @@ def raised_by(
     handle: object = None,
 ) -> Raised | None:
     """Return a record of an error of a connector's own code; None for a `RowMergeError`, which has
-    its own message.
+    its own message, unless it has the error of code in another language.
 
     >>> raised_by(ValueError("never raised"), "finish", caller="writer") is None
     True
     """
+    if isinstance(error, ConnectorError) and isinstance(error.code_error, Raised):
+        return replace(
+            error.code_error,
+            method=method,
+            caller=caller,
+            number=number,
+            call=call,
+            page=_first_rows(page),
+            rows=None if page is None else page.num_rows,
+            handle=_handle_text(handle),
+        )
     if isinstance(error, RowMergeError) or not isinstance(error, Exception | SystemExit):
         return None
     frames = _frames(error)

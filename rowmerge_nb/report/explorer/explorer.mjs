@@ -208,7 +208,7 @@ function render({ model, el }) {
   }
 
   // What the connector's code has raised: the call, the line with its neighbours, what the call was given.
-  function raised({ call, what, places, code, causes, title, columns, rows, handle }) {
+  function raised({ call, what, places, code, causes, stack, title, columns, rows, handle }) {
     return h("div", { class: "rx-raised" },
       h("h4", {}, call),
       h("p", { class: "rm-err" }, what),
@@ -216,6 +216,7 @@ function render({ model, el }) {
       code.length > 0 && h("pre", { class: "rm-code" }, code.map(([number, text, marked], index) => [
         index ? "\n" : "", marked ? h("b", { class: "rm-err" }, ">") : " ", " ", h("span", { class: "rm-ln" }, number), "  ", marked ? h("b", {}, text) : text])),
       causes.map((cause) => [h("p", { class: "rm-err" }, cause.what), cause.places.map((place) => h("p", { class: "rm-meta" }, place))]),
+      stack.text && h("details", {}, h("summary", {}, stack.title), h("pre", { class: "rm-code" }, stack.text)),
       title && h("p", { class: "rm-p" }, title),
       columns.length > 0 && h("div", { class: "rm-scroll", tabindex: "0", role: "region", "aria-label": title },
         h("table", { class: "rm-t" },

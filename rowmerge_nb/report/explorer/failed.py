@@ -104,6 +104,7 @@ def raised_parts(trace: Trace) -> list[dict[str, Any]]:
             "places": [*error.ways, *([error.place] if error.place else [])],
             "code": [[at, text, marked] for at, text, marked in error.code],
             "causes": [{"what": words, "places": [*places]} for words, places in error.causes],
+            "stack": {"title": error.stack_title, "text": "\n".join(error.stack)},
             "title": error.page.title if error.page is not None else "",
             "columns": (
                 [

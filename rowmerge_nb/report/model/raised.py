@@ -41,6 +41,7 @@ class ShownRaised:
         code: the raising line and its neighbors: number, text, and whether it is the raising one.
         causes: the chained errors, each with its frames, innermost last.
         page: the page that the call received; None without one.
+        stack: all lines of the stack in the connector's language; empty for Python.
     """
 
     method: str
@@ -52,6 +53,12 @@ class ShownRaised:
     causes: tuple[tuple[str, tuple[str, ...]], ...]
     page: GivenPage | None
     handle: str
+    stack: tuple[str, ...] = ()
+
+    @property
+    def stack_title(self) -> str:
+        """The title of the stack."""
+        return f"The whole stack: {plural(len(self.stack), 'line')}"
 
 
 def all_raised(raised: Iterable[Raised]) -> tuple[ShownRaised, ...]:
@@ -82,6 +89,7 @@ def _shown(raised: Raised, others: int, handle: str) -> ShownRaised:
         causes=tuple((_cause(cause), tuple(map(_way, cause.frames))) for cause in raised.causes),
         page=_page(raised.page, raised.rows),
         handle=cell(handle, _HANDLE).text if handle else "",
+        stack=tuple(map(visible, raised.stack)),
     )
 
 
@@ -144,6 +152,8 @@ def raised_text(raised: ShownRaised, width: int) -> list[str]:
     ]
     for words, places in raised.causes:
         lines += [*textwrap.wrap(words, width), *(f"  {frame_text}" for frame_text in places)]
+    if raised.stack:
+        lines.append(f"{raised.stack_title}, in the error's traceback.")
     if raised.page is not None:
         lines += ["", raised.page.title]
         if raised.page.columns:
