@@ -98,13 +98,14 @@ class _EventFile:
         root: Path | None = None,
     ) -> None:
         self._path = path
-        self._root = root
         self._codec = codec
         self._columns = columns
         self._stream: _Stream | None = None
         self._writer: Any = None
         self._exact: ExactWriter | None = None
         self._has_events = self._is_closed = False
+        with disk_errors(path):
+            make_folder(path.parent, root)
 
     @property
     def unwritten_lengths(self) -> list[tuple[int, Type]]:
@@ -127,7 +128,6 @@ class _EventFile:
 
         if self._stream is None:
             # As late as possible: a sink may have more partitions than a process open files.
-            make_folder(self._path.parent, self._root)
             self._stream = _Stream(self._path)
             file = pa.PythonFile(self._stream, mode="w")
             self._writer = orc.ORCWriter(
