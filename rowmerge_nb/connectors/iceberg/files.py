@@ -81,11 +81,8 @@ def create(properties: Mapping[str, str], location: str) -> Any:
     if path is None:
         return file_io(properties, location).new_output(location).create(overwrite=False)
     disk = fs.LocalFileSystem()
-    try:
-        return disk.open_output_stream(path)
-    except FileNotFoundError:
-        disk.create_dir(path.rsplit("/", 1)[0], recursive=True)
-        return disk.open_output_stream(path)
+    disk.create_dir(path.rsplit("/", 1)[0], recursive=True)
+    return disk.open_output_stream(path)
 
 
 def remove(properties: Mapping[str, str], location: str) -> None:
