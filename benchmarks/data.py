@@ -1,4 +1,4 @@
-"""The tables of the races: N target rows; M source rows, of which 80 % match, 2 % of those delete,
+"""The tables of the races: N target rows; M source rows, of which 80 % match, 1 in 64 of those deletes,
 20 % insert.
 """
 
