@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import socket
 import sys
 import threading
@@ -11,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.connectors.trino.host.coordinator_calls import CoordinatorCalls
 from rowmerge_nb.connectors.trino.host.java_errors import describe_error
-from rowmerge_nb.connectors.trino.host.jvm import java_class
 from rowmerge_nb.connectors.trino.host.sessions import Sessions
 from rowmerge_nb.connectors.trino.host.task_calls import TaskCalls
 from rowmerge_nb.connectors.trino.host_channel import ChannelClosedError, HostChannel
@@ -19,7 +17,6 @@ from rowmerge_nb.connectors.trino.host_channel import ChannelClosedError, HostCh
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from rowmerge_nb.connectors.trino.host.jvm import JavaObject
     from rowmerge_nb.connectors.trino.host.plugin_loading import LoadedPlugin
 
 
@@ -30,9 +27,6 @@ class HostServer:
         self._plugin = plugin
         self._sessions = Sessions(plugin.settings.catalog, plugin.connector.getSessionProperties())
         self._coordinator = CoordinatorCalls(plugin, self._sessions)
-        self._numbers = itertools.count(1)
-        self._threads: dict[int, JavaObject] = {}
-        self._busy: set[int] = set()
 
     def hello(self) -> Any:
         """Return what the call hello answers."""
@@ -55,37 +49,24 @@ class HostServer:
 
     def serve(self, channel: HostChannel) -> None:
         """Answer requests of one connection until the other side closes it."""
-        number = next(self._numbers)
-        self._threads[number] = java_class("java.lang.Thread").currentThread()
         tasks = TaskCalls(self._plugin, self._sessions)
         with self._plugin.context():
             try:
                 while True:
                     request, payload = channel.receive()
-                    self._busy.add(number)
-                    header, answer = self._answer(number, tasks, request, payload)
-                    self._busy.discard(number)
-                    # A late interrupt must not reach the next call.
-                    java_class("java.lang.Thread").interrupted()
-                    channel.send(header, answer)
+                    channel.send(*self._answer(tasks, request, payload))
             except (ChannelClosedError, ValueError) as error:
                 if isinstance(error, ValueError):
                     sys.stderr.write(f"A connection sent no message: {error}\n")
             finally:
-                self._busy.discard(number)
-                del self._threads[number]
                 self._release(tasks)
                 channel.close()
 
     def _answer(
-        self, number: int, tasks: TaskCalls, request: dict[str, Any], payload: memoryview
+        self, tasks: TaskCalls, request: dict[str, Any], payload: memoryview
     ) -> tuple[dict[str, Any], bytes | pa.Buffer]:
         name = request.get("call")
         try:
-            if name == "connection":
-                return {"result": {"connection": number}}, b""
-            if name == "cancel":
-                return {"result": self._cancel(int(request["connection"]))}, b""
             if name in tasks.calls:
                 result, answer = tasks.calls[name](request, payload)
                 return {"result": result}, answer
@@ -95,14 +76,6 @@ class HostServer:
             return {"error": describe_error(unknown)}, b""
         except Exception as error:  # noqa: BLE001 - every error of a plugin is an answer
             return {"error": describe_error(error)}, b""
-
-    def _cancel(self, number: int) -> bool:
-        """Interrupt the call of a connection; return whether one was under way."""
-        thread = self._threads.get(number)
-        if thread is None or number not in self._busy:
-            return False
-        thread.interrupt()
-        return True
 
     def _release(self, tasks: TaskCalls) -> None:
         try:

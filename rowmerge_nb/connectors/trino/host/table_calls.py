@@ -39,10 +39,6 @@ class TableCalls:
             "create_table": self._create_table,
             "drop_table": self._drop_table,
             "truncate_table": self._truncate_table,
-            "rename_table": self._rename_table,
-            "add_column": self._add_column,
-            "drop_column": self._drop_column,
-            "rename_column": self._rename_column,
         }
 
     def _list_schemas(self, request: Request, payload: memoryview) -> Result:
@@ -120,29 +116,6 @@ class TableCalls:
     def _truncate_table(self, request: Request, payload: memoryview) -> Result:
         transaction, table = self._transactions.of_table(request)
         transaction.metadata.truncateTable(transaction.session, table)
-
-    def _rename_table(self, request: Request, payload: memoryview) -> Result:
-        transaction, table = self._transactions.of_table(request)
-        transaction.metadata.renameTable(transaction.session, table, _table_name(request["new"]))
-
-    def _add_column(self, request: Request, payload: memoryview) -> Result:
-        transaction, table = self._transactions.of_table(request)
-        position = getattr(java_class(f"{SPI}ColumnPosition$Last"), "INSTANCE", None)
-        last = position if position is not None else java_class(f"{SPI}ColumnPosition$Last")()
-        transaction.metadata.addColumn(
-            transaction.session, table, self._new_column(request["column"]), last
-        )
-
-    def _drop_column(self, request: Request, payload: memoryview) -> Result:
-        transaction, table = self._transactions.of_table(request)
-        column = self._transactions.from_wire(transaction, request["column"])
-        transaction.metadata.dropColumn(transaction.session, table, column)
-
-    def _rename_column(self, request: Request, payload: memoryview) -> Result:
-        transaction, table = self._transactions.of_table(request)
-        column = self._transactions.from_wire(transaction, request["column"])
-        name = java_text(request["name"])
-        transaction.metadata.renameColumn(transaction.session, table, column, name)
 
     def _decoded(self, properties: Iterable[JavaObject], values: Mapping[str, Any]) -> JavaObject:
         """Return properties as Java values: those given, and defaults of the others."""
