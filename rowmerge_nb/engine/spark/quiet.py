@@ -17,6 +17,8 @@ _CONNECTIONS: Final = ("java_gateway", "clientserver")
 """Modules of Py4J."""
 
 _here = threading.local()
+_has_own_java = threading.Event()
+"""Py4J's connections lead to a Java process that this package has started."""
 
 
 @contextmanager
@@ -34,9 +36,18 @@ def quietly() -> Iterator[None]:
         _here.quiet = before
 
 
-def keep_quiet() -> None:
-    """Filter PySpark's exception loggers; call after PySpark is imported."""
+def keep_quiet(*, is_own: bool = False) -> None:
+    """Filter PySpark's exception loggers; call after PySpark is imported.
+
+    Args:
+        is_own: this package has started Java: the statement that meets its loss tells it, and
+            threads that work beside statements (starting workers, clearing references) are
+            silent, too.
+    """
     from pyspark.logger import PySparkLogger
+
+    if is_own:
+        _has_own_java.set()
 
     for name in _LOGGERS:
         # PySpark would reuse a plain logger of this name, and call methods that it lacks.
@@ -46,7 +57,7 @@ def keep_quiet() -> None:
 
 
 def _is_not_lost_connection(record: logging.LogRecord) -> bool:
-    return record.module not in _CONNECTIONS or _is_foreign(record)
+    return record.module not in _CONNECTIONS or (not _has_own_java.is_set() and _is_foreign(record))
 
 
 def _is_foreign(_: logging.LogRecord) -> bool:

@@ -147,7 +147,7 @@ def create_session(
                     session.conf.set(key, value)
             if _own:
                 _own.add(session)
-        keep_quiet()
+        keep_quiet(is_own=bool(_own))
         return session
 
 

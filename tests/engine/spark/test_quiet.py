@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from rowmerge_nb import Engine, RowMergeError
+from rowmerge_nb.engine.spark import quiet
 from rowmerge_nb.engine.spark.quiet import keep_quiet, quietly
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -101,6 +103,22 @@ def test_what_a_thread_logs_outside_of_statements_is_logged() -> None:
             other.join()
         assert seen != [False]
         assert logger.filter(record)
+
+
+@pytest.mark.parametrize("is_own", [False, True])
+def test_a_lost_connection_is_logged_beside_statements_only_for_a_java_of_others(
+    is_own: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(quiet, "_has_own_java", threading.Event())
+    keep_quiet(is_own=is_own)
+    root = logging.getLogger()
+    record = root.makeRecord("root", 40, "java_gateway.py", 1, "Exception while sending", (), None)
+    other = root.makeRecord("root", 40, "elsewhere.py", 1, "Exception", (), None)
+    assert bool(root.filter(record)) is not is_own
+    assert root.filter(other)
+    with quietly():
+        assert not root.filter(record)
+        assert root.filter(other)
 
 
 def test_a_frame_whose_rows_spark_cannot_compute_is_refused_by_our_error(spark: Any) -> None:

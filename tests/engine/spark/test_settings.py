@@ -72,7 +72,7 @@ def test_a_setting_that_cannot_be_given_back_does_not_keep_the_others() -> None:
 def test_a_users_session_gets_its_settings_back_when_interrupts_come(
     monkeypatch: pytest.MonkeyPatch, call: int
 ) -> None:
-    monkeypatch.setattr(session, "keep_quiet", lambda: None)
+    monkeypatch.setattr(session, "keep_quiet", lambda **_: None)
     mine = {"spark.sql.session.timeZone": "Asia/Tokyo"}
     spark = session_with(call, interrupt, mine)
     adopted = AdoptedSession(spark)

@@ -46,7 +46,7 @@ def test_as_many_tasks_run_as_the_engine_was_told_or_the_variable_or_8_of_the_ma
     started = []
     monkeypatch.setattr(module, "_running_session", lambda: None)
     monkeypatch.setattr(module, "_start", lambda cores, *_: started.append(cores))
-    monkeypatch.setattr(module, "keep_quiet", lambda: None)
+    monkeypatch.setattr(module, "keep_quiet", lambda **_: None)
     monkeypatch.setattr("os.sched_getaffinity", lambda process: set(range(32)), raising=False)
     monkeypatch.delenv("ROWMERGE_CORES", raising=False)
     if told:
