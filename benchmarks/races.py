@@ -169,6 +169,7 @@ def race(known: Race, case: Case, runs: int, among: Sequence[str]) -> dict[str, 
             if (not among or any(word in c.name.lower() for word in among))
             and (c.keys is None or case.keys.name in c.keys)
         ]
+        _keep_spark(contestants, stack)
         laps = {c.name: Lap() for c in contestants}
         fingerprints = {}
         for number in range(runs + 1):
@@ -284,6 +285,19 @@ def _table(races: Mapping[str, Mapping[str, Lap]]) -> None:
             if name in laps:
                 ratio = f"({laps[name].best / base:.2f})" if base else ""
                 print(f"  {name:46}{laps[name].best:10.3f} {ratio:>8}   {laps[name].megabytes}")
+
+
+def _keep_spark(contestants: Sequence[Contestant], stack: ExitStack) -> None:
+    """Keep Spark and its Python workers until the end of a race, as a notebook does.
+
+    A store is made anew for each round, with an engine of its own; the last engine that is closed
+    stops Spark, so that the next round would start it.
+    """
+    if any(isinstance(contestant, Store) for contestant in contestants):
+        from rowmerge_nb import Engine
+
+        engine = stack.enter_context(Engine())
+        engine.spark.range(1).count()
 
 
 def _run(contestant: Contestant, lap: Lap, work: Work) -> None:

@@ -146,7 +146,7 @@ class Store(SqlContestant):
         return self.engine.run(re.sub(r"\btarget\b", self.table, statement, count=1), **options)
 
     def close(self) -> None:
-        """Close the engine; Spark goes on."""
+        """Close the engine; Spark goes on, since the race keeps it."""
         if self.engine is not None:
             self.engine.close()
             self.engine = None
