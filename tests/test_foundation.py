@@ -173,3 +173,13 @@ def test_every_file_and_folder_that_the_map_names_is_there_and_every_room_is_on_
         if (room / "__init__.py").exists() and f"{room.name}/`" not in text
     ]
     assert missing == []
+
+
+def test_the_readme_is_short_and_shows_a_picture_in_light_and_dark() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 150
+    assert len(text.split()) <= 900
+    pictures = re.findall(r'(?:src|srcset)="([^"]+)"|!\[[^\]]+\]\(([^)]+)\)', text)
+    assert len(pictures) == 3
+    for picture in map("".join, pictures):
+        assert (ROOT / picture).stat().st_size < 1_000_000

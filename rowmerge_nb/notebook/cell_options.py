@@ -49,7 +49,7 @@ _OF_CELLS: Final = (
         " nothing is committed.",
         "compare",
         choices=("flows", "paradigms", "duplicates"),
-        page="../README.md#two-ways-side-by-side",
+        page="compare.md#two-ways-side-by-side",
     ),
     Option(
         "Evaluate the statement on its target as it was before, and compare what it leaves with"

@@ -251,7 +251,7 @@ class Options:
         "Which SQL is accepted: Trino's, or forms of MERGE that other engines have as well.",
         choices=tuple(Dialect),
         is_setting=True,
-        page="../README.md#more-of-merge-the-extended-dialect",
+        page="dialect.md",
     ).field(Dialect.TRINO)
     dry_run: bool = Option(
         "Plan the statement and show the report of the plan, with the rows as far as they are"
@@ -280,7 +280,7 @@ class Options:
         assumed="duckdb",
         is_setting=True,
         unset="none",
-        page="../README.md#a-second-opinion",
+        page="compare.md#a-second-opinion",
     ).field(None)
     check: bool | None = Option(
         "Read the table back after the commit, and report whether it has the rows that the"

@@ -40,7 +40,7 @@ def keep_quiet(*, is_own: bool = False) -> None:
     """Filter PySpark's exception loggers; call after PySpark is imported.
 
     Args:
-        is_own: this package has started Java: the statement that meets its loss tells it, and
+        is_own: this package has started Java: the statement that meets its loss reports it, and
             threads that work beside statements (starting workers, clearing references) are
             silent, too.
     """
