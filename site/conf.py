@@ -8,6 +8,7 @@ same in both places.
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -124,6 +125,7 @@ def setup(app: Any) -> None:
     """Have the front page carry the navigation, and the site looked through when it is made."""
     app.connect("source-read", _add_navigation)
     app.connect("doctree-read", _name_remote_images)
+    app.connect("build-finished", _copy_pictures)
     app.connect("build-finished", _ask_nobody)
 
 
@@ -144,6 +146,13 @@ def _name_remote_images(app: Any, page: Any) -> None:
     for image in list(page.findall(nodes.image)):
         if "//" in image["uri"]:
             image.replace_self(nodes.inline("", image.get("alt", image["uri"])))
+
+
+def _copy_pictures(app: Any, error: Exception | None) -> None:
+    """Copy the pictures of the README, whose element ``picture`` Sphinx does not follow."""
+    shutil.copytree(
+        ROOT / "docs" / "pictures", Path(app.outdir) / "docs" / "pictures", dirs_exist_ok=True
+    )
 
 
 def _ask_nobody(app: Any, error: Exception | None) -> None:
