@@ -11,6 +11,8 @@ import re
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from itertools import groupby
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.base.words import code_parts, number
@@ -36,10 +38,19 @@ _ELEMENT: Final = re.compile(r"(?:^|[\s>])([a-z]+)")
 _CLASSES: Final = re.compile(r'class="([^"]*)"')
 _TAGS: Final = re.compile(r"<([a-z]+)")
 _FOLDED: Final = frozenset({"stored", "calls", "journeys", "words"})
+_SHORT_FOLDS: Final = frozenset({"pages", "stored", "calls", "words"})
+"""Folds that are closed by default."""
 _OPEN: Final = "diff"
 """The fold that is open by default: readers first look for changed rows."""
 _FEW: Final = 10
 """Up to this many journeys are open by default."""
+
+
+@dataclass(frozen=True)
+class _Part:
+    name: str
+    html: str
+    is_folded: bool
 
 
 @dataclass(frozen=True)
@@ -197,7 +208,7 @@ def _fragment(
 
     environment = _environment()
     prefix = _prefix(f"{report.state} {report.statement}", number)
-    parts: list[str] = []
+    parts: list[_Part] = []
     selected_parts = parts_to_show(report, show)
     for part in selected_parts:
         context: dict[str, Any] = {
@@ -205,6 +216,8 @@ def _fragment(
             "verdicts": report.verdicts,
             "timings": timings,
             "first_line": first_line,
+            # Requested parts are complete; by default, details are one click away.
+            "whole": show is not None and part not in {"outcome", "check"},
             # The unchanged rows already include those that took no part.
             "listed": (
                 "diff" in selected_parts and report.diff is not None and bool(report.diff.same)
@@ -215,15 +228,42 @@ def _fragment(
                 or (part == "journeys" and _is_short(report))
             ),
         }
-        context |= _drawings(report, part, prefix)
+        is_beside_clauses = show is None and "clauses" in selected_parts
+        context |= _drawings(report, part, prefix, with_conditions=not is_beside_clauses)
         if report.failure is not None and part == "outcome":
             context |= _failure_names(report.failure, first_line)
         # Escaped by the template.
-        parts.append(Markup(environment.get_template(f"{part}.html.j2").render(context)))  # noqa: S704
+        html = Markup(environment.get_template(f"{part}.html.j2").render(context))  # noqa: S704
+        parts.append(_Part(part, html, is_folded=show is None and part in _SHORT_FOLDS))
+    fragments = _arranged(parts)
     if absent := missing_parts(report, show):
-        parts.append(Markup(environment.get_template("absent.html.j2").render(sentences=absent)))  # noqa: S704 - as above
+        fragments.append(
+            Markup(environment.get_template("absent.html.j2").render(sentences=absent))  # noqa: S704 - as above
+        )
     text = render_text(report, show=show, timings=timings, first_line=first_line)
-    return _wrap(prefix, text, parts, styled=styled)
+    return _wrap(prefix, text, fragments, styled=styled)
+
+
+def _arranged(parts: Sequence[_Part]) -> list[str]:
+    """Return the parts in rows: clauses beside the changed rows, and closed folds beside each
+    other.
+    """
+    from markupsafe import Markup
+
+    fragments: list[str] = []
+    for folded, group in groupby(parts, attrgetter("is_folded")):
+        htmls = {part.name: part.html for part in group}
+        if folded:
+            fragments.append(
+                Markup('<div class="rm-folds">{}</div>').format(Markup("").join(htmls.values()))
+            )
+            continue
+        if "diff" in htmls and "clauses" in htmls:
+            htmls["diff"] = Markup(
+                '<div class="rm-two"><div>{}</div><div class="rm-s">{}</div></div>'
+            ).format(htmls["diff"], htmls.pop("clauses"))
+        fragments += htmls.values()
+    return fragments
 
 
 def _is_short(report: Report) -> bool:
@@ -250,7 +290,9 @@ def _prefix(text: str, number: int) -> str:
     return f"rm-{hashlib.sha256(text.encode('utf-8', 'backslashreplace')).hexdigest()[:8]}-{number}"
 
 
-def _drawings(report: Report, part: str, prefix: str) -> dict[str, Any]:
+def _drawings(
+    report: Report, part: str, prefix: str, *, with_conditions: bool
+) -> dict[str, Any]:
     from markupsafe import Markup
 
     from rowmerge_nb.report.drawing.channel_map import channel_map_description
@@ -259,7 +301,8 @@ def _drawings(report: Report, part: str, prefix: str) -> dict[str, Any]:
 
     if part == "plan" and report.plan is not None:
         title, words = f"Plan of {report.outcome.subject}", plan_description(report.plan)
-        svg = dot_to_svg(plan_dot(report), prefix=f"{prefix}-g", title=title, description=words)
+        dot = plan_dot(report, with_conditions=with_conditions)
+        svg = dot_to_svg(dot, prefix=f"{prefix}-g", title=title, description=words)
         meanings = {
             op.title: op.meaning
             for op in report.plan.in_order

@@ -270,7 +270,8 @@ def test_presets_stand_for_parts():
     from rowmerge_nb.report.model.report import PARTS, PRESETS, build_report, parts_to_show
 
     report = build_report(building.merge_trace())
-    assert parts_to_show(report, "short") == ("outcome",)
+    assert parts_to_show(report, "short") == ("outcome", "diff")
+    assert parts_to_show(report, "rows") == ("outcome", "diff", "clauses", "journeys")
     assert parts_to_show(report, "learn,calls") == (
         "outcome",
         "diff",
@@ -282,5 +283,5 @@ def test_presets_stand_for_parts():
         "words",
     )
     assert all(set(parts) <= set(PARTS) for parts in PRESETS.values())
-    with pytest.raises(ValueError, match="short, learn, connector are some of them together"):
+    with pytest.raises(ValueError, match="short, rows, learn, connector, all are some of them together"):
         parts_to_show(report, "learm")

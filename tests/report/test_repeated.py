@@ -65,7 +65,7 @@ def test_a_statement_without_such_a_check_says_nothing_of_it() -> None:
 
 
 def test_it_stands_beside_the_plan() -> None:
-    assert "<b>Trino and the SQL standard.</b>" in render_html(
+    assert "<summary>Trino and the SQL standard" in render_html(
         build_report(merge_trace()), show="plan"
     )
 

@@ -64,15 +64,20 @@ class Stream:
     width: int = LANE
 
 
-def plan_dot(report: Report) -> str:
+def plan_dot(report: Report, *, with_conditions: bool = True) -> str:
     """Return the drawing of a report's plan as DOT.
+
+    Args:
+        report: the report.
+        with_conditions: CASE lists its conditions, which a table of clauses beside the drawing
+            has, too.
 
     Raises:
         ValueError: the report has no plan.
     """
     if report.plan is None:
         raise ValueError(f"The report of a {report.kind} has no plan to draw")
-    return _Drawing(report.plan).dot()
+    return _Drawing(report.plan, with_conditions=with_conditions).dot()
 
 
 def pages_dot(report: Report) -> str:
@@ -111,8 +116,9 @@ def _rows_words(rows: int | None) -> str:
 
 
 class _Drawing:
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, *, with_conditions: bool) -> None:
         self.plan = plan
+        self.with_conditions = with_conditions
         self.graph: graphviz.Digraph = new_graph(
             "plan", nodesep="0.28", ranksep="0.17" if plan.counted else "0.28"
         )
@@ -183,7 +189,7 @@ class _Drawing:
         return width + width % 2
 
     def _branches(self) -> list[tuple[str, str, str]]:
-        if len(self.plan.branches) == 1:
+        if len(self.plan.branches) == 1 or not self.with_conditions:
             return []
         lines = []
         # Predicates may be as wide as all lanes together.

@@ -75,6 +75,7 @@ class Repeated:
         examples: the results of both for rows like those of the statement.
         here: the results for the statement's own rows, if known.
         equality: which values are equal, which neither rule defines.
+        is_repeated: several source rows match one target row.
     """
 
     sentence: str
@@ -82,6 +83,7 @@ class Repeated:
     examples: tuple[Example, ...]
     here: str
     equality: str
+    is_repeated: bool
 
 
 def build_repeated(trace: Trace) -> Repeated | None:
@@ -94,6 +96,7 @@ def build_repeated(trace: Trace) -> Repeated | None:
         tuple(_examples(trace)),
         _answers(trace),
         f"{EQUALITY}{_unequal(trace)}",
+        bool(trace.join.multiple_matches),
     )
 
 

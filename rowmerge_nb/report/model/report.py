@@ -47,11 +47,15 @@ PARTS: Final = (
 it covers all rows. ``near`` and ``check`` are shown if they have content.
 """
 PRESETS: Final = {
-    "short": ("outcome", "check"),
+    "short": ("outcome", "check", "diff"),
+    "rows": ("outcome", "check", "diff", "clauses", "journeys"),
     "learn": ("check", "clauses", "plan", "pages", "journeys", "near", "diff", "words"),
     "connector": ("check", "pages", "stored", "calls"),
+    "all": PARTS,
 }
-"""Names for sets of parts: a short overview, a MERGE explained, and the calls of a connector."""
+"""Names for sets of parts: the changed rows, what became of each row, a MERGE explained, the calls
+of a connector, and everything.
+"""
 
 
 JOURNEYS_BY_NAME: Final = (
