@@ -77,7 +77,7 @@ def run() -> list[Result]:
 
 
 def main() -> None:
-    """Print the text reports and write the page."""
+    """Print what changed, and write the page."""
     parser = argparse.ArgumentParser(prog="scripts/demo", description=__doc__)
     parser.add_argument(
         "--output",
@@ -88,13 +88,15 @@ def main() -> None:
     path = parser.parse_args().output
 
     from rowmerge_nb.report.html import PageEntry, render_page
+    from rowmerge_nb.report.model.report import build_report
+    from rowmerge_nb.report.plain_text import render_text
 
     try:
         results = run()
     except RowMergeError as error:
         sys.exit(str(error))
-    for result in results:
-        print(f"{result}\n")
+    for result, show in zip(results, ("short,clauses", "short"), strict=True):
+        print(f"{render_text(build_report(result.trace), show=show)}\n")
     page = [
         PageEntry(
             result.trace, result.trace.settings.paradigm, _SENTENCES[result.trace.settings.paradigm]
@@ -110,7 +112,10 @@ def main() -> None:
             f"The page cannot be written to '{path}': {error.strerror}. Name another file with"
             " --output."
         )
-    print(f"The same as a page to open in a browser: {path}")
+    print(
+        f"Open {path} in a browser: it has the plan, the row journeys, the pages and the calls of"
+        " both runs.\nTo follow a row step by step, open notebooks/00_start_here.ipynb in Jupyter."
+    )
 
 
 if __name__ == "__main__":

@@ -290,9 +290,7 @@ def _prefix(text: str, number: int) -> str:
     return f"rm-{hashlib.sha256(text.encode('utf-8', 'backslashreplace')).hexdigest()[:8]}-{number}"
 
 
-def _drawings(
-    report: Report, part: str, prefix: str, *, with_conditions: bool
-) -> dict[str, Any]:
+def _drawings(report: Report, part: str, prefix: str, *, with_conditions: bool) -> dict[str, Any]:
     from markupsafe import Markup
 
     from rowmerge_nb.report.drawing.channel_map import channel_map_description

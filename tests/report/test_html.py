@@ -215,7 +215,9 @@ def test_full_types_stand_below_a_drawing_that_has_no_room_for_them():
 
 def test_every_rule_of_the_style_sheet_is_ours():
     rules = re.sub(
-        r"@media print\{|@container \([^)]*\)\{|@supports \(color:light-dark\(#000,#fff\)\)\{", "", style_sheet()
+        r"@media print\{|@container \([^)]*\)\{|@supports \(color:light-dark\(#000,#fff\)\)\{",
+        "",
+        style_sheet(),
     )
     for selectors in re.findall(r"(?:^|\})\s*([^{}]+)\{", rules):
         for selector in selectors.split(","):

@@ -283,5 +283,7 @@ def test_presets_stand_for_parts():
         "words",
     )
     assert all(set(parts) <= set(PARTS) for parts in PRESETS.values())
-    with pytest.raises(ValueError, match="short, rows, learn, connector, all are some of them together"):
+    with pytest.raises(
+        ValueError, match="short, rows, learn, connector, all are some of them together"
+    ):
         parts_to_show(report, "learm")
