@@ -30,7 +30,7 @@ _OF_CELLS: Final = (
     ),
     Option(
         "The parts of the report to show: outcome, check, clauses, plan, pages, stored, calls,"
-        " diff, journeys, near, words, verdicts; or short, learn, connector, each of which is"
+        " diff, journeys, near, words, verdicts; or short, rows, learn, connector, all, each of which is"
         " several parts.",
         "show",
         takes="PART,PART",
