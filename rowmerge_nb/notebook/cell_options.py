@@ -30,8 +30,8 @@ _OF_CELLS: Final = (
     ),
     Option(
         "The parts of the report to show: outcome, check, clauses, plan, pages, stored, calls,"
-        " diff, journeys, near, words, verdicts; or short, rows, learn, connector, all, each of which is"
-        " several parts.",
+        " diff, journeys, near, words, verdicts; or short, rows, learn, connector, all, each of"
+        " which is several parts.",
         "show",
         takes="PART,PART",
         is_setting=True,
