@@ -86,6 +86,12 @@ class FakeTables:
     def view(self, parts: Sequence[str]) -> None:
         return None
 
+    def source_hint(self, name: str) -> str | None:
+        return None
+
+    def index_hint(self, column: str) -> str | None:
+        return None
+
     def names(self) -> Sequence[str]:
         return [*self.tables, *self.frames]
 

@@ -456,6 +456,38 @@ class StatementTables:
             )
         return catalog, schema, table
 
+    def source_hint(self, name: str) -> str | None:
+        """Return how a list, dict or Series of the notebook becomes a DataFrame."""
+        for variable, value in self._namespace.items():
+            if isinstance(variable, str) and variable.lower() == name.lower():
+                value_type = type(value).__name__
+                if isinstance(value, list | tuple | dict):
+                    return (
+                        f"{variable} is a {value_type}; a DataFrame of it is a source: {variable} ="
+                        f" pd.DataFrame({variable})"
+                    )
+                if hasattr(value, "to_frame"):
+                    return (
+                        f"{variable} is a {value_type}; a DataFrame of it is a source: {variable} ="
+                        f" {variable}.to_frame()"
+                    )
+        return None
+
+    def index_hint(self, column: str) -> str | None:
+        """Return how the index of a DataFrame becomes a column."""
+        for name, _ in self._bindings:
+            for frame in self._frame_names(name[0]) if len(name) == 1 else ():
+                index = getattr(self._namespace[frame], "index", None)
+                levels = [
+                    str(level) for level in getattr(index, "names", None) or () if level is not None
+                ]
+                if column.lower() in map(str.lower, levels):
+                    return (
+                        f"{column} is the index of {frame}; make it a column: {frame} ="
+                        f" {frame}.reset_index()"
+                    )
+        return None
+
     def names(self) -> Sequence[str]:
         """Return all candidate names, unqualified in the default catalog and schema."""
         candidates = [name for name, value in self._namespace.items() if is_frame(value)]

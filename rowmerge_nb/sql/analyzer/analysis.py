@@ -227,6 +227,12 @@ class Tables(Protocol):
     def names(self) -> Sequence[str]:
         """Return the candidates of "did you mean"."""
 
+    def source_hint(self, name: str) -> str | None:
+        """Return how a value of the notebook that is no DataFrame becomes a source, or None."""
+
+    def index_hint(self, column: str) -> str | None:
+        """Return how the index of a DataFrame that the statement reads becomes a column, or None."""
+
 
 @dataclass(frozen=True)
 class Field:

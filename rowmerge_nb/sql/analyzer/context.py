@@ -324,7 +324,9 @@ class Context:
         if binding is not None:
             return binding
         qualified = dotted(self.qualified(name, span))
-        hint = did_you_mean(name.parts[-1].value, self.tables.names())
+        hint = (
+            self.tables.source_hint(name.parts[0].value) if len(name.parts) == 1 else None
+        ) or did_you_mean(name.parts[-1].value, self.tables.names())
         self.error("TABLE_NOT_FOUND", f"Table '{qualified}' does not exist", span, hint)
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from rowmerge_nb.base.errors import AnalysisError, ParseError
+from rowmerge_nb.sql.functions.foreign_names import type_hint
 from rowmerge_nb.sql.parser.access import NO_USERS, AccessReader
 from rowmerge_nb.sql.parser.literals import STRINGS
 from rowmerge_nb.sql.parser.token_reader import PRIMARY_KEY
@@ -106,7 +107,7 @@ def read_type(name: s.TypeName) -> Type:
                 ),
                 str(error),
             )
-        raise AnalysisError(message, code=code).at(name.span) from None
+        raise AnalysisError(message, code=code, hint=type_hint(name.text)).at(name.span) from None
 
 
 class DefinitionReader(AccessReader):
@@ -296,6 +297,7 @@ class DefinitionReader(AccessReader):
             if error.code != "TYPE_MISMATCH":
                 return error
             code = "TYPE_NOT_FOUND"
+            hint = type_hint(type_name.text) or hint
         return AnalysisError(message, code=code, hint=hint).at(name_span)
 
     def _comment(self) -> st.Comment | None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from rowmerge_nb.base.errors import ParseError, RowMergeError
 from rowmerge_nb.base.names import nearest
+from rowmerge_nb.sql.parser.foreign_forms import foreign_form_hint
 from rowmerge_nb.sql.parser.tokens import RESERVED, Kind, Runs, Token, tokenize
 from rowmerge_nb.sql.tree.depth import DEEPEST, too_deep
 from rowmerge_nb.sql.tree.statements import Identifier, Span, TableName
@@ -405,6 +406,9 @@ class Reader:
             and not self.extended
         ):
             return f"Trino 476 has no defaults of columns, 477 has. {EXTENDED}"
+        form = foreign_form_hint(self.text, self.tokens, self._farthest, self._expected)
+        if form is not None and not within_merge:
+            return form
         for word in words:
             if (token.word, word) in _REFUSED:
                 return _REFUSED[token.word, word]
@@ -416,6 +420,8 @@ class Reader:
                 if token.text == "'"
                 else "The double quote is never closed."
             )
+        if form is not None:
+            return form
         if token.kind is Kind.WORD:
             near = nearest(token.word, (word for word in words if word.isalpha()))
             return f"Did you mean {near}?" if near else None

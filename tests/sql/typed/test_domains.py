@@ -50,6 +50,12 @@ class Tables:
     def qualify(self, parts: Sequence[str]) -> tuple[str, str, str]:
         return "memory", "default", parts[-1]
 
+    def source_hint(self, name: str) -> str | None:
+        return None
+
+    def index_hint(self, column: str) -> str | None:
+        return None
+
     def names(self) -> Sequence[str]:
         return []
 

@@ -21,6 +21,7 @@ from rowmerge_nb.sql.analyzer.queries.windows import (
     resolved_window,
 )
 from rowmerge_nb.sql.functions import overloads as f
+from rowmerge_nb.sql.functions.foreign_names import function_hint
 from rowmerge_nb.sql.functions.refused import REFUSED
 from rowmerge_nb.sql.functions.signatures import candidates, is_absent, lambda_parameters, resolve
 from rowmerge_nb.sql.tree import syntax as s
@@ -364,7 +365,7 @@ class CallAnalyzer:
         """Raise FUNCTION_NOT_FOUND."""
         expected = f.signatures(name)
         if not expected:
-            hint = did_you_mean(name, (*f.known(), *_WITHOUT_SCHEMA))
+            hint = function_hint(name) or did_you_mean(name, (*f.known(), *_WITHOUT_SCHEMA))
             span = node.error_span
             about = (
                 replace(span, end=span.start + len(name))

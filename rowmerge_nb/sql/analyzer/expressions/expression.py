@@ -40,6 +40,7 @@ from rowmerge_nb.sql.analyzer.expressions.typed_literals import (
     typed_literal,
 )
 from rowmerge_nb.sql.analyzer.rows.constant_columns import constant_of
+from rowmerge_nb.sql.functions.foreign_names import type_hint
 from rowmerge_nb.sql.functions.overloads import is_aggregate, is_window
 from rowmerge_nb.sql.parser.definition_reader import ABSENT_TYPES, read_type
 from rowmerge_nb.sql.tree import json_expressions as j
@@ -181,6 +182,7 @@ class ExpressionAnalyzer(CallAnalyzer):
             ):
                 text = f"Text is written in single quotes: '{node.parts[0].text}'."
                 hint = f"{hint} {text}" if hint else text
+            hint = self.context.tables.index_hint(parts[-1]) or hint
             self.context.error(
                 "COLUMN_NOT_FOUND", f"Column '{full_name}' cannot be resolved", node.span, hint
             )
@@ -287,7 +289,9 @@ class ExpressionAnalyzer(CallAnalyzer):
         except KeyError:
             if node.type in ABSENT_TYPES:
                 self.refuse(f"The type {node.type} is not supported by this engine", node)
-            self.context.error("TYPE_NOT_FOUND", f"Unknown type: {node.type}", node.span)
+            self.context.error(
+                "TYPE_NOT_FOUND", f"Unknown type: {node.type}", node.span, type_hint(str(node.type))
+            )
         if literal is None:
             far = far_moment(node.type, node.value)
             if far is not None:
@@ -634,7 +638,8 @@ class ExpressionAnalyzer(CallAnalyzer):
         try:
             target = read_type(node.type)
         except AnalysisError as error:
-            self.context.error(error.code, error.message, replace(node.span, about=node.type.span))
+            span = replace(node.span, about=node.type.span)
+            self.context.error(error.code, error.message, span, error.hint)
         if target == UNKNOWN:
             self.context.error("TYPE_MISMATCH", "UNKNOWN is not a valid type", node.span)
         value = self.analyze(node.value)

@@ -1,0 +1,268 @@
+"""Hints on forms of other engines' SQL: what to write instead, with the statement's own names."""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import TYPE_CHECKING, Final
+
+from rowmerge_nb.sql.parser.tokens import RESERVED, Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from collections.abc import Set as AbstractSet
+
+    from rowmerge_nb.sql.parser.tokens import Token
+
+_QUOTES: Final = {"\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"'}
+_STRUCTURE: Final = frozenset(
+    [
+        "FROM",
+        "WHERE",
+        "SELECT",
+        "ON",
+        "AND",
+        "OR",
+        "NOT",
+        "THEN",
+        "WHEN",
+        "SET",
+        "INTO",
+        "USING",
+        "AS",
+        "JOIN",
+        "BY",
+        "VALUES",
+        "WITH",
+        "IN",
+        "IS",
+        "LIKE",
+        "BETWEEN",
+        "CASE",
+        "ELSE",
+        "HAVING",
+        "UNION",
+        "EXCEPT",
+        "INTERSECT",
+        "NULL",
+        "TRUE",
+        "FALSE",
+        "EXISTS",
+        "DELETE",
+        "INSERT",
+        "UPDATE",
+        "CREATE",
+        "DROP",
+        "DISTINCT",
+    ]
+)
+"""Reserved words that hardly name a column."""
+_KEY: Final = "..."
+_INSTEAD: Final = {
+    "ILIKE": "Write lower(a) LIKE lower(b) instead of a ILIKE b.",
+    "RLIKE": "Write regexp_like(a, b) instead of a RLIKE b.",
+    "REGEXP": "Write regexp_like(a, b) instead of a REGEXP b.",
+    "QUALIFY": (
+        "Write the window function in a subquery, and its condition in a WHERE around it, instead"
+        " of QUALIFY."
+    ),
+    "MINUS": "Write EXCEPT instead of MINUS.",
+    "PIVOT": "Write one aggregate with FILTER (WHERE ...) for each column instead of PIVOT.",
+    "AUTO_INCREMENT": "There are no generated keys; write the key's values.",
+    "UNSIGNED": "There are no unsigned types; take the next larger type.",
+    "DATABASES": "Write SHOW SCHEMAS instead of SHOW DATABASES.",
+    "TEMPORARY": "There are no temporary tables; DataFrames of the notebook are sources by name.",
+    "TEMP": "There are no temporary tables; DataFrames of the notebook are sources by name.",
+}
+"""Words of other engines that hardly name anything."""
+
+
+def foreign_form_hint(
+    text: str, tokens: Sequence[Token], index: int, expected: AbstractSet[str]
+) -> str | None:
+    """Return what to write instead of another engine's form, or None.
+
+    Args:
+        text: the statement.
+        tokens: its tokens.
+        index: the unexpected token.
+        expected: the labels of expected tokens.
+    """
+    token = tokens[index]
+    return (
+        _character(token)
+        or _whole_statement(text, tokens, index)
+        or _part(tokens, index, expected)
+        or _reserved(tokens, index, expected)
+    )
+
+
+def _character(token: Token) -> str | None:
+    character = token.text[:1]
+    if token.kind is not Kind.UNKNOWN or not character or character.isascii():
+        return None
+    name = unicodedata.name(character, "a character without a name")
+    replacement = _QUOTES.get(character) or ("a blank" if character.isspace() else None)
+    code = f"U+{ord(character):04X}"
+    if replacement is None:
+        return f"The character {code} ({name}) is not part of SQL; remove it."
+    return f"The character {code} ({name}) is not part of SQL; write {replacement} instead."
+
+
+def _between(text: str, tokens: Sequence[Token], start: int, end: int) -> str:
+    """Return the text of the tokens from ``start`` to before ``end``, with single blanks."""
+    if end <= start:
+        return ""
+    return " ".join(text[tokens[start].span.start : tokens[end - 1].span.end].split())
+
+
+def _find(tokens: Sequence[Token], words: AbstractSet[str], start: int) -> int:
+    """Return the index of the first such word outside of parentheses, or of the end."""
+    depth = 0
+    for index in range(start, len(tokens)):
+        token = tokens[index]
+        if token.text == "(":
+            depth += 1
+        elif token.text == ")":
+            depth -= 1
+        elif depth <= 0 and token.word in words:
+            return index
+    return len(tokens) - 1
+
+
+def _whole_statement(text: str, tokens: Sequence[Token], index: int) -> str | None:
+    """Return a hint on a statement that MERGE replaces."""
+    first, second, word = tokens[0].word, tokens[min(1, len(tokens) - 1)].word, tokens[index].word
+    if first == "UPDATE" and word in {"FROM", "JOIN", "INNER", "LEFT"}:
+        return _updates_from(text, tokens, index)
+    if first == "DELETE" and word == "USING":
+        where = _find(tokens, {"WHERE"}, index)
+        target = _between(text, tokens, 2, index)
+        source = _between(text, tokens, index + 1, where)
+        on = _between(text, tokens, where + 1, len(tokens) - 1) or _KEY
+        return (
+            "DELETE has no USING in Trino; MERGE deletes the rows that a source matches: MERGE INTO"
+            f" {target} USING {source} ON {on} WHEN MATCHED THEN DELETE"
+        )
+    if first == "INSERT" and word == "ON":
+        return _on_conflict(text, tokens, index)
+    if (first, second) == ("INSERT", "OVERWRITE"):
+        return "Write TRUNCATE TABLE and then INSERT INTO; MERGE replaces rows by their key."
+    if first in {"REPLACE", "UPSERT"} or (first, second) == ("INSERT", "OR"):
+        return (
+            "MERGE replaces rows by their key, and inserts the others: MERGE INTO t USING s ON t.key"
+            " = s.key WHEN MATCHED THEN UPDATE SET column = s.column WHEN NOT MATCHED THEN INSERT"
+            " VALUES (s.key, s.column)"
+        )
+    return None
+
+
+def _updates_from(text: str, tokens: Sequence[Token], index: int) -> str:
+    begin = "UPDATE reads one table in Trino; MERGE updates the rows that a source matches:"
+    word = tokens[index].word
+    if word != "FROM":
+        end = _find(tokens, {"SET"}, index)
+        join = _find(tokens, {"JOIN"}, index)
+        on = _find(tokens, {"ON"}, join)
+        target, source = _between(text, tokens, 1, index), _between(text, tokens, join + 1, on)
+        condition = _between(text, tokens, on + 1, end)
+        where = _find(tokens, {"WHERE"}, end)
+        changes = _between(text, tokens, end + 1, where)
+    else:
+        end = _find(tokens, {"SET"}, 1)
+        where = _find(tokens, {"WHERE"}, index)
+        target, changes = _between(text, tokens, 1, end), _between(text, tokens, end + 1, index)
+        source = _between(text, tokens, index + 1, where)
+        condition = _between(text, tokens, where + 1, len(tokens) - 1)
+    return (
+        f"{begin} MERGE INTO {target} USING {source} ON {condition or _KEY} WHEN MATCHED THEN UPDATE"
+        f" SET {changes}"
+    )
+
+
+def _on_conflict(text: str, tokens: Sequence[Token], index: int) -> str | None:
+    if tokens[index + 1].word not in {"CONFLICT", "DUPLICATE"}:
+        return None
+    # INSERT INTO name parts, until the rows begin.
+    rows_at = _find(tokens, {"VALUES", "SELECT", "TABLE", "WITH"}, 2)
+    columns_at = next((at for at in range(2, rows_at) if tokens[at].text == "("), rows_at)
+    target = _between(text, tokens, 2, columns_at)
+    columns = _between(text, tokens, columns_at, rows_at) or "(...)"
+    rows = _between(text, tokens, rows_at, index)
+    keys = (
+        [
+            token.text
+            for token in tokens[index + 3 : _closed(tokens, index + 2)]
+            if token.text != ","
+        ]
+        if tokens[index + 2].text == "("
+        else []
+    )
+    on = " AND ".join(f"t.{key} = s.{key}" for key in keys) or "t.key = s.key"
+    update_at = _find(tokens, {"UPDATE"}, index)
+    changes = _between(
+        text,
+        tokens,
+        update_at + (2 if tokens[min(update_at + 1, len(tokens) - 1)].word == "SET" else 1),
+        len(tokens) - 1,
+    )
+    updates = f" WHEN MATCHED THEN UPDATE SET {changes}" if changes else ""
+    values = ", ".join(
+        f"s.{name.strip()}" for name in columns.strip("()").split(",") if name != "..."
+    )
+    return (
+        "MERGE does this in Trino; s has the new rows: MERGE INTO"
+        f" {target} t USING ({rows}) s {columns} ON {on}{updates} WHEN NOT MATCHED THEN INSERT"
+        f" {columns} VALUES ({values or '...'})"
+    )
+
+
+def _closed(tokens: Sequence[Token], index: int) -> int:
+    """Return the index of the next closing parenthesis."""
+    return next((at for at in range(index, len(tokens)) if tokens[at].text == ")"), len(tokens) - 1)
+
+
+def _part(tokens: Sequence[Token], index: int, expected: AbstractSet[str]) -> str | None:
+    """Return a hint on a part of a statement."""
+    token, first = tokens[index], tokens[0].word
+    before = tokens[index - 1] if index else None
+    following = tokens[min(index + 1, len(tokens) - 1)]
+    if token.text == following.text == ":" and before is not None:
+        sql_type = tokens[min(index + 2, len(tokens) - 1)].text
+        return f"Write CAST({before.text} AS {sql_type}) instead of {before.text}::{sql_type}."
+    if token.word == "OFFSET" and any(one.word == "LIMIT" for one in tokens[:index]):
+        return f"OFFSET comes before LIMIT: OFFSET {following.text} LIMIT {tokens[index - 1].text}"
+    if before is not None and before.word == "LIMIT" and following.text == ",":
+        return None
+    if token.text == "," and index > 1 and tokens[index - 2].word == "LIMIT":
+        return f"Write OFFSET {tokens[index - 1].text} LIMIT {following.text}."
+    if before is not None and (tokens[index - 2].word, before.word) == ("SELECT", "TOP"):
+        return f"Write LIMIT {token.text} at the end instead of TOP {token.text}."
+    if "'INTO'" in expected and before is not None and before.word in {"MERGE", "INSERT"}:
+        return f"Write {before.word} INTO {token.text}."
+    if "'FROM'" in expected and before is not None and before.word == first == "DELETE":
+        return f"Write DELETE FROM {token.text}."
+    if first == "TRUNCATE" and index == 1:
+        return f"Write TRUNCATE TABLE {token.text}."
+    if first == "INSERT" and token.word == "DEFAULT" and following.word == "VALUES":
+        return "Write VALUES with a value for each column; NULL where you have none."
+    if "'SET'" in expected and first == "UPDATE" and token.kind is Kind.WORD:
+        return "UPDATE takes no alias in Trino; write the table's name before its columns, or none."
+    if first == "DELETE" and "'WHERE'" in expected and token.kind is Kind.WORD:
+        return "DELETE takes no alias in Trino; remove it, also before the columns."
+    if before is not None and before.word == "INTERVAL" and token.kind is Kind.INTEGER:
+        return f"Write the number in quotes: INTERVAL '{token.text}' {following.text}."
+    return _INSTEAD.get(token.word)
+
+
+def _reserved(tokens: Sequence[Token], index: int, expected: AbstractSet[str]) -> str | None:
+    token, following = tokens[index], tokens[min(index + 1, len(tokens) - 1)]
+    if (
+        token.word in RESERVED
+        and token.word not in _STRUCTURE
+        and following.word != "BY"
+        and not {"<identifier>", "<expression>"}.isdisjoint(expected)
+    ):
+        return (
+            f'{token.word} is a reserved word; as a name, write it in double quotes: "{token.text}"'
+        )
+    return None

@@ -1,0 +1,104 @@
+"""Forms of other engines' SQL: each error says what to write, and what it says is read."""
+
+from __future__ import annotations
+
+import pytest
+
+from rowmerge_nb.base.errors import ParseError
+from rowmerge_nb.sql.parser.statement_reader import parse
+
+
+def hint_of(sql: str) -> str:
+    with pytest.raises(ParseError) as caught:
+        parse(sql)
+    return caught.value.hint or ""
+
+
+@pytest.mark.parametrize(
+    ("sql", "merge"),
+    [
+        (
+            "UPDATE accounts SET name = n.v FROM news n WHERE accounts.id = n.id",
+            "MERGE INTO accounts USING news n ON accounts.id = n.id WHEN MATCHED THEN UPDATE SET name = n.v",
+        ),
+        (
+            "UPDATE accounts JOIN news ON accounts.id = news.id SET name = news.v",
+            "MERGE INTO accounts USING news ON accounts.id = news.id WHEN MATCHED THEN UPDATE SET name = news.v",
+        ),
+        (
+            "UPDATE a SET b = (SELECT max(c) FROM d WHERE d.x = 1) FROM e WHERE a.k = e.k",
+            "MERGE INTO a USING e ON a.k = e.k WHEN MATCHED THEN UPDATE SET b = (SELECT max(c) FROM d WHERE d.x = 1)",
+        ),
+        (
+            "DELETE FROM accounts USING news n\n WHERE accounts.id = n.id",
+            "MERGE INTO accounts USING news n ON accounts.id = n.id WHEN MATCHED THEN DELETE",
+        ),
+        (
+            "INSERT INTO accounts (id, name) VALUES (1, 'a') ON CONFLICT (id) DO UPDATE SET name = 'x'",
+            (
+                "MERGE INTO accounts t USING (VALUES (1, 'a')) s (id, name) ON t.id = s.id WHEN MATCHED THEN UPDATE"
+                " SET name = 'x' WHEN NOT MATCHED THEN INSERT (id, name) VALUES (s.id, s.name)"
+            ),
+        ),
+        (
+            "INSERT INTO accounts (id, name) SELECT * FROM news ON CONFLICT (id, name) DO NOTHING",
+            (
+                "MERGE INTO accounts t USING (SELECT * FROM news) s (id, name) ON t.id = s.id AND t.name = s.name"
+                " WHEN NOT MATCHED THEN INSERT (id, name) VALUES (s.id, s.name)"
+            ),
+        ),
+    ],
+)
+def test_the_merge_of_a_statement_is_written_with_its_own_names(sql: str, merge: str) -> None:
+    hint = hint_of(sql)
+    assert hint.endswith(f": {merge}")
+    parse(merge)
+
+
+@pytest.mark.parametrize(
+    ("sql", "words"),
+    [
+        ("SELECT id\u00a0FROM t", "U+00A0 (NO-BREAK SPACE)"),
+        ("SELECT \u2018a\u2019", "write ' instead"),
+        ("SELECT \u20ac", "U+20AC (EURO SIGN)"),
+        ("SELECT order FROM t", '"order"'),
+        ("CREATE TABLE t (group bigint)", '"group"'),
+        ("SELECT id FROM t LIMIT 1 OFFSET 2", "OFFSET 2 LIMIT 1"),
+        ("SELECT id FROM t LIMIT 3, 5", "OFFSET 3 LIMIT 5"),
+        ("SELECT id::integer FROM t", "CAST(id AS integer)"),
+        ("SELECT TOP 5 * FROM t", "LIMIT 5"),
+        ("REPLACE INTO t VALUES (1)", "MERGE INTO t"),
+        ("INSERT OR IGNORE INTO t VALUES (1)", "MERGE INTO t"),
+        ("INSERT OVERWRITE t SELECT 1", "TRUNCATE TABLE"),
+        ("INSERT INTO t DEFAULT VALUES", "a value for each column"),
+        ("MERGE t USING s ON t.a = s.a WHEN MATCHED THEN DELETE", "MERGE INTO t"),
+        ("INSERT t VALUES (1)", "INSERT INTO t"),
+        ("DELETE t WHERE a = 1", "DELETE FROM t"),
+        ("UPDATE t x SET a = 1", "no alias"),
+        ("DELETE FROM t x WHERE a = 1", "no alias"),
+        ("SELECT a FROM t WHERE a ILIKE 'b'", "lower(a) LIKE lower(b)"),
+        ("SELECT INTERVAL 1 DAY", "INTERVAL '1' DAY"),
+    ],
+)
+def test_what_other_engines_write_has_a_hint(sql: str, words: str) -> None:
+    assert words in hint_of(sql)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT FROM t",
+        "SELECT a FROM",
+        "UPDATE t SET",
+        "DELETE FROM t WHERE",
+        "INSERT INTO t",
+        "SELECT (",
+        "UPDATE",
+        "INSERT ON",
+        "DELETE FROM t USING",
+        "UPDATE t FROM",
+        "INSERT INTO t ON CONFLICT",
+    ],
+)
+def test_a_statement_that_ends_early_is_an_error_and_nothing_else(sql: str) -> None:
+    hint_of(sql)
