@@ -130,6 +130,12 @@ class Tables:
         """Complete a name."""
         return "memory", "default", parts[-1]
 
+    def source_hint(self, name: str) -> str | None:
+        """Return None: there is no notebook."""
+
+    def index_hint(self, column: str) -> str | None:
+        """Return None: there are no DataFrames."""
+
     def names(self) -> Sequence[str]:
         """There is no list of names."""
         return []
