@@ -1,11 +1,9 @@
 """The jars of a plugin or of Trino's engine, by coordinates: a folder of the cache.
 
-::
+The cache is ``~/.cache/rowmerge_nb/maven``, or below ``$XDG_CACHE_HOME``:
 
-    ~/.cache/rowmerge_nb/maven/            or under $XDG_CACHE_HOME
-        poms/                              POM files, in the form of a repository
-        jars/                              jars, in the form of a repository
-        sets/io.trino/trino-memory/483/    links to the jars of a plugin, and jars.json
+- ``poms/`` and ``jars/`` have files in the form of a repository.
+- ``sets/io.trino/trino-memory/483/`` has links to the jars of a plugin, and ``jars.json``.
 
 ``jars.json`` lists the jars with sizes and checksums. A set with it is complete, and is used without
 the network. Every file is written under another name first, so an interrupt leaves no half file.
