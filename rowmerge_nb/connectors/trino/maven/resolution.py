@@ -27,7 +27,7 @@ _JAR: Final = "jar"
 _SPI: Final = ("io.trino", "trino-spi", "", _JAR)
 _VERSION: Final = re.compile(r"<version>([^<]+)</version>")
 _MOST_VERSIONS: Final = 5
-_NO_ARCHIVE: Final = (
+_ARCHIVES: Final = (
     "Some plugins are in a server's archive only: name its folders with plugin and trino."
 )
 
@@ -83,12 +83,12 @@ def _check_exists(coordinates: Coordinates, repository: Repository) -> None:
         raise SetupError(
             f"{name} has no version {coordinates.version} in {repository.url}",
             code="NOT_FOUND",
-            hint=f"Use one of its versions, of which the newest are {listed}.",
+            hint=f"Use one of its newest versions: {listed}. {_ARCHIVES}",
         )
     raise SetupError(
         f"There is no {name} in {repository.url}",
         code="NOT_FOUND",
-        hint=f"Check group and artifact. {_NO_ARCHIVE}",
+        hint=f"Check group and artifact. {_ARCHIVES}",
     )
 
 
@@ -151,7 +151,7 @@ class _Resolver:
             raise SetupError(
                 f"{self._repository.url} has no {path}, which a dependency names",
                 code="NOT_FOUND",
-                hint=_NO_ARCHIVE,
+                hint=_ARCHIVES,
             ) from error
         return part.replace(target)
 

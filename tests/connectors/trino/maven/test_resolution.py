@@ -129,9 +129,7 @@ def test_an_unknown_version_is_an_error_with_the_newest_ones(folder):
     with pytest.raises(SetupError) as caught:
         resolved(folder, "io.trino:trino-shop:999")
     assert "io.trino:trino-shop has no version 999 in file://" in caught.value.message
-    assert caught.value.hint == (
-        "Use one of its versions, of which the newest are 483, 482, 481, 480, 479."
-    )
+    assert "Use one of its newest versions: 483, 482, 481, 480, 479." in caught.value.hint
 
 
 def test_an_unknown_artifact_is_an_error(folder):
