@@ -111,10 +111,10 @@ class JarStore:
 
         def show() -> None:
             text = f"{len(missing)} jars, {megabytes(done)} of {megabytes(total)} MB"
-            line.show(f"downloading {text}, to {self.folder}")
+            line.show(f"downloading {text}")
 
         if missing:
-            show()
+            line.announce(f"downloading {len(missing)} jars, {megabytes(total)} MB")
         for _ in _each(
             lambda path: self._download(repository, path, checksums[path], advance),
             missing,

@@ -10,7 +10,8 @@ _EVERY_SECONDS: Final = 0.2
 
 
 class ProgressLine:
-    """Shows what is done, on terminals and in notebooks; elsewhere only the last line is written.
+    """Shows what is done, on terminals and in notebooks; elsewhere announcements and the
+    last line are written.
 
     Args:
         subject: the beginning of each line.
@@ -30,6 +31,13 @@ class ProgressLine:
         if now >= self._next and self._overwrites():
             self._next = now + _EVERY_SECONDS
             self._write(text)
+
+    def announce(self, text: str) -> None:
+        """Write a line that must be seen also where lines are not overwritten."""
+        if self._overwrites():
+            self._write(text)
+        elif self._stream is not None:
+            self.end(text)
 
     def end(self, text: str = "") -> None:
         """Write the last line, or remove the line."""

@@ -93,7 +93,9 @@ def test_a_set_has_all_jars_and_is_used_without_the_network(tmp_path, sets, caps
         "trino-shop-483.jar",
     ]
     assert (jar_set.folder / "org.acme-words-1.0.jar").read_text() == "org.acme:words:1.0"
-    assert "io.trino:trino-shop:483: 3 jars, 0.0 MB" in capsys.readouterr().err
+    first, last = capsys.readouterr().err.splitlines()
+    assert first == "io.trino:trino-shop:483: downloading 3 jars, 0.0 MB"
+    assert last.startswith("io.trino:trino-shop:483: 3 jars, 0.0 MB, of which 0.0 MB were downl")
 
     again = offline(tmp_path).get(PLUGIN)
     assert again == jar_set
@@ -242,18 +244,20 @@ def test_a_line_of_progress_is_overwritten_on_a_terminal():
     )
 
 
-def test_a_file_has_the_last_line_only():
+def test_a_file_has_announcements_and_the_last_line():
     file = io.StringIO()
     line = ProgressLine("p", file)
     line.show("reading")
     line.end()
     assert file.getvalue() == ""
+    line.announce("downloading")
     line.end("2 jars")
-    assert file.getvalue() == "p: 2 jars\n"
+    assert file.getvalue() == "p: downloading\np: 2 jars\n"
 
 
 def test_a_line_without_standard_error_writes_nothing(monkeypatch):
     monkeypatch.setattr(sys, "stderr", None)
     line = ProgressLine("p")
     line.show("reading")
+    line.announce("downloading")
     line.end("2 jars")
