@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from rowmerge_nb.base.errors import SetupError
+from rowmerge_nb.base.words import plural
 from rowmerge_nb.connectors.trino.maven.repository import MissingFileError, Repository
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ class JarStore:
         checksums = {jar.path: ("sha256", jar.sha256) for jar in pinned}
         unknown = [path for path in paths if path not in checksums]
         stop = threading.Event()
-        line.show(f"checking {len(paths)} jars")
+        line.show(f"checking {plural(len(paths), 'jar')}")
         for path, sha1 in zip(
             unknown, _each(lambda path: _published(repository, path), unknown, stop), strict=True
         ):
@@ -110,11 +111,11 @@ class JarStore:
                 done += count
 
         def show() -> None:
-            text = f"{len(missing)} jars, {megabytes(done)} of {megabytes(total)} MB"
+            text = f"{plural(len(missing), 'jar')}, {megabytes(done)} of {megabytes(total)} MB"
             line.show(f"downloading {text}")
 
         if missing:
-            line.announce(f"downloading {len(missing)} jars, {megabytes(total)} MB")
+            line.announce(f"downloading {plural(len(missing), 'jar')}, {megabytes(total)} MB")
         for _ in _each(
             lambda path: self._download(repository, path, checksums[path], advance),
             missing,
