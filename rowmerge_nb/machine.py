@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 _NEEDED: Final = ("pyspark", "pyarrow", "pandas", "ipython", "jinja2", "graphviz", "pygraphviz")
 _OPTIONAL: Final = (
     ("polars", "polars", "DataFrames of polars as sources", "polars"),
-    ("jpype", "jpype1", "plugins of Trino, which need a JDK 25 too", '"rowmerge-nb[trino]"'),
+    ("jpype", "jpype1", "plugins of Trino", '"rowmerge-nb[trino]"'),
+    ("jgo", "jgo", "plugins of Trino by Maven coordinates", '"rowmerge-nb[trino]"'),
 )
 """Module, distribution, use, and the argument of pip install."""
 
@@ -75,6 +76,7 @@ def doctor(*, start_spark: bool = True, prepare: bool = False) -> list[Check]:
     checks += [_optional(*each) for each in _OPTIONAL]
     checks += [
         _guarded("Java", _java),
+        _guarded("JDK for Trino", _trino_java),
         _guarded("class cache", partial(_class_cache, prepare=prepare)),
         _guarded("Graphviz", _graphviz),
         _guarded("memory", _memory),
@@ -143,6 +145,18 @@ def _java() -> Check:
     return Check(
         "Java", "ok", f"version {java.version} at {java.home}, found by {java.origin}{passed_over}"
     )
+
+
+def _trino_java() -> Check:
+    from rowmerge_nb.connectors.trino.java_homes import find_java_home
+
+    name = "JDK for Trino"
+    try:
+        java = find_java_home()
+    except SetupError as error:
+        detail = f"{error.message}; optional, for plugins of Trino"
+        return Check(name, "missing", detail, error.hint or "")
+    return Check(name, "ok", f"version {java.version} at {java.folder}, for plugins of Trino")
 
 
 def _class_cache(*, prepare: bool) -> Check:

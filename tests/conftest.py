@@ -104,6 +104,20 @@ def pytest_sessionfinish() -> None:
     gc.unfreeze()
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say in one line how many tests with plugins of Trino were skipped, and why."""
+    reasons = Counter(
+        report.longrepr[-1].removeprefix("Skipped: ")
+        for report in terminalreporter.stats.get("skipped", ())
+        if report.nodeid.startswith("tests/connectors/trino/")
+    )
+    if reasons:
+        listed = "; ".join(f"{count} since {reason}" for reason, count in reasons.most_common())
+        terminalreporter.write_line(
+            f"Plugins of Trino: {reasons.total()} tests were skipped: {listed}"
+        )
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options that choose tests by their marks."""
     parser.addoption(

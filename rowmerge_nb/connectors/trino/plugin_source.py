@@ -1,22 +1,87 @@
-"""Where a plugin comes from: folders of jars, and catalog files of Trino."""
+"""Where a plugin comes from: folders of jars, Maven coordinates, and catalog files of Trino."""
 
 from __future__ import annotations
 
 import os
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from rowmerge_nb.base.errors import SetupError
+from rowmerge_nb.connectors.trino.maven.coordinates import is_coordinates, parse_coordinates
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from rowmerge_nb.connectors.trino.maven.coordinates import Coordinates
 
 JarState = tuple[tuple[str, int, int], ...]
 """Path, size and modification time of each file of a plugin."""
 
 _PROPERTY: Final = re.compile(r"((?:\\.|[^\\\s=:])+)\s*[=:\s]\s*(.*)")
 _VARIABLE: Final = re.compile(r"\$\{ENV:([A-Za-z_][A-Za-z0-9_]*)\}")
+
+
+class PluginJars:
+    """The jars of a plugin and of Trino's engine, as arguments name them.
+
+    Args:
+        plugin: folders and jars, or None.
+        trino: a folder, Maven coordinates, or None.
+        maven: Maven coordinates of the plugin, or None.
+
+    Raises:
+        SetupError: INVALID_ARGUMENTS unless exactly one of plugin and maven is there, or a folder
+            has no jars.
+    """
+
+    def __init__(
+        self,
+        plugin: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None,
+        trino: str | os.PathLike[str] | None,
+        maven: str | None,
+    ) -> None:
+        if (plugin is None) == (maven is None):
+            raise SetupError(
+                "A plugin needs exactly one of the arguments plugin and maven",
+                code="INVALID_ARGUMENTS",
+                hint="Name a folder, as in plugin='trino/plugin/iceberg', or coordinates, as in"
+                " maven='io.trino:trino-iceberg:483'.",
+            )
+        if plugin is not None and trino is None:
+            raise SetupError(
+                "A plugin in a folder needs the argument trino",
+                code="INVALID_ARGUMENTS",
+                hint="Name the folder of the engine, as in trino='trino-server/lib', or"
+                " coordinates, as in trino='io.trino:trino-main:483'.",
+            )
+        self._maven = None if maven is None else parse_coordinates(maven)
+        self._paths = [] if plugin is None else checked_plugin(plugin)
+        self._trino: Path | Coordinates | None = None
+        if trino is not None and is_coordinates(trino):
+            self._trino = parse_coordinates(str(trino), "trino")
+        elif trino is not None:
+            self._trino = checked_folder(trino, "trino", "'trino-server/lib'")
+
+    def load(self) -> tuple[list[Path], Path]:
+        """Return the plugin's paths and the engine's folder, after a download if necessary.
+
+        Raises:
+            SetupError: the jars cannot be downloaded.
+        """
+        paths, trino = self._paths, self._trino
+        if self._maven is None and isinstance(trino, Path):
+            return paths, trino
+        # The cache is not needed for folders.
+        from rowmerge_nb.connectors.trino.maven.jar_sets import JarSets
+
+        sets = JarSets()
+        if self._maven is not None:
+            jar_set = sets.get(self._maven)
+            paths, trino = [jar_set.folder], trino or jar_set.checked_engine()
+        return paths, trino if isinstance(trino, Path) else sets.get(
+            cast("Coordinates", trino)
+        ).folder
 
 
 def checked_folder(path: str | os.PathLike[str], argument: str, example: str) -> Path:

@@ -14,11 +14,7 @@ from rowmerge_nb.base.errors import SetupError, checked, checked_name
 from rowmerge_nb.connectors.trino.host_process import PROGRAM
 from rowmerge_nb.connectors.trino.java_homes import find_java_home
 from rowmerge_nb.connectors.trino.plugin_hosts import PluginHosts
-from rowmerge_nb.connectors.trino.plugin_source import (
-    checked_folder,
-    checked_plugin,
-    read_catalog_file,
-)
+from rowmerge_nb.connectors.trino.plugin_source import PluginJars, read_catalog_file
 from rowmerge_nb.connectors.trino.trino_metadata import TrinoMetadata
 from rowmerge_nb.connectors.trino.trino_partitioning import TrinoNodePartitioningProvider
 from rowmerge_nb.connectors.trino.trino_scans import TrinoPageSourceProvider, TrinoSplitManager
@@ -50,7 +46,11 @@ class TrinoConnector(Connector):
         name: the name of the plugin's connector factory, as ``connector.name`` in a catalog
             file: ``"iceberg"``.
         plugin: the folder with the plugin's jars, or several folders and jars.
-        trino: the folder with the jars of trino-main, the ``lib`` of a server.
+        trino: the folder with the jars of trino-main, the ``lib`` of a server, or Maven
+            coordinates such as ``"io.trino:trino-main:483"``; with ``maven``, by default the
+            version that the plugin was built with.
+        maven: instead of ``plugin``, the plugin's Maven coordinates, such as
+            ``"io.trino:trino-iceberg:483"``. Its jars are downloaded once, into a cache.
         properties: the catalog's properties, as in a catalog file.
         session: the plugin's session properties.
         java: the folder of a JDK 25 or later; by default the one that the variables
@@ -75,8 +75,9 @@ class TrinoConnector(Connector):
         self,
         name: str,
         *,
-        plugin: Path | Sequence[Path],
-        trino: Path,
+        plugin: Path | Sequence[Path] | None = None,
+        trino: Path | None = None,
+        maven: str | None = None,
         properties: Mapping[str, Any] | None = None,
         session: Mapping[str, Any] | None = None,
         java: Path | None = None,
@@ -90,9 +91,14 @@ class TrinoConnector(Connector):
         }
         self.session_properties = dict(checked(session or {}, "session", dict, "a dict"))
         self.commits_in_finish = self.connector_name not in _COMMITS_LATER
-        paths = checked_plugin(plugin)
-        self._settings = {
-            "engine": str(checked_folder(trino, "trino", "'trino-server/lib'")),
+        jars = PluginJars(plugin, trino, maven)
+        self._java = java
+        # Before a download, which may be large.
+        self._settings: dict[str, Any] = {}
+        self._check_machine()
+        paths, engine = jars.load()
+        self._settings |= {
+            "engine": str(engine),
             "plugin": str(paths[0]) if len(paths) == 1 else [str(path) for path in paths],
             "connector": self.connector_name,
             "plugin_class": plugin_class,
@@ -100,8 +106,6 @@ class TrinoConnector(Connector):
             "properties": self.properties,
             "java_options": list(java_options),
         }
-        self._java = java
-        self._check_machine()
         self._transactions = Transactions[TrinoTransaction](self.name)
         self.hosts = PluginHosts(
             self._settings.copy,
@@ -112,28 +116,18 @@ class TrinoConnector(Connector):
         self._finalizer = weakref.finalize(self, self.hosts.close)
 
     @classmethod
-    def from_catalog_file(
-        cls, path: Path, *, plugin: Path, trino: Path, **arguments: Any
-    ) -> TrinoConnector:
+    def from_catalog_file(cls, path: Path, **arguments: Any) -> TrinoConnector:
         """Return the connector of a catalog file, such as ``etc/catalog/ice.properties``.
 
         Args:
             path: the file; ``${ENV:NAME}`` in it is replaced by an environment variable.
-            plugin: the folder with the plugin's jars.
-            trino: the folder with the jars of trino-main.
-            arguments: further arguments of the class.
+            arguments: further arguments of the class: ``plugin`` and ``trino``, or ``maven``.
 
         Raises:
             SetupError: the file is unreadable, or as in the class.
         """
         properties = read_catalog_file(path)
-        return cls(
-            properties.pop("connector.name"),
-            plugin=plugin,
-            trino=trino,
-            properties=properties,
-            **arguments,
-        )
+        return cls(properties.pop("connector.name"), properties=properties, **arguments)
 
     def _check_machine(self) -> None:
         if importlib.util.find_spec("jpype") is None:

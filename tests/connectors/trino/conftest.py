@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rowmerge_nb.connectors.trino.host_channel import HostChannel, pack_batch, unpack_batch
+from rowmerge_nb.connectors.trino.maven.coordinates import Coordinates
+from rowmerge_nb.connectors.trino.maven.jar_sets import JarSets
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,14 +26,56 @@ _OLDEST_JAVA = 25
 
 
 @pytest.fixture(scope="session")
-def trino_home() -> Path:
-    """The folder with ``lib/`` (trino-main and its jars) and ``plugin/``."""
+def trino_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder with ``lib/`` (trino-main and its jars) and ``plugin/``.
+
+    ROWMERGE_TRINO_HOME names it, or it is made of the jars that the cache of Maven coordinates has.
+    """
     if importlib.util.find_spec("jpype") is None:
         pytest.skip("JPype is not installed (the extra trino)")
-    home = os.environ.get("ROWMERGE_TRINO_HOME")
-    if not home or not (Path(home) / "lib").is_dir():
-        pytest.skip("ROWMERGE_TRINO_HOME does not name a folder with lib/ and plugin/ of Trino")
-    return Path(home)
+    named = os.environ.get("ROWMERGE_TRINO_HOME")
+    home = Path(named) if named else cached_home(tmp_path_factory.mktemp("trino"))
+    if home is None or not (home / "lib").is_dir():
+        pytest.skip(
+            "ROWMERGE_TRINO_HOME does not name a folder with lib/ and plugin/ of Trino, and the"
+            " cache has no io.trino:trino-main"
+        )
+    return home
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _plugin_of_the_module(request: pytest.FixtureRequest) -> None:
+    """Skip the tests of a module whose REAL_PLUGIN is missing."""
+    name = getattr(request.module, "REAL_PLUGIN", None)
+    if name is not None:
+        home = request.getfixturevalue("trino_home")
+        if not (home / "plugin" / name).is_dir():
+            pytest.skip(f"{home} has no plugin {name}")
+
+
+def cached_home(folder: Path, sets: JarSets | None = None) -> Path | None:
+    """Link the newest engine of the cache and its plugins as a server has them; nothing is
+    downloaded.
+    """
+    sets = sets or JarSets()
+    groups = sets.home / "sets" / "io.trino"
+    versions = sorted(path.name for path in (groups / "trino-main").glob("*"))
+    complete = [version for version in versions if _cached(sets, "trino-main", version)]
+    if not complete:
+        return None
+    (folder / "plugin").mkdir(parents=True)
+    for artifact in sorted(path.name for path in groups.glob("trino-*")):
+        if jars := _cached(sets, artifact, complete[-1]):
+            name = (
+                "lib" if artifact == "trino-main" else f"plugin/{artifact.removeprefix('trino-')}"
+            )
+            (folder / name).symlink_to(jars)
+    return folder
+
+
+def _cached(sets: JarSets, artifact: str, version: str) -> Path | None:
+    jar_set = sets.find(Coordinates("io.trino", artifact, version))
+    return None if jar_set is None else jar_set.folder
 
 
 @pytest.fixture(scope="session")

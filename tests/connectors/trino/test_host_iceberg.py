@@ -20,6 +20,7 @@ from tests.connectors.trino.support import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+REAL_PLUGIN = "iceberg"
 COLUMNS = [
     {"name": "id", "type": "bigint"},
     {"name": "name", "type": "varchar", "comment": "of a thing"},

@@ -21,6 +21,7 @@ from tests.connectors.trino.support import SESSION, Connection, Host, HostError,
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+REAL_PLUGIN = "memory"
 COLUMNS = [{"name": "id", "type": "bigint"}, {"name": "name", "type": "varchar(20)"}]
 TYPES = ["bigint", "varchar(20)"]
 

@@ -10,6 +10,7 @@ import pytest
 import rowmerge_nb as rm
 from rowmerge_nb.base.errors import AnalysisError, ConnectorError, DuplicateMatchError
 
+REAL_PLUGIN = "iceberg"
 pytestmark = pytest.mark.spark
 
 

@@ -1,0 +1,1 @@
+"""Plugins of Trino by Maven coordinates: their jars, resolved, downloaded and kept."""
