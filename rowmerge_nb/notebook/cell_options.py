@@ -316,20 +316,19 @@ def _value(option: Option, inline_value: str | None, rest: str) -> tuple[str, st
         return inline_value, rest
     words = {str(choice).lower(): str(choice) for choice in option.choices}
     word = inline_value.lower()
-    for choice in option.choices:
-        kind, has_values, form = str(choice).partition("=")
-        if has_values and word.partition("=")[0] == kind:
-            if not inline_value.partition("=")[2]:
-                _refuse(
-                    f"--{option.name} {kind} needs a value", f"Write --{option.name} {kind}={form}"
-                )
-            return inline_value, rest
+    kind, _, value = inline_value.partition("=")
+    forms = {form.partition("=")[0]: form for form in words.values()}
+    form = forms.get(kind.lower(), "")
+    if "=" in form:
+        if not value:
+            _refuse(f"--{option.name} {kind} needs a value", f"Write --{option.name} {form}")
+        return inline_value, rest
     if word not in words:
-        near = nearest(word, words)
+        near = nearest(word, forms)
         choices = f"There are: {', '.join(words.values())}"
         _refuse(
             f"--{option.name} cannot be '{inline_value}'",
-            f"Did you mean {words[near]}?" if near else choices,
+            f"Did you mean {forms[near]}?" if near else choices,
         )
     return words[word], rest
 
