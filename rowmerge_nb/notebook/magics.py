@@ -463,8 +463,10 @@ def _for_comparison(use: MagicUse, options: Mapping[str, Any]) -> dict[str, Any]
 
     by, names = comparison_of(use.values["compare"])
     left_out = {"verify", *DECIDED.get(by, ())}
-    kept = {name: value for name, value in options.items() if name not in left_out or use.has(name)}
-    return {**kept, "by": by, **({"catalogs": list(names)} if names else {})}
+    supported = {
+        name: value for name, value in options.items() if name not in left_out or use.has(name)
+    }
+    return {**supported, "by": by, **({"catalogs": list(names)} if names else {})}
 
 
 def _for_audit(use: MagicUse, options: Mapping[str, Any]) -> dict[str, Any]:

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.output import Written
     from rowmerge_nb.trace.store_comparison import (
         CallCount,
-        Fragment,
         RowDifference,
+        SinkFragment,
         StoreComparison,
         StoreMetric,
         StoreSide,
@@ -45,7 +45,7 @@ class SideReport:
 
     Args:
         error: the error as a sentence, or ``""``.
-        stored: the first rows of the pages that the connector received; None without any.
+        pages: the first rows of the pages that the connector received; None without any.
         layout: the channels of these pages with their types.
         files: the first files or statements that were written.
         fragments: the first fragments.
@@ -53,11 +53,11 @@ class SideReport:
 
     name: str
     error: str
-    stored: Stored | None
+    pages: Stored | None
     layout: str
     files: tuple[Written, ...]
     file_count: int
-    fragments: tuple[Fragment, ...]
+    fragments: tuple[SinkFragment, ...]
     fragment_count: int
 
 
@@ -128,14 +128,14 @@ def call_text(calls: CallCount | None) -> str:
     """Return the calls of a method on one side in a few words.
 
     >>> from rowmerge_nb.trace.store_comparison import CallCount
-    >>> call_text(CallCount(2, 5, 900, 0.0125, failed=False)), call_text(None)
+    >>> call_text(CallCount(2, 5, 900, 0.0125, has_failed=False)), call_text(None)
     ('2, 5 rows, 12 ms', '')
     """
     if calls is None:
         return ""
     parts = [number(calls.count)]
     parts += [plural(calls.rows, "row")] if calls.rows is not None else []
-    parts.append("failed" if calls.failed else f"{calls.seconds * 1000:.0f} ms")
+    parts.append("failed" if calls.has_failed else f"{calls.seconds * 1000:.0f} ms")
     return ", ".join(parts)
 
 
@@ -145,26 +145,28 @@ def _known(comparison: StoreComparison) -> list[StoreMetric]:
 
 def _side_report(side: StoreSide) -> SideReport:
     trace = side.result.trace
-    stored = build_report(trace).stored
+    sink_pages = build_report(trace).stored
     output = trace.target.output
-    written = () if output is None else output.written
-    layout = "" if stored is None else ", ".join(f"{c.name} {c.type}" for c in stored.channels)
+    outputs = () if output is None else output.written
+    layout = (
+        "" if sink_pages is None else ", ".join(f"{c.name} {c.type}" for c in sink_pages.channels)
+    )
     return SideReport(
         side.name,
         "" if trace.error is None else f"{trace.error.code}: {trace.error.message}",
-        None if stored is None else _shortened(stored),
+        None if sink_pages is None else _shortened(sink_pages),
         layout,
-        written[:SHOWN],
-        len(written),
+        outputs[:SHOWN],
+        len(outputs),
         side.fragments[:SHOWN],
         len(side.fragments),
     )
 
 
-def _shortened(stored: Stored) -> Stored:
-    pages = tuple(replace(page, rows=page.rows[:SHOWN]) for page in stored.pages[:MOST_PAGES])
-    more = f"; the first {MOST_PAGES} are shown" if len(stored.pages) > len(pages) else ""
-    return replace(stored, pages=pages, summary=stored.summary + more)
+def _shortened(sink_pages: Stored) -> Stored:
+    pages = tuple(replace(page, rows=page.rows[:SHOWN]) for page in sink_pages.pages[:MOST_PAGES])
+    more = f"; the first {MOST_PAGES} are shown" if len(sink_pages.pages) > len(pages) else ""
+    return replace(sink_pages, pages=pages, summary=sink_pages.summary + more)
 
 
 def _lines(comparison: StoreComparison, sides: Sequence[SideReport]) -> list[str]:
@@ -182,12 +184,12 @@ def _lines(comparison: StoreComparison, sides: Sequence[SideReport]) -> list[str
     if comparison.differences:
         lines += ["", "Rows that differ", *_difference_lines(comparison)]
     for side in sides:
-        if side.stored is not None:
-            title = f"{side.stored.title}, {side.name}: {side.stored.summary}"
+        if side.pages is not None:
+            title = f"{side.pages.title}, {side.name}: {side.pages.summary}"
             layout = textwrap.wrap(
                 f"Layout: {side.layout}", WIDTH, initial_indent="  ", subsequent_indent="  "
             )
-            lines += ["", title, *layout, *stored_lines(side.stored)]
+            lines += ["", title, *layout, *stored_lines(side.pages)]
     lines += _fragment_lines(sides) + _file_lines(sides)
     calls = [["called by", "method", *(side.name for side in sides)]]
     calls += [
@@ -234,7 +236,7 @@ def _file_lines(sides: Sequence[SideReport]) -> list[str]:
     return ["", "Files and statements", *columns_of(rows, right={1, 2})] if len(rows) > 1 else []
 
 
-def fragment_text(fragment: Fragment, length: int) -> str:
+def fragment_text(fragment: SinkFragment, length: int) -> str:
     """Return a fragment's JSON, cut to a length; ``not JSON`` for other fragments."""
     if not fragment.text:
         return "not JSON"

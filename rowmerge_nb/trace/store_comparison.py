@@ -31,7 +31,7 @@ STORE_METRICS: Final[Mapping[str, str]] = {
 
 
 @dataclass(frozen=True)
-class Fragment:
+class SinkFragment:
     """A fragment that a sink returned.
 
     Args:
@@ -55,7 +55,7 @@ class StoreSide(Side):
 
     connector: str = ""
     lasting_call: str = ""
-    fragments: tuple[Fragment, ...] = ()
+    fragments: tuple[SinkFragment, ...] = ()
     remarks: tuple[str, ...] = ()
 
     @property
@@ -100,7 +100,7 @@ class CallCount:
     rows: int | None
     bytes: int | None
     seconds: float
-    failed: bool
+    has_failed: bool
 
 
 @dataclass(frozen=True)
@@ -289,8 +289,8 @@ def _of_one_type(rows: pa.Table, others: pa.Table) -> tuple[pa.Table, pa.Table]:
         _columns_of_one_type(*pair) for pair in zip(rows.columns, others.columns, strict=True)
     ]
     names = others.column_names
-    left, right = zip(*columns, strict=True)
-    return pa.table(list(left), names), pa.table(list(right), names)
+    first_columns, other_columns = zip(*columns, strict=True)
+    return pa.table(list(first_columns), names), pa.table(list(other_columns), names)
 
 
 def _columns_of_one_type(

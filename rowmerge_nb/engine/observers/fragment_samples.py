@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.engine.observers.user_observers import ObserverRegistry
 from rowmerge_nb.engine.statements.run_observer import RunObserver
-from rowmerge_nb.trace.store_comparison import Fragment
+from rowmerge_nb.trace.store_comparison import SinkFragment
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,7 +31,7 @@ class FragmentKeeper(ObserverRegistry):
 
     def __init__(self) -> None:
         super().__init__()
-        self.fragments: tuple[Fragment, ...] = ()
+        self.fragments: tuple[SinkFragment, ...] = ()
 
     def of_run(self) -> RunObserver:
         """Return the observer of one run."""
@@ -48,14 +48,14 @@ class _KeptFragments(RunObserver):
         self._keeper.fragments = fragments_as_text(action.fragments)
 
 
-def fragments_as_text(fragments: Sequence[bytes]) -> tuple[Fragment, ...]:
+def fragments_as_text(fragments: Sequence[bytes]) -> tuple[SinkFragment, ...]:
     """Return fragments with their JSON.
 
     >>> fragments_as_text([b'{"path": "a.parquet"}', bytes([128, 4])])
-    (Fragment(bytes=21, text='{"path": "a.parquet"}'), Fragment(bytes=2, text=''))
+    (SinkFragment(bytes=21, text='{"path": "a.parquet"}'), SinkFragment(bytes=2, text=''))
     """
     return tuple(
-        Fragment(len(fragment), _json_text(fragment) if number < MOST_TEXTS else "")
+        SinkFragment(len(fragment), _json_text(fragment) if number < MOST_TEXTS else "")
         for number, fragment in enumerate(fragments)
     )
 

@@ -105,8 +105,8 @@ class ScratchCopies:
     def fill(self, copy: ScratchCopy, source: RunningEngine) -> None:
         """Store the rows of the table, as ``source`` reads it, in a copy."""
         columns = ", ".join(quoted(column.name) for column in self._metadata.columns)
-        stored = self._engine.table_metadata(*copy.name)
-        types = {} if stored is None else {c.name: c.type for c in stored.columns}
+        copy_metadata = self._engine.table_metadata(*copy.name)
+        types = {} if copy_metadata is None else {c.name: c.type for c in copy_metadata.columns}
         values = ", ".join(
             quoted(column.name)
             if types.get(column.name, column.type) == column.type
@@ -217,8 +217,8 @@ class ScratchCopies:
         )
 
     def _other_types(self, name: TableName) -> Iterator[str]:
-        stored = self._engine.table_metadata(*name)
-        types = {} if stored is None else {c.name: c.type for c in stored.columns}
+        copy_metadata = self._engine.table_metadata(*name)
+        types = {} if copy_metadata is None else {c.name: c.type for c in copy_metadata.columns}
         for column in self._metadata.columns:
             if (sql_type := types.get(column.name, column.type)) != column.type:
                 yield (
@@ -233,11 +233,11 @@ class ScratchCopies:
         table = ".".join(self._table)
         if self._creates(name, "c bigint") is None:
             for column in self._metadata.columns:
-                if refused := self._creates(name, _column(column, constraints=False)):
+                if reason_of_column := self._creates(name, _column(column, constraints=False)):
                     return ConnectorError(
                         f"Catalog '{catalog}' cannot have column '{column.name}' of type"
-                        f" {column.type} of table '{table}': {refused.message}",
-                        code=refused.code,
+                        f" {column.type} of table '{table}': {reason_of_column.message}",
+                        code=reason_of_column.code,
                         hint="Leave the catalog out, or compare on a table without this column.",
                     )
         return ConnectorError(

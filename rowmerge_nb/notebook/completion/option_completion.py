@@ -54,7 +54,7 @@ def _value(
         return _part(word)
     if name == "engine":
         return word, [(variable, "Engine") for variable in variables if variable.startswith(word)]
-    # What follows "=" in a choice stands for a value.
+    # What follows "=" in a choice is a placeholder.
     words = [re.sub("(?<==).*", "", str(choice)) for choice in option.choices]
     return word, [(choice, "value") for choice in words if choice.lower().startswith(word.lower())]
 
