@@ -88,9 +88,10 @@ def store_comparison_bundle(comparison: StoreComparison) -> dict[str, str]:
 
 def about(comparison: StoreComparison) -> str:
     """Return what ran where."""
+    removal = "" if comparison.notices else " The copies were removed."
     return (
-        f"In each catalog, the statement ran on a copy of {comparison.target}. The copies were"
-        f" removed, and {comparison.target} is unchanged."
+        f"In each catalog, the statement ran on a copy of {comparison.target}, which is"
+        f" unchanged.{removal}"
     )
 
 

@@ -126,7 +126,7 @@ class StoreComparison:
         target: the full name of its target.
         columns: the names of the target's columns.
         sides: the runs, in the order in which the catalogs were named.
-        notices: sentences for the reader.
+        notices: sentences about copies of the target that could not be removed.
 
     Attributes:
         differences: the rows that differ from those of the first side that did not fail.
@@ -143,7 +143,9 @@ class StoreComparison:
     ) -> None:
         self.by, self.statement, self.target = by, statement, target
         self.columns, self.sides, self.notices = tuple(columns), tuple(sides), tuple(notices)
-        self.differences = tuple(_differences([side for side in sides if side.rows is not None]))
+        self.differences = tuple(
+            _differences([side for side in sides if side.rows is not None], self.columns)
+        )
 
     @property
     def same(self) -> bool | None:
@@ -263,14 +265,15 @@ def _measured(side: StoreSide) -> dict[str, str]:
 # -- rows ---------------------------------------------------------------------------------------------------------
 
 
-def _differences(sides: Sequence[StoreSide]) -> Iterator[RowDifference]:
+def _differences(sides: Sequence[StoreSide], columns: Sequence[str]) -> Iterator[RowDifference]:
     """Yield the rows in which each side differs from the first one."""
     for other in sides[1:]:
         first = sides[0]
         if first.rows is None or other.rows is None:
             continue
+        # A statement may have added columns where the store can.
         missing, unexpected = differing(
-            *_of_one_type(other.rows.rename_columns(first.rows.column_names), first.rows)
+            *_of_one_type(other.rows.select(columns), first.rows.select(columns))
         )
         for present, absent, rows in ((first, other, missing), (other, first, unexpected)):
             values = list(zip(*(python_values(column) for column in rows.columns), strict=True))

@@ -229,6 +229,7 @@ def test_a_copy_that_cannot_be_dropped_is_reported_with_the_statement(engine: En
     [notice] = compared.notices
     assert notice.startswith("A copy remains: No drops today. Run `DROP TABLE IF EXISTS")
     assert notice in str(compared).replace("\n", " ")
+    assert "The copies were removed" not in str(compared)
 
 
 def test_a_schema_that_is_made_for_a_copy_is_removed(engine: Engine) -> None:
