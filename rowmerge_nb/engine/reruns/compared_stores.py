@@ -103,7 +103,11 @@ def _compared(
     target, statement_kind = _target_of(engine, sql, options)
     metadata = engine.table_metadata(*target)
     if metadata is None:
-        raise RowMergeError(f"Table '{'.'.join(target)}' does not exist", code="TABLE_NOT_FOUND")
+        raise RowMergeError(
+            f"Table '{'.'.join(target)}' does not exist",
+            code="TABLE_NOT_FOUND",
+            hint="SHOW TABLES lists the tables.",
+        )
     # All copies have the same rows, whatever others commit meanwhile.
     source, _ = with_copy(engine.apart({}), target)
     copies = ScratchCopies(engine.apart({}), connectors, target, metadata)
