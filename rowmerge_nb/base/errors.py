@@ -28,6 +28,9 @@ T = TypeVar("T")
 SHOWN_VALUE: Final = 80
 """Longer values of arguments are omitted from error messages."""
 
+HOST_TERMINATED: Final = "HOST_TERMINATED"
+"""The code of an error by which the process of a store has ended, so that nothing can be read."""
+
 MERGE_FLOW: Final = (
     "Run the statement by the machinery of MERGE, which has no such limit: leave the option flow"
     " out, or give flow='merge'."

@@ -7,7 +7,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from rowmerge_nb.base.choices import ROW_CHANGES, ExplainType
-from rowmerge_nb.base.errors import ConnectorError, checked, checked_name, error_text
+from rowmerge_nb.base.errors import (
+    ConnectorError,
+    RowMergeError,
+    checked,
+    checked_name,
+    error_text,
+)
 from rowmerge_nb.engine.audit.audit_run import MOST_ROWS, Request, audit
 from rowmerge_nb.engine.catalog.engine_catalogs import Catalogs, TableName
 from rowmerge_nb.engine.catalog.leftovers import CatalogOrphans, orphans_of
@@ -16,6 +22,7 @@ from rowmerge_nb.engine.errors.position import behind
 from rowmerge_nb.engine.observers.user_observers import ObserverRegistry
 from rowmerge_nb.engine.options.statement_options import Options
 from rowmerge_nb.engine.reruns.compared_runs import compare
+from rowmerge_nb.engine.reruns.compared_stores import CATALOGS, compare_catalogs
 from rowmerge_nb.engine.reruns.rerun import LEFT_OUT, Again
 from rowmerge_nb.engine.reruns.undo import restore, undo
 from rowmerge_nb.engine.sessions.runner import StatementRunner
@@ -39,6 +46,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.metadata import ConnectorTableMetadata
     from rowmerge_nb.trace.audit import Audit
     from rowmerge_nb.trace.comparison import Comparison
+    from rowmerge_nb.trace.store_comparison import StoreComparison
     from rowmerge_nb.trace.trace import Trace
 
 T = TypeVar("T")
@@ -457,22 +465,37 @@ class Engine:
             result.again = Again(engine, result.trace, text, {**rerun_options, "namespace": frames})
         return result
 
-    def compare(self, sql: str, *, by: str, **options: Any) -> Comparison:
-        """Run a MERGE, UPDATE or DELETE in two ways on the same rows, side by side; nothing is
-        committed.
+    def compare(
+        self, sql: str, *, by: str, catalogs: Sequence[str] | None = None, **options: Any
+    ) -> Comparison | StoreComparison:
+        """Run a MERGE, UPDATE or DELETE in several ways on the same rows, side by side; no table is
+        changed.
 
         Args:
             sql: the statement.
             by: ``flows`` (the machinery of MERGE and the older flow, for UPDATE and DELETE),
                 ``paradigms`` (both row change paradigms; if the store has only one, on a copy of
-                the target in memory), or ``duplicates`` (both rules for repeated matches).
+                the target in memory), ``duplicates`` (both rules for repeated matches), or
+                ``catalogs``.
+            catalogs: the catalogs of ``by="catalogs"``: the target is copied into each, the
+                statement runs there, and the copies are removed.
             options: see `Options`.
 
         Raises:
             RowMergeError: the statement is wrong, or cannot be compared. A failure of one side only
                 is part of the comparison.
         """
-        return compare(self._over(self._catalogs), sql, by, options)
+        engine = self._over(self._catalogs)
+        if by == CATALOGS:
+            self._session.check_open()
+            return compare_catalogs(engine, self._catalogs.connectors, sql, catalogs, options)
+        if catalogs is not None:
+            raise RowMergeError(
+                f"A comparison of {by} takes no catalogs",
+                code="INVALID_ARGUMENTS",
+                hint="Leave catalogs out, or pass by='catalogs'.",
+            )
+        return compare(engine, sql, by, options)
 
     def audit(
         self,
@@ -529,6 +552,16 @@ class Engine:
         self.start()
         self._session.adopted()
         return self._over(self._catalogs.with_copies(connectors, copies))
+
+    def apart(
+        self, copies: Mapping[TableName, TableName], observers: ObserverRegistry | None = None
+    ) -> Engine:
+        """Return an engine over the same session with copies in place of tables, and with an undo
+        log and transactions of its own.
+        """
+        twin = self.with_copies({}, copies)
+        twin._runner = twin._runner.apart(observers or ObserverRegistry())  # noqa: SLF001 - it is one of us
+        return twin
 
     def _over(self, catalogs: Catalogs) -> Engine:
         """Return an engine over the same session with these catalogs, and without observers."""

@@ -45,10 +45,10 @@ _OF_CELLS: Final = (
         page="explorer.md",
     ),
     Option(
-        "Run a MERGE, UPDATE or DELETE in two ways on the same rows and show both side by side;"
-        " nothing is committed.",
+        "Run a MERGE, UPDATE or DELETE in two ways on the same rows, or in several catalogs on a copy"
+        " of its target in each, and show them side by side; no table is changed.",
         "compare",
-        choices=("flows", "paradigms", "duplicates"),
+        choices=("flows", "paradigms", "duplicates", "catalogs=NAME,NAME"),
         page="compare.md#two-ways-side-by-side",
     ),
     Option(
@@ -245,6 +245,16 @@ def states_of(text: str) -> tuple[int | str | dt.date, int | str | dt.date | Non
     return _state(before), _state(after) if after else None
 
 
+def comparison_of(text: str) -> tuple[str, tuple[str, ...]]:
+    """Parse the value of ``--compare``: the kind of comparison, and the names behind ``=``.
+
+    >>> comparison_of("flows"), comparison_of("catalogs=ours, ice")
+    (('flows', ()), ('catalogs', ('ours', 'ice')))
+    """
+    kind, _, names = text.partition("=")
+    return kind.lower(), tuple(filter(None, map(str.strip, names.split(","))))
+
+
 def _state(word: str) -> int | str | dt.date:
     if word.isdecimal():
         return int(word)
@@ -306,12 +316,19 @@ def _value(option: Option, inline_value: str | None, rest: str) -> tuple[str, st
         return inline_value, rest
     words = {str(choice).lower(): str(choice) for choice in option.choices}
     word = inline_value.lower()
+    kind, _, value = inline_value.partition("=")
+    forms = {form.partition("=")[0]: form for form in words.values()}
+    form = forms.get(kind.lower(), "")
+    if "=" in form:
+        if not value:
+            _refuse(f"--{option.name} {kind} needs a value", f"Write --{option.name} {form}")
+        return inline_value, rest
     if word not in words:
-        near = nearest(word, words)
+        near = nearest(word, forms)
         choices = f"There are: {', '.join(words.values())}"
         _refuse(
             f"--{option.name} cannot be '{inline_value}'",
-            f"Did you mean {words[near]}?" if near else choices,
+            f"Did you mean {forms[near]}?" if near else choices,
         )
     return words[word], rest
 

@@ -23,6 +23,7 @@ from rowmerge_nb.notebook.cell_options import (
     FIRST_WORDS,
     SETTINGS,
     MagicUse,
+    comparison_of,
     docstring,
     help_text,
     parse_line,
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.result import Result
     from rowmerge_nb.trace.audit import Audit
     from rowmerge_nb.trace.comparison import Comparison
+    from rowmerge_nb.trace.store_comparison import StoreComparison
 
 
 @dataclass(frozen=True)
@@ -219,12 +221,12 @@ class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made fr
 
     def _statement(
         self, engine: Engine, text: str, use: MagicUse, options: Mapping[str, Any]
-    ) -> Result | Comparison | Audit:
+    ) -> Result | Comparison | StoreComparison | Audit:
         if use.has("audit"):
             audit_options = _for_audit(use, options)
             return engine.audit(statement=text, **audit_options)
         if use.has("compare"):
-            return engine.compare(text, by=use.values["compare"], **_for_comparison(use, options))
+            return engine.compare(text, **_for_comparison(use, options))
         if use.has("explain"):
             return engine.explain(text, **options)
         only_here = {
@@ -390,7 +392,7 @@ _SQL_BEGINS: Final = re.compile(r"""(?i)[^a-z]|(?:select|with|values|table)\b"""
 _PLANNED: Final = ("explain", "dry-run")
 _RUNS_NOTHING: Final = dict.fromkeys(_PLANNED, "it runs nothing")
 _CLASHES: Final[Mapping[str, Mapping[str, str]]] = {
-    "rehearse": {**_RUNS_NOTHING, "compare": "a comparison is a rehearsal anyway"},
+    "rehearse": {**_RUNS_NOTHING, "compare": "a comparison changes no table anyway"},
     "record": dict.fromkeys((*_PLANNED, "compare", "audit"), "no pages are kept of it"),
     "fault": {
         **_RUNS_NOTHING,
@@ -459,8 +461,12 @@ def _explore(result: Any) -> None:
 def _for_comparison(use: MagicUse, options: Mapping[str, Any]) -> dict[str, Any]:
     from rowmerge_nb.engine.reruns.compared_runs import DECIDED
 
-    left_out = {"verify", *DECIDED[use.values["compare"]]}
-    return {name: value for name, value in options.items() if name not in left_out or use.has(name)}
+    by, names = comparison_of(use.values["compare"])
+    left_out = {"verify", *DECIDED.get(by, ())}
+    supported = {
+        name: value for name, value in options.items() if name not in left_out or use.has(name)
+    }
+    return {**supported, "by": by, **({"catalogs": list(names)} if names else {})}
 
 
 def _for_audit(use: MagicUse, options: Mapping[str, Any]) -> dict[str, Any]:

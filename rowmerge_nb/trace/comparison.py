@@ -154,7 +154,7 @@ class Comparison:
     @property
     def metrics(self) -> tuple[Metric, ...]:
         """Each side's measurements."""
-        left, right = _measured(self.left), _measured(self.right)
+        left, right = measured(self.left), measured(self.right)
         return tuple(
             Metric(name, meaning, left[name], right[name]) for name, meaning in METRICS.items()
         )
@@ -235,7 +235,8 @@ METRICS: Final[Mapping[str, str]] = {
 }
 
 
-def _measured(side: Side) -> dict[str, str]:
+def measured(side: Side) -> dict[str, str]:
+    """Return what is measured of a side, by the names of `METRICS`."""
     trace = side.result.trace
     moved = _moved(trace)
     scan = _scan(trace)
@@ -244,7 +245,7 @@ def _measured(side: Side) -> dict[str, str]:
     coordinator = sum(call.number is None for call in trace.calls)
     size = sum(call.bytes or 0 for call in trace.calls if call.method in STORING)
     ran, output = not side.failed, trace.target.output
-    measured: dict[str, str] = {
+    values: dict[str, str] = {
         "answer": _rows(trace.count) if ran else trace.error.code if trace.error else "failed",
         "operations": _operations(side.result) if ran else "",
         "operators": str(len(trace.plan)) if trace.plan else "",
@@ -272,7 +273,7 @@ def _measured(side: Side) -> dict[str, str]:
         "connector calls": f"{coordinator} + {len(trace.calls) - coordinator} in tasks",
         "rows after": "" if side.rows is None else _number(side.rows.num_rows),
     }
-    return measured
+    return values
 
 
 def _stored_rows(side: Side) -> tuple[str, int]:

@@ -588,6 +588,23 @@ def test_a_comparison_is_asked_for_without_the_default_of_what_is_compared(noteb
     assert notebook.shell.user_ns["_merge"] is notebook.shell.user_ns["both"]
 
 
+def test_a_comparison_of_catalogs_names_them_behind_the_equals_sign(notebook):
+    for written, names in (
+        ("--compare catalogs=ours,ice483", ["ours", "ice483"]),
+        ("--compare=catalogs=ours,ice483", ["ours", "ice483"]),
+        ("--compare 'catalogs=Ours, ICE'", ["Ours", "ICE"]),
+    ):
+        assert notebook.run(f"%%merge {written}\nDELETE FROM t").error is None
+        by, sql, options = notebook.engine.compared.pop()
+        assert (by, sql, options["catalogs"]) == ("catalogs", "DELETE FROM t", names)
+    for written in ("--compare catalogs", "--compare catalogs="):
+        shown = notebook.run(f"%%merge {written}\nDELETE FROM t")
+        assert "--compare catalogs needs a value" in shown.text
+        assert "Write --compare catalogs=NAME,NAME" in shown.text
+    assert "Did you mean catalogs" in notebook.run("%%merge --compare catalog\nDELETE FROM t").text
+    assert notebook.engine.compared == []
+
+
 @pytest.mark.parametrize("option", ["--explain", "--dry-run", "--show plan", "--explore"])
 def test_a_comparison_and_options_of_another_output_do_not_go_together(notebook, option):
     cell = notebook.run(f"%%merge --compare flows {option}\nDELETE FROM t")

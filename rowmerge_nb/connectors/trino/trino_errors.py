@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from rowmerge_nb.base.errors import ConnectorError
+from rowmerge_nb.base.errors import HOST_TERMINATED, ConnectorError
 from rowmerge_nb.connectors.trino.java_stack import plugin_frames, raised_of, stack_lines
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def terminated(reason: str, log_end: str, *, changed: bool | None = False) -> Co
     tail = f"; its last words: {log_end}" if log_end else ""
     return ConnectorError(
         f"The process of the plugin ended ({reason}){tail}",
-        code="HOST_TERMINATED",
+        code=HOST_TERMINATED,
         hint=(
             "Check the table, since the change may have taken effect."
             if changed is None

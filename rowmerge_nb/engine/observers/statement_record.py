@@ -14,7 +14,13 @@ import numpy as np
 import pyarrow as pa
 
 from rowmerge_nb.base.choices import Flow
-from rowmerge_nb.base.errors import ExecutionError, RowMergeError, StatementInterrupted, error_text
+from rowmerge_nb.base.errors import (
+    HOST_TERMINATED,
+    ExecutionError,
+    RowMergeError,
+    StatementInterrupted,
+    error_text,
+)
 from rowmerge_nb.engine.result import Recording
 from rowmerge_nb.engine.spark.interrupts import to_its_end
 from rowmerge_nb.engine.statements.naming import kind_of
@@ -178,10 +184,12 @@ def _record_of(run: StatementRun, error: RowMergeError | None) -> Record | None:
         calls=run.calls(),
         failure=failure,
     )
-    # Reading has failed already; or it would open page sources that change rows, without the option
-    # record.
-    if (failure is not None and failure.method in READING) or (
-        begun_handle is not None and not run.options.keeping.always
+    # Reading has failed already; or it would wait for a new process of the store; or it would open
+    # page sources that change rows, without the option record.
+    if (
+        (failure is not None and failure.method in READING)
+        or (error is not None and error.code == HOST_TERMINATED)
+        or (begun_handle is not None and not run.options.keeping.always)
     ):
         return record
     return _with_rows(run, record, scans.whole_target(target, row_id, begun_handle))

@@ -118,7 +118,7 @@ class ObserverRegistry:
                 )
             self._observers = tuple(other for other in self._observers if other is not observer)
 
-    def of_run(self) -> CalledObservers | None:
+    def of_run(self) -> RunObserver | None:
         """Return the observer of one run that calls them all; None without any."""
         return CalledObservers(self._observers) if self._observers else None
 

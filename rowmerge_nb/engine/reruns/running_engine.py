@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from rowmerge_nb.engine.catalog.engine_catalogs import TableName
+    from rowmerge_nb.engine.observers.user_observers import ObserverRegistry
     from rowmerge_nb.engine.options.statement_options import Options
     from rowmerge_nb.engine.result import Result
     from rowmerge_nb.engine.sessions.runner import RowReader
@@ -52,3 +53,8 @@ class RunningEngine(Protocol):
         self, connectors: Mapping[str, Connector], copies: Mapping[TableName, TableName]
     ) -> Self:
         """Return an engine in which some names mean other tables."""
+
+    def apart(
+        self, copies: Mapping[TableName, TableName], observers: ObserverRegistry | None = None
+    ) -> Self:
+        """Return an engine with copies in place of tables, whose changes this one cannot undo."""

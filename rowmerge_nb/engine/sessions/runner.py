@@ -138,6 +138,11 @@ class StatementRunner:
             self, session=replace(self.session, catalogs=catalogs), observers=ObserverRegistry()
         )
 
+    def apart(self, observers: ObserverRegistry) -> StatementRunner:
+        """Return a runner with these observers, and with an undo log and transactions of its own."""
+        session = Session(self.catalogs, self.session.spark_session, self.session.prepared)
+        return replace(self, session=session, observers=observers)
+
     def run(
         self, sql: str, options: Options, complete: Callable[[Result], Result] = _unchanged
     ) -> Result:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from rowmerge_nb.notebook.cell_options import COMMANDS, OPTIONS
@@ -53,11 +54,9 @@ def _value(
         return _part(word)
     if name == "engine":
         return word, [(variable, "Engine") for variable in variables if variable.startswith(word)]
-    return word, [
-        (str(choice), "value")
-        for choice in option.choices
-        if choice.lower().startswith(word.lower())
-    ]
+    # What follows "=" in a choice is a placeholder.
+    words = [re.sub("(?<==).*", "", str(choice)) for choice in option.choices]
+    return word, [(choice, "value") for choice in words if choice.lower().startswith(word.lower())]
 
 
 def _part(word: str) -> tuple[str, list[tuple[str, str]]]:
