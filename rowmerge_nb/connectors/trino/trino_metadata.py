@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rowmerge_nb.base.errors import AnalysisError, ConnectorError
+from rowmerge_nb.connectors.trino.trino_alterations import alteration_call, column_on_wire
 from rowmerge_nb.connectors.trino.trino_errors import PluginError
 from rowmerge_nb.connectors.trino.trino_handles import (
     JavaHandle,
@@ -27,9 +29,10 @@ from rowmerge_nb.spi.operations import RowChangeParadigm
 from rowmerge_nb.spi.output import ConnectorOutputMetadata
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from rowmerge_nb.connectors.trino.trino_transactions import TrinoTransaction
+    from rowmerge_nb.spi.alterations import Alteration
     from rowmerge_nb.spi.handles import (
         ColumnHandle,
         ConnectorInsertTableHandle,
@@ -47,9 +50,16 @@ class TrinoMetadata(ConnectorMetadata):
     """The metadata of one transaction."""
 
     stores_comments = True
+    alters_fields = True
+    replaces_tables = True
 
     def __init__(self, transaction: TrinoTransaction) -> None:
         self._transaction = transaction
+
+    @property
+    def stores_defaults(self) -> bool:
+        """Whether the plugin has Trino's capability DEFAULT_COLUMN_VALUE."""
+        return self._transaction.has_capability("DEFAULT_COLUMN_VALUE")
 
     # -- tables ---------------------------------------------------------------------------------------------------
 
@@ -74,6 +84,7 @@ class TrinoMetadata(ConnectorMetadata):
                     handle.type,
                     nullable=bool(column.get("nullable", True)),
                     comment=column.get("comment"),
+                    default=column.get("default"),
                 )
                 for column, handle, is_visible in zip(
                     definition["columns"], columns, visible, strict=True
@@ -127,37 +138,22 @@ class TrinoMetadata(ConnectorMetadata):
         Raises:
             AnalysisError: INVALID_TABLE_PROPERTY with the names of the properties.
         """
-        try:
-            self._create_table(session, metadata)
-        except PluginError as error:
-            if error.code != "INVALID_TABLE_PROPERTY":
-                raise
-            words = set(re.findall(r"\w+", error.message.partition(". ")[0]))
-            raise AnalysisError(
-                error.message,
-                code=error.code,
-                hint=error.hint,
-                properties=[name for name in metadata.properties if name in words],
-            ) from error
+        with _named_properties(metadata.properties):
+            self._request(session, "create_table", **_definition(metadata))
 
-    def _create_table(self, session: ConnectorSession, metadata: ConnectorTableMetadata) -> None:
-        self._request(
-            session,
-            "create_table",
-            schema=metadata.name.schema,
-            table=metadata.name.table,
-            columns=[
-                {
-                    "name": column.name,
-                    "type": str(column.type),
-                    "nullable": column.nullable,
-                    "comment": column.comment,
-                }
-                for column in metadata.columns
-            ],
-            properties=dict(metadata.properties),
-            comment=metadata.comment,
-        )
+    def replace_table(
+        self,
+        session: ConnectorSession,
+        table_handle: ConnectorTableHandle,
+        metadata: ConnectorTableMetadata,
+    ) -> None:
+        """Replace a table by the plugin's createTable with SaveMode.REPLACE.
+
+        Raises:
+            AnalysisError: INVALID_TABLE_PROPERTY with the names of the properties.
+        """
+        with _named_properties(metadata.properties):
+            self._request(session, "create_table", save_mode="REPLACE", **_definition(metadata))
 
     def drop_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> None:
         """Drop a table by the plugin's dropTable."""
@@ -166,6 +162,19 @@ class TrinoMetadata(ConnectorMetadata):
     def truncate_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> None:
         """Remove all rows by the plugin's truncateTable."""
         self._request(session, "truncate_table", table=_java(table_handle).wire)
+
+    def alter_table(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle, alteration: Alteration
+    ) -> None:
+        """Call the method of the plugin's metadata for the alteration, such as addColumn.
+
+        Raises:
+            AnalysisError: INVALID_TABLE_PROPERTY with the names of the properties.
+        """
+        table = own(table_handle, TrinoTableHandle)
+        call, arguments = alteration_call(table, alteration)
+        with _named_properties(arguments.get("properties") or {}):
+            self._request(session, call, table=table.java.wire, **arguments)
 
     # -- schemas --------------------------------------------------------------------------------------------------
 
@@ -329,6 +338,34 @@ class TrinoMetadata(ConnectorMetadata):
 
     def _request(self, session: ConnectorSession, call: str, **arguments: Any) -> Any:
         return self._transaction.request(session, call, **arguments)
+
+
+@contextmanager
+def _named_properties(properties: Mapping[str, Any]) -> Iterator[None]:
+    """Raise a plugin's INVALID_TABLE_PROPERTY as an AnalysisError with the names of properties."""
+    try:
+        yield
+    except PluginError as error:
+        if error.code != "INVALID_TABLE_PROPERTY":
+            raise
+        words = set(re.findall(r"\w+", error.message.partition(". ")[0]))
+        raise AnalysisError(
+            error.message,
+            code=error.code,
+            hint=error.hint,
+            properties=[name for name in properties if name in words],
+        ) from error
+
+
+def _definition(metadata: ConnectorTableMetadata) -> dict[str, Any]:
+    """Return a new table as arguments of the wire."""
+    return {
+        "schema": metadata.name.schema,
+        "table": metadata.name.table,
+        "columns": [column_on_wire(column) for column in metadata.columns],
+        "properties": dict(metadata.properties),
+        "comment": metadata.comment,
+    }
 
 
 def _java(table_handle: ConnectorTableHandle) -> JavaHandle:

@@ -77,6 +77,11 @@ class TrinoTransaction:
         self._context = TaskContext(java_handle(result["handle"]), plugin_session)
         return self._context
 
+    def has_capability(self, name: str) -> bool:
+        """Return whether the plugin has a capability of Trino's SPI; this starts the plugin."""
+        host = self._host or self._hosts.coordinator()
+        return name in (host.hello().get("capabilities") or ())
+
     def request(self, session: ConnectorSession, call: str, **arguments: Any) -> Any:
         """Make one metadata call, and return its result."""
         self.context(session)

@@ -133,10 +133,56 @@ class Shop:
         fields = [(c["name"], parse_type(c["type"]).arrow) for c in arguments["columns"]]
         self.tables[name] = {
             "columns": arguments["columns"],
+            "properties": arguments["properties"],
             "comment": arguments["comment"],
             "version": next(self.numbers),
             "rows": pa.schema(fields).empty_table(),
         }
+
+    def call_rename_table(self, arguments: Any, *_: Any) -> None:
+        new = arguments["new"]["schema"], arguments["new"]["table"]
+        self.tables[new] = self.tables.pop(self._name(arguments["table"]))
+
+    def call_set_table_properties(self, arguments: Any, *_: Any) -> None:
+        unknown = set(arguments["properties"]) - {"format"}
+        if unknown:
+            raise FakeError(
+                f"The connector has no property {min(unknown)}", "INVALID_TABLE_PROPERTY"
+            )
+        self.tables[self._name(arguments["table"])]["properties"] |= arguments["properties"]
+
+    def call_set_table_comment(self, arguments: Any, *_: Any) -> None:
+        self.tables[self._name(arguments["table"])]["comment"] = arguments["comment"]
+
+    def call_set_column_comment(self, arguments: Any, *_: Any) -> None:
+        self._column(arguments)["comment"] = arguments["comment"]
+
+    def call_set_default_value(self, arguments: Any, *_: Any) -> None:
+        self._column(arguments)["default"] = arguments["default"]
+
+    def call_add_column(self, arguments: Any, *_: Any) -> None:
+        table, column = self.tables[self._name(arguments["table"])], arguments["column"]
+        names = [c["name"] for c in table["columns"]]
+        index = {"FIRST": 0, "LAST": len(names)}.get(arguments["position"])
+        index = names.index(arguments["after"]) + 1 if index is None else index
+        table["columns"].insert(index, column)
+        nulls = pa.nulls(table["rows"].num_rows, parse_type(column["type"]).arrow)
+        self._store(table, table["rows"].add_column(index, column["name"], nulls))
+
+    def call_drop_column(self, arguments: Any, *_: Any) -> None:
+        table, column = self.tables[self._name(arguments["table"])], self._column(arguments)
+        table["columns"].remove(column)
+        self._store(table, table["rows"].drop_columns([column["name"]]))
+
+    def call_rename_column(self, arguments: Any, *_: Any) -> None:
+        table, column = self.tables[self._name(arguments["table"])], self._column(arguments)
+        column["name"] = arguments["name"]
+        self._store(table, table["rows"].rename_columns([c["name"] for c in table["columns"]]))
+
+    def _column(self, arguments: Any) -> dict[str, Any]:
+        name = content_of(arguments["column"])["name"]
+        columns = self.tables[self._name(arguments["table"])]["columns"]
+        return next(column for column in columns if column["name"] == name)
 
     def call_drop_table(self, arguments: Any, *_: Any) -> None:
         del self.tables[self._name(arguments["table"])]
@@ -157,7 +203,7 @@ class Shop:
         hidden = {"name": "$path", "type": "varchar", "nullable": True, "hidden": True}
         return {
             "columns": [*table["columns"], hidden],
-            "properties": {},
+            "properties": table["properties"],
             "comment": table["comment"],
         }
 
@@ -316,6 +362,7 @@ class Server:
     greeting: ClassVar[dict[str, Any]] = {
         "trino": "0",
         "connector": "shop",
+        "capabilities": ["DEFAULT_COLUMN_VALUE"],
         "session_properties": [{"name": "target_size", "type": "bigint"}],
         "table_properties": [{"name": "format", "type": "varchar", "description": "of its files"}],
     }

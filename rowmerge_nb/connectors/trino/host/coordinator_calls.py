@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from rowmerge_nb.connectors.trino.host.alteration_calls import AlterationCalls
 from rowmerge_nb.connectors.trino.host.block_building import BlockBuilder
 from rowmerge_nb.connectors.trino.host.constraints import tuple_domain
 from rowmerge_nb.connectors.trino.host.handle_json import SPI
@@ -64,6 +65,7 @@ class CoordinatorCalls:
             "splits": self._splits,
             "json_report": self._json_report,
             **self._tables.calls,
+            **AlterationCalls(plugin, self._transactions, self._tables).calls,
         }
 
     # The host and its transactions

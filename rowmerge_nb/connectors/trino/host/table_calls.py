@@ -54,7 +54,7 @@ class TableCalls:
         transaction.metadata.createSchema(
             transaction.session,
             java_text(request["schema"]),
-            self._decoded(
+            self.decoded(
                 self._plugin.connector.getSchemaProperties(), request.get("properties") or {}
             ),
             principal,
@@ -117,8 +117,20 @@ class TableCalls:
         transaction, table = self._transactions.of_table(request)
         transaction.metadata.truncateTable(transaction.session, table)
 
-    def _decoded(self, properties: Iterable[JavaObject], values: Mapping[str, Any]) -> JavaObject:
-        """Return properties as Java values: those given, and defaults of the others."""
+    def decoded(
+        self,
+        properties: Iterable[JavaObject],
+        values: Mapping[str, Any],
+        *,
+        with_defaults: bool = True,
+    ) -> JavaObject:
+        """Return properties as a map of Java values.
+
+        Args:
+            properties: all properties, as PropertyMetadata.
+            values: the values in the statement.
+            with_defaults: add the defaults of other properties.
+        """
         result = java_class("java.util.HashMap")()
         by_name = {str(each.getName()): each for each in properties}
         unknown = sorted(set(values) - set(by_name))
@@ -129,15 +141,18 @@ class TableCalls:
                 hint=f"Its properties are: {', '.join(sorted(by_name)) or 'none'}.",
             )
         for name, each in by_name.items():
-            value = property_value(each, values[name]) if name in values else each.getDefaultValue()
+            if name in values:
+                value = property_value(each, values[name])
+            else:
+                value = each.getDefaultValue() if with_defaults else None
             if value is not None:
                 result.put(each.getName(), value)
         return result
 
     def new_table(self, request: Request) -> JavaObject:
         """Return the ConnectorTableMetadata of a table to be created."""
-        columns = [self._new_column(column) for column in request["columns"]]
-        properties = self._decoded(
+        columns = [self.new_column(column) for column in request["columns"]]
+        properties = self.decoded(
             self._plugin.connector.getTableProperties(), request.get("properties") or {}
         )
         comment = request.get("comment")
@@ -148,17 +163,21 @@ class TableCalls:
             optional(java_text(comment) if comment else None),
         )
 
-    def _new_column(self, column: Mapping[str, Any]) -> JavaObject:
-        comment = column.get("comment")
-        return (
+    def new_column(self, column: Mapping[str, Any]) -> JavaObject:
+        """Return the ColumnMetadata of a new column."""
+        comment, default = column.get("comment"), column.get("default")
+        builder = (
             java_class(f"{SPI}ColumnMetadata")
             .builder()
             .setName(java_text(column["name"]))
             .setType(self._plugin.types.fromSqlType(java_text(column["type"])))
             .setNullable(bool(column.get("nullable", True)))
             .setComment(optional(java_text(comment) if comment else None))
-            .build()
         )
+        if default is not None:
+            # Only versions with the capability DEFAULT_COLUMN_VALUE receive defaults.
+            builder = builder.setDefaultValue(optional(java_text(default)))
+        return builder.build()
 
 
 def _table_name(request: Mapping[str, Any]) -> JavaObject:
@@ -189,6 +208,9 @@ def _column(column: JavaObject) -> dict[str, Any]:
         "comment": _optional_text(column.getComment()),
         "hidden": bool(column.isHidden()),
         "extra": _optional_text(column.getExtraInfo()),
+        "default": _optional_text(column.getDefaultValue())
+        if hasattr(column, "getDefaultValue")
+        else None,
     }
 
 
