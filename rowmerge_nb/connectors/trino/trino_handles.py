@@ -10,6 +10,7 @@ from rowmerge_nb.spi.handles import (
     ColumnHandle,
     ConnectorInsertTableHandle,
     ConnectorMergeTableHandle,
+    ConnectorOutputTableHandle,
     ConnectorPartitioningHandle,
     ConnectorSplit,
     ConnectorTableHandle,
@@ -214,10 +215,15 @@ class TrinoInsertTableHandle(ConnectorInsertTableHandle):
         types: the types of the page's channels.
     """
 
-    table_handle: TrinoTableHandle
+    context: TaskContext = field(compare=False, repr=False)
     java: JavaHandle
     types: tuple[str, ...]
     credentials: JavaHandle | None = None
+
+
+@dataclass(frozen=True)
+class TrinoOutputTableHandle(TrinoInsertTableHandle, ConnectorOutputTableHandle):
+    """The new table of CREATE TABLE AS."""
 
 
 @dataclass(frozen=True)

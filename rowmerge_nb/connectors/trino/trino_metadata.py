@@ -15,6 +15,7 @@ from rowmerge_nb.connectors.trino.trino_handles import (
     TrinoColumnHandle,
     TrinoInsertTableHandle,
     TrinoMergeTableHandle,
+    TrinoOutputTableHandle,
     TrinoPartitioningHandle,
     TrinoTableHandle,
     java_handle,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
         ColumnHandle,
         ConnectorInsertTableHandle,
         ConnectorMergeTableHandle,
+        ConnectorOutputTableHandle,
         ConnectorSession,
         ConnectorTableHandle,
     )
@@ -52,6 +54,7 @@ class TrinoMetadata(ConnectorMetadata):
     stores_comments = True
     alters_fields = True
     replaces_tables = True
+    creates_filled_tables = True
 
     def __init__(self, transaction: TrinoTransaction) -> None:
         self._transaction = transaction
@@ -155,6 +158,45 @@ class TrinoMetadata(ConnectorMetadata):
         with _named_properties(metadata.properties):
             self._request(session, "create_table", save_mode="REPLACE", **_definition(metadata))
 
+    def get_new_table_layout(
+        self, session: ConnectorSession, metadata: ConnectorTableMetadata
+    ) -> ConnectorTableLayout | None:
+        """Return the plugin's layout of a new table."""
+        with _named_properties(metadata.properties):
+            answer = self._request(session, "new_table_layout", **_definition(metadata))
+        return None if answer is None else self._layout(session, answer)
+
+    def begin_create_table(
+        self,
+        session: ConnectorSession,
+        metadata: ConnectorTableMetadata,
+        layout: ConnectorTableLayout | None,
+        *,
+        replace: bool = False,
+    ) -> TrinoOutputTableHandle:
+        """Call the plugin's beginCreateTable, which gets its own layout."""
+        with _named_properties(metadata.properties):
+            answer = self._request(
+                session, "begin_create_table", replace=replace, **_definition(metadata)
+            )
+        return TrinoOutputTableHandle(
+            self._transaction.context(session),
+            java_handle(answer["handle"]),
+            tuple(str(column.type) for column in metadata.columns),
+            optional_handle(answer.get("credentials")),
+        )
+
+    def finish_create_table(
+        self,
+        session: ConnectorSession,
+        output_handle: ConnectorOutputTableHandle,
+        fragments: Collection[bytes],
+    ) -> ConnectorOutputMetadata:
+        """Call the plugin's finishCreateTable."""
+        handle = own(output_handle, TrinoOutputTableHandle)
+        self._transaction.finish(session, "finish_create_table", fragments, handle=handle.java.wire)
+        return self._output()
+
     def drop_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> None:
         """Drop a table by the plugin's dropTable."""
         self._request(session, "drop_table", table=_java(table_handle).wire)
@@ -211,7 +253,7 @@ class TrinoMetadata(ConnectorMetadata):
             columns=[wire_of(column.java) for column in table.columns_of(columns)],
         )
         return TrinoInsertTableHandle(
-            table,
+            table.context,
             java_handle(answer["handle"]),
             tuple(column.signature for column in table.columns),
             optional_handle(answer.get("credentials")),

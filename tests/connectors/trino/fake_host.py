@@ -139,6 +139,23 @@ class Shop:
             "rows": pa.schema(fields).empty_table(),
         }
 
+    def call_new_table_layout(self, arguments: Any, *_: Any) -> Any:
+        return self._layout_of(arguments["columns"])
+
+    def call_begin_create_table(self, arguments: Any, *_: Any) -> Any:
+        names = "schema", "table", "columns", "properties", "comment", "replace"
+        content = {name: arguments[name] for name in names}
+        name = arguments["schema"], arguments["table"]
+        if name in self.tables and not arguments["replace"]:
+            raise FakeError("The table exists", "ALREADY_EXISTS")
+        return {"handle": handle("ConnectorOutputTableHandle", "ShopOutput", **content)}
+
+    def call_finish_create_table(self, arguments: Any, payload: memoryview, _: Any) -> None:
+        content = content_of(arguments["handle"])
+        self.call_create_table(content)
+        table = self.tables[content["schema"], content["table"]]
+        self._append(table, arguments["lengths"], payload)
+
     def call_rename_table(self, arguments: Any, *_: Any) -> None:
         new = arguments["new"]["schema"], arguments["new"]["table"]
         self.tables[new] = self.tables.pop(self._name(arguments["table"]))
@@ -221,8 +238,10 @@ class Shop:
         return {"handle": handle("ColumnHandle", "ShopColumn", name="$row_id"), "type": _ROW_ID}
 
     def call_insert_layout(self, arguments: Any, *_: Any) -> Any:
-        table = self.tables[self._name(arguments["table"])]
-        names = [c["name"] for c in table["columns"] if c["name"].startswith("part_")]
+        return self._layout_of(self.tables[self._name(arguments["table"])]["columns"])
+
+    def _layout_of(self, columns: list[dict[str, Any]]) -> Any:
+        names = [c["name"] for c in columns if c["name"].startswith("part_")]
         partitioning = handle("ConnectorPartitioningHandle", "ShopPartitioning", names=names)
         return {"columns": names, "partitioning": partitioning} if names else None
 
@@ -244,7 +263,10 @@ class Shop:
 
     def call_finish_insert(self, arguments: Any, payload: memoryview, _: Any) -> None:
         table = self.tables[tuple(content_of(arguments["handle"])["name"])]
-        batches = [unpack_batch(f) for f in unpack_fragments(arguments["lengths"], payload) if f]
+        self._append(table, arguments["lengths"], payload)
+
+    def _append(self, table: dict[str, Any], lengths: list[int], payload: memoryview) -> None:
+        batches = [unpack_batch(f) for f in unpack_fragments(lengths, payload) if f]
         rows = [
             pa.Table.from_batches([batch]).rename_columns(table["rows"].column_names)
             for batch in batches

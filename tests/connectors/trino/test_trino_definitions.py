@@ -73,3 +73,63 @@ def test_an_unknown_property_is_an_error_at_its_name(engine):
         )
     assert caught.value.code == "INVALID_TABLE_PROPERTY"
     assert caught.value.column == 66
+
+
+@pytest.fixture
+def on_spark(spark, tmp_path):
+    connector = FakeTrinoConnector(tmp_path, properties={"log": str(tmp_path / "log")})
+    engine = rm.Engine(spark=spark)
+    engine.add_catalog("shop", connector)
+    yield engine
+    connector.close()
+
+
+def rows(engine, query):
+    return engine.run(query).to_pandas().to_numpy().tolist()
+
+
+@pytest.mark.spark
+def test_create_table_as_is_one_change_of_the_plugin(on_spark, tmp_path):
+    result = on_spark.run(
+        "CREATE TABLE shop.default.accounts COMMENT 'all' AS"
+        " SELECT * FROM (VALUES (1, 'a'), (2, 'b')) t(id, part_name)"
+    )
+
+    assert result.count == 2
+    methods = [call.method for call in result.trace.calls]
+    assert methods[:2] == ["get_new_table_layout", "begin_create_table"]
+    assert methods[-2:] == ["finish_create_table", "commit"]
+    assert {"create_table", "begin_insert"}.isdisjoint(calls(tmp_path))
+    assert rows(on_spark, "SELECT * FROM shop.default.accounts ORDER BY 1") == [[1, "a"], [2, "b"]]
+    assert "COMMENT 'all'" in on_spark.run("SHOW CREATE TABLE shop.default.accounts").explained
+
+
+@pytest.mark.spark
+def test_a_failed_create_table_as_leaves_no_table(on_spark):
+    with pytest.raises(rm.RowMergeError, match="DIVISION_BY_ZERO"):
+        on_spark.run(
+            "CREATE TABLE shop.default.accounts AS SELECT 1 / id AS half FROM (VALUES 1, 0) t(id)"
+        )
+    assert rows(on_spark, "SHOW TABLES FROM shop.default") == []
+
+
+@pytest.mark.spark
+def test_a_replaced_table_is_read_by_its_own_query(on_spark, tmp_path):
+    on_spark.run("CREATE TABLE shop.default.accounts AS SELECT 1 AS id, 'a' AS name")
+    on_spark.run(
+        "CREATE OR REPLACE TABLE shop.default.accounts AS"
+        " SELECT id + 1 AS id FROM shop.default.accounts",
+        record=str(tmp_path / "record"),
+    )
+
+    assert rows(on_spark, "SELECT * FROM shop.default.accounts") == [[2]]
+    from rowmerge_nb.connectors.memory.connector import MemoryConnector
+
+    replayed = rm.replay(str(tmp_path / "record"), MemoryConnector())
+    assert replayed.compared
+    assert replayed.remaining.num_rows == 1
+
+
+def test_a_dry_run_of_create_table_as_plans_the_call_that_creates_it(engine):
+    result = engine.run("CREATE TABLE shop.default.copy AS SELECT 1 AS id", dry_run=True)
+    assert "finish_create_table" in str(result.trace.plan)

@@ -111,7 +111,7 @@ class AlterationCalls:
     def _altering(
         self, method: str, arguments: Callable[[HostTransaction, Request], Arguments]
     ) -> Callable[[Request, memoryview], None]:
-        def alter(request: Request, payload: memoryview) -> None:
+        def alter(request: Request, _: memoryview) -> None:
             transaction, table = self._transactions.of_table(request)
             call = getattr(transaction.metadata, method, None)
             if call is None:

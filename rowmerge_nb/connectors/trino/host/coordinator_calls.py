@@ -58,6 +58,7 @@ class CoordinatorCalls:
             "update_layout": self._update_layout,
             "begin_insert": self._begin_insert,
             "finish_insert": self._finish_insert,
+            "new_table_layout": self._new_table_layout,
             "begin_create_table": self._begin_create_table,
             "finish_create_table": self._finish_create_table,
             "begin_merge": self._begin_merge,
@@ -166,6 +167,12 @@ class CoordinatorCalls:
             java_list([]),
         )
 
+    def _new_table_layout(self, request: Request, payload: memoryview) -> Result:
+        transaction = self._transactions.get(request)
+        table = self._tables.new_table(request)
+        layout = from_optional(transaction.metadata.getNewTableLayout(transaction.session, table))
+        return None if layout is None else self._layout(transaction, layout)
+
     def _begin_create_table(self, request: Request, payload: memoryview) -> Result:
         transaction = self._transactions.get(request)
         table = self._tables.new_table(request)
@@ -173,12 +180,7 @@ class CoordinatorCalls:
         layout = metadata.getNewTableLayout(session, table)
         replaces = bool(request.get("replace"))
         handle = metadata.beginCreateTable(session, table, layout, _no_retries(), replaces)
-        result = self._writable(transaction, "ConnectorOutputTableHandle", handle)
-        layout_value = from_optional(layout)
-        return {
-            **result,
-            "layout": None if layout_value is None else self._layout(transaction, layout_value),
-        }
+        return self._writable(transaction, "ConnectorOutputTableHandle", handle)
 
     def _finish_create_table(self, request: Request, payload: memoryview) -> Result:
         transaction = self._transactions.get(request)
