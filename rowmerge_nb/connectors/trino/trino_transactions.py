@@ -128,8 +128,9 @@ class TrinoTransaction:
                 session, "splits", table=table.java.wire, constraint=dict(constraint)
             )
             credentials = optional_handle(result.get("credentials"))
+            filtered = optional_handle(result.get("table")) if constraint else None
             self._splits[key] = [
-                TrinoSplit(java_handle(split), credentials) for split in result["splits"]
+                TrinoSplit(java_handle(split), credentials, filtered) for split in result["splits"]
             ]
         return self._splits[key]
 

@@ -234,12 +234,10 @@ class CoordinatorCalls:
         transaction, table = self._transactions.of_table(request)
         metadata, session = transaction.metadata, transaction.session
         if request.get("constraint"):
-            columns = {
-                str(name): (handle, metadata.getColumnMetadata(session, table, handle).getType())
-                for name, handle in metadata.getColumnHandles(session, table).items()
-                if str(name) in request["constraint"]
-            }
-            domain = tuple_domain(request["constraint"], columns, self._builder)
+            domain = self._domain(transaction, table, request["constraint"])
+            if domain.isNone():
+                # As in Trino, whose planner does not read such a table.
+                return {"splits": [], "table": request["table"], "credentials": None}
             constraint = java_class(f"{SPI}Constraint")(domain)
             applied = from_optional(metadata.applyFilter(session, table, constraint))
             if applied is not None:
@@ -262,6 +260,17 @@ class CoordinatorCalls:
             "table": self._transactions.to_wire(transaction, _TABLE, table),
             "credentials": self._credentials(transaction, _TABLE, table),
         }
+
+    def _domain(
+        self, transaction: HostTransaction, table: JavaObject, constraint: dict[str, Any]
+    ) -> JavaObject:
+        metadata, session = transaction.metadata, transaction.session
+        columns = {
+            str(name): (handle, metadata.getColumnMetadata(session, table, handle).getType())
+            for name, handle in metadata.getColumnHandles(session, table).items()
+            if str(name) in constraint
+        }
+        return tuple_domain(constraint, columns, self._builder)
 
     def _json_report(self, request: Request, payload: memoryview) -> Result:
         transaction = self._transactions.get(request)
