@@ -626,6 +626,25 @@ class ConnectorMetadata(ABC):
         """Apply all fragments, possibly none, as one atomic change that is visible with the commit."""
         self._refuse("modifying table rows", "finish_merge")
 
+    # -- DELETE by the connector itself ---------------------------------------------------------------------------
+
+    def apply_delete(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle, constraint: Constraint
+    ) -> ConnectorTableHandle | None:
+        """Return a handle for ``execute_delete``, or None if the connector cannot delete exactly
+        the rows of the constraint.
+
+        Called for the option ``delete_pushdown``, without effects. Here the constraint is the whole
+        condition. In Trino, ``applyFilter`` leaves no filter, and ``applyDelete`` follows.
+        """
+        return None
+
+    def execute_delete(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle
+    ) -> int | None:
+        """Delete the rows with the commit, and return their number, or None if it is unknown."""
+        self._refuse("deleting rows itself", "execute_delete")
+
     # -- the older flow of DELETE and UPDATE ----------------------------------------------------------------------
 
     def get_delete_row_id_column_handle(

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rowmerge_nb.base.errors import AnalysisError, ConnectorError
+from rowmerge_nb.connectors.trino.domains_on_wire import constraint_on_wire
 from rowmerge_nb.connectors.trino.trino_alterations import alteration_call, column_on_wire
 from rowmerge_nb.connectors.trino.trino_errors import PluginError
 from rowmerge_nb.connectors.trino.trino_handles import (
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
         ConnectorSession,
         ConnectorTableHandle,
     )
+    from rowmerge_nb.spi.page_source import Constraint
 
 _ROW_ID = "$row_id"
 _AFTER_COLUMNS = ("tinyint", "integer")
@@ -350,6 +352,28 @@ class TrinoMetadata(ConnectorMetadata):
             sources=[_java(handle.table_handle).wire],
         )
         return self._output()
+
+    # -- DELETE by the plugin itself ------------------------------------------------------------------------------
+
+    def apply_delete(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle, constraint: Constraint
+    ) -> TrinoTableHandle | None:
+        """Call the plugin's applyFilter and applyDelete."""
+        table = own(table_handle, TrinoTableHandle)
+        written = constraint_on_wire(constraint.domains, table.column_types)
+        if written.keys() != constraint.domains.keys():
+            return None
+        answer = self._request(session, "apply_delete", table=table.java.wire, constraint=written)
+        java = optional_handle(answer and answer.get("table"))
+        return None if java is None else replace(table, java=java)
+
+    def execute_delete(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle
+    ) -> int | None:
+        """Call the plugin's executeDelete."""
+        answer = self._transaction.finish(session, "execute_delete", table=_java(table_handle).wire)
+        rows: int | None = answer["rows"]
+        return rows
 
     def _updated(
         self,

@@ -92,10 +92,10 @@ class TrinoTransaction:
         self,
         session: ConnectorSession,
         call: str,
-        fragments: Collection[bytes],
+        fragments: Collection[bytes] = (),
         **arguments: Any,
-    ) -> None:
-        """Make a finish call, which may be the commit."""
+    ) -> Any:
+        """Make a finish call, which may be the commit, and return its result."""
         self.context(session)
         host = self._running_host()
         if not host.is_alive:
@@ -103,13 +103,16 @@ class TrinoTransaction:
             raise host.ended()
         lengths, payload = pack_fragments(fragments)
         try:
-            host.request(call, payload, transaction=self._java_number, lengths=lengths, **arguments)
+            result, _ = host.request(
+                call, payload, transaction=self._java_number, lengths=lengths, **arguments
+            )
         except ConnectorError as error:
             if error.code == _UNKNOWN_END:
                 error.changed = None
                 error.hint = "Check the table, since the change may have taken effect."
             raise
         self._is_finished = True
+        return result
 
     def row_id(self, session: ConnectorSession, table: TrinoTableHandle) -> dict[str, Any]:
         """Return handle and type of a table's row id, which the plugin is asked for once."""

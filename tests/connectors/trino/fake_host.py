@@ -295,6 +295,26 @@ class Shop:
         added[0] = rows.filter(pa.array(mask))
         self._store(table, pa.concat_tables(added))
 
+    def call_apply_delete(self, arguments: Any, *_: Any) -> Any:
+        content = content_of(arguments["table"])
+        if not all(name.startswith("part_") for name in arguments["constraint"]):
+            return None
+        return {
+            "table": handle(
+                "ConnectorTableHandle", "ShopTable", **content, deleted=arguments["constraint"]
+            )
+        }
+
+    def call_execute_delete(self, arguments: Any, *_: Any) -> Any:
+        content = content_of(arguments["table"])
+        table = self.tables[tuple(content["name"])]
+        rows, mask = table["rows"], np.zeros(table["rows"].num_rows, bool)
+        for name, domain in content["deleted"].items():
+            values = pa.array(domain["values"], rows.schema.field(name).type)
+            mask |= ~np.asarray(pc.is_in(rows.column(name), values), bool)
+        self._store(table, rows.filter(pa.array(mask)))
+        return {"rows": rows.num_rows - table["rows"].num_rows if content["deleted"] else None}
+
     def call_splits(self, arguments: Any, *_: Any) -> Any:
         content = content_of(arguments["table"])
         count = self.tables[tuple(content["name"])]["rows"].num_rows

@@ -224,3 +224,31 @@ def test_a_constraint_skips_files_of_icebergs_plugin(iceberg):
         assert rows(engine, "SELECT * FROM ice.shop.typed WHERE number > 5 AND number < 3") == []
     finally:
         engine.run("DROP TABLE ice.shop.typed")
+
+
+def test_a_delete_of_whole_partitions_is_executed_by_icebergs_plugin(iceberg):
+    engine, _ = iceberg
+    engine.run(
+        "CREATE TABLE ice.shop.parts WITH (partitioning = ARRAY['day']) AS SELECT * FROM (VALUES"
+        " (1, DATE '2026-01-30'), (2, DATE '2026-01-31'), (3, DATE '2026-02-01')) t(id, day)"
+    )
+    try:
+        pushed = engine.run(
+            "DELETE FROM ice.shop.parts WHERE day < DATE '2026-02-01' AND day > DATE '2026-01-30'",
+            delete_pushdown=True,
+        )
+        assert [call.method for call in pushed.trace.calls] == [
+            "apply_delete",
+            "execute_delete",
+            "commit",
+        ]
+        assert pushed.count == 1
+        assert rows(engine, "SELECT id FROM ice.shop.parts ORDER BY id") == [(1,), (3,)]
+        by_sink = engine.run("DELETE FROM ice.shop.parts WHERE id = 1", delete_pushdown=True)
+        assert "finish_merge" in [call.method for call in by_sink.trace.calls]
+        assert "does not take its condition" in by_sink.trace.notices[-1].message
+        all_rows = engine.run("DELETE FROM ice.shop.parts", delete_pushdown=True)
+        assert all_rows.trace.calls[1].method == "execute_delete"
+        assert rows(engine, "SELECT count(*) FROM ice.shop.parts") == [(0,)]
+    finally:
+        engine.run("DROP TABLE ice.shop.parts")

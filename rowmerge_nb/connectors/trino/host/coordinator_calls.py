@@ -63,6 +63,8 @@ class CoordinatorCalls:
             "finish_create_table": self._finish_create_table,
             "begin_merge": self._begin_merge,
             "finish_merge": self._finish_merge,
+            "apply_delete": self._apply_delete,
+            "execute_delete": self._execute_delete,
             "splits": self._splits,
             "json_report": self._json_report,
             **self._tables.calls,
@@ -227,6 +229,31 @@ class CoordinatorCalls:
             _fragments(request, payload),
             java_list([]),
         )
+
+    def _apply_delete(self, request: Request, payload: memoryview) -> Result:
+        """Return the table that executeDelete gets; None if the plugin leaves rows to the engine."""
+        transaction, table = self._transactions.of_table(request)
+        metadata, session = transaction.metadata, transaction.session
+        if request["constraint"]:
+            domain = self._domain(transaction, table, request["constraint"])
+            if domain.isNone():
+                return None
+            constraint = java_class(f"{SPI}Constraint")(domain)
+            applied = from_optional(metadata.applyFilter(session, table, constraint))
+            if applied is None or not applied.getRemainingFilter().isAll():
+                return None
+            table = java_class(SPI + _TABLE) @ applied.getHandle()
+        deleted = from_optional(metadata.applyDelete(session, table))
+        return (
+            None
+            if deleted is None
+            else {"table": self._transactions.to_wire(transaction, _TABLE, deleted)}
+        )
+
+    def _execute_delete(self, request: Request, payload: memoryview) -> Result:
+        transaction, table = self._transactions.of_table(request)
+        rows = transaction.metadata.executeDelete(transaction.session, table)
+        return {"rows": int(rows.getAsLong()) if rows.isPresent() else None}
 
     # Reads
 
