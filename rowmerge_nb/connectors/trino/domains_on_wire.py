@@ -12,6 +12,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from rowmerge_nb.spi.handles import ConnectorTableVersion
     from rowmerge_nb.spi.page_source import ColumnDomain
     from rowmerge_nb.spi.types import Type
 
@@ -72,6 +73,34 @@ def domain_on_wire(domain: ColumnDomain, sql_type: Type | None) -> dict[str, Any
     if low is not None and high is not None and low > high:
         return _NO_VALUES
     return {"low": _on_wire(low), "high": _on_wire(high)}
+
+
+def version_on_wire(version: ConnectorTableVersion) -> dict[str, Any]:
+    """Return a version of a table as JSON, with the type of its value.
+
+    >>> from rowmerge_nb.spi.handles import ConnectorTableVersion, PointerType
+    >>> version_on_wire(ConnectorTableVersion(7))
+    {'pointer': 'TARGET_ID', 'type': 'bigint', 'value': 7}
+    >>> moment = dt.datetime(2026, 1, 31, 8, tzinfo=dt.UTC)
+    >>> version_on_wire(ConnectorTableVersion(moment, PointerType.TEMPORAL))["type"]
+    'timestamp(6) with time zone'
+    """
+    match version.version:
+        case int():
+            sql_type = "bigint"
+        case str():
+            sql_type = "varchar"
+        case dt.datetime() if version.version.tzinfo is not None:
+            sql_type = "timestamp(6) with time zone"
+        case dt.datetime():
+            sql_type = "timestamp(6)"
+        case _:
+            sql_type = "date"
+    return {
+        "pointer": version.pointer_type.name,
+        "type": sql_type,
+        "value": _on_wire(version.version),
+    }
 
 
 def _has_class(value: Any, sql_type: Type) -> bool:

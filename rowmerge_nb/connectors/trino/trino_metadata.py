@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import re
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from rowmerge_nb.base.errors import AnalysisError, ConnectorError
-from rowmerge_nb.connectors.trino.domains_on_wire import constraint_on_wire
+from rowmerge_nb.connectors.trino.domains_on_wire import constraint_on_wire, version_on_wire
+from rowmerge_nb.connectors.trino.host_channel import unpack_batch
 from rowmerge_nb.connectors.trino.trino_alterations import alteration_call, column_on_wire
 from rowmerge_nb.connectors.trino.trino_errors import PluginError
 from rowmerge_nb.connectors.trino.trino_handles import (
@@ -23,10 +27,17 @@ from rowmerge_nb.connectors.trino.trino_handles import (
     optional_handle,
     wire_of,
 )
+from rowmerge_nb.connectors.trino.trino_scans import conformed
 from rowmerge_nb.connectors.trino.type_names import type_of
 from rowmerge_nb.spi.handles import SchemaTableName, own
 from rowmerge_nb.spi.layout import ConnectorTableLayout
-from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorMetadata, ConnectorTableMetadata
+from rowmerge_nb.spi.metadata import (
+    ColumnMetadata,
+    ConnectorMetadata,
+    ConnectorTableMetadata,
+    SystemTable,
+    TableStatistics,
+)
 from rowmerge_nb.spi.operations import RowChangeParadigm
 from rowmerge_nb.spi.output import ConnectorOutputMetadata
 
@@ -42,6 +53,7 @@ if TYPE_CHECKING:
         ConnectorOutputTableHandle,
         ConnectorSession,
         ConnectorTableHandle,
+        ConnectorTableVersion,
     )
     from rowmerge_nb.spi.page_source import Constraint
 
@@ -72,8 +84,55 @@ class TrinoMetadata(ConnectorMetadata):
         self, session: ConnectorSession, name: SchemaTableName
     ) -> TrinoTableHandle | None:
         """Return the plugin's handle with the table's columns, or None."""
+        return self._table(session, name)
+
+    def get_versioned_table_handle(
+        self, session: ConnectorSession, name: SchemaTableName, version: ConnectorTableVersion
+    ) -> TrinoTableHandle | None:
+        """Return the plugin's handle for a version, by getTableHandle with an end version."""
+        return self._table(session, name, version=version_on_wire(version))
+
+    def get_system_table(
+        self, session: ConnectorSession, name: SchemaTableName
+    ) -> SystemTable | None:
+        """Read the plugin's system table, such as ``"t$files"``, or return None."""
+        answer, payload = self._transaction.request_payload(
+            session, "system_table", schema=name.schema, table=name.table
+        )
+        if answer is None:
+            return None
+        columns = tuple(
+            ColumnMetadata(column["name"], type_of(column["type"], column["name"]))
+            for column in answer["columns"]
+        )
+        schema = pa.schema([(column.name, column.type.arrow) for column in columns])
+        page = conformed(unpack_batch(payload), schema)
+        return SystemTable(columns, pa.Table.from_batches([page]))
+
+    def get_table_statistics(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle
+    ) -> TableStatistics:
+        """Return the plugin's estimates; as in Trino, a plugin that fails has none."""
+        try:
+            answer = self._request(session, "statistics", table=_java(table_handle).wire)
+        except PluginError as error:
+            self._transaction.notices.append(
+                f"The plugin has no statistics of the table: {error.message}"
+            )
+            return TableStatistics()
+        row_count, data_size = (
+            None if answer[name] is None else math.ceil(answer[name])
+            for name in ("row_count", "data_size")
+        )
+        return TableStatistics(row_count, data_size)
+
+    def _table(
+        self, session: ConnectorSession, name: SchemaTableName, **version: Any
+    ) -> TrinoTableHandle | None:
         context = self._transaction.context(session)
-        answer = self._request(session, "table_handle", schema=name.schema, table=name.table)
+        answer = self._request(
+            session, "table_handle", schema=name.schema, table=name.table, **version
+        )
         java = optional_handle(answer and answer.get("handle"))
         if java is None:
             return None

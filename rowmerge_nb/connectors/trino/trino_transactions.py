@@ -84,9 +84,14 @@ class TrinoTransaction:
 
     def request(self, session: ConnectorSession, call: str, **arguments: Any) -> Any:
         """Make one metadata call, and return its result."""
+        return self.request_payload(session, call, **arguments)[0]
+
+    def request_payload(
+        self, session: ConnectorSession, call: str, **arguments: Any
+    ) -> tuple[Any, memoryview]:
+        """Make one metadata call, and return its result and payload."""
         self.context(session)
-        result, _ = self._running_host().request(call, transaction=self._java_number, **arguments)
-        return result
+        return self._running_host().request(call, transaction=self._java_number, **arguments)
 
     def finish(
         self,

@@ -2,7 +2,7 @@
 
 Started as the real one: ``python -m tests.connectors.trino.fake_host --socket PATH --settings PATH``.
 Settings may have ``"fail": {"call": "finish_merge", "error": {...}}`` or ``"exit": "finish_merge"``
-among the catalog's properties, as JSON text.
+among the catalog's properties, as JSON text. The first call named by ``"slow"`` takes a minute.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import os
 import socket
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -74,9 +75,11 @@ class Shop:
         self.tables: dict[tuple[str, str], dict[str, Any]] = {}
         self.transactions: dict[int, dict[str, Any]] = {}
         self.numbers = itertools.count(1)
+        self.versions: dict[int, pa.Table] = {}
         self.lock = threading.RLock()
         self.fail = json.loads(properties.get("fail", "{}"))
         self.exit = properties.get("exit")
+        self.slow = properties.get("slow")
         self.log = properties.get("log")
 
     def answer(
@@ -86,6 +89,10 @@ class Shop:
         if self.log:
             with Path(self.log).open("a", encoding="utf-8") as log:
                 log.write(f"{call}\n")
+        if self.slow == call:
+            # Once: the next statement shall work.
+            self.slow = None
+            time.sleep(60)
         if self.exit == call:
             sys.stderr.write("shop: out of coffee\n")
             sys.stderr.flush()
@@ -213,7 +220,23 @@ class Shop:
         if name not in self.tables:
             return {"handle": None}
         version = self.tables[name]["version"]
+        asked = arguments.get("version")
+        if asked and asked["value"] not in self.versions:
+            raise FakeError(f"There is no version {asked['value']}", "INVALID_ARGUMENTS")
+        version = asked["value"] if asked else version
         return {"handle": handle("ConnectorTableHandle", "ShopTable", name=name, version=version)}
+
+    def call_system_table(self, arguments: Any, *_: Any) -> Any:
+        table, _, suffix = arguments["table"].rpartition("$")
+        if suffix != "versions" or (arguments["schema"], table) not in self.tables:
+            return None
+        version = self.tables[arguments["schema"], table]["version"]
+        versions = pa.record_batch({"c0": pa.array([version], pa.int64())})
+        return {"columns": [{"name": "version", "type": "bigint"}]}, pack_batch(versions)
+
+    def call_statistics(self, arguments: Any, *_: Any) -> Any:
+        rows = self.tables[self._name(arguments["table"])]["rows"].num_rows
+        return {"row_count": float(rows), "data_size": None}
 
     def call_table_metadata(self, arguments: Any, *_: Any) -> Any:
         table = self.tables[self._name(arguments["table"])]
@@ -317,7 +340,8 @@ class Shop:
 
     def call_splits(self, arguments: Any, *_: Any) -> Any:
         content = content_of(arguments["table"])
-        count = self.tables[tuple(content["name"])]["rows"].num_rows
+        rows = self.tables[tuple(content["name"])]["rows"]
+        count = self.versions.get(content["version"], rows).num_rows
         starts = range(0, max(count, 1), max(_SPLIT_ROWS, count // 4))
         return {
             "splits": [
@@ -333,7 +357,12 @@ class Shop:
 
     def call_open_scan(self, arguments: Any, _: Any, own: dict[str, Any]) -> Any:
         table, split = self.tables[self._name(arguments["table"])], content_of(arguments["split"])
-        rows = table["rows"].slice(split["start"], split["rows"]).combine_chunks()
+        version = content_of(arguments["table"])["version"]
+        rows = (
+            self.versions.get(version, table["rows"])
+            .slice(split["start"], split["rows"])
+            .combine_chunks()
+        )
         positions = pa.array(np.arange(rows.num_rows) + split["start"], pa.int64())
         versions = pa.array(np.full(rows.num_rows, table["version"]), pa.int64())
         row_id = pa.StructArray.from_arrays([versions, positions], ["version", "position"])
@@ -395,7 +424,9 @@ class Shop:
         return schema, name
 
     def _store(self, table: dict[str, Any], rows: pa.Table) -> None:
+        self.versions[table["version"]] = table["rows"]
         table["rows"], table["version"] = rows, next(self.numbers)
+        self.versions[table["version"]] = rows
 
 
 class Server:

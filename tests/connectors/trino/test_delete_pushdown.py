@@ -42,7 +42,7 @@ def test_a_delete_whose_condition_the_plugin_takes_is_executed_by_it(engine):
     text = str(result)
     assert "2 rows deleted" in text
     assert "the connector deleted the rows itself: no row was read" in " ".join(text.split())
-    assert "TableDelete" in result._repr_html_()
+    assert "TableDelete" in result._repr_mimebundle_()["text/html"]
 
 
 def test_a_number_that_the_plugin_does_not_know_is_none(engine):

@@ -252,3 +252,33 @@ def test_a_delete_of_whole_partitions_is_executed_by_icebergs_plugin(iceberg):
         assert rows(engine, "SELECT count(*) FROM ice.shop.parts") == [(0,)]
     finally:
         engine.run("DROP TABLE ice.shop.parts")
+
+
+def test_system_tables_and_versions_of_icebergs_plugin_are_read(iceberg):
+    engine, connector = iceberg
+    engine.run("CREATE TABLE ice.shop.told AS SELECT * FROM (VALUES 1, 2, 3) t(id)")
+    try:
+        ((first,),) = rows(engine, 'SELECT snapshot_id FROM ice.shop."told$snapshots"')
+        before = engine.run('SELECT committed_at FROM ice.shop."told$snapshots"').table
+        moment = before["committed_at"][0].as_py()
+        engine.run("DELETE FROM ice.shop.told WHERE id = 2")
+        files = 'SELECT content, record_count FROM ice.shop."told$files" ORDER BY content'
+        assert [content for content, _ in rows(engine, files)] == [0, 1]
+        for suffix in ("history", "manifests", "partitions", "refs", "properties"):
+            engine.run(f'SELECT * FROM ice.shop."told${suffix}"')
+        query = "SELECT count(*) FROM ice.shop.told"
+        assert rows(engine, query) == [(2,)]
+        assert rows(engine, f"{query} FOR VERSION AS OF {first}") == [(3,)]
+        assert rows(engine, f"{query} FOR VERSION AS OF 'main'") == [(2,)]
+        at = f"TIMESTAMP '{moment:%Y-%m-%d %H:%M:%S.%f} UTC'"
+        assert rows(engine, f"{query} FOR TIMESTAMP AS OF {at}") == [(3,)]
+        with pytest.raises(ConnectorError, match=r"(?i)snapshot"):
+            engine.run(f"{query} FOR VERSION AS OF 1")
+
+        transaction, session = connector.begin_transaction(), ConnectorSession("statistics")
+        metadata = connector.get_metadata(transaction)
+        table = metadata.get_table_handle(session, SchemaTableName("shop", "told"))
+        assert metadata.get_table_statistics(session, table).row_count in {2, 3}
+        connector.commit(transaction)
+    finally:
+        engine.run("DROP TABLE ice.shop.told")

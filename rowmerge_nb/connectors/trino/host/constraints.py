@@ -47,7 +47,7 @@ def _domain(domain: Mapping[str, Any], java_type: JavaObject, builder: BlockBuil
     domains = java_class(f"{_PREDICATE}Domain")
     values = domain.get("values")
     if values is not None:
-        natives = _native_values(values, channel, builder)
+        natives = native_values(values, channel, builder)
         return (
             domains.multipleValues(java_type, java_list(natives))
             if natives
@@ -55,7 +55,7 @@ def _domain(domain: Mapping[str, Any], java_type: JavaObject, builder: BlockBuil
         )
     ranges = java_class(f"{_PREDICATE}Range")
     low, high = (
-        _native_values([] if limit is None else [limit], channel, builder)
+        native_values([] if limit is None else [limit], channel, builder)
         for limit in (domain.get("low"), domain.get("high"))
     )
     if low and high:
@@ -70,7 +70,7 @@ def _domain(domain: Mapping[str, Any], java_type: JavaObject, builder: BlockBuil
     return domains.create(value_set, False)
 
 
-def _native_values(
+def native_values(
     values: Sequence[Any], channel: ChannelType, builder: BlockBuilder
 ) -> list[JavaObject]:
     """Return values as Trino's stack types, such as Long, Slice and Int128.

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.base.errors import ConnectorError
+from rowmerge_nb.connectors.trino.host.block_building import BlockBuilder
+from rowmerge_nb.connectors.trino.host.constraints import native_values
 from rowmerge_nb.connectors.trino.host.handle_json import SPI
 from rowmerge_nb.connectors.trino.host.jvm import java_class, java_list, java_text, optional
 from rowmerge_nb.connectors.trino.host.sessions import property_value
+from rowmerge_nb.connectors.trino.host.system_tables import (
+    describe_statistics,
+    read_system_table,
+    table_version,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -28,12 +36,15 @@ class TableCalls:
     def __init__(self, plugin: LoadedPlugin, transactions: HostTransactions) -> None:
         self._plugin = plugin
         self._transactions = transactions
+        self._builder = BlockBuilder(plugin.version)
         self.calls: dict[str, Callable[[Request, memoryview], Result]] = {
             "list_schemas": self._list_schemas,
             "create_schema": self._create_schema,
             "drop_schema": self._drop_schema,
             "list_tables": self._list_tables,
             "table_handle": self._table_handle,
+            "system_table": self._system_table,
+            "statistics": self._statistics,
             "table_metadata": self._table_metadata,
             "column_handles": self._column_handles,
             "create_table": self._create_table,
@@ -79,11 +90,23 @@ class TableCalls:
 
     def _table_handle(self, request: Request, payload: memoryview) -> Result:
         transaction = self._transactions.get(request)
-        empty = optional(None)
+        version = table_version(
+            request.get("version"), self._plugin, partial(native_values, builder=self._builder)
+        )
         handle = transaction.metadata.getTableHandle(
-            transaction.session, _table_name(request), empty, empty
+            transaction.session, _table_name(request), optional(None), version
         )
         return {"handle": self._transactions.to_wire(transaction, _TABLE, handle)}
+
+    def _system_table(self, request: Request, payload: memoryview) -> Result:
+        transaction = self._transactions.get(request)
+        return read_system_table(self._plugin, transaction, request["schema"], request["table"])
+
+    def _statistics(self, request: Request, payload: memoryview) -> Result:
+        transaction, table = self._transactions.of_table(request)
+        return describe_statistics(
+            transaction.metadata.getTableStatistics(transaction.session, table)
+        )
 
     def _table_metadata(self, request: Request, payload: memoryview) -> Result:
         transaction, table = self._transactions.of_table(request)

@@ -130,12 +130,15 @@ class SpiVersion:
             if self.has_filter_snapshots
             else java_class(f"{_CONNECTOR}DynamicFilter").EMPTY
         )
+        return self.all_splits(manager.getSplits(transaction, session, table, middle, constraint))
+
+    def all_splits(self, source: JavaObject) -> list[JavaObject]:
+        """Return all splits of a ConnectorSplitSource, and close it."""
         batch = (
             (1000, java_class(f"{_CONNECTOR}DynamicFilterSnapshot").EMPTY)
             if self.has_filter_snapshots
             else (1000,)
         )
-        source = manager.getSplits(transaction, session, table, middle, constraint)
         splits: list[JavaObject] = []
         try:
             while not source.isFinished():
