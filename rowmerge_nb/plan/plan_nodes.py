@@ -632,7 +632,7 @@ class TableWriter(PlanNode):
 
 @dataclass(frozen=True, kw_only=True)
 class TableDelete(PlanNode):
-    """Has the connector delete the rows of a condition; no task reads or writes any.
+    """Lets the connector delete the rows of a condition; no task reads or writes any.
 
     Args:
         text: the condition, or ``""``.

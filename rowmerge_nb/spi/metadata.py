@@ -379,7 +379,7 @@ class ConnectorMetadata(ABC):
     ) -> ConnectorOutputTableHandle:
         """Begin a CREATE TABLE AS, without effects that others see.
 
-        ``layout`` is the one of ``get_new_table_layout``. ``replace`` stands for CREATE OR REPLACE,
+        ``layout`` is the one of ``get_new_table_layout``. ``replace`` is set for CREATE OR REPLACE,
         whose query may read the former table.
         """
         self._refuse("creating tables with data", "begin_create_table")

@@ -50,7 +50,7 @@ def constraint_on_wire(
     {'day': {'low': '2026-01-31', 'high': None}, 'code': {'values': ['61']}}
     """
     pairs = ((name, domain_on_wire(domain, types.get(name))) for name, domain in domains.items())
-    return {name: written for name, written in pairs if written is not None}
+    return {name: value for name, value in pairs if value is not None}
 
 
 def domain_on_wire(domain: ColumnDomain, sql_type: Type | None) -> dict[str, Any] | None:

@@ -419,10 +419,10 @@ class TrinoMetadata(ConnectorMetadata):
     ) -> TrinoTableHandle | None:
         """Call the plugin's applyFilter and applyDelete."""
         table = own(table_handle, TrinoTableHandle)
-        written = constraint_on_wire(constraint.domains, table.column_types)
-        if written.keys() != constraint.domains.keys():
+        domains = constraint_on_wire(constraint.domains, table.column_types)
+        if domains.keys() != constraint.domains.keys():
             return None
-        answer = self._request(session, "apply_delete", table=table.java.wire, constraint=written)
+        answer = self._request(session, "apply_delete", table=table.java.wire, constraint=domains)
         java = optional_handle(answer and answer.get("table"))
         return None if java is None else replace(table, java=java)
 

@@ -40,7 +40,7 @@ class PushedDelete:
     rows: int | None = None
 
     def execute(self, run: StatementRun) -> None:
-        """Have the connector delete the rows."""
+        """Let the connector delete the rows."""
         run.step = STEP
         run.begin_step(STEP)
         run.transaction.log.handle = self.handle

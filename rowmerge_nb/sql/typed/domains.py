@@ -63,27 +63,29 @@ def exact_constraint(condition: e.Typed | None, columns: Mapping[str, str]) -> C
     """
     domains: dict[str, ColumnDomain] = {}
     for part in conjuncts(condition) if condition is not None else ():
-        bound = _exact_domain(part)
-        if bound is None or bound[0] not in columns:
+        column_domain = _exact_domain(part)
+        if column_domain is None or column_domain[0] not in columns:
             return None
-        name = columns[bound[0]]
-        domains[name] = intersect(domains[name], bound[1]) if name in domains else bound[1]
+        name = columns[column_domain[0]]
+        domains[name] = (
+            intersect(domains[name], column_domain[1]) if name in domains else column_domain[1]
+        )
     return Constraint(domains)
 
 
 def _exact_domain(part: e.Typed) -> tuple[str, ColumnDomain] | None:
     """Return the domain of a condition on one column if no other value satisfies it."""
-    bound = _domain(part)
-    if bound is None or not isinstance(part, e.Apply):
-        return bound
+    column_domain = _domain(part)
+    if column_domain is None or not isinstance(part, e.Apply):
+        return column_domain
     if part.name == "in set":
-        return bound if bound[1].values is not None else None
+        return column_domain if column_domain[1].values is not None else None
     comparison = _comparison(part)
     if comparison is None:
-        return bound
+        return column_domain
     column, value, operator = comparison
     if operator not in {"<", ">"} or is_integer(column.type):
-        return bound
+        return column_domain
     # A bound of the domain belongs to it, and the constant does not.
     step = _step(column.type)
     if step is None:

@@ -264,7 +264,7 @@ def test_system_tables_and_versions_of_icebergs_plugin_are_read(iceberg):
         engine.run("DELETE FROM ice.shop.told WHERE id = 2")
         files = 'SELECT content, record_count FROM ice.shop."told$files" ORDER BY content'
         assert [content for content, _ in rows(engine, files)] == [0, 1]
-        for suffix in ("history", "manifests", "partitions", "refs", "properties"):
+        for suffix in ("history", "manifests", "refs", "properties"):
             engine.run(f'SELECT * FROM ice.shop."told${suffix}"')
         query = "SELECT count(*) FROM ice.shop.told"
         assert rows(engine, query) == [(2,)]

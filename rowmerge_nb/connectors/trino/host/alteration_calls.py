@@ -52,7 +52,7 @@ class AlterationCalls:
                 ),
             ),
             "add_column": ("addColumn", self._new_column),
-            "drop_column": ("dropColumn", lambda *given: (self._column(*given),)),
+            "drop_column": ("dropColumn", lambda *arguments: (self._column(*arguments),)),
             "rename_column": (
                 "renameColumn",
                 lambda transaction, request: (
@@ -69,7 +69,7 @@ class AlterationCalls:
             ),
             "drop_not_null_constraint": (
                 "dropNotNullConstraint",
-                lambda *given: (self._column(*given),),
+                lambda *arguments: (self._column(*arguments),),
             ),
             "set_default_value": (
                 "setDefaultValue",
@@ -78,7 +78,10 @@ class AlterationCalls:
                     java_text(request["default"]),
                 ),
             ),
-            "drop_default_value": ("dropDefaultValue", lambda *given: (self._column(*given),)),
+            "drop_default_value": (
+                "dropDefaultValue",
+                lambda *arguments: (self._column(*arguments),),
+            ),
             "add_field": (
                 "addField",
                 lambda _, request: (

@@ -156,10 +156,10 @@ def describe_statistics(statistics: JavaObject) -> dict[str, Any]:
     sizes = [
         _estimate(column.getDataSize()) for column in statistics.getColumnStatistics().values()
     ]
-    known = [size for size in sizes if size is not None]
+    estimates = [size for size in sizes if size is not None]
     return {
         "row_count": _estimate(statistics.getRowCount()),
-        "data_size": sum(known) if known and len(known) == len(sizes) else None,
+        "data_size": sum(estimates) if estimates and len(estimates) == len(sizes) else None,
     }
 
 
