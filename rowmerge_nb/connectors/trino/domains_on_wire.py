@@ -28,7 +28,7 @@ _CLASSES: Final[Mapping[str, tuple[type, ...]]] = {
     **dict.fromkeys(("timestamp", "timestamp with time zone"), (dt.datetime,)),
 }
 """The classes of the values of a type; a subclass, such as bool of int, is another value."""
-_NO_VALUES: Final = {"values": []}
+_NO_VALUES: Final[dict[str, Any]] = {"values": []}
 
 
 def constraint_on_wire(

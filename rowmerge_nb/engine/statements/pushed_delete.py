@@ -76,28 +76,32 @@ def push_delete(run: StatementRun, analysis: DeleteAnalysis) -> PushedDelete | N
     names = {field.symbol: column.name for field, column in fields}
     where = None if analysis.where is None else analysis.where.tree
     constraint = exact_constraint(where, names)
+    pushed, reason = None, ""
     if analysis.returning is not None:
-        return _refused(run, "RETURNING needs the rows")
-    if constraint is None:
-        return _refused(run, "its condition is more than ranges and lists of constants")
+        reason = "RETURNING needs the rows"
+    elif constraint is None:
+        reason = "its condition is more than ranges and lists of constants"
+    else:
+        pushed = _applied(run, analysis, constraint)
+        reason = f"connector '{run.services.connector}' does not take its condition"
+    if pushed is None:
+        run.transaction.notices.append(
+            Notice(f"The DELETE went through the merge sink, because {reason}.")
+        )
+    return pushed
+
+
+def _applied(
+    run: StatementRun, analysis: DeleteAnalysis, constraint: Constraint
+) -> PushedDelete | None:
     metadata, session = target_metadata(run, analysis), run.transaction.session
     handle = run.transaction.log.call(
         "apply_delete",
         lambda: metadata.apply_delete(session, target_handle(analysis), constraint),
-        _arguments(constraint),
+        described(constraint) or "all rows",
         gave=lambda applied: "not taken" if applied is None else type(applied).__name__,
     )
     if handle is None:
-        return _refused(run, f"connector '{run.services.connector}' does not take its condition")
+        return None
     run.plan = plan_pushed_delete(analysis)
     return PushedDelete(metadata, handle)
-
-
-def _arguments(constraint: Constraint) -> str:
-    return described(constraint) or "all rows"
-
-
-def _refused(run: StatementRun, reason: str) -> None:
-    run.transaction.notices.append(
-        Notice(f"The DELETE went through the merge sink, because {reason}.")
-    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import sys
+import threading
 import time
 import traceback
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from rowmerge_nb.connectors.trino.host.abandoned_calls import AbandonedCalls
 from rowmerge_nb.connectors.trino.host.block_building import BlockBuilder, ChannelType
 from rowmerge_nb.connectors.trino.host.block_reading import BlockReader
 from rowmerge_nb.connectors.trino.host.constraints import tuple_domain
@@ -45,6 +47,8 @@ def main() -> None:
 
 
 def _answer(version: SpiVersion, header: dict[str, Any], batch: Any) -> tuple[dict[str, Any], Any]:
+    if header["form"] == "sleep":
+        return {"seconds": _interrupted_sleep()}, batch
     types = java_class("io.trino.type.InternalTypeManager").TESTING_TYPE_MANAGER
     if header["form"] == "picoseconds":
         return {}, BlockReader(version).batch(*_picoseconds(version, types, batch))
@@ -104,6 +108,20 @@ def _domain(
     ends = [[bool(span.isLowUnbounded()), bool(span.isHighUnbounded())] for span in spans]
     described = {"nulls": bool(values.isNullAllowed()), "unbounded": ends}
     return described, reader.batch(page, [channel], ["c0"])
+
+
+def _interrupted_sleep() -> float:
+    """Sleep in Java for a minute while the other side of a connection closes; return the time."""
+    here, there = socket.socketpair()
+    thread = java_class("java.lang.Thread")
+    threading.Timer(0.5, there.close).start()
+    start = time.monotonic()
+    with AbandonedCalls().watched(here, thread.currentThread().interrupt):
+        try:
+            thread.sleep(60_000)
+        except java_class("java.lang.InterruptedException"):
+            return time.monotonic() - start
+    raise AssertionError("The sleep ended by itself")
 
 
 def _value(java_type: Any, block: Any, position: int) -> Any:

@@ -86,6 +86,16 @@ def test_a_dry_run_shows_that_the_connector_would_delete(engine):
     assert ids(engine) == [1, 2, 3, 4]
 
 
+def test_explain_shows_the_node_on_the_coordinator(engine):
+    explained = engine.run(
+        "EXPLAIN DELETE FROM shop.default.accounts WHERE part_name = 'b'", delete_pushdown=True
+    ).explained
+    assert "Fragment 0 [COORDINATOR_ONLY]" in explained
+    assert "TableDelete[target = shop.default.accounts]" in explained
+    assert "Fragment 1" not in explained
+    assert ids(engine) == [1, 2, 3, 4]
+
+
 def test_a_requested_check_says_that_no_page_shows_the_rows(engine):
     result = engine.run(
         "DELETE FROM shop.default.accounts WHERE part_name = 'b'",

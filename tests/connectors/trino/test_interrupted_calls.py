@@ -7,6 +7,7 @@ import socket
 import threading
 import time
 
+import pyarrow as pa
 import pytest
 
 import rowmerge_nb as rm
@@ -32,6 +33,11 @@ def test_a_call_that_has_ended_is_not_interrupted():
             pass
         here.close()
         assert not ended.wait(0.5)
+
+
+def test_a_call_of_java_ends_by_the_interrupt(blocks):
+    described, _ = blocks.round_trip(pa.record_batch({"c0": [1]}), ["bigint"], "sleep")
+    assert described["seconds"] < 20
 
 
 @pytest.mark.parametrize("call", ["table_handle", "list_schemas", "system_table"])
