@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 LOOK_SECONDS: Final = 0.2
 """The time between two looks at the connections."""
+_CLOSED: Final[int] = getattr(select, "POLLRDHUP", select.POLLHUP)
+"""The event of a connection that the other side has closed; only Linux has POLLRDHUP."""
 
 
 class AbandonedCalls:
@@ -40,7 +42,7 @@ class AbandonedCalls:
         number = connection.fileno()
         with self._lock:
             self._calls[number] = interrupt
-            self._poll.register(number, select.POLLRDHUP)
+            self._poll.register(number, _CLOSED)
             self._has_calls.set()
         try:
             yield
