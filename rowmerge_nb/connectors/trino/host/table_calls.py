@@ -238,7 +238,8 @@ def _column(column: JavaObject) -> dict[str, Any]:
 
 
 def _optional_text(value: JavaObject) -> str | None:
-    text = value.orElse(None)
+    # Older versions have a text or null instead of an Optional.
+    text = value.orElse(None) if hasattr(value, "orElse") else value
     return None if text is None else str(text)
 
 
