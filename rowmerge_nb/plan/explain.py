@@ -17,6 +17,7 @@ from rowmerge_nb.plan.plan_nodes import (
     MergeWriter,
     Output,
     Source,
+    TableDelete,
     TableFinish,
     TableScan,
     TableWriter,
@@ -68,6 +69,8 @@ class _Steps:
             return self._query(node, node.source)
         if isinstance(node, Source | AnsweredQuery):
             return self._source(node)
+        if isinstance(node, TableDelete):
+            return Spread(self._step(node), SINGLE)
         if not node.sources:
             return Spread(self._step(node), SOURCE)
         if (

@@ -631,6 +631,22 @@ class TableWriter(PlanNode):
 
 
 @dataclass(frozen=True, kw_only=True)
+class TableDelete(PlanNode):
+    """Lets the connector delete the rows of a condition; no task reads or writes any.
+
+    Args:
+        text: the condition, or ``""``.
+    """
+
+    meaning: ClassVar[str] = (
+        "The connector deletes the rows itself: it has taken the whole condition, so no row is read"
+        " here, and no sink is created."
+    )
+    table: TableBinding
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class TableFinish(PlanNode):
     """Sums the row counts and hands all fragments to the connector in one call.
 

@@ -132,6 +132,7 @@ def plan_insert(
     returning: Returning | None = None,
     checks: tuple[CheckConstraint, ...] = (),
     partitions: int | None = None,
+    call: str = "finish_insert",
 ) -> Output:
     """Plan an INSERT or the writing half of CREATE TABLE AS.
 
@@ -144,6 +145,7 @@ def plan_insert(
         returning: the columns of RETURNING.
         checks: the table's CHECK constraints.
         partitions: the largest number of Spark's partitions of the query; None for any.
+        call: the connector's finish call.
     """
     ids = _ids()
     columns = tuple(Symbol(column.name, column.type) for column in table.columns)
@@ -180,7 +182,7 @@ def plan_insert(
         columns=columns,
         layout=layout,
     )
-    plan = _finish(writer, table, ids, "finish_insert")
+    plan = _finish(writer, table, ids, call)
     return plan if returning is None else replace(plan, outputs=returned_symbols(returning))
 
 

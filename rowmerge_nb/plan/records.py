@@ -27,6 +27,7 @@ from rowmerge_nb.plan.plan_nodes import (
     SearchedCase,
     SemiJoin,
     Source,
+    TableDelete,
     TableFinish,
     TableScan,
     TableWriter,
@@ -228,6 +229,11 @@ def _(node: QueryJoin) -> str:
     return f"{node.symbol.name}: {_QUERY_WORDS[node.query.kind]}"
 
 
+@_arguments.register
+def _(node: TableDelete) -> str:
+    return node.table.display
+
+
 @_arguments.register(TableWriter)
 @_arguments.register(TableFinish)
 def _(node: TableWriter | TableFinish) -> str:
@@ -250,6 +256,11 @@ def _(node: Output) -> Descriptor:
     return (
         ("columnNames", f"[{', '.join(node.names or (symbol.name for symbol in node.outputs))}]"),
     )
+
+
+@descriptor_of.register
+def _(node: TableDelete) -> Descriptor:
+    return (("target", node.table.shown(node.table.qualified)),)
 
 
 @descriptor_of.register
@@ -441,6 +452,11 @@ def _(node: MarkDistinct) -> tuple[str, ...]:
     if node.exchange:
         return (f"Rows are sent by {node.keys[0].name}",)
     return ("Here no rows are sent for it: every match of a target row is in one task anyway",)
+
+
+@_details.register
+def _(node: TableDelete) -> tuple[str, ...]:
+    return (f"The connector takes: [{node.text}]",) if node.text else ()
 
 
 @_details.register

@@ -11,17 +11,19 @@ from rowmerge_nb.plan.plan_nodes import (
     CaseBranch,
     DeleteProject,
     Filter,
+    Output,
     Project,
     SearchedCase,
     Symbol,
+    TableDelete,
 )
 from rowmerge_nb.plan.planner import RowChangePlanner, TargetFacts
 from rowmerge_nb.spi.page import CASE_NUMBER, IS_DISTINCT
-from rowmerge_nb.spi.types import INTEGER, TINYINT
+from rowmerge_nb.spi.types import BIGINT, INTEGER, TINYINT
 from rowmerge_nb.sql.typed.expressions import Constant
 
 if TYPE_CHECKING:
-    from rowmerge_nb.plan.plan_nodes import MergeProcessor, Output, PlanNode
+    from rowmerge_nb.plan.plan_nodes import MergeProcessor, PlanNode
     from rowmerge_nb.spi.operations import Era
     from rowmerge_nb.sql.analyzer.analysis import DeleteAnalysis, Returning, UpdateAnalysis
 
@@ -45,6 +47,14 @@ def plan_delete(analysis: DeleteAnalysis, facts: TargetFacts, *, era: Era) -> Ou
         RETURNING as an UPDATE.
     """
     return _DeletePlanner(analysis, facts, era).plan()
+
+
+def plan_pushed_delete(analysis: DeleteAnalysis) -> Output:
+    """Plan a DELETE that the connector executes: Output ← TableDelete."""
+    rows = (Symbol("rows", BIGINT),)
+    where = "" if analysis.where is None else analysis.where.text
+    delete = TableDelete(id="n1", outputs=rows, table=analysis.target, text=where)
+    return Output(id="n2", outputs=rows, source=delete)
 
 
 class _WherePlanner(RowChangePlanner):

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.handles import ColumnHandle as ColumnHandle
     from rowmerge_nb.spi.handles import ConnectorInsertTableHandle as ConnectorInsertTableHandle
     from rowmerge_nb.spi.handles import ConnectorMergeTableHandle as ConnectorMergeTableHandle
+    from rowmerge_nb.spi.handles import ConnectorOutputTableHandle as ConnectorOutputTableHandle
     from rowmerge_nb.spi.handles import ConnectorPartitioningHandle as ConnectorPartitioningHandle
     from rowmerge_nb.spi.handles import ConnectorSession as ConnectorSession
     from rowmerge_nb.spi.handles import ConnectorSplit as ConnectorSplit
@@ -98,6 +99,7 @@ _HOMES: Final = {
     "ColumnPosition": "alterations",
     "Connector": "connector",
     "ConnectorInsertTableHandle": "handles",
+    "ConnectorOutputTableHandle": "handles",
     "ConnectorMergeSink": "merge_sink",
     "ConnectorMergeTableHandle": "handles",
     "ConnectorMetadata": "metadata",

@@ -198,6 +198,10 @@ class ConnectorInsertTableHandle:
     """The target of an INSERT (``begin_insert``)."""
 
 
+class ConnectorOutputTableHandle(ConnectorInsertTableHandle):
+    """The new table of CREATE TABLE AS (``begin_create_table``); its sinks are those of an INSERT."""
+
+
 class ConnectorTableExecuteHandle:
     """A call of a table procedure; opaque to the engine."""
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         ColumnHandle,
         ConnectorInsertTableHandle,
         ConnectorMergeTableHandle,
+        ConnectorOutputTableHandle,
         ConnectorSession,
         ConnectorTableExecuteHandle,
         ConnectorTableHandle,
@@ -356,6 +357,42 @@ class ConnectorMetadata(ABC):
         """
         self._refuse("replacing tables", "replace_table", "Write DROP TABLE IF EXISTS before it.")
 
+    creates_filled_tables: ClassVar[bool] = False
+    """Whether ``begin_create_table`` and ``finish_create_table`` are implemented.
+
+    CREATE TABLE AS then is one change. Otherwise the engine calls ``create_table``, and inserts.
+    """
+
+    def get_new_table_layout(
+        self, session: ConnectorSession, metadata: ConnectorTableMetadata
+    ) -> ConnectorTableLayout | None:
+        """Return the layout of the rows of CREATE TABLE AS; None lets the engine choose."""
+        return None
+
+    def begin_create_table(
+        self,
+        session: ConnectorSession,
+        metadata: ConnectorTableMetadata,
+        layout: ConnectorTableLayout | None,
+        *,
+        replace: bool = False,
+    ) -> ConnectorOutputTableHandle:
+        """Begin a CREATE TABLE AS, without effects that others see.
+
+        ``layout`` is the one of ``get_new_table_layout``. ``replace`` is set for CREATE OR REPLACE,
+        whose query may read the former table.
+        """
+        self._refuse("creating tables with data", "begin_create_table")
+
+    def finish_create_table(
+        self,
+        session: ConnectorSession,
+        output_handle: ConnectorOutputTableHandle,
+        fragments: Collection[bytes],
+    ) -> ConnectorOutputMetadata | None:
+        """Create the table with the rows of the fragments, possibly none, with the commit."""
+        self._refuse("creating tables with data", "finish_create_table")
+
     keeps_sizes: ClassVar[bool] = False
     """Whether CREATE TABLE AS keeps the query's ``varchar`` lengths and timestamp precisions; else
     columns are ``varchar`` and ``timestamp(6)``.
@@ -588,6 +625,25 @@ class ConnectorMetadata(ABC):
     ) -> ConnectorOutputMetadata | None:
         """Apply all fragments, possibly none, as one atomic change that is visible with the commit."""
         self._refuse("modifying table rows", "finish_merge")
+
+    # -- DELETE by the connector itself ---------------------------------------------------------------------------
+
+    def apply_delete(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle, constraint: Constraint
+    ) -> ConnectorTableHandle | None:
+        """Return a handle for ``execute_delete``, or None if the connector cannot delete exactly
+        the rows of the constraint.
+
+        Called for the option ``delete_pushdown``, without effects. Here the constraint is the whole
+        condition. In Trino, ``applyFilter`` leaves no filter, and ``applyDelete`` follows.
+        """
+        return None
+
+    def execute_delete(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle
+    ) -> int | None:
+        """Delete the rows with the commit, and return their number, or None if it is unknown."""
+        self._refuse("deleting rows itself", "execute_delete")
 
     # -- the older flow of DELETE and UPDATE ----------------------------------------------------------------------
 

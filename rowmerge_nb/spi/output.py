@@ -25,7 +25,7 @@ class Written:
 
 @dataclass(frozen=True)
 class ConnectorOutputMetadata:
-    """The optional result of ``finish_insert``, ``finish_merge``, ``finish_delete`` and
+    """The optional result of ``finish_insert``, ``finish_create_table``, ``finish_merge``, ``finish_delete`` and
     ``finish_update``, for reports only.
 
     Args:

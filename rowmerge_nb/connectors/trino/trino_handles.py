@@ -10,6 +10,7 @@ from rowmerge_nb.spi.handles import (
     ColumnHandle,
     ConnectorInsertTableHandle,
     ConnectorMergeTableHandle,
+    ConnectorOutputTableHandle,
     ConnectorPartitioningHandle,
     ConnectorSplit,
     ConnectorTableHandle,
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from rowmerge_nb.spi.metadata import ConnectorTableMetadata
+    from rowmerge_nb.spi.types import Type
 
 SPI_PACKAGE: Final = "io.trino.spi.connector."
 
@@ -153,6 +155,11 @@ class TrinoTableHandle(ConnectorTableHandle):
     hidden_columns: tuple[TrinoColumnHandle, ...] = ()
     metadata: ConnectorTableMetadata | None = field(default=None, compare=False, repr=False)
 
+    @property
+    def column_types(self) -> dict[str, Type]:
+        """The types of all columns by name."""
+        return {column.name: column.type for column in (*self.columns, *self.hidden_columns)}
+
     def columns_of(self, handles: Iterable[ColumnHandle]) -> list[TrinoColumnHandle]:
         """Return the plugin's handles of columns.
 
@@ -181,10 +188,12 @@ class TrinoSplit(ConnectorSplit):
     Args:
         java: the plugin's ConnectorSplit.
         credentials: the plugin's ConnectorTableCredentials, if its version has them.
+        table: the table after the plugin's applyFilter, if it has taken a constraint.
     """
 
     java: JavaHandle
     credentials: JavaHandle | None = None
+    table: JavaHandle | None = None
 
     @property
     def remotely_accessible(self) -> bool:
@@ -214,10 +223,15 @@ class TrinoInsertTableHandle(ConnectorInsertTableHandle):
         types: the types of the page's channels.
     """
 
-    table_handle: TrinoTableHandle
+    context: TaskContext = field(compare=False, repr=False)
     java: JavaHandle
     types: tuple[str, ...]
     credentials: JavaHandle | None = None
+
+
+@dataclass(frozen=True)
+class TrinoOutputTableHandle(TrinoInsertTableHandle, ConnectorOutputTableHandle):
+    """The new table of CREATE TABLE AS."""
 
 
 @dataclass(frozen=True)

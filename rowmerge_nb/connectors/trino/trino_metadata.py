@@ -2,41 +2,60 @@
 
 from __future__ import annotations
 
+import math
 import re
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from rowmerge_nb.base.errors import AnalysisError, ConnectorError
+from rowmerge_nb.connectors.trino.domains_on_wire import constraint_on_wire, version_on_wire
+from rowmerge_nb.connectors.trino.host_channel import unpack_batch
+from rowmerge_nb.connectors.trino.trino_alterations import alteration_call, column_on_wire
 from rowmerge_nb.connectors.trino.trino_errors import PluginError
 from rowmerge_nb.connectors.trino.trino_handles import (
     JavaHandle,
     TrinoColumnHandle,
     TrinoInsertTableHandle,
     TrinoMergeTableHandle,
+    TrinoOutputTableHandle,
     TrinoPartitioningHandle,
     TrinoTableHandle,
     java_handle,
     optional_handle,
     wire_of,
 )
+from rowmerge_nb.connectors.trino.trino_scans import conformed
 from rowmerge_nb.connectors.trino.type_names import type_of
 from rowmerge_nb.spi.handles import SchemaTableName, own
 from rowmerge_nb.spi.layout import ConnectorTableLayout
-from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorMetadata, ConnectorTableMetadata
+from rowmerge_nb.spi.metadata import (
+    ColumnMetadata,
+    ConnectorMetadata,
+    ConnectorTableMetadata,
+    SystemTable,
+    TableStatistics,
+)
 from rowmerge_nb.spi.operations import RowChangeParadigm
 from rowmerge_nb.spi.output import ConnectorOutputMetadata
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from rowmerge_nb.connectors.trino.trino_transactions import TrinoTransaction
+    from rowmerge_nb.spi.alterations import Alteration
     from rowmerge_nb.spi.handles import (
         ColumnHandle,
         ConnectorInsertTableHandle,
         ConnectorMergeTableHandle,
+        ConnectorOutputTableHandle,
         ConnectorSession,
         ConnectorTableHandle,
+        ConnectorTableVersion,
     )
+    from rowmerge_nb.spi.page_source import Constraint
 
 _ROW_ID = "$row_id"
 _AFTER_COLUMNS = ("tinyint", "integer")
@@ -47,9 +66,17 @@ class TrinoMetadata(ConnectorMetadata):
     """The metadata of one transaction."""
 
     stores_comments = True
+    alters_fields = True
+    replaces_tables = True
+    creates_filled_tables = True
 
     def __init__(self, transaction: TrinoTransaction) -> None:
         self._transaction = transaction
+
+    @property
+    def stores_defaults(self) -> bool:
+        """Whether the plugin has Trino's capability DEFAULT_COLUMN_VALUE."""
+        return self._transaction.has_capability("DEFAULT_COLUMN_VALUE")
 
     # -- tables ---------------------------------------------------------------------------------------------------
 
@@ -57,8 +84,55 @@ class TrinoMetadata(ConnectorMetadata):
         self, session: ConnectorSession, name: SchemaTableName
     ) -> TrinoTableHandle | None:
         """Return the plugin's handle with the table's columns, or None."""
+        return self._table(session, name)
+
+    def get_versioned_table_handle(
+        self, session: ConnectorSession, name: SchemaTableName, version: ConnectorTableVersion
+    ) -> TrinoTableHandle | None:
+        """Return the plugin's handle for a version, by getTableHandle with an end version."""
+        return self._table(session, name, version=version_on_wire(version))
+
+    def get_system_table(
+        self, session: ConnectorSession, name: SchemaTableName
+    ) -> SystemTable | None:
+        """Read the plugin's system table, such as ``"t$files"``, or return None."""
+        answer, payload = self._transaction.request_payload(
+            session, "system_table", schema=name.schema, table=name.table
+        )
+        if answer is None:
+            return None
+        columns = tuple(
+            ColumnMetadata(column["name"], type_of(column["type"], column["name"]))
+            for column in answer["columns"]
+        )
+        schema = pa.schema([(column.name, column.type.arrow) for column in columns])
+        page = conformed(unpack_batch(payload), schema)
+        return SystemTable(columns, pa.Table.from_batches([page]))
+
+    def get_table_statistics(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle
+    ) -> TableStatistics:
+        """Return the plugin's estimates; as in Trino, a plugin that fails has none."""
+        try:
+            answer = self._request(session, "statistics", table=_java(table_handle).wire)
+        except PluginError as error:
+            self._transaction.notices.append(
+                f"The plugin has no statistics of the table: {error.message}"
+            )
+            return TableStatistics()
+        row_count, data_size = (
+            None if answer[name] is None else math.ceil(answer[name])
+            for name in ("row_count", "data_size")
+        )
+        return TableStatistics(row_count, data_size)
+
+    def _table(
+        self, session: ConnectorSession, name: SchemaTableName, **version: Any
+    ) -> TrinoTableHandle | None:
         context = self._transaction.context(session)
-        answer = self._request(session, "table_handle", schema=name.schema, table=name.table)
+        answer = self._request(
+            session, "table_handle", schema=name.schema, table=name.table, **version
+        )
         java = optional_handle(answer and answer.get("handle"))
         if java is None:
             return None
@@ -74,6 +148,7 @@ class TrinoMetadata(ConnectorMetadata):
                     handle.type,
                     nullable=bool(column.get("nullable", True)),
                     comment=column.get("comment"),
+                    default=column.get("default"),
                 )
                 for column, handle, is_visible in zip(
                     definition["columns"], columns, visible, strict=True
@@ -127,37 +202,61 @@ class TrinoMetadata(ConnectorMetadata):
         Raises:
             AnalysisError: INVALID_TABLE_PROPERTY with the names of the properties.
         """
-        try:
-            self._create_table(session, metadata)
-        except PluginError as error:
-            if error.code != "INVALID_TABLE_PROPERTY":
-                raise
-            words = set(re.findall(r"\w+", error.message.partition(". ")[0]))
-            raise AnalysisError(
-                error.message,
-                code=error.code,
-                hint=error.hint,
-                properties=[name for name in metadata.properties if name in words],
-            ) from error
+        with _named_properties(metadata.properties):
+            self._request(session, "create_table", **_definition(metadata))
 
-    def _create_table(self, session: ConnectorSession, metadata: ConnectorTableMetadata) -> None:
-        self._request(
-            session,
-            "create_table",
-            schema=metadata.name.schema,
-            table=metadata.name.table,
-            columns=[
-                {
-                    "name": column.name,
-                    "type": str(column.type),
-                    "nullable": column.nullable,
-                    "comment": column.comment,
-                }
-                for column in metadata.columns
-            ],
-            properties=dict(metadata.properties),
-            comment=metadata.comment,
+    def replace_table(
+        self,
+        session: ConnectorSession,
+        table_handle: ConnectorTableHandle,
+        metadata: ConnectorTableMetadata,
+    ) -> None:
+        """Replace a table by the plugin's createTable with SaveMode.REPLACE.
+
+        Raises:
+            AnalysisError: INVALID_TABLE_PROPERTY with the names of the properties.
+        """
+        with _named_properties(metadata.properties):
+            self._request(session, "create_table", save_mode="REPLACE", **_definition(metadata))
+
+    def get_new_table_layout(
+        self, session: ConnectorSession, metadata: ConnectorTableMetadata
+    ) -> ConnectorTableLayout | None:
+        """Return the plugin's layout of a new table."""
+        with _named_properties(metadata.properties):
+            answer = self._request(session, "new_table_layout", **_definition(metadata))
+        return None if answer is None else self._layout(session, answer)
+
+    def begin_create_table(
+        self,
+        session: ConnectorSession,
+        metadata: ConnectorTableMetadata,
+        layout: ConnectorTableLayout | None,
+        *,
+        replace: bool = False,
+    ) -> TrinoOutputTableHandle:
+        """Call the plugin's beginCreateTable, which gets its own layout."""
+        with _named_properties(metadata.properties):
+            answer = self._request(
+                session, "begin_create_table", replace=replace, **_definition(metadata)
+            )
+        return TrinoOutputTableHandle(
+            self._transaction.context(session),
+            java_handle(answer["handle"]),
+            tuple(str(column.type) for column in metadata.columns),
+            optional_handle(answer.get("credentials")),
         )
+
+    def finish_create_table(
+        self,
+        session: ConnectorSession,
+        output_handle: ConnectorOutputTableHandle,
+        fragments: Collection[bytes],
+    ) -> ConnectorOutputMetadata:
+        """Call the plugin's finishCreateTable."""
+        handle = own(output_handle, TrinoOutputTableHandle)
+        self._transaction.finish(session, "finish_create_table", fragments, handle=handle.java.wire)
+        return self._output()
 
     def drop_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> None:
         """Drop a table by the plugin's dropTable."""
@@ -166,6 +265,19 @@ class TrinoMetadata(ConnectorMetadata):
     def truncate_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> None:
         """Remove all rows by the plugin's truncateTable."""
         self._request(session, "truncate_table", table=_java(table_handle).wire)
+
+    def alter_table(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle, alteration: Alteration
+    ) -> None:
+        """Call the method of the plugin's metadata for the alteration, such as addColumn.
+
+        Raises:
+            AnalysisError: INVALID_TABLE_PROPERTY with the names of the properties.
+        """
+        table = own(table_handle, TrinoTableHandle)
+        call, arguments = alteration_call(table, alteration)
+        with _named_properties(arguments.get("properties") or {}):
+            self._request(session, call, table=table.java.wire, **arguments)
 
     # -- schemas --------------------------------------------------------------------------------------------------
 
@@ -202,7 +314,7 @@ class TrinoMetadata(ConnectorMetadata):
             columns=[wire_of(column.java) for column in table.columns_of(columns)],
         )
         return TrinoInsertTableHandle(
-            table,
+            table.context,
             java_handle(answer["handle"]),
             tuple(column.signature for column in table.columns),
             optional_handle(answer.get("credentials")),
@@ -300,6 +412,28 @@ class TrinoMetadata(ConnectorMetadata):
         )
         return self._output()
 
+    # -- DELETE by the plugin itself ------------------------------------------------------------------------------
+
+    def apply_delete(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle, constraint: Constraint
+    ) -> TrinoTableHandle | None:
+        """Call the plugin's applyFilter and applyDelete."""
+        table = own(table_handle, TrinoTableHandle)
+        domains = constraint_on_wire(constraint.domains, table.column_types)
+        if domains.keys() != constraint.domains.keys():
+            return None
+        answer = self._request(session, "apply_delete", table=table.java.wire, constraint=domains)
+        java = optional_handle(answer and answer.get("table"))
+        return None if java is None else replace(table, java=java)
+
+    def execute_delete(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle
+    ) -> int | None:
+        """Call the plugin's executeDelete."""
+        answer = self._transaction.finish(session, "execute_delete", table=_java(table_handle).wire)
+        rows: int | None = answer["rows"]
+        return rows
+
     def _updated(
         self,
         session: ConnectorSession,
@@ -329,6 +463,34 @@ class TrinoMetadata(ConnectorMetadata):
 
     def _request(self, session: ConnectorSession, call: str, **arguments: Any) -> Any:
         return self._transaction.request(session, call, **arguments)
+
+
+@contextmanager
+def _named_properties(properties: Mapping[str, Any]) -> Iterator[None]:
+    """Raise a plugin's INVALID_TABLE_PROPERTY as an AnalysisError with the names of properties."""
+    try:
+        yield
+    except PluginError as error:
+        if error.code != "INVALID_TABLE_PROPERTY":
+            raise
+        words = set(re.findall(r"\w+", error.message.partition(". ")[0]))
+        raise AnalysisError(
+            error.message,
+            code=error.code,
+            hint=error.hint,
+            properties=[name for name in properties if name in words],
+        ) from error
+
+
+def _definition(metadata: ConnectorTableMetadata) -> dict[str, Any]:
+    """Return a new table as arguments of the wire."""
+    return {
+        "schema": metadata.name.schema,
+        "table": metadata.name.table,
+        "columns": [column_on_wire(column) for column in metadata.columns],
+        "properties": dict(metadata.properties),
+        "comment": metadata.comment,
+    }
 
 
 def _java(table_handle: ConnectorTableHandle) -> JavaHandle:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from rowmerge_nb.connectors.trino.domains_on_wire import constraint_on_wire
 from rowmerge_nb.connectors.trino.host_channel import unpack_batch
 from rowmerge_nb.connectors.trino.host_process import TaskConnection
 from rowmerge_nb.connectors.trino.trino_handles import (
@@ -24,7 +25,7 @@ from rowmerge_nb.spi.page_source import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from rowmerge_nb.connectors.trino.trino_connector import TrinoConnector
     from rowmerge_nb.spi.handles import (
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
         ConnectorTransactionHandle,
     )
     from rowmerge_nb.spi.page import Page
-    from rowmerge_nb.spi.page_source import ColumnDomain, Constraint
+    from rowmerge_nb.spi.page_source import Constraint
 
 
 class TrinoSplitManager(ConnectorSplitManager):
@@ -53,28 +54,10 @@ class TrinoSplitManager(ConnectorSplitManager):
     ) -> Sequence[ConnectorSplit]:
         """Return the plugin's splits, in the same order in every call of the transaction."""
         transaction = self._connector.transaction_of(transaction_handle)
+        table = own(table_handle, TrinoTableHandle)
         return transaction.splits(
-            session, own(table_handle, TrinoTableHandle), constraint_on_wire(constraint.domains)
+            session, table, constraint_on_wire(constraint.domains, table.column_types)
         )
-
-
-def constraint_on_wire(domains: Mapping[str, ColumnDomain]) -> dict[str, Any]:
-    """Return domains as JSON; the plugin may ignore them, so others are omitted.
-
-    >>> from rowmerge_nb.spi.page_source import ColumnDomain
-    >>> constraint_on_wire({"id": ColumnDomain(low=1), "code": ColumnDomain(values=(b"a",))})
-    {'id': {'low': 1, 'high': None}}
-    """
-    result = {}
-    for name, domain in domains.items():
-        values = domain.values if domain.values is not None else (domain.low, domain.high)
-        if all(value is None or type(value) in (bool, int, float, str) for value in values):
-            result[name] = (
-                {"values": list(domain.values)}
-                if domain.values is not None
-                else {"low": domain.low, "high": domain.high}
-            )
-    return result
 
 
 @dataclass(frozen=True)
@@ -124,7 +107,7 @@ class TrinoPageSource(ConnectorPageSource):
                 "open_scan",
                 **context.wire,
                 split=split.java.wire,
-                table=table.java.wire,
+                table=(split.table or table.java).wire,
                 columns=[wire_of(column.java) for column in columns],
                 types=[column.signature for column in columns],
                 credentials=wire_of(split.credentials),

@@ -52,7 +52,7 @@ class TrinoPageSinkProvider(ConnectorPageSinkProvider):
             _HostSink(
                 self.socket_path,
                 "create_page_sink",
-                **handle.table_handle.context.wire,
+                **handle.context.wire,
                 handle=handle.java.wire,
                 credentials=wire_of(handle.credentials),
                 types=list(handle.types),

@@ -77,20 +77,30 @@ class TrinoTransaction:
         self._context = TaskContext(java_handle(result["handle"]), plugin_session)
         return self._context
 
+    def has_capability(self, name: str) -> bool:
+        """Return whether the plugin has a capability of Trino's SPI; this starts the plugin."""
+        host = self._host or self._hosts.coordinator()
+        return name in (host.hello().get("capabilities") or ())
+
     def request(self, session: ConnectorSession, call: str, **arguments: Any) -> Any:
         """Make one metadata call, and return its result."""
+        return self.request_payload(session, call, **arguments)[0]
+
+    def request_payload(
+        self, session: ConnectorSession, call: str, **arguments: Any
+    ) -> tuple[Any, memoryview]:
+        """Make one metadata call, and return its result and payload."""
         self.context(session)
-        result, _ = self._running_host().request(call, transaction=self._java_number, **arguments)
-        return result
+        return self._running_host().request(call, transaction=self._java_number, **arguments)
 
     def finish(
         self,
         session: ConnectorSession,
         call: str,
-        fragments: Collection[bytes],
+        fragments: Collection[bytes] = (),
         **arguments: Any,
-    ) -> None:
-        """Make a finish call, which may be the commit."""
+    ) -> Any:
+        """Make a finish call, which may be the commit, and return its result."""
         self.context(session)
         host = self._running_host()
         if not host.is_alive:
@@ -98,13 +108,16 @@ class TrinoTransaction:
             raise host.ended()
         lengths, payload = pack_fragments(fragments)
         try:
-            host.request(call, payload, transaction=self._java_number, lengths=lengths, **arguments)
+            result, _ = host.request(
+                call, payload, transaction=self._java_number, lengths=lengths, **arguments
+            )
         except ConnectorError as error:
             if error.code == _UNKNOWN_END:
                 error.changed = None
                 error.hint = "Check the table, since the change may have taken effect."
             raise
         self._is_finished = True
+        return result
 
     def row_id(self, session: ConnectorSession, table: TrinoTableHandle) -> dict[str, Any]:
         """Return handle and type of a table's row id, which the plugin is asked for once."""
@@ -123,8 +136,9 @@ class TrinoTransaction:
                 session, "splits", table=table.java.wire, constraint=dict(constraint)
             )
             credentials = optional_handle(result.get("credentials"))
+            filtered = optional_handle(result.get("table")) if constraint else None
             self._splits[key] = [
-                TrinoSplit(java_handle(split), credentials) for split in result["splits"]
+                TrinoSplit(java_handle(split), credentials, filtered) for split in result["splits"]
             ]
         return self._splits[key]
 

@@ -135,7 +135,7 @@ def _record_of(run: StatementRun, error: RowMergeError | None) -> Record | None:
     if (
         not is_recorded
         or target is None
-        or target.handle is None
+        or (target.handle is None and run.transaction.insert_handle is None)
         or target.metadata is None
         or run.plan is None
     ):
@@ -192,6 +192,11 @@ def _record_of(run: StatementRun, error: RowMergeError | None) -> Record | None:
         or (begun_handle is not None and not run.options.keeping.always)
     ):
         return record
+    if target.handle is None:
+        # CREATE TABLE AS: the table did not exist.
+        return replace(
+            record, rows=pa.RecordBatch.from_pylist([], schema=record.schema), row_count=0
+        )
     return _with_rows(run, record, scans.whole_target(target, row_id, begun_handle))
 
 

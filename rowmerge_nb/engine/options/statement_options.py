@@ -236,6 +236,14 @@ class Options:
         is_setting=True,
         page="flows.md",
     ).field(Flow.MERGE)
+    delete_pushdown: bool = Option(
+        "Have the connector execute a DELETE itself if it takes the whole condition, as Trino does."
+        " Otherwise the rows go through the merge sink, and the report says so.",
+        wanted=bool,
+        form="True or False",
+        is_setting=True,
+        page="flows.md",
+    ).field(False)
     duplicates: RepeatedMatches = Option(
         "Which repeated matches end a MERGE: Trino's rule, or that of standard SQL.",
         choices=CHOSEN_RULES,

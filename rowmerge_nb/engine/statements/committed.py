@@ -69,6 +69,8 @@ def is_checked(run: StatementRun) -> bool:
         return bool(options.check)
     if not isinstance(run.analysis, RowChangeAnalysis):
         return False
+    if getattr(run, "pushed", None) is not None:
+        return bool(options.check)
     return (
         bool(options.check)
         or run.transaction.opened(run.analysis.target.catalog).connector.checked_after_commit
@@ -130,6 +132,8 @@ def _before(run: StatementRun, most: int) -> Mapping[str, Any]:
     target = run.analysis.target
     if run.options.flow == Flow.UPDATABLE:
         return {"problem": "page sources changed the rows, and no page says what they were given"}
+    if getattr(run, "pushed", None) is not None:
+        return {"problem": "the connector deleted the rows itself, and no page shows which"}
     joined = run.account.joined if run.account is not None else 0
     if joined and (pages is None or not pages.complete):
         reason = (

@@ -70,7 +70,7 @@ def make_table(
     binding = TableBinding(table, catalog, analysis.name, analysis.metadata.columns, "")
     run.transaction.target = binding
     replaced_handle = None if analysis.replaced is None else analysis.replaced.handle
-    with _placed(analysis.property_spans):
+    with placed(analysis.property_spans):
         if replaced_handle is None:
             make(
                 "create_table",
@@ -118,7 +118,7 @@ def check_defined(
 
 
 @contextmanager
-def _placed(property_spans: Mapping[str, Span]) -> Iterator[None]:
+def placed(property_spans: Mapping[str, Span]) -> Iterator[None]:
     """Add the position of a property to an error of the connector, which does not know it."""
     try:
         yield
@@ -183,7 +183,7 @@ class DefinitionRun(StatementRun):
             rest[-1], catalog, self.analysis.name, (), ""
         )
         method, call = self._call(catalog, rest)
-        with _placed(self.analysis.property_spans):
+        with placed(self.analysis.property_spans):
             self.change(method, call, ".".join(rest), at_once=self._keeps_view(catalog))
         if self.analysis.alteration is not None and not isinstance(
             self.analysis.alteration, RenameTable

@@ -10,7 +10,7 @@ from rowmerge_nb.base.choices import StatementState
 from rowmerge_nb.base.errors import ConnectorError, RowMergeError
 from rowmerge_nb.engine.catalog.call_log import layout_text
 from rowmerge_nb.engine.statements.action import Planned
-from rowmerge_nb.engine.statements.definition_calls import check_defined, make_table
+from rowmerge_nb.engine.statements.definition_calls import check_defined, make_table, placed
 from rowmerge_nb.engine.statements.query import stored_fragments
 from rowmerge_nb.engine.statements.returning import check_returned, returned_table
 from rowmerge_nb.engine.statements.source_answer import answer_source
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rowmerge_nb.plan.plan_nodes import Output
+    from rowmerge_nb.spi.layout import ConnectorTableLayout
     from rowmerge_nb.sql.analyzer.analysis import CheckConstraint, Returning
     from rowmerge_nb.sql.typed.queries import Query
     from rowmerge_nb.trace.trace import Trace
@@ -93,10 +94,10 @@ class CreateTableAsRun(StatementRun):
             if analysis.exists or self.options.dry_run:
                 self.skipped = analysis.exists
                 if analysis.tree is not None and not analysis.exists:
-                    self.plan = apply_rules(
-                        _planned(analysis, analysis.tree), self.services.settings
-                    )
+                    self.plan = apply_rules(self._planned(analysis.tree), self.services.settings)
                 return None
+            if self.transaction.metadata(analysis.name[0]).creates_filled_tables:
+                return self._created()
             binding = make_table(self, analysis, self.transaction.log.call)
             checks = check_defined(self, binding, analysis.property_spans)
             session, metadata = self.transaction.session, self.transaction.metadata(binding.catalog)
@@ -110,17 +111,58 @@ class CreateTableAsRun(StatementRun):
             assert analysis.tree is not None
             return _inserted(self, table, analysis.tree, checks=checks)
 
+    def _created(self) -> Callable[[], None]:
+        """Create the table with its rows up to the finish call, as one change of the connector."""
+        analysis, log, session = self.analysis, self.transaction.log, self.transaction.session
+        metadata, query = self.transaction.metadata(analysis.name[0]), analysis.tree
+        assert query is not None
+        self.transaction.target = _new_table(analysis)
+        with placed(analysis.property_spans):
+            layout = log.call(
+                "get_new_table_layout",
+                lambda: metadata.get_new_table_layout(session, analysis.metadata),
+                gave=layout_text,
+            )
+            planned = Planned(self._planned(query, layout), self.services.settings)
+            self.plan = planned.plan()
+            output = log.call(
+                "begin_create_table",
+                lambda: metadata.begin_create_table(
+                    session, analysis.metadata, layout, replace=analysis.replaced is not None
+                ),
+                str(analysis.metadata.name),
+                gave=lambda handle: type(handle).__name__,
+            )
+        self.transaction.insert_handle = log.handle = output
+        answer_source(self, planned)
+        fragments = stored_fragments(self, self.plan)
+        return partial(
+            self.finish,
+            "finish_create_table",
+            fragments,
+            partial(metadata.finish_create_table, session, output, fragments),
+        )
 
-def _planned(analysis: CreateTableAnalysis, query: Query) -> Output:
-    """Plan the rows of a table that does not exist yet, so that no connector has a layout for it."""
-    table = TableBinding(
+    def _planned(self, query: Query, layout: ConnectorTableLayout | None = None) -> Output:
+        """Plan the rows of a table that does not exist yet."""
+        analysis = self.analysis
+        metadata = self.transaction.metadata(analysis.name[0])
+        call = "finish_create_table" if metadata.creates_filled_tables else "finish_insert"
+        return plan_insert(
+            _new_table(analysis), query, analysis.text, analysis.bindings, layout, call=call
+        )
+
+
+def _new_table(analysis: CreateTableAnalysis) -> TableBinding:
+    """Return the table of a statement before it exists."""
+    return TableBinding(
         analysis.name[-1],
         analysis.name[0],
         analysis.name,
         tuple(analysis.metadata.columns),
         view="",
+        metadata=analysis.metadata,
     )
-    return plan_insert(table, query, analysis.text, analysis.bindings)
 
 
 def _inserted(

@@ -85,7 +85,7 @@ SEEN_SIZES: Final = {
 UNKNOWN_SIZE: Final = 4
 """The factor for the usual number of partitions if the number of rows is not known."""
 CONNECTOR_STEPS = {
-    *("begin_merge", "finish_merge", "commit"),
+    *("begin_merge", "finish_merge", "execute_delete", "commit"),
     *("begin_delete", "finish_delete", "begin_update", "finish_update"),
 }
 CHANGING: Final = ("MERGE", "UPDATE", "DELETE")

@@ -17,6 +17,7 @@ from rowmerge_nb.engine.statements.merge_sinks import (
     finish_merge,
     lowered,
 )
+from rowmerge_nb.engine.statements.pushed_delete import PushedDelete, push_delete
 from rowmerge_nb.engine.statements.returning import returned_table
 from rowmerge_nb.engine.statements.row_change import (
     Named,
@@ -53,9 +54,14 @@ class UpdateDeleteRun(StatementRun):
     rehearsable: ClassVar[bool] = True
     changes_rows: ClassVar[bool] = True
     analysis: UpdateAnalysis | DeleteAnalysis
+    pushed: PushedDelete | None = None
 
     def work(self) -> Callable[[], None] | None:
         """Plan, begin, run the one Spark action, and check its account."""
+        if self.options.delete_pushdown and isinstance(self.analysis, DeleteAnalysis):
+            self.pushed = push_delete(self, self.analysis)
+        if self.pushed is not None:
+            return None if self.options.dry_run else partial(self.pushed.execute, self)
         analysis, planned = self.analysis, self.planned()
         if self.options.dry_run:
             return None
@@ -88,6 +94,8 @@ class UpdateDeleteRun(StatementRun):
     def trace(self, state: StatementState) -> Trace:
         """Return the trace as far as it is known."""
         trace = row_change_trace(self, self.analysis, super().trace(state), self._sizes)
+        if self.pushed is not None:
+            return self.pushed.add_to_trace(trace)
         is_returned = self.rows is not None and state is StatementState.FINISHED
         return replace(
             trace, returned=self.rows.num_rows if self.rows is not None and is_returned else None
@@ -95,7 +103,7 @@ class UpdateDeleteRun(StatementRun):
 
     def facts(self) -> list[Consequence]:
         """Return which calls of the contract had been made."""
-        return call_facts(self, "merge", "sink")
+        return [] if self.pushed is not None else call_facts(self, "merge", "sink")
 
     def _sizes(self, account: Account) -> Iterator[NodeRows]:
         """Yield the nodes below the processor with the rows that went in and came out."""

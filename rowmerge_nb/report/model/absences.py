@@ -64,6 +64,8 @@ def _reason(trace: Trace, part: str) -> str:
         return f"a {trace.kind} has no WHEN clauses"
     if trace.state == StatementState.FAILED:
         return "the statement failed"
+    if any(record.kind == "TableDelete" for record in trace.plan):
+        return "the connector deleted the rows itself"
     if trace.settings.trace_level == TraceLevel.OFF and part in _ROWS:
         return f"the trace has counts only; {code('--trace full')} records rows"
     if trace.join.rows == 0 and part in _ROWS:

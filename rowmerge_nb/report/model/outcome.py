@@ -256,6 +256,14 @@ def _finished(trace: Trace) -> Phrase:
                 else f"{plural(trace.count, 'row')} selected."
             ),
         )
+    if is_pushed(trace) and trace.count is None:
+        return (
+            Run("Rows deleted", "D"),
+            Run(" from "),
+            name,
+            Run(" by the connector itself, which does not count them."),
+            *_sizes(trace),
+        )
     count = trace.count or 0
     verb, style, preposition = {
         "INSERT": ("inserted", "I", "into"),
@@ -270,6 +278,11 @@ def _finished(trace: Trace) -> Phrase:
         Run("."),
         *_sizes(trace),
     )
+
+
+def is_pushed(trace: Trace) -> bool:
+    """Return whether the connector executed a DELETE itself."""
+    return any(record.kind == "TableDelete" for record in trace.plan)
 
 
 def _executed(trace: Trace, table: Run) -> Phrase:
@@ -355,6 +368,8 @@ def _meta(trace: Trace) -> Phrase:
         runs.append(Run(f"{writers}, "))
     elif trace.state == StatementState.FINISHED and trace.kind in ROW_CHANGES:
         none = "no split" if is_updatable else "no writer: no row reached a sink"
+        if is_pushed(trace):
+            none = "the connector deleted the rows itself: no row was read, and no sink created"
         runs.append(Run(f"{none}, "))
     if trace.kind in ROW_CHANGES and settings.era != "documents":
         runs.append(Run(f"pages of era {settings.era}, "))
@@ -382,7 +397,7 @@ def build_balance(trace: Trace) -> Balance | None:
     """Build the balance; None if the rows before are unknown."""
     rows_before, rows_after = trace.target.rows_before, trace.target.rows_after
     is_finished = trace.state == StatementState.FINISHED
-    if not is_finished or trace.kind not in ROW_CHANGES or rows_before is None:
+    if not is_finished or trace.kind not in ROW_CHANGES or rows_before is None or is_pushed(trace):
         return None
     stored_rows: dict[int, int] = {}
     for writer in trace.writers:

@@ -50,6 +50,65 @@ def constraint_of(condition: e.Typed | None, columns: Mapping[str, str]) -> Cons
     return Constraint(domains)
 
 
+def exact_constraint(condition: e.Typed | None, columns: Mapping[str, str]) -> Constraint | None:
+    """Return the constraint that exactly the rows of a condition satisfy, or None.
+
+    >>> from rowmerge_nb.spi.types import BIGINT, BOOLEAN
+    >>> five = e.Apply(BOOLEAN, "<", (e.Column(BIGINT, "id$1"), e.Constant(BIGINT, "5")))
+    >>> exact_constraint(five, {"id$1": "id"}).domains
+    {'id': ColumnDomain(values=None, low=None, high=4)}
+    >>> odd = e.Apply(BOOLEAN, "=", (e.Column(BIGINT, "id$1"), e.Column(BIGINT, "n$2")))
+    >>> exact_constraint(odd, {"id$1": "id", "n$2": "n"}) is None
+    True
+    """
+    domains: dict[str, ColumnDomain] = {}
+    for part in conjuncts(condition) if condition is not None else ():
+        column_domain = _exact_domain(part)
+        if column_domain is None or column_domain[0] not in columns:
+            return None
+        name = columns[column_domain[0]]
+        domains[name] = (
+            intersect(domains[name], column_domain[1]) if name in domains else column_domain[1]
+        )
+    return Constraint(domains)
+
+
+def _exact_domain(part: e.Typed) -> tuple[str, ColumnDomain] | None:
+    """Return the domain of a condition on one column if no other value satisfies it."""
+    column_domain = _domain(part)
+    if column_domain is None or not isinstance(part, e.Apply):
+        return column_domain
+    if part.name == "in set":
+        return column_domain if column_domain[1].values is not None else None
+    comparison = _comparison(part)
+    if comparison is None:
+        return column_domain
+    column, value, operator = comparison
+    if operator not in {"<", ">"} or is_integer(column.type):
+        return column_domain
+    # A bound of the domain belongs to it, and the constant does not.
+    step = _step(column.type)
+    if step is None:
+        return None
+    try:
+        return column.symbol, (
+            ColumnDomain(high=value - step) if operator == "<" else ColumnDomain(low=value + step)
+        )
+    except (ArithmeticError, ValueError):
+        return None
+
+
+def _step(kind: Type) -> Any:
+    """Return the distance between neighboring values of a type, or None."""
+    if kind.base == "date":
+        return dt.timedelta(days=1)
+    if kind.base == "decimal":
+        return Decimal(1).scaleb(-kind.parameters[1])
+    if _is_timestamp(kind):
+        return dt.timedelta(microseconds=10 ** (_MICROSECONDS - kind.parameters[0]))
+    return None
+
+
 def domain_of_column(query: q.Query, symbol: str, kind: Type) -> ColumnDomain | None:
     """Return the values of a query's column, to be compared with one of type ``kind``; None unless
     all are constants.
@@ -229,16 +288,23 @@ def _domain(part: e.Typed) -> tuple[str, ColumnDomain] | None:
         return column.symbol, ColumnDomain(
             tuple(v for v in values if _fitting(v, column.type) is not None)
         )
+    comparison = _comparison(part)
+    if comparison is None:
+        return None
+    column, value, operator = comparison
+    domain = _compared(operator, value, column.type)
+    return (column.symbol, domain) if domain is not None else None
+
+
+def _comparison(part: e.Apply) -> tuple[e.Column, Any, str] | None:
+    """Return the column, the constant, and the operator between them, or None."""
     if part.name not in _MIRRORED:
         return None
     left, right = part.arguments
     column, value, operator = plain_column(left), _value(right), part.name
     if column is None:
         column, value, operator = plain_column(right), _value(left), _MIRRORED[part.name]
-    if column is None or value is None:
-        return None
-    domain = _compared(operator, value, column.type)
-    return (column.symbol, domain) if domain is not None else None
+    return None if column is None or value is None else (column, value, operator)
 
 
 def _listed(part: e.Apply) -> tuple[str, ColumnDomain] | None:

@@ -398,7 +398,13 @@ class ReadingChecks(ContractStore):
             metadata,
             columns=(first, *(replace(column, default=f"{n}") for n, column in enumerate(others))),
         )
-        self.create_table(connector, with_defaults)
+        try:
+            self.create_table(connector, with_defaults)
+        except RowMergeError as error:
+            if error.code != "NOT_SUPPORTED":
+                raise
+            # Stores may keep them in some tables only, such as Iceberg's of format version 3.
+            pytest.skip(f"this table has no default values: {error.message}")
         statement = PageStatement(connector, metadata.name)
         assert statement.handle is not None
         stored_metadata = statement.metadata.get_table_metadata(statement.session, statement.handle)

@@ -5,14 +5,18 @@ from __future__ import annotations
 import os
 import socket
 import sys
+import threading
 import time
 import traceback
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
+from rowmerge_nb.connectors.trino.host.abandoned_calls import AbandonedCalls
 from rowmerge_nb.connectors.trino.host.block_building import BlockBuilder, ChannelType
 from rowmerge_nb.connectors.trino.host.block_reading import BlockReader
+from rowmerge_nb.connectors.trino.host.constraints import tuple_domain
 from rowmerge_nb.connectors.trino.host.jvm import java_class, java_text, start_java
 from rowmerge_nb.connectors.trino.host.versions import SpiVersion
 from rowmerge_nb.connectors.trino.host_channel import (
@@ -43,6 +47,8 @@ def main() -> None:
 
 
 def _answer(version: SpiVersion, header: dict[str, Any], batch: Any) -> tuple[dict[str, Any], Any]:
+    if header["form"] == "sleep":
+        return {"seconds": _interrupted_sleep()}, batch
     types = java_class("io.trino.type.InternalTypeManager").TESTING_TYPE_MANAGER
     if header["form"] == "picoseconds":
         return {}, BlockReader(version).batch(*_picoseconds(version, types, batch))
@@ -51,6 +57,8 @@ def _answer(version: SpiVersion, header: dict[str, Any], batch: Any) -> tuple[di
         for text in header["types"]
     ]
     builder, reader = BlockBuilder(version), BlockReader(version)
+    if "domain" in header:
+        return _domain(header["domain"], channels[0], builder, reader)
     page = builder.page(batch, channels)
     for block in (page.getBlock(i) for i in range(len(channels))):
         _describe(block)
@@ -70,6 +78,50 @@ def _answer(version: SpiVersion, header: dict[str, Any], batch: Any) -> tuple[di
     classes = [str(page.getBlock(i).getClass().getSimpleName()) for i in range(len(channels))]
     names = [f"c{i}" for i in range(len(channels))]
     return {"values": described, "classes": classes}, reader.batch(page, channels, names)
+
+
+def _domain(
+    domain: dict[str, Any], channel: ChannelType, builder: BlockBuilder, reader: BlockReader
+) -> tuple[dict[str, Any], Any]:
+    """Build the TupleDomain of a domain, and return the bounds of its ranges as a batch."""
+    import jpype
+
+    handle = java_class("java.lang.String")("c")
+    built = tuple_domain({"c": domain}, {"c": (handle, channel.java)}, builder)
+    if built.isNone():
+        return {"none": True}, pa.record_batch({"c0": pa.nulls(0)})
+    values = built.getDomains().get().get(handle)
+    spans = list(values.getValues().getRanges().getOrderedRanges())
+    bounds = [
+        bound.get()
+        for span in spans
+        for bound in (span.getLowValue(), span.getHighValue())
+        if bound.isPresent()
+    ]
+    utils = java_class("io.trino.spi.type.TypeUtils")
+    block_builder = channel.java.createBlockBuilder(None, max(len(bounds), 1))
+    for bound in bounds:
+        utils.writeNativeValue(channel.java, block_builder, bound)
+    page = java_class("io.trino.spi.Page")(
+        jpype.JArray(java_class("io.trino.spi.block.Block"))([block_builder.build()])
+    )
+    ends = [[bool(span.isLowUnbounded()), bool(span.isHighUnbounded())] for span in spans]
+    described = {"nulls": bool(values.isNullAllowed()), "unbounded": ends}
+    return described, reader.batch(page, [channel], ["c0"])
+
+
+def _interrupted_sleep() -> float:
+    """Sleep in Java for a minute while the other side of a connection closes; return the time."""
+    here, there = socket.socketpair()
+    thread = java_class("java.lang.Thread")
+    threading.Timer(0.5, there.close).start()
+    start = time.monotonic()
+    with AbandonedCalls().watched(here, thread.currentThread().interrupt):
+        try:
+            thread.sleep(60_000)
+        except java_class("java.lang.InterruptedException"):
+            return time.monotonic() - start
+    raise AssertionError("The sleep ended by itself")
 
 
 def _value(java_type: Any, block: Any, position: int) -> Any:

@@ -107,7 +107,20 @@ class BlockProgram:
         self, column: pa.RecordBatch, types: list[str], form: str = "plain"
     ) -> tuple[dict[str, Any], pa.RecordBatch]:
         """Return what Java says of the blocks, and the columns that come back."""
-        self._channel.send({"types": types, "form": form}, pack_batch(column))
+        return self._ask({"types": types, "form": form}, column)
+
+    def domain(self, domain: dict[str, Any], sql_type: str) -> tuple[dict[str, Any], list[Any]]:
+        """Return what Java says of a domain of the wire, and the bounds of its ranges."""
+        import pyarrow as pa
+
+        header = {"types": [sql_type], "form": "plain", "domain": domain}
+        described, bounds = self._ask(header, pa.record_batch({"c0": pa.nulls(0)}))
+        return described, bounds.column(0).to_pylist()
+
+    def _ask(
+        self, header: dict[str, Any], batch: pa.RecordBatch
+    ) -> tuple[dict[str, Any], pa.RecordBatch]:
+        self._channel.send(header, pack_batch(batch))
         header, payload = self._channel.receive()
         if "error" in header:
             raise AssertionError(header["error"])

@@ -2,7 +2,7 @@
 
 Started as the real one: ``python -m tests.connectors.trino.fake_host --socket PATH --settings PATH``.
 Settings may have ``"fail": {"call": "finish_merge", "error": {...}}`` or ``"exit": "finish_merge"``
-among the catalog's properties, as JSON text.
+among the catalog's properties, as JSON text. The first call named by ``"slow"`` takes a minute.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import os
 import socket
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -74,9 +75,11 @@ class Shop:
         self.tables: dict[tuple[str, str], dict[str, Any]] = {}
         self.transactions: dict[int, dict[str, Any]] = {}
         self.numbers = itertools.count(1)
+        self.versions: dict[int, pa.Table] = {}
         self.lock = threading.RLock()
         self.fail = json.loads(properties.get("fail", "{}"))
         self.exit = properties.get("exit")
+        self.slow = properties.get("slow")
         self.log = properties.get("log")
 
     def answer(
@@ -86,6 +89,10 @@ class Shop:
         if self.log:
             with Path(self.log).open("a", encoding="utf-8") as log:
                 log.write(f"{call}\n")
+        if self.slow == call:
+            # Once: the next statement shall work.
+            self.slow = None
+            time.sleep(60)
         if self.exit == call:
             sys.stderr.write("shop: out of coffee\n")
             sys.stderr.flush()
@@ -133,10 +140,73 @@ class Shop:
         fields = [(c["name"], parse_type(c["type"]).arrow) for c in arguments["columns"]]
         self.tables[name] = {
             "columns": arguments["columns"],
+            "properties": arguments["properties"],
             "comment": arguments["comment"],
             "version": next(self.numbers),
             "rows": pa.schema(fields).empty_table(),
         }
+
+    def call_new_table_layout(self, arguments: Any, *_: Any) -> Any:
+        return self._layout_of(arguments["columns"])
+
+    def call_begin_create_table(self, arguments: Any, *_: Any) -> Any:
+        names = "schema", "table", "columns", "properties", "comment", "replace"
+        content = {name: arguments[name] for name in names}
+        name = arguments["schema"], arguments["table"]
+        if name in self.tables and not arguments["replace"]:
+            raise FakeError("The table exists", "ALREADY_EXISTS")
+        return {"handle": handle("ConnectorOutputTableHandle", "ShopOutput", **content)}
+
+    def call_finish_create_table(self, arguments: Any, payload: memoryview, _: Any) -> None:
+        content = content_of(arguments["handle"])
+        self.call_create_table(content)
+        table = self.tables[content["schema"], content["table"]]
+        self._append(table, arguments["lengths"], payload)
+
+    def call_rename_table(self, arguments: Any, *_: Any) -> None:
+        new = arguments["new"]["schema"], arguments["new"]["table"]
+        self.tables[new] = self.tables.pop(self._name(arguments["table"]))
+
+    def call_set_table_properties(self, arguments: Any, *_: Any) -> None:
+        unknown = set(arguments["properties"]) - {"format"}
+        if unknown:
+            raise FakeError(
+                f"The connector has no property {min(unknown)}", "INVALID_TABLE_PROPERTY"
+            )
+        self.tables[self._name(arguments["table"])]["properties"] |= arguments["properties"]
+
+    def call_set_table_comment(self, arguments: Any, *_: Any) -> None:
+        self.tables[self._name(arguments["table"])]["comment"] = arguments["comment"]
+
+    def call_set_column_comment(self, arguments: Any, *_: Any) -> None:
+        self._column(arguments)["comment"] = arguments["comment"]
+
+    def call_set_default_value(self, arguments: Any, *_: Any) -> None:
+        self._column(arguments)["default"] = arguments["default"]
+
+    def call_add_column(self, arguments: Any, *_: Any) -> None:
+        table, column = self.tables[self._name(arguments["table"])], arguments["column"]
+        names = [c["name"] for c in table["columns"]]
+        index = {"FIRST": 0, "LAST": len(names)}.get(arguments["position"])
+        index = names.index(arguments["after"]) + 1 if index is None else index
+        table["columns"].insert(index, column)
+        nulls = pa.nulls(table["rows"].num_rows, parse_type(column["type"]).arrow)
+        self._store(table, table["rows"].add_column(index, column["name"], nulls))
+
+    def call_drop_column(self, arguments: Any, *_: Any) -> None:
+        table, column = self.tables[self._name(arguments["table"])], self._column(arguments)
+        table["columns"].remove(column)
+        self._store(table, table["rows"].drop_columns([column["name"]]))
+
+    def call_rename_column(self, arguments: Any, *_: Any) -> None:
+        table, column = self.tables[self._name(arguments["table"])], self._column(arguments)
+        column["name"] = arguments["name"]
+        self._store(table, table["rows"].rename_columns([c["name"] for c in table["columns"]]))
+
+    def _column(self, arguments: Any) -> dict[str, Any]:
+        name = content_of(arguments["column"])["name"]
+        columns = self.tables[self._name(arguments["table"])]["columns"]
+        return next(column for column in columns if column["name"] == name)
 
     def call_drop_table(self, arguments: Any, *_: Any) -> None:
         del self.tables[self._name(arguments["table"])]
@@ -150,14 +220,30 @@ class Shop:
         if name not in self.tables:
             return {"handle": None}
         version = self.tables[name]["version"]
+        asked = arguments.get("version")
+        if asked and asked["value"] not in self.versions:
+            raise FakeError(f"There is no version {asked['value']}", "INVALID_ARGUMENTS")
+        version = asked["value"] if asked else version
         return {"handle": handle("ConnectorTableHandle", "ShopTable", name=name, version=version)}
+
+    def call_system_table(self, arguments: Any, *_: Any) -> Any:
+        table, _, suffix = arguments["table"].rpartition("$")
+        if suffix != "versions" or (arguments["schema"], table) not in self.tables:
+            return None
+        version = self.tables[arguments["schema"], table]["version"]
+        versions = pa.record_batch({"c0": pa.array([version], pa.int64())})
+        return {"columns": [{"name": "version", "type": "bigint"}]}, pack_batch(versions)
+
+    def call_statistics(self, arguments: Any, *_: Any) -> Any:
+        rows = self.tables[self._name(arguments["table"])]["rows"].num_rows
+        return {"row_count": float(rows), "data_size": None}
 
     def call_table_metadata(self, arguments: Any, *_: Any) -> Any:
         table = self.tables[self._name(arguments["table"])]
         hidden = {"name": "$path", "type": "varchar", "nullable": True, "hidden": True}
         return {
             "columns": [*table["columns"], hidden],
-            "properties": {},
+            "properties": table["properties"],
             "comment": table["comment"],
         }
 
@@ -175,8 +261,10 @@ class Shop:
         return {"handle": handle("ColumnHandle", "ShopColumn", name="$row_id"), "type": _ROW_ID}
 
     def call_insert_layout(self, arguments: Any, *_: Any) -> Any:
-        table = self.tables[self._name(arguments["table"])]
-        names = [c["name"] for c in table["columns"] if c["name"].startswith("part_")]
+        return self._layout_of(self.tables[self._name(arguments["table"])]["columns"])
+
+    def _layout_of(self, columns: list[dict[str, Any]]) -> Any:
+        names = [c["name"] for c in columns if c["name"].startswith("part_")]
         partitioning = handle("ConnectorPartitioningHandle", "ShopPartitioning", names=names)
         return {"columns": names, "partitioning": partitioning} if names else None
 
@@ -198,7 +286,10 @@ class Shop:
 
     def call_finish_insert(self, arguments: Any, payload: memoryview, _: Any) -> None:
         table = self.tables[tuple(content_of(arguments["handle"])["name"])]
-        batches = [unpack_batch(f) for f in unpack_fragments(arguments["lengths"], payload) if f]
+        self._append(table, arguments["lengths"], payload)
+
+    def _append(self, table: dict[str, Any], lengths: list[int], payload: memoryview) -> None:
+        batches = [unpack_batch(f) for f in unpack_fragments(lengths, payload) if f]
         rows = [
             pa.Table.from_batches([batch]).rename_columns(table["rows"].column_names)
             for batch in batches
@@ -227,9 +318,30 @@ class Shop:
         added[0] = rows.filter(pa.array(mask))
         self._store(table, pa.concat_tables(added))
 
+    def call_apply_delete(self, arguments: Any, *_: Any) -> Any:
+        content = content_of(arguments["table"])
+        if not all(name.startswith("part_") for name in arguments["constraint"]):
+            return None
+        return {
+            "table": handle(
+                "ConnectorTableHandle", "ShopTable", **content, deleted=arguments["constraint"]
+            )
+        }
+
+    def call_execute_delete(self, arguments: Any, *_: Any) -> Any:
+        content = content_of(arguments["table"])
+        table = self.tables[tuple(content["name"])]
+        rows, mask = table["rows"], np.zeros(table["rows"].num_rows, bool)
+        for name, domain in content["deleted"].items():
+            values = pa.array(domain["values"], rows.schema.field(name).type)
+            mask |= ~np.asarray(pc.is_in(rows.column(name), values), bool)
+        self._store(table, rows.filter(pa.array(mask)))
+        return {"rows": rows.num_rows - table["rows"].num_rows if content["deleted"] else None}
+
     def call_splits(self, arguments: Any, *_: Any) -> Any:
         content = content_of(arguments["table"])
-        count = self.tables[tuple(content["name"])]["rows"].num_rows
+        rows = self.tables[tuple(content["name"])]["rows"]
+        count = self.versions.get(content["version"], rows).num_rows
         starts = range(0, max(count, 1), max(_SPLIT_ROWS, count // 4))
         return {
             "splits": [
@@ -245,7 +357,12 @@ class Shop:
 
     def call_open_scan(self, arguments: Any, _: Any, own: dict[str, Any]) -> Any:
         table, split = self.tables[self._name(arguments["table"])], content_of(arguments["split"])
-        rows = table["rows"].slice(split["start"], split["rows"]).combine_chunks()
+        version = content_of(arguments["table"])["version"]
+        rows = (
+            self.versions.get(version, table["rows"])
+            .slice(split["start"], split["rows"])
+            .combine_chunks()
+        )
         positions = pa.array(np.arange(rows.num_rows) + split["start"], pa.int64())
         versions = pa.array(np.full(rows.num_rows, table["version"]), pa.int64())
         row_id = pa.StructArray.from_arrays([versions, positions], ["version", "position"])
@@ -307,7 +424,9 @@ class Shop:
         return schema, name
 
     def _store(self, table: dict[str, Any], rows: pa.Table) -> None:
+        self.versions[table["version"]] = table["rows"]
         table["rows"], table["version"] = rows, next(self.numbers)
+        self.versions[table["version"]] = rows
 
 
 class Server:
@@ -316,6 +435,7 @@ class Server:
     greeting: ClassVar[dict[str, Any]] = {
         "trino": "0",
         "connector": "shop",
+        "capabilities": ["DEFAULT_COLUMN_VALUE"],
         "session_properties": [{"name": "target_size", "type": "bigint"}],
         "table_properties": [{"name": "format", "type": "varchar", "description": "of its files"}],
     }

@@ -15,7 +15,7 @@ from rowmerge_nb.spi.types import Type, parse_type
 from rowmerge_nb.sql.analyzer.analysis import DeleteAnalysis, MergeAnalysis, TableBinding
 from rowmerge_nb.sql.analyzer.statements.statement import analyze
 from rowmerge_nb.sql.parser.statement_reader import parse
-from rowmerge_nb.sql.typed.domains import constraint_of
+from rowmerge_nb.sql.typed.domains import constraint_of, exact_constraint
 
 COLUMNS = {
     "tiny": "tinyint",
@@ -74,6 +74,17 @@ def domains(condition: str) -> dict[str, Any]:
             analysis.where.tree, {field.symbol: str(field.name) for field in analysis.target_fields}
         ).domains
     )
+
+
+def exact(condition: str) -> dict[str, Any] | None:
+    """The constraint that only the rows of a condition satisfy."""
+    analysis = analyze(parse(f"DELETE FROM t WHERE {condition}"), Tables())
+    assert isinstance(analysis, DeleteAnalysis)
+    assert analysis.where is not None
+    constraint = exact_constraint(
+        analysis.where.tree, {field.symbol: str(field.name) for field in analysis.target_fields}
+    )
+    return None if constraint is None else dict(constraint.domains)
 
 
 def only(value: Any) -> ColumnDomain:
@@ -142,6 +153,47 @@ def test_a_comparison_with_a_constant_is_a_domain(condition: str, expected: dict
 )
 def test_what_is_not_certain_is_no_domain(condition: str) -> None:
     assert domains(condition) == {}
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        ("whole < 5", {"whole": ColumnDomain(high=4)}),
+        (
+            "whole BETWEEN 5 AND 9 AND flag",
+            {"whole": ColumnDomain(low=5, high=9), "flag": only(value=True)},
+        ),
+        ("text IN ('a', 'b')", {"text": ColumnDomain(("a", "b"))}),
+        ("text >= 'a'", {"text": ColumnDomain(low="a")}),
+        ("day > DATE '2026-02-28'", {"day": ColumnDomain(low=dt.date(2026, 3, 1))}),
+        ("amount < 1.5", {"amount": ColumnDomain(high=Decimal("1.49"))}),
+        (
+            "coarse < TIMESTAMP '2026-01-01 00:00:00'",
+            {"coarse": ColumnDomain(high=dt.datetime(2025, 12, 31, 23, 59, 59, 999_000))},  # noqa: DTZ001
+        ),
+        ("whole = 5 AND tiny = 1000", {"whole": only(5), "tiny": ColumnDomain(())}),
+    ],
+)
+def test_a_constraint_is_exact_if_no_other_row_satisfies_it(
+    condition: str, expected: dict[str, Any]
+) -> None:
+    assert exact(condition) == expected
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "text < 'c'",
+        "whole = 5 AND big = tiny",
+        "whole = 5 OR whole = 6",
+        "whole = 5 AND ratio = 1",
+        "tiny < 1000",
+        "day > DATE '9999-12-31'",
+        f"whole IN ({', '.join(map(str, range(2000)))})",
+    ],
+)
+def test_other_conditions_have_no_exact_constraint(condition: str) -> None:
+    assert exact(condition) is None
 
 
 @pytest.mark.parametrize(

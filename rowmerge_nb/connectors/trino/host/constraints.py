@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import datetime as dt
+from collections.abc import Callable, Mapping
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -11,9 +14,10 @@ from rowmerge_nb.connectors.trino.host.jvm import java_class, java_list
 from rowmerge_nb.spi.types import parse_type
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from rowmerge_nb.connectors.trino.host.jvm import JavaObject
+    from rowmerge_nb.spi.types import Type
 
 _PREDICATE: Final = "io.trino.spi.predicate."
 
@@ -43,38 +47,78 @@ def _domain(domain: Mapping[str, Any], java_type: JavaObject, builder: BlockBuil
     domains = java_class(f"{_PREDICATE}Domain")
     values = domain.get("values")
     if values is not None:
-        natives = _native_values(values, channel, builder)
+        natives = native_values(values, channel, builder)
         return (
             domains.multipleValues(java_type, java_list(natives))
             if natives
             else domains.none(java_type)
         )
-    low, high = domain.get("low"), domain.get("high")
     ranges = java_class(f"{_PREDICATE}Range")
-    bounds = _native_values([limit for limit in (low, high) if limit is not None], channel, builder)
-    if low is not None and high is not None:
-        span = ranges.range(java_type, bounds[0], True, bounds[1], True)
-    elif low is not None:
-        span = ranges.greaterThanOrEqual(java_type, bounds[0])
-    elif high is not None:
-        span = ranges.lessThanOrEqual(java_type, bounds[0])
+    low, high = (
+        native_values([] if limit is None else [limit], channel, builder)
+        for limit in (domain.get("low"), domain.get("high"))
+    )
+    if low and high:
+        span = ranges.range(java_type, low[0], True, high[0], True)
+    elif low:
+        span = ranges.greaterThanOrEqual(java_type, low[0])
+    elif high:
+        span = ranges.lessThanOrEqual(java_type, high[0])
     else:
         return domains.notNull(java_type)
     value_set = java_class(f"{_PREDICATE}ValueSet").ofRanges(java_list([span]))
     return domains.create(value_set, False)
 
 
-def _native_values(
+def native_values(
     values: Sequence[Any], channel: ChannelType, builder: BlockBuilder
 ) -> list[JavaObject]:
-    """Return values as Trino's stack types, such as Long, Slice and Int128."""
-    arrow_type = channel.sql.arrow
-    if pa.types.is_decimal(arrow_type):
-        array = pa.array([str(value) for value in values], pa.string()).cast(arrow_type)
-    elif values and isinstance(values[0], str) and not pa.types.is_string(arrow_type):
-        array = pa.array(values, pa.string()).cast(arrow_type)
-    else:
-        array = pa.array(values, arrow_type)
-    block = builder.block(array, channel)
+    """Return values as Trino's stack types, such as Long, Slice and Int128.
+
+    Values that the type cannot hold equal no value of the column, and are omitted.
+    """
     read = java_class("io.trino.spi.type.TypeUtils").readNativeValue
-    return [read(channel.java, block, position) for position in range(len(array))]
+    block = builder.block(values_of_type(values, channel.sql), channel)
+    return [
+        read(channel.java, block, position) for position in range(int(block.getPositionCount()))
+    ]
+
+
+def values_of_type(values: Sequence[Any], sql_type: Type) -> pa.Array:
+    """Return the values of the wire that a type can hold.
+
+    >>> values_of_type([1, 300], parse_type("tinyint")).to_pylist()
+    [1]
+    >>> values_of_type(["2026-01-31"], parse_type("date")).to_pylist()
+    [datetime.date(2026, 1, 31)]
+    """
+    python_values = [_READERS.get(sql_type.base, _unchanged)(value) for value in values]
+    try:
+        return pa.array(python_values, sql_type.arrow)
+    except (pa.ArrowInvalid, OverflowError):
+        return pa.array(
+            [value for value in python_values if _fits(value, sql_type)], sql_type.arrow
+        )
+
+
+def _fits(value: Any, sql_type: Type) -> bool:
+    try:
+        pa.array([value], sql_type.arrow)
+    except (pa.ArrowInvalid, OverflowError):
+        return False
+    return True
+
+
+def _unchanged(value: Any) -> Any:
+    return value
+
+
+_READERS: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "decimal": Decimal,
+    "varbinary": bytes.fromhex,
+    "date": dt.date.fromisoformat,
+    "time": dt.time.fromisoformat,
+    "timestamp": dt.datetime.fromisoformat,
+    "timestamp with time zone": dt.datetime.fromisoformat,
+}
+"""The inverse of how the driver writes values."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from rowmerge_nb.connectors.trino.host.alteration_calls import AlterationCalls
 from rowmerge_nb.connectors.trino.host.block_building import BlockBuilder
 from rowmerge_nb.connectors.trino.host.constraints import tuple_domain
 from rowmerge_nb.connectors.trino.host.handle_json import SPI
@@ -57,13 +58,17 @@ class CoordinatorCalls:
             "update_layout": self._update_layout,
             "begin_insert": self._begin_insert,
             "finish_insert": self._finish_insert,
+            "new_table_layout": self._new_table_layout,
             "begin_create_table": self._begin_create_table,
             "finish_create_table": self._finish_create_table,
             "begin_merge": self._begin_merge,
             "finish_merge": self._finish_merge,
+            "apply_delete": self._apply_delete,
+            "execute_delete": self._execute_delete,
             "splits": self._splits,
             "json_report": self._json_report,
             **self._tables.calls,
+            **AlterationCalls(plugin, self._transactions, self._tables).calls,
         }
 
     # The host and its transactions
@@ -164,6 +169,12 @@ class CoordinatorCalls:
             java_list([]),
         )
 
+    def _new_table_layout(self, request: Request, payload: memoryview) -> Result:
+        transaction = self._transactions.get(request)
+        table = self._tables.new_table(request)
+        layout = from_optional(transaction.metadata.getNewTableLayout(transaction.session, table))
+        return None if layout is None else self._layout(transaction, layout)
+
     def _begin_create_table(self, request: Request, payload: memoryview) -> Result:
         transaction = self._transactions.get(request)
         table = self._tables.new_table(request)
@@ -171,12 +182,7 @@ class CoordinatorCalls:
         layout = metadata.getNewTableLayout(session, table)
         replaces = bool(request.get("replace"))
         handle = metadata.beginCreateTable(session, table, layout, _no_retries(), replaces)
-        result = self._writable(transaction, "ConnectorOutputTableHandle", handle)
-        layout_value = from_optional(layout)
-        return {
-            **result,
-            "layout": None if layout_value is None else self._layout(transaction, layout_value),
-        }
+        return self._writable(transaction, "ConnectorOutputTableHandle", handle)
 
     def _finish_create_table(self, request: Request, payload: memoryview) -> Result:
         transaction = self._transactions.get(request)
@@ -224,18 +230,41 @@ class CoordinatorCalls:
             java_list([]),
         )
 
+    def _apply_delete(self, request: Request, payload: memoryview) -> Result:
+        """Return the table that executeDelete gets; None if the plugin leaves rows to the engine."""
+        transaction, table = self._transactions.of_table(request)
+        metadata, session = transaction.metadata, transaction.session
+        if request["constraint"]:
+            domain = self._domain(transaction, table, request["constraint"])
+            if domain.isNone():
+                return None
+            constraint = java_class(f"{SPI}Constraint")(domain)
+            applied = from_optional(metadata.applyFilter(session, table, constraint))
+            if applied is None or not applied.getRemainingFilter().isAll():
+                return None
+            table = java_class(SPI + _TABLE) @ applied.getHandle()
+        deleted = from_optional(metadata.applyDelete(session, table))
+        return (
+            None
+            if deleted is None
+            else {"table": self._transactions.to_wire(transaction, _TABLE, deleted)}
+        )
+
+    def _execute_delete(self, request: Request, payload: memoryview) -> Result:
+        transaction, table = self._transactions.of_table(request)
+        rows = transaction.metadata.executeDelete(transaction.session, table)
+        return {"rows": int(rows.getAsLong()) if rows.isPresent() else None}
+
     # Reads
 
     def _splits(self, request: Request, payload: memoryview) -> Result:
         transaction, table = self._transactions.of_table(request)
         metadata, session = transaction.metadata, transaction.session
         if request.get("constraint"):
-            columns = {
-                str(name): (handle, metadata.getColumnMetadata(session, table, handle).getType())
-                for name, handle in metadata.getColumnHandles(session, table).items()
-                if str(name) in request["constraint"]
-            }
-            domain = tuple_domain(request["constraint"], columns, self._builder)
+            domain = self._domain(transaction, table, request["constraint"])
+            if domain.isNone():
+                # As in Trino, whose planner does not read such a table.
+                return {"splits": [], "table": request["table"], "credentials": None}
             constraint = java_class(f"{SPI}Constraint")(domain)
             applied = from_optional(metadata.applyFilter(session, table, constraint))
             if applied is not None:
@@ -258,6 +287,17 @@ class CoordinatorCalls:
             "table": self._transactions.to_wire(transaction, _TABLE, table),
             "credentials": self._credentials(transaction, _TABLE, table),
         }
+
+    def _domain(
+        self, transaction: HostTransaction, table: JavaObject, constraint: dict[str, Any]
+    ) -> JavaObject:
+        metadata, session = transaction.metadata, transaction.session
+        columns = {
+            str(name): (handle, metadata.getColumnMetadata(session, table, handle).getType())
+            for name, handle in metadata.getColumnHandles(session, table).items()
+            if str(name) in constraint
+        }
+        return tuple_domain(constraint, columns, self._builder)
 
     def _json_report(self, request: Request, payload: memoryview) -> Result:
         transaction = self._transactions.get(request)

@@ -32,7 +32,8 @@ class Sessions:
         for each in properties:
             self._names.put(each.getName(), each)
         self._manager = java_class("io.trino.metadata.SessionPropertyManager")(
-            java_class("java.util.Set").of(),
+            # Without Trino's own properties, a session does not even know its time zone.
+            java_class("java.util.Set").of(java_class("io.trino.SystemSessionProperties")()),
             java_class("io.trino.connector.CatalogServiceProvider").singleton(
                 self._handle, self._names
             ),

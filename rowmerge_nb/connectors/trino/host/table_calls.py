@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.base.errors import ConnectorError
+from rowmerge_nb.connectors.trino.host.block_building import BlockBuilder
+from rowmerge_nb.connectors.trino.host.constraints import native_values
 from rowmerge_nb.connectors.trino.host.handle_json import SPI
 from rowmerge_nb.connectors.trino.host.jvm import java_class, java_list, java_text, optional
 from rowmerge_nb.connectors.trino.host.sessions import property_value
+from rowmerge_nb.connectors.trino.host.system_tables import (
+    describe_statistics,
+    read_system_table,
+    table_version,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -28,12 +36,15 @@ class TableCalls:
     def __init__(self, plugin: LoadedPlugin, transactions: HostTransactions) -> None:
         self._plugin = plugin
         self._transactions = transactions
+        self._builder = BlockBuilder(plugin.version)
         self.calls: dict[str, Callable[[Request, memoryview], Result]] = {
             "list_schemas": self._list_schemas,
             "create_schema": self._create_schema,
             "drop_schema": self._drop_schema,
             "list_tables": self._list_tables,
             "table_handle": self._table_handle,
+            "system_table": self._system_table,
+            "statistics": self._statistics,
             "table_metadata": self._table_metadata,
             "column_handles": self._column_handles,
             "create_table": self._create_table,
@@ -54,7 +65,7 @@ class TableCalls:
         transaction.metadata.createSchema(
             transaction.session,
             java_text(request["schema"]),
-            self._decoded(
+            self.decoded(
                 self._plugin.connector.getSchemaProperties(), request.get("properties") or {}
             ),
             principal,
@@ -79,11 +90,23 @@ class TableCalls:
 
     def _table_handle(self, request: Request, payload: memoryview) -> Result:
         transaction = self._transactions.get(request)
-        empty = optional(None)
+        version = table_version(
+            request.get("version"), self._plugin, partial(native_values, builder=self._builder)
+        )
         handle = transaction.metadata.getTableHandle(
-            transaction.session, _table_name(request), empty, empty
+            transaction.session, _table_name(request), optional(None), version
         )
         return {"handle": self._transactions.to_wire(transaction, _TABLE, handle)}
+
+    def _system_table(self, request: Request, payload: memoryview) -> Result:
+        transaction = self._transactions.get(request)
+        return read_system_table(self._plugin, transaction, request["schema"], request["table"])
+
+    def _statistics(self, request: Request, payload: memoryview) -> Result:
+        transaction, table = self._transactions.of_table(request)
+        return describe_statistics(
+            transaction.metadata.getTableStatistics(transaction.session, table)
+        )
 
     def _table_metadata(self, request: Request, payload: memoryview) -> Result:
         transaction, table = self._transactions.of_table(request)
@@ -117,8 +140,20 @@ class TableCalls:
         transaction, table = self._transactions.of_table(request)
         transaction.metadata.truncateTable(transaction.session, table)
 
-    def _decoded(self, properties: Iterable[JavaObject], values: Mapping[str, Any]) -> JavaObject:
-        """Return properties as Java values: those given, and defaults of the others."""
+    def decoded(
+        self,
+        properties: Iterable[JavaObject],
+        values: Mapping[str, Any],
+        *,
+        with_defaults: bool = True,
+    ) -> JavaObject:
+        """Return properties as a map of Java values.
+
+        Args:
+            properties: all properties, as PropertyMetadata.
+            values: the values in the statement.
+            with_defaults: add the defaults of other properties.
+        """
         result = java_class("java.util.HashMap")()
         by_name = {str(each.getName()): each for each in properties}
         unknown = sorted(set(values) - set(by_name))
@@ -129,15 +164,18 @@ class TableCalls:
                 hint=f"Its properties are: {', '.join(sorted(by_name)) or 'none'}.",
             )
         for name, each in by_name.items():
-            value = property_value(each, values[name]) if name in values else each.getDefaultValue()
+            if name in values:
+                value = property_value(each, values[name])
+            else:
+                value = each.getDefaultValue() if with_defaults else None
             if value is not None:
                 result.put(each.getName(), value)
         return result
 
     def new_table(self, request: Request) -> JavaObject:
         """Return the ConnectorTableMetadata of a table to be created."""
-        columns = [self._new_column(column) for column in request["columns"]]
-        properties = self._decoded(
+        columns = [self.new_column(column) for column in request["columns"]]
+        properties = self.decoded(
             self._plugin.connector.getTableProperties(), request.get("properties") or {}
         )
         comment = request.get("comment")
@@ -148,17 +186,21 @@ class TableCalls:
             optional(java_text(comment) if comment else None),
         )
 
-    def _new_column(self, column: Mapping[str, Any]) -> JavaObject:
-        comment = column.get("comment")
-        return (
+    def new_column(self, column: Mapping[str, Any]) -> JavaObject:
+        """Return the ColumnMetadata of a new column."""
+        comment, default = column.get("comment"), column.get("default")
+        builder = (
             java_class(f"{SPI}ColumnMetadata")
             .builder()
             .setName(java_text(column["name"]))
             .setType(self._plugin.types.fromSqlType(java_text(column["type"])))
             .setNullable(bool(column.get("nullable", True)))
             .setComment(optional(java_text(comment) if comment else None))
-            .build()
         )
+        if default is not None:
+            # Only versions with the capability DEFAULT_COLUMN_VALUE receive defaults.
+            builder = builder.setDefaultValue(optional(java_text(default)))
+        return builder.build()
 
 
 def _table_name(request: Mapping[str, Any]) -> JavaObject:
@@ -189,11 +231,15 @@ def _column(column: JavaObject) -> dict[str, Any]:
         "comment": _optional_text(column.getComment()),
         "hidden": bool(column.isHidden()),
         "extra": _optional_text(column.getExtraInfo()),
+        "default": _optional_text(column.getDefaultValue())
+        if hasattr(column, "getDefaultValue")
+        else None,
     }
 
 
 def _optional_text(value: JavaObject) -> str | None:
-    text = value.orElse(None)
+    # Older versions have a text or null instead of an Optional.
+    text = value.orElse(None) if hasattr(value, "orElse") else value
     return None if text is None else str(text)
 
 

@@ -39,6 +39,7 @@ class SpiVersion:
         has_filter_snapshots: split sources receive the dynamic filter with each batch; otherwise
             ``getSplits`` receives it.
         has_memory_contexts: page sources receive a memory context.
+        has_column_positions: ``addColumn`` receives the position of the column.
     """
 
     number: str
@@ -46,12 +47,14 @@ class SpiVersion:
     has_credentials: bool
     has_filter_snapshots: bool
     has_memory_contexts: bool
+    has_column_positions: bool
 
     @classmethod
     def detect(cls, engine_folder: str) -> SpiVersion:
         """Return the version of the SPI that the running Java has loaded."""
         splits = _parameters(f"{_CONNECTOR}ConnectorSplitManager", "getSplits")
         sources = _parameters(f"{_CONNECTOR}ConnectorPageSourceProvider", "createPageSource")
+        added = _parameters(f"{_CONNECTOR}ConnectorMetadata", "addColumn")
         return cls(
             number=spi_number(jar.name for jar in Path(engine_folder).glob("trino-spi-*.jar")),
             has_validity_bitmaps=bool(
@@ -65,6 +68,9 @@ class SpiVersion:
             ),
             has_memory_contexts=any(
                 f"{_CONNECTOR}MemoryContext" in parameters for parameters in sources
+            ),
+            has_column_positions=any(
+                f"{_CONNECTOR}ColumnPosition" in parameters for parameters in added
             ),
         )
 
@@ -124,12 +130,15 @@ class SpiVersion:
             if self.has_filter_snapshots
             else java_class(f"{_CONNECTOR}DynamicFilter").EMPTY
         )
+        return self.all_splits(manager.getSplits(transaction, session, table, middle, constraint))
+
+    def all_splits(self, source: JavaObject) -> list[JavaObject]:
+        """Return all splits of a ConnectorSplitSource, and close it."""
         batch = (
             (1000, java_class(f"{_CONNECTOR}DynamicFilterSnapshot").EMPTY)
             if self.has_filter_snapshots
             else (1000,)
         )
-        source = manager.getSplits(transaction, session, table, middle, constraint)
         splits: list[JavaObject] = []
         try:
             while not source.isFinished():
