@@ -123,11 +123,20 @@ class PluginHosts:
             try:
                 yield
             finally:
-                with self._lock:
-                    if not self.is_single and host in self._hosts:
-                        self._hosts[index] = replaced
+                if not self.is_single:
+                    self._put_back(index, replaced)
         finally:
             host.stop()
+
+    def _put_back(self, index: int, host: HostProcess) -> None:
+        """Use a process again; end it if this object was closed meanwhile."""
+        with self._lock:
+            if not self._hosts:
+                host.stop()
+                return
+            # The process with the debugger, or one that followed it.
+            self._hosts[index].stop()
+            self._hosts[index] = host
 
     def close(self) -> None:
         """End both processes."""
