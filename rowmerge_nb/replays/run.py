@@ -501,7 +501,9 @@ class _Run:
         page, record = handed_page.page, self.record
         old = row_ids_in(record, page)
         if ids is None:
-            return page, conform(old, row_id_type)
+            # Without target rows there is nothing to convert, whatever the type of row ids.
+            is_empty = old.null_count == len(old)
+            return page, pa.nulls(len(old), row_id_type) if is_empty else conform(old, row_id_type)
         targets = self.named_rows.of(page)
         missing = (targets == NOT_FOUND) & old.is_valid().to_numpy(zero_copy_only=False)
         if missing.any():

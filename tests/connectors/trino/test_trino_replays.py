@@ -225,9 +225,9 @@ def test_an_interrupt_ends_the_wait_for_a_debugger(make_iceberg, monkeypatch):
 WRONG = case(
     table="shop.accounts",
     columns={"id": "bigint", "name": "varchar"},
-    rows=[(number, "a") for number in range(20)],
+    rows=[(number, "a") for number in range(4)],
     pages=[
-        (0, [("INSERT", None, (number, "x")) for number in range(20, 40)]),
+        (0, [("INSERT", None, (number, "x")) for number in range(20, 24)]),
         (1, [("INSERT", None, (None, "none")), ("INSERT", None, (50, "y"))]),
     ],
     not_null=["id"],
@@ -257,10 +257,13 @@ def test_shrinking_keeps_the_process_and_the_kind_of_javas_exception(tmp_path, m
     def make():
         return FakeTrinoConnector(tmp_path, properties={"fail": fail})
 
-    failing = rm.replay(FILLED, make)
+    pages = [(0, [("INSERT", None, (8, "x")), ("INSERT", None, (9, "x"))])]
+    columns = {"id": "bigint", "name": "varchar"}
+    failing = rm.replay(case(columns=columns, rows=[(1, "a"), (2, "b")], pages=pages), make)
     done = failing.shrink()
 
     assert len(starts) == 2  # that of the replay, and that of all tries
     assert done.step == "store_merged_rows"
     assert done.record.page_rows == 1
+    assert done.record.rows.num_rows == 0
     assert done.origin == failing.origin
