@@ -25,6 +25,8 @@ class Origin:
     """
 
     source: Connector | Callable[..., Any]
+    is_kept: bool = False
+    """Whether a factory has created the connector, for several replays."""
 
     @classmethod
     def of(cls, source: Any) -> Origin:
@@ -72,6 +74,22 @@ class Origin:
             if getattr(sys.modules.get(module), name, None) is self.source
             else None
         )
+
+    @property
+    def may_create_schema(self) -> bool:
+        """Whether the catalog is a replay's own."""
+        return self.is_own or self.is_kept
+
+    @contextmanager
+    def kept(self) -> Iterator[Origin]:
+        """Yield what several replays use: one connector if its start takes long, which then gets
+        a table for each of them. Otherwise each of them creates a connector.
+        """
+        if not self.is_own:
+            yield self
+            return
+        with self.opened() as connector:
+            yield Origin(connector, is_kept=True) if connector.starts_slowly else self
 
     @contextmanager
     def opened(self) -> Iterator[Connector]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import bdb
 import traceback
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,6 +21,7 @@ from rowmerge_nb.engine.result import Result
 from rowmerge_nb.engine.tasks.arrow import conform
 from rowmerge_nb.engine.tasks.call_frames import own_frame
 from rowmerge_nb.replays.debugging import has_keyboard
+from rowmerge_nb.replays.java_debugger import checked_port, debugged, is_of_coordinator
 from rowmerge_nb.replays.origin import Origin
 from rowmerge_nb.replays.replayed_statement import LocalStatement, Work
 from rowmerge_nb.replays.rows import (
@@ -187,6 +188,7 @@ def replay(
     split: int | None = None,
     call: str | None = None,
     make_table: Any = None,
+    debug: int | None = None,
 ) -> Replay:
     """Repeat a recorded statement's calls in this process and without Spark, so that
     ``breakpoint()`` works in the connector.
@@ -206,10 +208,13 @@ def replay(
         call: the last call to make: ``begin_merge``, ``finish`` (of the sinks) or ``finish_merge``.
         make_table: a function of connector, metadata and rows, for connectors without CREATE TABLE
             or INSERT.
+        debug: for connectors in Java, the port where the process of the replayed calls waits for a
+            debugger: that of the tasks, or the coordinator's if ``call`` or the failed call is a
+            call of the coordinator. An interrupt ends the wait.
 
     Raises:
-        RowMergeError: INVALID_ARGUMENTS for a writer, split or call that the record lacks;
-            NOT_SUPPORTED if the table cannot be created. Errors of the connector are in the result.
+        RowMergeError: INVALID_ARGUMENTS for a writer, split or call that the record lacks, and for
+            a port in use; NOT_SUPPORTED if the table cannot be created. Errors of the connector are in the result.
     """
     loaded, origin = _record(record), Origin.of(connector)
     checked(
@@ -220,13 +225,24 @@ def replay(
     )
     numbers, last = _selection(loaded, writer, split, call)
     initial = Replay(loaded, origin, numbers, last, make_table)
-    with origin.opened() as open_connector:
-        prepared = prepared_table(open_connector, loaded, make_table, is_own=origin.is_own)
+    port, of_coordinator = checked_port(debug), is_of_coordinator(loaded, call)
+    with ExitStack() as stack:
+        open_connector = stack.enter_context(origin.opened())
+        wait = partial(debugged, open_connector, port, coordinator=of_coordinator)
+        stack.enter_context(wait(before_tables=True))
+        prepared = prepared_table(
+            open_connector,
+            loaded,
+            make_table,
+            is_own=origin.is_own,
+            creates_schema=origin.may_create_schema,
+        )
         notice = ""
         try:
-            result = _Run(
-                initial, open_connector, prepared, split if loaded.flow is Flow.MERGE else None
-            ).run()
+            with wait(before_tables=False):
+                result = _Run(
+                    initial, open_connector, prepared, split if loaded.flow is Flow.MERGE else None
+                ).run()
         finally:
             notice = prepared.drop(open_connector, loaded)
     return replace(result, notices=(*result.notices, notice)) if notice else result
@@ -485,7 +501,9 @@ class _Run:
         page, record = handed_page.page, self.record
         old = row_ids_in(record, page)
         if ids is None:
-            return page, conform(old, row_id_type)
+            # Without target rows there is nothing to convert, whatever the type of row ids.
+            is_empty = old.null_count == len(old)
+            return page, pa.nulls(len(old), row_id_type) if is_empty else conform(old, row_id_type)
         targets = self.named_rows.of(page)
         missing = (targets == NOT_FOUND) & old.is_valid().to_numpy(zero_copy_only=False)
         if missing.any():

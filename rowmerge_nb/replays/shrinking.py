@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from rowmerge_nb.engine.result import Result
+    from rowmerge_nb.replays.origin import Origin
 
 Places = "npt.NDArray[np.int64]"
 
@@ -65,16 +66,17 @@ def shrunk(failing: Replay, seconds: float) -> Replay:
                 " are left as well."
             ),
         )
-    trial = _Trial(failing, time.monotonic() + seconds)
     over = ""
-    try:
-        for step in (_whole_pages, _page_rows, _target_rows, _whole_pages, _columns, _values):
-            step(trial)
-    except _TimeIsUpError:
-        over = f"; after {seconds:g} seconds it was not finished"
+    with failing.origin.kept() as origin:
+        trial = _Trial(failing, origin, time.monotonic() + seconds)
+        try:
+            for step in (_whole_pages, _page_rows, _target_rows, _whole_pages, _columns, _values):
+                step(trial)
+        except _TimeIsUpError:
+            over = f"; after {seconds:g} seconds it was not finished"
     before, after = _sizes(failing.record), _sizes(trial.best.record)
     notice = f"Shrunk from {before} to {after}, in {plural(trial.tries, 'replay')}{over}"
-    return replace(trial.best, notices=(*trial.best.notices, notice))
+    return replace(trial.best, origin=failing.origin, notices=(*trial.best.notices, notice))
 
 
 def fewest(
@@ -117,8 +119,9 @@ class _TimeIsUpError(Exception):
 class _Trial:
     """The smallest failing replay so far."""
 
-    def __init__(self, failing: Replay, deadline: float) -> None:
+    def __init__(self, failing: Replay, origin: Origin, deadline: float) -> None:
         self.best = failing
+        self._origin = origin
         self.tries = 0
         self._deadline = deadline
         self._failure = _signature(failing)
@@ -134,7 +137,7 @@ class _Trial:
         self.tries += 1
         try:
             attempt = replay(
-                record, self.best.origin, call=self.best.call, make_table=self.best.make_table
+                record, self._origin, call=self.best.call, make_table=self.best.make_table
             )
         except RowMergeError:
             # For instance, the table cannot be created without this column.
@@ -152,6 +155,10 @@ def _signature(result: Replay) -> tuple[Any, ...]:
             rows is not None and bool(rows.num_rows) for rows in (result.missing, result.extra)
         ]
         return (result.compared, result.has_rows, *differs)
+    code_error = getattr(result.error, "code_error", None)
+    if code_error is not None:
+        # Code in another language: the traceback of Python is the same for all its errors.
+        return result.has_rows, result.step, code_error.error, code_error.frames[-1:]
     frame = result.error.__traceback__
     while frame is not None and frame.tb_next is not None:
         frame = frame.tb_next

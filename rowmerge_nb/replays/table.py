@@ -71,10 +71,15 @@ class Prepared:
 
 
 def prepared_table(
-    connector: Connector, record: Record, make_table: Any, *, is_own: bool
+    connector: Connector,
+    record: Record,
+    make_table: Any,
+    *,
+    is_own: bool,
+    creates_schema: bool,
 ) -> Prepared:
     """Find or create a table with a record's rows, or raise NOT_SUPPORTED."""
-    name = SchemaTableName(_schema_in(connector, record), record.name[2])
+    name = SchemaTableName(_schema_in(connector, record, creates=creates_schema), record.name[2])
     if record.rows is None:
         return Prepared(
             name,
@@ -120,22 +125,35 @@ def prepared_table(
     return Prepared(name, has_rows=False, is_own=is_own, notice=why)
 
 
-def _schema_in(connector: Connector, record: Record) -> str:
-    """Return the record's schema, or the connector's first one."""
+def _schema_in(connector: Connector, record: Record, *, creates: bool) -> str:
+    """Return the record's schema, or the connector's first one.
+
+    With ``creates``, a connector without schemas gets the record's one.
+    """
     schema = record.name[1]
     statement = LocalStatement(
         connector, SchemaTableName(schema, record.name[2]), record.session, looked_up=False
     )
     try:
         metadata, session = statement.metadata, statement.session
-        return (
-            schema
-            if metadata.schema_exists(session, schema)
-            else next(iter(metadata.list_schemas(session)), schema)
-        )
+        if metadata.schema_exists(session, schema):
+            return schema
+        others = metadata.list_schemas(session)
+        if others or not creates:
+            return next(iter(others), schema)
     finally:
         with suppress(Exception):
             statement.rollback()
+    with suppress(Exception):
+        # Otherwise the table cannot be created either, whose error is reported.
+        _in_statement(
+            connector,
+            record,
+            SchemaTableName(schema, record.name[2]),
+            lambda s: s.metadata.create_schema(s.session, schema),
+            looked_up=False,
+        )
+    return schema
 
 
 def _rows_of(connector: Connector, record: Record, name: SchemaTableName) -> Page | None:
@@ -269,8 +287,10 @@ def _in_statement(
     record: Record,
     name: SchemaTableName,
     do: Callable[[LocalStatement], object],
+    *,
+    looked_up: bool = True,
 ) -> None:
-    statement = LocalStatement(connector, name, record.session)
+    statement = LocalStatement(connector, name, record.session, looked_up=looked_up)
     try:
         do(statement)
         statement.commit()

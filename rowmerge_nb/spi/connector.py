@@ -73,6 +73,9 @@ class Connector(ABC):
     rehearsal.
     """
 
+    starts_slowly: bool = False
+    """Whether the first call takes seconds, so that several replays share a connector."""
+
     checked_after_commit: bool = True
     """The default of the option ``check``: read a small table after a statement and compare its
     rows. False in the tested built-in stores.
@@ -118,6 +121,13 @@ class Connector(ABC):
 
     def get_table_procedures(self) -> Sequence[TableProcedure]:
         """Return the procedures for ``ALTER TABLE ... EXECUTE``."""
+        return ()
+
+    def get_source_lines(self, file: str, function: str, line: int) -> tuple[tuple[int, str], ...]:
+        """Return a line of the connector's code in another language, and its neighbors, by number.
+
+        The engine calls it on the driver, for lines of a stack whose text it does not have.
+        """
         return ()
 
     @property

@@ -77,18 +77,21 @@ class HostProcess:
         """Whether the process runs."""
         return self._process.poll() is None
 
-    def hello(self) -> dict[str, Any]:
+    def hello(self, seconds: float | None = _START_SECONDS) -> dict[str, Any]:
         """Wait until the plugin is ready, and return what the process says of it.
+
+        Args:
+            seconds: the longest wait; None for any.
 
         Raises:
             ConnectorError: the plugin or Java did not start.
         """
         try:
-            line = self._greeting.result(_START_SECONDS)
+            line = self._greeting.result(seconds)
         except FutureTimeoutError as error:
             self.stop()
             raise ConnectorError(
-                f"The plugin was not ready after {_START_SECONDS} seconds; its last words:"
+                f"The plugin was not ready after {seconds:g} seconds; its last words:"
                 f" {self.log_end()}",
                 code="HOST_TERMINATED",
                 hint="Check what its properties name: a metastore or a database may not respond.",

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import threading
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
+from rowmerge_nb.base.errors import RowMergeError
 from rowmerge_nb.connectors.trino.host_process import PROGRAM, HostProcess
+from rowmerge_nb.connectors.trino.java_debugging import debugger_option, wait_for_debugger
 from rowmerge_nb.connectors.trino.plugin_source import JarState, jar_state
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
 REBUILT: Final = "The plugin's jars have changed: a new process has loaded them."
@@ -84,6 +87,56 @@ class PluginHosts:
         """End a transaction."""
         with self._lock:
             self._users -= 1
+
+    @property
+    def is_single(self) -> bool:
+        """Whether one process serves both sides."""
+        return self._count == 1
+
+    @contextmanager
+    def debugging(self, port: int, *, coordinator: bool) -> Iterator[None]:
+        """Use a process that a debugger of Java is attached to, after waiting for it.
+
+        The process that it replaces runs on, and is used again at the end.
+
+        Raises:
+            RowMergeError: NOT_SUPPORTED if a process with the rows of tables runs already.
+        """
+        if self.is_single and self.running:
+            raise RowMergeError(
+                "The plugin keeps its rows in a process that runs already, without a debugger",
+                code="NOT_SUPPORTED",
+                hint="Pass what makes a connector, such as a function, and not a connector.",
+            )
+        settings = self._settings()
+        options = [*settings["java_options"], debugger_option(port)]
+        host = HostProcess({**settings, "java_options": options}, self._program)
+        index = 0 if coordinator else -1
+        try:
+            wait_for_debugger(host, port, "the coordinator" if coordinator else "the tasks")
+            with self._lock:
+                if self.is_single:
+                    self._hosts, self._jars = [host], jar_state(self._paths)
+                else:
+                    replaced = self._started()[index]
+                    self._hosts[index] = host
+            try:
+                yield
+            finally:
+                if not self.is_single:
+                    self._put_back(index, replaced)
+        finally:
+            host.stop()
+
+    def _put_back(self, index: int, host: HostProcess) -> None:
+        """Use a process again; end it if this object was closed meanwhile."""
+        with self._lock:
+            if not self._hosts:
+                host.stop()
+                return
+            # The process with the debugger, or one that followed it.
+            self._hosts[index].stop()
+            self._hosts[index] = host
 
     def close(self) -> None:
         """End both processes."""

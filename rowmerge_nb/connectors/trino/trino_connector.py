@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from rowmerge_nb.base.errors import SetupError, checked, checked_name
 from rowmerge_nb.connectors.trino.host_process import PROGRAM
 from rowmerge_nb.connectors.trino.java_homes import find_java_home
+from rowmerge_nb.connectors.trino.java_sources import CodeLines, JavaSources
 from rowmerge_nb.connectors.trino.plugin_hosts import PluginHosts
 from rowmerge_nb.connectors.trino.plugin_source import PluginJars, read_catalog_file
 from rowmerge_nb.connectors.trino.trino_metadata import TrinoMetadata
@@ -25,6 +26,7 @@ from rowmerge_nb.spi.transactions import NumberedTransactionHandle, Transactions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from rowmerge_nb.spi.handles import ConnectorTransactionHandle
 
@@ -57,6 +59,8 @@ class TrinoConnector(Connector):
             TRINO_JAVA_HOME and JAVA_HOME name, or an installed one.
         java_options: further options of Java, such as ``"-Xmx2g"``.
         plugin_class: the class that implements Trino's Plugin, if several do.
+        sources: the plugin's source text, for the lines in reports of errors: a jar of sources or
+            a folder, or several of them.
 
     Raises:
         SetupError: there are no such jars or no such JDK, or JPype is not installed.
@@ -68,6 +72,7 @@ class TrinoConnector(Connector):
 
     name = "trino"
     commits_in_finish = True
+    starts_slowly = True
 
     _program: ClassVar[str] = PROGRAM
 
@@ -83,6 +88,7 @@ class TrinoConnector(Connector):
         java: Path | None = None,
         java_options: Sequence[str] = (),
         plugin_class: str | None = None,
+        sources: Path | Sequence[Path] | None = None,
     ) -> None:
         self.connector_name = checked_name(name, "name", "connector factory")
         self.properties = {
@@ -106,6 +112,7 @@ class TrinoConnector(Connector):
             "properties": self.properties,
             "java_options": list(java_options),
         }
+        self._sources = JavaSources(sources)
         self._transactions = Transactions[TrinoTransaction](self.name)
         self.hosts = PluginHosts(
             self._settings.copy,
@@ -189,6 +196,24 @@ class TrinoConnector(Connector):
             each["name"]: each.get("description") or each.get("type") or ""
             for each in self.hosts.coordinator().hello().get("table_properties") or ()
         }
+
+    def get_source_lines(self, file: str, function: str, line: int) -> CodeLines:
+        """Return a line of the plugin's source text, and its neighbors."""
+        return self._sources.lines_around(file, function, line)
+
+    @property
+    def keeps_rows_in_process(self) -> bool:
+        """Whether tables end with the plugin's process."""
+        return self.hosts.is_single
+
+    def debugging(self, port: int, *, coordinator: bool = False) -> AbstractContextManager[None]:
+        """Make the calls of tasks, or of the coordinator, in a process with a debugger of Java.
+
+        Args:
+            port: where the process waits for the debugger.
+            coordinator: the process of the coordinator, and not that of the tasks.
+        """
+        return self.hosts.debugging(port, coordinator=coordinator)
 
     def close(self) -> None:
         """End the plugin's processes."""

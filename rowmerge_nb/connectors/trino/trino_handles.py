@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.base.errors import ConnectorError
+from rowmerge_nb.base.words import plural
 from rowmerge_nb.spi.handles import (
     ColumnHandle,
     ConnectorInsertTableHandle,
@@ -24,11 +26,13 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.types import Type
 
 SPI_PACKAGE: Final = "io.trino.spi.connector."
+_LONGEST_TEXT: Final = 40
+"""The longest text in the repr of a handle."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class JavaHandle:
-    """A handle of Java as text.
+    """A handle of Java as text; its repr is short.
 
     Args:
         interface: the interface of Trino's SPI.
@@ -40,6 +44,8 @@ class JavaHandle:
     >>> handle = JavaHandle("io.trino.spi.connector.ColumnHandle", "io.shop.ShopColumn", "{}")
     >>> handle.class_text
     'ShopColumn'
+    >>> JavaHandle("I", "io.shop.ShopMerge", '{"@type": "x", "table": {"name": "t"}, "ids": [1, 2]}')
+    ShopMerge(table={1 field}, ids=[2 items])
     """
 
     interface: str
@@ -52,6 +58,9 @@ class JavaHandle:
         """The name of the class without its package."""
         return self.class_name.rpartition(".")[2]
 
+    def __repr__(self) -> str:
+        return f"{self.class_text}({_folded_fields(self.json)})"
+
     @property
     def wire(self) -> dict[str, Any]:
         """The handle as an object of the wire."""
@@ -61,6 +70,37 @@ class JavaHandle:
             "json": self.json,
             "number": self.number,
         }
+
+
+def _folded_fields(text: str) -> str:
+    """Return the fields of a handle's JSON, with nested values as their sizes.
+
+    >>> _folded_fields('["catalog", 3]'), _folded_fields("no JSON")
+    ('[2 items]', '')
+    """
+    try:
+        content = json.loads(text)
+    except ValueError:
+        return ""
+    if not isinstance(content, dict):
+        return _folded(content)
+    fields = [f"{name}={_folded(value)}" for name, value in content.items() if name != "@type"]
+    return ", ".join(fields)
+
+
+def _folded(value: Any) -> str:
+    """Return a value of JSON in one short word or phrase.
+
+    >>> _folded({}), _folded(["a"]), _folded(True), _folded("x" * 50)[-4:]
+    ('{}', '[1 item]', 'true', 'xxx…')
+    """
+    if isinstance(value, dict) and value:
+        return f"{{{plural(len(value), 'field')}}}"
+    if isinstance(value, list) and value:
+        return f"[{plural(len(value), 'item')}]"
+    if isinstance(value, str):
+        return value if len(value) <= _LONGEST_TEXT else f"{value[:_LONGEST_TEXT]}…"
+    return json.dumps(value)
 
 
 def java_handle(value: Mapping[str, Any]) -> JavaHandle:
@@ -138,7 +178,7 @@ class TrinoColumnHandle(ColumnHandle):
     signature: str = field(default="", compare=False, repr=False)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TrinoTableHandle(ConnectorTableHandle):
     """A table of a plugin.
 
@@ -159,6 +199,14 @@ class TrinoTableHandle(ConnectorTableHandle):
     def column_types(self) -> dict[str, Type]:
         """The types of all columns by name."""
         return {column.name: column.type for column in (*self.columns, *self.hidden_columns)}
+
+    @property
+    def class_text(self) -> str:
+        """The plugin's class without its package."""
+        return self.java.class_text
+
+    def __repr__(self) -> str:
+        return repr(self.java)
 
     def columns_of(self, handles: Iterable[ColumnHandle]) -> list[TrinoColumnHandle]:
         """Return the plugin's handles of columns.
@@ -210,12 +258,17 @@ class TrinoPartitioningHandle(ConnectorPartitioningHandle):
     columns: tuple[str, ...] = ()
 
     @property
+    def class_text(self) -> str:
+        """The plugin's class without its package."""
+        return self.java.class_text
+
+    @property
     def described(self) -> str:
         """The class of the plugin's handle."""
         return f"{self.java.class_text}({', '.join(self.columns)})"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TrinoInsertTableHandle(ConnectorInsertTableHandle):
     """The target of an INSERT.
 
@@ -228,13 +281,21 @@ class TrinoInsertTableHandle(ConnectorInsertTableHandle):
     types: tuple[str, ...]
     credentials: JavaHandle | None = None
 
+    @property
+    def class_text(self) -> str:
+        """The plugin's class without its package."""
+        return self.java.class_text
 
-@dataclass(frozen=True)
+    def __repr__(self) -> str:
+        return repr(self.java)
+
+
+@dataclass(frozen=True, repr=False)
 class TrinoOutputTableHandle(TrinoInsertTableHandle, ConnectorOutputTableHandle):
     """The new table of CREATE TABLE AS."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TrinoMergeTableHandle(ConnectorMergeTableHandle):
     """The target of a MERGE.
 
@@ -246,3 +307,11 @@ class TrinoMergeTableHandle(ConnectorMergeTableHandle):
     java: JavaHandle
     types: tuple[str, ...]
     credentials: JavaHandle | None = None
+
+    @property
+    def class_text(self) -> str:
+        """The plugin's class without its package."""
+        return self.java.class_text
+
+    def __repr__(self) -> str:
+        return repr(self.java)

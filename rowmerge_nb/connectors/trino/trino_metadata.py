@@ -313,9 +313,11 @@ class TrinoMetadata(ConnectorMetadata):
             table=table.java.wire,
             columns=[wire_of(column.java) for column in table.columns_of(columns)],
         )
+        insert = java_handle(answer["handle"])
+        self._transaction.note_losses(session, insert)
         return TrinoInsertTableHandle(
             table.context,
-            java_handle(answer["handle"]),
+            insert,
             tuple(column.signature for column in table.columns),
             optional_handle(answer.get("credentials")),
         )
@@ -388,9 +390,11 @@ class TrinoMetadata(ConnectorMetadata):
         )
         signatures = (column.signature for column in table.columns)
         scanned = optional_handle(answer.get("table"))
+        merge = java_handle(answer["handle"])
+        self._transaction.note_losses(session, merge, scanned)
         return TrinoMergeTableHandle(
             table if scanned is None else replace(table, java=scanned),
-            java_handle(answer["handle"]),
+            merge,
             (*signatures, *_AFTER_COLUMNS, row_id.signature),
             optional_handle(answer.get("credentials")),
         )

@@ -8,6 +8,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from rowmerge_nb.base.errors import ConnectorError
+from rowmerge_nb.connectors.trino.handle_losses import lost_fields
 from rowmerge_nb.connectors.trino.host_channel import pack_fragments
 from rowmerge_nb.connectors.trino.trino_handles import (
     TaskContext,
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.connectors.trino.host_process import HostProcess
     from rowmerge_nb.connectors.trino.plugin_hosts import PluginHosts
+    from rowmerge_nb.connectors.trino.trino_handles import JavaHandle
     from rowmerge_nb.spi.handles import ConnectorSession
 
 _UNKNOWN_END = "HOST_TERMINATED"
@@ -92,6 +94,20 @@ class TrinoTransaction:
         """Make one metadata call, and return its result and payload."""
         self.context(session)
         return self._running_host().request(call, transaction=self._java_number, **arguments)
+
+    def note_losses(self, session: ConnectorSession, *handles: JavaHandle | None) -> None:
+        """Add a notice for each field that a handle loses on its way to tasks, as JSON."""
+        for handle in handles:
+            if handle is None:
+                continue
+            try:
+                report = self.request(session, "json_report", handle=handle.wire)
+            except ConnectorError:
+                # The tasks report a handle that cannot be read.
+                continue
+            for text in lost_fields(report.get("differences") or ()):
+                if text not in self.notices:
+                    self.notices.append(text)
 
     def finish(
         self,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 from rowmerge_nb.base.errors import ExecutionError, RowMergeError, error_text
 from rowmerge_nb.engine.tasks.call_frames import raised_by
 from rowmerge_nb.engine.tasks.task_faults import noted
+from rowmerge_nb.spi.handles import class_name
 from rowmerge_nb.trace.contract_calls import Call
 
 if TYPE_CHECKING:
@@ -92,5 +93,5 @@ def layout_text(layout: ConnectorTableLayout | None) -> str:
     columns = ", ".join(layout.partition_columns) or "row_id"
     return (
         f"{columns},"
-        f" {'the engine hashes' if layout.partitioning is None else type(layout.partitioning).__name__}"
+        f" {'the engine hashes' if layout.partitioning is None else class_name(layout.partitioning)}"
     )

@@ -121,6 +121,15 @@ class StatementTransaction:
                 raise
         return self._open[catalog].metadata
 
+    def source_lines(self, file: str, function: str, line: int) -> tuple[tuple[int, str], ...]:
+        """Return a line of code in another language and its neighbors, from the first connector
+        that has it.
+        """
+        for connector in self._connectors.values():
+            if lines := connector.get_source_lines(file, function, line):
+                return lines
+        return ()
+
     def opened(self, catalog: str) -> OpenCatalog:
         """Return a catalog with its transaction, begun by the first call."""
         self.metadata(catalog)

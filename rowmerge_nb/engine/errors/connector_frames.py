@@ -6,17 +6,21 @@ from __future__ import annotations
 
 import linecache
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.base.words import code
 from rowmerge_nb.engine.tasks.call_frames import code_around
-from rowmerge_nb.trace.raised import CodeFrame, Raised, remote_traceback
+from rowmerge_nb.trace.raised import CodeFrame, Raised, RaisedFrom, remote_traceback
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from rowmerge_nb.base.errors import RowMergeError
+
+SourceLines = Callable[[str, str, int], tuple[tuple[int, str], ...]]
+"""Returns a line and its neighbors by file, function and number."""
 
 _CELL: Final = "Cell"
 
@@ -40,14 +44,26 @@ class RemoteTraceback(Exception):
         return "\n" + "\n\n".join(map(remote_traceback, self.raised))
 
 
-def told(raised: Iterable[Raised]) -> tuple[Raised, ...]:
-    """Add names of cells, and source lines of cells, which only this process knows."""
+def told(raised: Iterable[Raised], source_lines: SourceLines) -> tuple[Raised, ...]:
+    """Add what only this process knows: names and lines of cells, and lines of other languages.
+
+    Args:
+        raised: the errors.
+        source_lines: returns the lines of a connector that is not in Python.
+    """
+
+    def frames(one: Raised | RaisedFrom, *, is_python: bool) -> tuple[CodeFrame, ...]:
+        if is_python:
+            return tuple(map(_with_cell, one.frames))
+        return tuple(_with_source(frame, source_lines) for frame in one.frames)
+
     return tuple(
         replace(
             one,
-            frames=tuple(map(_with_cell, one.frames)),
+            frames=frames(one, is_python=not one.stack),
             causes=tuple(
-                replace(cause, frames=tuple(map(_with_cell, cause.frames))) for cause in one.causes
+                replace(cause, frames=frames(cause, is_python=not one.stack))
+                for cause in one.causes
             ),
         )
         for one in raised
@@ -81,6 +97,14 @@ def place_of(raised: Raised) -> str:
 def _with_cell(frame: CodeFrame) -> CodeFrame:
     lines = frame.code or code_around(frame.file, frame.line)
     return replace(frame, file=_cell_name(frame.file) or frame.file, code=lines)
+
+
+def _with_source(frame: CodeFrame, source_lines: SourceLines) -> CodeFrame:
+    try:
+        lines = frame.code or source_lines(frame.file, frame.function, frame.line)
+    except Exception:  # noqa: BLE001 - the error that is reported matters more
+        lines = ()
+    return replace(frame, code=lines)
 
 
 def _cell_name(file: str) -> str:

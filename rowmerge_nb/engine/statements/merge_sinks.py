@@ -22,7 +22,7 @@ from rowmerge_nb.engine.statements.row_change import (
 from rowmerge_nb.plan.carried import view_texts
 from rowmerge_nb.plan.planner import TargetFacts
 from rowmerge_nb.plan.rules import read_views
-from rowmerge_nb.spi.handles import ColumnHandle, ConnectorMergeTableHandle
+from rowmerge_nb.spi.handles import ColumnHandle, ConnectorMergeTableHandle, class_name
 from rowmerge_nb.spi.layout import ConnectorTableLayout
 from rowmerge_nb.spi.operations import Era, Operation, RowChangeParadigm
 from rowmerge_nb.sql.tree.depth import room
@@ -104,7 +104,7 @@ def begin_merge(run: StatementRun, analysis: RowChangeAnalysis) -> None:
             "begin_merge",
             lambda: metadata.begin_merge(session, handle, **more),
             f"table {analysis.target.qualified}",
-            gave=lambda begun: type(begun).__name__,
+            gave=class_name,
         )
     run.transaction.merge_handle = checked(
         metadata, "begin_merge", merge_handle, ConnectorMergeTableHandle

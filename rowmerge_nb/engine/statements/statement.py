@@ -440,7 +440,8 @@ class StatementRun:
         """
         read, account = error.raised, self.account
         return told(
-            (*read, *(account.raised if account is not None else ()), *self.transaction.log.raised)
+            (*read, *(account.raised if account is not None else ()), *self.transaction.log.raised),
+            self.transaction.source_lines,
         )
 
     def rows_before(self, rows_read: int | None) -> int | None:

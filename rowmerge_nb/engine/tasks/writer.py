@@ -18,6 +18,7 @@ from rowmerge_nb.engine.tasks.arrow import Batches, conform
 from rowmerge_nb.engine.tasks.handed import IN_CASE, Keeping
 from rowmerge_nb.engine.tasks.outcome import FRAGMENT_ROW, RECORD, RECORD_ROW, outcome
 from rowmerge_nb.engine.tasks.recorder import Recorder, TaskRecord, operation_text
+from rowmerge_nb.spi.handles import class_name
 
 if TYPE_CHECKING:
     from rowmerge_nb.spi.handles import ConnectorSession, ConnectorTransactionHandle
@@ -150,7 +151,7 @@ class MergeSinkWriter:
             self._step = "create_merge_sink"
             with recorder.call(
                 "create_merge_sink",
-                "" if recorder.handle is None else type(recorder.handle).__name__,
+                "" if recorder.handle is None else class_name(recorder.handle),
             ):
                 self.sink = self.sinks(recorder.record.partition)
         operations = page.column(self.layout.after.operation)

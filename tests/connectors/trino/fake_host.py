@@ -81,6 +81,7 @@ class Shop:
         self.exit = properties.get("exit")
         self.slow = properties.get("slow")
         self.log = properties.get("log")
+        self.lost = json.loads(properties.get("lost", "[]"))
 
     def answer(
         self, call: str, arguments: dict[str, Any], payload: memoryview, own: dict[str, Any]
@@ -270,6 +271,9 @@ class Shop:
 
     def call_update_layout(self, *_: Any) -> None:
         return None
+
+    def call_json_report(self, *_: Any) -> Any:
+        return {"differences": self.lost}
 
     def call_begin_insert(self, arguments: Any, *_: Any) -> Any:
         content = content_of(arguments["table"])
@@ -479,6 +483,10 @@ def main() -> None:
         error = FakeError(settings["properties"]["refuse"], "CONFIGURATION_INVALID").answer
         greet({"error": error})
         sys.exit(1)
+    for option in settings["java_options"]:
+        if option.startswith("-agentlib:jdwp"):
+            sys.stderr.write(f"Listening for transport dt_socket at {option}\n")
+            sys.stderr.flush()
     server = Server(Shop(settings["properties"]))
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     listener.bind(arguments.socket)

@@ -245,3 +245,24 @@ def test_a_catalog_file_gives_name_and_properties(tmp_path, monkeypatch):
 class FakeTrinoConnectorOfFile(FakeTrinoConnector):
     def __init__(self, name, *, plugin, trino, **arguments):
         super().__init__(plugin, name, **arguments)
+
+
+def test_a_field_that_json_loses_is_a_notice_with_its_class(tmp_path):
+    lost = {"class": "shop.ShopMerge", "field": "shelf", "before": "A7", "after": "null"}
+    others = [
+        {**lost, "field": "cache", "ignored": True},
+        {**lost, "field": "lock", "before": "Lock@1f", "after": "Lock@2a"},
+    ]
+    connector = FakeTrinoConnector(tmp_path, properties={"lost": json.dumps([lost, *others])})
+    try:
+        create(connector)
+        transaction = connector.begin_transaction()
+        metadata = connector.get_metadata(transaction)
+        handle = metadata.begin_merge(SESSION, metadata.get_table_handle(SESSION, NAME))
+        output = metadata.finish_merge(SESSION, handle, [])
+        connector.commit(transaction)
+    finally:
+        connector.close()
+    (notice,) = output.notices
+    assert notice.startswith("A handle loses a value on its way to the tasks: ShopMerge.shelf was")
+    assert repr(handle).startswith("ShopMerge(updated={}, ")

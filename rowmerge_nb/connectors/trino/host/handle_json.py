@@ -103,8 +103,14 @@ class HandleJson:
             "json": before,
             "json_after": after,
             "differences": [
-                {"class": owner, "field": name, "before": old, "after": new}
-                for (owner, name, old, new), _ in zip(
+                {
+                    "class": owner,
+                    "field": name,
+                    "before": old,
+                    "after": new,
+                    "ignored": is_ignored,
+                }
+                for (owner, name, old, new, is_ignored), _ in zip(
                     self._differences(handle, other, 0), range(_MOST_DIFFERENCES), strict=False
                 )
             ],
@@ -112,8 +118,10 @@ class HandleJson:
 
     def _differences(
         self, before: JavaObject, after: JavaObject, depth: int
-    ) -> Iterator[tuple[str, str, str, str]]:
-        """Yield the fields whose values differ: owner, name, and both values as text."""
+    ) -> Iterator[tuple[str, str, str, str, bool]]:
+        """Yield the fields whose values differ: owner, name, both values as text, and whether JSON
+        omits them on purpose.
+        """
         owner = before.getClass()
         while owner is not None and self._is_of_plugin(owner):
             for field in owner.getDeclaredFields():
@@ -131,12 +139,37 @@ class HandleJson:
                 ):
                     yield from self._differences(old, new, depth + 1)
                 elif _text(old) != _text(new):
-                    yield (str(owner.getName()), str(field.getName()), _text(old), _text(new))
+                    yield (
+                        str(owner.getName()),
+                        str(field.getName()),
+                        _text(old),
+                        _text(new),
+                        _is_ignored(owner, field),
+                    )
             owner = owner.getSuperclass()
 
     def _is_of_plugin(self, owner: JavaObject) -> bool:
         loader = owner.getClassLoader()
         return loader is not None and bool(loader.equals(self._class_loader))
+
+
+def _is_ignored(owner: JavaObject, field: JavaObject) -> bool:
+    """Return whether a field, or the method that returns it, has @JsonIgnore."""
+    name = str(field.getName())
+    names = {name, f"get{name[:1].upper()}{name[1:]}", f"is{name[:1].upper()}{name[1:]}"}
+    members = [
+        field,
+        *(
+            method
+            for method in owner.getDeclaredMethods()
+            if str(method.getName()) in names and method.getParameterCount() == 0
+        ),
+    ]
+    return any(
+        str(annotation.annotationType().getName()).endswith(".JsonIgnore")
+        for member in members
+        for annotation in member.getAnnotations()
+    )
 
 
 def _class_of(value: JavaObject) -> JavaObject:

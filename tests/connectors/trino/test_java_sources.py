@@ -1,0 +1,109 @@
+"""Lines of a plugin's source text in the records of its errors."""
+
+from __future__ import annotations
+
+import zipfile
+
+import pytest
+
+from rowmerge_nb.base.errors import SetupError
+from rowmerge_nb.connectors.trino import java_sources
+from rowmerge_nb.connectors.trino.java_sources import JavaSources
+from rowmerge_nb.connectors.trino.java_stack import raised_of
+from rowmerge_nb.engine.errors.connector_frames import told
+from tests.connectors.trino.fake_connector import FakeTrinoConnector
+
+SINK = """package shop;
+
+class Sink {
+    void finish() {
+        throw new ShopException("<b>lost</b>");
+    }
+}
+"""
+LINES = (
+    (3, "class Sink {"),
+    (4, "    void finish() {"),
+    (5, '        throw new ShopException("<b>lost</b>");'),
+    (6, "    }"),
+    (7, "}"),
+)
+
+
+def jar_of(folder, text):
+    path = folder / "shop-sources.jar"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as jar:
+        jar.writestr("shop/Sink.java", text)
+    return path
+
+
+@pytest.mark.parametrize("root", [".", "src/main/java", "shop-plugin/src/main/java"])
+def test_a_line_comes_from_a_folder_or_a_project(tmp_path, root):
+    file = tmp_path / root / "shop" / "Sink.java"
+    file.parent.mkdir(parents=True)
+    file.write_text(SINK, encoding="utf-8")
+    assert JavaSources(tmp_path).lines_around("Sink.java", "shop.Sink.finish", 5) == LINES
+
+
+def test_a_line_comes_from_the_first_jar_that_has_the_file(tmp_path):
+    sources = JavaSources([tmp_path, jar_of(tmp_path, SINK)])
+    assert sources.lines_around("Sink.java", "shop.Sink$Inner.lambda$finish$0", 5) == LINES
+    assert sources.lines_around("Sink.java", "other.Sink.finish", 5) == ()
+    assert sources.lines_around("Sink.java", "shop.Sink.finish", 99) == ()
+
+
+@pytest.mark.parametrize(
+    ("file", "function"),
+    [
+        ("../secret.java", "shop.Sink.finish"),
+        ("Sink.java", "../../shop.Sink.finish"),
+        ("/etc/passwd", "shop.Sink.finish"),
+        ("*.java", "shop.Sink.finish"),
+    ],
+)
+def test_a_name_that_is_no_class_reads_nothing(tmp_path, file, function):
+    (tmp_path / "src" / "shop").mkdir(parents=True)
+    (tmp_path / "src" / "shop" / "Sink.java").write_text(SINK)
+    (tmp_path / "src" / "secret.java").write_text(SINK)
+    assert JavaSources(tmp_path / "src").lines_around(file, function, 5) == ()
+
+
+def test_a_large_file_and_a_damaged_jar_have_no_lines(tmp_path, monkeypatch):
+    jar = jar_of(tmp_path, SINK)
+    sources = JavaSources(jar)
+    monkeypatch.setattr(java_sources, "_MOST_BYTES", 10)
+    assert sources.lines_around("Sink.java", "shop.Sink.finish", 5) == ()
+    monkeypatch.undo()
+    jar.write_bytes(b"no longer a jar")
+    assert sources.lines_around("Sink.java", "shop.Sink.finish", 5) == ()
+
+
+def test_sources_that_are_not_there_are_an_error(tmp_path):
+    (tmp_path / "text").write_text("no jar")
+    for path in (tmp_path / "missing", tmp_path / "text"):
+        with pytest.raises(SetupError, match="neither a folder nor a jar"):
+            JavaSources(path)
+
+
+def test_the_record_of_an_error_has_the_line_and_those_of_its_causes(tmp_path):
+    connector = FakeTrinoConnector(tmp_path, sources=jar_of(tmp_path, SINK))
+    frames = ["shop.Sink.finish(Sink.java:5)"]
+    answer = {
+        "class": "shop.ShopException",
+        "message": "lost",
+        "frames": frames,
+        "causes": [{"class": "E", "message": "", "frames": frames * 2}],
+    }
+    (raised,) = told([raised_of(answer)], connector.get_source_lines)
+    assert raised.frames[-1].text == 'throw new ShopException("<b>lost</b>");'
+    assert raised.causes[0].frames[-1].code == LINES
+    connector.close()
+
+
+def test_sources_that_fail_do_not_hide_the_error():
+    def fail(*_):
+        raise OSError("the disk is gone")
+
+    answer = {"class": "E", "message": "lost", "frames": ["shop.Sink.finish(Sink.java:5)"]}
+    (raised,) = told([raised_of(answer)], fail)
+    assert raised.frames[-1].code == ()
