@@ -12,24 +12,26 @@ import sys
 import threading
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.base.private import PrivateDirectory
 from rowmerge_nb.connectors.trino.host_channel import ChannelClosedError, HostChannel
+from rowmerge_nb.connectors.trino.host_log import HostLog
 from rowmerge_nb.connectors.trino.trino_errors import error_of, terminated
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
 PROGRAM: Final = "rowmerge_nb.connectors.trino.host"
 """The module that a host process runs."""
 
 _START_SECONDS: Final = 180
 _STOP_SECONDS: Final = 5
-_LOG_LINES: Final = 3
-_LOG_BYTES: Final = 8192
+_OUTPUT_BYTES: Final = 8192
+LOG_NAME: Final = "log"
+"""The name of the log, beside the socket."""
 
 
 class HostProcess:
@@ -44,7 +46,7 @@ class HostProcess:
     def __init__(self, settings: Mapping[str, Any], program: str = PROGRAM) -> None:
         self._directory = PrivateDirectory()
         self.socket_path = str(self._directory.path / "host")
-        self.log_path: Path = self._directory.path / "log"
+        self.log = HostLog(self._directory.path / LOG_NAME)
         self._idle: list[HostChannel] = []
         self._lock = threading.Lock()
         settings_path = self._directory.path / "settings.json"
@@ -54,7 +56,7 @@ class HostProcess:
         # Java uses the signals that Python's fault handler would catch.
         environment.pop("PYTHONFAULTHANDLER", None)
         arguments = ["--socket", self.socket_path, "--settings", str(settings_path)]
-        with self.log_path.open("wb") as log:
+        with self.log.path.open("ab") as log:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", program, *arguments],
                 stdin=subprocess.PIPE,
@@ -89,7 +91,7 @@ class HostProcess:
             self.stop()
             raise ConnectorError(
                 f"The plugin was not ready after {_START_SECONDS} seconds; its last words:"
-                f" {self.log_end()}",
+                f" {self.log.last_words()}",
                 code="HOST_TERMINATED",
                 hint="Check what its properties name: a metastore or a database may not respond.",
             ) from error
@@ -139,17 +141,7 @@ class HostProcess:
         """Return the error of this process's end."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(_STOP_SECONDS)
-        return terminated(end_of(self._process.returncode), self.log_end())
-
-    def log_end(self) -> str:
-        """Return the last lines of the log."""
-        try:
-            with self.log_path.open("rb") as log:
-                log.seek(max(0, self.log_path.stat().st_size - _LOG_BYTES))
-                lines = log.read().decode(errors="replace").split("\n")
-        except OSError:
-            return ""
-        return " / ".join([line.strip() for line in lines if line.strip()][-_LOG_LINES:])
+        return terminated(end_of(self._process.returncode), self.log.last_words())
 
     def stop(self) -> None:
         """End the process."""
@@ -172,8 +164,11 @@ class HostProcess:
         if output is None:
             return
         with output:
-            self._greeting.set_result(output.readline())
-            while output.read(_LOG_BYTES):
+            greeting = output.readline()
+            if b'"ready"' in greeting[:16]:
+                self.log.clear()
+            self._greeting.set_result(greeting)
+            while output.read(_OUTPUT_BYTES):
                 pass
 
 
@@ -216,11 +211,12 @@ class TaskConnection:
     """
 
     def __init__(self, socket_path: str) -> None:
+        self._log = HostLog(Path(socket_path).parent / LOG_NAME)
         self._channel: HostChannel | None = None
         try:
             self._channel = open_channel(socket_path)
         except OSError as error:
-            raise terminated(f"nothing listens at {socket_path}", "") from error
+            raise terminated(f"nothing listens at {socket_path}", self._log.last_words()) from error
 
     def request(self, call: str, payload: Any = b"", **arguments: Any) -> tuple[Any, memoryview]:
         """Make one call, and return its result and payload.
@@ -236,7 +232,7 @@ class TaskConnection:
             raise
         except (ChannelClosedError, OSError) as error:
             self.close()
-            raise terminated(f"during {call}", "") from error
+            raise terminated(f"during {call}", self._log.last_words()) from error
         except BaseException:
             self.close()
             raise

@@ -77,6 +77,8 @@ class PluginHosts:
                 self._stop()
                 notice = REBUILT
             host = self.coordinator()
+            for each in self._hosts:
+                each.log.shorten()
             self._users += 1
             return host, notice
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.metadata import ConnectorTableMetadata
 
 SPI_PACKAGE: Final = "io.trino.spi.connector."
+_MOST_TEXT: Final = 80
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,7 @@ class JavaHandle:
         json: the handle as Trino's HandleJsonModule writes it.
         number: the number of the Java object, which the coordinator's host keeps until the
             transaction ends; not part of equality.
+        lost: sentences about fields that tasks do not receive; not part of equality.
 
     >>> handle = JavaHandle("io.trino.spi.connector.ColumnHandle", "io.shop.ShopColumn", "{}")
     >>> handle.class_text
@@ -44,6 +46,7 @@ class JavaHandle:
     class_name: str
     json: str
     number: int | None = field(default=None, compare=False)
+    lost: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
     @property
     def class_text(self) -> str:
@@ -67,7 +70,27 @@ def java_handle(value: Mapping[str, Any]) -> JavaHandle:
     >>> java_handle({"interface": "I", "class": "C", "json": "{}", "number": 3}).number
     3
     """
-    return JavaHandle(value["interface"], value["class"], value["json"], value.get("number"))
+    return JavaHandle(
+        value["interface"],
+        value["class"],
+        value["json"],
+        value.get("number"),
+        tuple(map(_lost_field, value.get("lost") or ())),
+    )
+
+
+def _lost_field(lost: Mapping[str, Any]) -> str:
+    """Return a sentence about a field that a handle has lost as JSON.
+
+    >>> _lost_field({"class": "shop.Merge", "field": "codes", "before": "[1]", "after": "null"})
+    'The field shop.Merge.codes is lost in the JSON of its handle: tasks get null, not [1].'
+    """
+    before = str(lost["before"])
+    shown = before if len(before) <= _MOST_TEXT else f"{before[:_MOST_TEXT]}…"
+    return (
+        f"The field {lost['class']}.{lost['field']} is lost in the JSON of its handle: tasks get"
+        f" {lost['after'] or 'an empty text'}, not {shown}."
+    )
 
 
 def optional_handle(value: Mapping[str, Any] | None) -> JavaHandle | None:

@@ -201,9 +201,11 @@ class TrinoMetadata(ConnectorMetadata):
             table=table.java.wire,
             columns=[wire_of(column.java) for column in table.columns_of(columns)],
         )
+        java = java_handle(answer["handle"])
+        self._transaction.note_lost_fields(java)
         return TrinoInsertTableHandle(
             table,
-            java_handle(answer["handle"]),
+            java,
             tuple(column.signature for column in table.columns),
             optional_handle(answer.get("credentials")),
         )
@@ -276,9 +278,11 @@ class TrinoMetadata(ConnectorMetadata):
         )
         signatures = (column.signature for column in table.columns)
         scanned = optional_handle(answer.get("table"))
+        java = java_handle(answer["handle"])
+        self._transaction.note_lost_fields(java)
         return TrinoMergeTableHandle(
             table if scanned is None else replace(table, java=scanned),
-            java_handle(answer["handle"]),
+            java,
             (*signatures, *_AFTER_COLUMNS, row_id.signature),
             optional_handle(answer.get("credentials")),
         )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.connectors.trino.host_channel import pack_fragments
+from rowmerge_nb.connectors.trino.trino_errors import LOST_FIELD_HINT
 from rowmerge_nb.connectors.trino.trino_handles import (
     TaskContext,
     TrinoSession,
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.connectors.trino.host_process import HostProcess
     from rowmerge_nb.connectors.trino.plugin_hosts import PluginHosts
+    from rowmerge_nb.connectors.trino.trino_handles import JavaHandle
     from rowmerge_nb.spi.handles import ConnectorSession
 
 _UNKNOWN_END = "HOST_TERMINATED"
@@ -82,6 +84,10 @@ class TrinoTransaction:
         self.context(session)
         result, _ = self._running_host().request(call, transaction=self._java_number, **arguments)
         return result
+
+    def note_lost_fields(self, handle: JavaHandle) -> None:
+        """Add the fields that tasks do not receive to the notices."""
+        self.notices.extend(f"{each} {LOST_FIELD_HINT}" for each in handle.lost)
 
     def finish(
         self,

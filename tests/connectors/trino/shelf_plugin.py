@@ -13,7 +13,8 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-SOURCES = Path(__file__).parent / "java" / "shelf"
+JAVA = Path(__file__).parent / "java"
+SOURCES = JAVA / "shelf"
 _LIBRARIES = ("trino-spi", "slice", "jackson-annotations")
 """What a plugin is compiled against; Trino's engine provides the same classes."""
 _NEEDED = ("jackson-module-blackbird", "jackson-databind", "jackson-core")
@@ -37,7 +38,7 @@ class ShelfBuild:
         self.needed_jars = [jar for name in _NEEDED for jar in trino.glob(f"{name}-2*.jar")]
         self._folder = folder
         self._classes = folder / "classes"
-        self._compile(SOURCES.glob("*.java"), self._classes)
+        self._compile(JAVA.glob("*/*.java"), self._classes)
 
     def jar(self, plugin: Path, *patches: Patch) -> Path:
         """Write the plugin's jar into a folder, with patches of its sources; return the folder."""
@@ -105,3 +106,32 @@ def line_of(file: str, text: str) -> int:
     before, found, _ = (SOURCES / file).read_text(encoding="utf-8").partition(text)
     assert found, f"{file} does not have: {text}"
     return before.count("\n") + 1
+
+
+def troubles() -> list[Patch]:
+    """Return patches that call ``Trouble.at`` in each phase of a statement."""
+    return [
+        _trouble("beginMerge", "ShelfMetadata.java", "        return new ShelfMergeHandle("),
+        _trouble(
+            "createMergeSink", "ShelfPageSinkProvider.java", "        ShelfMergeHandle merge ="
+        ),
+        _trouble("storeMergedRows", "ShelfMergeSink.java", "        Block operations ="),
+        _trouble("finish", "ShelfMergeSink.java", "        Optional<String> file ="),
+        _trouble("finishMerge", "ShelfMetadata.java", "        TableState read ="),
+        Patch(
+            "ShelfMetadata.java",
+            "        store.commit(read.with(fragments.stream().map(Fragment::of).toList()));\n",
+            "        store.commit(read.with(fragments.stream().map(Fragment::of).toList()));\n"
+            '        Trouble.at("committed");\n',
+        ),
+        Patch(
+            "ShelfConnector.java",
+            "    public void commit(ConnectorTransactionHandle transaction) {\n",
+            "    public void commit(ConnectorTransactionHandle transaction) {\n"
+            '        Trouble.at("commit");\n',
+        ),
+    ]
+
+
+def _trouble(place: str, file: str, line: str) -> Patch:
+    return Patch(file, line, f'        Trouble.at("{place}");\n{line}')

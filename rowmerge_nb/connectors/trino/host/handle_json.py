@@ -29,6 +29,10 @@ _MODULES: Final = (
 )
 _MOST_DIFFERENCES: Final = 50
 _DEEPEST: Final = 4
+_NO_VALUES: Final = frozenset(
+    {"null", "0", "0.0", "false", "", "[]", "{}", "Optional.empty", "OptionalLong.empty"}
+)
+"""How Java prints what a field has without a value."""
 
 
 class HandleJson:
@@ -109,6 +113,21 @@ class HandleJson:
                 )
             ],
         }
+
+    def lost_fields(self, before: JavaObject, after: JavaObject) -> list[dict[str, Any]]:
+        """Return the fields with a value before the round trip through JSON, and none after it.
+
+        A field that the class leaves out of its JSON on purpose is among them.
+        """
+        if before.equals(after):
+            return []
+        return [
+            {"class": owner, "field": name, "before": old, "after": new}
+            for (owner, name, old, new), _ in zip(
+                self._differences(before, after, 0), range(_MOST_DIFFERENCES), strict=False
+            )
+            if new in _NO_VALUES and old not in _NO_VALUES
+        ]
 
     def _differences(
         self, before: JavaObject, after: JavaObject, depth: int

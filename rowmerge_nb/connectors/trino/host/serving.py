@@ -8,6 +8,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from rowmerge_nb.base.errors import ConnectorError
+from rowmerge_nb.connectors.trino.host.abandoned_calls import AbandonedCalls
 from rowmerge_nb.connectors.trino.host.coordinator_calls import CoordinatorCalls
 from rowmerge_nb.connectors.trino.host.java_errors import describe_error
 from rowmerge_nb.connectors.trino.host.sessions import Sessions
@@ -27,6 +28,7 @@ class HostServer:
         self._plugin = plugin
         self._sessions = Sessions(plugin.settings.catalog, plugin.connector.getSessionProperties())
         self._coordinator = CoordinatorCalls(plugin, self._sessions)
+        self._abandoned = AbandonedCalls()
 
     def hello(self) -> Any:
         """Return what the call hello answers."""
@@ -54,7 +56,9 @@ class HostServer:
             try:
                 while True:
                     request, payload = channel.receive()
-                    channel.send(*self._answer(tasks, request, payload))
+                    with self._abandoned.watching(channel.descriptor, request.get("call")):
+                        answer = self._answer(tasks, request, payload)
+                    channel.send(*answer)
             except (ChannelClosedError, ValueError) as error:
                 if isinstance(error, ValueError):
                     sys.stderr.write(f"A connection sent no message: {error}\n")

@@ -21,6 +21,10 @@ public class ShelfConnector implements Connector {
     @Override
     public ConnectorTransactionHandle beginTransaction(
             IsolationLevel level, boolean readOnly, boolean autoCommit) {
+        if (open.isEmpty()) {
+            // A process that was killed has left its files.
+            store.removeUnnamedFiles();
+        }
         ShelfTransactionHandle transaction = new ShelfTransactionHandle(UUID.randomUUID().toString());
         open.put(transaction, new ShelfMetadata(store, types, transaction));
         return transaction;

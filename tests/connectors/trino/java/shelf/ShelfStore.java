@@ -81,6 +81,16 @@ class ShelfStore {
         return folderOf(table).resolve(name);
     }
 
+    void removeUnnamedFiles() {
+        for (String schema : schemas()) {
+            for (String table : tables(schema)) {
+                SchemaTableName name = new SchemaTableName(schema, table);
+                state(name).ifPresent(state -> removeFiles(
+                        name, file -> !file.equals(STATE) && !state.files().containsKey(file)));
+            }
+        }
+    }
+
     void removeFiles(SchemaTableName table, Predicate<String> selection) {
         run(() -> {
             if (Files.exists(folderOf(table))) {
@@ -91,10 +101,6 @@ class ShelfStore {
                 }
             }
         });
-    }
-
-    static boolean isState(String file) {
-        return file.startsWith(STATE);
     }
 
     private Path folderOf(SchemaTableName name) {
