@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -118,6 +119,60 @@ def test_ctrl_c_ends_a_plugin_that_hangs_before_the_finish_call(shelf, place):
     assert shelf.wait_for("interrupted", 10)
     next_statement_works(shelf, BEFORE)
     assert [host.pid for host in shelf.connector.hosts.running] == pids
+
+
+def test_a_killed_worker_of_spark_is_an_error_and_ends_its_call_in_java(shelf):
+    shelf.fill()
+    shelf.make_trouble("storeMergedRows", "hang")
+    threading.Thread(target=kill_workers_when_reached, args=[shelf]).start()
+    with pytest.raises(RowMergeError) as caught:
+        shelf.merge()
+    assert caught.value.changed is False
+    assert shelf.wait_for("interrupted", 10)
+    next_statement_works(shelf, BEFORE)
+
+
+def kill_workers_when_reached(shelf):
+    if shelf.wait_for("reached"):
+        for pid in python_workers():
+            os.kill(pid, signal.SIGKILL)
+
+
+def python_workers():
+    """The processes of Spark's tasks, which its daemon has forked, below this process."""
+    parents, commands = {}, {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            pid = int(folder.name)
+            parents[pid] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+            commands[pid] = (folder / "cmdline").read_bytes()
+    processes = {
+        pid
+        for pid, command in commands.items()
+        if b"rowmerge_nb.engine.spark.worker" in command
+        and b"java" not in command.partition(b"\0")[0]
+        and is_ours(pid, parents)
+    }
+    return [pid for pid in processes if parents[pid] in processes]
+
+
+def is_ours(pid, parents):
+    while pid in parents:
+        pid = parents[pid]
+        if pid == os.getpid():
+            return True
+    return False
+
+
+def test_ctrl_c_waits_for_the_finish_call(shelf):
+    shelf.fill()
+    shelf.make_trouble("finishMerge", "wait")
+    threading.Thread(target=interrupt_when_reached, args=[shelf]).start()
+    with pytest.raises(StatementInterrupted) as caught:
+        shelf.merge()
+    assert caught.value.changed is True
+    assert not shelf.wait_for("interrupted", 0)
+    next_statement_works(shelf, AFTER)
 
 
 def interrupt_when_reached(shelf):

@@ -32,7 +32,8 @@ public final class Trouble {
     private static void make(String trouble, String argument) {
         switch (trouble) {
             case "kill" -> kill(argument.isEmpty() ? ProcessHandle.current().pid() : Long.parseLong(argument));
-            case "hang" -> hang();
+            case "hang" -> sleep(600_000);
+            case "wait" -> sleep(2_000);
             case "exit" -> System.exit(3);
             case "memory" -> fillMemory(new ArrayList<>());
             case "overflow" -> overflow(0);
@@ -52,9 +53,9 @@ public final class Trouble {
         }
     }
 
-    private static void hang() {
+    private static void sleep(long milliseconds) {
         try {
-            Thread.sleep(600_000);
+            Thread.sleep(milliseconds);
         }
         catch (InterruptedException e) {
             try {
