@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from pathlib import Path
@@ -22,13 +23,15 @@ from rowmerge_nb.connectors.trino.host_log import HostLog
 from rowmerge_nb.connectors.trino.trino_errors import error_of, terminated
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 PROGRAM: Final = "rowmerge_nb.connectors.trino.host"
 """The module that a host process runs."""
 
 _START_SECONDS: Final = 180
 _STOP_SECONDS: Final = 5
+HANGING_SECONDS: Final = 10
+"""Until then, an interrupt waits for the end of a finish call."""
 _OUTPUT_BYTES: Final = 8192
 LOG_NAME: Final = "log"
 """The name of the log, beside the socket."""
@@ -48,6 +51,7 @@ class HostProcess:
         self.socket_path = str(self._directory.path / "host")
         self.log = HostLog(self._directory.path / LOG_NAME)
         self._idle: list[HostChannel] = []
+        self._calls: dict[object, float] = {}
         self._lock = threading.Lock()
         settings_path = self._directory.path / "settings.json"
         settings_path.write_text(json.dumps(dict(settings)), encoding="utf-8")
@@ -112,6 +116,12 @@ class HostProcess:
             ConnectorError: the error of the plugin, or HOST_TERMINATED.
         """
         self.hello()
+        with self._calling():
+            return self._request(call, payload, arguments)
+
+    def _request(
+        self, call: str, payload: bytes, arguments: Mapping[str, Any]
+    ) -> tuple[Any, memoryview]:
         with self._lock:
             channel = self._idle.pop() if self._idle else None
         try:
@@ -131,6 +141,23 @@ class HostProcess:
             raise
         self._keep(channel)
         return answer
+
+    @property
+    def hanging_calls(self) -> int:
+        """The number of calls without an answer for so long that a user may have given them up."""
+        with self._lock:
+            return sum(time.monotonic() - start > HANGING_SECONDS for start in self._calls.values())
+
+    @contextlib.contextmanager
+    def _calling(self) -> Iterator[None]:
+        key = object()
+        with self._lock:
+            self._calls[key] = time.monotonic()
+        try:
+            yield
+        finally:
+            with self._lock:
+                del self._calls[key]
 
     def _keep(self, channel: HostChannel | None) -> None:
         if channel is not None:

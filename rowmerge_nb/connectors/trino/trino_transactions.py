@@ -161,4 +161,4 @@ class TrinoTransaction:
             elif self._context is not None and call == "commit":
                 raise host.ended()
         finally:
-            self._hosts.end()
+            self._hosts.end(host)

@@ -2,7 +2,7 @@
 
 Started as the real one: ``python -m tests.connectors.trino.fake_host --socket PATH --settings PATH``.
 Settings may have ``"fail": {"call": "finish_merge", "error": {...}}`` or ``"exit": "finish_merge"``
-among the catalog's properties, as JSON text.
+or ``"hang": "finish_merge"`` among the catalog's properties, as JSON text.
 """
 
 from __future__ import annotations
@@ -77,12 +77,15 @@ class Shop:
         self.lock = threading.RLock()
         self.fail = json.loads(properties.get("fail", "{}"))
         self.exit = properties.get("exit")
+        self.hang = properties.get("hang")
         self.log = properties.get("log")
 
     def answer(
         self, call: str, arguments: dict[str, Any], payload: memoryview, own: dict[str, Any]
     ) -> tuple[Any, Any]:
         """Answer one call; ``own`` is what the connection holds."""
+        if call == self.hang:
+            threading.Event().wait()
         if self.log:
             with Path(self.log).open("a", encoding="utf-8") as log:
                 log.write(f"{call}\n")

@@ -6,6 +6,7 @@ import json
 import os
 import pickle
 import signal
+import threading
 import time
 from contextlib import suppress
 
@@ -193,6 +194,45 @@ def test_rebuilt_jars_are_used_by_the_next_statement_which_says_so(connector, tm
     connector.get_metadata(transaction).list_schemas(SESSION)
     assert connector.transaction_of(transaction).notices == [REBUILT]
     connector.rollback(transaction)
+
+
+def test_rebuilt_jars_are_used_although_a_finish_call_hangs(tmp_path, monkeypatch):
+    connector = FakeTrinoConnector(tmp_path, properties={"hang": "finish_merge"})
+    create(connector)
+    transaction = connector.begin_transaction()
+    metadata = connector.get_metadata(transaction)
+    handle = metadata.begin_merge(SESSION, metadata.get_table_handle(SESSION, NAME))
+    failures = []
+
+    def finish():
+        with pytest.raises(ConnectorError) as caught:
+            metadata.finish_merge(SESSION, handle, [])
+        failures.append(caught.value)
+
+    thread = threading.Thread(target=finish)
+    thread.start()
+    (first,) = connector.hosts.running
+    while not first._calls:
+        time.sleep(0.01)
+    (tmp_path / "plugin" / "shop.jar").write_bytes(b"rebuilt")
+    read_schemas(connector)
+    assert connector.hosts.running == [first]
+
+    monkeypatch.setattr("rowmerge_nb.connectors.trino.host_process.HANGING_SECONDS", 0)
+    read_schemas(connector)
+    (second,) = connector.hosts.running
+    assert second is not first
+    assert first.is_alive
+    connector.close()
+    thread.join()
+    assert not first.is_alive
+    assert failures[0].changed is None
+
+
+def read_schemas(connector):
+    transaction = connector.begin_transaction()
+    connector.get_metadata(transaction).list_schemas(SESSION)
+    connector.commit(transaction)
 
 
 def test_a_plugin_that_does_not_start_says_why(tmp_path):
