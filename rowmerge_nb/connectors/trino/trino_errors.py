@@ -78,9 +78,9 @@ def error_of(answer: Mapping[str, Any]) -> PluginError:
     return error
 
 
-def add_lost_fields(error: ConnectorError, lost: Iterable[str]) -> None:
+def add_lost_fields(error: ConnectorError, losses: Iterable[str]) -> None:
     """Add the fields that a handle has lost as JSON to the hint of a task's error."""
-    sentences = list(lost)
+    sentences = list(losses)
     if sentences:
         error.hint = " ".join(filter(None, [error.hint, *sentences, LOST_FIELD_HINT]))
 

@@ -35,7 +35,7 @@ class JavaHandle:
         json: the handle as Trino's HandleJsonModule writes it.
         number: the number of the Java object, which the coordinator's host keeps until the
             transaction ends; not part of equality.
-        lost: sentences about fields that tasks do not receive; not part of equality.
+        losses: sentences about fields that tasks do not receive; not part of equality.
 
     >>> handle = JavaHandle("io.trino.spi.connector.ColumnHandle", "io.shop.ShopColumn", "{}")
     >>> handle.class_text
@@ -46,7 +46,7 @@ class JavaHandle:
     class_name: str
     json: str
     number: int | None = field(default=None, compare=False)
-    lost: tuple[str, ...] = field(default=(), compare=False, repr=False)
+    losses: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
     @property
     def class_text(self) -> str:
@@ -75,21 +75,21 @@ def java_handle(value: Mapping[str, Any]) -> JavaHandle:
         value["class"],
         value["json"],
         value.get("number"),
-        tuple(map(_lost_field, value.get("lost") or ())),
+        tuple(map(_lost_field, value.get("losses") or ())),
     )
 
 
-def _lost_field(lost: Mapping[str, Any]) -> str:
+def _lost_field(loss: Mapping[str, Any]) -> str:
     """Return a sentence about a field that a handle has lost as JSON.
 
     >>> _lost_field({"class": "shop.Merge", "field": "codes", "before": "[1]", "after": "null"})
     'The field shop.Merge.codes is lost in the JSON of its handle: tasks get null, not [1].'
     """
-    before = str(lost["before"])
-    shown = before if len(before) <= _MOST_TEXT else f"{before[:_MOST_TEXT]}…"
+    before = str(loss["before"])
+    value = before if len(before) <= _MOST_TEXT else f"{before[:_MOST_TEXT]}…"
     return (
-        f"The field {lost['class']}.{lost['field']} is lost in the JSON of its handle: tasks get"
-        f" {lost['after'] or 'an empty text'}, not {shown}."
+        f"The field {loss['class']}.{loss['field']} is lost in the JSON of its handle: tasks get"
+        f" {loss['after'] or 'an empty text'}, not {value}."
     )
 
 

@@ -120,7 +120,7 @@ class _HostSink:
         try:
             return self._connection.request(call, payload, **arguments)
         except PluginError as error:
-            add_lost_fields(error, self._handle.lost)
+            add_lost_fields(error, self._handle.losses)
             raise
 
 

@@ -87,7 +87,7 @@ class TrinoTransaction:
 
     def note_lost_fields(self, handle: JavaHandle) -> None:
         """Add the fields that tasks do not receive to the notices."""
-        self.notices.extend(f"{each} {LOST_FIELD_HINT}" for each in handle.lost)
+        self.notices.extend(f"{each} {LOST_FIELD_HINT}" for each in handle.losses)
 
     def finish(
         self,

@@ -117,7 +117,7 @@ class HandleJson:
     def lost_fields(self, before: JavaObject, after: JavaObject) -> list[dict[str, Any]]:
         """Return the fields with a value before the round trip through JSON, and none after it.
 
-        A field that the class leaves out of its JSON on purpose is among them.
+        They include fields that the class excludes from its JSON on purpose.
         """
         if before.equals(after):
             return []

@@ -105,7 +105,7 @@ class HostTransactions:
             return None
         handles = self._plugin.handles
         text = handles.write(interface, handle)
-        lost = handles.lost_fields(handle, handles.read(interface, text)) if read_back else []
+        losses = handles.lost_fields(handle, handles.read(interface, text)) if read_back else []
         number = next(self._numbers)
         transaction.objects[number] = handle
         return {
@@ -113,7 +113,7 @@ class HostTransactions:
             "class": str(handle.getClass().getName()),
             "json": text,
             "number": number,
-            **({"lost": lost} if lost else {}),
+            **({"losses": losses} if losses else {}),
         }
 
     def from_wire(
