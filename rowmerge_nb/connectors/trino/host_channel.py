@@ -67,11 +67,6 @@ class HostChannel:
             raise ValueError(f"A header is a JSON object, got {header!r}")  # noqa: TRY004 - the bytes are wrong
         return header, self._read(int(header.pop("bytes", 0)))
 
-    @property
-    def descriptor(self) -> int:
-        """The file descriptor of the connection."""
-        return self._connection.fileno()
-
     def close(self) -> None:
         """Close the connection."""
         self._connection.close()

@@ -1,10 +1,7 @@
-"""The end of a host's log, and connections whose other side has gone."""
+"""The end of a host's log."""
 
 from __future__ import annotations
 
-import socket
-
-from rowmerge_nb.connectors.trino.host.abandoned_calls import _closed
 from rowmerge_nb.connectors.trino.host_log import HostLog
 from rowmerge_nb.connectors.trino.trino_errors import terminated
 
@@ -43,12 +40,3 @@ def test_a_long_log_is_emptied_and_a_short_one_is_not(tmp_path):
 def test_an_end_without_memory_says_how_to_give_more():
     error = terminated("exit code 3", "Terminating due to java.lang.OutOfMemoryError: Java heap")
     assert "java_options=['-Xmx2g']" in str(error.hint)
-
-
-def test_only_a_connection_that_the_other_side_closed_is_abandoned():
-    here, there = socket.socketpair()
-    other, closed = socket.socketpair()
-    with here, there, other:
-        closed.close()
-        assert _closed([here.fileno(), other.fileno()]) == [other.fileno()]
-        assert _closed([]) == []

@@ -1,4 +1,4 @@
-"""Interrupting calls of Java whose caller has gone, such as those of a task that was cancelled."""
+"""Interrupting calls of a plugin whose caller has gone, such as after Ctrl-C in a notebook."""
 
 from __future__ import annotations
 
@@ -7,58 +7,61 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.connectors.trino.host.jvm import java_class
-
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    import socket
+    from collections.abc import Callable, Iterator
 
-    from rowmerge_nb.connectors.trino.host.jvm import JavaObject
-
-_UNINTERRUPTED: Final = frozenset(
-    {"finish_insert", "finish_merge", "finish_create_table", "commit", "rollback"}
-)
-"""Calls that may have changed the table: they go on to their end."""
-_SECONDS: Final = 0.2
+LOOK_SECONDS: Final = 0.2
+"""The time between two looks at the connections."""
 
 
 class AbandonedCalls:
-    """Watches the connections of calls under way."""
+    """Interrupts a call once the other side has closed its connection.
+
+    A caller waits for the answer of its call, and a connection has one call at a time. So a closed
+    connection during a call means that the answer is not needed.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._threads: dict[int, JavaObject] = {}
-        threading.Thread(target=self._watch, name="rowmerge_nb-watch", daemon=True).start()
+        self._calls: dict[int, Callable[[], object]] = {}
+        self._poll = select.poll()
+        self._has_calls = threading.Event()
+        threading.Thread(target=self._look, daemon=True, name="abandoned-calls").start()
 
     @contextmanager
-    def watching(self, descriptor: int, call: object) -> Iterator[None]:
-        """Interrupt the current thread in Java once the other side closes the connection."""
-        if call in _UNINTERRUPTED:
-            yield
-            return
-        thread = java_class("java.lang.Thread")
+    def watched(self, connection: socket.socket, interrupt: Callable[[], object]) -> Iterator[None]:
+        """Watch a connection during a call.
+
+        Args:
+            connection: the connection that the call came from.
+            interrupt: called once, from another thread, if the other side closes it.
+        """
+        number = connection.fileno()
         with self._lock:
-            self._threads[descriptor] = thread.currentThread()
+            self._calls[number] = interrupt
+            self._poll.register(number, select.POLLRDHUP)
+            self._has_calls.set()
         try:
             yield
         finally:
             with self._lock:
-                self._threads.pop(descriptor, None)
-            # The interrupt may have come too late for this call, and is not for the next one.
-            thread.interrupted()
+                self._forget(number)
 
-    def _watch(self) -> None:
+    def _forget(self, number: int) -> None:
+        if self._calls.pop(number, None) is not None:
+            self._poll.unregister(number)
+        if not self._calls:
+            self._has_calls.clear()
+
+    def _look(self) -> None:
+        pause = threading.Event()
         while True:
-            threading.Event().wait(_SECONDS)
+            self._has_calls.wait()
             with self._lock:
-                for descriptor in _closed(list(self._threads)):
-                    self._threads.pop(descriptor).interrupt()
-
-
-def _closed(descriptors: list[int]) -> list[int]:
-    """Return the connections that the other side has closed."""
-    if not descriptors:
-        return []
-    poll = select.poll()
-    for descriptor in descriptors:
-        poll.register(descriptor, select.POLLHUP)
-    return [descriptor for descriptor, event in poll.poll(0) if event & select.POLLHUP]
+                for number, _ in self._poll.poll(0):
+                    interrupt = self._calls.get(number)
+                    self._forget(number)
+                    if interrupt is not None:
+                        interrupt()
+            pause.wait(LOOK_SECONDS)

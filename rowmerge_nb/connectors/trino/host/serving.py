@@ -5,12 +5,14 @@ from __future__ import annotations
 import socket
 import sys
 import threading
-from typing import TYPE_CHECKING, Any
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.connectors.trino.host.abandoned_calls import AbandonedCalls
 from rowmerge_nb.connectors.trino.host.coordinator_calls import CoordinatorCalls
 from rowmerge_nb.connectors.trino.host.java_errors import describe_error
+from rowmerge_nb.connectors.trino.host.jvm import java_class
 from rowmerge_nb.connectors.trino.host.sessions import Sessions
 from rowmerge_nb.connectors.trino.host.task_calls import TaskCalls
 from rowmerge_nb.connectors.trino.host_channel import ChannelClosedError, HostChannel
@@ -21,14 +23,23 @@ if TYPE_CHECKING:
     from rowmerge_nb.connectors.trino.host.plugin_loading import LoadedPlugin
 
 
+_ENDED: Final = frozenset(
+    {
+        *("finish_insert", "finish_create_table", "finish_merge", "execute_delete"),
+        *("commit", "rollback", "abort"),
+    }
+)
+"""Calls that are made to their end, whatever happens to their caller."""
+
+
 class HostServer:
     """Serves one plugin on a Unix socket."""
 
     def __init__(self, plugin: LoadedPlugin) -> None:
         self._plugin = plugin
         self._sessions = Sessions(plugin.settings.catalog, plugin.connector.getSessionProperties())
-        self._coordinator = CoordinatorCalls(plugin, self._sessions)
         self._abandoned = AbandonedCalls()
+        self._coordinator = CoordinatorCalls(plugin, self._sessions)
 
     def hello(self) -> Any:
         """Return what the call hello answers."""
@@ -45,24 +56,28 @@ class HostServer:
     def _accept(self, listener: socket.socket) -> None:
         while True:
             connection, _ = listener.accept()
-            threading.Thread(
-                target=self.serve, args=(HostChannel(connection),), daemon=True
-            ).start()
+            threading.Thread(target=self.serve, args=(connection,), daemon=True).start()
 
-    def serve(self, channel: HostChannel) -> None:
+    def serve(self, connection: socket.socket) -> None:
         """Answer requests of one connection until the other side closes it."""
+        channel = HostChannel(connection)
         tasks = TaskCalls(self._plugin, self._sessions)
         with self._plugin.context():
             try:
+                interrupt = java_class("java.lang.Thread").currentThread().interrupt
                 while True:
                     request, payload = channel.receive()
-                    with self._abandoned.watching(channel.descriptor, request.get("call")):
+                    with ExitStack() as stack:
+                        if request.get("call") not in _ENDED:
+                            stack.enter_context(self._abandoned.watched(connection, interrupt))
                         answer = self._answer(tasks, request, payload)
                     channel.send(*answer)
             except (ChannelClosedError, ValueError) as error:
                 if isinstance(error, ValueError):
                     sys.stderr.write(f"A connection sent no message: {error}\n")
             finally:
+                # An interrupt that came after the end of its call must not end the abort.
+                java_class("java.lang.Thread").interrupted()
                 self._release(tasks)
                 channel.close()
 
