@@ -58,8 +58,7 @@ def test_a_merge_changes_the_rows_in_both_paradigms_with_and_without_buckets(
     shelf.fill(properties)
     result = shelf.merge(era=era, check=True)
     assert result.counts == {"INSERT": 1, "UPDATE": 1, "DELETE": 1, "none": 0}
-    notices = [notice.message for notice in result.trace.notices]
-    assert "Read back: the store holds the 4 rows that it must." in notices
+    assert "Read back: the store holds the 4 rows that it must." in str(result)
     assert shelf.rows() == AFTER
 
 
@@ -75,7 +74,8 @@ def test_a_rebuilt_jar_is_used_by_the_next_statement_which_says_so(shelf):
     )
     result = shelf.merge()
     assert REBUILT in [notice.message for notice in result.trace.notices]
-    assert shelf.rows() == [row for row in AFTER if row[0] != 9]
+    # In the era of the documents, an update's new row is an INSERT too.
+    assert shelf.rows() == BEFORE[2:]
     shelf.fill()
     assert REBUILT not in [notice.message for notice in shelf.merge().trace.notices]
 
