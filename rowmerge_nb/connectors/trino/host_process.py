@@ -10,26 +10,31 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.base.private import PrivateDirectory
 from rowmerge_nb.connectors.trino.host_channel import ChannelClosedError, HostChannel
+from rowmerge_nb.connectors.trino.host_log import HostLog
 from rowmerge_nb.connectors.trino.trino_errors import error_of, terminated
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
+    from collections.abc import Iterator, Mapping
 
 PROGRAM: Final = "rowmerge_nb.connectors.trino.host"
 """The module that a host process runs."""
 
 _START_SECONDS: Final = 180
 _STOP_SECONDS: Final = 5
-_LOG_LINES: Final = 3
-_LOG_BYTES: Final = 8192
+HANGING_SECONDS: Final = 10
+"""Until then, an interrupt waits for the end of a finish call."""
+_OUTPUT_BYTES: Final = 8192
+LOG_NAME: Final = "log"
+"""The name of the log, beside the socket."""
 
 
 class HostProcess:
@@ -44,8 +49,9 @@ class HostProcess:
     def __init__(self, settings: Mapping[str, Any], program: str = PROGRAM) -> None:
         self._directory = PrivateDirectory()
         self.socket_path = str(self._directory.path / "host")
-        self.log_path: Path = self._directory.path / "log"
+        self.log = HostLog(self._directory.path / LOG_NAME)
         self._idle: list[HostChannel] = []
+        self._calls: dict[object, float] = {}
         self._lock = threading.Lock()
         settings_path = self._directory.path / "settings.json"
         settings_path.write_text(json.dumps(dict(settings)), encoding="utf-8")
@@ -54,7 +60,7 @@ class HostProcess:
         # Java uses the signals that Python's fault handler would catch.
         environment.pop("PYTHONFAULTHANDLER", None)
         arguments = ["--socket", self.socket_path, "--settings", str(settings_path)]
-        with self.log_path.open("wb") as log:
+        with self.log.path.open("ab") as log:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", program, *arguments],
                 stdin=subprocess.PIPE,
@@ -92,7 +98,7 @@ class HostProcess:
             self.stop()
             raise ConnectorError(
                 f"The plugin was not ready after {seconds:g} seconds; its last words:"
-                f" {self.log_end()}",
+                f" {self.log.last_words()}",
                 code="HOST_TERMINATED",
                 hint="Check what its properties name: a metastore or a database may not respond.",
             ) from error
@@ -113,6 +119,12 @@ class HostProcess:
             ConnectorError: the error of the plugin, or HOST_TERMINATED.
         """
         self.hello()
+        with self._calling():
+            return self._request(call, payload, arguments)
+
+    def _request(
+        self, call: str, payload: bytes, arguments: Mapping[str, Any]
+    ) -> tuple[Any, memoryview]:
         with self._lock:
             channel = self._idle.pop() if self._idle else None
         try:
@@ -133,6 +145,23 @@ class HostProcess:
         self._keep(channel)
         return answer
 
+    @property
+    def hanging_calls(self) -> int:
+        """The number of calls without an answer for so long that a user may have given them up."""
+        with self._lock:
+            return sum(time.monotonic() - start > HANGING_SECONDS for start in self._calls.values())
+
+    @contextlib.contextmanager
+    def _calling(self) -> Iterator[None]:
+        key = object()
+        with self._lock:
+            self._calls[key] = time.monotonic()
+        try:
+            yield
+        finally:
+            with self._lock:
+                del self._calls[key]
+
     def _keep(self, channel: HostChannel | None) -> None:
         if channel is not None:
             with self._lock:
@@ -142,17 +171,7 @@ class HostProcess:
         """Return the error of this process's end."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(_STOP_SECONDS)
-        return terminated(end_of(self._process.returncode), self.log_end())
-
-    def log_end(self) -> str:
-        """Return the last lines of the log."""
-        try:
-            with self.log_path.open("rb") as log:
-                log.seek(max(0, self.log_path.stat().st_size - _LOG_BYTES))
-                lines = log.read().decode(errors="replace").split("\n")
-        except OSError:
-            return ""
-        return " / ".join([line.strip() for line in lines if line.strip()][-_LOG_LINES:])
+        return terminated(end_of(self._process.returncode), self.log.last_words())
 
     def stop(self) -> None:
         """End the process."""
@@ -175,8 +194,11 @@ class HostProcess:
         if output is None:
             return
         with output:
-            self._greeting.set_result(output.readline())
-            while output.read(_LOG_BYTES):
+            greeting = output.readline()
+            if b'"ready"' in greeting[:16]:
+                self.log.clear()
+            self._greeting.set_result(greeting)
+            while output.read(_OUTPUT_BYTES):
                 pass
 
 
@@ -219,11 +241,12 @@ class TaskConnection:
     """
 
     def __init__(self, socket_path: str) -> None:
+        self._log = HostLog(Path(socket_path).parent / LOG_NAME)
         self._channel: HostChannel | None = None
         try:
             self._channel = open_channel(socket_path)
         except OSError as error:
-            raise terminated(f"nothing listens at {socket_path}", "") from error
+            raise terminated(f"nothing listens at {socket_path}", self._log.last_words()) from error
 
     def request(self, call: str, payload: Any = b"", **arguments: Any) -> tuple[Any, memoryview]:
         """Make one call, and return its result and payload.
@@ -239,7 +262,7 @@ class TaskConnection:
             raise
         except (ChannelClosedError, OSError) as error:
             self.close()
-            raise terminated(f"during {call}", "") from error
+            raise terminated(f"during {call}", self._log.last_words()) from error
         except BaseException:
             self.close()
             raise

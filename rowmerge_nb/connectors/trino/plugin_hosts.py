@@ -42,7 +42,8 @@ class PluginHosts:
         self._lock = threading.RLock()
         self._hosts: list[HostProcess] = []
         self._jars: JarState = ()
-        self._users = 0
+        self._retired: list[HostProcess] = []
+        self._users: list[HostProcess] = []
 
     @property
     def running(self) -> list[HostProcess]:
@@ -76,17 +77,24 @@ class PluginHosts:
         """
         with self._lock:
             notice = None
-            if self._hosts and not self._users and jar_state(self._paths) != self._jars:
-                self._stop()
+            if self._hosts and self._has_no_users() and jar_state(self._paths) != self._jars:
+                self._retire()
                 notice = REBUILT
             host = self.coordinator()
-            self._users += 1
+            for each in self._hosts:
+                each.log.shorten()
+            self._users.append(host)
             return host, notice
 
-    def end(self) -> None:
-        """End a transaction."""
+    def end(self, host: HostProcess) -> None:
+        """End a transaction of a process."""
         with self._lock:
-            self._users -= 1
+            if host in self._retired:
+                # The call that hung has come to its end.
+                self._retired.remove(host)
+                host.stop()
+            elif host in self._users:
+                self._users.remove(host)
 
     @property
     def is_single(self) -> bool:
@@ -141,7 +149,23 @@ class PluginHosts:
     def close(self) -> None:
         """End both processes."""
         with self._lock:
-            self._stop()
+            self._retire()
+            retired, self._retired = self._retired, []
+            for host in retired:
+                host.stop()
+
+    def _has_no_users(self) -> bool:
+        """Whether no transaction needs the processes, but for calls that were given up."""
+        return not self._users or len(self._users) == self._hosts[0].hanging_calls
+
+    def _retire(self) -> None:
+        """End the processes, except one with a call that hangs: it may change a table yet."""
+        hosts, self._hosts, self._users = self._hosts, [], []
+        for host in hosts:
+            if host.hanging_calls:
+                self._retired.append(host)
+            else:
+                host.stop()
 
     def _started(self) -> list[HostProcess]:
         with self._lock:
@@ -156,8 +180,3 @@ class PluginHosts:
                 for _ in range(self._count):
                     self._hosts.append(HostProcess(settings, self._program))
             return self._hosts
-
-    def _stop(self) -> None:
-        hosts, self._hosts = self._hosts, []
-        for host in hosts:
-            host.stop()

@@ -6,10 +6,11 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.base.errors import HOST_TERMINATED, ConnectorError
+from rowmerge_nb.connectors.trino.host_log import OUT_OF_MEMORY
 from rowmerge_nb.connectors.trino.java_stack import plugin_frames, raised_of, stack_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 _CONFLICT: Final = re.compile(
     r"Found conflicting files|Cannot commit.*(?:stale|conflict|changed)|concurrent(?:ly)? "
@@ -21,6 +22,11 @@ _CONFLICT_CLASSES: Final = frozenset(
         "org.apache.iceberg.exceptions.CommitFailedException",
         "org.apache.iceberg.exceptions.ValidationException",
     }
+)
+
+
+LOST_FIELD_HINT: Final = (
+    "Check its @JsonProperty or @JsonIgnore, unless only the coordinator needs it."
 )
 
 
@@ -72,6 +78,13 @@ def error_of(answer: Mapping[str, Any]) -> PluginError:
     return error
 
 
+def add_lost_fields(error: ConnectorError, losses: Iterable[str]) -> None:
+    """Add the fields that a handle has lost as JSON to the hint of a task's error."""
+    sentences = list(losses)
+    if sentences:
+        error.hint = " ".join(filter(None, [error.hint, *sentences, LOST_FIELD_HINT]))
+
+
 def _place_hint(frames: tuple[str, ...]) -> str | None:
     """Return the frame of the plugin nearest to the exception; the report has the others.
 
@@ -95,6 +108,8 @@ def terminated(reason: str, log_end: str, *, changed: bool | None = False) -> Co
         hint=(
             "Check the table, since the change may have taken effect."
             if changed is None
+            else "Give Java more memory, such as java_options=['-Xmx2g']."
+            if OUT_OF_MEMORY in log_end
             else "Run the statement again; a new process starts."
         ),
         changed=changed,

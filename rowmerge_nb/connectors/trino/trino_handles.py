@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 SPI_PACKAGE: Final = "io.trino.spi.connector."
 _LONGEST_TEXT: Final = 40
 """The longest text in the repr of a handle."""
+_MOST_TEXT: Final = 80
 
 
 @dataclass(frozen=True, repr=False)
@@ -40,6 +41,7 @@ class JavaHandle:
         json: the handle as Trino's HandleJsonModule writes it.
         number: the number of the Java object, which the coordinator's host keeps until the
             transaction ends; not part of equality.
+        losses: sentences about fields that tasks do not receive; not part of equality.
 
     >>> handle = JavaHandle("io.trino.spi.connector.ColumnHandle", "io.shop.ShopColumn", "{}")
     >>> handle.class_text
@@ -52,6 +54,7 @@ class JavaHandle:
     class_name: str
     json: str
     number: int | None = field(default=None, compare=False)
+    losses: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
     @property
     def class_text(self) -> str:
@@ -109,7 +112,27 @@ def java_handle(value: Mapping[str, Any]) -> JavaHandle:
     >>> java_handle({"interface": "I", "class": "C", "json": "{}", "number": 3}).number
     3
     """
-    return JavaHandle(value["interface"], value["class"], value["json"], value.get("number"))
+    return JavaHandle(
+        value["interface"],
+        value["class"],
+        value["json"],
+        value.get("number"),
+        tuple(map(_lost_field, value.get("losses") or ())),
+    )
+
+
+def _lost_field(loss: Mapping[str, Any]) -> str:
+    """Return a sentence about a field that a handle has lost as JSON.
+
+    >>> _lost_field({"class": "shop.Merge", "field": "codes", "before": "[1]", "after": "null"})
+    'The field shop.Merge.codes is lost in the JSON of its handle: tasks get null, not [1].'
+    """
+    before = str(loss["before"])
+    value = before if len(before) <= _MOST_TEXT else f"{before[:_MOST_TEXT]}…"
+    return (
+        f"The field {loss['class']}.{loss['field']} is lost in the JSON of its handle: tasks get"
+        f" {loss['after'] or 'an empty text'}, not {value}."
+    )
 
 
 def optional_handle(value: Mapping[str, Any] | None) -> JavaHandle | None:

@@ -314,7 +314,7 @@ class TrinoMetadata(ConnectorMetadata):
             columns=[wire_of(column.java) for column in table.columns_of(columns)],
         )
         insert = java_handle(answer["handle"])
-        self._transaction.note_losses(session, insert)
+        self._transaction.note_lost_fields(insert)
         return TrinoInsertTableHandle(
             table.context,
             insert,
@@ -391,7 +391,7 @@ class TrinoMetadata(ConnectorMetadata):
         signatures = (column.signature for column in table.columns)
         scanned = optional_handle(answer.get("table"))
         merge = java_handle(answer["handle"])
-        self._transaction.note_losses(session, merge, scanned)
+        self._transaction.note_lost_fields(merge, scanned)
         return TrinoMergeTableHandle(
             table if scanned is None else replace(table, java=scanned),
             merge,

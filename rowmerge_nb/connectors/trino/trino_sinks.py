@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from rowmerge_nb.connectors.trino.host_channel import pack_batch, unpack_fragments
 from rowmerge_nb.connectors.trino.host_process import TaskConnection
+from rowmerge_nb.connectors.trino.trino_errors import PluginError, add_lost_fields
 from rowmerge_nb.connectors.trino.trino_handles import (
     TrinoInsertTableHandle,
     TrinoMergeTableHandle,
@@ -21,6 +22,7 @@ from rowmerge_nb.spi.merge_sink import ConnectorMergeSink
 from rowmerge_nb.spi.page_sink import ConnectorPageSink, ConnectorPageSinkProvider
 
 if TYPE_CHECKING:
+    from rowmerge_nb.connectors.trino.trino_handles import JavaHandle
     from rowmerge_nb.spi.handles import (
         ConnectorInsertTableHandle,
         ConnectorMergeTableHandle,
@@ -52,8 +54,8 @@ class TrinoPageSinkProvider(ConnectorPageSinkProvider):
             _HostSink(
                 self.socket_path,
                 "create_page_sink",
+                handle.java,
                 **handle.context.wire,
-                handle=handle.java.wire,
                 credentials=wire_of(handle.credentials),
                 types=list(handle.types),
                 number=session.writer or 0,
@@ -72,8 +74,8 @@ class TrinoPageSinkProvider(ConnectorPageSinkProvider):
         sink = _HostSink(
             self.socket_path,
             "create_merge_sink",
+            handle.java,
             **table.context.wire,
-            handle=handle.java.wire,
             credentials=wire_of(handle.credentials),
             types=list(handle.types),
             number=session.writer or 0,
@@ -84,23 +86,24 @@ class TrinoPageSinkProvider(ConnectorPageSinkProvider):
 class _HostSink:
     """A sink in the host process, and the fragments that it returned."""
 
-    def __init__(self, socket_path: str, create: str, **arguments: Any) -> None:
+    def __init__(self, socket_path: str, create: str, handle: JavaHandle, **arguments: Any) -> None:
         self._connection = TaskConnection(socket_path)
+        self._handle = handle
         self._fragments: list[bytes] | None = None
         try:
-            self._connection.request(create, **arguments)
+            self._request(create, handle=handle.wire, **arguments)
         except BaseException:
             self._connection.close()
             raise
 
     def store(self, call: str, page: Page) -> None:
         """Send a page."""
-        self._connection.request(call, pack_batch(page))
+        self._request(call, pack_batch(page))
 
     def finish(self) -> list[bytes]:
         """Return the fragments, the same ones in a second call."""
         if self._fragments is None:
-            result, payload = self._connection.request("finish")
+            result, payload = self._request("finish")
             self._fragments = unpack_fragments(result["lengths"], payload)
             self._connection.close()
         return self._fragments
@@ -112,6 +115,13 @@ class _HostSink:
                 self._connection.request("abort")
         finally:
             self._connection.close()
+
+    def _request(self, call: str, payload: Any = b"", **arguments: Any) -> tuple[Any, memoryview]:
+        try:
+            return self._connection.request(call, payload, **arguments)
+        except PluginError as error:
+            add_lost_fields(error, self._handle.losses)
+            raise
 
 
 class TrinoPageSink(ConnectorPageSink):

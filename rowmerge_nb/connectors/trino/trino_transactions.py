@@ -8,8 +8,8 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from rowmerge_nb.base.errors import ConnectorError
-from rowmerge_nb.connectors.trino.handle_losses import lost_fields
 from rowmerge_nb.connectors.trino.host_channel import pack_fragments
+from rowmerge_nb.connectors.trino.trino_errors import LOST_FIELD_HINT
 from rowmerge_nb.connectors.trino.trino_handles import (
     TaskContext,
     TrinoSession,
@@ -95,19 +95,13 @@ class TrinoTransaction:
         self.context(session)
         return self._running_host().request(call, transaction=self._java_number, **arguments)
 
-    def note_losses(self, session: ConnectorSession, *handles: JavaHandle | None) -> None:
-        """Add a notice for each field that a handle loses on its way to tasks, as JSON."""
-        for handle in handles:
-            if handle is None:
-                continue
-            try:
-                report = self.request(session, "json_report", handle=handle.wire)
-            except ConnectorError:
-                # The tasks report a handle that cannot be read.
-                continue
-            for text in lost_fields(report.get("differences") or ()):
-                if text not in self.notices:
-                    self.notices.append(text)
+    def note_lost_fields(self, *handles: JavaHandle | None) -> None:
+        """Add the fields that tasks do not receive to the notices."""
+        for handle in filter(None, handles):
+            for loss in handle.losses:
+                notice = f"{loss} {LOST_FIELD_HINT}"
+                if notice not in self.notices:
+                    self.notices.append(notice)
 
     def finish(
         self,
@@ -185,4 +179,4 @@ class TrinoTransaction:
             elif self._context is not None and call == "commit":
                 raise host.ended()
         finally:
-            self._hosts.end()
+            self._hosts.end(host)

@@ -3,6 +3,7 @@
 Started as the real one: ``python -m tests.connectors.trino.fake_host --socket PATH --settings PATH``.
 Settings may have ``"fail": {"call": "finish_merge", "error": {...}}`` or ``"exit": "finish_merge"``
 among the catalog's properties, as JSON text. The first call named by ``"slow"`` takes a minute.
+``"hang": "finish_merge"`` never answers this call.
 """
 
 from __future__ import annotations
@@ -80,6 +81,7 @@ class Shop:
         self.fail = json.loads(properties.get("fail", "{}"))
         self.exit = properties.get("exit")
         self.slow = properties.get("slow")
+        self.hang = properties.get("hang")
         self.log = properties.get("log")
         self.lost = json.loads(properties.get("lost", "[]"))
 
@@ -87,6 +89,8 @@ class Shop:
         self, call: str, arguments: dict[str, Any], payload: memoryview, own: dict[str, Any]
     ) -> tuple[Any, Any]:
         """Answer one call; ``own`` is what the connection holds."""
+        if call == self.hang:
+            threading.Event().wait()
         if self.log:
             with Path(self.log).open("a", encoding="utf-8") as log:
                 log.write(f"{call}\n")
@@ -272,9 +276,6 @@ class Shop:
     def call_update_layout(self, *_: Any) -> None:
         return None
 
-    def call_json_report(self, *_: Any) -> Any:
-        return {"differences": self.lost}
-
     def call_begin_insert(self, arguments: Any, *_: Any) -> Any:
         content = content_of(arguments["table"])
         return {"handle": handle("ConnectorInsertTableHandle", "ShopInsert", **content)}
@@ -282,8 +283,9 @@ class Shop:
     def call_begin_merge(self, arguments: Any, *_: Any) -> Any:
         content = content_of(arguments["table"])
         updated = {k: [content_of(c)["name"] for c in v] for k, v in arguments["updated"].items()}
+        merge = handle("ConnectorMergeTableHandle", "ShopMerge", updated=updated, **content)
         return {
-            "handle": handle("ConnectorMergeTableHandle", "ShopMerge", updated=updated, **content),
+            "handle": {**merge, "losses": self.lost},
             "table": arguments["table"],
             "credentials": None,
         }

@@ -43,7 +43,7 @@ VALUES: dict[str, tuple[list[Any], list[str] | None]] = {
     ),
     "varchar": (["", "ärger 🙂", "x" * 5000], ["", "ärger 🙂", "x" * 5000]),
     "varchar(10)": (["a", "", "tenletters"], ["a", "", "tenletters"]),
-    "char(4)": (["a", "", "four"], ["a   ", "    ", "four"]),
+    "char(4)": (["a   ", "    ", "four"], ["a   ", "    ", "four"]),
     "varbinary": ([b"", b"\x00\xff", b"abc"], None),
     "date": (
         [dt.date(1, 1, 1), dt.date(1969, 12, 31), dt.date(9999, 12, 31)],

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from rowmerge_nb.base.errors import ConnectorError
+from rowmerge_nb.base.words import plural
 from rowmerge_nb.connectors.trino.host.block_building import (
     _SHORT_DECIMAL,
     _SHORT_TIMESTAMP,
@@ -41,7 +43,8 @@ class BlockReader:
                 self._numbers,
             ),
             "decimal": self._decimals,
-            **dict.fromkeys(("varchar", "char", "varbinary", "json"), self._texts),
+            **dict.fromkeys(("varchar", "varbinary", "json"), self._texts),
+            "char": self._padded_texts,
             "time": self._times,
             "timestamp": self._timestamps,
             "timestamp with time zone": self._instants,
@@ -59,6 +62,14 @@ class BlockReader:
         if not types:
             # A batch without columns has no number of rows in Arrow's format; the header has it.
             return pa.RecordBatch.from_arrays([], names=[])
+        count = int(page.getChannelCount())
+        if count != len(types):
+            raise ConnectorError(
+                f"A page of the plugin has {plural(count, 'block')}, and"
+                f" {plural(len(types), 'column')} were requested",
+                code="GENERIC_INTERNAL_ERROR",
+                hint="Return one block for each requested column, in the order of the request.",
+            )
         columns = [self.array(page.getBlock(i), channel) for i, channel in enumerate(types)]
         return pa.RecordBatch.from_arrays(columns, names=list(names))
 
@@ -77,7 +88,15 @@ class BlockReader:
             )
         if not count:
             return pa.nulls(0, channel.sql.arrow)
-        form = block.getClass().getSimpleName()
+        form = str(block.getClass().getSimpleName())
+        expected = str(channel.java.getValueBlockType().getSimpleName())
+        if form not in ("RunLengthEncodedBlock", "DictionaryBlock", expected):
+            raise ConnectorError(
+                f"A page of the plugin has {form} for a column of {channel.sql}, whose block is"
+                f" {expected}",
+                code="GENERIC_INTERNAL_ERROR",
+                hint=f"Build the block with a block builder of {channel.sql}.",
+            )
         if form == "RunLengthEncodedBlock":
             value = self.array(block.getValue(), channel)
             return value.take(pa.array(np.zeros(count, np.int64)))
@@ -150,6 +169,11 @@ class BlockReader:
             pa.py_buffer(data),
         ]
         return pa.Array.from_buffers(channel.sql.arrow, count, buffers)
+
+    def _padded_texts(self, block: JavaObject, count: int, channel: ChannelType) -> pa.Array:
+        # Trino's blocks hold values of char without trailing spaces.
+        texts = self._texts(block, count, channel)
+        return pc.utf8_rpad(texts, channel.sql.parameters[0], " ")
 
     def _arrays(self, block: JavaObject, count: int, channel: ChannelType) -> pa.Array:
         offsets, first, length = _offsets(block, count)

@@ -14,6 +14,7 @@ from rowmerge_nb.connectors.trino.host.handle_json import SPI
 from rowmerge_nb.connectors.trino.host.host_transactions import HostTransaction, HostTransactions
 from rowmerge_nb.connectors.trino.host.jpype_library import jpype
 from rowmerge_nb.connectors.trino.host.jvm import (
+    call_plugin,
     from_optional,
     has_vectors,
     java_class,
@@ -106,13 +107,15 @@ class CoordinatorCalls:
 
     def _row_change_paradigm(self, request: Request, payload: memoryview) -> Result:
         transaction, table = self._transactions.of_table(request)
-        return str(transaction.metadata.getRowChangeParadigm(transaction.session, table))
+        return str(
+            call_plugin(transaction.metadata, "getRowChangeParadigm", transaction.session, table)
+        )
 
     def _merge_row_id(self, request: Request, payload: memoryview) -> Result:
         transaction, table = self._transactions.of_table(request)
         metadata, session = transaction.metadata, transaction.session
-        handle = metadata.getMergeRowIdColumnHandle(session, table)
-        column = metadata.getColumnMetadata(session, table, handle)
+        handle = call_plugin(metadata, "getMergeRowIdColumnHandle", session, table)
+        column = call_plugin(metadata, "getColumnMetadata", session, table, handle)
         return {
             "handle": self._transactions.to_wire(transaction, _COLUMN, handle),
             "type": str(column.getType().getDisplayName()),
@@ -121,13 +124,15 @@ class CoordinatorCalls:
 
     def _insert_layout(self, request: Request, payload: memoryview) -> Result:
         transaction, table = self._transactions.of_table(request)
-        layout = from_optional(transaction.metadata.getInsertLayout(transaction.session, table))
+        layout = from_optional(
+            call_plugin(transaction.metadata, "getInsertLayout", transaction.session, table)
+        )
         return None if layout is None else self._layout(transaction, layout)
 
     def _update_layout(self, request: Request, payload: memoryview) -> Result:
         transaction, table = self._transactions.of_table(request)
         partitioning = from_optional(
-            transaction.metadata.getUpdateLayout(transaction.session, table)
+            call_plugin(transaction.metadata, "getUpdateLayout", transaction.session, table)
         )
         if partitioning is None:
             return None
@@ -150,8 +155,13 @@ class CoordinatorCalls:
     def _begin_insert(self, request: Request, payload: memoryview) -> Result:
         transaction, table = self._transactions.of_table(request)
         columns = [self._transactions.from_wire(transaction, c) for c in request["columns"]]
-        handle = transaction.metadata.beginInsert(
-            transaction.session, table, java_list(columns), _no_retries()
+        handle = call_plugin(
+            transaction.metadata,
+            "beginInsert",
+            transaction.session,
+            table,
+            java_list(columns),
+            _no_retries(),
         )
         return self._writable(transaction, "ConnectorInsertTableHandle", handle)
 
@@ -208,8 +218,10 @@ class CoordinatorCalls:
         for case, columns in (request.get("updated") or {}).items():
             handles = [self._transactions.from_wire(transaction, column) for column in columns]
             cases.put(java_class("java.lang.Integer").valueOf(int(case)), java_list(handles))
-        handle = transaction.metadata.beginMerge(transaction.session, table, cases, _no_retries())
-        merged_table = handle.getTableHandle()
+        handle = call_plugin(
+            transaction.metadata, "beginMerge", transaction.session, table, cases, _no_retries()
+        )
+        merged_table = call_plugin(handle, "getTableHandle")
         return {
             "handle": self._transactions.to_wire(transaction, _MERGE, handle),
             "table": self._transactions.to_wire(transaction, _TABLE, merged_table),
@@ -270,7 +282,7 @@ class CoordinatorCalls:
             if applied is not None:
                 table = java_class(SPI + _TABLE) @ applied.getHandle()
         splits = self._plugin.version.get_splits(
-            self._plugin.connector.getSplitManager(),
+            call_plugin(self._plugin.connector, "getSplitManager"),
             transaction.handle,
             session,
             table,

@@ -29,6 +29,10 @@ _MODULES: Final = (
 )
 _MOST_DIFFERENCES: Final = 50
 _DEEPEST: Final = 4
+_NO_VALUES: Final = frozenset(
+    {"null", "0", "0.0", "false", "", "[]", "{}", "Optional.empty", "OptionalLong.empty"}
+)
+"""How Java prints what a field has without a value."""
 
 
 class HandleJson:
@@ -115,6 +119,21 @@ class HandleJson:
                 )
             ],
         }
+
+    def lost_fields(self, before: JavaObject, after: JavaObject) -> list[dict[str, Any]]:
+        """Return the fields with a value before the round trip through JSON, and none after it.
+
+        Fields that the class excludes from its JSON by @JsonIgnore are not lost.
+        """
+        if before.equals(after):
+            return []
+        return [
+            {"class": owner, "field": name, "before": old, "after": new}
+            for (owner, name, old, new, is_ignored), _ in zip(
+                self._differences(before, after, 0), range(_MOST_DIFFERENCES), strict=False
+            )
+            if not is_ignored and new in _NO_VALUES and old not in _NO_VALUES
+        ]
 
     def _differences(
         self, before: JavaObject, after: JavaObject, depth: int

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.connectors.trino.host.handle_json import SPI
-from rowmerge_nb.connectors.trino.host.jvm import java_class
+from rowmerge_nb.connectors.trino.host.jvm import call_plugin, java_class
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,9 +44,9 @@ class HostTransactions:
         level = java_class("io.trino.spi.transaction.IsolationLevel").valueOf(
             isolation or "READ_UNCOMMITTED"
         )
-        handle = connector.beginTransaction(level, read_only, True)
+        handle = call_plugin(connector, "beginTransaction", level, read_only, True)
         try:
-            metadata = connector.getMetadata(session, handle)
+            metadata = call_plugin(connector, "getMetadata", session, handle)
             metadata.beginQuery(session)
         except BaseException:
             connector.rollback(handle)
@@ -103,9 +103,9 @@ class HostTransactions:
         """
         if handle is None:
             return None
-        text = self._plugin.handles.write(interface, handle)
-        if read_back:
-            self._plugin.handles.read(interface, text)
+        handles = self._plugin.handles
+        text = handles.write(interface, handle)
+        losses = handles.lost_fields(handle, handles.read(interface, text)) if read_back else []
         number = next(self._numbers)
         transaction.objects[number] = handle
         return {
@@ -113,6 +113,7 @@ class HostTransactions:
             "class": str(handle.getClass().getName()),
             "json": text,
             "number": number,
+            **({"losses": losses} if losses else {}),
         }
 
     def from_wire(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.base.errors import RowMergeError
 from rowmerge_nb.connectors.trino.host.jpype_library import is_java_exception
-from rowmerge_nb.connectors.trino.host.jvm import java_class
+from rowmerge_nb.connectors.trino.host.jvm import java_class, java_text
 
 if TYPE_CHECKING:
     from rowmerge_nb.connectors.trino.host.jvm import JavaObject
@@ -18,6 +18,9 @@ _WRAPPERS: Final = frozenset(
         "java.util.concurrent.CompletionException",
         "com.google.common.util.concurrent.UncheckedExecutionException",
     }
+)
+_NOT_FOUND: Final = frozenset(
+    {"java.lang.NoClassDefFoundError", "java.lang.ClassNotFoundException"}
 )
 _MOST_FRAMES: Final = 200
 _MOST_CAUSES: Final = 10
@@ -33,8 +36,9 @@ def describe_error(error: BaseException) -> dict[str, Any]:
     ('no such call', 'GENERIC_INTERNAL_ERROR', [])
     """
     if is_java_exception(error):
-        return _describe_throwable(_unwrap(error))
-    described: dict[str, Any] = {
+        described = _describe_throwable(_unwrap(error))
+        return described | _missing_class(described)
+    described = {
         "class": type(error).__name__,
         "message": str(error),
         "code": getattr(error, "code", None) or "GENERIC_INTERNAL_ERROR",
@@ -52,7 +56,36 @@ def describe_error(error: BaseException) -> dict[str, Any]:
             {name: value for name, value in cause.items() if name != "causes"},
             *cause["causes"],
         ]
+        described |= _missing_class(described)
     return described
+
+
+def missing_class_name(message: str) -> str | None:
+    """Return the class that a NoClassDefFoundError or ClassNotFoundException names, if it does.
+
+    >>> missing_class_name("org/lz4/Decoder")
+    'org.lz4.Decoder'
+    >>> missing_class_name("Could not initialize class shop.Codes")
+    """
+    name = message.strip().replace("/", ".")
+    return name if re.fullmatch(r"[\w$]+(\.[\w$]+)+", name) else None
+
+
+def _missing_class(described: dict[str, Any]) -> dict[str, Any]:
+    """Return the hint of an error whose class or one of whose causes is a missing class."""
+    for each in reversed([described, *described["causes"]]):
+        name = missing_class_name(each["message"]) if each["class"] in _NOT_FOUND else None
+        if name is None:
+            continue
+        loader = java_class("java.lang.ClassLoader").getSystemClassLoader()
+        resource = loader.getResource(java_text(f"{name.replace('.', '/')}.class"))
+        jar = str(resource).partition("!")[0].rpartition("/")[2] if resource else None
+        return {
+            "hint": f"Add the jar with {name} to the plugin's folder"
+            + (f"; Trino's lib has it in {jar}." if jar else ".")
+            + " A plugin sees its own jars and the classes of the SPI only."
+        }
+    return {}
 
 
 def configuration_mistakes(message: str) -> list[str]:

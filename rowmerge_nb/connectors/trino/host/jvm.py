@@ -54,12 +54,30 @@ def start_java(java_home: str, engine_folder: str, options: Sequence[str] = ()) 
             convertStrings=False,
             interrupt=False,
         )
+        _log_exits()
     except Exception as error:
         raise ConnectorError(
             f"Java in {java_home} did not start: {error}",
             code="HOST_TERMINATED",
             hint="Check that the folder is a JDK 25 or later and that its options are valid.",
         ) from error
+
+
+def _log_exits() -> None:
+    """Make Java log the stack of System.exit, which ends the process without an exception."""
+    level = java_class("java.util.logging.Level").FINE
+    handler = java_class("java.util.logging.ConsoleHandler")()
+    handler.setLevel(level)
+    logger = _exit_logger()
+    logger.setLevel(level)
+    logger.setUseParentHandlers(False)
+    logger.addHandler(handler)
+
+
+@cache
+def _exit_logger() -> JavaObject:
+    """Return the logger of exits; Java forgets the settings of loggers that are not referenced."""
+    return java_class("java.util.logging.Logger").getLogger("java.lang.Runtime")
 
 
 def has_vectors(java_home: str) -> bool:
@@ -85,6 +103,22 @@ def _library(java_home: str) -> Path:
 def java_class(name: str) -> JavaObject:
     """Return a class of the engine's class path by its name."""
     return jpype.JClass(name)
+
+
+def call_plugin(target: JavaObject, method: str, *arguments: JavaObject) -> JavaObject:
+    """Call a method of a plugin that must not return null.
+
+    Raises:
+        ConnectorError: it returns null; the message names it.
+    """
+    result = getattr(target, method)(*arguments)
+    if result is None:
+        raise ConnectorError(
+            f"{target.getClass().getName()}.{method} returned null",
+            code="GENERIC_INTERNAL_ERROR",
+            hint=f"Return a value from {method}: the SPI of Trino has no null here.",
+        )
+    return result
 
 
 def java_list(items: Sequence[JavaObject]) -> JavaObject:

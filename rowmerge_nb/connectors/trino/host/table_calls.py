@@ -9,7 +9,13 @@ from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.connectors.trino.host.block_building import BlockBuilder
 from rowmerge_nb.connectors.trino.host.constraints import native_values
 from rowmerge_nb.connectors.trino.host.handle_json import SPI
-from rowmerge_nb.connectors.trino.host.jvm import java_class, java_list, java_text, optional
+from rowmerge_nb.connectors.trino.host.jvm import (
+    call_plugin,
+    java_class,
+    java_list,
+    java_text,
+    optional,
+)
 from rowmerge_nb.connectors.trino.host.sessions import property_value
 from rowmerge_nb.connectors.trino.host.system_tables import (
     describe_statistics,
@@ -110,7 +116,7 @@ class TableCalls:
 
     def _table_metadata(self, request: Request, payload: memoryview) -> Result:
         transaction, table = self._transactions.of_table(request)
-        metadata = transaction.metadata.getTableMetadata(transaction.session, table)
+        metadata = call_plugin(transaction.metadata, "getTableMetadata", transaction.session, table)
         return {
             "columns": [_column(column) for column in metadata.getColumns()],
             "properties": {
@@ -121,7 +127,7 @@ class TableCalls:
 
     def _column_handles(self, request: Request, payload: memoryview) -> Result:
         transaction, table = self._transactions.of_table(request)
-        handles = transaction.metadata.getColumnHandles(transaction.session, table)
+        handles = call_plugin(transaction.metadata, "getColumnHandles", transaction.session, table)
         return {
             str(name): self._transactions.to_wire(transaction, _COLUMN, handle)
             for name, handle in handles.items()

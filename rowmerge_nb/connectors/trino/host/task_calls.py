@@ -13,7 +13,12 @@ from rowmerge_nb.connectors.trino.host.block_building import BlockBuilder, Chann
 from rowmerge_nb.connectors.trino.host.block_reading import BlockReader
 from rowmerge_nb.connectors.trino.host.handle_json import SPI
 from rowmerge_nb.connectors.trino.host.jpype_library import jpype
-from rowmerge_nb.connectors.trino.host.jvm import java_class, java_list, java_text
+from rowmerge_nb.connectors.trino.host.jvm import (
+    call_plugin,
+    java_class,
+    java_list,
+    java_text,
+)
 from rowmerge_nb.connectors.trino.host_channel import pack_batch, pack_fragments, unpack_batch
 from rowmerge_nb.spi.types import parse_type
 
@@ -107,16 +112,15 @@ class TaskCalls:
     # Writes
 
     def _create_merge_sink(self, request: Request, payload: memoryview) -> Answer:
-        sink = self._plugin.connector.getPageSinkProvider().createMergeSink(
-            *self._sink_arguments(request, "ConnectorMergeTableHandle")
-        )
+        provider = call_plugin(self._plugin.connector, "getPageSinkProvider")
+        arguments = self._sink_arguments(request, "ConnectorMergeTableHandle")
+        sink = call_plugin(provider, "createMergeSink", *arguments)
         return self._register_sink(sink, request)
 
     def _create_page_sink(self, request: Request, payload: memoryview) -> Answer:
         interface = request["handle"]["interface"].removeprefix(SPI)
-        sink = self._plugin.connector.getPageSinkProvider().createPageSink(
-            *self._sink_arguments(request, interface)
-        )
+        provider = call_plugin(self._plugin.connector, "getPageSinkProvider")
+        sink = call_plugin(provider, "createPageSink", *self._sink_arguments(request, interface))
         return self._register_sink(sink, request)
 
     def _sink_arguments(self, request: Request, interface: str) -> list[JavaObject]:
@@ -148,13 +152,13 @@ class TaskCalls:
     def _append_page(self, request: Request, payload: memoryview) -> Answer:
         sink, types = _newest(self._sinks, request.get("sink"), "sink")
         batch = unpack_batch(payload)
-        sink.appendPage(self._builder.page(batch, types)).get()
+        call_plugin(sink, "appendPage", self._builder.page(batch, types)).get()
         return {"rows": batch.num_rows}, _NO_BYTES
 
     def _finish(self, request: Request, payload: memoryview) -> Answer:
         number = request.get("sink") or max(self._sinks, default=0)
         sink, _ = _newest(self._sinks, number, "sink")
-        fragments = [np.array(fragment.getBytes()).tobytes() for fragment in sink.finish().get()]
+        fragments = _fragments(sink)
         del self._sinks[number]
         lengths, joined = pack_fragments(fragments)
         return {"lengths": lengths, "completed_bytes": int(sink.getCompletedBytes())}, joined
@@ -168,13 +172,15 @@ class TaskCalls:
     # Partitioning
 
     def _bucket_function(self, request: Request, payload: memoryview) -> Answer:
-        provider = self._plugin.connector.getNodePartitioningProvider()
+        provider = call_plugin(self._plugin.connector, "getNodePartitioningProvider")
         transaction, session = self._handle(request["transaction"]), self._session(request)
         partitioning = self._handle(request["partitioning"])
         types = self._types(request["types"])
         count = request.get("count")
         if count is None:
-            mapping = provider.getBucketNodeMapping(transaction, session, partitioning)
+            mapping = call_plugin(
+                provider, "getBucketNodeMapping", transaction, session, partitioning
+            )
             node_map = mapping.orElse(None)
             count = None if node_map is None else int(node_map.getBucketCount())
         if count is None:
@@ -183,8 +189,9 @@ class TaskCalls:
                 code="GENERIC_INTERNAL_ERROR",
                 hint="Pass the number of buckets.",
             )
-        function = provider.getBucketFunction(
-            transaction, session, partitioning, java_list([t.java for t in types]), count
+        java_types = java_list([each.java for each in types])
+        function = call_plugin(
+            provider, "getBucketFunction", transaction, session, partitioning, java_types, count
         )
         number = next(self._numbers)
         self._buckets[number] = function, types
@@ -223,6 +230,24 @@ class TaskCalls:
             ChannelType(parse_type(text), self._plugin.types.fromSqlType(java_text(text)))
             for text in texts
         ]
+
+
+def _fragments(sink: JavaObject) -> list[bytes]:
+    """Call the sink's finish, and return its fragments.
+
+    Raises:
+        ConnectorError: the plugin returns null instead of a future, fragments or a fragment.
+    """
+    future = call_plugin(sink, "finish")
+    fragments = future.get()
+    if fragments is None or any(fragment is None for fragment in fragments):
+        raise ConnectorError(
+            f"{sink.getClass().getName()}.finish returned"
+            f" {'a null fragment' if fragments is not None else 'a future of null'}",
+            code="GENERIC_INTERNAL_ERROR",
+            hint="Return the fragments as slices, or an empty list.",
+        )
+    return [np.array(fragment.getBytes()).tobytes() for fragment in fragments]
 
 
 def _newest(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from rowmerge_nb.connectors.trino.host.jpype_library import jpype
-from rowmerge_nb.connectors.trino.host.jvm import java_class, optional
+from rowmerge_nb.connectors.trino.host.jvm import call_plugin, java_class, optional
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -130,7 +130,9 @@ class SpiVersion:
             if self.has_filter_snapshots
             else java_class(f"{_CONNECTOR}DynamicFilter").EMPTY
         )
-        return self.all_splits(manager.getSplits(transaction, session, table, middle, constraint))
+        return self.all_splits(
+            call_plugin(manager, "getSplits", transaction, session, table, middle, constraint)
+        )
 
     def all_splits(self, source: JavaObject) -> list[JavaObject]:
         """Return all splits of a ConnectorSplitSource, and close it."""
@@ -162,7 +164,9 @@ class SpiVersion:
         tail = (
             (java_class(f"{_CONNECTOR}MemoryContext").NO_LIMIT,) if self.has_memory_contexts else ()
         )
-        return _page_source_provider(connector).createPageSource(
+        return call_plugin(
+            _page_source_provider(connector),
+            "createPageSource",
             transaction,
             session,
             split,
@@ -179,7 +183,7 @@ def _page_source_provider(connector: JavaObject) -> JavaObject:
     try:
         return connector.getPageSourceProviderFactory().createPageSourceProvider()
     except (unsupported, AttributeError):
-        return connector.getPageSourceProvider()
+        return call_plugin(connector, "getPageSourceProvider")
 
 
 def catalog_handle(catalog: str) -> JavaObject:

@@ -1,0 +1,66 @@
+"""Bugs of the Java plugin for tests: small changes of its sources."""
+
+from __future__ import annotations
+
+from tests.connectors.trino.shelf_plugin import Patch
+
+SINK = "ShelfMergeSink.java"
+_STORE = "        Block operations = page.getBlock(columnCount);\n"
+_FINISH = "        Optional<String> file = writer.finish();\n"
+_STORED = "        List<ShelfColumnHandle> stored)"
+_FIELD = "    private final int columnCount;\n"
+
+DROPPED_PAGE = (
+    Patch(SINK, _FIELD, _FIELD + "    private Page next = new Page(0);\n"),
+    Patch(
+        SINK,
+        _STORE,
+        "        Page last = next;\n        next = page;\n        page = last;\n"
+        "        if (page.getPositionCount() == 0) {\n            return;\n        }\n" + _STORE,
+    ),
+)
+"""The sink stores each page when the next one comes, and forgets the last one."""
+
+SWAPPED_COLUMNS = (
+    Patch(
+        "ShelfPageSinkProvider.java",
+        "merge.stored())",
+        "List.of(merge.stored().get(0), merge.stored().get(2), merge.stored().get(1)))",
+    ),
+)
+"""The sink writes the last two columns in another order."""
+
+LOST_FRAGMENT = (
+    Patch(
+        SINK,
+        _FINISH,
+        _FINISH
+        + "        if (deleted.isEmpty()) {\n"
+        + "            return CompletableFuture.completedFuture(List.of());\n        }\n",
+    ),
+)
+"""A sink that deletes no rows returns no fragment for its new ones."""
+
+FAILED_FINISH = (
+    Patch(
+        SINK,
+        _FINISH,
+        "        if (columnCount > 0) {\n"
+        '            throw new IllegalStateException("The disk is full");\n        }\n' + _FINISH,
+    ),
+)
+
+LOST_FIELD = (
+    Patch(
+        "ShelfMergeHandle.java",
+        _STORED,
+        "        @com.fasterxml.jackson.annotation.JsonIgnore" + _STORED[7:],
+    ),
+)
+"""The JSON of the merge handle has no columns."""
+
+UNUSED_LOST_FIELD = (
+    *LOST_FIELD,
+    Patch("ShelfPageSinkProvider.java", "merge.stored())", "merge.table().columns())"),
+)
+"""The JSON of the merge handle has no columns, and no task misses them."""
