@@ -8,6 +8,7 @@ from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.connectors.trino.host.handle_json import SPI
 from rowmerge_nb.connectors.trino.host.jvm import java_class, java_list, java_text, optional
 from rowmerge_nb.connectors.trino.host.sessions import property_value
+from rowmerge_nb.connectors.trino.host.versions import optional_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -93,7 +94,7 @@ class TableCalls:
             "properties": {
                 str(key): _plain(value) for key, value in metadata.getProperties().items()
             },
-            "comment": _optional_text(metadata.getComment()),
+            "comment": optional_text(metadata.getComment()),
         }
 
     def _column_handles(self, request: Request, payload: memoryview) -> Result:
@@ -186,15 +187,10 @@ def _column(column: JavaObject) -> dict[str, Any]:
         "name": str(column.getName()),
         "type": str(column.getType().getDisplayName()),
         "nullable": bool(column.isNullable()),
-        "comment": _optional_text(column.getComment()),
+        "comment": optional_text(column.getComment()),
         "hidden": bool(column.isHidden()),
-        "extra": _optional_text(column.getExtraInfo()),
+        "extra": optional_text(column.getExtraInfo()),
     }
-
-
-def _optional_text(value: JavaObject) -> str | None:
-    text = value.orElse(None)
-    return None if text is None else str(text)
 
 
 def _plain(value: JavaObject) -> Any:
