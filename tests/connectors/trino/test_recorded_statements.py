@@ -13,7 +13,6 @@ from tests.goldens_on_spark.support import (
     Server,
     columns_of,
     expected_answer,
-    kind_of,
     recorded_cases,
 )
 from tests.goldens_on_spark.test_goldens_on_spark import placed_like
@@ -68,9 +67,9 @@ class PluginServer(Server):
 
 
 def cases() -> list[Any]:
-    """Return the cases of the themes; without ``--long``, one of each kind."""
+    """Return the cases of the themes; without ``--long``, an answer and an error of each."""
     chosen = [case for case in recorded_cases() if case["theme"] in THEMES]
-    kinds = {kind_of(case, "iceberg"): case["id"] for case in chosen}
+    kinds = {(case["theme"], "error" in case["expect"]): case["id"] for case in chosen}
     return [
         pytest.param(
             case,
