@@ -288,7 +288,6 @@ def postgresql_plugin(spark: Any, trino_home: Path, java_home: Path) -> Iterator
             "CREATE TABLE shop.accounts"
             " (customer varchar PRIMARY KEY, purchases decimal(38, 0), address varchar)"
         )
-        session.commit()
         engine = rm.Engine(spark=spark, catalog="c", schema="shop")
         engine.add_catalog("c", connector)
         yield engine, session
@@ -305,7 +304,6 @@ def test_the_documents_merge_on_postgresql(
     connector = engine._catalogs.connectors["c"]
     connector.session_properties["non_transactional_merge"] = not transactional
     session.execute("DELETE FROM shop.accounts")
-    session.commit()
     for part in SETUP.split(";"):
         if "TABLE accounts" not in part and "EXISTS accounts" not in part:
             engine.run(part)

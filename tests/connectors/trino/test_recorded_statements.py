@@ -82,7 +82,8 @@ def cases() -> list[Any]:
 
 @pytest.fixture(scope="module")
 def server(spark: Any, iceberg_plugin: rm.TrinoConnector) -> Iterator[PluginServer]:
-    with PluginServer(spark, iceberg_plugin) as server:
+    server = PluginServer(spark, iceberg_plugin)
+    with server:
         yield server
 
 
