@@ -60,7 +60,7 @@ def error_of(answer: Mapping[str, Any]) -> PluginError:
         code, hint = "TRANSACTION_CONFLICT", hint or "Run the statement again."
     # Several mistakes of a configuration are lines in Java, and one sentence in the host's error.
     deepest = "; ".join(texts[-1].strip().splitlines())
-    if deepest and deepest not in message:
+    if deepest and deepest not in message and texts[-1].strip() not in message:
         message = f"{message} ({deepest})"
     frames = tuple(str(frame) for frame in answer.get("frames") or ())
     error = PluginError(message, code=code, hint=hint or _place_hint(frames))

@@ -11,7 +11,7 @@ import pytest
 
 import rowmerge_nb as rm
 from rowmerge_nb.base.errors import ConnectorError, DuplicateMatchError, SetupError
-from rowmerge_nb.demo import CREATE, SETUP, STATEMENT
+from rowmerge_nb.demo import SETUP, STATEMENT
 from tests.connectors.trino.conftest import start_plugin
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ AFTER = [
     ("Gus", 2, "Gilroy"),
     ("Joe Shmoe", 112, "Jamestown"),
 ]
-INSERT = CREATE[CREATE.index("INSERT") :]
 PARTITIONED = "WITH (partitioned_by = ARRAY['address'])"
 ALL_TYPES = """SELECT 1 AS k, true AS b, 2 AS i, 3000000000 AS l, CAST(0.5 AS real) AS r, 0.25e0 AS d,
     CAST(1.25 AS decimal(9, 2)) AS m, CAST(-12345678901234567890.12 AS decimal(38, 2)) AS n,
@@ -295,24 +294,13 @@ def postgresql_plugin(spark: Any, trino_home: Path, java_home: Path) -> Iterator
         connector.close()
 
 
-@pytest.mark.parametrize("era", ["documents", "current"])
-@pytest.mark.parametrize("transactional", [True, False])
-def test_the_documents_merge_on_postgresql(
-    postgresql_plugin: tuple[Any, Any], era: str, transactional: bool
-) -> None:
-    engine, session = postgresql_plugin
-    connector = engine._catalogs.connectors["c"]
-    connector.session_properties["non_transactional_merge"] = not transactional
-    session.execute("DELETE FROM shop.accounts")
-    for part in SETUP.split(";"):
-        if "TABLE accounts" not in part and "EXISTS accounts" not in part:
-            engine.run(part)
-    engine.run(INSERT)
-    result = engine.run(STATEMENT.replace("= purchases +", "= t.purchases +"), era=era)
-    assert result.plan is not None
-    assert result.count == 6
-    rows = rows_of(engine, "SELECT * FROM accounts ORDER BY customer")
-    assert [(name, int(number), address) for name, number, address in rows] == AFTER
+def test_rows_with_a_key_are_changed_on_postgresql(postgresql_plugin: tuple[Any, Any]) -> None:
+    engine, _ = postgresql_plugin
+    engine.run("INSERT INTO accounts VALUES ('a', 1, 'x'), ('b', 2, NULL), ('c', 3, 'y')")
+    assert engine.run("UPDATE accounts SET address = 'z' WHERE customer = 'b'").count == 1
+    assert engine.run("DELETE FROM accounts WHERE customer = 'c'").count == 1
+    rows = rows_of(engine, "SELECT customer, address FROM accounts ORDER BY customer")
+    assert rows == [("a", "x"), ("b", "z")]
 
 
 def test_postgresql_refuses_a_merge_on_a_table_without_a_key(
