@@ -60,9 +60,11 @@ def _version(directory: Path) -> int:
 
 
 @contextmanager
-def private_server() -> Iterator[str]:
-    """Start a server that listens only on a socket in its own directory; yield its connection
-    string.
+def private_server(port: int | None = None) -> Iterator[str]:
+    """Start a server that listens on a socket in its own directory; yield its connection string.
+
+    Args:
+        port: a port of this machine on which it listens too, for drivers without such sockets.
 
     The server refuses to run as root; then it runs as the user ``postgres`` or ``nobody``.
 
@@ -77,7 +79,8 @@ def private_server() -> Iterator[str]:
         if user is not None:
             shutil.chown(directory, user)
         data = directory / "data"
-        switches = f"-c listen_addresses='' -c fsync=off -c timezone=UTC -k {directory}"
+        address = "''" if port is None else f"127.0.0.1 -p {port}"
+        switches = f"-c listen_addresses={address} -c fsync=off -c timezone=UTC -k {directory}"
         control: list[str | Path] = [programs / "pg_ctl", "-D", data, "-s", "-w"]
         _run(
             [
@@ -98,7 +101,8 @@ def private_server() -> Iterator[str]:
         )
         _run([*control, "-o", switches, "-l", directory / "log", "start"], directory, user)
         try:
-            yield f"host={directory} user=postgres dbname=postgres"
+            suffix = "" if port is None else f" port={port}"
+            yield f"host={directory} user=postgres dbname=postgres{suffix}"
         finally:
             _run([*control, "-m", "immediate", "stop"], directory, user)
 

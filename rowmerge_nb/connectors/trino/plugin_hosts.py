@@ -24,7 +24,7 @@ class PluginHosts:
     Args:
         settings: builds what a process needs to start the plugin.
         paths: the plugin's folders and jars.
-        is_single: one process serves both sides, since the plugin keeps its rows in memory.
+        count: 2, or 1 if one process serves both sides.
     """
 
     def __init__(
@@ -32,12 +32,12 @@ class PluginHosts:
         settings: Callable[[], Mapping[str, Any]],
         paths: Sequence[Path],
         *,
-        is_single: bool = False,
+        count: int = 2,
         program: str = PROGRAM,
     ) -> None:
         self._settings = settings
         self._paths = paths
-        self._count = 1 if is_single else 2
+        self._count = count
         self._program = program
         self._lock = threading.RLock()
         self._hosts: list[HostProcess] = []
@@ -60,6 +60,16 @@ class PluginHosts:
         host = self._started()[0]
         host.hello()
         return host
+
+    def greeting(self) -> dict[str, Any]:
+        """Return what the coordinator's process said of the plugin, also if it has ended since.
+
+        Raises:
+            ConnectorError: the plugin does not start.
+        """
+        with self._lock:
+            host = (self._hosts or self._started())[0]
+        return host.hello()
 
     def socket_of_tasks(self) -> str:
         """Return where the process of the tasks listens, once it does.

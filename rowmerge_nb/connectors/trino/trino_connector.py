@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import weakref
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from rowmerge_nb.base.errors import SetupError, checked, checked_name
 from rowmerge_nb.connectors.trino.host_process import PROGRAM
@@ -31,12 +31,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.handles import ConnectorTransactionHandle
 
 Path = str | os.PathLike[str]
-
-_IN_MEMORY: Final = frozenset({"memory", "blackhole"})
-"""Plugins that keep rows in their process, so that tasks must use the same one."""
-
-_COMMITS_LATER: Final = frozenset({"hive"})
-"""Plugins whose changes take effect with commit, not with finishMerge."""
 
 
 class TrinoConnector(Connector):
@@ -61,6 +55,8 @@ class TrinoConnector(Connector):
         plugin_class: the class that implements Trino's Plugin, if several do.
         sources: the plugin's source text, for the lines in reports of errors: a jar of sources or
             a folder, or several of them.
+        processes: 2, for metadata and for tasks, as on a coordinator and a worker; or 1 for a
+            plugin that keeps its rows in memory and works on a server of one node only.
 
     Raises:
         SetupError: there are no such jars or no such JDK, or JPype is not installed.
@@ -71,7 +67,6 @@ class TrinoConnector(Connector):
     """
 
     name = "trino"
-    commits_in_finish = True
     starts_slowly = True
 
     _program: ClassVar[str] = PROGRAM
@@ -89,6 +84,7 @@ class TrinoConnector(Connector):
         java_options: Sequence[str] = (),
         plugin_class: str | None = None,
         sources: Path | Sequence[Path] | None = None,
+        processes: int = 2,
     ) -> None:
         self.connector_name = checked_name(name, "name", "connector factory")
         self.properties = {
@@ -96,7 +92,8 @@ class TrinoConnector(Connector):
             for key, value in checked(properties or {}, "properties", dict, "a dict").items()
         }
         self.session_properties = dict(checked(session or {}, "session", dict, "a dict"))
-        self.commits_in_finish = self.connector_name not in _COMMITS_LATER
+        if processes not in (1, 2):
+            raise SetupError(f"processes = {processes!r} is not 1 or 2", hint="Omit the argument.")
         jars = PluginJars(plugin, trino, maven)
         self._java = java
         # Before a download, which may be large.
@@ -117,7 +114,7 @@ class TrinoConnector(Connector):
         self.hosts = PluginHosts(
             self._settings.copy,
             paths,
-            is_single=self.connector_name in _IN_MEMORY,
+            count=processes,
             program=self._program,
         )
         self._finalizer = weakref.finalize(self, self.hosts.close)
@@ -145,6 +142,13 @@ class TrinoConnector(Connector):
         self._settings["java_home"] = str(find_java_home(self._java).folder)
 
     # -- contract -------------------------------------------------------------------------------------------------
+
+    @property
+    def commits_in_finish(self) -> bool:  # type: ignore[override]
+        """Whether finish calls take effect at once, as Trino expects of every plugin whose
+        ``isSingleStatementWritesOnly`` is true; this starts the plugin.
+        """
+        return bool(self.hosts.greeting().get("commits_in_finish", True))
 
     def begin_transaction(self) -> NumberedTransactionHandle:
         """Begin a transaction; the plugin's begins with its first use."""

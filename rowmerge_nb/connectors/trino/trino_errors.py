@@ -64,8 +64,9 @@ def error_of(answer: Mapping[str, Any]) -> PluginError:
     classes = {answer.get("class"), *(cause.get("class") for cause in causes)}
     if classes & _CONFLICT_CLASSES or any(_CONFLICT.search(text) for text in texts):
         code, hint = "TRANSACTION_CONFLICT", hint or "Run the statement again."
-    deepest = texts[-1].strip()
-    if deepest and deepest not in message:
+    # Several mistakes of a configuration are lines in Java, and one sentence in the host's error.
+    deepest = "; ".join(texts[-1].strip().splitlines())
+    if deepest and deepest not in message and texts[-1].strip() not in message:
         message = f"{message} ({deepest})"
     frames = tuple(str(frame) for frame in answer.get("frames") or ())
     error = PluginError(message, code=code, hint=hint or _place_hint(frames))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import rowmerge_nb as rm
 from rowmerge_nb.connectors.trino.host_channel import HostChannel, pack_batch, unpack_batch
 from rowmerge_nb.connectors.trino.maven.coordinates import Coordinates
 from rowmerge_nb.connectors.trino.maven.jar_sets import JarSets
@@ -95,6 +96,57 @@ def _java_homes() -> Iterator[Path]:
         if os.environ.get(variable):
             yield Path(os.environ[variable])
     yield from sorted(Path("/usr/lib/jvm").glob("*"))
+
+
+@pytest.fixture(scope="session")
+def iceberg_plugin(
+    trino_home: Path, java_home: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[rm.TrinoConnector]:
+    """Trino's Iceberg plugin on an empty warehouse: all tests share its processes."""
+    connector = start_plugin(
+        trino_home, java_home, "iceberg", lake_properties(trino_home, "iceberg", tmp_path_factory)
+    )
+    yield connector
+    connector.close()
+
+
+def start_plugin(
+    home: Path, java: Path, name: str, properties: dict[str, Any], **arguments: Any
+) -> rm.TrinoConnector:
+    """Return the connector of a plugin, or skip the test if its jars are missing."""
+    folder = home / "plugin" / name.replace("_", "-")
+    if not folder.is_dir():
+        pytest.skip(f"ROWMERGE_TRINO_HOME has no folder plugin/{folder.name}")
+    return rm.TrinoConnector(
+        name,
+        **{"plugin": folder, **arguments},
+        trino=home / "lib",
+        properties=properties,
+        java=java,
+        java_options=["-Xmx700m"],
+    )
+
+
+def lake_properties(
+    home: Path, name: str, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, Any]:
+    """Return properties of a catalog of files in a new folder.
+
+    Older versions have no file system of their own for local files: Hadoop's is in a folder.
+    """
+    folder = tmp_path_factory.mktemp(name)
+    metastore = (
+        {"iceberg.catalog.type": "TESTING_FILE_METASTORE"}
+        if name == "iceberg"
+        else {"hive.metastore": "file"}
+    )
+    if (home / "plugin" / name / "hdfs").is_dir():
+        warehouse = f"file://{folder}/warehouse"
+        files: dict[str, Any] = {"fs.hadoop.enabled": True}
+    else:
+        warehouse = "local:///warehouse"
+        files = {"fs.local.enabled": True, "local.location": str(folder)}
+    return {**metastore, **files, "hive.metastore.catalog.dir": warehouse}
 
 
 class BlockProgram:

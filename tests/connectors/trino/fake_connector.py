@@ -16,10 +16,11 @@ class FakeTrinoConnector(TrinoConnector):
     _program: ClassVar[str] = "tests.connectors.trino.fake_host"
 
     def __init__(self, folder: Path, name: str = "memory", **arguments: Any) -> None:
+        """Use one process, since the host without Java keeps its rows in memory."""
         jar = folder / "plugin" / "shop.jar"
         jar.parent.mkdir(exist_ok=True)
         jar.touch()
-        super().__init__(name, plugin=jar.parent, trino=jar.parent, **arguments)
+        super().__init__(name, plugin=jar.parent, trino=jar.parent, **{"processes": 1, **arguments})
 
     def _check_machine(self) -> None:
         pass

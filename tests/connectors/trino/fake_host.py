@@ -500,7 +500,8 @@ def main() -> None:
             threading.Thread(target=server.serve, args=(connection,), daemon=True).start()
 
     threading.Thread(target=accept, daemon=True).start()
-    greet({"ready": {**Server.greeting, "pid": os.getpid()}})
+    more = json.loads(settings["properties"].get("greeting", "{}"))
+    greet({"ready": {**Server.greeting, **more, "pid": os.getpid()}})
     sys.stdin.read()
     os._exit(0)
 

@@ -140,3 +140,16 @@ def test_an_exception_in_a_task_is_in_report_explorer_and_saved_trace(spark, tmp
     (part,) = explorer_state(opened)["raised"]
     assert part["stack"]["title"] == "The whole stack: 11 lines"
     assert part["stack"]["text"].endswith("    ... 2 more")
+
+
+def test_the_mistakes_of_a_configuration_are_reported_once():
+    mistakes = ["Error: no path", "Error: no user"]
+    error = error_of(
+        {
+            "message": f"The connector lake rejects its properties: {'; '.join(mistakes)}",
+            "causes": [{"message": "\n".join(mistakes)}],
+        }
+    )
+    assert error.message == (
+        "The connector lake rejects its properties: Error: no path; Error: no user"
+    )

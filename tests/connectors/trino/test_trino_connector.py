@@ -95,11 +95,29 @@ def test_java_starts_with_the_first_request_and_ends_with_close(connector):
     assert connector.hosts.running == []
 
 
-def test_tasks_have_a_process_of_their_own_unless_the_plugin_keeps_its_rows_in_memory(tmp_path):
-    connector = FakeTrinoConnector(tmp_path, name="iceberg")
+def test_tasks_have_a_process_of_their_own_unless_one_process_is_requested(tmp_path):
+    connector = FakeTrinoConnector(tmp_path, processes=2)
     try:
         create(connector)
         assert len({host.pid for host in connector.hosts.running}) == 2
+    finally:
+        connector.close()
+
+
+def test_one_or_two_processes_may_be_requested(tmp_path):
+    with pytest.raises(SetupError, match="processes = 3 is not 1 or 2"):
+        FakeTrinoConnector(tmp_path, processes=3)
+
+
+@pytest.mark.parametrize("commits_in_finish", [True, False])
+def test_the_plugin_declares_when_its_writes_take_effect(tmp_path, commits_in_finish):
+    greeting = json.dumps({"commits_in_finish": commits_in_finish})
+    connector = FakeTrinoConnector(tmp_path, properties={"greeting": greeting})
+    try:
+        assert connector.commits_in_finish is commits_in_finish
+        end(connector.hosts.running[0].pid)
+        assert connector.commits_in_finish is commits_in_finish
+        assert connector.hosts.running == []
     finally:
         connector.close()
 

@@ -85,6 +85,9 @@ class CoordinatorCalls:
             "table_properties": describe_properties(connector.getTableProperties()),
             "schema_properties": describe_properties(connector.getSchemaProperties()),
             "column_properties": describe_properties(connector.getColumnProperties()),
+            # Trino writes by several statements of a transaction only if the plugin can still undo
+            # them in its commit.
+            "commits_in_finish": bool(connector.isSingleStatementWritesOnly()),
             "capabilities": sorted(str(each) for each in connector.getCapabilities()),
             "java": str(java_class("java.lang.System").getProperty(java_text("java.version"))),
             "vector": has_vectors(settings.java_home),

@@ -86,8 +86,18 @@ def load_plugin(settings: PluginSettings) -> LoadedPlugin:
     with _class_loader(class_loader):
         plugin = _load(class_loader, paths, settings)
         factory = _find_factory(plugin, settings.connector)
-        context, types = _connector_context(settings.engine)
-        connector = _create(factory, settings, context)
+        registry, types = _types()
+        _add_types(registry, [plugin])
+        context = _connector_context(settings.engine, types)
+        try:
+            connector = _create(factory, settings, context)
+        except java_class("java.lang.RuntimeException") as error:
+            # A server has the types of all its plugins: PostgreSQL's needs those of geospatial,
+            # whose jar is among its own.
+            others = _other_plugins(class_loader, paths, plugin) if _lacks_type(error) else []
+            if not _add_types(registry, others):
+                raise
+            connector = _create(factory, settings, context)
         return LoadedPlugin(
             settings=settings,
             version=SpiVersion.detect(settings.engine),
@@ -174,7 +184,10 @@ def _is_plugin(class_loader: JavaObject, name: str) -> bool:
     except jpype.JException:
         return False
     is_abstract = int(candidate.getModifiers()) & _ABSTRACT
-    return not is_abstract and bool(java_class(_PLUGIN).class_.isAssignableFrom(candidate))
+    if is_abstract or not java_class(_PLUGIN).class_.isAssignableFrom(candidate):
+        return False
+    # Base classes of plugins have constructors with parameters.
+    return any(each.getParameterCount() == 0 for each in candidate.getDeclaredConstructors())
 
 
 def _instance(class_loader: JavaObject, name: str) -> JavaObject:
@@ -218,7 +231,7 @@ def _create(factory: JavaObject, settings: PluginSettings, context: JavaObject) 
         if any("bootstrap.quiet" in mistake for mistake in mistakes):
             properties.remove(java_text("bootstrap.quiet"))
             return factory.create(java_text(settings.catalog), properties, context)
-        if not mistakes:
+        if not mistakes or _lacks_type(error):
             raise
         raise ConnectorError(
             f"The connector {factory.getName()} rejects its properties: {'; '.join(mistakes)}",
@@ -227,8 +240,51 @@ def _create(factory: JavaObject, settings: PluginSettings, context: JavaObject) 
         ) from error
 
 
-def _connector_context(engine: str) -> tuple[JavaObject, JavaObject]:
-    """Return a ConnectorContext made of Trino's own classes, and its TypeManager."""
+def _types() -> tuple[JavaObject, JavaObject]:
+    """Return Trino's registry of types, to which plugins add theirs, and its TypeManager."""
+    registry = java_class("io.trino.metadata.TypeRegistry")(
+        java_class("io.trino.spi.type.TypeOperators")(), java_class("io.trino.FeaturesConfig")()
+    )
+    return registry, java_class("io.trino.type.InternalTypeManager")(registry)
+
+
+def _add_types(registry: JavaObject, plugins: Sequence[JavaObject]) -> int:
+    """Add the types of plugins, and return how many there are."""
+    count = 0
+    for plugin in plugins:
+        for sql_type in plugin.getTypes():
+            registry.addType(sql_type)
+            count += 1
+        for parametric_type in plugin.getParametricTypes():
+            registry.addParametricType(parametric_type)
+            count += 1
+    return count
+
+
+def _lacks_type(error: JavaObject | None) -> bool:
+    """Return whether an exception or one of its causes is that of an unknown type."""
+    if error is None or isinstance(error, java_class("io.trino.spi.type.TypeNotFoundException")):
+        return error is not None
+    # Guice collects the exceptions of constructors; its classes are those of the plugin.
+    messages = error.getErrorMessages() if hasattr(error, "getErrorMessages") else ()
+    return _lacks_type(error.getCause()) or any(_lacks_type(each.getCause()) for each in messages)
+
+
+def _other_plugins(
+    class_loader: JavaObject, paths: Sequence[Path], plugin: JavaObject
+) -> list[JavaObject]:
+    """Return the plugins among a plugin's jars, without the plugin itself."""
+    own_name = str(plugin.getClass().getName())
+    return [
+        _instance(class_loader, name)
+        for path in paths
+        for name in implementing_classes(path)
+        if name != own_name and _is_plugin(class_loader, name)
+    ]
+
+
+def _connector_context(engine: str, types: JavaObject) -> JavaObject:
+    """Return a ConnectorContext made of Trino's own classes."""
     base = java_class("io.trino.testing.TestingConnectorContext")()
     node = jpype.JProxy(
         "io.trino.spi.Node",
@@ -244,6 +300,7 @@ def _connector_context(engine: str) -> tuple[JavaObject, JavaObject]:
     )
     own: dict[str, Any] = {
         "getCurrentNode": lambda: node,
+        "getTypeManager": lambda: types,
         "getSpiVersion": lambda: java_text(SpiVersion.detect(engine).number),
     }
     methods = java_class("io.trino.spi.connector.ConnectorContext").class_.getMethods()
@@ -252,10 +309,7 @@ def _connector_context(engine: str) -> tuple[JavaObject, JavaObject]:
         for name in {str(method.getName()) for method in methods}
         if name not in own
     }
-    return (
-        jpype.JProxy("io.trino.spi.connector.ConnectorContext", dict={**answers, **own}),
-        base.getTypeManager(),
-    )
+    return jpype.JProxy("io.trino.spi.connector.ConnectorContext", dict={**answers, **own})
 
 
 @contextmanager

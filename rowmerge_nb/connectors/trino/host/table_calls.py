@@ -22,6 +22,7 @@ from rowmerge_nb.connectors.trino.host.system_tables import (
     read_system_table,
     table_version,
 )
+from rowmerge_nb.connectors.trino.host.versions import optional_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -122,7 +123,7 @@ class TableCalls:
             "properties": {
                 str(key): _plain(value) for key, value in metadata.getProperties().items()
             },
-            "comment": _optional_text(metadata.getComment()),
+            "comment": optional_text(metadata.getComment()),
         }
 
     def _column_handles(self, request: Request, payload: memoryview) -> Result:
@@ -234,19 +235,13 @@ def _column(column: JavaObject) -> dict[str, Any]:
         "name": str(column.getName()),
         "type": str(column.getType().getDisplayName()),
         "nullable": bool(column.isNullable()),
-        "comment": _optional_text(column.getComment()),
+        "comment": optional_text(column.getComment()),
         "hidden": bool(column.isHidden()),
-        "extra": _optional_text(column.getExtraInfo()),
-        "default": _optional_text(column.getDefaultValue())
+        "extra": optional_text(column.getExtraInfo()),
+        "default": optional_text(column.getDefaultValue())
         if hasattr(column, "getDefaultValue")
         else None,
     }
-
-
-def _optional_text(value: JavaObject) -> str | None:
-    # Older versions have a text or null instead of an Optional.
-    text = value.orElse(None) if hasattr(value, "orElse") else value
-    return None if text is None else str(text)
 
 
 def _plain(value: JavaObject) -> Any:

@@ -19,6 +19,7 @@ from rowmerge_nb.connectors.trino.host.jvm import (
     java_list,
     java_text,
 )
+from rowmerge_nb.connectors.trino.host.versions import bucket_numbers, completed_bytes
 from rowmerge_nb.connectors.trino.host_channel import pack_batch, pack_fragments, unpack_batch
 from rowmerge_nb.spi.types import parse_type
 
@@ -161,7 +162,7 @@ class TaskCalls:
         fragments = _fragments(sink)
         del self._sinks[number]
         lengths, joined = pack_fragments(fragments)
-        return {"lengths": lengths, "completed_bytes": int(sink.getCompletedBytes())}, joined
+        return {"lengths": lengths, "completed_bytes": completed_bytes(sink)}, joined
 
     def _abort(self, request: Request, payload: memoryview) -> Answer:
         number = request.get("sink") or max(self._sinks, default=0)
@@ -201,15 +202,7 @@ class TaskCalls:
         function, types = _newest(self._buckets, request.get("function"), "bucket function")
         batch = unpack_batch(payload)
         page = self._builder.page(batch, types)
-        if hasattr(function, "getBuckets"):
-            result = jpype.JArray(jpype.JInt)(batch.num_rows)
-            function.getBuckets(page, 0, batch.num_rows, result)
-            numbers = np.array(result)
-        else:
-            # Versions before getBuckets answer for one position only.
-            numbers = np.fromiter(
-                (function.getBucket(page, i) for i in range(batch.num_rows)), np.int32
-            )
+        numbers = bucket_numbers(function, page, batch.num_rows)
         return None, pack_batch(pa.record_batch({"bucket": pa.array(numbers, pa.int32())}))
 
     # What several calls need

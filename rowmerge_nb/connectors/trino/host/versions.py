@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from rowmerge_nb.connectors.trino.host.jpype_library import jpype
 from rowmerge_nb.connectors.trino.host.jvm import call_plugin, java_class, optional
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -56,7 +56,7 @@ class SpiVersion:
         sources = _parameters(f"{_CONNECTOR}ConnectorPageSourceProvider", "createPageSource")
         added = _parameters(f"{_CONNECTOR}ConnectorMetadata", "addColumn")
         return cls(
-            number=spi_number(jar.name for jar in Path(engine_folder).glob("trino-spi-*.jar")),
+            number=_spi_number(engine_folder),
             has_validity_bitmaps=bool(
                 _parameters("io.trino.spi.block.ValueBlock", "getValidityBitmap")
             ),
@@ -179,11 +179,57 @@ class SpiVersion:
 
 
 def _page_source_provider(connector: JavaObject) -> JavaObject:
+    """Return what reads splits; Trino makes pages of a connector that has records only."""
     unsupported = java_class("java.lang.UnsupportedOperationException")
     try:
         return connector.getPageSourceProviderFactory().createPageSourceProvider()
     except (unsupported, AttributeError):
+        pass
+    try:
         return call_plugin(connector, "getPageSourceProvider")
+    except unsupported:
+        records = connector.getRecordSetProvider()
+        return java_class("io.trino.split.RecordPageSourceProvider")(records)
+
+
+def optional_text(value: JavaObject | None) -> str | None:
+    """Return a text that newer versions wrap in an Optional, or None."""
+    if isinstance(value, java_class("java.util.Optional")):
+        value = value.orElse(None)
+    return None if value is None else str(value)
+
+
+def completed_bytes(sink: JavaObject) -> int:
+    """Return how many bytes a sink has written; older merge sinks do not report them."""
+    return int(sink.getCompletedBytes()) if hasattr(sink, "getCompletedBytes") else 0
+
+
+def bucket_numbers(function: JavaObject, page: JavaObject, count: int) -> NDArray[np.int32]:
+    """Return the bucket of each position of a page.
+
+    Older bucket functions take one position at a time. Java calls them for all positions: a call
+    from Python costs a microsecond.
+    """
+    if hasattr(function, "getBuckets"):
+        result = jpype.JArray(jpype.JInt)(count)
+        function.getBuckets(page, 0, count, result)
+        return np.array(result)
+    invoke = "java.lang.invoke."
+    integer = java_class("java.lang.Integer").TYPE
+    signature = java_class(f"{invoke}MethodType").methodType(
+        integer, java_class("io.trino.spi.Page").class_, integer
+    )
+    methods = java_class(f"{invoke}MethodHandles")
+    method = methods.publicLookup().findVirtual(
+        java_class(f"{_CONNECTOR}BucketFunction").class_, jpype.JString("getBucket"), signature
+    )
+    operator = java_class(f"{invoke}MethodHandleProxies").asInterfaceInstance(
+        java_class("java.util.function.IntUnaryOperator").class_,
+        methods.insertArguments(method, 0, function, page),
+    )
+    return np.array(
+        java_class("java.util.stream.IntStream").range(0, count).map(operator).toArray()
+    )
 
 
 def catalog_handle(catalog: str) -> JavaObject:
@@ -195,13 +241,23 @@ def catalog_handle(catalog: str) -> JavaObject:
         return java_class("io.trino.spi.connector.CatalogHandle").fromId(text)
 
 
-def spi_number(jar_names: Any) -> str:
-    """Return the version in the name of the jar of trino-spi.
+def _spi_number(engine_folder: str) -> str:
+    """Return the version that the jar of trino-spi declares, or else the one in its name."""
+    declared = java_class(f"{_CONNECTOR}Connector").class_.getPackage().getImplementationVersion()
+    if declared is not None:
+        return str(declared)
+    return spi_number(jar.name for jar in Path(engine_folder).glob("*trino-spi-*.jar"))
 
-    >>> spi_number(["trino-spi-483.jar"]), spi_number([])
-    ('483', 'unknown')
+
+def spi_number(jar_names: Iterable[str]) -> str:
+    """Return the version in the name of the jar of trino-spi; a server's jars have a prefix.
+
+    >>> spi_number(["trino-spi-483.jar"]), spi_number(["io.trino_trino-spi-476.jar"])
+    ('483', '476')
+    >>> spi_number([])
+    'unknown'
     """
-    matches = (re.fullmatch(r"trino-spi-(\d.*?)\.jar", name) for name in jar_names)
+    matches = (re.fullmatch(r"(?:io\.trino_)?trino-spi-(\d.*?)\.jar", name) for name in jar_names)
     return next((match[1] for match in matches if match), "unknown")
 
 
