@@ -47,6 +47,6 @@ def wait_for_debugger(host: HostProcess, port: int, side: str) -> None:
 
 def _listens(host: HostProcess) -> bool:
     try:
-        return _LISTENS in host.log_path.read_bytes()
+        return _LISTENS in host.log.path.read_bytes()
     except OSError:
         return False

@@ -172,11 +172,11 @@ def _target_of(
             code="NOT_SUPPORTED",
             hint="MERGE, UPDATE and DELETE can.",
         )
-    kind = type(statement).__name__.upper()
+    statement_kind = type(statement).__name__.upper()
     if planned is not None and len(planned.target.name_parts) == 3:
         catalog, schema, table = planned.target.name_parts
-        return (catalog, schema, table), kind
-    return engine.full_name(".".join(part.value for part in statement.target.parts)), kind
+        return (catalog, schema, table), statement_kind
+    return engine.full_name(".".join(part.value for part in statement.target.parts)), statement_kind
 
 
 def _run(

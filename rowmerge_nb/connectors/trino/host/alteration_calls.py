@@ -151,8 +151,9 @@ class AlterationCalls:
         if not self._plugin.version.has_column_positions:
             return (column,)
         position = request.get("position") or "LAST"
-        kind = java_class(f"{SPI}ColumnPosition${position.title()}")
-        return column, (kind(java_text(request["after"])) if position == "AFTER" else kind())
+        position_class = java_class(f"{SPI}ColumnPosition${position.title()}")
+        arguments = (java_text(request["after"]),) if position == "AFTER" else ()
+        return column, position_class(*arguments)
 
     def _column(self, transaction: HostTransaction, request: Request) -> JavaObject:
         return self._transactions.from_wire(transaction, request["column"], _COLUMN)
