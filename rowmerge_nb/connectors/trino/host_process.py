@@ -83,6 +83,11 @@ class HostProcess:
         """Whether the process runs."""
         return self._process.poll() is None
 
+    @property
+    def has_greeted(self) -> bool:
+        """Whether the plugin is ready, or has failed to start."""
+        return self._greeting.done()
+
     def hello(self, seconds: float | None = _START_SECONDS) -> dict[str, Any]:
         """Wait until the plugin is ready, and return what the process says of it.
 

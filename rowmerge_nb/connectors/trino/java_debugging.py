@@ -33,7 +33,7 @@ def wait_for_debugger(host: HostProcess, port: int, side: str) -> None:
     Raises:
         ConnectorError: the process ended, or the plugin does not start.
     """
-    while host.is_alive and not _listens(host):
+    while host.is_alive and not host.has_greeted and not _listens(host):
         time.sleep(_PAUSE)
     if host.is_alive:
         # A prompt, not a result: it must appear before the wait.

@@ -161,7 +161,7 @@ def test_the_calls_of_tasks_or_of_the_coordinator_are_made_in_the_debugged_proce
     monkeypatch.setattr(
         java_debugging, "print", lambda text, **_: prompts.append(text), raising=False
     )
-    connector = FakeTrinoConnector(tmp_path, name="iceberg")
+    connector = FakeTrinoConnector(tmp_path, processes=2)
     try:
         connector.hosts.coordinator()
         hosts = connector.hosts.running
