@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import functools
 import gc
-import importlib.util
 import os
 import zlib
 from collections import Counter, defaultdict
@@ -106,28 +104,13 @@ def pytest_sessionfinish() -> None:
     gc.unfreeze()
 
 
-_PLUGIN_NOTEBOOK = "13_a_trino_plugin.ipynb"
-
-
-@functools.cache
-def _missing_plugin() -> str:
-    """Return what the notebook of a plugin lacks here; nothing is downloaded by a test."""
-    if importlib.util.find_spec("jpype") is None:
-        return "JPype is not installed (the extra trino)"
-    from rowmerge_nb.connectors.trino.maven.coordinates import Coordinates
-    from rowmerge_nb.connectors.trino.maven.jar_sets import JarSets
-
-    if JarSets().find(Coordinates("io.trino", "trino-iceberg", "483")) is None:
-        return "the cache of Maven coordinates has no trino-iceberg 483"
-    return ""
-
-
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say in one line how many tests with plugins of Trino were skipped, and why."""
     reasons = Counter(
         report.longrepr[-1].removeprefix("Skipped: ")
         for report in terminalreporter.stats.get("skipped", ())
-        if report.nodeid.startswith("tests/connectors/trino/") or _PLUGIN_NOTEBOOK in report.nodeid
+        if report.nodeid.startswith("tests/connectors/trino/")
+        or "13_a_trino_plugin" in report.nodeid
     )
     if reasons:
         listed = "; ".join(f"{count} since {reason}" for reason, count in reasons.most_common())
@@ -168,8 +151,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.metastore)
         if "postgresql" in names:
             item.add_marker(pytest.mark.server)
-        if item.path.name == _PLUGIN_NOTEBOOK and (reason := _missing_plugin()):
-            item.add_marker(pytest.mark.skip(reason=reason))
     if hasattr(config, "workerinput"):
         costs: Counter[str] = Counter()
         for item in items:
