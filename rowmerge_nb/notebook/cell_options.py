@@ -128,7 +128,7 @@ _EXAMPLE: Final = """\
 MERGE INTO accounts a USING updates u ON a.id = u.id
 WHEN MATCHED THEN UPDATE SET balance = u.balance
 WHEN NOT MATCHED THEN INSERT (id, balance) VALUES (u.id, u.balance)"""
-_WIDTHS: Final = (14, 27, 56)
+_WIDTHS: Final = (17, 27, 54)
 """The column widths of the options table; together about the width of a tooltip."""
 
 _BY_NAME: Final = {option.name: option for option in OPTIONS}
@@ -381,10 +381,11 @@ def docstring(options: Sequence[Option] = OPTIONS) -> str:
     r"""Return the text of ``%merge?``: an example, and the options as a table.
 
     >>> print(docstring(OPTIONS[1:2]).split("\n\n")[2])
-    option         values                      meaning
-    -------------- --------------------------- --------------------------------------------------------
-    --flow         merge                       How UPDATE and DELETE are executed: by the machinery of
-                   updatable                   MERGE, or by the older flow of updatable page sources.
+    option            values                      meaning
+    ----------------- --------------------------- ------------------------------------------------------
+    --flow            merge                       How UPDATE and DELETE are executed: by the machinery
+                      updatable                   of MERGE, or by the older flow of updatable page
+                                                  sources.
     """
     heads = [("option", "values", "meaning"), tuple("-" * width for width in _WIDTHS)]
     table = "\n".join(

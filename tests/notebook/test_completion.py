@@ -42,7 +42,7 @@ def tab(notebook):
 @pytest.mark.parametrize(
     ("cell", "offered"),
     [
-        ("%%merge --d|", ["--duplicates", "--dialect", "--dry-run"]),
+        ("%%merge --d|", ["--delete-pushdown", "--duplicates", "--dialect", "--dry-run"]),
         ("%%merge --explain s|", ["svg"]),
         ("%%merge -o x --paradigm |", ["CHANGE_ONLY_UPDATED_COLUMNS", "DELETE_ROW_AND_INSERT_ROW"]),
         ("%%merge --show jo|", ["journeys"]),

@@ -298,7 +298,7 @@ def test_the_line_magic_lists_tables(notebook):
 
 def test_the_line_magic_lists_options_with_their_values(notebook):
     notebook.run('%config MergeMagic.era = "current"')
-    assert "era         current  documents" in notebook.run("%merge options").text
+    assert "era              current  documents" in notebook.run("%merge options").text
 
 
 @pytest.mark.parametrize("line", ["%merge", "%merge help", "%merge --help", "%%merge --help\nx"])

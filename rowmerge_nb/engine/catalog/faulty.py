@@ -109,6 +109,15 @@ class FaultyConnector(Connector):
         return self.connector.commits_in_finish
 
     @property
+    def starts_slowly(self) -> bool:  # type: ignore[override]
+        """The wrapped connector's value."""
+        return self.connector.starts_slowly
+
+    def get_source_lines(self, file: str, function: str, line: int) -> tuple[tuple[int, str], ...]:
+        """Return the wrapped connector's lines."""
+        return self.connector.get_source_lines(file, function, line)
+
+    @property
     def commits_in_thread(self) -> bool:  # type: ignore[override]
         """The wrapped connector's value."""
         return self.connector.commits_in_thread

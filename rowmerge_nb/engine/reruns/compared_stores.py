@@ -13,7 +13,7 @@ from rowmerge_nb.engine.observers.fragment_samples import FragmentKeeper
 from rowmerge_nb.engine.reruns.rerun import with_copy
 from rowmerge_nb.engine.reruns.scratch_copies import ScratchCopies, ScratchCopy
 from rowmerge_nb.engine.result import Result
-from rowmerge_nb.engine.spark.interrupts import guarded
+from rowmerge_nb.engine.spark.interrupts import guarded, interruptible
 from rowmerge_nb.engine.statements.statement import error_record
 from rowmerge_nb.trace.store_comparison import StoreComparison, StoreSide
 from rowmerge_nb.trace.trace import Trace
@@ -114,24 +114,25 @@ def _compared(
     problems: list[str] = []
     sides: list[StoreSide] = []
     try:
-        tables = {name: copies.create(name) for name in names}
-        for copy in tables.values():
-            copies.fill(copy, source)
-        sides += [
-            replace(
-                _run(engine, sql, target, copy, options, statement_kind),
-                connector=connectors[name].name,
-                lasting_call="finish_merge" if connectors[name].commits_in_finish else "commit",
-            )
-            for name, copy in tables.items()
-        ]
-    except (KeyboardInterrupt, StatementInterrupted) as interrupt:
+        with interruptible("run"):
+            tables = {name: copies.create(name) for name in names}
+            for copy in tables.values():
+                copies.fill(copy, source)
+            sides += [
+                replace(
+                    _run(engine, sql, target, copy, options, statement_kind),
+                    connector=connectors[name].name,
+                    lasting_call="finish_merge" if connectors[name].commits_in_finish else "commit",
+                )
+                for name, copy in tables.items()
+            ]
+    except StatementInterrupted as interrupt:
         problems += copies.remove()
         raise StatementInterrupted(
             f"The comparison was interrupted. {' '.join(problems)}"
             if problems
             else "The comparison was interrupted; its copies were removed",
-            step=getattr(interrupt, "step", "run"),
+            step=interrupt.step or "run",
         ) from interrupt
     except RowMergeError as error:
         problems += copies.remove()
