@@ -269,7 +269,7 @@ class _Texts:
         return ", ".join(map(self._key, keys))
 
     def _key(self, key: Sort) -> str:
-        check_sorted(key.value.type)
+        check_sorted(key.value.type, nulls_first=key.nulls_first)
         direction, nulls = (
             "DESC" if key.descending else "ASC",
             ("FIRST" if key.nulls_first else "LAST"),

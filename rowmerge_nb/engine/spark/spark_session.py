@@ -65,8 +65,8 @@ SESSION_SETTINGS: Mapping[str, str] = {
     "spark.sql.mapKeyDedupPolicy": "EXCEPTION",
     "spark.sql.function.concatBinaryAsString": "false",
     "spark.sql.jsonGenerator.ignoreNullFields": "true",
-    # Decimals keep their scale: what has no room is an overflow, as in Trino, not a rounding.
-    "spark.sql.decimalOperations.allowPrecisionLoss": "false",
+    # Quotients and products that are too long lose digits behind the point, as in Trino.
+    "spark.sql.decimalOperations.allowPrecisionLoss": "true",
     "spark.sql.adaptive.enabled": "true",
     "spark.sql.timeType.enabled": "true",
     # This rule does not find the columns that subqueries read of the rows of a UNION, and VALUES

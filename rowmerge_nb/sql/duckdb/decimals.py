@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.sql.duckdb.duckdb_text import UnprintableError, duckdb_type
-from rowmerge_nb.sql.typed.type_rules import exact_precision
+from rowmerge_nb.sql.typed.type_rules import MAX_PRECISION, exact_precision
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,19 +33,29 @@ def widened(text: str, left: Type, right: Type, operator: str) -> str:
 def decimal_quotient(left: str, right: str, kinds: Sequence[Type], result: Type, zero: str) -> str:
     """Write a quotient by integers, rounded half away from zero; ``zero`` raises an error.
 
+    Digits behind the point are divided out of the remainder, in two steps where one would be too
+    long.
+
     Raises:
         UnprintableError: the integers would be too long.
     """
-    (p1, s1), (_, s2) = kinds[0].parameters, kinds[1].parameters
+    (p1, s1), (p2, s2) = kinds[0].parameters, kinds[1].parameters
     scale = result.parameters[1]
     shift = scale - s1 + s2
-    if p1 + shift > _MOST_DIGITS or kinds[1].parameters[0] >= _MOST_DIGITS:
+    room = max(0, _MOST_DIGITS - p2)
+    if p1 - s1 + s2 + scale > MAX_PRECISION or shift > 2 * room or p2 > _MOST_DIGITS:
         raise UnprintableError(f"the quotient of {kinds[0]} and {kinds[1]}")
-    dividend, divisor = (
-        f"(abs({_whole(left)}) * CAST('1{'0' * shift}' AS HUGEINT))",
-        f"abs({_whole(right)})",
+    dividend, divisor = f"abs({_whole(left)})", f"abs({_whole(right)})"
+    quotient, remainder = f"{dividend} // {divisor}", f"({dividend} % {divisor})"
+    for step in (min(shift, room), max(0, shift - room)):
+        if step:
+            power = f"CAST('1{'0' * step}' AS HUGEINT)"
+            longer = f"({remainder} * {power})"
+            quotient = f"({quotient}) * {power} + {longer} // {divisor}"
+            remainder = f"({longer} % {divisor})"
+    digits = (
+        f"CAST({quotient} + CASE WHEN 2 * {remainder} >= {divisor} THEN 1 ELSE 0 END AS VARCHAR)"
     )
-    digits = f"CAST((2 * {dividend} + {divisor}) // (2 * {divisor}) AS VARCHAR)"
     if scale:
         digits = (
             f"regexp_replace(lpad({digits}, CAST(greatest(length({digits}), {scale + 1}) AS"

@@ -34,6 +34,7 @@ from rowmerge_nb.sql.typed.type_rules import (
     is_text,
     is_zoned,
     precision_of,
+    varchar_of,
 )
 from rowmerge_nb.sql.typed.zones import session_zone
 
@@ -110,6 +111,9 @@ def _value_cast(text: str, source: Type, target: Type, *, safe: bool, storing: b
         if safe and not is_total(source, target):
             raise UnprintableError(_words(source, target))
         return nested_cast(text, source, target, partial(_value_cast, safe=safe, storing=storing))
+    if source.base == "char" and target.base not in {"char", "varbinary"}:
+        varchar = varchar_of(source.parameters[0])
+        return _value_cast(f"rtrim({text}, ' ')", varchar, target, safe=safe, storing=storing)
     writer = _writer(source, target)
 
     def fail(code: str, *message: str) -> str:
@@ -160,11 +164,7 @@ def _from_number(source: Type, target: Type) -> Writer | None:
     if is_exact(source) and target.base == "decimal":
         return _to_decimal
     if is_float(source) and is_integer(target):
-        return (
-            _real_to_bigint
-            if (source.base, target.base) == ("real", "bigint")
-            else _float_to_integer
-        )
+        return _float_to_integer
     if is_float(source) and target.base == "decimal":
         return _float_to_decimal
     if source.base == "decimal" and is_float(target):
@@ -203,7 +203,7 @@ def _to_integer(text: str, source: Type, target: Type, fail: Callable[..., str])
             else shown_exact(text, source)
         )
         message = fail(
-            "INVALID_CAST_ARGUMENT",
+            "NUMERIC_VALUE_OUT_OF_RANGE",
             "'Cannot cast '''",
             value_text,
             f"''' to {target.base.upper()}'",
@@ -226,10 +226,16 @@ def _to_decimal(text: str, source: Type, target: Type, fail: Callable[..., str])
     return _attempted(text, type_text, message)
 
 
-def _unfit(type_words: str, value_text: str, target: Type, fail: Callable[..., str]) -> str:
+def _unfit(
+    type_words: str,
+    value_text: str,
+    target: Type,
+    fail: Callable[..., str],
+    code: str = "NUMERIC_VALUE_OUT_OF_RANGE",
+) -> str:
     precision, scale = target.parameters
     return fail(
-        "INVALID_CAST_ARGUMENT",
+        code,
         f"'Cannot cast {type_words} '''",
         value_text,
         f"''' to DECIMAL({precision}, {scale})'",
@@ -240,15 +246,13 @@ def _float_to_integer(text: str, source: Type, target: Type, fail: Callable[...,
     limit, base = RANGES[target.base], target.base
     value_text = java_double(text)
     nan = fail("INVALID_CAST_ARGUMENT", f"'Cannot cast {source.base} NaN to {base}'")
-    if base == "bigint":
-        nan = far = fail("INVALID_CAST_ARGUMENT", "'Unable to cast '", value_text, "' to bigint'")
-        within = (
-            f"{text} >= -9223372036854775808.0::DOUBLE AND {text} < 9223372036854775808.0::DOUBLE"
-        )
-    else:
-        far = fail("NUMERIC_VALUE_OUT_OF_RANGE", f"'Out of range for {base}: '", value_text)
+    far = fail("NUMERIC_VALUE_OUT_OF_RANGE", f"'Out of range for {base}: '", value_text)
+    within = (
+        f"{text} >= -9223372036854775808.0::DOUBLE AND {text} < 9223372036854775808.0::DOUBLE"
+        if base == "bigint"
         # As doubles, since as a real 2147483647 would be out of range.
-        within = f"round(CAST({text} AS DOUBLE)) BETWEEN {-limit}::DOUBLE AND {limit - 1}::DOUBLE"
+        else f"round(CAST({text} AS DOUBLE)) BETWEEN {-limit}::DOUBLE AND {limit - 1}::DOUBLE"
+    )
     value = f"CAST(round({text}) AS {duckdb_type(target)})"
     return (
         f"CASE WHEN {text} IS NULL THEN NULL WHEN isnan({text}) THEN {nan} WHEN {within} THEN"
@@ -258,23 +262,13 @@ def _float_to_integer(text: str, source: Type, target: Type, fail: Callable[...,
 
 def _float_to_decimal(text: str, source: Type, target: Type, fail: Callable[..., str]) -> str:
     # The shortest decimal form of a float is rounded, so that 1.005 becomes 1.01.
-    message = _unfit(source.base.upper(), java_double(text), target, fail)
+    parts = (source.base.upper(), java_double(text), target, fail)
+    message = _unfit(*parts)
     attempt = once(lambda digits: decimal_of_digits(digits, target), f"CAST({text} AS VARCHAR)")
-    finite = f"isnan({text}) OR isinf({text})"
     return (
-        f"CASE WHEN {finite} THEN {message} ELSE coalesce({attempt}, CASE WHEN {text} IS NOT NULL"
-        f" THEN {message} END) END"
-    )
-
-
-def _real_to_bigint(text: str, _source: Type, _target: Type, fail: Callable[..., str]) -> str:
-    """Write a cast that clamps, unlike a double's."""
-    nan = fail("INVALID_CAST_ARGUMENT", "'Cannot cast real NaN to bigint'")
-    return (
-        f"CASE WHEN {text} IS NULL THEN NULL WHEN isnan({text}) THEN {nan} WHEN {text} >="
-        f" 9223372036854775808.0::DOUBLE THEN 9223372036854775807 WHEN {text} <="
-        " -9223372036854775808.0::DOUBLE THEN CAST('-9223372036854775808' AS BIGINT) ELSE"
-        f" CAST(round(CAST({text} AS DOUBLE)) AS BIGINT) END"
+        f"CASE WHEN isnan({text}) THEN {_unfit(*parts, 'INVALID_CAST_ARGUMENT')} WHEN isinf({text})"
+        f" THEN {message} ELSE coalesce({attempt}, CASE WHEN {text} IS NOT NULL THEN {message} END)"
+        " END"
     )
 
 

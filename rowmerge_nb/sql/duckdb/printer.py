@@ -33,6 +33,7 @@ from rowmerge_nb.sql.typed.type_rules import (
     MAX_PRECISION,
     RANGES,
     exact_precision,
+    exact_scale,
     is_float,
     is_integer,
     is_numeric,
@@ -208,11 +209,8 @@ class _Printer:
             return self.divided(node, operator, a, b)
         if is_integer(node.type):
             return self.native(f"({a} {operator} {b})")
-        if (
-            operator == "*"
-            and left.type.parameters[1] + right.type.parameters[1] > node.type.parameters[1]
-        ):
-            raise UnprintableError(f"a product of {left.type} and {right.type}")
+        if exact_scale(operator, left.type, right.type) > node.type.parameters[1]:
+            raise UnprintableError(f"{left.type} {operator} {right.type}, which is rounded")
         return self.native(
             f"CAST(({widened(a, left.type, right.type, operator)} {operator} {b}) AS"
             f" {duckdb_type(node.type)})"

@@ -53,10 +53,18 @@ def resolve(name: str, arguments: Sequence[Type]) -> Resolved | None:
                 return _special(name, resolved)
             fitting.append(resolved)
     if fitting:
-        return _special(name, fitting[0])
+        return _special(name, min(fitting, key=lambda match: _cut_texts(match, arguments)))
     # Arguments that no listed signature accepts.
     others = (_bind(overload, arguments) for overload in overloads(name) if overload.special)
     return next((resolved for resolved in others if resolved is not None), None)
+
+
+def _cut_texts(resolved: Resolved, arguments: Sequence[Type]) -> int:
+    """Count the arguments that lose their blanks."""
+    return sum(
+        (argument.base, target.base) == ("char", "varchar")
+        for argument, target in zip(arguments, resolved.arguments, strict=True)
+    )
 
 
 def _special(name: str, general: Resolved) -> Resolved:
@@ -178,6 +186,8 @@ def _match(pattern: str, sql_type: Type, variables: dict[str, Type]) -> bool:
     if _LITERAL.fullmatch(pattern):
         if base == "decimal" and is_integer(sql_type):
             sql_type = as_decimal(sql_type)
+        if base == "varchar" and sql_type.base == "char":
+            sql_type = Type(base, sql_type.parameters)
         # An untyped NULL is an empty text.
         nothing = decimal_of(1) if base == "decimal" else Type(base, (0,))
         variables[pattern] = sql_type if sql_type != UNKNOWN else nothing

@@ -22,7 +22,7 @@ substr(char(x), bigint, bigint) -> as long | {part} | {part}
 substring = substr
 strpos(varchar(x), varchar(y)) -> bigint | CAST(instr({0}, {1}) AS BIGINT) | CAST(instr({0}, {1}) AS BIGINT)
 index(varchar, varchar) -> bigint | CAST(instr({0}, {1}) AS BIGINT)
-strpos(varchar(x), varchar(y), bigint) -> bigint | CASE WHEN {0} IS NULL OR {1} IS NULL OR {2} IS NULL THEN NULL WHEN {2} = 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:'instance' must be a positive or negative number.} WHEN {1} = '' THEN 1L WHEN {2} > 0 THEN CAST(coalesce({found}, 0) AS BIGINT) ELSE CAST(coalesce(octet_length(encode(left({0}, {found} - 1), 'UTF-16BE')) div 2 + 1, 0) AS BIGINT) END
+strpos(varchar(x), varchar(y), bigint) -> bigint | CASE WHEN {0} IS NULL OR {1} IS NULL OR {2} IS NULL THEN NULL WHEN {2} = 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:'instance' must be a positive or negative number.} WHEN {1} = '' THEN 1L ELSE CAST(coalesce({found}, 0) AS BIGINT) END
 hamming_distance(varchar(x), varchar(y)) -> bigint | IF(char_length({0}) <> char_length({1}), {fail:INVALID_FUNCTION_ARGUMENT:The input strings to hamming_distance function must have the same length}, CAST(size(filter(zip_with(split({0}, ''), split({1}, ''), (x, y) -> x <> y), z -> z)) AS BIGINT))
 levenshtein_distance(varchar(x), varchar(y)) -> bigint | IF(greatest(char_length({0}), char_length({1})) * (least(char_length({0}), char_length({1})) - 1L) > 1000000, {fail:INVALID_FUNCTION_ARGUMENT:The combined inputs for Levenshtein distance are too large}, CAST(levenshtein({0}, {1}) AS BIGINT))
 trim(varchar(x)) -> varchar(x) | regexp_replace({0}, '^\\p{javaWhitespace}+|\\p{javaWhitespace}+\\z', '') | trim({0}, {white})
@@ -32,17 +32,11 @@ ltrim(char(x)) -> as long | regexp_replace(rtrim({0}), '^\\p{javaWhitespace}+', 
 rtrim(varchar(x)) -> varchar(x) | regexp_replace({0}, '\\p{javaWhitespace}+\\z', '') | rtrim({0}, {white})
 rtrim(char(x)) -> as long | regexp_replace({0}, '\\p{javaWhitespace}+\\z', '') | rtrim({0}, {white})
 trim(varchar(x), varchar(y)) -> varchar(x) | trim(BOTH {1} FROM {0}) | trim({0}, {1})
-~trim(varchar(x), char(y)) -> varchar(x) | trim(BOTH {1} FROM {0})
 trim(char(x), varchar(y)) -> as long | rtrim(trim(BOTH {1} FROM rtrim({0})))
-~trim(char(x), char(y)) -> as long | rtrim(trim(BOTH {1} FROM rtrim({0})))
 ltrim(varchar(x), varchar(y)) -> varchar(x) | trim(LEADING {1} FROM {0}) | ltrim({0}, {1})
-~ltrim(varchar(x), char(y)) -> varchar(x) | trim(LEADING {1} FROM {0})
 ltrim(char(x), varchar(y)) -> as long | trim(LEADING {1} FROM rtrim({0}))
-~ltrim(char(x), char(y)) -> as long | trim(LEADING {1} FROM rtrim({0}))
 rtrim(varchar(x), varchar(y)) -> varchar(x) | trim(TRAILING {1} FROM {0}) | rtrim({0}, {1})
-~rtrim(varchar(x), char(y)) -> varchar(x) | trim(TRAILING {1} FROM {0})
 rtrim(char(x), varchar(y)) -> as long | rtrim(trim(TRAILING {1} FROM rtrim({0})))
-~rtrim(char(x), char(y)) -> as long | rtrim(trim(TRAILING {1} FROM rtrim({0})))
 lpad(varchar(x), bigint, varchar(y)) -> varchar | {padding checked} ELSE lpad({0}, {padded to}, {2}) END | {padding checked} ELSE lpad({0}, CAST({1} AS INTEGER), {2}) END
 lpad(char(x), bigint, varchar(y)) -> varchar | {padding checked} ELSE lpad({0}, {padded to}, {2}) END
 rpad(varchar(x), bigint, varchar(y)) -> varchar | {padding checked} ELSE rpad({0}, {padded to}, {2}) END | {padding checked} ELSE rpad({0}, CAST({1} AS INTEGER), {2}) END
@@ -152,7 +146,7 @@ FRAGMENTS: Final = {
         "CASE WHEN {1} = 0 OR {1} < -char_length({0}) OR {2} <= 0 THEN IF({0} IS NULL OR {1} IS"
         " NULL OR {2} IS NULL, NULL, '') ELSE substring({0}, {int:1}, {int:2}) END"
     ),
-    # Occurrences may overlap; from the end, Trino counts in UTF-16 units.
+    # Occurrences may overlap.
     "found": (
         "try_element_at(filter(sequence(1, greatest(char_length({0}), 1)), p -> substring({0}, p,"
         " char_length({1})) = {1}), {int:2})"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from rowmerge_nb.spi.types import decimal_of
 from rowmerge_nb.sql.spark.casts.moment_casts import (
     from_micros,
     instant_of,
@@ -80,24 +81,73 @@ def arithmetic(
         return f"({left} {operator} {right})"
     if operator in "/%":
         return _division(node, operator, texts, raw, fail, safe=safe)
-    decimal = node.type.base == "decimal"
-    plain = (
-        f"CAST({left} {operator} {right} AS {spark_type(node.type)})"
-        if decimal
-        else f"({left} {operator} {right})"
-    )
-    if decimal and exact_precision(operator, *operand_types) <= node.type.parameters[0]:
-        return plain
+    if node.type.base == "decimal":
+        return once(
+            lambda a, b: _decimal_attempt(node, operator, (a, b), raw, fail, safe=safe),
+            left,
+            right,
+        )
     if raw is None and not safe:
-        return plain
-    attempt = f"{_TRIED[operator]}({left}, {right})"
-    return _checked(
-        node,
-        f"try_cast({attempt} AS {spark_type(node.type)})" if decimal else attempt,
-        raw,
-        fail,
-        safe=safe,
-    )
+        return f"({left} {operator} {right})"
+    return _checked(node, f"{_TRIED[operator]}({left}, {right})", raw, fail, safe=safe)
+
+
+def _decimal_attempt(
+    node: e.Apply,
+    operator: str,
+    texts: tuple[str, str],
+    raw: Sequence[str] | None,
+    fail: Callable[..., str],
+    *,
+    safe: bool,
+) -> str:
+    """Write a sum, a difference or a product of decimals.
+
+    Spark reserves one more digit than Trino, for a carry, and takes it from the scale where there
+    is no room. Operands with one digit less leave that room, and numbers so long that they lose
+    their first digit are the only ones for which Spark's scale serves.
+    """
+    kinds = [argument.type for argument in node.arguments]
+    name = spark_type(node.type)
+    plain = f"CAST({texts[0]} {operator} {texts[1]} AS {name})"
+    attempts = [
+        f"try_cast({_TRIED[operator]}({', '.join(operands)}) AS {name})"
+        for operands in _operands(operator, texts, kinds, node.type)
+    ]
+    if exact_precision(operator, *kinds) <= node.type.parameters[0] or (raw is None and not safe):
+        return _first([*attempts[:-1], plain])
+    return _checked(node, _first(attempts), raw, fail, safe=safe)
+
+
+def _first(attempts: Sequence[str]) -> str:
+    return f"coalesce({', '.join(attempts)})" if attempts[1:] else attempts[0]
+
+
+def _operands(
+    operator: str, texts: tuple[str, str], kinds: Sequence[Type], result: Type
+) -> list[tuple[str, ...]]:
+    """Return the pairs of operands to try one after the other; the last is for the longest."""
+    (p1, s1), (p2, s2) = (kind.parameters for kind in kinds)
+    scale = result.parameters[1]
+    before = (p1 - s1, p2 - s2)
+    digits, exact = (sum(before), s1 + s2) if operator == "*" else (max(before), max(s1, s2))
+    room = MAX_PRECISION - digits - 1
+    spark_scale = exact if exact <= room else max(room, min(exact, 6))
+    if spark_scale < scale:
+        shorter = [
+            f"try_cast({text} AS {spark_type(decimal_of(p - 1, s))})" if p > s else text
+            for text, (p, s) in zip(texts, ((p1, s1), (p2, s2)), strict=True)
+        ]
+        pairs = (
+            [(shorter[0], texts[1]), (texts[0], shorter[1])]
+            if operator == "*"
+            else [tuple(shorter[i] if before[i] == digits else texts[i] for i in range(2))]
+        )
+        return [*(pair for pair in pairs if pair != texts), texts]
+    if spark_scale > scale:
+        whole = spark_type(decimal_of(MAX_PRECISION, scale))
+        return [texts, tuple(f"try_cast({text} AS {whole})" for text in texts)]
+    return [texts]
 
 
 def _checked(
@@ -137,6 +187,7 @@ def _division(
     """Write a quotient or a remainder; under TRY, failures yield NULL."""
     left, right = texts
     name = spark_type(node.type)
+    kinds = [argument.type for argument in node.arguments]
     guarded = divisor(right, safe=safe)
     checked = safe or raw is not None
     if operator == "%":
@@ -157,14 +208,11 @@ def _division(
             return f"IF({by} = -1, {negated}, CAST({dividend} div {by} AS {name}))"
 
         return once(divided, left, guarded)
-    if not checked or not _may_overflow(
-        [part.type.parameters for part in node.arguments], node.type
-    ):
+    if not checked or exact_precision(operator, *kinds) <= MAX_PRECISION:
         return f"CAST({left} / {guarded} AS {name})"
     attempt = _checked(
         node, f"try_cast(try_divide({left}, {right}) AS {name})", raw, fail, safe=safe
     )
-    # Across two types, Spark would choose one with room for both.
     return (
         attempt
         if safe
@@ -179,13 +227,6 @@ def divisor(text: str, *, safe: bool) -> str:
     ('nullif(x, 0)', 'x')
     """
     return f"nullif({text}, 0)" if safe else text
-
-
-def _may_overflow(kinds: Sequence[tuple[int, int]], result: Type) -> bool:
-    """Return whether a quotient can exceed Trino's type, or Spark's intermediate type."""
-    (p1, s1), (p2, s2) = kinds
-    precision = p1 + s2 + max(s2 - s1, 0)
-    return precision > result.parameters[0] or p1 - s1 + s2 + max(6, s1 + p2 + 1) > MAX_PRECISION
 
 
 def negation(

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _NESTED: Final = frozenset({"array", "map", "row"})
 
 
-def compared(operator: str, left: str, right: str, sql_type: Type, fail: Callable[..., str]) -> str:
+def compared(operator: str, left: str, right: str, sql_type: Type) -> str:
     """Write a comparison; a NULL that leaves the result open makes it NULL."""
     value = f"({left} {operator} {right})"
     if is_float(sql_type):
@@ -25,13 +25,13 @@ def compared(operator: str, left: str, right: str, sql_type: Type, fail: Callabl
     if sql_type.base not in _NESTED:
         return value
     if operator == "<>":
-        return f"(NOT {compared('=', left, right, sql_type, fail)})"
+        return f"(NOT {compared('=', left, right, sql_type)})"
     if sql_type.base == "row":
-        return _rows(operator, left, right, sql_type, fail)
+        return _rows(operator, left, right, sql_type)
     return (
-        _maps(left, right, sql_type, fail)
+        _maps(left, right, sql_type)
         if sql_type.base == "map"
-        else _arrays(operator, left, right, sql_type, fail)
+        else _arrays(operator, left, right, sql_type)
     )
 
 
@@ -47,16 +47,16 @@ def _nan_aware(operator: str, left: str, right: str, value: str) -> str:
     )
 
 
-def _rows(operator: str, left: str, right: str, sql_type: Type, fail: Callable[..., str]) -> str:
+def _rows(operator: str, left: str, right: str, sql_type: Type) -> str:
     if operator != "=":
-        return _in_order(operator, left, right, sql_type, fail)
-    return f"({' AND '.join(compared('=', a, b, part, fail) for a, b, part in _fields(left, right, sql_type))})"
+        return _in_order(operator, left, right, sql_type)
+    return f"({' AND '.join(compared('=', a, b, part) for a, b, part in _fields(left, right, sql_type))})"
 
 
-def _arrays(operator: str, left: str, right: str, sql_type: Type, fail: Callable[..., str]) -> str:
+def _arrays(operator: str, left: str, right: str, sql_type: Type) -> str:
     if operator != "=":
-        return _in_order(operator, left, right, sql_type, fail)
-    same = compared("=", "x", "y", sql_type.parameters[0], fail)
+        return _in_order(operator, left, right, sql_type)
+    same = compared("=", "x", "y", sql_type.parameters[0])
     return (
         f"IF(size({left}) <> size({right}), false, forall(zip_with({left}, {right}, (x, y) ->"
         f" {same}), z -> z))"
@@ -71,95 +71,62 @@ def _fields(left: str, right: str, sql_type: Type) -> list[tuple[str, str, Type]
     ]
 
 
-def _in_order(
-    operator: str, left: str, right: str, sql_type: Type, fail: Callable[..., str]
-) -> str:
+def _in_order(operator: str, left: str, right: str, sql_type: Type) -> str:
     return (
         f"CASE WHEN {left} IS NOT NULL AND {right} IS NOT NULL THEN"
-        f" {ordered(left, right, sql_type, fail)} {operator} 0 END"
+        f" {_ordered(left, right, sql_type)} {operator} 0 END"
     )
 
 
 _ORDER, _PAIR = backquoted("$order"), backquoted("$pair")
 
 
-def ordered(
-    left: str, right: str, sql_type: Type, fail: Callable[..., str], *, nan_first: bool = False
-) -> str:
-    """Write the order of two values that are not NULL: -1, 0 or 1.
+def _ordered(left: str, right: str, sql_type: Type) -> str:
+    """Write the order of two values that are not NULL: -1, 0 or 1, or NULL.
 
-    The first parts that differ decide; a NULL before them is an error. With ``nan_first``, NaN
-    precedes all numbers.
+    The first parts that differ decide; with a NULL before them nothing does.
     """
     if sql_type.base == "row":
         order = "0"
         for a, b, part in reversed(_fields(left, right, sql_type)):
-            order = _then(
-                _parts_ordered(a, b, part, fail, "ROW", "fields", nan_first=nan_first), order
-            )
+            order = _then(_parts_ordered(a, b, part), order)
         return order
     if sql_type.base == "array":
         both = ", ".join(
             f"slice({side}, 1, least(size({left}), size({right})))" for side in (left, right)
         )
-        pair = _parts_ordered(
-            f"{_PAIR}.x",
-            f"{_PAIR}.y",
-            sql_type.parameters[0],
-            fail,
-            "ARRAY",
-            "arrays",
-            nan_first=nan_first,
-        )
+        pair = _parts_ordered(f"{_PAIR}.x", f"{_PAIR}.y", sql_type.parameters[0])
         return (
             f"aggregate(zip_with({both}, (x, y) -> struct(x, y)), 0, ({_ORDER}, {_PAIR}) ->"
-            f" IF({_ORDER} <> 0, {_ORDER}, {pair}), {_ORDER} -> IF({_ORDER} <> 0, {_ORDER},"
-            f" CAST(sign(size({left}) - size({right})) AS INT)))"
+            f" IF({_ORDER} = 0, {pair}, {_ORDER}), {_ORDER} -> IF({_ORDER} = 0,"
+            f" CAST(sign(size({left}) - size({right})) AS INT), {_ORDER}))"
         )
-    first = ""
-    if nan_first and is_float(sql_type):
-        first = f"WHEN isnan({left}) THEN IF(isnan({right}), 0, -1) WHEN isnan({right}) THEN 1 "
-    return f"CASE {first}WHEN {left} < {right} THEN -1 WHEN {left} > {right} THEN 1 ELSE 0 END"
+    return f"CASE WHEN {left} < {right} THEN -1 WHEN {left} > {right} THEN 1 ELSE 0 END"
 
 
-def _parts_ordered(
-    left: str,
-    right: str,
-    sql_type: Type,
-    fail: Callable[..., str],
-    subject: str,
-    parts: str,
-    *,
-    nan_first: bool,
-) -> str:
-    message = fail(
-        "NOT_SUPPORTED", f"'{subject} comparison not supported for {parts} with null elements'"
-    )
-    return (
-        f"IF({left} IS NULL OR {right} IS NULL, {message},"
-        f" {ordered(left, right, sql_type, fail, nan_first=nan_first)})"
-    )
+def _parts_ordered(left: str, right: str, sql_type: Type) -> str:
+    return f"IF({left} IS NULL OR {right} IS NULL, NULL, {_ordered(left, right, sql_type)})"
 
 
 def _then(order: str, rest: str) -> str:
     return (
         order
         if rest == "0"
-        else f"transform(array({order}), {_ORDER} -> IF({_ORDER} <> 0, {_ORDER}, {rest}))[0]"
+        else f"transform(array({order}), {_ORDER} -> IF({_ORDER} = 0, {rest}, {_ORDER}))[0]"
     )
 
 
-def _maps(left: str, right: str, sql_type: Type, fail: Callable[..., str]) -> str:
+def _maps(left: str, right: str, sql_type: Type) -> str:
     key, value = sql_type.parameters
     if key == UNKNOWN:
         # Both are empty.
         return f"IF({left} IS NULL OR {right} IS NULL, NULL, true)"
     # Values may be NULL, so they are wrapped in structs; NULL means a missing key.
     others = (
-        f"transform(map_keys({left}), k -> IF({has_key(right, 'k', key, fail)}, named_struct('v',"
+        f"transform(map_keys({left}), k -> IF({has_key(right, 'k', key)}, named_struct('v',"
         f" try_element_at({right}, k)), NULL))"
     )
-    same = compared("=", "x", "y.v", value, fail)
+    same = compared("=", "x", "y.v", value)
     same_keys = (
         f"forall(zip_with(map_values({left}), {others}, (x, y) -> IF(y IS NULL, false, {same})), z"
         " -> z)"
@@ -170,11 +137,11 @@ def _maps(left: str, right: str, sql_type: Type, fail: Callable[..., str]) -> st
     )
 
 
-def has_key(text: str, key: str, sql_type: Type, fail: Callable[..., str]) -> str:
+def has_key(text: str, key: str, sql_type: Type) -> str:
     """Write whether a map has a key; NaN never matches."""
     contains = f"map_contains_key({text}, {key})"
     return (
-        f"({contains} AND {compared('=', key, key, sql_type, fail)})"
+        f"({contains} AND {compared('=', key, key, sql_type)})"
         if any(map(is_float, parts_of(sql_type)))
         else contains
     )
@@ -226,7 +193,7 @@ def element_search(
         "NOT_SUPPORTED",
         f"'{name} does not support arrays with elements that are null or contain null'",
     )
-    same = compared("=", "`$element`", element, sql_type, fail)
+    same = compared("=", "`$element`", element, sql_type)
     places = (
         f"transform({array}, `$element` -> CASE WHEN `$element` IS NULL THEN 'null' WHEN {same}"
         f" THEN 'same' WHEN NOT {same} THEN 'other' ELSE 'unknown' END)"

@@ -6,7 +6,6 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.base.names import backquoted
-from rowmerge_nb.sql.spark.comparisons import ordered
 from rowmerge_nb.sql.typed.type_rules import is_float
 
 if TYPE_CHECKING:
@@ -32,27 +31,8 @@ def extreme(
     """
     if len(texts) > (2 if name.endswith("_by") else 1):
         return _several(name, texts, key, rows, fail)
-    compares = texts[-1]
-    if name.startswith("max"):
-        # NaN is the least value for Trino's max, and the greatest for Spark.
-        lowest = _nan_lowest(compares, key)
-        call_text = call_text if lowest == compares else f"max_by({texts[0]}, {lowest}){rows}"
-    if key.base not in {"array", "row"}:
-        return call_text
-    type_word = key.base.upper()
-    elements = "arrays" if key.base == "array" else "fields"
-    message = fail(
-        "NOT_SUPPORTED", f"'{type_word} comparison not supported for {elements} with null elements'"
-    )
-    first = f"size({compares}) > 0 AND get({compares}, 0) IS NULL"
-    if key.base == "row":
-        first = (
-            f"{compares} IS NOT NULL AND {compares}.{backquoted(key.fields[0] or 'field0')} IS NULL"
-        )
-    return (
-        f"IF(count({compares}){rows} > 1 AND bool_or(coalesce({first}, false)){rows}, {message},"
-        f" {call_text})"
-    )
+    key_text = sort_key(texts[-1], key, smallest=name.startswith("max"))
+    return call_text if key_text == texts[-1] else f"{name[:3]}_by({texts[0]}, {key_text}){rows}"
 
 
 def _several(
@@ -61,10 +41,8 @@ def _several(
     """Write the N greatest or least values in order, or NULL."""
     *_, compares, count = texts
     ascending = name.startswith("min")
-    key_and_value = (
-        f"named_struct('k', {compares if ascending else _nan_lowest(compares, key)}, 'v',"
-        f" {texts[0]})"
-    )
+    key_text = sort_key(compares, key, smallest=not ascending)
+    key_and_value = f"named_struct('k', {key_text}, 'v', {texts[0]})"
     listed = f"collect_list(IF({compares} IS NULL, NULL, {key_and_value})){rows}"
     places = (
         f"transform({_LIST}, (e, i) -> named_struct('k', e.k, 'i', {'' if ascending else '-'}i))"
@@ -91,50 +69,64 @@ def _several(
     )
 
 
-def _nan_lowest(text: str, sql_type: Type) -> str:
-    if is_float(sql_type):
+def sort_key(text: str, sql_type: Type, *, smallest: bool) -> str:
+    """Write a value that Spark orders as Trino orders the value.
+
+    Trino takes NaN, and NULL within a row or an array, for the smallest value with NULLS FIRST, MAX
+    and GREATEST, and for the largest elsewhere. For Spark NaN is always the largest, and NULL
+    within a value the smallest.
+
+    >>> from rowmerge_nb.spi.types import BIGINT, array_of
+    >>> sort_key("`a`", BIGINT, smallest=True), sort_key("`a`", array_of(BIGINT), smallest=False)
+    ('`a`', "transform(`a`, x -> named_struct('null', x IS NULL, 'value', x))")
+    """
+    if is_float(sql_type) and smallest:
         return (
             f"IF({text} IS NULL, NULL, named_struct('number', NOT isnan({text}), 'value', {text}))"
         )
     if sql_type.base == "array":
-        inner = _nan_lowest("x", sql_type.parameters[0])
+        inner = _part_key("x", sql_type.parameters[0], smallest=smallest)
         return text if inner == "x" else f"transform({text}, x -> {inner})"
     if sql_type.base == "row":
-        names = [
+        fields = [
             f"{text}.{backquoted(name or f'field{i}')}" for i, name in enumerate(sql_type.fields)
         ]
         parts = [
-            _nan_lowest(name, part) for name, part in zip(names, sql_type.parameters, strict=True)
+            _part_key(field, part, smallest=smallest)
+            for field, part in zip(fields, sql_type.parameters, strict=True)
         ]
-        return text if parts == names else f"IF({text} IS NULL, NULL, struct({', '.join(parts)}))"
+        return text if parts == fields else f"IF({text} IS NULL, NULL, struct({', '.join(parts)}))"
     return text
 
 
-def sorted_array(text: str, element: Type, fail: Callable[..., str]) -> str:
-    """Write ARRAY_SORT of nested values: NULL is last, and within a value it is an error."""
-    order = ordered("a", "b", element, fail)
-    return (
-        f"array_sort({text}, (a, b) -> CASE WHEN a IS NULL THEN IF(b IS NULL, 0, 1) WHEN b IS NULL"
-        f" THEN -1 ELSE {order} END)"
-    )
+def _part_key(text: str, sql_type: Type, *, smallest: bool) -> str:
+    key = sort_key(text, sql_type, smallest=smallest)
+    return key if smallest else f"named_struct('null', {text} IS NULL, 'value', {key})"
 
 
-def greater(name: str, left: str, right: str, sql_type: Type, fail: Callable[..., str]) -> str:
-    """Write GREATEST or LEAST (``name``) of two nested values that are not NULL; NaN loses against
-    a number.
+def sorted_array(text: str, element: Type) -> str:
+    """Write ARRAY_SORT of nested values: NULL is last, and within a value it is the largest."""
+    key = sort_key("x", element, smallest=False)
+    pairs = f"transform({text}, x -> IF(x IS NULL, NULL, named_struct('k', {key}, 'v', x)))"
+    return f"transform(array_sort({pairs}), p -> p.v)"
+
+
+def greater(name: str, left: str, right: str, sql_type: Type) -> str:
+    """Write GREATEST or LEAST (``name``) of two nested values that are not NULL; NaN and NULL lose
+    against other values.
     """
     most = name == "greatest"
-    order = ordered(right, left, sql_type, fail, nan_first=most)
-    return f"IF({order} {'>' if most else '<'} 0, {right}, {left})"
+    keys = [sort_key(text, sql_type, smallest=most) for text in (left, right)]
+    return f"IF({keys[1]} {'>' if most else '<'} {keys[0]}, {right}, {left})"
 
 
 _LIST = backquoted("$list")
 _BEST, _NEXT = backquoted("$found"), backquoted("$next")
 
 
-def extreme_element(name: str, text: str, element: Type, fail: Callable[..., str]) -> str:
+def extreme_element(name: str, text: str, element: Type) -> str:
     """Write ARRAY_MAX or ARRAY_MIN of nested values, NULL if an element is NULL."""
-    better = greater("greatest" if name == "array_max" else "least", _BEST, _NEXT, element, fail)
+    better = greater("greatest" if name == "array_max" else "least", _BEST, _NEXT, element)
     return (
         f"IF(exists({text}, x -> x IS NULL), NULL, aggregate({text}, get({text}, 0), ({_BEST},"
         f" {_NEXT}) -> {better}))"

@@ -30,6 +30,7 @@ from rowmerge_nb.sql.spark.extremes import (
     extreme_element,
     greater,
     ordered_list,
+    sort_key,
     sorted_array,
 )
 from rowmerge_nb.sql.spark.joni_patterns import pattern_text, replaced_by_lambda, with_missing
@@ -88,7 +89,8 @@ def print_spark(node: e.Typed, *, safe: bool = False) -> str:
 def sort_keys(keys: tuple[e.Sort, ...]) -> str:
     """Print sort keys; Spark's default for NULL differs from Trino's."""
     return ", ".join(
-        f"{print_spark(key.value)} {'DESC' if key.descending else 'ASC'} NULLS"
+        f"{sort_key(print_spark(key.value), key.value.type, smallest=key.nulls_first)}"
+        f" {'DESC' if key.descending else 'ASC'} NULLS"
         f" {'FIRST' if key.nulls_first else 'LAST'}"
         for key in keys
     )
@@ -219,7 +221,7 @@ class _Printer:
     def compare(self, node: e.Apply) -> str:
         operand_type = node.arguments[0].type
         return once(
-            lambda a, b: compared(node.name, a, b, operand_type, self.failure),
+            lambda a, b: compared(node.name, a, b, operand_type),
             *self.all(node.arguments),
         )
 
@@ -258,7 +260,7 @@ class _Printer:
         value, *items = self.all(node.arguments)
         value_type = node.arguments[0].type
         if is_float(value_type) or value_type.base in {"array", "map", "row"}:
-            result = f"({' OR '.join(compared('=', value, item, value_type, self.failure) for item in items)})"
+            result = f"({' OR '.join(compared('=', value, item, value_type) for item in items)})"
             return f"(NOT {result})" if node.detail else result
         return f"({value} {'NOT ' if node.detail else ''}IN ({', '.join(items)}))"
 
@@ -289,7 +291,7 @@ class _Printer:
             missing = self.failure(
                 "INVALID_FUNCTION_ARGUMENT", "'Key not present in map'", *key_text
             )
-            contains = has_key(base, index, key_type, self.failure)
+            contains = has_key(base, index, key_type)
             return (
                 f"CASE WHEN {base} IS NULL OR {index} IS NULL THEN NULL WHEN {contains} THEN"
                 f" try_element_at({base}, {index}) ELSE {missing} END"
@@ -339,11 +341,9 @@ class _Printer:
             and len(texts) == 1
             and node.type.parameters[0].base in {"array", "row"}
         ):
-            return sorted_array(texts[0], node.type.parameters[0], self.failure)
+            return once(lambda text: sorted_array(text, node.type.parameters[0]), texts[0])
         if overload.name in {"array_max", "array_min"} and node.type.base in {"array", "row"}:
-            return once(
-                lambda text: extreme_element(overload.name, text, node.type, self.failure), *texts
-            )
+            return once(lambda text: extreme_element(overload.name, text, node.type), *texts)
         if overload.name in _SET_FUNCTIONS and has_map(node.arguments[0].type):
             entries = [
                 as_entries(text, argument.type)
@@ -369,8 +369,7 @@ class _Printer:
             key_type = node.arguments[1].type
             return once(
                 lambda base, key: (
-                    f"IF({has_key(base, key, key_type, self.failure)}, try_element_at({base},"
-                    f" {key}), NULL)"
+                    f"IF({has_key(base, key, key_type)}, try_element_at({base}, {key}), NULL)"
                 ),
                 *texts,
             )
@@ -455,7 +454,14 @@ class _Printer:
         if node.order_by:
             template = ordered_list(
                 template,
-                [(self.text(key.value), key.descending, key.nulls_first) for key in node.order_by],
+                [
+                    (
+                        sort_key(self.text(key.value), key.value.type, smallest=key.nulls_first),
+                        key.descending,
+                        key.nulls_first,
+                    )
+                    for key in node.order_by
+                ],
             )
         value = self._fill(template, texts, node.type, rows, distinct)
         if node.name in EXTREMES:
@@ -759,9 +765,7 @@ def _extreme(printer: _Printer, node: e.Apply) -> str:
     if node.type.base in {"array", "row"}:
 
         def better(left: str, right: str) -> str:
-            return once(
-                lambda a, b: greater(node.name, a, b, node.type, printer.failure), left, right
-            )
+            return once(lambda a, b: greater(node.name, a, b, node.type), left, right)
 
         value = reduce(better, texts)
     if is_float(node.type) and node.name == "greatest" and len(texts) > 1:

@@ -32,7 +32,7 @@ _TARGETS: Final = {
     "varchar": (
         _NUMBERS | _MOMENTS | {"boolean", "varchar", "char", "varbinary", "time", "json", "uuid"}
     ),
-    "char": frozenset({"varchar", "char"}),
+    "char": (_NUMBERS | _MOMENTS | {"boolean", "varchar", "char", "varbinary"}) - {"decimal"},
     "varbinary": frozenset({"uuid"}),
     "date": _MOMENTS | {"varchar", "json"},
     "time": frozenset({"time", "timestamp", "timestamp with time zone", "varchar"}),

@@ -47,6 +47,8 @@ _MOMENTS: Final = ("date", "timestamp", "timestamp with time zone")
 _NESTED: Final = frozenset({"map", "row", "array"})
 LONGEST_CHAR: Final = 65_536
 MAX_PRECISION: Final = 38
+_QUOTIENT_SCALE: Final = 6
+"""The digits behind the point that a quotient, and a product that is too long, has at least."""
 MOST_MICROSECONDS: Final = 6
 """The most decimals of a second that values have here."""
 ZONED: Final = ("zone",)
@@ -271,15 +273,12 @@ def _common_number(left: Type, right: Type) -> Type:
 
 
 def _common_text(left: Type, right: Type) -> Type:
-    base = "varchar" if left.base == right.base == "varchar" else "char"
-    if base == "varchar" and not (left.parameters and right.parameters):
+    # A char beside a varchar becomes one, without its blanks.
+    if left.base == right.base == "char":
+        return Type("char", (max(left.parameters[0], right.parameters[0]),))
+    if not (left.parameters and right.parameters):
         return VARCHAR
-    lengths = [t.parameters[0] if t.parameters else LONGEST_CHAR for t in (left, right)]
-    return (
-        Type(base, (min(max(lengths), LONGEST_CHAR),))
-        if base == "char"
-        else varchar_of(max(lengths))
-    )
+    return varchar_of(max(left.parameters[0], right.parameters[0]))
 
 
 def _common_nested(left: Type, right: Type) -> Type | None:
@@ -342,7 +341,7 @@ def arithmetic_type(operator: str, left: Type, right: Type) -> Type | None:
     open.
 
     >>> str(arithmetic_type("/", decimal_of(10, 2), decimal_of(5, 3)))
-    'decimal(14,3)'
+    'decimal(19,8)'
     """
     if UNKNOWN in {left, right}:
         return _with_null(operator, left, right)
@@ -391,26 +390,43 @@ def _with_null(operator: str, left: Type, right: Type) -> Type | None:
 
 
 def exact_precision(operator: str, left: Type, right: Type) -> int:
-    """Return the digits that a decimal result can need; more than 38 may overflow.
+    """Return the digits of a result before it is limited to 38.
 
     >>> exact_precision("*", decimal_of(20, 2), decimal_of(20, 2))
     40
     """
     (p1, s1), (p2, s2) = left.parameters, right.parameters
-    scale = max(s1, s2)
+    scale = exact_scale(operator, left, right)
     if operator == "*":
         return int(p1 + p2)
     if operator == "/":
-        return int(max(p1 + s2 + max(s2 - s1, 0), scale))
+        return int(p1 - s1 + s2 + scale)
     if operator == "%":
         return int(max(min(p1 - s1, p2 - s2) + scale, 1))
     return int(max(p1 - s1, p2 - s2) + scale + 1)
 
 
+def exact_scale(operator: str, left: Type, right: Type) -> int:
+    """Return the digits behind the point of a result before it is limited to 38 digits.
+
+    >>> exact_scale("*", decimal_of(20, 2), decimal_of(20, 2))
+    4
+    """
+    (_, s1), (p2, s2) = left.parameters, right.parameters
+    if operator == "*":
+        return int(s1 + s2)
+    return int(max(_QUOTIENT_SCALE, s1 + p2 + 1) if operator == "/" else max(s1, s2))
+
+
 def _decimal_result(operator: str, left: Type, right: Type) -> Type:
-    scales = (left.parameters[1], right.parameters[1])
-    scale = min(MAX_PRECISION, sum(scales)) if operator == "*" else max(scales)
-    return decimal_of(min(MAX_PRECISION, exact_precision(operator, left, right)), scale)
+    precision, scale = exact_precision(operator, left, right), exact_scale(operator, left, right)
+    if precision > MAX_PRECISION:
+        # Digits behind the point give way to those before it.
+        if operator in "*/":
+            scale = max(MAX_PRECISION - (precision - scale), min(scale, _QUOTIENT_SCALE))
+        elif operator in "+-":
+            scale = min(scale, MAX_PRECISION - (precision - scale - 1))
+    return decimal_of(min(MAX_PRECISION, precision), scale)
 
 
 def _temporal_result(operator: str, left: Type, right: Type) -> Type | None:

@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING
 
 from rowmerge_nb.spi.types import BOOLEAN, UNKNOWN, VARCHAR, Type
 from rowmerge_nb.sql.typed import expressions as e
-from rowmerge_nb.sql.typed.type_rules import LONGEST_CHAR, common_type, is_text, listed_types
+from rowmerge_nb.sql.typed.type_rules import (
+    LONGEST_CHAR,
+    common_type,
+    is_text,
+    listed_types,
+    varchar_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,7 +35,7 @@ def concat(analyzer: CallAnalyzer, node: s.Call) -> e.Typed:
             "INVALID_FUNCTION_ARGUMENT", f"There must be two or more {noun}", node.error_span
         )
     bases = {sql_type.base for sql_type in types if sql_type != UNKNOWN}
-    if len(values) != 2 and ("char" in bases or ("array" in bases and len(bases) > 1)):
+    if len(values) != 2 and "array" in bases and len(bases) > 1:
         _refused(analyzer, node, types)
     return concatenated(analyzer, node, values)
 
@@ -128,18 +134,11 @@ def _refused(analyzer: CallAnalyzer, node: s.Call | s.Step, types: Sequence[Type
 
 
 def _joined(types: Sequence[Type]) -> Type:
-    if any(sql_type.base == "char" for sql_type in types):
-        return Type(
-            "char",
-            (
-                sum(
-                    sql_type.parameters[0] if sql_type.parameters else LONGEST_CHAR
-                    for sql_type in types
-                ),
-            ),
-        )
+    if len(types) == 2 and all(sql_type.base == "char" for sql_type in types):
+        return Type("char", (sum(sql_type.parameters[0] for sql_type in types),))
     return VARCHAR
 
 
 def _part_of(joined: Type, sql_type: Type) -> Type:
-    return Type("char", sql_type.parameters) if joined.base == "char" else sql_type
+    is_cut = sql_type.base == "char" != joined.base
+    return varchar_of(sql_type.parameters[0]) if is_cut else sql_type

@@ -53,7 +53,7 @@ class ConstantRows:
         """Return the rows.
 
         Raises:
-            ExecutionError: INVALID_CAST_ARGUMENT for a number with too many digits.
+            ExecutionError: NUMERIC_VALUE_OUT_OF_RANGE for a number with too many digits.
         """
         arrays = [self._values(index) for index in range(len(self.columns))]
         return pa.Table.from_arrays(arrays, names=list(self.names))
@@ -82,7 +82,7 @@ class ConstantRows:
             span = self.span_of(unfit.index, index)
             error = ExecutionError(
                 f"Cannot cast {cast_name(unfit.type)} '{unfit.text}' to {cast_name(sql_type)}",
-                code="INVALID_CAST_ARGUMENT",
+                code="NUMERIC_VALUE_OUT_OF_RANGE",
                 step="run",
             )
             if span is not None:

@@ -24,6 +24,7 @@ from rowmerge_nb.sql.typed.type_rules import (
     is_numeric,
     is_text,
     spark_type,
+    varchar_of,
 )
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ nearest limit.
 _NUMBERS: Final = frozenset({*RANGES, "decimal", "real", "double"})
 _MOMENTS: Final = frozenset({"date", "timestamp", "timestamp with time zone"})
 _NESTED: Final = frozenset({"array", "map", "row"})
+_PADDED: Final = frozenset({"char", "varbinary"})
+"""The targets of casts from char that keep its blanks."""
 _SHORT_DECIMAL: Final = 18
 """Up to this precision, a decimal is one word in Trino, and errors show the rounded value."""
 
@@ -53,6 +56,8 @@ def cast(text: str, source: Type, target: Type, *, safe: bool = False) -> str:
         return f"CAST(NULL AS {spark_type(target)})"
     if source == target:
         return text
+    if source.base == "char" and target.base not in _PADDED:
+        return cast(f"rtrim({text})", varchar_of(source.parameters[0]), target, safe=safe)
     writer = _writer(source, target)
     return once(lambda value: writer(value, source, target, safe), text)
 
@@ -111,8 +116,6 @@ def _from_number(source: Type, target: Type) -> Callable[[str, Type, Type, bool]
         return _to_decimal
     if can_coerce(source, target) or is_float(target):
         return lambda text, _s, t, _safe: f"CAST({text} AS {spark_type(t)})"
-    if source.base == "real" and target.base == "bigint":
-        return _real_to_bigint
     if is_float(source):
         return _float_to_integer
     return _decimal_to_integer if source.base == "decimal" else _integer_to_integer
@@ -155,7 +158,7 @@ def _decimal_to_integer(text: str, source: Type, target: Type, safe: bool) -> st
     value_text = f"CAST({rounded if precision <= _SHORT_DECIMAL else text} AS STRING)"
     message = _failure(
         safe,
-        "INVALID_CAST_ARGUMENT",
+        "NUMERIC_VALUE_OUT_OF_RANGE",
         "'Cannot cast \\''",
         value_text,
         text_literal(f"' to {target.base.upper()}"),
@@ -167,17 +170,6 @@ def _decimal_to_integer(text: str, source: Type, target: Type, safe: bool) -> st
     )
 
 
-def _real_to_bigint(text: str, source: Type, target: Type, safe: bool) -> str:
-    """Write a cast that clamps, unlike a double's."""
-    nan = _failure(safe, "INVALID_CAST_ARGUMENT", "'Cannot cast real NaN to bigint'")
-    largest, lowest = 2**63 - 1, "(-9223372036854775807L - 1L)"
-    return (
-        f"CASE WHEN isnan({text}) THEN {nan} WHEN {text} >= 9223372036854775808D THEN {largest}L"
-        f" WHEN {text} <= -9223372036854775808D THEN {lowest} ELSE CAST(round(CAST({text} AS"
-        " DOUBLE)) AS BIGINT) END"
-    )
-
-
 def _float_to_integer(text: str, source: Type, target: Type, safe: bool) -> str:
     limit = RANGES[target.base]
     name = target.base
@@ -186,19 +178,17 @@ def _float_to_integer(text: str, source: Type, target: Type, safe: bool) -> str:
     nan = _failure(
         safe, "INVALID_CAST_ARGUMENT", text_literal(f"Cannot cast {source.base} NaN to {name}")
     )
-    if name == "bigint":
-        nan = far = _failure(
-            safe, "INVALID_CAST_ARGUMENT", "'Unable to cast '", value_text, "' to bigint'"
-        )
-        within = f"{text} >= -9223372036854775808D AND {text} < 9223372036854775808D"
-    else:
-        far = _failure(
-            safe,
-            "NUMERIC_VALUE_OUT_OF_RANGE",
-            text_literal(f"Out of range for {name}: "),
-            value_text,
-        )
-        within = f"round({text}) BETWEEN {-limit}D AND {limit - 1}D"
+    far = _failure(
+        safe,
+        "NUMERIC_VALUE_OUT_OF_RANGE",
+        text_literal(f"Out of range for {name}: "),
+        value_text,
+    )
+    within = (
+        f"{text} >= -9223372036854775808D AND {text} < 9223372036854775808D"
+        if name == "bigint"
+        else f"round({text}) BETWEEN {-limit}D AND {limit - 1}D"
+    )
     return (
         f"CASE WHEN isnan({text}) THEN {nan} WHEN {text} IS NULL OR ({within}) THEN {value} ELSE"
         f" {far} END"
@@ -214,12 +204,14 @@ def _to_decimal(text: str, source: Type, target: Type, safe: bool) -> str:
     if safe:
         return attempt
     value_text = f"CAST({text} AS STRING)"
-    message = fail(
-        "INVALID_CAST_ARGUMENT",
+    parts = (
         text_literal(f"Cannot cast {name} '"),
         value_text,
         text_literal(f"' to DECIMAL({precision}, {scale})"),
     )
+    message = fail("NUMERIC_VALUE_OUT_OF_RANGE", *parts)
+    if is_float(source):
+        message = f"IF(isnan({text}), {fail('INVALID_CAST_ARGUMENT', *parts)}, {message})"
     if source.base == "double":
         # Values of 39 digits that fit into 128 bits overflow before the precision is checked.
         least, most = (
