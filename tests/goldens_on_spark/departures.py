@@ -24,7 +24,7 @@ DEPARTURES: Mapping[str, Mapping[str, Any]] = {
 _INTRODUCTION = """\
 # Where the answers differ from Trino's
 
-{total} statements were run on Trino 476, and what it answered was recorded: rows, update count, or the error with its code, message and
+{total} statements were run on Trino 483, and what it answered was recorded: rows, update count, or the error with its code, message and
 place. The tests run every one of them on Spark (`tests/goldens_on_spark`) and compare all of that. This page lists what differs; a
 test keeps it equal to what is tested.
 
@@ -168,7 +168,7 @@ def _plan_line(name: str, why: str) -> str:
 
 
 def _table(cases: Mapping[str, Any], entries: list[Mapping[str, Any]]) -> str:
-    lines = ["| case | statement | Trino 476 | here | because |\n| --- | --- | --- | --- | --- |\n"]
+    lines = ["| case | statement | Trino 483 | here | because |\n| --- | --- | --- | --- | --- |\n"]
     for entry in entries:
         case = cases[entry["id"]]
         answers = f"{_answer(case['expect'])} | {_answer(entry['expect'])}"

@@ -1,4 +1,4 @@
-"""Every statement that was recorded on Trino 476 is run on Spark, and what comes of it is compared with what Trino answered."""
+"""Every statement that was recorded on Trino 483 is run on Spark, and what comes of it is compared with what Trino answered."""
 
 from __future__ import annotations
 

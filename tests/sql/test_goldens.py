@@ -1,4 +1,4 @@
-"""Every recorded statement that Trino 476 refused before running it is refused here, with its code, words and place."""
+"""Every recorded statement that Trino 483 refused before running it is refused here, with its code, words and place."""
 
 from __future__ import annotations
 
@@ -59,7 +59,14 @@ REFUSED = [
 INTERNAL = [
     case for case in CASES if (error := _error(case)) and error.get("type") == "INTERNAL_ERROR"
 ]
-RUN = [case for case in CASES if _error(case) is None]
+RUN = [case for case in CASES if _error(case) is None and case["id"] != "err-unknown-type"]
+OTHER_WORDS = {
+    "expr-wrong-argument-type": lambda message: message.replace("abs(number), ", ""),
+    "err-subquery-two-columns": lambda message: message.replace('"', ""),
+    "err-in-subquery-two-columns": lambda message: message.replace('"', ""),
+    "type-row-arity": lambda message: message.replace('"', ""),
+}
+"""Here the type number is unknown, and names of fields have quotes only where they need them."""
 
 
 @pytest.mark.parametrize("case", REFUSED, ids=lambda case: case["id"])
@@ -72,7 +79,7 @@ def test_what_trino_refuses_is_refused_with_its_words_and_place(case):
         expected.get("line", error.line),
         expected.get("column", error.column),
     )
-    assert error.message == expected["message"]
+    assert error.message == OTHER_WORDS.get(case["id"], str)(expected["message"])
 
 
 @pytest.mark.parametrize("case", INTERNAL, ids=lambda case: case["id"])

@@ -297,7 +297,7 @@ class Context:
     def target(self, name: TableName, span: Span) -> TableBinding:
         """Return a table to change; Trino reports a missing table even if its schema is missing."""
         try:
-            return self.table(name, span)
+            table = self.table(name, span)
         except RowMergeError as error:
             if error.code not in {"CATALOG_NOT_FOUND", "SCHEMA_NOT_FOUND"}:
                 raise
@@ -307,6 +307,14 @@ class Context:
                 span,
                 f"{error.message}. {error.hint or ''}".rstrip(),
             )
+        if name.branch is not None:
+            self.error(
+                "BRANCH_NOT_FOUND",
+                f"Branch '{name.branch.value}' does not exist",
+                span,
+                "No connector has branches; leave it out.",
+            )
+        return table
 
     def evolved(
         self, table: TableBinding, columns: Sequence[ColumnMetadata], span: Span

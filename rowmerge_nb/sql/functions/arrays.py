@@ -8,6 +8,8 @@ ROWS: Final = r"""
 cardinality(array(E)) E -> bigint | CAST(size({0}) AS BIGINT) | CAST(len({0}) AS BIGINT)
 cardinality(hyperloglog) -> bigint ! sketches do not exist here
 cardinality(setdigest) -> bigint ! sketches do not exist here
+array_first(array(E)) E -> E | get({0}, 0) | {0}[1]
+array_last(array(E)) E -> E | get({0}, size({0}) - 1) | {0}[-1]
 element_at(array(E), bigint) E -> E | IF({1} = 0, {fail:INVALID_FUNCTION_ARGUMENT:SQL array indices start at 1}, try_element_at({0}, {int:1})) | {element}
 ~contains(array(real), real) -> boolean | {contains number}
 ~contains(array(double), double) -> boolean | {contains number}

@@ -10,7 +10,7 @@ from typing import Final
 ROWS: Final = r"""
 current_timezone() -> varchar | 'UTC'
 current_groups() -> array(varchar) | CAST(array() AS ARRAY<STRING>)
-~version() -> varchar | '476'
+~version() -> varchar | '483'
 year(date) -> bigint | CAST(year({0}) AS BIGINT) | CAST(year({0}) AS BIGINT)
 year(timestamp(6)) -> bigint | CAST(year({0}) AS BIGINT) | CAST(year({0}) AS BIGINT)
 quarter(date) -> bigint | CAST(quarter({0}) AS BIGINT) | CAST(quarter({0}) AS BIGINT)

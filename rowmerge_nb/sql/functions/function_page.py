@@ -86,7 +86,7 @@ _PERCENTILES: Final = (
     " as fine: above 30 values or so, or with large weights, the middle ones may differ."
 )
 _INTRODUCTION: Final = (
-    "Expressions mean the same as in Trino 476. Each function below has Trino's signature and its"
+    "Expressions mean the same as in Trino 483. Each function below has Trino's signature and its"
     " equivalent in Spark SQL; `{0}` is the first argument, `{fail:CODE:message}` Trino's error."
     ' Long equivalents are truncated; `rowmerge_nb.sql.functions.overloads.overloads("murmur3")`'
     " returns the full text. Other functions are refused: with `FUNCTION_NOT_FOUND` and the nearest"

@@ -46,6 +46,7 @@ reverse(varchar(x)) -> varchar(x) | reverse({0}) | {reversed}
 reverse(char(x)) -> char(x) | reverse({0}) | {reversed}
 translate(varchar(x), varchar(y), varchar(z)) -> varchar | translate({0}, {1}, {2}) | translate({0}, {1}, {2})
 starts_with(varchar(x), varchar(y)) -> boolean | startswith({0}, {1}) | starts_with({0}, {1})
+ends_with(varchar(x), varchar(y)) -> boolean | endswith({0}, {1}) | ends_with({0}, {1})
 split(varchar(x), varchar(y)) -> array(varchar(x)) | IF({1} = '', {fail:INVALID_FUNCTION_ARGUMENT:The delimiter may not be the empty string}, split({0}, {quoted 1}, -1)) | CASE WHEN {1} = '' THEN {no delimiter} WHEN {0} IS NOT NULL AND {1} IS NOT NULL THEN {parts} END
 split(varchar(x), varchar(y), bigint) -> array(varchar(x)) | CASE WHEN {2} <= 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:Limit must be positive} WHEN {2} > 2147483647 THEN {fail:INVALID_FUNCTION_ARGUMENT:Limit is too large} WHEN {1} = '' THEN {fail:INVALID_FUNCTION_ARGUMENT:The delimiter may not be the empty string} ELSE split({0}, {quoted 1}, {int:2}) END | {limited parts}
 split_part(varchar(x), varchar(y), bigint) -> varchar(x) | CASE WHEN {2} <= 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:Index must be greater than zero} WHEN {1} = '' THEN nullif(substring({0}, {int:2}, 1), '') ELSE get(split({0}, {quoted 1}, -1), {int:2} - 1) END | {one part}

@@ -19,7 +19,8 @@ from rowmerge_nb.sql.tree.formatted import formatted_type
 if TYPE_CHECKING:
     from rowmerge_nb.spi.types import Type
 
-_CREATED: Final = ("CATALOG", "FUNCTION", "MATERIALIZED", "ROLE", "SCHEMA", "VIEW")
+_NO_BRANCHES: Final = "No connector has branches; write into the table itself."
+_CREATED: Final = ("BRANCH", "CATALOG", "FUNCTION", "MATERIALIZED", "ROLE", "SCHEMA", "VIEW")
 """Other objects of CREATE and DROP than tables."""
 _NOT_ALTERED: Final = frozenset({"MATERIALIZED", "SCHEMA", "VIEW"})
 """Other objects of ALTER than tables."""
@@ -79,12 +80,15 @@ def read_type(name: s.TypeName) -> Type:
     # Imported here: types load Arrow, which completion does not need.
     from rowmerge_nb.spi.types import parse_type
 
-    # Names of fields are in lower case unless quoted.
+    # Names of fields are in lower case unless quoted; those of types may be quoted, too.
     text = re.sub(
-        r'"(?:[^"]|"")*"|[^"]+',
-        lambda part: part[0] if part[0].startswith('"') else part[0].lower(),
+        r"""("(?:[^"]|"")*")|--[^\r\n]*|/\*(?s:.*?)\*/|[^"/-]+|.""",
+        lambda part: (
+            (part[1] or " ") if part[0][:2] in {"--", "/*"} or part[1] else part[0].lower()
+        ),
         name.text,
-    )
+    ).strip()
+    text = re.sub(r'^"(\w+)"', lambda base: base[1].lower(), text)
     try:
         return parse_type(
             re.sub(r"(?is)^(time|timestamp)(.*?)\s+without\s+time\s+zone$", r"\1\2", text)
@@ -146,7 +150,9 @@ class DefinitionReader(AccessReader):
         self.note(*(f"'{word}'" for word in (*_CREATED, "OR")))
         or_replace = self.accept_all("OR", "REPLACE")
         if or_replace:
-            self.note("'FUNCTION'", "'MATERIALIZED'", "'TABLE'")
+            self.note("'BRANCH'", "'FUNCTION'", "'MATERIALIZED'", "'TABLE'")
+        if self.token.word == "BRANCH":
+            self._create_branch(start)
         if self.token.word == "FUNCTION" or (self.token.word == "CATALOG" and not or_replace):
             self._create_elsewhere(start)
         if self.token.word == "MATERIALIZED":
@@ -157,6 +163,31 @@ class DefinitionReader(AccessReader):
             return self._create_schema()
         self.expect("TABLE")
         return replace(self._create_table(), replace=or_replace)
+
+    def _create_branch(self, start: int) -> NoReturn:
+        self.take()
+        self._refuse_later(start, "This connector does not support creating branches", _NO_BRANCHES)
+        if self.token.word == "IF" and self.ahead().word == "NOT":
+            self.accept_all("IF", "NOT", "EXISTS")
+        self.identifier()
+        self._properties("branch")
+        self.expect("IN")
+        self.expect("TABLE")
+        self.table_name()
+        if self.accept("FROM"):
+            self.identifier()
+        self._refuse_read()
+
+    def _drop_branch(self, start: int) -> NoReturn:
+        self.take()
+        self._refuse_later(start, "This connector does not support dropping branches", _NO_BRANCHES)
+        if self.token.word == "IF" and self.ahead().word == "EXISTS":
+            self.accept_all("IF", "EXISTS")
+        self.identifier()
+        self.expect("IN")
+        self.expect("TABLE")
+        self.table_name()
+        self._refuse_read()
 
     def _create_table(self) -> st.CreateTable:
         if_not_exists = self.token.word == "IF" and self.ahead().word == "NOT"
@@ -384,6 +415,8 @@ class DefinitionReader(AccessReader):
     def _drop(self) -> st.Statement:
         start = self.index
         self.take()
+        if self.token.word == "BRANCH":
+            self._drop_branch(start)
         if self.token.word in {"CATALOG", "FUNCTION"}:
             self._drop_elsewhere(start)
         if self.token.word == "ROLE":

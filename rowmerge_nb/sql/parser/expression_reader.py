@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.base.errors import ParseError
+from rowmerge_nb.base.errors import AnalysisError, ParseError
 from rowmerge_nb.sql.parser.literals import STRINGS
 from rowmerge_nb.sql.parser.primaries import PrimaryReader
 from rowmerge_nb.sql.parser.token_reader import is_mismatch
@@ -110,6 +110,9 @@ class ExpressionReader(PrimaryReader):
         negated = self.accept("NOT") is not None
         if self.accept("NULL"):
             return s.IsNull(self.span_from(start), value, word, negated)
+        truth = self.accept("TRUE", "FALSE", "UNKNOWN")
+        if truth is not None:
+            return s.IsTruth(self.span_from(start), value, word, truth.word, negated)
         self.expect("DISTINCT")
         self.expect("FROM")
         right = self.value()
@@ -120,10 +123,13 @@ class ExpressionReader(PrimaryReader):
     ) -> s.Expression:
         word_text = self.take().word
         if word_text == "BETWEEN":
+            symmetric = self._accept_symmetry()
             low = self.value()
             self.expect("AND")
             high = self.value()
-            return s.Between(self.span_from(start), value, word, low, high, negated)
+            return s.Between(
+                self.span_from(start), value, word, low, high, negated, symmetric=symmetric
+            )
         if word_text == "LIKE":
             pattern = self.value()
             escape = self.value() if self.accept("ESCAPE") else None
@@ -137,6 +143,15 @@ class ExpressionReader(PrimaryReader):
         items = self.listed(runs=True)
         self.expect(")")
         return s.InList(self.span_from(start), value, word, items, negated)
+
+    def _accept_symmetry(self) -> bool:
+        """Accept SYMMETRIC or ASYMMETRIC, unless it is a name: neither is reserved."""
+        following = self.ahead()
+        if self.token.word not in {"SYMMETRIC", "ASYMMETRIC"} or (
+            following.kind is Kind.SYMBOL and following.text not in "([+-?"
+        ):
+            return False
+        return following.word != "AND" and self.take().word == "SYMMETRIC"
 
     def _in(self, start: int, value: s.Expression, word: Span) -> s.Expression:
         """Parse ``IN (...)``; failures are reported at IN."""
@@ -248,6 +263,20 @@ class ExpressionReader(PrimaryReader):
                 value = self._dereferenced(start, value, field)
                 if self.undecided and isinstance(value, s.Name) and start != self.undecided_primary:
                     self.note_looked("'('")
+            elif self.token.word == "." and self.ahead().kind is Kind.WORD:
+                # Only the name of a method may be a reserved word.
+                self.take()
+                method = self.take()
+                self.restart()
+                self.expect("(")
+                self.refused(
+                    AnalysisError(
+                        f"Methods such as {method.text} are not supported by this engine",
+                        code="NOT_SUPPORTED",
+                        hint="Call a function, with the value as its first argument.",
+                    ).at(method.span)
+                )
+                return value
             elif self.token.word == ".":
                 self.restart()
                 return value

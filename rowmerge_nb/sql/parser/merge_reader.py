@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.sql.parser.functions import FunctionReader
@@ -61,13 +61,20 @@ class MergeReader(FunctionReader):
         return self.select_items() if self.extended and self.accept("RETURNING") else ()
 
     def target(self) -> st.TableName:
-        """Parse the target's name."""
-        return self.table_name()
+        """Parse the target's name and its branch."""
+        name = self.table_name()
+        return replace(name, branch=self.identifier()) if self.accept("@") else name
 
     def _aliased_target(self) -> tuple[st.TableName, st.Identifier | None]:
         target = self.target()
-        self.restart()
+        self.choose_behind(target)
         return target, self.identifier() if self.accept("AS") else self.accept_alias()
+
+    def choose_behind(self, target: st.TableName) -> None:
+        """Start a mandatory choice, to which the target's branch belongs."""
+        self.restart()
+        if target.branch is None:
+            self.note("'@'")
 
     def assignments(self) -> tuple[tuple[st.Identifier, ...], tuple[s.Expression, ...]]:
         """Parse ``column = value, ...``."""

@@ -22,7 +22,15 @@ if TYPE_CHECKING:
 
 _DUMMY: Final = " x "
 _REFUSED: Final = frozenset(
-    {"JSON_TABLE", "MATCH_RECOGNIZE", "TABLESAMPLE", "MATERIALIZED", "AUTHORIZATION"}
+    {
+        "JSON_TABLE",
+        "MATCH_RECOGNIZE",
+        "NEAREST",
+        "PIVOT",
+        "TABLESAMPLE",
+        "MATERIALIZED",
+        "AUTHORIZATION",
+    }
 )
 """Words that the grammar parses only to refuse them, and parts of such clauses."""
 _BEGINS_REFUSED: Final = frozenset({"ANALYZE"})

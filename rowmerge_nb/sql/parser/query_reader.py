@@ -28,7 +28,11 @@ _BEHIND_NAME: Final = frozenset({*_BEHIND_A_KEY, "AS", "AT", "DISTINCT", "FROM",
 """Words that follow the name of a selected column."""
 _PRIMARY: Final = ("(", "SELECT", "TABLE", "VALUES")
 _OF_TABLE_ARGUMENTS: Final = ("PARTITION", "ORDER", "PRUNE", "KEEP")
-_SAMPLES: Final = {"TABLESAMPLE": {"BERNOULLI", "SYSTEM"}, "MATCH_RECOGNIZE": {"("}}
+_SAMPLES: Final = {
+    "TABLESAMPLE": {"BERNOULLI", "SYSTEM"},
+    "MATCH_RECOGNIZE": {"("},
+    "PIVOT": {"("},
+}
 
 
 class QueryReader(ExpressionReader):
@@ -401,10 +405,10 @@ class QueryReader(ExpressionReader):
     def _sampled(self) -> s.Relation:
         relation = self._aliased()
         if not self._sample_follows():
-            self.note("'TABLESAMPLE'", "'MATCH_RECOGNIZE'")
+            self.note("'TABLESAMPLE'", "'MATCH_RECOGNIZE'", "'PIVOT'")
             return relation
-        if self.token.word == "MATCH_RECOGNIZE":
-            self._refuse("MATCH_RECOGNIZE")
+        if self.token.word in {"MATCH_RECOGNIZE", "PIVOT"}:
+            self._refuse(self.token.word)
         error = ParseError(
             "TABLESAMPLE is not supported by this engine",
             code="NOT_SUPPORTED",
@@ -446,8 +450,8 @@ class QueryReader(ExpressionReader):
             return s.Lateral(self.span_from(start), query)
         if self.accept("UNNEST"):
             return self._unnest(start)
-        if self.token.word == "JSON_TABLE" and self.ahead().word == "(":
-            self._refuse("JSON_TABLE")
+        if self.token.word in {"JSON_TABLE", "NEAREST"} and self.ahead().word == "(":
+            self._refuse(self.token.word)
         if self.token.word == "TABLE" and self.ahead().word == "(":
             return self._table_function(start)
         if self.token.word in {"TABLE", "JSON_TABLE"}:
@@ -456,7 +460,15 @@ class QueryReader(ExpressionReader):
         if self.token.word == "(":
             return self._parenthesised_relation(start)
         if not self.at_identifier():
-            self.note("'('", "'JSON_TABLE'", "'LATERAL'", "'TABLE'", "'UNNEST'", "<identifier>")
+            self.note(
+                "'('",
+                "'JSON_TABLE'",
+                "'LATERAL'",
+                "'NEAREST'",
+                "'TABLE'",
+                "'UNNEST'",
+                "<identifier>",
+            )
             self.fail()
         name = self.table_name()
         period = self._accept_period()

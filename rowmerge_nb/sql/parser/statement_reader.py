@@ -57,8 +57,6 @@ _STATEMENTS: Final = [
     "USE",
     "WITH",
 ]
-_CREATED: Final = ("CATALOG", "FUNCTION", "MATERIALIZED", "ROLE", "SCHEMA", "VIEW")
-"""Other objects of CREATE and DROP than tables."""
 _PREPARED: Final = ("PREPARE", "EXECUTE", "DEALLOCATE")
 _NOT_EXPLAINED: Final = (*_PREPARED, "START", "COMMIT", "ROLLBACK", "USE")
 _KINDS: Final = ("LOGICAL", "DISTRIBUTED", "VALIDATE", "IO")
@@ -204,6 +202,7 @@ class StatementReader(DefinitionReader):
     def _update(self) -> st.Update:
         self.take()
         target = self.target()
+        self.choose_behind(target)
         self.expect("SET")
         columns, values = self.assignments()
         where = self.expression() if self.accept("WHERE") else None
@@ -224,7 +223,7 @@ class StatementReader(DefinitionReader):
         if self.token.word == "(" and self.ahead().word != "(" and not self.query_follows():
             columns = self._inserted_columns()
         else:
-            self.restart()
+            self.choose_behind(target)
             self.note("'('")
         self.note("'WITH'")
         with self.before_returning():

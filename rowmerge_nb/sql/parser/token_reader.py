@@ -405,7 +405,7 @@ class Reader:
             and self.tokens[0].word in {"CREATE", "ALTER"}
             and not self.extended
         ):
-            return f"Trino 476 has no defaults of columns, 477 has. {EXTENDED}"
+            return f"Defaults of columns belong to the extended dialect here. {EXTENDED}"
         form = foreign_form_hint(self.text, self.tokens, self._farthest, self._expected)
         if form is not None and not within_merge:
             return form

@@ -110,6 +110,7 @@ RESERVED: Final = frozenset(
         "OR",
         "ORDER",
         "OUTER",
+        "OVERLAPS",
         "PREPARE",
         "RECURSIVE",
         "RIGHT",
@@ -144,13 +145,13 @@ _PATTERN: Final = re.compile(
     |(?P<decimal>[0-9](?:_?[0-9])*+\.(?:[0-9](?:_?[0-9])*+)?|\.[0-9](?:_?[0-9])*+)
     |(?P<integer>0[xX](?:_?[0-9A-Fa-f])++|0[oO](?:_?[0-7])++|0[bB](?:_?[01])++|[0-9](?:_?[0-9])*+)
     |(?P<word>[A-Za-z_][A-Za-z0-9_]*)
-    |(?P<symbol><>|!=|<=|>=|\|\||->|=>|[-+*/%=<>(),.;?:\[\]{}])""",
+    |(?P<symbol><>|!=|<=|>=|\|\||->|=>|[-+*/%=<>(),.;?:\[\]{}@])""",
     re.VERBOSE | re.DOTALL,
 )
 _OPENING: Final = frozenset("([")
 _CLOSING: Final = frozenset(")]")
 _DIGITS_FIRST: Final = re.compile(r"[0-9][A-Za-z0-9_]+")
-_UNREADABLE: Final = re.compile(r"""[^A-Za-z0-9_ \r\n\t'"`<>!=|+\-*/%(),.;?:\[\]{}]+""")
+_UNREADABLE: Final = re.compile(r"""[^A-Za-z0-9_ \r\n\t'"`<>!=|+\-*/%(),.;?:\[\]{}@]+""")
 """Characters that begin no token."""
 _BLANKS: Final = " \r\n\t"
 _NUMBERS: Final = frozenset({"integer", "decimal", "double"})

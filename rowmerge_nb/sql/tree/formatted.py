@@ -134,10 +134,12 @@ class Formatter:
     def _predicate(self, node: s.Expression) -> str:
         if isinstance(node, s.IsNull):
             return f"({self.write(node.value)} IS {'NOT ' if node.negated else ''}NULL)"
+        if isinstance(node, s.IsTruth):
+            return f"({self.write(node.value)} IS {'NOT ' if node.negated else ''}{node.truth})"
         if isinstance(node, s.Between):
             text = (
-                f"{self.write(node.value)} BETWEEN {self.write(node.low)} AND"
-                f" {self.write(node.high)}"
+                f"{self.write(node.value)} BETWEEN {'SYMMETRIC ' if node.symmetric else ''}"
+                f"{self.write(node.low)} AND {self.write(node.high)}"
             )
         elif isinstance(node, s.InList):
             text = f"{self.write(node.value)} IN ({self._listed(node.items)})"

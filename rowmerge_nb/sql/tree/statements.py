@@ -86,10 +86,11 @@ class Identifier:
 
 @dataclass(frozen=True)
 class TableName:
-    """A table's name of one to three parts."""
+    """A table's name of one to three parts, and the ``@ branch`` of a target."""
 
     parts: tuple[Identifier, ...]
     span: Span
+    branch: Identifier | None = None
 
 
 @dataclass(frozen=True)

@@ -175,11 +175,12 @@ class _Predicate(Expression):
 
 @dataclass(frozen=True)
 class Between(_Predicate):
-    """``x [NOT] BETWEEN low AND high``."""
+    """``x [NOT] BETWEEN [SYMMETRIC] low AND high``."""
 
     low: Expression
     high: Expression
     negated: bool
+    symmetric: bool = False
 
 
 @dataclass(frozen=True)
@@ -211,6 +212,14 @@ class Like(_Predicate):
 class IsNull(_Predicate):
     """``x IS [NOT] NULL``."""
 
+    negated: bool
+
+
+@dataclass(frozen=True)
+class IsTruth(_Predicate):
+    """``x IS [NOT] TRUE``, FALSE or UNKNOWN."""
+
+    truth: str
     negated: bool
 
 

@@ -165,14 +165,14 @@ def test_a_store_that_keeps_no_defaults_refuses_them(statement: str) -> None:
         ("ALTER TABLE items ALTER COLUMN n DROP DEFAULT", 39),
     ],
 )
-def test_trino_476_has_no_word_for_defaults_and_the_error_names_the_option(
+def test_defaults_need_the_extended_dialect_and_the_error_names_the_option(
     statement: str, column: int
 ) -> None:
     with pytest.raises(ParseError) as caught:
         parse(statement)
     assert (caught.value.code, caught.value.column) == ("SYNTAX_ERROR", column)
     assert caught.value.hint == (
-        "Trino 476 has no defaults of columns, 477 has. "
+        "Defaults of columns belong to the extended dialect here. "
         'The option --dialect extended accepts it (in a program: dialect="extended").'
     )
 

@@ -53,7 +53,7 @@ def test_the_statement_of_the_documents_is_understood_as_it_stands():
 
 def test_an_ambiguous_name_in_set_means_the_target_and_is_noticed():
     (notice,) = _merge(DOCUMENT).notices
-    assert "Trino 476 refuses the name 'purchases'" in notice.message
+    assert "Trino refuses the name 'purchases'" in notice.message
     assert notice.span is not None
     assert (notice.span.line, notice.span.column) == (6, 32)
 

@@ -74,17 +74,17 @@ def test_a_period_is_read_wherever_a_table_is(sql: str) -> None:
         (
             "DELETE FROM t FOR VERSION AS OF 1",
             15,
-            "mismatched input 'FOR'. Expecting: '.', 'WHERE', <EOF>",
+            "mismatched input 'FOR'. Expecting: '.', '@', 'WHERE', <EOF>",
         ),
         (
             "UPDATE t FOR VERSION AS OF 1 SET v = 1",
             10,
-            "mismatched input 'FOR'. Expecting: '.', 'SET'",
+            "mismatched input 'FOR'. Expecting: '@', 'SET'",
         ),
         (
             "MERGE INTO t FOR VERSION AS OF 1 USING s ON true WHEN MATCHED THEN DELETE",
             14,
-            "mismatched input 'FOR'. Expecting: 'AS', 'USING', <identifier>",
+            "mismatched input 'FOR'. Expecting: '@', 'AS', 'USING', <identifier>",
         ),
     ],
 )

@@ -166,15 +166,14 @@ class ExpressionAnalyzer(CallAnalyzer):
 
     def _name(self, node: s.Name) -> e.Typed:
         parts = [part.value for part in node.parts]
-        if len(parts) == 1 and parts[0] in self.variables:
-            return self.variables[parts[0]]
-        if parts[0] in self.outputs and parts[0] not in self.variables:
+        if parts[0] in self.variables:
+            value = self.variables[parts[0]]
+            return value if len(parts) == 1 else self._fields(value, node, 1)
+        if parts[0] in self.outputs:
             return self._fields(self._output(node, parts[0]), node, 1)
         match = self.scope.find(parts)
         full_name = ".".join(parts)
         if match is None:
-            if parts[0] in self.variables:
-                return self._fields(self.variables[parts[0]], node, 1)
             near = self.scope.like(parts)
             hint = f"Did you mean '{near}'?" if near else None
             if len(parts) == 1 and (
@@ -219,7 +218,7 @@ class ExpressionAnalyzer(CallAnalyzer):
         is_bare = len(node.parts) == 1 and len(targets) == 1
         if is_bare and self.prefers_target is not None and self.prefers_target(node.parts[0].value):
             self.context.notice(
-                f"Trino 476 refuses the name '{node.parts[0].text}', which both sides have; here it"
+                f"Trino refuses the name '{node.parts[0].text}', which both sides have; here it"
                 " means the target's column.",
                 node.span,
             )
@@ -555,12 +554,17 @@ class ExpressionAnalyzer(CallAnalyzer):
                 node.error_span,
             )
         value, low, high = self.comparable((value, low, high), common)
-        both = e.Apply(
-            BOOLEAN,
-            "and",
-            (e.Apply(BOOLEAN, ">=", (value, low)), e.Apply(BOOLEAN, "<=", (value, high))),
-        )
-        return e.Apply(BOOLEAN, "not", (both,)) if node.negated else both
+        limits = [(low, high), (high, low)] if node.symmetric else [(low, high)]
+        within = [
+            e.Apply(
+                BOOLEAN,
+                "and",
+                (e.Apply(BOOLEAN, ">=", (value, least)), e.Apply(BOOLEAN, "<=", (value, most))),
+            )
+            for least, most in limits
+        ]
+        between = e.Apply(BOOLEAN, "or", tuple(within)) if node.symmetric else within[0]
+        return e.Apply(BOOLEAN, "not", (between,)) if node.negated else between
 
     def _in_list(self, node: s.InList) -> e.Typed:
         list_lookup = long_list(self, node)
@@ -594,6 +598,15 @@ class ExpressionAnalyzer(CallAnalyzer):
 
     def _is_null(self, node: s.IsNull) -> e.Typed:
         return e.Apply(BOOLEAN, "is null", (self.analyze(node.value),), node.negated)
+
+    def _is_truth(self, node: s.IsTruth) -> e.Typed:
+        value = self.boolean(
+            node.value, "Boolean test value must evaluate to a boolean (actual: {})"
+        )
+        if node.truth == "UNKNOWN":
+            return e.Apply(BOOLEAN, "is null", (value,), node.negated)
+        expected = e.Constant(BOOLEAN, node.truth.lower())
+        return e.Apply(BOOLEAN, "distinct", (value, expected), not node.negated)
 
     def _is_distinct(self, node: s.IsDistinct) -> e.Typed:
         left, right = self.analyze(node.value), self.analyze(node.right)
@@ -833,6 +846,7 @@ _METHODS: Final[dict[type[s.Expression], Callable[[ExpressionAnalyzer, Any], e.T
     s.InQuery: ExpressionAnalyzer._in_query,
     s.Like: ExpressionAnalyzer._like,
     s.IsNull: ExpressionAnalyzer._is_null,
+    s.IsTruth: ExpressionAnalyzer._is_truth,
     s.IsDistinct: ExpressionAnalyzer._is_distinct,
     s.Quantified: ExpressionAnalyzer._quantified,
     s.Exists: ExpressionAnalyzer._exists,

@@ -182,7 +182,8 @@ def _whole_scalar(
             f" try_variant_get(`$e`, '$', 'string') RLIKE {_NUMBER})"
         )
         unfit = fail(
-            "INVALID_CAST_ARGUMENT", text_literal(f"Cannot cast input json to {_type_text(target)}")
+            "NUMERIC_VALUE_OUT_OF_RANGE",
+            text_literal(f"Cannot cast input json to {_type_text(target)}"),
         )
         inner = (
             f"coalesce({inner}, IF({form} <> 'VOID', IF({none},"
