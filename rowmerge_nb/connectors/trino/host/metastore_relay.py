@@ -34,6 +34,8 @@ _FIELDS: Final = {2: 1, 3: 2, 4: 3, 5: 4}
 _EMPTY_SUCCESS: Final = struct.pack(">bhbb", 12, 0, 0, 0)
 """A result whose field 0 is an empty struct."""
 _STOP: Final = b"\x00"
+_STRUCT: Final = 12
+_CALL, _REPLY, _EXCEPTION = 1, 2, 3
 
 
 def relayed_properties(properties: Mapping[str, str]) -> dict[str, str]:
@@ -96,7 +98,7 @@ class Message:
     """A message: its bytes, and the place of its struct in them."""
 
     name: str
-    kind: int
+    message_type: int
     number: int
     data: bytes
     start: int
@@ -109,10 +111,7 @@ class Message:
     @property
     def is_unknown_method(self) -> bool:
         """Whether it is the exception of a call that the server lacks."""
-        return self.kind == _EXCEPTION and b"Invalid method name" in self.content
-
-
-_CALL, _REPLY, _EXCEPTION = 1, 2, 3
+        return self.message_type == _EXCEPTION and b"Invalid method name" in self.content
 
 
 def read_message(connection: socket.socket) -> Message:
@@ -123,10 +122,10 @@ def read_message(connection: socket.socket) -> Message:
     """
     recording = _Recording(connection)
     protocol = _protocol(recording)
-    name, kind, number = protocol.readMessageBegin()
+    name, message_type, number = protocol.readMessageBegin()
     start = len(recording.data)
-    protocol.skip(12)
-    return Message(name, kind, number, bytes(recording.data), start)
+    protocol.skip(_STRUCT)
+    return Message(name, message_type, number, bytes(recording.data), start)
 
 
 def substitute(request: Message) -> bytes:
@@ -143,10 +142,10 @@ def substitute(request: Message) -> bytes:
 def substituted_answer(request: Message, answer: Message) -> Message:
     """Return the answer of a substitute as that of the call: exceptions have the same numbers."""
     content = answer.content
-    if answer.kind == _REPLY and content == _STOP:
+    if answer.message_type == _REPLY and content == _STOP:
         content = _EMPTY_SUCCESS
-    data = message_bytes(request.name, answer.kind, answer.number, content)
-    return Message(request.name, answer.kind, answer.number, data, len(data) - len(content))
+    data = message_bytes(request.name, answer.message_type, answer.number, content)
+    return Message(request.name, answer.message_type, answer.number, data, len(data) - len(content))
 
 
 def struct_fields(data: bytes) -> dict[int, tuple[int, bytes]]:
@@ -157,24 +156,24 @@ def struct_fields(data: bytes) -> dict[int, tuple[int, bytes]]:
     """
     recording = _Recording(data)
     protocol = _protocol(recording)
-    fields = {}
+    fields: dict[int, tuple[int, bytes]] = {}
     while True:
-        _, kind, number = protocol.readFieldBegin()
-        if kind == 0:
+        _, field_type, number = protocol.readFieldBegin()
+        if field_type == 0:
             return fields
         start = len(recording.data)
-        protocol.skip(kind)
-        fields[number] = kind, bytes(recording.data[start:])
+        protocol.skip(field_type)
+        fields[number] = field_type, bytes(recording.data[start:])
 
 
-def message_bytes(name: str, kind: int, number: int, content: bytes) -> bytes:
+def message_bytes(name: str, message_type: int, number: int, content: bytes) -> bytes:
     r"""Return a message of the strict binary protocol.
 
     >>> message_bytes("a", 1, 5, b"\\x00")
     b'\\x80\\x01\\x00\\x01\\x00\\x00\\x00\\x01a\\x00\\x00\\x00\\x05\\x00'
     """
     text = name.encode()
-    head = struct.pack(">HHI", 0x8001, kind, len(text))
+    head = struct.pack(">HHI", 0x8001, message_type, len(text))
     return head + text + struct.pack(">I", number) + content
 
 
