@@ -257,18 +257,24 @@ final class TestAccounts
         for (PropertyMetadata<?> property : properties) {
             Object value = property.getDefaultValue();
             if (values.containsKey(property.getName())) {
-                value = property.decode(switch (property.getSqlType().getDisplayName()) {
-                    case "integer" -> ((Number) values.get(property.getName())).intValue();
-                    case "bigint" -> ((Number) values.get(property.getName())).longValue();
-                    case "double" -> ((Number) values.get(property.getName())).doubleValue();
-                    default -> values.get(property.getName());
-                });
+                value = property.decode(encoded(property, values));
             }
             if (value != null) {
                 decoded.put(property.getName(), value);
             }
         }
         return decoded;
+    }
+
+    private static Object encoded(PropertyMetadata<?> property, Map<String, Object> values)
+    {
+        Object value = values.get(property.getName());
+        return switch (property.getSqlType().getDisplayName()) {
+            case "integer" -> ((Number) value).intValue();
+            case "bigint" -> ((Number) value).longValue();
+            case "double" -> ((Number) value).doubleValue();
+            default -> value;
+        };
     }
 
     private static List<Object> row(Object... values)
@@ -365,7 +371,6 @@ final class TestAccounts
             this.connector = connector;
             session = TestingConnectorSession.builder()
                     .setPropertyMetadata(connector.getSessionProperties())
-                    .setPropertyValues(decode(connector.getSessionProperties(), Map.ofEntries()))
                     .build();
             transaction = connector.beginTransaction(IsolationLevel.READ_UNCOMMITTED, false, true);
             metadata = connector.getMetadata(session, transaction);
@@ -398,6 +403,9 @@ final class TestAccounts
         private List<Block> rowIds(ConnectorTableHandle table, ColumnHandle rowIdColumn, Type rowIdType)
                 throws Exception
         {
+            if (ROWS.isEmpty()) {
+                return List.of();
+            }
             List<ColumnHandle> columns = new ArrayList<>(columns(table));
             columns.add(rowIdColumn);
             List<Type> types = new ArrayList<>(TYPES);

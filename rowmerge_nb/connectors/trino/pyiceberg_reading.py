@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import tempfile
 import uuid
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pyiceberg
 from pyiceberg.catalog.noop import NoopCatalog
-from pyiceberg.io.pyarrow import PyArrowFileIO
+from pyiceberg.io.pyarrow import PyArrowFile, PyArrowFileIO
 from pyiceberg.serializers import FromInputFile
 from pyiceberg.table import StaticTable
 
@@ -18,12 +21,11 @@ from rowmerge_nb.spi.metadata import IndependentRows
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pyiceberg.io import InputFile
-
     from rowmerge_nb.connectors.trino.trino_handles import TrinoColumnHandle
 
 _ROOT: Final = "local.location"
 """The catalog's property with the folder of ``local:///``."""
+_POSITION_DELETES: Final = ["file_path", "pos"]
 
 
 def read_table(
@@ -46,18 +48,13 @@ def read_table(
     root = properties.get(_ROOT, "")
     if local_path(metadata_file, root) is None:
         return None
-    files = _LocalFiles(root)
-    metadata = FromInputFile.table_metadata(files.new_input(metadata_file))
-    table = StaticTable(
-        ("table",),
-        metadata,
-        metadata_file,
+    with tempfile.TemporaryDirectory(prefix="rowmerge_nb-deletes-") as folder:
+        files = _LocalFiles(root, Path(folder))
+        metadata = FromInputFile.table_metadata(files.new_input(metadata_file))
         # A table's own properties must not name the class that reads files.
-        files,
-        NoopCatalog("static"),
-    )
-    names = tuple(column.name for column in columns)
-    rows = table.scan(selected_fields=names, limit=most + 1).to_arrow()
+        table = StaticTable(("table",), metadata, metadata_file, files, NoopCatalog("static"))
+        names = tuple(column.name for column in columns)
+        rows = table.scan(selected_fields=names, limit=most + 1).to_arrow()
     reader = f"PyIceberg {pyiceberg.__version__}"
     if rows.num_rows > most:
         return IndependentRows(reader, None)
@@ -82,13 +79,19 @@ def local_path(location: str, root: str) -> str | None:
 
 
 class _LocalFiles(PyArrowFileIO):
-    """Files on this machine, by the locations that Trino has for them."""
+    """Files on this machine, by the locations that Trino has for them.
 
-    def __init__(self, root: str) -> None:
+    Args:
+        root: the folder of ``local:///``.
+        folder: for files that are written anew.
+    """
+
+    def __init__(self, root: str, folder: Path) -> None:
         super().__init__({})
         self._root = root
+        self._folder = folder
 
-    def new_input(self, location: str) -> InputFile:
+    def new_input(self, location: str) -> PyArrowFile:
         """Return a file to read.
 
         Raises:
@@ -97,7 +100,19 @@ class _LocalFiles(PyArrowFileIO):
         path = local_path(location, self._root)
         if path is None:
             raise ValueError(f"{location} is not a file of this machine")
+        if path.endswith(".parquet") and pq.read_schema(path).names == _POSITION_DELETES:
+            path = str(self._plainly_encoded(path))
         return super().new_input(path)
+
+    def _plainly_encoded(self, path: str) -> Path:
+        """Return a copy of a file of deletes whose encoding PyIceberg can read.
+
+        PyIceberg reads its texts as a dictionary, which Arrow cannot do with the encoding
+        DELTA_LENGTH_BYTE_ARRAY of Trino 483.
+        """
+        copy = self._folder / f"{uuid.uuid4().hex}.parquet"
+        pq.write_table(pq.read_table(path), copy)
+        return copy
 
 
 def _conformed(array: pa.ChunkedArray, column: TrinoColumnHandle) -> Any:

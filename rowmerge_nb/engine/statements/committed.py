@@ -293,18 +293,19 @@ class Checking:
         if self.run.options.check:
             try:
                 independent = self.read_independently(most)
+                if independent is not None:
+                    rows = None if independent.rows is None else self._conformed(independent.rows)
+                    return rows, f" by {independent.reader}", ""
             except Exception as error:  # noqa: BLE001 - the connector reads instead
                 note = f" Another reader could not read the table: {_text(error)}."
-            else:
-                if independent is not None:
-                    return independent.rows, f" by {independent.reader}", ""
         return self.read(self.run.transaction.version, most), "", note
 
     def _difference(self, rows: pa.Table) -> tuple[pa.Table, pa.Table]:
         """Return the missing rows, and those that must not be there."""
-        return differing(
-            rows.rename_columns(self._wanted.schema.names).cast(self._wanted.schema), self._wanted
-        )
+        return differing(self._conformed(rows), self._wanted)
+
+    def _conformed(self, rows: pa.Table) -> pa.Table:
+        return rows.rename_columns(self._wanted.schema.names).cast(self._wanted.schema)
 
     def _own_reading(self, most: int) -> str:
         """Report whether the connector reads the right rows where another reader does not."""
