@@ -40,7 +40,7 @@ class OlderSpi(SpiVersion):
 
     @classmethod
     def detect(cls, engine_folder: str) -> OlderSpi:
-        """Return the version; none of the features of later ones are there."""
+        """Return the version, which has no features of later ones."""
         return cls(
             number=spi_number_of(engine_folder),
             has_validity_bitmaps=False,
@@ -48,6 +48,7 @@ class OlderSpi(SpiVersion):
             has_filter_snapshots=False,
             has_memory_contexts=False,
             has_column_positions=False,
+            object_value_takes_session=True,
         )
 
     def read_validity(self, block: JavaObject, count: int) -> NDArray[np.uint8] | None:
