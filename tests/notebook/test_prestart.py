@@ -317,7 +317,7 @@ def test_a_kernel_starts_one_spark_and_leaves_none_behind(started: Any) -> None:
     kernel.run("%load_ext rowmerge_nb\n%reload_ext rowmerge_nb")
     time.sleep(2 * module.IDLE_SECONDS)
     statement = kernel.run("%merge CREATE TABLE t AS SELECT count(*) AS n FROM (VALUES 1, 2) v (x)")
-    assert "Table t created with 1 row." in kernel.shown[statement]
+    assert "Table t created with 1 row." in "\n".join(kernel.shown[statement])
     assert [process.pid for process in kernel.java()] == [java.pid]
     kernel.manager.restart_kernel(now=True)
     kernel.client.wait_for_ready(timeout=60)
