@@ -75,7 +75,8 @@ def test_each_notebook_leads_to_the_next_and_the_first_names_all() -> None:
 
 
 OF_OTHER_ENGINES = (
-    # SQLite's and DuckDB's own SQL, in databases that are new each time, and a statement that fails.
+    # a comment, SQLite's and DuckDB's own SQL in databases that are new each time, and a failure
+    "CREATE TABLE makes",
     "CREATE TABLE notes",
     "CREATE TABLE orders AS FROM orders_before",
     "CREATE TABLE ice.shop.wrong",
