@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.metadata import ConnectorMetadata as ConnectorMetadata
     from rowmerge_nb.spi.metadata import ConnectorTableMetadata as ConnectorTableMetadata
     from rowmerge_nb.spi.metadata import ConnectorViewDefinition as ConnectorViewDefinition
+    from rowmerge_nb.spi.metadata import IndependentRows as IndependentRows
     from rowmerge_nb.spi.metadata import SystemTable as SystemTable
     from rowmerge_nb.spi.metadata import TableStatistics as TableStatistics
     from rowmerge_nb.spi.operations import Era as Era
@@ -151,6 +152,7 @@ _HOMES: Final = {
     "SetDefault": "alterations",
     "SetFieldType": "alterations",
     "SetProperties": "alterations",
+    "IndependentRows": "metadata",
     "SystemTable": "metadata",
     "TableStatistics": "metadata",
     "Type": "types",
