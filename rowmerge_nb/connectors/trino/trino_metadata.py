@@ -41,7 +41,7 @@ from rowmerge_nb.spi.metadata import (
     SystemTable,
     TableStatistics,
 )
-from rowmerge_nb.spi.operations import RowChangeParadigm
+from rowmerge_nb.spi.operations import RowChangeParadigm, SaveMode
 from rowmerge_nb.spi.output import ConnectorOutputMetadata
 
 if TYPE_CHECKING:
@@ -229,28 +229,21 @@ class TrinoMetadata(UpdatableTrinoMetadata):
             for name in self._request(session, "list_tables")
         ]
 
-    def create_table(self, session: ConnectorSession, metadata: ConnectorTableMetadata) -> None:
-        """Create a table by the plugin's createTable.
-
-        Raises:
-            AnalysisError: INVALID_TABLE_PROPERTY with the names of the properties.
-        """
-        with _named_properties(metadata.properties):
-            self._request(session, "create_table", **_definition(metadata))
-
-    def replace_table(
+    def create_table(
         self,
         session: ConnectorSession,
-        table_handle: ConnectorTableHandle,
         metadata: ConnectorTableMetadata,
+        save_mode: SaveMode = SaveMode.FAIL,
     ) -> None:
-        """Replace a table by the plugin's createTable with SaveMode.REPLACE.
+        """Create or replace a table by the plugin's createTable.
 
         Raises:
             AnalysisError: INVALID_TABLE_PROPERTY with the names of the properties.
         """
         with _named_properties(metadata.properties):
-            self._request(session, "create_table", save_mode="REPLACE", **_definition(metadata))
+            self._request(
+                session, "create_table", save_mode=str(save_mode), **_definition(metadata)
+            )
 
     def get_new_table_layout(
         self, session: ConnectorSession, metadata: ConnectorTableMetadata
