@@ -198,6 +198,26 @@ def test_moves_between_partitions_on_hive(hive: rm.Engine) -> None:
     move_and_refuse(hive, "WITH (transactional = true, partitioned_by = ARRAY['part'])")
 
 
+@pytest.mark.parametrize(
+    ("properties", "is_acid"),
+    [
+        ("", False),
+        ("WITH (partitioned_by = ARRAY['v'])", False),
+        ("WITH (transactional = true)", True),
+        ("WITH (transactional = true, partitioned_by = ARRAY['v'])", True),
+        ("WITH (transactional = true, bucketed_by = ARRAY['k'], bucket_count = 2)", True),
+    ],
+)
+def test_create_table_as_on_hive(hive: rm.Engine, properties: str, is_acid: bool) -> None:
+    query = "SELECT * FROM (VALUES (1, 'a'), (2, 'b'), (3, NULL)) t(k, v)"
+    assert hive.run(f"CREATE TABLE filled {properties} AS {query}").count == 3
+    assert rows_of(hive, "SELECT k, v FROM filled ORDER BY k") == [(1, "a"), (2, "b"), (3, None)]
+    if is_acid:
+        assert hive.run("DELETE FROM filled WHERE k = 2").count == 1
+        assert rows_of(hive, "SELECT k, v FROM filled ORDER BY k") == [(1, "a"), (3, None)]
+    hive.run("DROP TABLE filled")
+
+
 # Delta Lake
 
 DELTA_PLUGIN = """
