@@ -619,7 +619,7 @@ def test_predict_can_be_left_and_keeps_steps_and_play_until_then(page: str, tmp_
         await press('Escape'); told.escaped = [text('[data-key=predict]'), off(), document.activeElement.dataset.key];
         await click('[data-key=predict]');
         await click('[data-key=cancel]');
-        told.cancelled = [text('[data-key=predict]'), all('select').length, all('.rx-rows .rm-op').length];
+        told.cancelled = [text('[data-key=predict]'), all('select').length, all('.rx-row > .rm-op').length];
         """,
         tmp_path,
     )
