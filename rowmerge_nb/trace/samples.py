@@ -102,8 +102,9 @@ def value_codes(values: pa.Array) -> npt.NDArray[np.int64]:
     [0, 1, 2, 0]
     """
     if pa.types.is_struct(values.type):
-        codes: npt.NDArray[np.int64] = values.is_null().to_numpy(zero_copy_only=False)
-        codes = codes.astype(np.int64)
+        codes: npt.NDArray[np.int64] = (
+            values.is_null().to_numpy(zero_copy_only=False).astype(np.int64)
+        )
         for field in values.flatten():
             parts = value_codes(field)
             # Renumbered after each field to keep the product small.

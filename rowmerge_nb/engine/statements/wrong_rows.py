@@ -56,14 +56,18 @@ _DOUBLED, _REMAINING, _REPEATED, _STRANGE = range(4)
 """Why an additional row is there: a new row, an old one, one that is not touched, or none of them."""
 
 
-def wrong_sentence(count: int) -> str:
+def wrong_sentence(count: int, reader: str = "") -> str:
     """Return the sentence about a number of wrong rows.
+
+    Args:
+        count: their number.
+        reader: who has read them if not the connector, as `` by PyIceberg``.
 
     >>> wrong_sentence(1)
     'Read back: 1 row is not as the statement must have left it.'
     """
     are, them = ("is", "it") if count == 1 else ("are", "them")
-    return f"Read back: {plural(count, 'row')} {are} not as the statement must have left {them}."
+    return f"Read back{reader}: {plural(count, 'row')} {are} not as the statement must have left {them}."
 
 
 def key_columns(analysis: RowChangeAnalysis | InsertAnalysis, rows: pa.Table) -> tuple[int, ...]:
@@ -115,8 +119,8 @@ class WrongRows:
     extra: pa.Table
     streams: Sequence[tuple[int, bytes, int]]
 
-    def check(self) -> CommitCheck:
-        """Return the check with its wrong rows."""
+    def check(self, reader: str = "") -> CommitCheck:
+        """Return the check with its wrong rows; ``reader`` as in `wrong_sentence`."""
         singles = len(self._single_extra) + len(self._single_missing)
         count = len(self._pairs.missing) + singles
         entries = [*self._entries()]
@@ -126,7 +130,7 @@ class WrongRows:
         )
         rows = tuple(self._row(*entry) for entry in entries)
         return CommitCheck(
-            DIFFERS, wrong_sentence(count), count, rows, expected, actual, self._patterns()
+            DIFFERS, wrong_sentence(count, reader), count, rows, expected, actual, self._patterns()
         )
 
     # -- what became of each change ---------------------------------------------------------------
