@@ -336,6 +336,9 @@ def _value(option: Option, inline_value: str | None, rest: str) -> tuple[str, st
         if not value:
             _refuse(f"--{option.name} {kind} needs a value", f"Write --{option.name} {form}")
         return inline_value, rest
+    choice = option.choice_of(inline_value)
+    if choice is not None:
+        return str(choice), rest
     if word not in words:
         near = nearest(word, forms)
         choices = f"There are: {', '.join(words.values())}"

@@ -100,14 +100,19 @@ def result_bundle(
 
 
 def _rows_bundle(table: Any, max_rows: int) -> Bundle:
+    from rowmerge_nb.notebook import paged_table
     from rowmerge_nb.notebook.rows import number_columns, row_cells
 
     rows = row_cells(table, max_rows)
     row_count = plural(table.num_rows, "row")
+    paged = table.num_rows > len(rows) > 0 and paged_table.is_available()
     caption = (
         f"{row_count}, the first {max_rows:,} shown" if table.num_rows > len(rows) else row_count
     )
-    return grid_bundle(list(table.column_names), rows, caption, right=number_columns(table))
+    bundle = grid_bundle(list(table.column_names), rows, caption, right=number_columns(table))
+    if paged:
+        bundle["text/html"] = paged_table.paged_html(table, row_count)
+    return bundle
 
 
 def grid_bundle(

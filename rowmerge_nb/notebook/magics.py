@@ -22,6 +22,7 @@ from rowmerge_nb.notebook.cell_options import (
     COMMANDS,
     FIRST_WORDS,
     SETTINGS,
+    STATEMENT,
     MagicUse,
     comparison_of,
     docstring,
@@ -112,15 +113,16 @@ class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made fr
 
     @no_var_expand
     @line_cell_magic
-    def merge(self, line: str, cell: str | None = None) -> None:
-        """Run SQL statements, and show what happened."""
+    def merge(self, line: str, cell: str | None = None) -> Any:
+        """Run SQL statements, and show what happened; a line returns the last result."""
         guard = StatementGuard(free=True, outlasts=cell is not None and ends_with_cell(self.shell))
-        guard.run(lambda: self._guarded(line, cell, guard))
+        result = guard.run(lambda: self._guarded(line, cell, guard))
+        return result if cell is None else None
 
-    def _guarded(self, line: str, cell: str | None, guard: StatementGuard) -> None:
+    def _guarded(self, line: str, cell: str | None, guard: StatementGuard) -> Any:
         first_line = 1 if cell is None else 2
         try:
-            guard.part(lambda: self._dispatch(parse_line(line), cell, guard))
+            return guard.part(lambda: self._dispatch(parse_line(line), cell, guard))
         except RowMergeError as error:
             if error.result is not None:
                 self.shell.user_ns["_merge"] = error.result
@@ -131,7 +133,7 @@ class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made fr
             # `from None` hides the engine's internals; __context__ still has them.
             raise without_traceback(error, at) from None
 
-    def _dispatch(self, use: MagicUse, cell: str | None, guard: StatementGuard) -> None:
+    def _dispatch(self, use: MagicUse, cell: str | None, guard: StatementGuard) -> Any:
         command = _command_of(use.rest) if cell is None else ""
         if command:
             use = _with_more_options(use)
@@ -142,12 +144,18 @@ class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made fr
             or (cell is None and not use.rest and not use.values and not use.quiet_name)
         ):
             show(text_bundle(help_text()))
-        elif command:
+            return None
+        if command:
             self._command(command, use)
-        else:
-            self._run(use.rest if cell is None else cell, use, 1 if cell is None else 2, guard)
+            return self.shell.user_ns["_merge"] if command == "undo" else None
+        if cell is None:
+            return self._run(use.rest, use, 1, guard)
+        if STATEMENT.match(use.rest):
+            # The statement begins behind the options.
+            return self._run(f"{use.rest}\n{cell}", replace(use, rest=""), 1, guard)
+        return self._run(cell, use, 2, guard)
 
-    def _run(self, source: str, use: MagicUse, first_line: int, guard: StatementGuard) -> None:
+    def _run(self, source: str, use: MagicUse, first_line: int, guard: StatementGuard) -> Any:
         if first_line > 1 and use.rest:
             raise RowMergeError(
                 f"'{use.rest}' stands behind the options; statements begin on the cell's second"
@@ -201,6 +209,7 @@ class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made fr
                     guard.next_statement()
 
         guard.part(run_all, complete)
+        return self.shell.user_ns["_merge"]
 
     def _run_one(
         self,

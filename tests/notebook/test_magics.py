@@ -15,7 +15,7 @@ from rowmerge_nb.engine.spark.interrupts import StatementGuard
 from rowmerge_nb.notebook import magics
 from rowmerge_nb.notebook.cell_options import OPTIONS
 from rowmerge_nb.notebook.magics import project_defaults, register
-from rowmerge_nb.notebook.transformer import line_for_empty_cell
+from rowmerge_nb.notebook.transformer import CellTransformer, ShownOnce
 from rowmerge_nb.trace.audit import Audit, AuditCounts
 from rowmerge_nb.trace.target_record import TargetRecord
 
@@ -149,7 +149,7 @@ def test_an_unknown_part_is_refused_before_anything_runs(notebook):
 
 
 def test_text_behind_the_options_of_a_cell_is_refused(notebook):
-    assert "stands behind the options" in notebook.run("%%merge DROP TABLE a\nDROP TABLE t").text
+    assert "stands behind the options" in notebook.run("%%merge nonsense\nDROP TABLE t").text
     assert notebook.engine.asked == []
 
 
@@ -368,10 +368,14 @@ def test_a_cell_of_nothing_but_its_first_line_shows_the_help(notebook, cell):
 
 
 def test_unloading_takes_everything_away(notebook):
-    transformers = notebook.shell.input_transformers_cleanup
-    assert transformers.count(line_for_empty_cell) == 1
+    def registered():
+        shell = notebook.shell
+        both = [*shell.input_transformers_cleanup, *shell.ast_transformers]
+        return sum(isinstance(one, CellTransformer | ShownOnce) for one in both)
+
+    assert registered() == 2
     notebook.shell.run_line_magic("unload_ext", "rowmerge_nb")
-    assert line_for_empty_cell not in transformers
+    assert registered() == 0
     assert notebook.shell.find_cell_magic("merge") is None
     assert notebook.shell.find_line_magic("merge") is None
 
