@@ -425,9 +425,13 @@ class Result:
             ),
         )
 
-    def explore(self) -> Explorer:
+    def explore(self, *, predict: bool = False, first_line: int = 1) -> Explorer:
         """Return the explorer: a widget that follows rows step by step, with the reasons, and lets
         one guess what becomes of them.
+
+        Args:
+            predict: hide the outcomes of a MERGE's rows until they are guessed.
+            first_line: the statement's line in its cell, from which an error counts.
 
         Raises:
             RowMergeError: NOT_SUPPORTED for other statements than a MERGE, UPDATE or DELETE by
@@ -437,7 +441,13 @@ class Result:
         from rowmerge_nb.engine.what_if import variants_of
         from rowmerge_nb.report.explorer.widget import Explorer
 
-        return Explorer(self.trace, self.again, variants_of(self.trace))
+        return Explorer(
+            self.trace,
+            self.again,
+            variants_of(self.trace),
+            predict=predict,
+            first_line=first_line,
+        )
 
     def save_html(self, path: str | Path) -> None:
         """Write the explorer to a file that a browser opens without a server or a network.

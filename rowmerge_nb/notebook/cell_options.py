@@ -45,6 +45,12 @@ _OF_CELLS: Final = (
         page="explorer.md",
     ),
     Option(
+        "Show the explorer with hidden outcomes, so that they are guessed first, and fold the report"
+        " of a MERGE below it.",
+        "predict",
+        page="explorer.md",
+    ),
+    Option(
         "Run a MERGE, UPDATE or DELETE in two ways on the same rows, or in several catalogs on a copy"
         " of its target in each, and show them side by side; no table is changed.",
         "compare",

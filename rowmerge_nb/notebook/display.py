@@ -32,16 +32,21 @@ def show(bundle: Bundle) -> None:
 
 
 def show_beneath_report(explorer: Explorer) -> None:
-    """Show an explorer, with a short text for front ends without widgets: the report is already
-    above.
-    """
-    from IPython.display import display
+    """Show an explorer whose outcome the report above has."""
+    explorer.beneath = True
+    explorer._ipython_display_()
 
-    data, metadata = explorer._repr_mimebundle_()
-    fallback = text_bundle(
-        "The explorer stands here in front ends that have widgets, once the notebook is trusted."
+
+def folded(bundle: Bundle) -> Bundle:
+    """Return a report as a closed fold, for a learner who guesses first.
+
+    >>> folded({"text/plain": "2 rows", "text/html": "<p>2 rows</p>"})["text/html"]
+    '<details><summary>The report, with the answers</summary><p>2 rows</p></details>'
+    """
+    html = (
+        f"<details><summary>The report, with the answers</summary>{bundle['text/html']}</details>"
     )
-    display({**data, **fallback}, metadata=metadata, raw=True)  # type: ignore[no-untyped-call]
+    return {**bundle, "text/html": html}
 
 
 def show_all(bundles: Sequence[Bundle]) -> None:
