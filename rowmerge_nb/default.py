@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 _lock = threading.Lock()
 _engines: list[Engine] = []
 _sessions: list[LazySession] = []
-"""The session of an engine under construction."""
+"""The session of an engine to come: one that is started early, or one under construction."""
 
 
 def default_engine(*, start: bool = False) -> Engine:
@@ -44,6 +45,31 @@ def default_engine(*, start: bool = False) -> Engine:
         return _engines[0]
 
 
+def prestart() -> LazySession | None:
+    """Start Spark in the background for the default engine, which the first statement creates.
+
+    Returns:
+        The session; None if it was started before, or if there is an engine.
+    """
+    from rowmerge_nb.engine.spark.lazy_session import LazySession
+
+    with _lock:
+        if _sessions or (_engines and not _engines[0].closed):
+            return None
+        session = LazySession()
+        session.start()
+        _sessions.append(session)
+        return session
+
+
+def end_prestart() -> None:
+    """End the session of `prestart`, with its Java, unless an engine has it."""
+    with _lock:
+        session = _sessions.pop() if _sessions else None
+    if session is not None:
+        session.end()
+
+
 def existing_engine() -> Engine | None:
     """Return the default engine, or None if it was not created yet."""
     return _engines[0] if _engines else None
@@ -52,10 +78,21 @@ def existing_engine() -> Engine | None:
 def run(sql: str, **options: Any) -> Result:
     """Run one statement on the default engine, with the options of `Engine.run`.
 
+    The caller's DataFrames are sources by their names, as in cells of ``%%merge``;
+    ``namespace={}`` hides them.
+
     Raises:
         RowMergeError: the statement is invalid or failed; the tables are unchanged.
     """
-    return default_engine().run(sql, **options)
+    from rowmerge_nb.engine.spark.frames import is_frame
+
+    caller = sys._getframe(1)  # noqa: SLF001 - the only way to the variables of a caller
+    frames = {
+        name: value
+        for name, value in {**caller.f_globals, **caller.f_locals}.items()
+        if not name.startswith("_") and is_frame(value)
+    }
+    return default_engine().run(sql, **{"namespace": frames, **options})
 
 
 def audit(

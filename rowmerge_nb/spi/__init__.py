@@ -52,11 +52,13 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.metadata import ConnectorMetadata as ConnectorMetadata
     from rowmerge_nb.spi.metadata import ConnectorTableMetadata as ConnectorTableMetadata
     from rowmerge_nb.spi.metadata import ConnectorViewDefinition as ConnectorViewDefinition
+    from rowmerge_nb.spi.metadata import IndependentRows as IndependentRows
     from rowmerge_nb.spi.metadata import SystemTable as SystemTable
     from rowmerge_nb.spi.metadata import TableStatistics as TableStatistics
     from rowmerge_nb.spi.operations import Era as Era
     from rowmerge_nb.spi.operations import Operation as Operation
     from rowmerge_nb.spi.operations import RowChangeParadigm as RowChangeParadigm
+    from rowmerge_nb.spi.operations import SaveMode as SaveMode
     from rowmerge_nb.spi.output import ConnectorOutputMetadata as ConnectorOutputMetadata
     from rowmerge_nb.spi.output import Written as Written
     from rowmerge_nb.spi.page import MergePage as MergePage
@@ -144,11 +146,13 @@ _HOMES: Final = {
     "RenameField": "alterations",
     "RenameTable": "alterations",
     "RowChangeParadigm": "operations",
+    "SaveMode": "operations",
     "SchemaTableName": "handles",
     "SetColumnType": "alterations",
     "SetDefault": "alterations",
     "SetFieldType": "alterations",
     "SetProperties": "alterations",
+    "IndependentRows": "metadata",
     "SystemTable": "metadata",
     "TableStatistics": "metadata",
     "Type": "types",

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from rowmerge_nb.base.errors import ConnectorError
+from rowmerge_nb.spi.operations import SaveMode
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -85,6 +86,19 @@ class SystemTable:
 
     columns: tuple[ColumnMetadata, ...]
     rows: pa.Table
+
+
+@dataclass(frozen=True)
+class IndependentRows:
+    """A table as another library reads it, see `ConnectorMetadata.read_independently`.
+
+    Args:
+        reader: the library and its version: ``"PyIceberg 0.12.0"``.
+        rows: the rows, with the columns' Arrow types; None if there are too many.
+    """
+
+    reader: str
+    rows: pa.Table | None
 
 
 @dataclass(frozen=True)
@@ -204,6 +218,23 @@ class ConnectorMetadata(ABC):
         """Return a system table or None.
 
         Called for names with a ``$``, before ``get_table_handle``.
+        """
+        return None
+
+    def read_independently(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle, most: int
+    ) -> IndependentRows | None:
+        """Read a table's columns by a library that shares no code with the connector, for the
+        option ``check``; None if there is no such library.
+
+        Args:
+            session: the session.
+            table_handle: the table, after the commit.
+            most: the row limit.
+
+        Raises:
+            Exception: the library cannot read the table; the check reports that, and reads by the
+                connector.
         """
         return None
 
@@ -331,31 +362,31 @@ class ConnectorMetadata(ABC):
         """
         return TableStatistics()
 
-    def create_table(self, session: ConnectorSession, metadata: ConnectorTableMetadata) -> None:
+    def create_table(
+        self,
+        session: ConnectorSession,
+        metadata: ConnectorTableMetadata,
+        save_mode: SaveMode = SaveMode.FAIL,
+    ) -> None:
         """Create an empty table.
+
+        With ``SaveMode.REPLACE``, it takes the place of a table of that name, with other columns
+        and properties. The former table stays until the commit, and after a rollback. Rows of
+        CREATE OR REPLACE TABLE AS follow by ``begin_insert``; its query may read the former table
+        by its own handle. If others change that table meanwhile, the commit raises
+        TRANSACTION_CONFLICT, unless the store keeps them out.
 
         Invalid properties raise AnalysisError INVALID_TABLE_PROPERTY, with their names in
         ``properties``.
         """
         self._refuse("creating tables", "create_table")
 
-    replaces_tables: ClassVar[bool] = False
-    """Whether ``replace_table`` is implemented, for CREATE OR REPLACE TABLE."""
-
-    def replace_table(
-        self,
-        session: ConnectorSession,
-        table_handle: ConnectorTableHandle,
-        metadata: ConnectorTableMetadata,
-    ) -> None:
-        """Replace a table by an empty one, with other columns and properties (Trino:
-        ``createTable``).
-
-        Rows of CREATE OR REPLACE TABLE AS follow by ``begin_insert``; its query may read the former
-        table by its own handle. The commit raises TRANSACTION_CONFLICT if the table has changed
-        since.
+    @property
+    def replaces_tables(self) -> bool:
+        """Whether ``create_table`` implements ``SaveMode.REPLACE``; otherwise the engine passes
+        two arguments only, and refuses CREATE OR REPLACE TABLE.
         """
-        self._refuse("replacing tables", "replace_table", "Write DROP TABLE IF EXISTS before it.")
+        return False
 
     creates_filled_tables: ClassVar[bool] = False
     """Whether ``begin_create_table`` and ``finish_create_table`` are implemented.
@@ -380,7 +411,7 @@ class ConnectorMetadata(ABC):
         """Begin a CREATE TABLE AS, without effects that others see.
 
         ``layout`` is the one of ``get_new_table_layout``. ``replace`` is set for CREATE OR REPLACE,
-        whose query may read the former table.
+        whose query may read the former table, as in `create_table`.
         """
         self._refuse("creating tables with data", "begin_create_table")
 

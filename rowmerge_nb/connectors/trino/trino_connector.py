@@ -8,9 +8,10 @@ from __future__ import annotations
 import importlib.util
 import os
 import weakref
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from rowmerge_nb.base.errors import SetupError, checked, checked_name
+from rowmerge_nb.base.errors import ConnectorError, SetupError, checked, checked_name
 from rowmerge_nb.connectors.trino.host_process import PROGRAM
 from rowmerge_nb.connectors.trino.java_homes import find_java_home
 from rowmerge_nb.connectors.trino.java_sources import CodeLines, JavaSources
@@ -49,8 +50,9 @@ class TrinoConnector(Connector):
             ``"io.trino:trino-iceberg:483"``. Its jars are downloaded once, into a cache.
         properties: the catalog's properties, as in a catalog file.
         session: the plugin's session properties.
-        java: the folder of a JDK 25 or later; by default the one that the variables
-            TRINO_JAVA_HOME and JAVA_HOME name, or an installed one.
+        java: the folder of a JDK 25 or later, or of 17 to 22 for versions of Trino before 436; by
+            default the one that the variables TRINO_JAVA_HOME and JAVA_HOME name, or an installed
+            one.
         java_options: further options of Java, such as ``"-Xmx2g"``.
         plugin_class: the class that implements Trino's Plugin, if several do.
         sources: the plugin's source text, for the lines in reports of errors: a jar of sources or
@@ -95,6 +97,7 @@ class TrinoConnector(Connector):
         if processes not in (1, 2):
             raise SetupError(f"processes = {processes!r} is not 1 or 2", hint="Omit the argument.")
         jars = PluginJars(plugin, trino, maven)
+        self._trino_version = jars.trino_version
         self._java = java
         # Before a download, which may be large.
         self._settings: dict[str, Any] = {}
@@ -139,7 +142,7 @@ class TrinoConnector(Connector):
                 "A plugin of Trino needs JPype, which is not installed",
                 hint="Run: pip install 'rowmerge-nb[trino]'",
             )
-        self._settings["java_home"] = str(find_java_home(self._java).folder)
+        self._settings["java_home"] = str(find_java_home(self._java, self._trino_version).folder)
 
     # -- contract -------------------------------------------------------------------------------------------------
 
@@ -176,7 +179,8 @@ class TrinoConnector(Connector):
 
     def get_metadata(self, transaction_handle: ConnectorTransactionHandle) -> TrinoMetadata:
         """Return the metadata."""
-        return TrinoMetadata(self.transaction_of(transaction_handle))
+        transaction = self.transaction_of(transaction_handle)
+        return TrinoMetadata(transaction, self.connector_name, self.properties)
 
     def get_split_manager(self) -> TrinoSplitManager:
         """Return the split manager."""
@@ -204,6 +208,22 @@ class TrinoConnector(Connector):
     def get_source_lines(self, file: str, function: str, line: int) -> CodeLines:
         """Return a line of the plugin's source text, and its neighbors."""
         return self._sources.lines_around(file, function, line)
+
+    def describe_plugin(self) -> Mapping[str, Any] | None:
+        """Return the plugin's class, and the version and features of its SPI, for a test in Java;
+        None if the plugin has not started.
+        """
+        hosts = [host for host in self.hosts.running if host.has_greeted]
+        # The start may have failed.
+        with suppress(ConnectorError):
+            for host in hosts:
+                greeting = host.hello()
+                return {
+                    "plugin_class": greeting["class"],
+                    "version": greeting["trino"],
+                    "features": greeting["features"],
+                }
+        return None
 
     @property
     def keeps_rows_in_process(self) -> bool:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import importlib.util
 import math
 import re
 from contextlib import contextmanager
 from dataclasses import replace
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -28,17 +30,18 @@ from rowmerge_nb.connectors.trino.trino_handles import (
     wire_of,
 )
 from rowmerge_nb.connectors.trino.trino_scans import conformed
+from rowmerge_nb.connectors.trino.trino_updatable import ROW_ID, UpdatableTrinoMetadata
 from rowmerge_nb.connectors.trino.type_names import type_of
 from rowmerge_nb.spi.handles import SchemaTableName, own
 from rowmerge_nb.spi.layout import ConnectorTableLayout
 from rowmerge_nb.spi.metadata import (
     ColumnMetadata,
-    ConnectorMetadata,
     ConnectorTableMetadata,
+    IndependentRows,
     SystemTable,
     TableStatistics,
 )
-from rowmerge_nb.spi.operations import RowChangeParadigm
+from rowmerge_nb.spi.operations import RowChangeParadigm, SaveMode
 from rowmerge_nb.spi.output import ConnectorOutputMetadata
 
 if TYPE_CHECKING:
@@ -57,21 +60,32 @@ if TYPE_CHECKING:
     )
     from rowmerge_nb.spi.page_source import Constraint
 
-_ROW_ID = "$row_id"
 _AFTER_COLUMNS = ("tinyint", "integer")
 """The types of the channels ``operation`` and ``case_number``."""
 
 
-class TrinoMetadata(ConnectorMetadata):
-    """The metadata of one transaction."""
+class TrinoMetadata(UpdatableTrinoMetadata):
+    """The metadata of one transaction.
+
+    Args:
+        connector_name: the name of the plugin's connector factory.
+        properties: the catalog's properties.
+    """
 
     stores_comments = True
     alters_fields = True
     replaces_tables = True
     creates_filled_tables = True
 
-    def __init__(self, transaction: TrinoTransaction) -> None:
+    def __init__(
+        self,
+        transaction: TrinoTransaction,
+        connector_name: str = "",
+        properties: Mapping[str, str] | None = None,
+    ) -> None:
         self._transaction = transaction
+        self._connector_name = connector_name
+        self._properties = properties or {}
 
     @property
     def stores_defaults(self) -> bool:
@@ -108,6 +122,25 @@ class TrinoMetadata(ConnectorMetadata):
         schema = pa.schema([(column.name, column.type.arrow) for column in columns])
         page = conformed(unpack_batch(payload), schema)
         return SystemTable(columns, pa.Table.from_batches([page]))
+
+    def read_independently(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle, most: int
+    ) -> IndependentRows | None:
+        """Read a table of Iceberg in local files by PyIceberg, if it is installed."""
+        if self._connector_name != "iceberg" or importlib.util.find_spec("pyiceberg") is None:
+            return None
+        table = own(table_handle, TrinoTableHandle)
+        log_name = SchemaTableName(table.name.schema, f"{table.name.table}$metadata_log_entries")
+        log = self.get_system_table(session, log_name)
+        if log is None or not log.rows.num_rows:
+            return None
+        # PyIceberg is large.
+        from rowmerge_nb.connectors.trino.pyiceberg_reading import read_table
+
+        newest = max(
+            log.rows.select(["timestamp", "file"]).to_pylist(), key=itemgetter("timestamp")
+        )
+        return read_table(newest["file"], self._properties, table.columns, most)
 
     def get_table_statistics(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle
@@ -196,28 +229,21 @@ class TrinoMetadata(ConnectorMetadata):
             for name in self._request(session, "list_tables")
         ]
 
-    def create_table(self, session: ConnectorSession, metadata: ConnectorTableMetadata) -> None:
-        """Create a table by the plugin's createTable.
-
-        Raises:
-            AnalysisError: INVALID_TABLE_PROPERTY with the names of the properties.
-        """
-        with _named_properties(metadata.properties):
-            self._request(session, "create_table", **_definition(metadata))
-
-    def replace_table(
+    def create_table(
         self,
         session: ConnectorSession,
-        table_handle: ConnectorTableHandle,
         metadata: ConnectorTableMetadata,
+        save_mode: SaveMode = SaveMode.FAIL,
     ) -> None:
-        """Replace a table by the plugin's createTable with SaveMode.REPLACE.
+        """Create or replace a table by the plugin's createTable.
 
         Raises:
             AnalysisError: INVALID_TABLE_PROPERTY with the names of the properties.
         """
         with _named_properties(metadata.properties):
-            self._request(session, "create_table", save_mode="REPLACE", **_definition(metadata))
+            self._request(
+                session, "create_table", save_mode=str(save_mode), **_definition(metadata)
+            )
 
     def get_new_table_layout(
         self, session: ConnectorSession, metadata: ConnectorTableMetadata
@@ -339,6 +365,7 @@ class TrinoMetadata(ConnectorMetadata):
         self, session: ConnectorSession, table_handle: ConnectorTableHandle
     ) -> RowChangeParadigm:
         """Return the plugin's paradigm."""
+        self._check_merge(session)
         answer = self._request(session, "row_change_paradigm", table=_java(table_handle).wire)
         return RowChangeParadigm[answer]
 
@@ -346,10 +373,11 @@ class TrinoMetadata(ConnectorMetadata):
         self, session: ConnectorSession, table_handle: ConnectorTableHandle
     ) -> TrinoColumnHandle:
         """Return the plugin's row id."""
+        self._check_merge(session)
         answer = self._transaction.row_id(session, own(table_handle, TrinoTableHandle))
         return TrinoColumnHandle(
-            _ROW_ID,
-            type_of(answer["type"], _ROW_ID),
+            ROW_ID,
+            type_of(answer["type"], ROW_ID),
             java=java_handle(answer["handle"]),
             signature=answer["type"],
         )
