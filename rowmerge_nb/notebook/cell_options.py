@@ -104,6 +104,11 @@ _OF_CELLS: Final = (
         " work; takes a minute.",
         "prepare",
     ),
+    Option(
+        "With the command connect: ask for the password in a field that hides it.",
+        "password",
+        page="stores.md#connecting-a-store",
+    ),
     Option("Show all options and commands.", "help", short="h"),
 )
 """Options of cells and lines only."""
@@ -115,6 +120,8 @@ SETTINGS: Final = tuple(option for option in ALL_OPTIONS if option.is_setting)
 """The options that ``%config MergeMagic`` and pyproject.toml set for all cells."""
 
 COMMANDS: Final[Mapping[str, str]] = {
+    "connect": "adds the catalog of a STORE, as in connect iceberg warehouse/ AS ice; alone lists the"
+    " catalogs",
     "tables": "the tables of all catalogs, with their columns, rows and paradigm",
     "undo": "takes back the last change: of a TABLE, or of the one that was changed last",
     "doctor": "what is installed, which Java was found, and whether Spark starts",
