@@ -15,10 +15,10 @@ from urllib.parse import parse_qsl, quote, unquote, urlsplit
 SAFE_PATH: Final = "pg_catalog, pg_temp"
 """The search path of all connections: the server's own names, then temporary tables."""
 _PAIR: Final = re.compile(r"(\w+)\s*=\s*('(?:[^'\\]|\\.)*'|(?:[^\s\\]|\\.)*)")
-_SECRET: Final = re.compile("pass|secret|token|key", re.IGNORECASE)
+_SECRET: Final = re.compile("pass|pasw|pwd|secret|token|key", re.IGNORECASE)
 _ADDRESS_PASSWORD: Final = re.compile(r"(://[^:/@\s]*:)([^\s]*)(?=@)")
 _SECRET_PAIR: Final = re.compile(
-    r"(?i)([\w.-]*(?:pass|secret|token|key)[\w.-]*\s*=\s*)('(?:[^'\\]|\\.)*'|[^\s&]+)"
+    r"(?i)([\w.-]*(?:pass|pasw|pwd|secret|token|key)[\w.-]*\s*=\s*)('(?:[^'\\]|\\.)*'|[^\s&]+)"
 )
 _STARTUP: Final = (
     "-csearch_path=pg_catalog,pg_temp -cclient_encoding=UTF8 -cquote_all_identifiers=off"

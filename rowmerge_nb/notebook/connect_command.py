@@ -212,7 +212,7 @@ def password_notice(shell: InteractiveShell, secrets: set[str]) -> str:
         if hidden
         else "The file of IPython's history could not be changed and has it."
     )
-    if new_cell and getattr(shell, "payload_manager", None) is not None:
+    if new_cell and getattr(shell, "kernel", None) is not None:
         shell.set_next_input(new_cell, replace=True)  # type: ignore[no-untyped-call]
     return (
         f"The cell has a password. {history} Remove it from the cell before you save the notebook:"
