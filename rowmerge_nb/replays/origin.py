@@ -94,13 +94,20 @@ class Origin:
     @contextmanager
     def opened(self) -> Iterator[Connector]:
         """Yield the connector; close a factory's connector at the end, and remove its directory."""
+        with self.opened_in() as (connector, _):
+            yield connector
+
+    @contextmanager
+    def opened_in(self) -> Iterator[tuple[Connector, Path | None]]:
+        """Yield the connector, and the directory that its factory got."""
         if isinstance(self.source, Connector):
-            yield self.source
+            yield self.source, None
             return
         with tempfile.TemporaryDirectory(
             prefix="rowmerge_nb-replay-", ignore_cleanup_errors=True
         ) as folder:
-            connector = self.source(*([Path(folder)] if _takes_folder(self.source) else []))
+            own_folder = Path(folder) if _takes_folder(self.source) else None
+            connector = self.source(*([] if own_folder is None else [own_folder]))
             if not isinstance(connector, Connector):
                 raise RowMergeError(
                     f"{self.name} gave {type(connector).__name__}; it gives a"
@@ -109,7 +116,7 @@ class Origin:
                     hint="Give a class or a function that makes a connector.",
                 )
             try:
-                yield connector
+                yield connector, own_folder
             finally:
                 with suppress(Exception):
                     connector.close()

@@ -22,6 +22,7 @@ from rowmerge_nb.engine.tasks.arrow import conform
 from rowmerge_nb.engine.tasks.call_frames import own_frame
 from rowmerge_nb.replays.debugging import has_keyboard
 from rowmerge_nb.replays.java_debugger import checked_port, debugged, is_of_coordinator
+from rowmerge_nb.replays.java_plugin import PluginFacts, plugin_facts
 from rowmerge_nb.replays.origin import Origin
 from rowmerge_nb.replays.replayed_statement import LocalStatement, Work
 from rowmerge_nb.replays.rows import (
@@ -63,6 +64,7 @@ class Replay:
         error: the exception of a call, if any.
         step: the call that raised it.
         has_rows: whether the table had the record's rows.
+        plugin: the plugin of Trino, if the connector is one.
     """
 
     record: Record
@@ -79,6 +81,7 @@ class Replay:
     number: int | None = None
     notices: tuple[str, ...] = ()
     has_rows: bool = True
+    plugin: PluginFacts | None = None
 
     @property
     def compared(self) -> bool:
@@ -150,22 +153,31 @@ class Replay:
         return shrunk(self, seconds)
 
     def to_test(
-        self, path: str | Path, connector: str | None = None, make_table: str | None = None
+        self,
+        path: str | Path,
+        connector: str | None = None,
+        make_table: str | None = None,
+        *,
+        expect_error: bool = False,
     ) -> Path:
-        """Write a pytest file with these calls and rows; it fails until the connector is fixed.
+        """Write a test with these calls and rows; it fails until the connector is fixed.
 
         Args:
-            path: the file, ``test_*.py``, which must not exist.
+            path: the file, which must not exist: ``test_*.py`` for pytest, or ``Test*.java`` for
+                JUnit 5 if the connector is a plugin of Trino.
             connector: the ``module:name`` of the connector's factory; by default that of the
-                replay.
+                replay. Only for pytest.
             make_table: likewise for ``make_table``.
+            expect_error: the error of the replay is right, and the test passes if it is raised.
 
         Raises:
-            RowMergeError: INVALID_ARGUMENTS if a value or the connector cannot be written.
+            RowMergeError: INVALID_ARGUMENTS if a value or the connector cannot be written, or no
+                call failed and an error is expected; NOT_SUPPORTED for a test in Java of a
+                connector in Python, of ``make_table`` or of the older flow.
         """
         from rowmerge_nb.replays.written import write_test
 
-        return write_test(self, path, connector, make_table)
+        return write_test(self, path, connector, make_table, expect_error=expect_error)
 
     def __str__(self) -> str:
         from rowmerge_nb.replays.shown import text_of
@@ -245,7 +257,9 @@ def replay(
                 ).run()
         finally:
             notice = prepared.drop(open_connector, loaded)
-    return replace(result, notices=(*result.notices, notice)) if notice else result
+        plugin = plugin_facts(open_connector)
+    notices = (*result.notices, notice) if notice else result.notices
+    return replace(result, notices=notices, plugin=plugin)
 
 
 CALLS: Final = {

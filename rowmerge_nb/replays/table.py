@@ -207,17 +207,22 @@ def _make(
 
 
 def _properties(connector: Connector, record: Record) -> dict[str, Any]:
-    """Return the properties that the connector supports, except locations of the recorded table's
-    data.
-    """
+    """Return the properties that the connector supports, except locations."""
     supported = connector.get_table_properties()
+    return {
+        name: value for name, value in unlocated_properties(record).items() if name in supported
+    }
+
+
+def unlocated_properties(record: Record) -> dict[str, Any]:
+    """Return the properties of a record's table, except locations of its data."""
     properties = {}
     for name, value in record.properties.items():
         flat = value if isinstance(value, tuple) else (value,)
         is_location = any(
             isinstance(one, str) and ("/" in one or "\\" in one) for one in flat
         ) or _LOCATION.search(name)
-        if name in supported and value not in (None, ()) and not is_location:
+        if value not in (None, ()) and not is_location:
             properties[name] = list(value) if isinstance(value, tuple) else value
     return properties
 

@@ -1,4 +1,4 @@
-"""A replay as a self-contained pytest file."""
+"""A replay as a self-contained test: of pytest, or of JUnit for a plugin of Trino."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.base.choices import Flow
-from rowmerge_nb.base.errors import RowMergeError, checked_path, error_text
+from rowmerge_nb.base.errors import RowMergeError, checked, checked_path, error_text
 from rowmerge_nb.base.words import number as written_number
 from rowmerge_nb.replays.case import case
 from rowmerge_nb.replays.origin import Origin
@@ -29,11 +29,27 @@ MOST_ROWS: Final = 1_000
 
 
 def write_test(
-    result: Replay, path: str | Path, connector: str | None, make_table: str | None
+    result: Replay,
+    path: str | Path,
+    connector: str | None,
+    make_table: str | None,
+    *,
+    expect_error: bool,
 ) -> Path:
     """Write the file; see `rowmerge_nb.replays.Replay.to_test`."""
     file = Path(checked_path(path, "path"))
-    text = _text(result, _reference(result, connector), _maker(result, make_table))
+    checked(expect_error, "expect_error", bool, "True or False")
+    if expect_error and result.error is None:
+        raise RowMergeError(
+            "No call failed in this replay, so a test cannot expect its error",
+            code="INVALID_ARGUMENTS",
+            hint="Omit expect_error.",
+        )
+    if file.suffix == ".java":
+        text = _java_text(result, file, connector, make_table, expect_error=expect_error)
+    else:
+        maker = _maker(result, make_table)
+        text = _text(result, _reference(result, connector), maker, expect_error=expect_error)
     try:
         with file.open("x", encoding="utf-8") as output:
             output.write(text)
@@ -44,6 +60,27 @@ def write_test(
             hint="Name a file that is not there yet, in a directory that you may write to.",
         ) from error
     return file
+
+
+def _java_text(
+    result: Replay,
+    file: Path,
+    connector: str | None,
+    make_table: str | None,
+    *,
+    expect_error: bool,
+) -> str:
+    for name, value in (("connector", connector), ("make_table", make_table)):
+        if value is not None:
+            raise RowMergeError(
+                f"{name} = {value!r} names code of Python, which a test in Java cannot call",
+                code="INVALID_ARGUMENTS",
+                hint=f"Omit {name}.",
+            )
+    # Few replays are written as a test in Java.
+    from rowmerge_nb.replays.java_test import write_java_test
+
+    return write_java_test(result, file, expect_error=expect_error)
 
 
 def _reference(result: Replay, connector: str | None) -> str:
@@ -88,11 +125,14 @@ def _maker(result: Replay, make_table: str | None) -> str | None:
     return f"{module}:{name}"
 
 
-def _text(result: Replay, connector: str, make_table: str | None) -> str:
-    record = replace(
-        result.record,
-        pages=tuple(page for page in result.record.pages if page.number in result.numbers),
-    )
+def replayed_record(result: Replay) -> Record:
+    """Return the record with the pages of the replayed writers or splits."""
+    pages = tuple(page for page in result.record.pages if page.number in result.numbers)
+    return replace(result.record, pages=pages)
+
+
+def _text(result: Replay, connector: str, make_table: str | None, *, expect_error: bool) -> str:
+    record = replayed_record(result)
     count = record.page_rows + (record.rows.num_rows if record.rows is not None else 0)
     if count > MOST_ROWS:
         raise RowMergeError(
@@ -124,7 +164,13 @@ def _text(result: Replay, connector: str, make_table: str | None) -> str:
         f", call={_literal(result.call)}" if not result.call.startswith("finish_") else ""
     )
     test, claim = ("rows_that_are_left_are_those_that_must_be", "done.agrees")
-    if result.error is not None:
+    if expect_error:
+        test = f"{result.step or 'replay'}_refuses_these_rows"
+        claim = (
+            f"(done.step, type(done.error).__name__) == ({_literal(result.step)},"
+            f" {_literal(type(result.error).__name__)})"
+        )
+    elif result.error is not None:
         test, claim = f"{result.step or 'replay'}_takes_these_rows", "not done.failed"
     return "\n".join(
         [
@@ -156,12 +202,12 @@ def _case_lines(record: Record) -> Iterator[str]:
     yield "CASE = case("
     for name, value in _arguments(record).items():
         yield f"    {name}={_literal(value)},"
-    rows = [f"        {_literal(row)}," for row in _rows(record)]
+    rows = [f"        {_literal(row)}," for row in target_rows(record)]
     yield from ["    rows=[", *rows, "    ],"] if rows else ["    rows=[],"]
     yield "    pages=["
     for handed_page in record.pages:
         yield f"        ({handed_page.number}, [  # {record.worker} {handed_page.number}"
-        for row in _page_rows(record, handed_page):
+        for row in page_rows(record, handed_page):
             yield f"            {_literal(row)},"
         yield "        ]),"
     yield "    ],"
@@ -199,13 +245,15 @@ def _arguments(record: Record) -> dict[str, Any]:
     }
 
 
-def _rows(record: Record) -> list[tuple[Any, ...]]:
+def target_rows(record: Record) -> list[tuple[Any, ...]]:
+    """Return the rows of the table before the statement."""
     if record.rows is None:
         return []
     return list(zip(*map(python_values, record.rows.columns[: len(record.columns)]), strict=True))
 
 
-def _page_rows(record: Record, handed_page: HandedPage) -> list[tuple[Any, ...]]:
+def page_rows(record: Record, handed_page: HandedPage) -> list[tuple[Any, ...]]:
+    """Return the rows of a page as `case` takes them."""
     page, indexes = handed_page.page, NamedRows(record).of(handed_page.page).tolist()
     targets = [target if target >= 0 else None for target in indexes]
     channels = [python_values(column) for column in page.columns]
@@ -275,9 +323,11 @@ def _check(literal: str, record: Record) -> None:
 def _same(evaluated: Record, record: Record) -> bool:
     if [page.number for page in evaluated.pages] != [page.number for page in record.pages]:
         return False
-    pairs: list[tuple[Sequence[Any], Sequence[Any]]] = [(_rows(evaluated), _rows(record))]
+    pairs: list[tuple[Sequence[Any], Sequence[Any]]] = [
+        (target_rows(evaluated), target_rows(record))
+    ]
     pairs += [
-        (_page_rows(evaluated, one), _page_rows(record, other))
+        (page_rows(evaluated, one), page_rows(record, other))
         for one, other in zip(evaluated.pages, record.pages, strict=True)
     ]
     return all(_literal(tuple(one)) == _literal(tuple(other)) for one, other in pairs)

@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.metadata import ConnectorMetadata as ConnectorMetadata
     from rowmerge_nb.spi.metadata import ConnectorTableMetadata as ConnectorTableMetadata
     from rowmerge_nb.spi.metadata import ConnectorViewDefinition as ConnectorViewDefinition
+    from rowmerge_nb.spi.metadata import IndependentRows as IndependentRows
     from rowmerge_nb.spi.metadata import SystemTable as SystemTable
     from rowmerge_nb.spi.metadata import TableStatistics as TableStatistics
     from rowmerge_nb.spi.operations import Era as Era
@@ -155,6 +156,7 @@ _HOMES: Final = {
     "SetDefault": "alterations",
     "SetFieldType": "alterations",
     "SetProperties": "alterations",
+    "IndependentRows": "metadata",
     "SystemTable": "metadata",
     "TableStatistics": "metadata",
     "Type": "types",

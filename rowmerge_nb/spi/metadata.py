@@ -88,6 +88,19 @@ class SystemTable:
 
 
 @dataclass(frozen=True)
+class IndependentRows:
+    """A table as another library reads it, see `ConnectorMetadata.read_independently`.
+
+    Args:
+        reader: the library and its version: ``"PyIceberg 0.12.0"``.
+        rows: the rows, with the columns' Arrow types; None if there are too many.
+    """
+
+    reader: str
+    rows: pa.Table | None
+
+
+@dataclass(frozen=True)
 class TableStatistics:
     """Upper bounds of a table's size, known without reading rows; in Trino these are estimates.
 
@@ -204,6 +217,23 @@ class ConnectorMetadata(ABC):
         """Return a system table or None.
 
         Called for names with a ``$``, before ``get_table_handle``.
+        """
+        return None
+
+    def read_independently(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle, most: int
+    ) -> IndependentRows | None:
+        """Read a table's columns by a library that shares no code with the connector, for the
+        option ``check``; None if there is no such library.
+
+        Args:
+            session: the session.
+            table_handle: the table, after the commit.
+            most: the row limit.
+
+        Raises:
+            Exception: the library cannot read the table; the check reports that, and reads by the
+                connector.
         """
         return None
 

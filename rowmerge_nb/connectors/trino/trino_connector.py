@@ -8,9 +8,10 @@ from __future__ import annotations
 import importlib.util
 import os
 import weakref
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from rowmerge_nb.base.errors import SetupError, checked, checked_name
+from rowmerge_nb.base.errors import ConnectorError, SetupError, checked, checked_name
 from rowmerge_nb.connectors.trino.host_process import PROGRAM
 from rowmerge_nb.connectors.trino.java_homes import find_java_home
 from rowmerge_nb.connectors.trino.java_sources import CodeLines, JavaSources
@@ -176,7 +177,8 @@ class TrinoConnector(Connector):
 
     def get_metadata(self, transaction_handle: ConnectorTransactionHandle) -> TrinoMetadata:
         """Return the metadata."""
-        return TrinoMetadata(self.transaction_of(transaction_handle))
+        transaction = self.transaction_of(transaction_handle)
+        return TrinoMetadata(transaction, self.connector_name, self.properties)
 
     def get_split_manager(self) -> TrinoSplitManager:
         """Return the split manager."""
@@ -204,6 +206,22 @@ class TrinoConnector(Connector):
     def get_source_lines(self, file: str, function: str, line: int) -> CodeLines:
         """Return a line of the plugin's source text, and its neighbors."""
         return self._sources.lines_around(file, function, line)
+
+    def describe_plugin(self) -> Mapping[str, Any] | None:
+        """Return the plugin's class, and the version and features of its SPI, for a test in Java;
+        None if the plugin has not started.
+        """
+        hosts = [host for host in self.hosts.running if host.has_greeted]
+        # The start may have failed.
+        with suppress(ConnectorError):
+            for host in hosts:
+                greeting = host.hello()
+                return {
+                    "plugin_class": greeting["class"],
+                    "version": greeting["trino"],
+                    "features": greeting["features"],
+                }
+        return None
 
     @property
     def keeps_rows_in_process(self) -> bool:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import importlib.util
 import math
 import re
 from contextlib import contextmanager
 from dataclasses import replace
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -35,6 +37,7 @@ from rowmerge_nb.spi.metadata import (
     ColumnMetadata,
     ConnectorMetadata,
     ConnectorTableMetadata,
+    IndependentRows,
     SystemTable,
     TableStatistics,
 )
@@ -63,15 +66,27 @@ _AFTER_COLUMNS = ("tinyint", "integer")
 
 
 class TrinoMetadata(ConnectorMetadata):
-    """The metadata of one transaction."""
+    """The metadata of one transaction.
+
+    Args:
+        connector_name: the name of the plugin's connector factory.
+        properties: the catalog's properties.
+    """
 
     stores_comments = True
     alters_fields = True
     replaces_tables = True
     creates_filled_tables = True
 
-    def __init__(self, transaction: TrinoTransaction) -> None:
+    def __init__(
+        self,
+        transaction: TrinoTransaction,
+        connector_name: str = "",
+        properties: Mapping[str, str] | None = None,
+    ) -> None:
         self._transaction = transaction
+        self._connector_name = connector_name
+        self._properties = properties or {}
 
     @property
     def stores_defaults(self) -> bool:
@@ -108,6 +123,25 @@ class TrinoMetadata(ConnectorMetadata):
         schema = pa.schema([(column.name, column.type.arrow) for column in columns])
         page = conformed(unpack_batch(payload), schema)
         return SystemTable(columns, pa.Table.from_batches([page]))
+
+    def read_independently(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle, most: int
+    ) -> IndependentRows | None:
+        """Read a table of Iceberg in local files by PyIceberg, if it is installed."""
+        if self._connector_name != "iceberg" or importlib.util.find_spec("pyiceberg") is None:
+            return None
+        table = own(table_handle, TrinoTableHandle)
+        log_name = SchemaTableName(table.name.schema, f"{table.name.table}$metadata_log_entries")
+        log = self.get_system_table(session, log_name)
+        if log is None or not log.rows.num_rows:
+            return None
+        # PyIceberg is large.
+        from rowmerge_nb.connectors.trino.pyiceberg_reading import read_table
+
+        newest = max(
+            log.rows.select(["timestamp", "file"]).to_pylist(), key=itemgetter("timestamp")
+        )
+        return read_table(newest["file"], self._properties, table.columns, most)
 
     def get_table_statistics(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle

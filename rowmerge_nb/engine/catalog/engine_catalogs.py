@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.catalog.explicit import ExplicitTransaction
     from rowmerge_nb.spi.connector import Connector
     from rowmerge_nb.spi.handles import ConnectorTableHandle, ConnectorTableVersion
+    from rowmerge_nb.spi.metadata import IndependentRows
 
 TableName = tuple[str, str, str]
 """Catalog, schema and table, in lower case."""
@@ -347,6 +348,24 @@ class Catalogs:
             handle = self._committed(transaction, name, version)
             columns = transaction.metadata(name[0]).get_column_handles(transaction.session, handle)
             return transaction.scans.rows_up_to(name[0], handle, columns, most)
+        finally:
+            with suppress(Exception):
+                transaction.rollback()
+
+    def independent_rows(
+        self, name: TableName | None, options: Options, most: int
+    ) -> IndependentRows | None:
+        """Read a table by a library other than its connector, see
+        `ConnectorMetadata.read_independently`.
+        """
+        if name is None:
+            return None
+        transaction = self.transaction(options)
+        try:
+            handle = self._committed(transaction, name, None)
+            return transaction.metadata(name[0]).read_independently(
+                transaction.session, handle, most
+            )
         finally:
             with suppress(Exception):
                 transaction.rollback()

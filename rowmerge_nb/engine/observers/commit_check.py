@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.statements.committed import Checking
     from rowmerge_nb.engine.statements.statement import StatementRun
     from rowmerge_nb.spi.handles import ConnectorTableVersion
+    from rowmerge_nb.spi.metadata import IndependentRows
 
 
 class CommitCheckObserver(RunObserver):
@@ -26,17 +27,21 @@ class CommitCheckObserver(RunObserver):
     Args:
         read: reads the target in a version after the commit, at most a number of rows; None if it
             has more.
+        read_independently: reads the target by another library than its connector, if there is one.
     """
 
     def __init__(
-        self, read: Callable[[ConnectorTableVersion | None, int], pa.Table | None]
+        self,
+        read: Callable[[ConnectorTableVersion | None, int], pa.Table | None],
+        read_independently: Callable[[int], IndependentRows | None] = lambda _: None,
     ) -> None:
         self._read = read
+        self._read_independently = read_independently
         self._check: Checking | None = None
 
     def before_finish(self, run: StatementRun) -> None:
         """Read the rows before the change, if the statement is checked."""
-        self._check = begin_check(run, self._read)
+        self._check = begin_check(run, self._read, self._read_independently)
 
     def after_result(self, run: StatementRun, result: Result) -> None:
         """Compare, and set the check of the result's trace.

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.statements.run_observer import RunObserver
     from rowmerge_nb.engine.verify.verification import Verification
     from rowmerge_nb.spi.handles import ConnectorTableVersion
+    from rowmerge_nb.spi.metadata import IndependentRows
     from rowmerge_nb.sql.analyzer.analysis import Analysis
 
 
@@ -36,6 +37,7 @@ def observers_of(
     options: Options,
     *,
     read_rows: Callable[[ConnectorTableVersion | None, int], pa.Table | None],
+    read_independently: Callable[[int], IndependentRows | None],
     undo_log: UndoLog,
     user_observers: ObserverRegistry,
     request: RowRequest | None = None,
@@ -48,6 +50,8 @@ def observers_of(
         options: its options.
         read_rows: reads the target in a version after the commit, at most a number of rows; None if
             it has more.
+        read_independently: reads up to a number of rows by another library than the connector; None
+            if there is none.
         undo_log: the engine's changes.
         user_observers: the observers of the engine's user.
         request: the rows that were requested with the statement.
@@ -65,7 +69,7 @@ def observers_of(
                 yield RequestedRows(analysis, request)
         yield FailingRow()
         yield StatementRecorder()
-        yield CommitCheckObserver(read_rows)
+        yield CommitCheckObserver(read_rows, read_independently)
         if verification is not None:
             yield SecondOpinion(verification)
         yield undo_log

@@ -509,6 +509,7 @@ class StatementRunner:
             analysis,
             options,
             read_rows=partial(self.catalogs.rows, name, self.defaults),
+            read_independently=partial(self.catalogs.independent_rows, name, self.defaults),
             undo_log=self.session.undo_log,
             user_observers=self.observers,
             request=_row_request(analysis, tables, options),

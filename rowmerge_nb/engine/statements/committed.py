@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.engine.statements.statement import StatementRun
     from rowmerge_nb.spi.handles import ConnectorTableVersion
+    from rowmerge_nb.spi.metadata import IndependentRows
     from rowmerge_nb.trace.page_samples import PageSample
 
 CHECKED_ROWS: Final = 100_000
@@ -99,18 +100,21 @@ def unacknowledged(writers: Sequence[WriterRecord]) -> str:
 
 
 def begin_check(
-    run: StatementRun, read: Callable[[ConnectorTableVersion | None, int], pa.Table | None]
+    run: StatementRun,
+    read: Callable[[ConnectorTableVersion | None, int], pa.Table | None],
+    read_independently: Callable[[int], IndependentRows | None] = lambda _: None,
 ) -> Checking | None:
     """Read the former rows by the statement's handle; None if there is nothing to check.
 
     Args:
         run: the statement's run, before its finish call.
         read: reads up to a number of rows of a version, like any reader after the commit.
+        read_independently: reads up to a number of rows by another library than the connector.
     """
     if not is_checked(run):
         return None
     most = CHECKED_ROWS if run.options.check else CHECKED_UNASKED
-    checking = Checking(run, read, most)
+    checking = Checking(run, read, most, read_independently)
     try:
         with interruptible("check"), unwatched():
             return replace(checking, **_before(run, most))
@@ -184,6 +188,7 @@ class Checking:
 
     Args:
         read: reads the table in a version.
+        read_independently: reads the table by another library, for a requested check.
         before: the former rows with the row id last; None if unknown.
         pages: the sinks' pages; None without rows.
         inserted: an INSERT's pages with their writers.
@@ -193,6 +198,7 @@ class Checking:
     run: StatementRun
     read: Callable[[ConnectorTableVersion | None, int], pa.Table | None]
     most: int
+    read_independently: Callable[[int], IndependentRows | None] = lambda _: None
     before: pa.Table | None = None
     pages: PageSample | None = None
     inserted: tuple[tuple[int, pa.RecordBatch], ...] = ()
@@ -243,10 +249,9 @@ class Checking:
             return CommitCheck(
                 _NOT_COMPARED, f"The rows in the store were not compared: {self.problem}."
             )
+        most = self.most + 2 * self.before.num_rows
         try:
-            stored_rows = self.read(
-                self.run.transaction.version, self.most + 2 * self.before.num_rows
-            )
+            stored_rows, reader, note = self._read_back(most)
         except Exception as error:  # noqa: BLE001 - the change is there, whatever a reader meets
             return CommitCheck(
                 _NOT_COMPARED, f"The rows in the store could not be read back: {_text(error)}."
@@ -258,20 +263,22 @@ class Checking:
                 f"The store holds far more rows than it must: {expected} were to be there.",
                 1,
             )
-        missing, extra = differing(stored_rows.cast(self._wanted.schema), self._wanted)
+        missing, extra = self._difference(stored_rows)
         if not missing.num_rows and not extra.num_rows:
             return CommitCheck(
                 _AGREES,
-                f"Read back: the store holds the {plural(stored_rows.num_rows, 'row')} that it"
-                " must.",
+                f"Read back{reader}: the store holds the {plural(stored_rows.num_rows, 'row')} that"
+                f" it must.{note}",
             )
+        if reader:
+            note = self._own_reading(most)
         rows = _Wrong(self._story, missing, extra).rows()
         wrong = max(missing.num_rows, extra.num_rows)
         are, them = ("is", "it") if wrong == 1 else ("are", "them")
         silent = unacknowledged(self.run.account.writers if self.run.account is not None else ())
         message = (
-            f"Read back: {plural(wrong, 'row')} {are} not as the statement must have left"
-            f" {them}.{f' {silent}' if silent else ''}"
+            f"Read back{reader}: {plural(wrong, 'row')} {are} not as the statement must have left"
+            f" {them}.{f' {silent}' if silent else ''}{note}"
         )
         if self.run.transaction.version is None:
             message += (
@@ -279,6 +286,36 @@ class Checking:
                 " same."
             )
         return CommitCheck(_DIFFERS, message, wrong, rows)
+
+    def _read_back(self, most: int) -> tuple[pa.Table | None, str, str]:
+        """Return the rows, who has read them if not the connector, and a further sentence."""
+        note = ""
+        if self.run.options.check:
+            try:
+                independent = self.read_independently(most)
+                if independent is not None:
+                    rows = None if independent.rows is None else self._conformed(independent.rows)
+                    return rows, f" by {independent.reader}", ""
+            except Exception as error:  # noqa: BLE001 - the connector reads instead
+                note = f" Another reader could not read the table: {_text(error)}."
+        return self.read(self.run.transaction.version, most), "", note
+
+    def _difference(self, rows: pa.Table) -> tuple[pa.Table, pa.Table]:
+        """Return the missing rows, and those that must not be there."""
+        return differing(self._conformed(rows), self._wanted)
+
+    def _conformed(self, rows: pa.Table) -> pa.Table:
+        return rows.rename_columns(self._wanted.schema.names).cast(self._wanted.schema)
+
+    def _own_reading(self, most: int) -> str:
+        """Report whether the connector reads the right rows where another reader does not."""
+        try:
+            rows = self.read(self.run.transaction.version, most)
+        except Exception as error:  # noqa: BLE001 - reported
+            return f" The connector cannot read them: {_text(error)}."
+        if rows is None or any(part.num_rows for part in self._difference(rows)):
+            return " The connector reads wrong rows, too."
+        return " The connector itself reads the right rows."
 
     # -- what must be there -------------------------------------------------------------------------------------------
 

@@ -36,6 +36,15 @@ from rowmerge_nb.spi.types import parse_type
 SPI = "io.trino.spi.connector."
 _ROW_ID = "row(version bigint, position bigint)"
 _SPLIT_ROWS = 4
+FEATURES = {
+    "has_validity_bitmaps": True,
+    "has_credentials": True,
+    "has_filter_snapshots": True,
+    "has_memory_contexts": True,
+    "has_column_positions": True,
+    "object_value_takes_session": False,
+}
+"""What the SPI of Trino 483 has."""
 
 
 class FakeError(Exception):
@@ -440,6 +449,8 @@ class Server:
 
     greeting: ClassVar[dict[str, Any]] = {
         "trino": "0",
+        "class": "shop.ShopPlugin",
+        "features": FEATURES,
         "connector": "shop",
         "capabilities": ["DEFAULT_COLUMN_VALUE"],
         "session_properties": [{"name": "target_size", "type": "bigint"}],

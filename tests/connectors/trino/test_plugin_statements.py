@@ -114,6 +114,27 @@ def test_the_documents_merge_on_iceberg(iceberg: rm.Engine, era: str, transforms
     merge_as_in_the_documents(iceberg, f"WITH (partitioning = ARRAY[{transforms}])", era)
 
 
+@pytest.mark.parametrize("version", [2, 3])
+def test_pyiceberg_reads_what_the_plugin_has_committed(iceberg: rm.Engine, version: int) -> None:
+    pytest.importorskip("pyiceberg")
+    read = "agrees: Read back by PyIceberg"
+    properties = f"WITH (format_version = {version}, partitioning = ARRAY['k'])"
+    engine = iceberg
+    more = "UUID '12151fd2-7586-11e9-8f9e-2a86e4085a59' AS u, TIMESTAMP '2024-02-29 12:00:00.123456 UTC' AS c"
+    engine.run(f"CREATE TABLE read_back {properties} AS {ALL_TYPES}, {more}")
+    nulls = ", ".join(["2", *["NULL"] * (len(KINDS) + 2)])
+    merge = (
+        "MERGE INTO read_back t USING (VALUES 2, 3) s(k) ON t.k = s.k WHEN MATCHED THEN DELETE"
+        " WHEN NOT MATCHED THEN INSERT (k) VALUES (s.k)"
+    )
+    insert = f"INSERT INTO read_back VALUES ({nulls})"
+    for statement in (insert, "UPDATE read_back SET v = 'new' WHERE k = 1", merge):
+        check = engine.run(statement, check=True).trace.checks.commit
+        assert check is not None
+        assert f"{check.state}: {check.message}".startswith(read), check
+    engine.run("DROP TABLE read_back")
+
+
 def test_all_types_and_moves_between_partitions_on_iceberg(iceberg: rm.Engine) -> None:
     change_all_types(iceberg)
     move_and_refuse(iceberg, "WITH (partitioning = ARRAY['part'])")

@@ -78,6 +78,7 @@ class CoordinatorCalls:
         connector, settings = self._plugin.connector, self._plugin.settings
         return {
             "trino": self._plugin.version.number,
+            "features": self._plugin.version.features,
             "connector": self._plugin.factory,
             "class": self._plugin.plugin_class,
             "pid": os.getpid(),

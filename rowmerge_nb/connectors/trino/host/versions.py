@@ -6,7 +6,7 @@ A build of a connector developer has a snapshot's number, so the classes decide,
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -40,6 +40,7 @@ class SpiVersion:
             ``getSplits`` receives it.
         has_memory_contexts: page sources receive a memory context.
         has_column_positions: ``addColumn`` receives the position of the column.
+        object_value_takes_session: ``Type.getObjectValue`` receives the session.
     """
 
     number: str
@@ -48,6 +49,7 @@ class SpiVersion:
     has_filter_snapshots: bool
     has_memory_contexts: bool
     has_column_positions: bool
+    object_value_takes_session: bool
 
     @classmethod
     def detect(cls, engine_folder: str) -> SpiVersion:
@@ -72,7 +74,16 @@ class SpiVersion:
             has_column_positions=any(
                 f"{_CONNECTOR}ColumnPosition" in parameters for parameters in added
             ),
+            object_value_takes_session=any(
+                len(parameters) > 2  # besides block and position
+                for parameters in _parameters("io.trino.spi.type.Type", "getObjectValue")
+            ),
         )
+
+    @property
+    def features(self) -> dict[str, bool]:
+        """The features by name."""
+        return {name: value for name, value in asdict(self).items() if name != "number"}
 
     # Blocks
 
