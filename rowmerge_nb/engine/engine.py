@@ -260,7 +260,7 @@ class Engine:
         return connect(self._catalogs, request, check=check)
 
     def note_unconnected(self, name: str, error: RowMergeError) -> None:
-        """Have statements that name a catalog report why it could not be connected."""
+        """Make statements that name a catalog report why it could not be connected."""
         self._catalogs.failures[name.lower()] = error
 
     def catalogs(self) -> list[Connection]:

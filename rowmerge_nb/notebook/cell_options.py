@@ -120,9 +120,8 @@ SETTINGS: Final = tuple(option for option in ALL_OPTIONS if option.is_setting)
 """The options that ``%config MergeMagic`` and pyproject.toml set for all cells."""
 
 COMMANDS: Final[Mapping[str, str]] = {
-    "connect": "adds the catalog of a STORE, as in connect iceberg warehouse/ AS ice; alone lists the"
-    " catalogs",
     "tables": "the tables of all catalogs, with their columns, rows and paradigm",
+    "connect": "adds a STORE as a catalog: iceberg warehouse/ AS ice; alone lists the catalogs",
     "undo": "takes back the last change: of a TABLE, or of the one that was changed last",
     "doctor": "what is installed, which Java was found, and whether Spark starts",
     "options": "the options, their values now, and their defaults",

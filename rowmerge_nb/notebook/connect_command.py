@@ -36,7 +36,7 @@ class ConnectLine:
     """The words behind ``%merge connect``.
 
     Args:
-        store: the store's name; ``""`` if the address tells it.
+        store: the store's name; ``""`` if the address implies it.
         location: a path or an address, or None.
         name: the name behind AS, or None.
         properties: the texts of properties, each with the name inside of a table or ``""``.
@@ -144,7 +144,7 @@ def _ask(line: ConnectLine) -> str:
     try:
         password = getpass.getpass(f"Password for {masked(line.location or line.store)}: ")
     except Exception as error:
-        # A notebook that is run by a program has nobody who types.
+        # Nothing can be typed in a notebook that a program runs.
         raise RowMergeError(
             f"Nothing can be typed here: {error}",
             code="INVALID_ARGUMENTS",
@@ -206,14 +206,14 @@ def password_notice(shell: InteractiveShell, secrets: set[str]) -> str:
     """
     cell = _running_cell(shell)
     new_cell = _without_passwords(cell, secrets)
-    hidden = _hide_in_history(shell, secrets)
+    is_masked = _hide_in_history(shell, secrets)
     history = (
         "IPython's history shows it as ***."
-        if hidden
+        if is_masked
         else "The file of IPython's history could not be changed and has it."
     )
     if new_cell and getattr(shell, "kernel", None) is not None:
-        shell.set_next_input(new_cell, replace=True)  # type: ignore[no-untyped-call]
+        shell.set_next_input(new_cell, replace=True)
     return (
         f"The cell has a password. {history} Remove it from the cell before you save the notebook:"
         " --password asks for it; PGPASSWORD and ~/.pgpass are read too."

@@ -52,7 +52,7 @@ class ConnectionRequest:
     """A catalog to connect.
 
     Args:
-        store: the store's name; ``""`` if the location's scheme tells it.
+        store: the store's name; ``""`` if the location's scheme implies it.
         location: the value of the store's property for it, or None.
         name: the name of the catalog; None for that of the store.
         properties: further properties by name. ``${ENV:NAME}`` in a text is replaced by an
@@ -345,8 +345,8 @@ def _hide(text: str, secrets: set[str]) -> str:
 
 
 def _without_secrets(error: RowMergeError, secrets: set[str]) -> RowMergeError:
-    shown = copy.copy(error)
-    shown.message = _hide(error.message, secrets)
-    shown.hint = error.hint and _hide(error.hint, secrets)
-    shown.args = (shown.message,)
-    return shown
+    twin = copy.copy(error)
+    twin.message = _hide(error.message, secrets)
+    twin.hint = error.hint and _hide(error.hint, secrets)
+    twin.args = (twin.message,)
+    return twin
