@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _lock = threading.Lock()
 _engines: list[Engine] = []
 _sessions: list[LazySession] = []
-"""The session of an engine under construction."""
+"""The session of an engine to come: one that is started early, or one under construction."""
 _preparations: list[Callable[[Engine], None]] = []
 """What a new default engine is passed to before it is used."""
 
@@ -60,6 +60,31 @@ def prepare_default_engine(prepare: Callable[[Engine], None] | None) -> None:
         _preparations[:] = [] if prepare is None else [prepare]
         if prepare is not None and _engines and not _engines[0].closed:
             prepare(_engines[0])
+
+
+def prestart() -> LazySession | None:
+    """Start Spark in the background for the default engine, which the first statement creates.
+
+    Returns:
+        The session; None if it was started before, or if there is an engine.
+    """
+    from rowmerge_nb.engine.spark.lazy_session import LazySession
+
+    with _lock:
+        if _sessions or (_engines and not _engines[0].closed):
+            return None
+        session = LazySession()
+        session.start()
+        _sessions.append(session)
+        return session
+
+
+def end_prestart() -> None:
+    """End the session of `prestart`, with its Java, unless an engine has it."""
+    with _lock:
+        session = _sessions.pop() if _sessions else None
+    if session is not None:
+        session.end()
 
 
 def existing_engine() -> Engine | None:

@@ -82,6 +82,13 @@ _OF_CELLS: Final = (
         default=True,
     ),
     Option(
+        "Start Spark in the background when a kernel has loaded the magics and is idle.",
+        "prestart",
+        has_flag=False,
+        is_setting=True,
+        default=True,
+    ),
+    Option(
         "How many rows of a query are shown.",
         "max-rows",
         has_flag=False,

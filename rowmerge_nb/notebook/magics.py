@@ -52,6 +52,7 @@ from rowmerge_nb.notebook.display import (
     without_traceback,
 )
 from rowmerge_nb.notebook.orphan_report import orphans_bundle
+from rowmerge_nb.notebook.prestart import Prestart
 from rowmerge_nb.notebook.progress import Progress, ends_with_cell
 from rowmerge_nb.notebook.project_file import (
     CATALOGS,
@@ -112,6 +113,16 @@ class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made fr
     """
 
     shell: InteractiveShell
+
+    def __init__(self, shell: InteractiveShell) -> None:
+        super().__init__(shell=shell)
+        # An engine of the user's has a Spark of its own.
+        self.spark_start = Prestart(shell, lambda: bool(self.prestart and not self.engine))
+        self.observe(self._prestart_changed, "prestart")
+
+    def _prestart_changed(self, change: Mapping[str, Any]) -> None:
+        if not change["new"]:
+            self.spark_start.end()
 
     @no_var_expand
     @line_cell_magic
@@ -677,12 +688,13 @@ def _tables_bundle(engine: Engine) -> Bundle:
 
 def register(shell: InteractiveShell) -> MergeMagic:
     """Register the magics with a shell; problems in ``[tool.rowmerge_nb]`` are warnings."""
-    magic = MergeMagic(shell=shell)
+    magic = MergeMagic(shell)
     problems = _apply_project_defaults(magic)
     shell.register_magics(magic)
     matcher.register(shell, magic.for_completion)
     transformer.register(shell)
     debugging.register(shell)
+    magic.spark_start.register()
     for problem in problems:
         warnings.warn(problem, stacklevel=2)
     return magic
@@ -728,6 +740,9 @@ def _where(file: Path | None) -> str:
 
 def unregister(shell: InteractiveShell) -> None:
     """Remove the magics, their completion and their cell transformer from a shell."""
+    magic = shell.magics_manager.registry.get("MergeMagic")
+    if magic is not None:
+        magic.spark_start.unregister()
     for magic_type in ("line", "cell"):
         shell.magics_manager.magics[magic_type].pop("merge", None)
     matcher.unregister(shell)

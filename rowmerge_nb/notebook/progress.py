@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextvars
+import os
 import sys
 import threading
 import time
@@ -205,11 +206,19 @@ class _Recorder:
         return getattr(self.stream, name)
 
 
+def runs_in_nbval() -> bool:
+    """Return whether nbval has started this process as a kernel.
+
+    It compares all outputs with the saved ones, also those that are cleared. Its kernels inherit
+    pytest's name of the current test, which for a cell is ``file.ipynb::Cell 0``.
+    """
+    return ".ipynb::" in os.environ.get("PYTEST_CURRENT_TEST", "")
+
+
 def _painter(shell: InteractiveShell, again: Callable[[], None], whole_cell: bool) -> _Painter:
     if hasattr(shell, "kernel"):
-        return (
-            _NotebookPainter(shell, again) if whole_cell and _is_magic_cell(shell) else _Painter()
-        )
+        visible = whole_cell and _is_magic_cell(shell) and not runs_in_nbval()
+        return _NotebookPainter(shell, again) if visible else _Painter()
     return _TerminalPainter() if sys.stderr is not None and sys.stderr.isatty() else _Painter()
 
 

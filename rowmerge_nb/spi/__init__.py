@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.operations import Era as Era
     from rowmerge_nb.spi.operations import Operation as Operation
     from rowmerge_nb.spi.operations import RowChangeParadigm as RowChangeParadigm
+    from rowmerge_nb.spi.operations import SaveMode as SaveMode
     from rowmerge_nb.spi.output import ConnectorOutputMetadata as ConnectorOutputMetadata
     from rowmerge_nb.spi.output import Written as Written
     from rowmerge_nb.spi.page import MergePage as MergePage
@@ -151,6 +152,7 @@ _HOMES: Final = {
     "RenameField": "alterations",
     "RenameTable": "alterations",
     "RowChangeParadigm": "operations",
+    "SaveMode": "operations",
     "SchemaTableName": "handles",
     "SetColumnType": "alterations",
     "SetDefault": "alterations",

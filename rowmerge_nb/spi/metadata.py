@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from rowmerge_nb.base.errors import ConnectorError
+from rowmerge_nb.spi.operations import SaveMode
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -361,31 +362,31 @@ class ConnectorMetadata(ABC):
         """
         return TableStatistics()
 
-    def create_table(self, session: ConnectorSession, metadata: ConnectorTableMetadata) -> None:
+    def create_table(
+        self,
+        session: ConnectorSession,
+        metadata: ConnectorTableMetadata,
+        save_mode: SaveMode = SaveMode.FAIL,
+    ) -> None:
         """Create an empty table.
+
+        With ``SaveMode.REPLACE``, it takes the place of a table of that name, with other columns
+        and properties. The former table stays until the commit, and after a rollback. Rows of
+        CREATE OR REPLACE TABLE AS follow by ``begin_insert``; its query may read the former table
+        by its own handle. If others change that table meanwhile, the commit raises
+        TRANSACTION_CONFLICT, unless the store keeps them out.
 
         Invalid properties raise AnalysisError INVALID_TABLE_PROPERTY, with their names in
         ``properties``.
         """
         self._refuse("creating tables", "create_table")
 
-    replaces_tables: ClassVar[bool] = False
-    """Whether ``replace_table`` is implemented, for CREATE OR REPLACE TABLE."""
-
-    def replace_table(
-        self,
-        session: ConnectorSession,
-        table_handle: ConnectorTableHandle,
-        metadata: ConnectorTableMetadata,
-    ) -> None:
-        """Replace a table by an empty one, with other columns and properties (Trino:
-        ``createTable``).
-
-        Rows of CREATE OR REPLACE TABLE AS follow by ``begin_insert``; its query may read the former
-        table by its own handle. The commit raises TRANSACTION_CONFLICT if the table has changed
-        since.
+    @property
+    def replaces_tables(self) -> bool:
+        """Whether ``create_table`` implements ``SaveMode.REPLACE``; otherwise the engine passes
+        two arguments only, and refuses CREATE OR REPLACE TABLE.
         """
-        self._refuse("replacing tables", "replace_table", "Write DROP TABLE IF EXISTS before it.")
+        return False
 
     creates_filled_tables: ClassVar[bool] = False
     """Whether ``begin_create_table`` and ``finish_create_table`` are implemented.
@@ -410,7 +411,7 @@ class ConnectorMetadata(ABC):
         """Begin a CREATE TABLE AS, without effects that others see.
 
         ``layout`` is the one of ``get_new_table_layout``. ``replace`` is set for CREATE OR REPLACE,
-        whose query may read the former table.
+        whose query may read the former table, as in `create_table`.
         """
         self._refuse("creating tables with data", "begin_create_table")
 

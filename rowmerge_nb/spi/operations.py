@@ -36,6 +36,20 @@ class Operation(IntEnum):
         return {1: "I", 2: "D", 3: "U", 4: "I", 5: "D"}.get(int(self), "·")
 
 
+class SaveMode(StrEnum):
+    """What ``create_table`` does if a table of that name exists: raise TABLE_ALREADY_EXISTS, or
+    replace it.
+
+    Trino's IGNORE is missing: the engine answers IF NOT EXISTS without the connector.
+
+    >>> str(SaveMode.REPLACE)
+    'REPLACE'
+    """
+
+    FAIL = "FAIL"
+    REPLACE = "REPLACE"
+
+
 STORING: Final = (Operation.INSERT, Operation.UPDATE)
 """The operations of clauses that make a row to store."""
 

@@ -18,7 +18,7 @@ from rowmerge_nb.connectors.memory.metadata import MemoryMetadata
 from rowmerge_nb.connectors.memory.state import MemoryTable
 from rowmerge_nb.connectors.memory.table_properties import fitted
 from rowmerge_nb.connectors.memory.writing import MemoryMergeSink
-from rowmerge_nb.spi import ColumnHandle, TableStatistics, parse_type
+from rowmerge_nb.spi import ColumnHandle, SaveMode, TableStatistics, parse_type
 from rowmerge_nb.testing.contract import ConnectorContract
 from tests.contract.exchangeable_store import STORES, Kit, Sinks
 
@@ -301,9 +301,33 @@ class TestTypesAreToldDifferently(Kit):
 
 
 class Forgetting(MemoryMetadata):
-    def create_table(self, session, metadata):
+    def create_table(self, session, metadata, save_mode=SaveMode.FAIL):
         columns = tuple(replace(column, default=None) for column in metadata.columns)
-        super().create_table(session, replace(metadata, columns=columns))
+        super().create_table(session, replace(metadata, columns=columns), save_mode)
+
+
+class ReplacingAtOnce(MemoryMetadata):
+    def create_table(self, session, metadata, save_mode=SaveMode.FAIL):
+        super().create_table(session, metadata, save_mode)
+        if save_mode is SaveMode.REPLACE:
+            name = metadata.name
+            self._connector._tables[name] = self._transaction.tables.pop(name)
+
+
+class TestATableIsReplacedBeforeTheCommit(Kit):
+    parts = {"metadata": ReplacingAtOnce}
+    caught_by = {"a_table_is_replaced_by_the_commit_alone"}
+
+
+class ReplacingNothing(MemoryMetadata):
+    def create_table(self, session, metadata, save_mode=SaveMode.FAIL):
+        if save_mode is SaveMode.FAIL:
+            super().create_table(session, metadata)
+
+
+class TestAReplacedTableKeepsItsRows(Kit):
+    parts = {"metadata": ReplacingNothing}
+    caught_by = {"a_table_is_replaced_by_the_commit_alone"}
 
 
 class TestDefaultsAreForgotten(Kit):

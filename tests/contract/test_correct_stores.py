@@ -95,10 +95,10 @@ class RefusesRows(Store):
         metadata = super().get_metadata(transaction_handle)
         create = metadata.create_table
 
-        def create_table(session: Any, table: Any) -> None:
+        def create_table(session: Any, table: Any, *save_mode: Any) -> None:
             if any(column.type.base == "row" for column in table.columns):
                 raise ConnectorError("There are no columns of rows here")
-            create(session, table)
+            create(session, table, *save_mode)
 
         metadata.create_table = create_table  # type: ignore[method-assign]
         return metadata

@@ -82,6 +82,31 @@ def test_a_failed_cell_stops_the_notebook_and_shows_the_report_and_one_line(tmp_
     assert after[0]["data"]["text/plain"] == "2"
 
 
+@pytest.mark.parametrize(
+    ("test", "is_nbval"),
+    [
+        ("notebooks/00_start_here.ipynb::Cell 0 (setup)", True),
+        ("tests/notebook/test_progress.py::test_a[x] (call)", False),
+        (None, False),
+    ],
+)
+def test_a_kernel_of_nbval_shows_no_progress_since_cleared_outputs_are_compared(
+    monkeypatch, test, is_nbval
+):
+    from types import SimpleNamespace
+
+    from rowmerge_nb.notebook import progress
+
+    monkeypatch.delenv("PYTEST_CURRENT_TEST")
+    if test is not None:
+        monkeypatch.setenv("PYTEST_CURRENT_TEST", test)
+    kernel = SimpleNamespace(
+        kernel=1, get_parent=lambda: {"content": {"code": "%%merge\nSELECT 1"}}
+    )
+    painter = progress._painter(kernel, lambda: None, whole_cell=True)
+    assert isinstance(painter, progress._NotebookPainter) is not is_nbval
+
+
 def test_what_a_terminal_shows_is_taken_away_again(monkeypatch, capsys):
     from rowmerge_nb.notebook.progress import Progress
 

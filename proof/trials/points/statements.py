@@ -185,7 +185,7 @@ STATEMENTS: Final[Mapping[str, PointStatement]] = {
         PointStatement("TRUNCATE", _sql("TRUNCATE TABLE t"), _ALTERED),
         PointStatement("CREATE", _sql("CREATE TABLE u (id bigint, v bigint)")),
         PointStatement("CREATE-AS", _created("CREATE TABLE u")),
-        PointStatement("REPLACE", _created("CREATE OR REPLACE TABLE t"), ("iceberg",)),
+        PointStatement("REPLACE", _created("CREATE OR REPLACE TABLE t")),
         PointStatement("DROP", _sql("DROP TABLE t")),
         PointStatement("ADD-COLUMN", _COLUMN, _ALTERED),
         PointStatement(

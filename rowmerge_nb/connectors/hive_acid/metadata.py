@@ -50,6 +50,7 @@ from rowmerge_nb.spi import (
     ConnectorTableVersion,
     PointerType,
     RowChangeParadigm,
+    SaveMode,
     SchemaTableName,
     TableStatistics,
     Written,
@@ -177,17 +178,32 @@ class HiveAcidMetadata(UpdatableMetadata):
     def list_tables(self, session: ConnectorSession) -> Sequence[SchemaTableName]:
         return self._metastore.list_tables()
 
-    def create_table(self, session: ConnectorSession, metadata: ConnectorTableMetadata) -> None:
-        name = metadata.name
+    @property
+    def replaces_tables(self) -> bool:
+        """Whether the metastore drops and creates a table in one transaction; Trino's Hive
+        connector never does.
+        """
+        return not self._metastore.shared
+
+    def create_table(
+        self,
+        session: ConnectorSession,
+        metadata: ConnectorTableMetadata,
+        save_mode: SaveMode = SaveMode.FAIL,
+    ) -> None:
+        """Create a table; one that replaces another has a folder of its own, since the former
+        table's files stay until the commit.
+        """
+        name, identity = metadata.name, uuid.uuid4().hex
+        old_table = self.get_table_handle(session, name) if save_mode is SaveMode.REPLACE else None
         # Folders of schemas lie beside the default schema's tables and are recognized by their
         # suffix.
-        location = self._metastore.schema_location(name.schema) / re.sub(
-            r"\.db$", "%2Edb", folder_name(name.table)
-        )
+        folder = re.sub(r"\.db$", "%2Edb", folder_name(name.table))
+        if old_table is not None:
+            folder += f"-{identity[:12]}"
+        location = self._metastore.schema_location(name.schema) / folder
         definition = (metadata.columns, metadata.properties, str(location))
-        table = defined_table(
-            uuid.uuid4().hex, name, *definition, managed=True, comment=metadata.comment
-        )
+        table = defined_table(identity, name, *definition, managed=True, comment=metadata.comment)
         try:
             self._make_table_folder(session, location, dropped_folder(location, table.id))
         except FileExistsError:
@@ -203,6 +219,9 @@ class HiveAcidMetadata(UpdatableMetadata):
             raise refused(
                 error, f"Directory '{location}' of table '{name}'", "HIVE_FILESYSTEM_ERROR"
             ) from error
+        if old_table is not None:
+            self.drop_table(session, old_table)
+            self._transaction.changes.replaced[old_table.table.id] = old_table.snapshot.write_ids
         self._transaction.changes.tables.append(table)
         partitions = () if table.partitioned_by else ("",)
         self._transaction.tables[name] = HiveTableHandle(

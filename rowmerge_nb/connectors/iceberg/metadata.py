@@ -71,6 +71,7 @@ from rowmerge_nb.spi import (
     Constraint,
     ProcedureOutcome,
     RowChangeParadigm,
+    SaveMode,
     SchemaTableName,
     SetProperties,
     SystemTable,
@@ -361,26 +362,34 @@ class IcebergMetadata(ConnectorMetadata):
             total_of(table, handle.snapshot, "total-data-files", "total-delete-files"),
         )
 
-    def create_table(self, session: ConnectorSession, metadata: ConnectorTableMetadata) -> None:
-        """Create a table at commit."""
+    def create_table(
+        self,
+        session: ConnectorSession,
+        metadata: ConnectorTableMetadata,
+        save_mode: SaveMode = SaveMode.FAIL,
+    ) -> None:
+        """Create a table at commit, or replace one, whose earlier snapshots are retained."""
+        if save_mode is SaveMode.REPLACE:
+            old_table = self.get_table_handle(session, metadata.name)
+            if old_table is not None:
+                self._replace_table(session, iceberg_table(old_table), metadata)
+                return
         name, definition = metadata.name, defined_table(metadata)
         self._tables.require_reachable(definition.properties.get(PROPERTIES["data_location"]))
         creation, folder = self._tables.create(name, definition)
         loaded = Loaded(creation._table, handle_of(name, creation._table), creation, folder)  # noqa: SLF001
         self._stage_creation(session, loaded)
 
-    def replace_table(
+    def _replace_table(
         self,
         session: ConnectorSession,
-        table_handle: ConnectorTableHandle,
+        handle: IcebergTableHandle,
         metadata: ConnectorTableMetadata,
     ) -> None:
-        """Replace a table at commit; its earlier snapshots are retained."""
         from pyiceberg.table import Table
 
         from rowmerge_nb.connectors.iceberg.replacing import begin_replacement
 
-        handle = iceberg_table(table_handle)
         _check_writable(handle)
         original = self._transaction.loaded(handle)
         table = original.table

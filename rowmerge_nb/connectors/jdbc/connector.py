@@ -16,6 +16,7 @@ from rowmerge_nb.connectors.jdbc.handles import (
     Column,
     JdbcInsertTableHandle,
     JdbcMergeTableHandle,
+    JdbcOutputTableHandle,
     JdbcTableHandle,
     RowIdColumn,
     table_handle_of,
@@ -43,15 +44,18 @@ from rowmerge_nb.spi import (
     ConnectorInsertTableHandle,
     ConnectorMergeTableHandle,
     ConnectorOutputMetadata,
+    ConnectorOutputTableHandle,
     ConnectorSession,
     ConnectorSplitManager,
     ConnectorTableHandle,
+    ConnectorTableLayout,
     ConnectorTableMetadata,
     ConnectorTransactionHandle,
     Constraint,
     RenameColumn,
     RenameTable,
     RowChangeParadigm,
+    SaveMode,
     SchemaTableName,
     Type,
     own,
@@ -132,8 +136,17 @@ class JdbcTransaction(ABC):
         return name
 
     @abstractmethod
+    def spelled_name(self, name: SchemaTableName) -> tuple[str, str]:
+        """Return schema and table of a new table, as the database spells them."""
+
+    @abstractmethod
     def create_table(self, metadata: ConnectorTableMetadata, key: Sequence[str]) -> None:
         """Create a table."""
+
+    def keep_others_out(self, handle: JdbcTableHandle) -> None:
+        """Let others read a table, but not change it, until the end; by default `check_unchanged`
+        detects their changes.
+        """
 
     def _declare_table(
         self,
@@ -276,7 +289,9 @@ class JdbcMetadata(UpdatableMetadata):
 
     # -- tables ---------------------------------------------------------------------------------------------------
 
+    creates_filled_tables = True
     evolves_tables = True
+    replaces_tables = True
     supports_missing_columns_on_insert = True
 
     @property
@@ -307,7 +322,19 @@ class JdbcMetadata(UpdatableMetadata):
         """Return the number of rows; None if counting takes long."""
         return self._transaction.row_count(table_handle_of(table_handle))
 
-    def create_table(self, session: ConnectorSession, metadata: ConnectorTableMetadata) -> None:
+    def create_table(
+        self,
+        session: ConnectorSession,
+        metadata: ConnectorTableMetadata,
+        save_mode: SaveMode = SaveMode.FAIL,
+    ) -> None:
+        key = self._checked_key(metadata)
+        if save_mode is SaveMode.REPLACE:
+            self._drop_old_table(self.get_table_handle(session, metadata.name))
+        self._transaction.create_table(metadata, key)
+
+    def _checked_key(self, metadata: ConnectorTableMetadata) -> tuple[str, ...]:
+        """Check a new table's definition, and return its primary key."""
         require_known(metadata.properties, TABLE_PROPERTIES, self._store.name)
         require_columns(metadata)
         key = spelled_names(metadata.properties, PRIMARY_KEY, metadata.columns)
@@ -316,7 +343,64 @@ class JdbcMetadata(UpdatableMetadata):
         self._check_names("table", metadata.name.table)
         self._check_names("column", *(column.name for column in metadata.columns))
         self._store.check_room(metadata.name, len(metadata.columns), len(key))
-        self._transaction.create_table(metadata, key)
+        return key
+
+    def _drop_old_table(self, old_table: JdbcTableHandle | None) -> None:
+        """Drop the table that a new one replaces."""
+        if old_table is None:
+            return
+        dropped, writer = self._unbound(old_table, "replaced")
+        self._transaction.check_unchanged()
+        writer.execute(
+            f"DROP TABLE {self._store.table(dropped)}", f"Replacing table '{dropped.name}'"
+        )
+
+    def begin_create_table(
+        self,
+        session: ConnectorSession,
+        metadata: ConnectorTableMetadata,
+        layout: ConnectorTableLayout | None,
+        *,
+        replace: bool = False,
+    ) -> JdbcOutputTableHandle:
+        """Create a stage alone: the query may read the table that `finish_create_table`
+        replaces.
+        """
+        key = self._checked_key(metadata)
+        old_table = self.get_table_handle(session, metadata.name) if replace else None
+        if old_table is not None:
+            self._transaction.keep_others_out(self._own_rows(old_table, "replaced"))
+        columns = self._new_columns(metadata)
+        handle = JdbcTableHandle(
+            metadata.name,
+            self._transaction.spelled_name(metadata.name),
+            columns,
+            tuple(map(self._store.column_name, key)),
+        )
+        stage = self._transaction.begin_stage(session, handle)
+        names = tuple(column.name for column in handle.columns)
+        return JdbcOutputTableHandle(handle, stage, names, metadata, old_table)
+
+    def _new_columns(self, metadata: ConnectorTableMetadata) -> tuple[Column, ...]:
+        columns = (self._new_column(metadata.name, column) for column in metadata.columns)
+        return tuple(replace(column, added=False) for column in columns)
+
+    def finish_create_table(
+        self,
+        session: ConnectorSession,
+        output_handle: ConnectorOutputTableHandle,
+        fragments: Collection[bytes],
+    ) -> ConnectorOutputMetadata:
+        output = own(output_handle, JdbcOutputTableHandle)
+        attempts = read_fragments(fragments)
+        self._drop_old_table(output.old_table)
+        self._transaction.create_table(output.metadata, output.table_handle.key)
+        if not attempts:
+            return ConnectorOutputMetadata()
+        table = self._transaction.find(output.metadata.name)
+        assert table is not None
+        changes = self._collected(table, output.stage, attempts)
+        return replace(changes, step="finish_create_table").apply()
 
     def _check_names(self, role: str, *names: str) -> None:
         longest = self._transaction.longest_name()
@@ -389,11 +473,14 @@ class JdbcMetadata(UpdatableMetadata):
         self._check_names("column", *(column.name for column in columns))
         return replace(
             handle,
-            columns=(*handle.columns, *(self._new_column(handle, column) for column in columns)),
+            columns=(
+                *handle.columns,
+                *(self._new_column(handle.name, column) for column in columns),
+            ),
         )
 
-    def _new_column(self, handle: JdbcTableHandle, column: ColumnMetadata) -> Column:
-        declared = self._transaction.declared(handle.name, column.name, column.type)
+    def _new_column(self, table: SchemaTableName, column: ColumnMetadata) -> Column:
+        declared = self._transaction.declared(table, column.name, column.type)
         return Column(
             self._store.column_name(column.name),
             column.type,

@@ -10,6 +10,7 @@ from rowmerge_nb.spi import (
     ColumnMetadata,
     ConnectorInsertTableHandle,
     ConnectorMergeTableHandle,
+    ConnectorOutputTableHandle,
     ConnectorSplit,
     ConnectorTableHandle,
     ConnectorTableMetadata,
@@ -138,6 +139,18 @@ class JdbcInsertTableHandle(ConnectorInsertTableHandle):
     table_handle: JdbcTableHandle
     stage: Stage
     filled: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class JdbcOutputTableHandle(JdbcInsertTableHandle, ConnectorOutputTableHandle):
+    """The table of a CREATE TABLE AS, which does not exist yet.
+
+    Args:
+        old_table: the table that it replaces.
+    """
+
+    metadata: ConnectorTableMetadata
+    old_table: JdbcTableHandle | None = None
 
 
 @dataclass(frozen=True)

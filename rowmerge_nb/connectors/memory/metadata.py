@@ -39,6 +39,7 @@ from rowmerge_nb.spi import (
     ConnectorViewDefinition,
     DropDefault,
     RowChangeParadigm,
+    SaveMode,
     SchemaTableName,
     SetDefault,
     SetProperties,
@@ -172,8 +173,18 @@ class MemoryMetadata(UpdatableMetadata):
         rows = table.versions[handle.version]
         return TableStatistics(rows.num_rows, rows.nbytes)
 
-    def create_table(self, session: ConnectorSession, metadata: ConnectorTableMetadata) -> None:
+    def create_table(
+        self,
+        session: ConnectorSession,
+        metadata: ConnectorTableMetadata,
+        save_mode: SaveMode = SaveMode.FAIL,
+    ) -> None:
+        """Create a table; one that it replaces goes with its former versions."""
         checked = checked_metadata(metadata)
+        if save_mode is SaveMode.REPLACE:
+            # Notes the version that is replaced, with which the commit compares.
+            self.get_table_handle(session, checked.name)
+            self._transaction.appended.pop(checked.name, None)
         self._transaction.read.setdefault(checked.name, 0)
         rows = schema_of(checked.columns).empty_table()
         self._transaction.tables[checked.name] = MemoryTable.of(
@@ -238,6 +249,7 @@ class MemoryMetadata(UpdatableMetadata):
     stores_defaults = True
     keeps_sizes = True
     stores_views = True
+    replaces_tables = True
     evolves_tables = True
     shows_own_changes = True
     keeps_versions = True

@@ -304,7 +304,7 @@ class Options:
         wanted=_is_bound,
         form="True, False, or the number of rows of a table at most, from 0",
         convert=_near_rows,
-        page="why.md#why-a-row-was-not-matched",
+        page="near.md",
     ).field(0)
     record: bool | str = Option(
         "Save the record of the statement as FILE: the pages handed to the connector, for"
@@ -344,7 +344,7 @@ class Options:
         form="a fault, as 'store_merged_rows:2:after'",
         convert=_fault,
         takes="STEP:CALL:PLACE:ACTION",
-        page="debugging.md#let-a-call-go-wrong",
+        page="faults.md",
     ).field(None)
     rules_off: frozenset[str] = Option(
         "Names of plan rules that are not applied.",

@@ -247,6 +247,17 @@ class LazySession:
 
             stop_session(future.result())
 
+    def end(self) -> None:
+        """Close the session; wait for its start, and stop our own Spark and its Java, unless another
+        engine uses it.
+        """
+        self.closed = True
+        future, self._future = self._future, None
+        if future is not None and future.exception() is None:
+            from rowmerge_nb.engine.spark.spark_session import end_java
+
+            end_java(future.result())
+
 
 def _rows_of(context: Any) -> int | None:
     store = context._jsc.sc().statusStore()  # noqa: SLF001 - PySpark's own tracker does not report rows

@@ -182,6 +182,16 @@ def stop_session(session: SparkSession) -> None:
                 session.stop()
 
 
+def end_java(session: SparkSession) -> None:
+    """Release a session of `create_session`; releasing the last one ends Java as well, so that the
+    process can start another Spark with other options of Java.
+    """
+    with interrupts_afterwards(), _lock:
+        _own.discard(session)
+        if not _own:
+            forget(session)
+
+
 def _running_session() -> SparkSession | None:
     if "pyspark" not in sys.modules:
         return None

@@ -19,6 +19,7 @@ from rowmerge_nb.engine.spark.constants import constants
 from rowmerge_nb.engine.statements.statement import StatementRun
 from rowmerge_nb.spi.alterations import RenameTable
 from rowmerge_nb.spi.handles import SchemaTableName
+from rowmerge_nb.spi.operations import SaveMode
 from rowmerge_nb.sql.analyzer.analysis import (
     CallAnalysis,
     CheckConstraint,
@@ -69,20 +70,15 @@ def make_table(
     session, metadata = run.transaction.session, run.transaction.metadata(catalog)
     binding = TableBinding(table, catalog, analysis.name, analysis.metadata.columns, "")
     run.transaction.target = binding
-    replaced_handle = None if analysis.replaced is None else analysis.replaced.handle
+    replaces = analysis.replaced is not None
+    # Connectors that replace no tables need not know the argument.
+    mode = {"save_mode": SaveMode.REPLACE} if replaces else {}
     with placed(analysis.property_spans):
-        if replaced_handle is None:
-            make(
-                "create_table",
-                lambda: metadata.create_table(session, analysis.metadata),
-                str(analysis.metadata.name),
-            )
-        else:
-            make(
-                "replace_table",
-                lambda: metadata.replace_table(session, replaced_handle, analysis.metadata),
-                str(analysis.metadata.name),
-            )
+        make(
+            "create_table",
+            lambda: metadata.create_table(session, analysis.metadata, **mode),
+            f"{analysis.metadata.name}{', save_mode=REPLACE' if replaces else ''}",
+        )
     return binding
 
 

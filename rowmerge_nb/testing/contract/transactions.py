@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pytest
 
 from rowmerge_nb.base.errors import RowMergeError
+from rowmerge_nb.spi.operations import SaveMode
 from rowmerge_nb.testing.contract.contract_statement import Changes, given
 from rowmerge_nb.testing.contract.differences import must_be_same
 from rowmerge_nb.testing.contract.store_under_test import ContractStore, FilledTable, in_order
@@ -171,6 +172,33 @@ class TransactionChecks(ContractStore):
         )
         statement.rollback()
         filled_table.must_be_unchanged()
+
+    def test_a_table_is_replaced_by_the_commit_alone(self, filled_table: FilledTable) -> None:
+        """CREATE OR REPLACE TABLE: after a rollback the former table has its rows, and after a
+        commit the new one has none.
+        """
+        for ends_with_commit in (False, True):
+            statement = filled_table.statement()
+            if not (self.creates_tables and statement.metadata.replaces_tables):
+                statement.rollback()
+                pytest.skip("replaces_tables = False: the engine refuses CREATE OR REPLACE TABLE")
+            try:
+                metadata = self.metadata(filled_table.way.layout)
+                statement.metadata.create_table(statement.session, metadata, SaveMode.REPLACE)
+            except BaseException:
+                statement.rollback()
+                raise
+            if ends_with_commit:
+                statement.commit()
+                filled_table.must_have([], "a table that was replaced has rows")
+            else:
+                statement.rollback()
+                filled_table.must_be_unchanged("a rollback does not restore a replaced table")
+            filled_table.must_have_left_nothing()
+        filled_table.before = []
+        changes = Changes(inserted=(self.row(1), self.row(2)))
+        filled_table.merge(changes)
+        filled_table.must_hold(changes)
 
     # -- statements at the same time ------------------------------------------------------------------------------
 

@@ -20,7 +20,7 @@ from rowmerge_nb.base.errors import AnalysisError, ConnectorError, RowMergeError
 from rowmerge_nb.connectors.iceberg import notes
 from rowmerge_nb.connectors.iceberg.metadata_tables import METADATA_TABLES
 from rowmerge_nb.connectors.iceberg.table_procedures import Retention
-from rowmerge_nb.spi import SchemaTableName
+from rowmerge_nb.spi import SaveMode, SchemaTableName
 from rowmerge_nb.spi.alterations import SetProperties
 from tests.connectors.iceberg.kit import (
     COLUMNS,
@@ -133,7 +133,7 @@ def test_a_data_location_that_cannot_be_looked_at_is_refused_when_it_is_set(
             case "create":
                 make_table(tmp_path / "other", **properties).close()
             case "replace":
-                metadata.replace_table(session, statement.handle, definition(properties))
+                metadata.create_table(session, definition(properties), SaveMode.REPLACE)
             case _:
                 metadata.alter_table(session, statement.handle, SetProperties(properties))
     assert caught.value.properties == ("data_location",)

@@ -25,6 +25,7 @@ from rowmerge_nb.spi import (
     ColumnMetadata,
     ConnectorTableMetadata,
     Constraint,
+    SaveMode,
     SchemaTableName,
     parse_type,
 )
@@ -77,7 +78,7 @@ def altering(alteration: Any) -> Callable[[Statement], None]:
 
 def replacing(statement: Statement) -> None:
     definition = ConnectorTableMetadata(NAME, (COLUMN,), {})
-    statement.metadata.replace_table(statement.session, statement.handle, definition)
+    statement.metadata.create_table(statement.session, definition, SaveMode.REPLACE)
 
 
 def creating(statement: Statement, *values: int) -> None:

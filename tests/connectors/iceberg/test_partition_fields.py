@@ -13,7 +13,7 @@ import pytest
 from rowmerge_nb import IcebergConnector
 from rowmerge_nb.connectors.iceberg import replacing
 from rowmerge_nb.connectors.iceberg.metadata_tables import METADATA_TABLES, metadata_table
-from rowmerge_nb.spi import ColumnMetadata, ConnectorTableMetadata, parse_type
+from rowmerge_nb.spi import ColumnMetadata, ConnectorTableMetadata, SaveMode, parse_type
 from tests.connectors.iceberg.kit import Statement, by_pyiceberg, contents, make_table, table
 
 COLUMNS = (("id", "bigint"), ("d", "date"), ("p", "varchar"))
@@ -44,7 +44,7 @@ def replace(store: IcebergConnector, columns: Sequence[tuple[str, str]], **prope
     statement = Statement(store)
     made = tuple(ColumnMetadata(name, parse_type(kind)) for name, kind in columns)
     definition = ConnectorTableMetadata(statement.handle.name, made, properties)
-    statement.metadata.replace_table(statement.session, statement.handle, definition)
+    statement.metadata.create_table(statement.session, definition, SaveMode.REPLACE)
     statement.commit()
     fill(store)
 

@@ -547,6 +547,8 @@ def _make_changes(
         _change_schema(connection, schema, exists=exists)
     for table in changes.dropped:
         _require_table(connection, table.id)
+        if table.id in changes.replaced:
+            _require_unchanged(connection, table, changes.replaced[table.id])
         for dependent in _OF_TABLES:
             connection.execute(f"DELETE FROM {dependent} WHERE table_id = ?", (table.id,))
         connection.execute("DELETE FROM tables WHERE id = ?", (table.id,))
@@ -643,6 +645,27 @@ def _require_table(connection: sqlite3.Connection, table_id: str) -> None:
     if _first(connection, "SELECT 1 FROM tables WHERE id = ?", table_id) is None:
         raise ConnectorError(
             "The table was dropped or replaced while the statement ran",
+            code="TRANSACTION_CONFLICT",
+            hint=_AGAIN,
+        )
+
+
+def _require_unchanged(
+    connection: sqlite3.Connection, table: HiveTable, visible_ids: ValidWriteIds
+) -> None:
+    """Raise if a transaction has committed rows of a table since its write ids were read."""
+    high = _first(
+        connection, "SELECT high_watermark FROM write_id_counters WHERE table_id = ?", table.id
+    )
+    hidden_rows = connection.execute(
+        "SELECT write_id FROM hidden_write_ids WHERE table_id = ?", (table.id,)
+    )
+    hidden_ids = {number for (number,) in hidden_rows}
+    later = range(visible_ids.high_watermark + 1, (high[0] if high else 0) + 1)
+    if any(number not in hidden_ids for number in (*later, *visible_ids.open)):
+        raise ConnectorError(
+            f"Another statement has changed rows of table '{table.name}' since this one began to"
+            " replace it",
             code="TRANSACTION_CONFLICT",
             hint=_AGAIN,
         )

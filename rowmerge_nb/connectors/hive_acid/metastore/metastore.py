@@ -89,6 +89,7 @@ class Changes:
 
     Args:
         adopted: write ids from another metastore, for new tables.
+        replaced: of dropped tables that new ones replace, the write ids that were visible.
         commented: tables with comments to set.
         schemas: schemas to create (True) or drop (False).
         written: tables with inserted or deleted rows.
@@ -100,6 +101,7 @@ class Changes:
     tables: list[HiveTable] = field(default_factory=list)
     adopted: dict[str, ValidWriteIds] = field(default_factory=dict)
     dropped: list[HiveTable] = field(default_factory=list)
+    replaced: dict[str, ValidWriteIds] = field(default_factory=dict)
     commented: list[HiveTable] = field(default_factory=list)
     schemas: dict[str, bool] = field(default_factory=dict)
     written: list[HiveTable] = field(default_factory=list)

@@ -255,13 +255,13 @@ class PostgresTransaction(JdbcTransaction):
             self.reader().value("SELECT current_setting('max_identifier_length')::bigint AS n")
         )
 
+    def spelled_name(self, name: SchemaTableName) -> tuple[str, str]:
+        matches = (schema for schema in self.schemas() if schema.lower() == name.schema)
+        return next(matches, name.schema), name.table
+
     def create_table(self, metadata: ConnectorTableMetadata, key: Sequence[str]) -> None:
         """Create a table with lower-case names of columns."""
-        schema = next(
-            (name for name in self.schemas() if name.lower() == metadata.name.schema),
-            metadata.name.schema,
-        )
-        table = f"{quoted(schema)}.{quoted(metadata.name.table)}"
+        table = ".".join(map(quoted, self.spelled_name(metadata.name)))
         self._declare_table(table, metadata, key)
         comments = [(f"TABLE {table}", metadata.comment)]
         comments += [
@@ -335,6 +335,25 @@ class PostgresTransaction(JdbcTransaction):
             f"LOCK TABLE {self._store.table(handle)} IN ACCESS EXCLUSIVE MODE",
             f"Locking table '{handle.name}'",
         )
+
+    def keep_others_out(self, handle: JdbcTableHandle) -> None:
+        """Lock a table against changes, and against another statement that does the same.
+
+        From now on this connection reads, whose snapshots come after the lock.
+        """
+        self.writer().execute(
+            f"LOCK TABLE {self._store.table(handle)} IN SHARE ROW EXCLUSIVE MODE",
+            f"Locking table '{handle.name}'",
+        )
+        if self.find(handle.name) != handle:
+            raise ExecutionError(
+                f"PostgreSQL table '{handle.name}' has been altered or replaced by another session"
+                " since it was looked up",
+                code="TRANSACTION_CONFLICT",
+                step="begin_create_table",
+                hint="Run the statement again.",
+            )
+        self._snapshot = ""
 
     def check_unchanged(self) -> None:
         """Rely on row versions, which each change compares."""

@@ -215,16 +215,20 @@ class SqliteTransaction(JdbcTransaction):
         source = self._store.table(handle)
         return self._count(f"{source} WHERE {predicate}" if predicate else source)
 
-    def create_table(self, metadata: ConnectorTableMetadata, key: Sequence[str]) -> None:
-        """Create a table whose key is NOT NULL."""
-        if metadata.name.schema != SCHEMA:
+    def spelled_name(self, name: SchemaTableName) -> tuple[str, str]:
+        if name.schema != SCHEMA:
             raise ConnectorError(
-                f"Schema '{metadata.name.schema}' does not exist; an SQLite database has the schema"
+                f"Schema '{name.schema}' does not exist; an SQLite database has the schema"
                 f" '{SCHEMA}' alone",
                 code="SCHEMA_NOT_FOUND",
-                hint=f"Name the table {SCHEMA}.{metadata.name.table}.",
+                hint=f"Name the table {SCHEMA}.{name.table}.",
             )
-        self._declare_table(f"{SCHEMA}.{quoted(metadata.name.table)}", metadata, key, required=key)
+        return SCHEMA, name.table
+
+    def create_table(self, metadata: ConnectorTableMetadata, key: Sequence[str]) -> None:
+        """Create a table whose key is NOT NULL."""
+        schema, table = self.spelled_name(metadata.name)
+        self._declare_table(f"{schema}.{quoted(table)}", metadata, key, required=key)
 
     # -- stages ---------------------------------------------------------------------------------------------------
 

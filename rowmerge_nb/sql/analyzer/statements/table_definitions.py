@@ -101,8 +101,13 @@ def _existing(
             f"{'Table' if statement.query is None else 'Destination table'} '{'.'.join(name)}'"
             " already exists"
         )
+        first = (
+            "CREATE OR REPLACE TABLE"
+            if context.tables.replaces_tables(name[0])
+            else "DROP TABLE before it"
+        )
         hint = (
-            "Write DROP TABLE before it, or IF NOT EXISTS."
+            f"Write {first}, or CREATE TABLE IF NOT EXISTS."
             if view is None
             else "It is a view: a table needs a name of its own."
         )
