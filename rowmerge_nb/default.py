@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -95,10 +96,21 @@ def existing_engine() -> Engine | None:
 def run(sql: str, **options: Any) -> Result:
     """Run one statement on the default engine, with the options of `Engine.run`.
 
+    The caller's DataFrames are sources by their names, as in cells of ``%%merge``;
+    ``namespace={}`` hides them.
+
     Raises:
         RowMergeError: the statement is invalid or failed; the tables are unchanged.
     """
-    return default_engine().run(sql, **options)
+    from rowmerge_nb.engine.spark.frames import is_frame
+
+    caller = sys._getframe(1)  # noqa: SLF001 - the only way to the variables of a caller
+    frames = {
+        name: value
+        for name, value in {**caller.f_globals, **caller.f_locals}.items()
+        if not name.startswith("_") and is_frame(value)
+    }
+    return default_engine().run(sql, **{"namespace": frames, **options})
 
 
 def audit(

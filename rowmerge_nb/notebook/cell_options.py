@@ -45,6 +45,12 @@ _OF_CELLS: Final = (
         page="explorer.md",
     ),
     Option(
+        "Show the explorer with hidden outcomes, so that they are guessed first, and fold the report"
+        " of a MERGE below it.",
+        "predict",
+        page="explorer.md",
+    ),
+    Option(
         "Run a MERGE, UPDATE or DELETE in two ways on the same rows, or in several catalogs on a copy"
         " of its target in each, and show them side by side; no table is changed.",
         "compare",
@@ -336,6 +342,9 @@ def _value(option: Option, inline_value: str | None, rest: str) -> tuple[str, st
         if not value:
             _refuse(f"--{option.name} {kind} needs a value", f"Write --{option.name} {form}")
         return inline_value, rest
+    choice = option.choice_of(inline_value)
+    if choice is not None:
+        return str(choice), rest
     if word not in words:
         near = nearest(word, forms)
         choices = f"There are: {', '.join(words.values())}"

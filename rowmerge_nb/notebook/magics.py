@@ -22,6 +22,7 @@ from rowmerge_nb.notebook.cell_options import (
     COMMANDS,
     FIRST_WORDS,
     SETTINGS,
+    STATEMENT,
     MagicUse,
     comparison_of,
     docstring,
@@ -42,6 +43,7 @@ from rowmerge_nb.notebook.connect_command import (
 from rowmerge_nb.notebook.display import (
     Bundle,
     error_bundle,
+    folded,
     grid_bundle,
     plan_bundle,
     result_bundle,
@@ -126,30 +128,31 @@ class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made fr
 
     @no_var_expand
     @line_cell_magic
-    def merge(self, line: str, cell: str | None = None) -> None:
-        """Run SQL statements, and show what happened."""
+    def merge(self, line: str, cell: str | None = None) -> Any:
+        """Run SQL statements, and show what happened; a line returns the last result."""
         guard = StatementGuard(free=True, outlasts=cell is not None and ends_with_cell(self.shell))
-        guard.run(lambda: self._guarded(line, cell, guard))
+        result = guard.run(lambda: self._guarded(line, cell, guard))
+        return result if cell is None else None
 
-    def _guarded(self, line: str, cell: str | None, guard: StatementGuard) -> None:
+    def _guarded(self, line: str, cell: str | None, guard: StatementGuard) -> Any:
         first_line = 1 if cell is None else 2
         try:
-            guard.part(lambda: self._dispatch(parse_line(line), cell, guard))
+            return guard.part(lambda: self._dispatch(parse_line(line), cell, guard))
         except RowMergeError as error:
             if error.result is not None:
                 self.shell.user_ns["_merge"] = error.result
             at = getattr(error, "cell_line", first_line)
             show(_bundle_of_error(error, at, timings=self.timings))
-            if error.result is not None and parse_line(line).has("explore"):
-                _explore(error.result)
+            if error.result is not None and _explores(parse_line(line)):
+                _explore(error.result, at)
             # `from None` hides the engine's internals; __context__ still has them.
             raise without_traceback(error, at) from None
 
-    def _dispatch(self, use: MagicUse, cell: str | None, guard: StatementGuard) -> None:
+    def _dispatch(self, use: MagicUse, cell: str | None, guard: StatementGuard) -> Any:
         command = _command_of(use.rest) if cell is None else ""
         if command == "connect" and not use.has("help"):
             self._connect(use)
-            return
+            return None
         if command:
             use = _with_more_options(use)
         _check_doctor(command, use)
@@ -159,12 +162,18 @@ class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made fr
             or (cell is None and not use.rest and not use.values and not use.quiet_name)
         ):
             show(text_bundle(help_text()))
-        elif command:
+            return None
+        if command:
             self._command(command, use)
-        else:
-            self._run(use.rest if cell is None else cell, use, 1 if cell is None else 2, guard)
+            return self.shell.user_ns["_merge"] if command == "undo" else None
+        if cell is None:
+            return self._run(use.rest, use, 1, guard)
+        if STATEMENT.match(use.rest):
+            # The statement begins behind the options.
+            return self._run(f"{use.rest}\n{cell}", replace(use, rest=""), 1, guard)
+        return self._run(cell, use, 2, guard)
 
-    def _run(self, source: str, use: MagicUse, first_line: int, guard: StatementGuard) -> None:
+    def _run(self, source: str, use: MagicUse, first_line: int, guard: StatementGuard) -> Any:
         if first_line > 1 and use.rest:
             raise RowMergeError(
                 f"'{use.rest}' stands behind the options; statements begin on the cell's second"
@@ -218,6 +227,7 @@ class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made fr
                     guard.next_statement()
 
         guard.part(run_all, complete)
+        return self.shell.user_ns["_merge"]
 
     def _run_one(
         self,
@@ -244,9 +254,13 @@ class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made fr
         inserted = cell.rendered.inserted(offset, offset + len(text))
         at = 1 if inserted else cell.rendered.source_line(offset) + cell.first_line - 1
         bundles.append(self._bundle(result, use, cell.parts, at))
+        explorer = _guessing_explorer(result, use)
+        if explorer is not None:
+            explorer._ipython_display_()
+            bundles[-1] = folded(bundles[-1])
         show(bundles[-1])
-        if use.has("explore"):
-            _explore(result)
+        if explorer is None and _explores(use):
+            _explore(result, at)
 
     def _statement(
         self, engine: Engine, text: str, use: MagicUse, options: Mapping[str, Any]
@@ -445,9 +459,9 @@ _CLASHES: Final[Mapping[str, Mapping[str, str]]] = {
         "audit": "an audit calls no sink of the connector's",
         "verify": "what fails has nothing to be verified",
     },
-    "compare": dict.fromkeys((*_PLANNED, "show", "explore", "near", "check", "why"), ""),
+    "compare": dict.fromkeys((*_PLANNED, "show", "explore", "predict", "near", "check", "why"), ""),
     "audit": dict.fromkeys(
-        (*_PLANNED, "show", "explore", "near", "compare", "rehearse", "check", "why"), ""
+        (*_PLANNED, "show", "explore", "predict", "near", "compare", "rehearse", "check", "why"), ""
     ),
 }
 """For each option, in the order of the checks, the options that it excludes, and why if that is not
@@ -492,13 +506,29 @@ def _bundle_of_error(error: RowMergeError, first_line: int, *, timings: bool) ->
         return text_bundle(f"{error}\nThe report could not be drawn: {error_text(failure)}")
 
 
-def _explore(result: Any) -> None:
+def _explores(use: MagicUse) -> bool:
+    return use.has("explore") or use.has("predict")
+
+
+def _guessing_explorer(result: Any, use: MagicUse) -> Any:
+    """Return the explorer whose outcomes are guessed first; None if there is nothing to guess."""
+    if not use.has("predict") or result.trace.kind != "MERGE":
+        return None
+    try:
+        explorer = result.explore(predict=True)
+    except RowMergeError:
+        # The reason is shown below the report.
+        return None
+    return explorer if explorer.predict else None
+
+
+def _explore(result: Any, first_line: int) -> None:
     from rowmerge_nb.base.choices import ROW_CHANGES
 
     if result.trace.kind not in ROW_CHANGES:
         return
     try:
-        show_beneath_report(result.explore())
+        show_beneath_report(result.explore(first_line=first_line))
     except RowMergeError as error:
         show(text_bundle(f"No explorer: {error.message}. {error.hint or ''}".strip()))
 
