@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import datetime as dt
+    from collections.abc import Callable
 
     from rowmerge_nb.engine.engine import Engine
     from rowmerge_nb.engine.result import Result
@@ -17,6 +19,8 @@ _lock = threading.Lock()
 _engines: list[Engine] = []
 _sessions: list[LazySession] = []
 """The session of an engine to come: one that is started early, or one under construction."""
+_preparations: list[Callable[[Engine], None]] = []
+"""What a new default engine is passed to before it is used."""
 
 
 def default_engine(*, start: bool = False) -> Engine:
@@ -39,9 +43,24 @@ def default_engine(*, start: bool = False) -> Engine:
                 _sessions[0].start()
             from rowmerge_nb.engine.engine import Engine
 
-            _engines[:] = [Engine(spark=_sessions[0])]
+            engine = Engine(spark=_sessions[0])
+            for prepare in _preparations:
+                prepare(engine)
+            _engines[:] = [engine]
             _sessions.clear()
         return _engines[0]
+
+
+def prepare_default_engine(prepare: Callable[[Engine], None] | None) -> None:
+    """Pass every new default engine to a function before it is used, and the current one now.
+
+    Args:
+        prepare: the function, which replaces the former one; None for none.
+    """
+    with _lock:
+        _preparations[:] = [] if prepare is None else [prepare]
+        if prepare is not None and _engines and not _engines[0].closed:
+            prepare(_engines[0])
 
 
 def prestart() -> LazySession | None:
@@ -77,10 +96,21 @@ def existing_engine() -> Engine | None:
 def run(sql: str, **options: Any) -> Result:
     """Run one statement on the default engine, with the options of `Engine.run`.
 
+    The caller's DataFrames are sources by their names, as in cells of ``%%merge``;
+    ``namespace={}`` hides them.
+
     Raises:
         RowMergeError: the statement is invalid or failed; the tables are unchanged.
     """
-    return default_engine().run(sql, **options)
+    from rowmerge_nb.engine.spark.frames import is_frame
+
+    caller = sys._getframe(1)  # noqa: SLF001 - the only way to the variables of a caller
+    frames = {
+        name: value
+        for name, value in {**caller.f_globals, **caller.f_locals}.items()
+        if not name.startswith("_") and is_frame(value)
+    }
+    return default_engine().run(sql, **{"namespace": frames, **options})
 
 
 def audit(

@@ -8,20 +8,22 @@ same in both places.
 from __future__ import annotations
 
 import re
+import runpy
 import shutil
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# The notebooks' numbers are their order. A page of docs/ has its place here; a test finds the one
-# that has none.
+# The numbers of the notebooks are their order. A test finds the page of docs/ that is missing here.
 NAVIGATION = {
-    "Notebooks": [f"notebooks/{path.stem}" for path in sorted(ROOT.glob("notebooks/*.ipynb"))],
     "Learn MERGE": [
         "docs/README",
+        *[f"notebooks/{path.stem}" for path in sorted(ROOT.glob("notebooks/*.ipynb"))],
+        "docs/gallery",
         "docs/explorer",
         "docs/why",
+        "docs/near",
         "docs/duplicates",
         "docs/teaching",
     ],
@@ -31,7 +33,6 @@ NAVIGATION = {
         "docs/dialect",
         "docs/versions",
         "docs/queries",
-        "docs/clusters",
         "docs/security",
     ],
     "Explore a design": [
@@ -42,18 +43,28 @@ NAVIGATION = {
     ],
     "Build and debug a connector": [
         "docs/own-connector",
+        "docs/contract-kit",
         "docs/trino-connectors",
         "docs/debugging",
+        "docs/faults",
+        "docs/interleaving",
         "docs/replay",
         "docs/observers",
         "docs/audit",
         "docs/trino-query",
     ],
-    "Look up": [
-        "docs/options",
+    "Stores": [
         "docs/stores",
-        "docs/types",
+    ],
+    "Clusters": [
+        "docs/clusters",
+    ],
+    "Reference": [
+        "docs/options",
         "docs/functions",
+        "docs/types",
+        "docs/errors",
+        "docs/connector-reference",
         "docs/trino-differences",
         "docs/gaps",
         "site/api",
@@ -76,6 +87,7 @@ _PARTS = {"README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs", "notebooks", "
 exclude_patterns = [
     *(path.name for path in ROOT.iterdir() if path.name not in _PARTS),
     "site/static",
+    "site/*.py",
     "**/.ipynb_checkpoints",
 ]
 source_suffix = {".rst": "restructuredtext", ".md": "myst-nb", ".ipynb": "myst-nb"}
@@ -107,6 +119,7 @@ html_theme = "furo"
 html_title = "rowmerge_nb"
 html_static_path = ["static"]
 html_css_files = ["site.css"]
+html_search_scorer = "site/scorer.js"
 html_extra_path = ["static/index.html"]
 html_show_sourcelink = False
 html_copy_source = False
@@ -120,12 +133,20 @@ _ELSEWHERE = re.compile(
     re.IGNORECASE,
 )
 
+_EXPLORER = """\
+<div class="explorer">
+<iframe src="gallery/{example.anchor}.html" title="The explorer: {example.title}" loading="lazy"></iframe>
+<p><a href="gallery/{example.anchor}.html">Open the explorer alone</a></p>
+</div>"""
+
 
 def setup(app: Any) -> None:
     """Have the front page carry the navigation, and the site looked through when it is made."""
     app.connect("source-read", _add_navigation)
+    app.connect("source-read", _add_explorers)
     app.connect("doctree-read", _name_remote_images)
     app.connect("build-finished", _copy_pictures)
+    app.connect("build-finished", _copy_explorers)
     app.connect("build-finished", _ask_nobody)
 
 
@@ -152,6 +173,24 @@ def _copy_pictures(app: Any, error: Exception | None) -> None:
     """Copy the pictures of the README, whose element ``picture`` Sphinx does not follow."""
     shutil.copytree(
         ROOT / "docs" / "pictures", Path(app.outdir) / "docs" / "pictures", dirs_exist_ok=True
+    )
+
+
+def _add_explorers(app: Any, page: str, source: list[str]) -> None:
+    """Embed the explorer of a section's statement at the end of each section of the gallery."""
+    if page == "docs/gallery":
+        head, *sections = re.split(r"^(?=## )", source[0], flags=re.MULTILINE)
+        examples = runpy.run_path(str(ROOT / "site" / "gallery.py"))["read_examples"](source[0])
+        source[0] = head + "".join(
+            f"{section.rstrip()}\n\n{_EXPLORER.format(example=example)}\n\n"
+            for section, example in zip(sections, examples, strict=True)
+        )
+
+
+def _copy_explorers(app: Any, error: Exception | None) -> None:
+    """Copy the explorers of the gallery, which `scripts/site` has written before."""
+    shutil.copytree(
+        ROOT / "build" / "gallery", Path(app.outdir) / "docs" / "gallery", dirs_exist_ok=True
     )
 
 

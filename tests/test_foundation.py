@@ -117,7 +117,7 @@ def test_the_index_of_the_documentation_names_every_page():
     assert [
         page.name
         for page in PAGES
-        if page.parent.name == "docs"
+        if page.parent == ROOT / "docs"
         and page.name != "README.md"
         and f"]({page.name})" not in index
     ] == []

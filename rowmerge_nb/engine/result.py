@@ -6,7 +6,7 @@ from dataclasses import astuple, dataclass, fields
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.base.choices import ROW_CHANGES, StatementState
-from rowmerge_nb.base.errors import RowMergeError, checked
+from rowmerge_nb.base.errors import RowMergeError, SetupError, checked, checked_path, error_text
 from rowmerge_nb.engine.spark.interrupts import StatementGuard
 from rowmerge_nb.spi.output import Written
 from rowmerge_nb.trace.node_records import explain_text
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import pandas as pd
+    import polars  # noqa: ICN001 - the function below imports it by its short name
     import pyarrow as pa
 
     from rowmerge_nb.report.explorer.widget import Explorer
@@ -424,9 +425,13 @@ class Result:
             ),
         )
 
-    def explore(self) -> Explorer:
+    def explore(self, *, predict: bool = False, first_line: int = 1) -> Explorer:
         """Return the explorer: a widget that follows rows step by step, with the reasons, and lets
         one guess what becomes of them.
+
+        Args:
+            predict: hide the outcomes of a MERGE's rows until they are guessed.
+            first_line: the statement's line in its cell, from which an error counts.
 
         Raises:
             RowMergeError: NOT_SUPPORTED for other statements than a MERGE, UPDATE or DELETE by
@@ -436,7 +441,13 @@ class Result:
         from rowmerge_nb.engine.what_if import variants_of
         from rowmerge_nb.report.explorer.widget import Explorer
 
-        return Explorer(self.trace, self.again, variants_of(self.trace))
+        return Explorer(
+            self.trace,
+            self.again,
+            variants_of(self.trace),
+            predict=predict,
+            first_line=first_line,
+        )
 
     def save_html(self, path: str | Path) -> None:
         """Write the explorer to a file that a browser opens without a server or a network.
@@ -516,6 +527,75 @@ class Result:
             return _frame(self.table)
         return pd.DataFrame({"rows": [self.count]})
 
+    def to_polars(self) -> polars.DataFrame:
+        """The rows as a Polars DataFrame, as `to_pandas`.
+
+        Raises:
+            SetupError: Polars is not installed.
+        """
+        try:
+            import polars as pl
+        except ImportError as error:
+            raise SetupError(
+                "to_polars needs Polars, which is not installed",
+                hint="Run `pip install polars`, or use to_pandas().",
+            ) from error
+        return pl.DataFrame(self._arrow())
+
+    def to_parquet(self, path: str | Path, **arguments: Any) -> None:
+        """Write the rows, as of `to_pandas`, to a Parquet file by pyarrow.
+
+        Args:
+            path: the file; an existing file is replaced.
+            arguments: those of ``pyarrow.parquet.write_table``, as ``compression="zstd"``.
+
+        Raises:
+            RowMergeError: INVALID_ARGUMENTS if the file cannot be written, or for other arguments.
+        """
+        from pyarrow import ArrowException, parquet
+
+        file = checked_path(path, "path")
+        try:
+            parquet.write_table(self._arrow(), file, **arguments)
+        except (OSError, TypeError, ValueError, ArrowException) as error:
+            raise RowMergeError(
+                f"The rows cannot be written to {file}: {error_text(error)}",
+                code="INVALID_ARGUMENTS",
+                hint="Choose a file in an existing directory; pyarrow checks other arguments.",
+            ) from error
+
+    def plot(self, **arguments: Any) -> Any:
+        """Draw the rows by pandas: ``result.plot(kind="bar", x="customer", y="purchases")``.
+
+        Args:
+            arguments: those of ``pandas.DataFrame.plot``.
+
+        Returns:
+            What pandas returns: axes of Matplotlib, or a figure of another backend.
+
+        Raises:
+            SetupError: Matplotlib, or the backend of pandas, is not installed.
+            RowMergeError: INVALID_ARGUMENTS if pandas cannot draw these rows.
+        """
+        try:
+            return self.to_pandas().plot(**arguments)
+        except ImportError as error:
+            raise SetupError(
+                f"pandas cannot draw: {error_text(error)}",
+                hint="Run `pip install matplotlib`.",
+            ) from error
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise RowMergeError(
+                f"pandas cannot draw these rows: {error_text(error)}",
+                code="INVALID_ARGUMENTS",
+                hint="Name columns with numbers: result.plot(x='customer', y='purchases').",
+            ) from error
+
+    def _arrow(self) -> pa.Table:
+        import pyarrow as pa
+
+        return self.table if self.table is not None else pa.table({"rows": [self.count]})
+
     def __str__(self) -> str:
         if self.explained is not None:
             return self.explained
@@ -582,12 +662,19 @@ def _frame(table: pa.Table) -> pd.DataFrame:
 
 def _shown(table: pa.Table) -> dict[str, str]:
     """Render rows, at most `MOST_ROWS`: 200,000 rows of RETURNING would be 20 MB of text."""
-    frame = _sql_null(_frame(table.slice(0, MOST_ROWS)))
+    frame = _sql_null(_frame(table.slice(0, MOST_ROWS))).map(_short)
     text, html = frame.to_string(), frame.to_html()
     if table.num_rows > MOST_ROWS:
         rest = f"{table.num_rows:,} rows, the first {MOST_ROWS} shown"
         text, html = f"{text}\n{rest}", f"{html}\n<p>{rest}</p>"
     return {"text/plain": text, "text/html": html}
+
+
+def _short(value: Any) -> Any:
+    from rowmerge_nb.report.words.display_values import LONGEST, shortened
+
+    text = str(value) if hasattr(value, "__len__") else ""
+    return shortened(text) if len(text) > LONGEST else value
 
 
 def _sql_null(frame: pd.DataFrame) -> pd.DataFrame:

@@ -45,6 +45,12 @@ _OF_CELLS: Final = (
         page="explorer.md",
     ),
     Option(
+        "Show the explorer with hidden outcomes, so that they are guessed first, and fold the report"
+        " of a MERGE below it.",
+        "predict",
+        page="explorer.md",
+    ),
+    Option(
         "Run a MERGE, UPDATE or DELETE in two ways on the same rows, or in several catalogs on a copy"
         " of its target in each, and show them side by side; no table is changed.",
         "compare",
@@ -111,6 +117,11 @@ _OF_CELLS: Final = (
         " work; takes a minute.",
         "prepare",
     ),
+    Option(
+        "With the command connect: ask for the password in a field that hides it.",
+        "password",
+        page="stores.md#connecting-a-store",
+    ),
     Option("Show all options and commands.", "help", short="h"),
 )
 """Options of cells and lines only."""
@@ -123,6 +134,7 @@ SETTINGS: Final = tuple(option for option in ALL_OPTIONS if option.is_setting)
 
 COMMANDS: Final[Mapping[str, str]] = {
     "tables": "the tables of all catalogs, with their columns, rows and paradigm",
+    "connect": "adds a STORE as a catalog: iceberg warehouse/ AS ice; alone lists the catalogs",
     "undo": "takes back the last change: of a TABLE, or of the one that was changed last",
     "doctor": "what is installed, which Java was found, and whether Spark starts",
     "options": "the options, their values now, and their defaults",
@@ -330,6 +342,9 @@ def _value(option: Option, inline_value: str | None, rest: str) -> tuple[str, st
         if not value:
             _refuse(f"--{option.name} {kind} needs a value", f"Write --{option.name} {form}")
         return inline_value, rest
+    choice = option.choice_of(inline_value)
+    if choice is not None:
+        return str(choice), rest
     if word not in words:
         near = nearest(word, forms)
         choices = f"There are: {', '.join(words.values())}"

@@ -32,16 +32,21 @@ def show(bundle: Bundle) -> None:
 
 
 def show_beneath_report(explorer: Explorer) -> None:
-    """Show an explorer, with a short text for front ends without widgets: the report is already
-    above.
-    """
-    from IPython.display import display
+    """Show an explorer whose outcome the report above has."""
+    explorer.beneath = True
+    explorer._ipython_display_()
 
-    data, metadata = explorer._repr_mimebundle_()
-    fallback = text_bundle(
-        "The explorer stands here in front ends that have widgets, once the notebook is trusted."
+
+def folded(bundle: Bundle) -> Bundle:
+    """Return a report as a closed fold, for a learner who guesses first.
+
+    >>> folded({"text/plain": "2 rows", "text/html": "<p>2 rows</p>"})["text/html"]
+    '<details><summary>The report, with the answers</summary><p>2 rows</p></details>'
+    """
+    html = (
+        f"<details><summary>The report, with the answers</summary>{bundle['text/html']}</details>"
     )
-    display({**data, **fallback}, metadata=metadata, raw=True)  # type: ignore[no-untyped-call]
+    return {**bundle, "text/html": html}
 
 
 def show_all(bundles: Sequence[Bundle]) -> None:
@@ -95,14 +100,19 @@ def result_bundle(
 
 
 def _rows_bundle(table: Any, max_rows: int) -> Bundle:
+    from rowmerge_nb.notebook import paged_table
     from rowmerge_nb.notebook.rows import number_columns, row_cells
 
     rows = row_cells(table, max_rows)
     row_count = plural(table.num_rows, "row")
+    paged = table.num_rows > len(rows) > 0 and paged_table.is_available()
     caption = (
         f"{row_count}, the first {max_rows:,} shown" if table.num_rows > len(rows) else row_count
     )
-    return grid_bundle(list(table.column_names), rows, caption, right=number_columns(table))
+    bundle = grid_bundle(list(table.column_names), rows, caption, right=number_columns(table))
+    if paged:
+        bundle["text/html"] = paged_table.paged_html(table, row_count)
+    return bundle
 
 
 def grid_bundle(

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from rowmerge_nb.report.words.display_values import NULL, Cell, visible
+from rowmerge_nb.base.words import plural
+from rowmerge_nb.report.words.display_values import LONGEST, NULL, Cell, shortened, visible
 from rowmerge_nb.spi.values import python_values
 
 if TYPE_CHECKING:
@@ -46,8 +47,24 @@ def sql_cell(value: pa.Scalar) -> Cell:
     if not value.is_valid:
         return NULL
     if pa.types.is_string(value.type) or pa.types.is_large_string(value.type):
-        return Cell(visible(value.as_py()))
-    return Cell(visible(_sql(value, inside=False)))
+        text = value.as_py()
+        # Only the part that is shown is searched for invisible characters.
+        return Cell(shortened(visible(text[: LONGEST + 1]), f"{len(text):,} characters"))
+    return Cell(shortened(visible(_sql(value, inside=False)), _length(value)))
+
+
+def _length(value: pa.Scalar) -> str:
+    """Return the length of a value of several elements or bytes in words, or ``""``."""
+    arrow_type = value.type
+    if pa.types.is_map(arrow_type):
+        return plural(len(value.values), "entry", "entries")
+    if pa.types.is_list(arrow_type) or pa.types.is_large_list(arrow_type):
+        return plural(len(value.values), "element")
+    if pa.types.is_struct(arrow_type):
+        return plural(arrow_type.num_fields, "field")
+    if pa.types.is_binary(arrow_type) or pa.types.is_large_binary(arrow_type):
+        return plural(value.as_buffer().size, "byte")
+    return ""
 
 
 def _sql(value: pa.Scalar, *, inside: bool) -> str:
@@ -67,6 +84,10 @@ def _sql(value: pa.Scalar, *, inside: bool) -> str:
         import numpy as np
 
         return _number(str(np.float32(value.as_py())))
+    if pa.types.is_binary(arrow_type) or pa.types.is_large_binary(arrow_type):
+        return _plain(value.as_buffer()[: LONGEST // 2 + 1].to_pybytes(), inside=inside)
+    if pa.types.is_string(arrow_type) or pa.types.is_large_string(arrow_type):
+        return _plain(value.as_py()[: LONGEST + 1], inside=inside)
     (plain,) = python_values(pa.array([value]))
     if isinstance(plain, str) and pa.types.is_temporal(arrow_type):
         word = "DATE" if pa.types.is_date(arrow_type) else "TIMESTAMP"
@@ -75,7 +96,8 @@ def _sql(value: pa.Scalar, *, inside: bool) -> str:
 
 
 def _array(values: pa.Array) -> str:
-    return f"ARRAY[{', '.join(_sql(value, inside=True) for value in values)}]"
+    # Each element takes a character at least, and no more characters are shown.
+    return f"ARRAY[{', '.join(_sql(value, inside=True) for value in values[:LONGEST])}]"
 
 
 def _plain(value: Any, *, inside: bool) -> str:

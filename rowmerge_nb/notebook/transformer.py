@@ -1,39 +1,188 @@
-"""Reads a cell that is only a line of ``%%merge``, which IPython rejects, as ``%merge``."""
+"""Rewrites of cells that IPython would reject: what people write around ``%merge`` and ``%%merge``.
+
+- ``%%merge`` without text below is the line ``%merge``.
+- ``%merge`` with SQL on the next lines is a cell of ``%%merge``; ``x = %merge`` keeps its result.
+- ``%%merge`` below comments is the first line.
+- ``%%merge`` below Python code, and ``%%sql`` if no extension has it, are errors with the next step.
+"""
 
 from __future__ import annotations
 
+import ast
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
+
+from rowmerge_nb.base.errors import RowMergeError
+from rowmerge_nb.notebook.cell_options import STATEMENT
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
-_FIRST: Final = re.compile(r"%%merge(?=\s|$)")
+_CELL: Final = re.compile(r"%%merge(?=\s|$)")
+_LINE: Final = re.compile(
+    r"(?:(?P<name>[^\W\d]\w*)\s*=\s*)?%{1,2}merge(?=\s|$)(?P<rest>.*)", re.DOTALL
+)
+_SQL: Final = re.compile(r"(%{1,2})sql(?=\s|$)")
 
 
-def line_for_empty_cell(lines: list[str]) -> list[str]:
-    r"""Convert a ``%%merge`` without text below to the line magic; return other cells unchanged.
+class CellTransformer:
+    r"""The transformer of a shell's cells.
 
-    >>> line_for_empty_cell(["%%merge --help\n", "\n"]), line_for_empty_cell(["%%merge\n", "DROP TABLE t\n"])
+    Args:
+        shell: the shell; its magics decide whether another extension has ``%%sql``.
+
+    >>> transform = CellTransformer()
+    >>> transform(["%%merge --help\n", "\n"]), transform(["%%merge\n", "DROP TABLE t\n"])
     (['%merge --help\n'], ['%%merge\n', 'DROP TABLE t\n'])
+    >>> transform(["x = %merge\n", "SELECT 1\n"])
+    ['%%merge -o x\n', 'SELECT 1\n']
+    >>> transform(["# the first\n", "%%merge\n", "SELECT 1\n"])
+    ['%%merge\n', '\n', 'SELECT 1\n']
     """
-    nonblank = [line for line in lines if line.strip()]
-    if len(nonblank) == 1 and _FIRST.match(nonblank[0]):
-        return [nonblank[0].rstrip("\n").removeprefix("%") + "\n"]
-    return lines
+
+    has_side_effects = True
+    """IPython does not call it to find out whether a cell is complete: it may raise."""
+
+    def __init__(self, shell: InteractiveShell | None = None) -> None:
+        self._shell = shell
+
+    def __call__(self, lines: list[str]) -> list[str]:
+        """Return the lines of a cell for IPython.
+
+        Raises:
+            RowMergeError: INVALID_ARGUMENTS, for a cell that can only be a mistake.
+        """
+        begin = next((at for at, line in enumerate(lines) if _is_code(line)), None)
+        if begin is None:
+            return lines
+        first, rest = lines[begin], lines[begin + 1 :]
+        self._check_sql(first)
+        if _CELL.match(first):
+            if not any(line.strip() for line in rest):
+                return [first.rstrip("\n").removeprefix("%") + "\n"]
+            # Blank lines keep the numbers of the lines below.
+            return [first, *["\n"] * begin, *rest]
+        if (line := _LINE.fullmatch(first)) is not None and (rest or "%%merge" in first):
+            return self._spread(lines, begin, line) or lines
+        if any(_CELL.match(other) for other in rest) and not first.startswith("%%"):
+            at = next(at for at, other in enumerate(lines) if _CELL.match(other))
+            raise _refusal(
+                f"%%merge is on line {at + 1} of its cell, and belongs on the first",
+                "Put the Python code above it into a cell of its own.",
+            )
+        return lines
+
+    def _check_sql(self, first: str) -> None:
+        match = _SQL.match(first)
+        if match is None or self._shell is None:
+            return
+        magic_type = "cell" if match[1] == "%%" else "line"
+        if self._shell.find_magic("sql", magic_type) is None:  # type: ignore[no-untyped-call]
+            raise _refusal(
+                f"There is no magic {match[1]}sql in this notebook",
+                f"Write {match[1]}merge: rowmerge_nb runs queries too.",
+            )
+
+    def _spread(self, lines: list[str], begin: int, line: re.Match[str]) -> list[str] | None:
+        """Return the cell of a ``%merge`` whose statement has several lines, or None."""
+        below = "".join(lines[begin + 1 :])
+        line_text = line["rest"].strip()
+        double = "%%merge" in lines[begin]
+        if not double and (not below.strip() or self._is_python(below)):
+            return None
+        statement = STATEMENT.search(line_text)
+        if statement is not None and not _starts_statement(line_text, statement.start()):
+            statement = None
+        if not _is_sql(below) and (statement is None or line_text.endswith(";")):
+            return None
+        target = f" -o {line['name']}" if line["name"] else ""
+        if not below.strip():
+            return [f"{line['name']} = %merge {line_text}\n"]
+        return [f"%%merge{target} {line_text}".rstrip() + "\n", *["\n"] * begin, below]
+
+    def _is_python(self, text: str) -> bool:
+        """Return whether the lines below a line magic are Python, with magics or without."""
+        if self._shell is not None:
+            try:
+                text = self._shell.input_transformer_manager.transform_cell(text)
+            except (SyntaxError, RowMergeError):
+                return False
+        try:
+            ast.parse(text)
+        except (SyntaxError, ValueError):
+            return False
+        return True
+
+
+def _starts_statement(text: str, at: int) -> bool:
+    """Return whether a statement begins there, behind options only."""
+    return at == 0 or text[:at].lstrip().startswith("-")
+
+
+def _is_sql(text: str) -> bool:
+    """Return whether a text begins as a statement, behind comments and parentheses."""
+    return (
+        STATEMENT.match(re.sub(r"\A(?:\s|\(|--[^\n]*\n|/\*.*?\*/)*", "", text, flags=re.DOTALL))
+        is not None
+    )
+
+
+def _is_code(line: str) -> bool:
+    text = line.strip()
+    return bool(text) and not text.startswith("#")
+
+
+def _refusal(message: str, hint: str) -> RowMergeError:
+    error = RowMergeError(message, code="INVALID_ARGUMENTS", hint=hint)
+    error.__dict__["_render_traceback_"] = lambda: [f"{type(error).__name__}: {error}"]
+    return error
+
+
+class ShownOnce(ast.NodeTransformer):
+    """Keeps IPython from showing the value of a line of ``%merge``, which has shown its report.
+
+    >>> tree = ast.parse("get_ipython().run_line_magic('merge', 'SELECT 1')")
+    >>> ast.unparse(ShownOnce().visit(tree))
+    "None if get_ipython().run_line_magic('merge', 'SELECT 1') is None else None"
+    """
+
+    def visit_Module(self, node: ast.Module) -> ast.Module:
+        """Wrap the lines of ``%merge`` among the statements of a cell."""
+        for statement in node.body:
+            if isinstance(statement, ast.Expr) and _is_merge(statement.value):
+                nothing = ast.Constant(None)
+                is_none = ast.Compare(statement.value, [ast.Is()], [nothing])
+                statement.value = ast.copy_location(
+                    ast.IfExp(is_none, nothing, nothing), statement.value
+                )
+        return ast.fix_missing_locations(node)
+
+
+def _is_merge(node: ast.expr) -> bool:
+    match node:
+        case ast.Call(
+            func=ast.Attribute(attr="run_line_magic", value=ast.Call(func=ast.Name("get_ipython"))),
+            args=[ast.Constant("merge"), *_],
+        ):
+            return True
+    return False
 
 
 def register(shell: InteractiveShell) -> None:
-    """Add the transformer to a shell, once."""
+    """Add the transformers to a shell, once."""
     unregister(shell)
-    shell.input_transformers_cleanup.append(line_for_empty_cell)
+    transforms: list[Any] = shell.input_transformers_cleanup
+    transforms.append(CellTransformer(shell))
+    shell.ast_transformers.append(ShownOnce())
 
 
 def unregister(shell: InteractiveShell) -> None:
-    """Remove the transformer from a shell."""
-    others = [
+    """Remove the transformers from a shell."""
+    shell.ast_transformers[:] = [
+        transform for transform in shell.ast_transformers if not isinstance(transform, ShownOnce)
+    ]
+    shell.input_transformers_cleanup[:] = [
         transform
         for transform in shell.input_transformers_cleanup
-        if getattr(transform, "__name__", "") != "line_for_empty_cell"
+        if not isinstance(transform, CellTransformer)
     ]
-    shell.input_transformers_cleanup[:] = others

@@ -462,6 +462,8 @@ def _check(report: Report) -> list[str]:
     if report.check is None:
         return []
     lines = textwrap.wrap(report.check.message, WIDTH)
+    for pattern in report.check.patterns:
+        lines += textwrap.wrap(pattern, WIDTH)
     for row in report.check.rows:
         lines += textwrap.wrap(row.sentence, WIDTH, initial_indent="- ", subsequent_indent="  ")
         details = "; ".join(filter(None, [row.call, row.way]))
@@ -470,7 +472,7 @@ def _check(report: Report) -> list[str]:
             if details
             else []
         )
-    return [*lines, report.check.more] if report.check.more else lines
+    return [*lines, f"and {report.check.more}"] if report.check.more else lines
 
 
 def _near(report: Report) -> list[str]:

@@ -1,12 +1,18 @@
-"""Difference of tables as multisets of rows."""
+"""Tables as multisets of rows: their difference, and numbers of equal rows."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowmerge_nb.spi.values import python_values
+from rowmerge_nb.trace.samples import value_codes
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 
 def differing(rows: pa.Table, expected: pa.Table) -> tuple[pa.Table, pa.Table]:
@@ -33,6 +39,33 @@ def differing(rows: pa.Table, expected: pa.Table) -> tuple[pa.Table, pa.Table]:
         both.take(np.repeat(at, np.maximum(times, 0))) for times in (-more, more)
     )
     return missing, unexpected
+
+
+def row_codes(*tables: pa.Table) -> list[npt.NDArray[np.int64]]:
+    """Return per table an array with a number per row: equal rows, in all tables, have one number.
+
+    Columns are compared by position. Rows are compared as `differing` compares them.
+
+    >>> [codes.tolist() for codes in row_codes(pa.table({"a": [1, None]}), pa.table({"b": [None, 2]}))]
+    [[0, 1], [1, 2]]
+    """
+    sizes = [table.num_rows for table in tables]
+    codes = np.zeros(sum(sizes), np.int64)
+    for columns in zip(*(table.columns for table in tables), strict=True):
+        parts = cell_codes(*columns)
+        # Renumbered after each column to keep the product small.
+        codes = np.unique(codes * (parts.max(initial=0) + 1) + parts, return_inverse=True)[1]
+    return np.split(codes.astype(np.int64), np.cumsum(sizes)[:-1])
+
+
+def cell_codes(*columns: pa.ChunkedArray) -> npt.NDArray[np.int64]:
+    """Return one array with a number per cell of all columns: equal values have one number."""
+    types = {column.type for column in columns}
+    if len(types) > 1 or pa.types.is_nested(columns[0].type):
+        texts = [repr(value) for column in columns for value in python_values(column)]
+        return value_codes(pa.array(texts, pa.string()))
+    values = _equal(pa.chunked_array([c for column in columns for c in column.chunks], *types))
+    return value_codes(pa.concat_arrays([pa.array([], values.type), *values.chunks]))
 
 
 def _equal(values: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import pyarrow as pa
+
 
 @dataclass(frozen=True)
 class VerificationRecord:
@@ -25,12 +27,21 @@ class WrongRow:
 
     Args:
         sentence: the difference, with values.
+        problem: ``other values``, ``old values`` (those before the statement), ``missing``, or of a
+            row that must not be there ``too often``, ``still there`` or ``not requested``.
+        differing: for a row with other or old values the indices of the columns that differ.
         writer: the writer whose sink got the change, if any.
+        call: the number of the call within that writer, from 1; None if unknown.
+        row: the index of the change within the page of that call; None if unknown.
         joined_row: index in the sample ``before``; None for a row that the statement did not touch.
     """
 
     sentence: str
+    problem: str
+    differing: tuple[int, ...] = ()
     writer: int | None = None
+    call: int | None = None
+    row: int | None = None
     joined_row: int | None = None
 
 
@@ -40,13 +51,20 @@ class CommitCheck:
 
     Args:
         state: ``agrees``, ``differs`` or ``not compared``.
-        rows: some of them.
+        wrong: the number of wrong rows; a stored row and the row that was meant count as one.
+        rows: the first of them.
+        expected: for each of ``rows`` the row that must be in the store, or NULLs.
+        actual: for each of ``rows`` the row that is in the store, or NULLs.
+        patterns: sentences about what all wrong rows have in common.
     """
 
     state: str
     message: str
     wrong: int = 0
     rows: tuple[WrongRow, ...] = ()
+    expected: pa.RecordBatch | None = None
+    actual: pa.RecordBatch | None = None
+    patterns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

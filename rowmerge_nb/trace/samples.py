@@ -90,26 +90,35 @@ def row_id_codes(row_ids: pa.Array) -> npt.NDArray[np.int64]:
     >>> row_id_codes(pa.array([{"f": 1, "at": 7}, None, {"f": 1, "at": 8}, {"f": 1, "at": 7}])).tolist()
     [0, -1, 1, 0]
     """
-    codes = _codes(row_ids)
+    codes = value_codes(row_ids)
     codes[row_ids.is_null().to_numpy(zero_copy_only=False)] = -1
     return codes
 
 
-def _codes(values: pa.Array) -> npt.NDArray[np.int64]:
+def value_codes(values: pa.Array) -> npt.NDArray[np.int64]:
+    """Return a number per distinct value; NULL is a value too.
+
+    >>> value_codes(pa.array(["b", None, "a", "b"])).tolist()
+    [0, 1, 2, 0]
+    """
     if pa.types.is_struct(values.type):
-        codes = np.zeros(len(values), np.int64)
+        codes: npt.NDArray[np.int64] = (
+            values.is_null().to_numpy(zero_copy_only=False).astype(np.int64)
+        )
         for field in values.flatten():
-            parts = _codes(field)
+            parts = value_codes(field)
             # Renumbered after each field to keep the product small.
             codes = np.unique(codes * (parts.max(initial=0) + 1) + parts, return_inverse=True)[
                 1
             ].astype(np.int64)
         return codes
+    numbers: npt.NDArray[np.int64]
     try:
         indices = values.dictionary_encode(null_encoding="encode").indices
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
         # Arrow cannot dictionary-encode arrays and maps.
         texts = np.array(list(map(repr, python_values(values))), dtype=object)
-        return np.unique(texts, return_inverse=True)[1].astype(np.int64)
-    numbers: npt.NDArray[np.int64] = indices.to_numpy(zero_copy_only=False).astype(np.int64)
+        numbers = np.unique(texts, return_inverse=True)[1].astype(np.int64)
+        return numbers
+    numbers = indices.to_numpy(zero_copy_only=False).astype(np.int64)
     return numbers

@@ -86,8 +86,8 @@ class Lab:
 
 
 @contextmanager
-def jupyterlab(folder: Path) -> Iterator[Lab]:
-    """Start JupyterLab for a while, with a home of its own."""
+def jupyterlab(folder: Path, theme: str = "JupyterLab Light") -> Iterator[Lab]:
+    """Start JupyterLab with its default settings and a home of its own."""
     port = _free_port()
     home = folder / "home"
     (folder / "notebooks").mkdir(parents=True)
@@ -97,7 +97,11 @@ def jupyterlab(folder: Path) -> Iterator[Lab]:
             "fetchNews": "false",
             "checkForUpdates": False,
         },
-        "@jupyter-widgets/jupyterlab-manager/plugin": {"saveState": True},
+        **(
+            {}
+            if theme == "JupyterLab Light"
+            else {"@jupyterlab/apputils-extension/themes": {"theme": theme}}
+        ),
     }
     for name, values in settings.items():
         file = home / "settings" / f"{name}.jupyterlab-settings"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import nbformat
 import pytest
 
 from rowmerge_nb.demo import SETUP, STATEMENT
@@ -130,27 +131,95 @@ def test_a_guess_for_every_row_is_scored(page: Page) -> None:
         )
     page.run("document.querySelector('[data-key=predict]').click()")
     page.until("document.querySelector('.rx-rows').textContent.includes('3 of 6 right')")
+    # Another statement has other outcomes, for which nothing was guessed.
+    page.run(
+        "if (!document.querySelector('[data-key=if-statement]')) document.querySelector('[data-key=whatif]').click()"
+    )
+    page.until("document.querySelector('[data-key=if-statement]')")
+    page.run(
+        "const text = document.querySelector('[data-key=if-statement]'); text.value = text.value.replace(\"'Berkeley'\", \"'Arches'\");"
+        "text.dispatchEvent(new Event('input', { bubbles: true })); document.querySelector('[data-key=if-try]').click()"
+    )
+    page.until("document.querySelector('.rx-rows').textContent.includes('do not count here')")
+    assert page.run("return document.querySelector('.rx-right, .rx-wrong')") is None
+    page.run("document.querySelector('[data-key=if-back]').click()")
+    page.until("document.querySelector('.rx-rows').textContent.includes('3 of 6 right')")
+
+
+def test_the_reasons_of_a_clicked_row_are_visible_beside_it(page: Page) -> None:
+    """At the size of a small laptop with the file browser open."""
+    page.call(
+        "Emulation.setDeviceMetricsOverride",
+        width=1366,
+        height=768,
+        deviceScaleFactor=1,
+        mobile=False,
+    )
+    page.run(
+        "const rows = [...document.querySelectorAll('.rx-row')];"
+        "rows.at(-1).scrollIntoView({ block: 'end' }); rows.at(-1).click()"
+    )
+    page.until("document.querySelector('.rx-row:last-child[aria-selected=true]')")
+    width = page.run("return document.querySelector('.rx').offsetWidth")
+    assert 800 < width < 980, "a width with two columns"
+    top, bottom = page.run(
+        "const box = document.querySelector('.rx-panel .rx-gist').getBoundingClientRect();"
+        "return [box.top, box.bottom]"
+    )
+    assert 90 < top < bottom < 740
+    # The report above has the headline.
+    assert page.run("return document.querySelector('.rx .rm-out')") is None
+    page.call("Emulation.clearDeviceMetricsOverride")
 
 
 def test_a_saved_notebook_shows_it_again_when_its_kernel_is_gone(lab: Lab, page: Page) -> None:
+    assert page.run("return document.querySelector('.rx-saved').offsetHeight") == 0
     page.run("jupyterapp.shell.activateById(document.querySelector('.jp-NotebookPanel').id)")
     page.until("jupyterapp.shell.currentWidget")
     page.run("await jupyterapp.commands.execute('docmanager:save')")
-    assert "application/vnd.jupyter.widget-state+json" in (lab.folder / "merge.ipynb").read_text(
-        "utf-8"
-    )
+    file = lab.folder / "merge.ipynb"
+    # The state of widgets is not saved by default: the output has the explorer.
+    assert "application/vnd.jupyter.widget-state+json" not in file.read_text("utf-8")
+    book = nbformat.read(file, as_version=4)
+    book.cells[0].source += "  # by somebody else, so not trusted here"
+    nbformat.write(book, lab.folder / "untrusted.ipynb")
     lab.stop_kernels()
     page.open("about:blank")
     page.open(f"{lab.address}/lab/tree/merge.ipynb?reset")
-    page.until("document.querySelector('.rx .rx-row')")
-    page.run("document.querySelector('[data-key=row-2]').click()")
-    page.until("document.querySelector('.rx-who').textContent.startsWith('Carol')")
-    # What other options make of the rows is in the notebook.
-    page.run("document.querySelector('[data-key=era-current]').click()")
-    page.until("document.querySelector('.rx-other').textContent.includes('Other than in the run')")
-    assert page.run("return document.querySelector('[data-key=step-case]').textContent") == "CASE ≠"
-    page.run("document.querySelector('[data-key=if-back]').click()")
-    page.until("!document.querySelector('.rx-other')")
+    frame = "document.querySelector('.rx-saved iframe').contentDocument"
+    page.run(
+        "for (let tries = 0; tries < 300 && !document.querySelector('.rx-saved'); tries += 1)"
+        " await new Promise((done) => setTimeout(done, 100));"
+        "document.querySelector('.rx-saved').scrollIntoView()"
+    )
+    page.until(f"{frame}.querySelector('.rx .rx-row')")
+    page.run(f"{frame}.querySelector('[data-key=row-2]').click()")
+    page.until(f"{frame}.querySelector('.rx-who').textContent.startsWith('Carol')")
+    # The results of other options are in the notebook.
+    page.run(f"{frame}.querySelector('[data-key=era-current]').click()")
+    page.until(f"{frame}.querySelector('.rx-other').textContent.includes('Other than in the run')")
+    assert page.run(f"return {frame}.querySelector('[data-key=step-case]').textContent") == "CASE ≠"
+    # No error of the widget, no second scroll bar, and no table beside the explorer.
+    page.until(
+        "[...document.querySelectorAll('.jp-OutputArea-child')]"
+        ".every((one) => !one.textContent.includes('Error displaying') || one.offsetHeight === 0)"
+    )
+    assert page.run(
+        "const one = document.querySelector('.rx-saved iframe');"
+        "return one.offsetHeight >= one.contentDocument.body.scrollHeight"
+    )
+    assert page.run("return document.querySelector('.rx-still').offsetHeight") == 0
+
+
+def test_an_untrusted_notebook_has_a_table_of_the_rows(lab: Lab, page: Page) -> None:
+    page.open("about:blank")
+    page.open(f"{lab.address}/lab/tree/untrusted.ipynb?reset")
+    page.until("document.querySelector('.rx-still').offsetHeight > 100")
+    assert page.run("return document.querySelector('.rx-saved iframe')") is None
+    rows = page.run(
+        "return [...document.querySelectorAll('.rx-still tr')].map((row) => row.textContent)"
+    )
+    assert rows[2].startswith("Bill, 9, BerkeleyDELETEClause 0 fires: s.address = 'Berkeley'")
 
 
 @pytest.mark.trial

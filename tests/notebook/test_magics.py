@@ -15,7 +15,7 @@ from rowmerge_nb.engine.spark.interrupts import StatementGuard
 from rowmerge_nb.notebook import magics
 from rowmerge_nb.notebook.cell_options import OPTIONS
 from rowmerge_nb.notebook.magics import project_defaults, register
-from rowmerge_nb.notebook.transformer import line_for_empty_cell
+from rowmerge_nb.notebook.transformer import CellTransformer, ShownOnce
 from rowmerge_nb.trace.audit import Audit, AuditCounts
 from rowmerge_nb.trace.target_record import TargetRecord
 
@@ -149,7 +149,7 @@ def test_an_unknown_part_is_refused_before_anything_runs(notebook):
 
 
 def test_text_behind_the_options_of_a_cell_is_refused(notebook):
-    assert "stands behind the options" in notebook.run("%%merge DROP TABLE a\nDROP TABLE t").text
+    assert "stands behind the options" in notebook.run("%%merge nonsense\nDROP TABLE t").text
     assert notebook.engine.asked == []
 
 
@@ -368,10 +368,14 @@ def test_a_cell_of_nothing_but_its_first_line_shows_the_help(notebook, cell):
 
 
 def test_unloading_takes_everything_away(notebook):
-    transformers = notebook.shell.input_transformers_cleanup
-    assert transformers.count(line_for_empty_cell) == 1
+    def registered():
+        shell = notebook.shell
+        both = [*shell.input_transformers_cleanup, *shell.ast_transformers]
+        return sum(isinstance(one, CellTransformer | ShownOnce) for one in both)
+
+    assert registered() == 2
     notebook.shell.run_line_magic("unload_ext", "rowmerge_nb")
-    assert line_for_empty_cell not in transformers
+    assert registered() == 0
     assert notebook.shell.find_cell_magic("merge") is None
     assert notebook.shell.find_line_magic("merge") is None
 
@@ -605,7 +609,9 @@ def test_a_comparison_of_catalogs_names_them_behind_the_equals_sign(notebook):
     assert notebook.engine.compared == []
 
 
-@pytest.mark.parametrize("option", ["--explain", "--dry-run", "--show plan", "--explore"])
+@pytest.mark.parametrize(
+    "option", ["--explain", "--dry-run", "--show plan", "--explore", "--predict"]
+)
 def test_a_comparison_and_options_of_another_output_do_not_go_together(notebook, option):
     cell = notebook.run(f"%%merge --compare flows {option}\nDELETE FROM t")
     assert f"--compare and {option.split()[0]} do not go together" in cell.text
@@ -637,14 +643,58 @@ def test_the_explorer_beneath_a_report_does_not_bring_it_once_more(notebook, mon
     from tests.report.traces import Setup, merge_trace
 
     monkeypatch.setattr(notebook.engine, "run", lambda sql, **_: Result(merge_trace(Setup())))
-    report, explorer = notebook.run("%%merge --explore\nMERGE INTO t").outputs
+    report, explorer, saved = notebook.run("%%merge --explore\nMERGE INTO t").outputs
     assert "Row journeys" in report["text/html"]
     assert "application/vnd.jupyter.widget-view+json" in explorer
-    assert (
-        explorer["text/plain"]
-        == "The explorer stands here in front ends that have widgets, once the notebook is trusted."
+    assert explorer["text/plain"] == ""
+    assert "text/html" not in explorer
+    assert "result.save_html" in saved["text/plain"]
+    assert saved["text/html"].count("<iframe") == 1
+
+
+def test_a_saved_explorer_is_small_and_the_same_each_time(notebook, monkeypatch):
+    from rowmerge_nb.engine.result import Result
+    from tests.report.traces import Setup, merge_trace
+
+    monkeypatch.setattr(notebook.engine, "run", lambda sql, **_: Result(merge_trace(Setup())))
+    first, second = (
+        notebook.run("%%merge --explore\nMERGE INTO t").outputs[2]["text/html"] for _ in range(2)
     )
-    assert len(explorer["text/html"]) < 500
+    assert first == second
+    assert len(first.encode()) < 60_000
+    # Viewers without frames have a table of the rows.
+    assert "<tr><td>Bill, 9, Berkeley</td><td>DELETE</td>" in first
+
+
+def test_predict_shows_the_explorer_before_a_folded_report(notebook, monkeypatch):
+    from rowmerge_nb.engine.result import Result
+    from tests.report.traces import Setup, merge_trace
+
+    monkeypatch.setattr(notebook.engine, "run", lambda sql, **_: Result(merge_trace(Setup())))
+    explorer, saved, report = notebook.run("%%merge --predict\nMERGE INTO t").outputs
+    assert "application/vnd.jupyter.widget-view+json" in explorer
+    assert "<td>DELETE</td>" not in saved["text/html"], "the table would answer"
+    assert report["text/html"].startswith("<details><summary>The report, with the answers")
+    assert "Row journeys" in report["text/html"]
+    both = notebook.run("%%merge --predict --explore\nMERGE INTO t").outputs
+    assert len(both) == len([explorer, saved, report])
+
+
+def test_predict_of_what_has_no_outcome_to_guess_is_the_usual_report(notebook, monkeypatch):
+    from rowmerge_nb.engine.result import Result
+    from rowmerge_nb.trace.trace import Trace
+
+    assert len(notebook.run("%%merge --predict\nDROP TABLE t").outputs) == 1
+    monkeypatch.setattr(
+        notebook.engine,
+        "run",
+        lambda sql, **_: Result(
+            Trace(statement=sql, kind="MERGE", state="finished", target=TargetRecord(name="t"))
+        ),
+    )
+    report, why = notebook.run("%%merge --predict\nMERGE INTO t").outputs
+    assert "<details><summary>The report" not in report["text/html"]
+    assert "No explorer" in why["text/plain"]
 
 
 def test_a_rehearsal_is_asked_of_the_engine(notebook):
@@ -709,6 +759,7 @@ def test_an_audit_is_asked_of_the_engine_without_defaults_that_it_has_not(notebo
         "--dry-run",
         "--show plan",
         "--explore",
+        "--predict",
         "--near",
         "--compare flows",
         "--rehearse",

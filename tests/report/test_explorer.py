@@ -17,7 +17,7 @@ from rowmerge_nb.connectors.memory.connector import MemoryConnector
 from rowmerge_nb.engine.result import Result
 from rowmerge_nb.engine.what_if import variants_of
 from rowmerge_nb.plan.rules import RuleSettings
-from rowmerge_nb.report.explorer.explorer_file import explorer_page
+from rowmerge_nb.report.explorer.explorer_file import explorer_page, saved_explorer
 from rowmerge_nb.report.explorer.explorer_state import MOST_ROWS, explorer_state
 from rowmerge_nb.report.explorer.otherwise import otherwise
 from rowmerge_nb.report.explorer.widget import Explorer
@@ -93,8 +93,8 @@ def test_the_state_has_every_joined_row_with_its_reasons(result: Result) -> None
     assert [mark[0] for mark in state["rows"][3]["marks"]] == ["f", "?", "f", "–"]
     [_, unknown, false] = state["rows"][3]["verdicts"]
     assert unknown["condition"]["values"] == [
-        ["source", "purchases", "8"],
-        ["target", "purchases", None],
+        ["s", "purchases", "8"],
+        ["t", "purchases", None],
     ]
     assert [part["answer"] for part in false["condition"]["terms"]] == ["false", "false"]
     assert json.loads(json.dumps(state)) == state
@@ -229,6 +229,48 @@ def test_of_a_failed_statement_the_last_step_is_the_one_that_failed(
     assert state["absent"][0].startswith("No page is shown")
     assert [call["method"] for call in state["calls"]][-1] == "rollback"
     assert result.explore().step == steps[-1]
+
+
+def test_an_error_counts_lines_as_the_cell_does(engine: Engine) -> None:
+    result = failure(engine, TWICE.replace(" USING", "\nUSING"))
+    assert result.trace.error is not None
+    line = result.trace.error.line
+    assert line is not None
+    for first, where in ((1, f"line {line}: "), (3, f"cell line {line + 2}: ")):
+        assert (
+            f"It failed here. {where}"
+            in result.explore(first_line=first).state["steps"][-1]["says"]
+        )
+    for wrong in (0, True, "2"):
+        with pytest.raises(RowMergeError, match="first_line") as raised:
+            result.explore(first_line=wrong)  # type: ignore[arg-type]
+        assert raised.value.code == "INVALID_ARGUMENTS"
+    assert not result.explore(predict=True).predict, "what failed has no outcome to guess"
+
+
+@pytest.mark.parametrize(
+    ("into", "using", "reads"),
+    [
+        ("accounts t", "changes AS s", "s.n > t.purchases"),
+        ("accounts", "changes", "changes.n > accounts.purchases"),
+        ('accounts "T t"', "(SELECT * FROM changes) q", 'q.n > "T t".purchases'),
+    ],
+)
+def test_reasons_name_the_sides_as_the_statement_does(
+    engine: Engine, into: str, using: str, reads: str
+) -> None:
+    engine.run("DROP TABLE IF EXISTS changes")
+    engine.run("CREATE TABLE changes AS SELECT 'Aaron' AS customer, 6 AS n")
+    source, target = (side.rpartition(".")[0] for side in reads.split(" > "))
+    statement = (
+        f"MERGE INTO {into} USING {using} ON {target}.customer = {source}.customer"
+        f" WHEN MATCHED AND {reads} THEN DELETE"
+    )
+    [row] = engine.run(statement, rehearse=True).explore().state["rows"]
+    names = [source, target.replace('"', "").lower()]
+    assert [value[0] for value in row["verdicts"][0]["condition"]["values"]] == names
+    assert f"({names[0]}.n = 6, {names[1]}.purchases = 5)" in row["gist"]
+    engine.run("DROP TABLE changes")
 
 
 def test_a_failed_finish_call_leaves_rows_pages_and_the_call_to_be_seen(spark: Any) -> None:
@@ -577,7 +619,7 @@ def test_predict_can_be_left_and_keeps_steps_and_play_until_then(page: str, tmp_
         await press('Escape'); told.escaped = [text('[data-key=predict]'), off(), document.activeElement.dataset.key];
         await click('[data-key=predict]');
         await click('[data-key=cancel]');
-        told.cancelled = [text('[data-key=predict]'), all('select').length, all('.rx-rows .rm-op').length];
+        told.cancelled = [text('[data-key=predict]'), all('select').length, all('.rx-row > .rm-op').length];
         """,
         tmp_path,
     )
@@ -588,6 +630,42 @@ def test_predict_can_be_left_and_keeps_steps_and_play_until_then(page: str, tmp_
         "escaped": ["Predict", [False, False, False], "predict"],
         "cancelled": ["Predict", 0, 7],
     }
+
+
+@needs_browser
+def test_a_saved_explorer_guesses_first_and_has_the_theme_and_height_of_its_page(
+    result: Result, tmp_path: Path
+) -> None:
+    widget = result.explore(predict=True)
+    assert (widget.predict, widget.row, widget.step) == (True, -1, "join")
+    _, bundle = saved_explorer({**widget.state, "choices": None}, predict=True)
+    told = seen(
+        f'<!doctype html><body style="color:#eee">{bundle["text/html"]}</body>',
+        """
+        const frame = one('iframe');
+        for (let tries = 0; tries < 100 && !frame.contentDocument?.querySelector('.rx-row'); tries += 1) await wait();
+        const page = frame.contentDocument;
+        told.still = one('.rx-still').offsetHeight;
+        told.theme = page.documentElement.getAttribute('theme');
+        told.selects = page.querySelectorAll('.rx-row select').length;
+        told.answers = page.querySelectorAll('.rx-rows .rm-op, .rx-switches').length;
+        told.text = page.querySelector('.rx').textContent;
+        await wait(); await wait();
+        told.height = frame.offsetHeight >= page.body.scrollHeight;
+        """,
+        tmp_path,
+        width=918,
+    )
+    text = told.pop("text")
+    assert told == {"still": 0, "theme": "dark", "selects": 7, "answers": 0, "height": True}
+    assert "updated" not in text
+    assert "What becomes of each row?" in text
+
+
+def test_predict_is_true_or_false(result: Result) -> None:
+    with pytest.raises(RowMergeError, match="predict") as raised:
+        result.explore(predict="yes")  # type: ignore[arg-type]
+    assert raised.value.code == "INVALID_ARGUMENTS"
 
 
 @needs_browser
@@ -614,7 +692,7 @@ def test_the_mark_of_a_clause_is_shown_and_ends_with_its_tab(page: str, tmp_path
 
 
 @needs_browser
-@pytest.mark.parametrize("width", [620, 1100])
+@pytest.mark.parametrize("width", [620, 918, 1100])
 def test_a_chosen_row_is_in_sight_and_at_full_width_nothing_is_cut(
     page: str, tmp_path: Path, width: int
 ) -> None:
@@ -632,16 +710,24 @@ def test_a_chosen_row_is_in_sight_and_at_full_width_nothing_is_cut(
         const strips = all('.rx-strip').map((one) => one.getBoundingClientRect());
         told.left = new Set(strips.map(({ left }) => Math.round(left))).size;
         told.lanes = all('.rx-label').map((one) => one.textContent).filter((one) => one.includes('\u2026'));
-        document.body.style.paddingTop = '700px';
-        await click('[data-key=row-1]'); await wait();
-        told.far = one('.rx-panel').getBoundingClientRect().top < window.innerHeight;
+        // The last row at the bottom of a small window, of 560 pixels.
+        await click('[data-key=step-case]');
+        document.body.style.paddingBottom = '2000px';
+        window.scrollBy(0, one('[data-key=row-6]').getBoundingClientRect().bottom - 560);
+        await click('[data-key=row-6]');
+        const visible = all('.rx-gist, .rx-why').filter((one) => one.offsetHeight).map((one) => one.getBoundingClientRect());
+        const row = one('[data-key=row-6]').getBoundingClientRect();
+        told.count = visible.length;
+        told.sight = visible[0].top >= 0 && visible[0].bottom <= 800;
+        told.beside = visible[0].left >= row.right || (visible[0].top >= row.top && visible[0].bottom <= row.bottom);
         """,
         tmp_path,
         width=width,
     )
     assert told["left"] == 1, "the letters of a clause stand beneath each other"
     assert told["lanes"] == []
-    assert told["far"]
+    assert told["sight"], "the reason is in the window"
+    assert told["beside"], "beside the row or in it"
     if width == 1100:
         assert told["cut"] == []
 
@@ -1063,7 +1149,7 @@ def test_each_step_shows_what_is_there_and_a_file_says_what_needs_a_kernel(
     assert "Near miss: Target row ('Gus')" in told["other"]
     assert told["whatif"] == "What if (needs a kernel)"
     assert "result.explore()" in told["why"]
-    assert "row change paradigm, pages of era, repeated matches by" in told["why"]
+    assert "row change paradigm, page format, duplicate rule" in told["why"]
     for method, handed in (("begin_merge", "memory.default.kept"), ("commit", "transaction")):
         assert handed in next(
             call for call in told["calls"] if method in call.partition("coordinator")[0]
@@ -1204,9 +1290,9 @@ def test_where_another_rule_would_end_it_the_statement_ends_there(
     [
         (
             "UPDATE accounts SET purchases = 0 WHERE purchases > 5",
-            ["row change paradigm", "pages of era"],
+            ["row change paradigm", "page format"],
         ),
-        ("DELETE FROM accounts WHERE purchases > 5", ["pages of era"]),
+        ("DELETE FROM accounts WHERE purchases > 5", ["page format"]),
     ],
 )
 def test_update_and_delete_have_the_switches_that_make_a_difference(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import runpy
 from pathlib import Path
@@ -75,3 +76,73 @@ def test_what_would_be_asked_of_others_is_found(text):
 )
 def test_links_and_what_the_site_brings_along_are_no_such_thing(text):
     assert not SETTINGS["_ELSEWHERE"].search(text)
+
+
+# Tables to look things up in. Pages that people read have a limit.
+REFERENCE = {
+    f"docs/{page}"
+    for page in ("functions", "options", "types", "errors", "stores", "trino-differences", "speed")
+}
+LONGER = {"docs/trino-connectors": 2600}
+"""Pages that are to be shortened."""
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        page
+        for page in NAMED
+        if page.startswith("docs/") and "decisions" not in page and page not in REFERENCE
+    ],
+)
+def test_a_page_that_people_read_is_short(page):
+    text = (ROOT / f"{page}.md").read_text(encoding="utf-8")
+    prose = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+    assert len(prose.split()) <= LONGER.get(page, 1500)
+
+
+def test_the_index_has_the_groups_of_the_navigation_in_their_order():
+    index = (ROOT / "docs" / "README.md").read_text(encoding="utf-8").partition("## Words")[0]
+    groups = re.split(r"^\*\*(.+)\*\*$", index, flags=re.MULTILINE)[1:]
+    assert groups[::2] == [group for group in SETTINGS["NAVIGATION"] if group != "Project"]
+    for caption, body in zip(groups[::2], groups[1::2], strict=True):
+        pages = [
+            f"docs/{page}"
+            for page in re.findall(r"^\| \[[^]]+\]\(([\w-]+)\.md\)", body, re.MULTILINE)
+        ]
+        assert pages == [
+            page
+            for page in SETTINGS["NAVIGATION"][caption]
+            if page.startswith("docs/") and page != "docs/README"
+        ]
+
+
+def test_the_search_ranks_reference_pages_below_guides():
+    scorer = (ROOT / "site" / "scorer.js").read_text(encoding="utf-8")
+    pattern = re.compile(re.search(r"var REFERENCE = /(.+)/;", scorer)[1].replace("\\/", "/"))
+    assert {page for page in REFERENCE if not pattern.search(page)} == set()
+    assert [page for page in NAMED if pattern.search(page) and page.startswith("notebooks")] == []
+    assert not pattern.search("docs/why")
+    assert pattern.search("docs/decisions/joins")
+
+
+def test_the_page_of_errors_has_every_code_that_is_raised_and_no_other():
+    raised, texts = set(), set()
+    for path in (ROOT / "rowmerge_nb").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.keyword) and node.arg == "code":
+                raised |= {part.value for part in ast.walk(node.value) if _is_code(part)}
+            elif _is_code(node):
+                texts.add(node.value)
+    page = re.sub(r"`[^`]*`", "", (ROOT / "docs" / "errors.md").read_text(encoding="utf-8"))
+    codes = set(re.findall(r"\b[A-Z]+(?:_[A-Z]+)+\b", page))
+    assert raised - codes == set()
+    assert codes - texts == set()
+
+
+def _is_code(node: ast.AST) -> bool:
+    return (
+        isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and re.fullmatch(r"[A-Z]+(?:_[A-Z]+)+", node.value) is not None
+    )

@@ -98,6 +98,9 @@ class FakeTables:
     def evolves_tables(self, catalog: str) -> bool:
         return True
 
+    def replaces_tables(self, catalog: str) -> bool:
+        return True
+
     def evolved(self, table: TableBinding, columns: Sequence[ColumnMetadata]) -> TableBinding:
         return replace(table, columns=(*table.columns, *columns))
 

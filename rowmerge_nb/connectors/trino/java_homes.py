@@ -1,4 +1,4 @@
-"""Finding a JDK that runs Trino."""
+"""Finding a JDK that runs a version of Trino."""
 
 from __future__ import annotations
 
@@ -17,10 +17,59 @@ if TYPE_CHECKING:
 OLDEST_JAVA: Final = 25
 _VECTORS: Final = "jdk.incubator.vector"
 _FOLDERS: Final = ("/usr/lib/jvm", "/Library/Java/JavaVirtualMachines", "/opt/java", "/opt")
-_HINT: Final = (
-    f"Install a full JDK {OLDEST_JAVA}, such as Temurin, and give its folder: java='/path/to/jdk',"
-    " or set TRINO_JAVA_HOME."
-)
+_SINCE_JAVA_21: Final = 436
+"""The first version of Trino that does not run on Java 17."""
+_JAVA_OF_OLDER: Final = (17, 22)
+"""The Java of versions before: the security manager, which their Hadoop uses, is gone from 23 on."""
+
+
+@dataclass(frozen=True)
+class JavaNeed:
+    """The Java that a version of Trino needs.
+
+    Args:
+        trino: Trino and its version, for messages.
+        oldest: the first suitable version of Java.
+        newest: the last one; None if there is none yet.
+        vectors: whether the module jdk.incubator.vector must be there.
+    """
+
+    trino: str
+    oldest: int
+    newest: int | None
+    vectors: bool
+
+    def runs_on(self, java: JavaHome) -> bool:
+        """Return whether a Java is suitable."""
+        return (
+            self.oldest <= java.version <= (self.newest or java.version)
+            and java.has_vectors >= self.vectors
+        )
+
+    @property
+    def range(self) -> str:
+        """The suitable versions in words."""
+        return f"{self.oldest}" if self.newest is None else f"{self.oldest} to {self.newest}"
+
+    @property
+    def hint(self) -> str:
+        """The next step without a suitable Java."""
+        return (
+            f"Install a full JDK {self.oldest}, such as Temurin, and give its folder:"
+            " java='/path/to/jdk', or set TRINO_JAVA_HOME."
+        )
+
+
+def java_need(trino: str = "") -> JavaNeed:
+    """Return the Java that a version of Trino needs.
+
+    >>> java_need("483").range, java_need("380").range, java_need("").oldest
+    ('25', '17 to 22', 25)
+    """
+    number = re.match(r"\d+", trino)
+    if number is None or int(number[0]) >= _SINCE_JAVA_21:
+        return JavaNeed("Trino", OLDEST_JAVA, None, vectors=True)
+    return JavaNeed(f"Trino {trino}", *_JAVA_OF_OLDER, vectors=False)
 
 
 @dataclass(frozen=True)
@@ -55,40 +104,46 @@ def read_java_home(folder: Path) -> JavaHome | None:
     return JavaHome(folder, int(version[1]), has_vectors)
 
 
-def find_java_home(argument: str | os.PathLike[str] | None = None) -> JavaHome:
+def find_java_home(argument: str | os.PathLike[str] | None = None, trino: str = "") -> JavaHome:
     """Return the named Java, or the first suitable one that the environment names or that is
     installed.
+
+    Args:
+        argument: the folder of a Java, or None to find one.
+        trino: the version of Trino; by default a current one.
 
     Raises:
         SetupError: there is none, or the named one is unsuitable.
     """
+    need = java_need(trino)
     if argument is not None:
         java = read_java_home(Path(argument))
         if java is None:
-            raise SetupError(f"There is no JDK in '{os.fspath(argument)}'", hint=_HINT)
-        return _suitable(java)
+            raise SetupError(f"There is no JDK in '{os.fspath(argument)}'", hint=need.hint)
+        return _suitable(java, need)
     homes = [java for folder in _candidates() if (java := read_java_home(folder))]
     for java in homes:
-        if java.version >= OLDEST_JAVA and java.has_vectors:
+        if need.runs_on(java):
             return java
     if homes:
-        return _suitable(max(homes, key=lambda java: java.version))
-    raise SetupError(f"No JDK {OLDEST_JAVA} was found, which Trino needs", hint=_HINT)
+        return _suitable(max(homes, key=lambda java: java.version), need)
+    raise SetupError(f"No JDK {need.range} was found, which {need.trino} needs", hint=need.hint)
 
 
-def _suitable(java: JavaHome) -> JavaHome:
-    if java.version < OLDEST_JAVA:
+def _suitable(java: JavaHome, need: JavaNeed) -> JavaHome:
+    if need.runs_on(java):
+        return java
+    if java.version < need.oldest or need.newest is not None:
+        age = "old" if java.version < need.oldest else "new"
         raise SetupError(
-            f"Java {java.version} in '{java.folder}' is too old: Trino needs {OLDEST_JAVA}",
-            hint=_HINT,
+            f"Java {java.version} in '{java.folder}' is too {age}: {need.trino} needs {need.range}",
+            hint=need.hint,
         )
-    if not java.has_vectors:
-        raise SetupError(
-            f"Java in '{java.folder}' lacks the module {_VECTORS}, without which Trino's Parquet"
-            " reader fails",
-            hint=_HINT,
-        )
-    return java
+    raise SetupError(
+        f"Java in '{java.folder}' lacks the module {_VECTORS}, without which Trino's Parquet"
+        " reader fails",
+        hint=need.hint,
+    )
 
 
 def _candidates() -> Iterator[Path]:

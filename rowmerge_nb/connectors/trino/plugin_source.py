@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
 from rowmerge_nb.base.errors import SetupError
+from rowmerge_nb.connectors.trino.jar_names import spi_number
 from rowmerge_nb.connectors.trino.maven.coordinates import is_coordinates, parse_coordinates
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 JarState = tuple[tuple[str, int, int], ...]
 """Path, size and modification time of each file of a plugin."""
 
+_TRINO_GROUP: Final = "io.trino"
 _PROPERTY: Final = re.compile(r"((?:\\.|[^\\\s=:])+)\s*[=:\s]\s*(.*)")
 _VARIABLE: Final = re.compile(r"\$\{ENV:([A-Za-z_][A-Za-z0-9_]*)\}")
 
@@ -62,6 +64,17 @@ class PluginJars:
             self._trino = parse_coordinates(str(trino), "trino")
         elif trino is not None:
             self._trino = checked_folder(trino, "trino", "'trino-server/lib'")
+
+    @property
+    def trino_version(self) -> str:
+        """The version of Trino's engine, such as ``"483"``; ``""`` if no name has it."""
+        if isinstance(self._trino, Path):
+            return spi_number((jar.name for jar in self._trino.glob("*.jar")), "")
+        coordinates = self._trino or self._maven
+        if coordinates is None or coordinates.group != _TRINO_GROUP:
+            # Plugins of other groups have numbers of their own.
+            return ""
+        return coordinates.version
 
     def load(self) -> tuple[list[Path], Path]:
         """Return the plugin's paths and the engine's folder, after a download if necessary.

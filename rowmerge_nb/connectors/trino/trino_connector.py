@@ -50,8 +50,9 @@ class TrinoConnector(Connector):
             ``"io.trino:trino-iceberg:483"``. Its jars are downloaded once, into a cache.
         properties: the catalog's properties, as in a catalog file.
         session: the plugin's session properties.
-        java: the folder of a JDK 25 or later; by default the one that the variables
-            TRINO_JAVA_HOME and JAVA_HOME name, or an installed one.
+        java: the folder of a JDK 25 or later, or of 17 to 22 for versions of Trino before 436; by
+            default the one that the variables TRINO_JAVA_HOME and JAVA_HOME name, or an installed
+            one.
         java_options: further options of Java, such as ``"-Xmx2g"``.
         plugin_class: the class that implements Trino's Plugin, if several do.
         sources: the plugin's source text, for the lines in reports of errors: a jar of sources or
@@ -96,6 +97,7 @@ class TrinoConnector(Connector):
         if processes not in (1, 2):
             raise SetupError(f"processes = {processes!r} is not 1 or 2", hint="Omit the argument.")
         jars = PluginJars(plugin, trino, maven)
+        self._trino_version = jars.trino_version
         self._java = java
         # Before a download, which may be large.
         self._settings: dict[str, Any] = {}
@@ -140,7 +142,7 @@ class TrinoConnector(Connector):
                 "A plugin of Trino needs JPype, which is not installed",
                 hint="Run: pip install 'rowmerge-nb[trino]'",
             )
-        self._settings["java_home"] = str(find_java_home(self._java).folder)
+        self._settings["java_home"] = str(find_java_home(self._java, self._trino_version).folder)
 
     # -- contract -------------------------------------------------------------------------------------------------
 

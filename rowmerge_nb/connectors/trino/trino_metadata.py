@@ -30,12 +30,12 @@ from rowmerge_nb.connectors.trino.trino_handles import (
     wire_of,
 )
 from rowmerge_nb.connectors.trino.trino_scans import conformed
+from rowmerge_nb.connectors.trino.trino_updatable import ROW_ID, UpdatableTrinoMetadata
 from rowmerge_nb.connectors.trino.type_names import type_of
 from rowmerge_nb.spi.handles import SchemaTableName, own
 from rowmerge_nb.spi.layout import ConnectorTableLayout
 from rowmerge_nb.spi.metadata import (
     ColumnMetadata,
-    ConnectorMetadata,
     ConnectorTableMetadata,
     IndependentRows,
     SystemTable,
@@ -60,12 +60,11 @@ if TYPE_CHECKING:
     )
     from rowmerge_nb.spi.page_source import Constraint
 
-_ROW_ID = "$row_id"
 _AFTER_COLUMNS = ("tinyint", "integer")
 """The types of the channels ``operation`` and ``case_number``."""
 
 
-class TrinoMetadata(ConnectorMetadata):
+class TrinoMetadata(UpdatableTrinoMetadata):
     """The metadata of one transaction.
 
     Args:
@@ -366,6 +365,7 @@ class TrinoMetadata(ConnectorMetadata):
         self, session: ConnectorSession, table_handle: ConnectorTableHandle
     ) -> RowChangeParadigm:
         """Return the plugin's paradigm."""
+        self._check_merge(session)
         answer = self._request(session, "row_change_paradigm", table=_java(table_handle).wire)
         return RowChangeParadigm[answer]
 
@@ -373,10 +373,11 @@ class TrinoMetadata(ConnectorMetadata):
         self, session: ConnectorSession, table_handle: ConnectorTableHandle
     ) -> TrinoColumnHandle:
         """Return the plugin's row id."""
+        self._check_merge(session)
         answer = self._transaction.row_id(session, own(table_handle, TrinoTableHandle))
         return TrinoColumnHandle(
-            _ROW_ID,
-            type_of(answer["type"], _ROW_ID),
+            ROW_ID,
+            type_of(answer["type"], ROW_ID),
             java=java_handle(answer["handle"]),
             signature=answer["type"],
         )

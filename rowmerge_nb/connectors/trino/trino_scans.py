@@ -17,6 +17,11 @@ from rowmerge_nb.connectors.trino.trino_handles import (
     TrinoTableHandle,
     wire_of,
 )
+from rowmerge_nb.connectors.trino.trino_updatable import (
+    ROW_ID,
+    TrinoUpdatablePageSource,
+    TrinoUpdatableTableHandle,
+)
 from rowmerge_nb.spi.handles import own
 from rowmerge_nb.spi.page_source import (
     ConnectorPageSource,
@@ -77,16 +82,17 @@ class TrinoPageSourceProvider(ConnectorPageSourceProvider):
         split: ConnectorSplit,
         table_handle: ConnectorTableHandle,
         columns: Sequence[ColumnHandle],
-    ) -> TrinoPageSource:
-        """Open a page source of the plugin."""
+    ) -> ConnectorPageSource:
+        """Open a page source of the plugin; it changes rows for the handles of the older flow."""
         table = own(table_handle, TrinoTableHandle)
-        return TrinoPageSource(
-            self.socket_path,
-            table.context,
-            own(split, TrinoSplit),
-            table,
-            table.columns_of(columns),
+        own_columns = table.columns_of(columns)
+        source = TrinoPageSource(
+            self.socket_path, table.context, own(split, TrinoSplit), table, own_columns
         )
+        if not isinstance(table, TrinoUpdatableTableHandle):
+            return source
+        row_id = next(column for column in own_columns if column.name == ROW_ID)
+        return TrinoUpdatablePageSource(source, table, row_id)
 
 
 class TrinoPageSource(ConnectorPageSource):
@@ -101,9 +107,9 @@ class TrinoPageSource(ConnectorPageSource):
         columns: Sequence[TrinoColumnHandle],
     ) -> None:
         self._schema = pa.schema([(column.name, column.type.arrow) for column in columns])
-        self._connection = TaskConnection(socket_path)
+        self.connection = TaskConnection(socket_path)
         try:
-            self._connection.request(
+            self.connection.request(
                 "open_scan",
                 **context.wire,
                 split=split.java.wire,
@@ -111,14 +117,15 @@ class TrinoPageSource(ConnectorPageSource):
                 columns=[wire_of(column.java) for column in columns],
                 types=[column.signature for column in columns],
                 credentials=wire_of(split.credentials),
+                changes_rows=isinstance(table, TrinoUpdatableTableHandle),
             )
         except BaseException:
-            self._connection.close()
+            self.connection.close()
             raise
 
     def get_next_page(self) -> Page | None:
         """Return the next page."""
-        result, payload = self._connection.request("next_page")
+        result, payload = self.connection.request("next_page")
         if result.get("end"):
             return None
         if not len(self._schema):
@@ -127,7 +134,7 @@ class TrinoPageSource(ConnectorPageSource):
 
     def close(self) -> None:
         """End the scan."""
-        self._connection.close()
+        self.connection.close()
 
 
 def conformed(page: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:

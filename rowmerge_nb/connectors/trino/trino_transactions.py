@@ -79,6 +79,16 @@ class TrinoTransaction:
         self._context = TaskContext(java_handle(result["handle"]), plugin_session)
         return self._context
 
+    @property
+    def trino_version(self) -> str:
+        """The version of Trino's SPI."""
+        return str(self._running_host().hello().get("trino"))
+
+    def has_flow(self, session: ConnectorSession, flow: str) -> bool:
+        """Return whether the plugin changes rows by a flow: ``merge`` or ``updatable``."""
+        self.context(session)
+        return flow in (self._running_host().hello().get("flows") or ("merge",))
+
     def has_capability(self, name: str) -> bool:
         """Return whether the plugin has a capability of Trino's SPI; this starts the plugin."""
         host = self._host or self._hosts.coordinator()

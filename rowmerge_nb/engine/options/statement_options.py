@@ -5,6 +5,7 @@ and the page of options are made.
 from __future__ import annotations
 
 import os
+import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -78,6 +79,7 @@ class Option:
         is_setting: whether ``%config`` and pyproject.toml can set it for all cells.
         default: its value if it is not set.
         unset: what applies without a value, in words; ``""`` if the default is a value.
+        aliases: other spellings of its choices, in lower-case letters and digits alone.
         page: where docs/ says more, as ``flows.md``; ``""`` for nowhere.
 
     >>> Option("", name="dry-run").keyword, Option("", name="output", takes="NAME", short="o").flags
@@ -98,6 +100,7 @@ class Option:
     default: Any = None
     unset: str = ""
     page: str = ""
+    aliases: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def keyword(self) -> str:
@@ -125,6 +128,17 @@ class Option:
         """
         return field(default=default, metadata={"option": self})
 
+    def choice_of(self, word: str) -> str | None:
+        """Return the choice that a word spells, or None; signs and capital letters do not matter.
+
+        >>> option = Option("", choices=("DELETE_ROW", "none"), aliases={"remove": "DELETE_ROW"})
+        >>> option.choice_of("delete-row"), option.choice_of("Remove"), option.choice_of("row")
+        ('DELETE_ROW', 'DELETE_ROW', None)
+        """
+        plain = _letters(word)
+        words = {_letters(str(choice)): choice for choice in self.choices}
+        return words.get(plain) or self.aliases.get(plain)
+
     def accept(self, value: Any) -> Any:
         """Return a program's value as the engine uses it.
 
@@ -138,12 +152,14 @@ class Option:
         if self.wanted is not None:
             checked(value, self.keyword, self.wanted, self.form)
         elif self.choices:
+            choice = self.choice_of(str(value))
             words = {str(choice): choice for choice in self.choices}
-            word = str(value)
-            value = (
-                words.get(word) or words.get(word.upper()) or _refuse(self.keyword, value, words)
-            )
+            value = words.get(str(choice)) or _refuse(self.keyword, value, words)
         return value if self.convert is None else self.convert(value)
+
+
+def _letters(word: str) -> str:
+    return re.sub("[^a-z0-9]", "", word.lower())
 
 
 def _refuse(name: str, value: object, choices: Iterable[str]) -> NoReturn:
@@ -208,6 +224,24 @@ def _progress(value: Callable[[str], None]) -> Progress:
     return value if isinstance(value, Progress) else Progress(value)
 
 
+_PARADIGMS: Final = {
+    **dict.fromkeys(
+        ("deleteinsert", "deleteandinsert", "deleteplusinsert", "insertdelete", "replacerows"),
+        str(RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW),
+    ),
+    **dict.fromkeys(
+        (
+            "changecolumns",
+            "changedcolumns",
+            "updatedcolumns",
+            "updatecolumns",
+            "onlyupdatedcolumns",
+        ),
+        str(RowChangeParadigm.CHANGE_ONLY_UPDATED_COLUMNS),
+    ),
+}
+
+
 @dataclass(frozen=True)
 class Options:
     """How a statement is run: the keywords of `Engine.run`, each with its default.
@@ -224,10 +258,12 @@ class Options:
     """
 
     paradigm: RowChangeParadigm | None = Option(
-        "The row change paradigm, for stores that have both.",
+        "The row change paradigm, for stores that have both; delete+insert and change-columns are"
+        " short for them.",
         choices=tuple(RowChangeParadigm),
         is_setting=True,
         unset="that of the table",
+        aliases=_PARADIGMS,
     ).field(None)
     flow: Flow = Option(
         "How UPDATE and DELETE are executed: by the machinery of MERGE, or by the older flow of"
@@ -304,7 +340,7 @@ class Options:
         wanted=_is_bound,
         form="True, False, or the number of rows of a table at most, from 0",
         convert=_near_rows,
-        page="why.md#why-a-row-was-not-matched",
+        page="near.md",
     ).field(0)
     record: bool | str = Option(
         "Save the record of the statement as FILE: the pages handed to the connector, for"
@@ -344,7 +380,7 @@ class Options:
         form="a fault, as 'store_merged_rows:2:after'",
         convert=_fault,
         takes="STEP:CALL:PLACE:ACTION",
-        page="debugging.md#let-a-call-go-wrong",
+        page="faults.md",
     ).field(None)
     rules_off: frozenset[str] = Option(
         "Names of plan rules that are not applied.",

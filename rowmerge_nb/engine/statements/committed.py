@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from rowmerge_nb.base.choices import Flow
 from rowmerge_nb.base.errors import RowMergeError, StatementInterrupted, error_text
@@ -25,18 +24,19 @@ from rowmerge_nb.engine.spark.interrupts import (
     interruptible,
     interrupts_let_in,
 )
+from rowmerge_nb.engine.statements.sink_changes import SinkChanges
+from rowmerge_nb.engine.statements.wrong_rows import DIFFERS, WrongRows, key_columns, wrong_sentence
 from rowmerge_nb.engine.tasks.handed import Keeping, pages_of
 from rowmerge_nb.engine.tasks.task_faults import unwatched
-from rowmerge_nb.spi.operations import Operation
-from rowmerge_nb.spi.values import python_rows, python_values
 from rowmerge_nb.sql.analyzer.analysis import InsertAnalysis, RowChangeAnalysis
-from rowmerge_nb.sql.constants import constant_of
 from rowmerge_nb.trace.bags import differing
-from rowmerge_nb.trace.check_records import CommitCheck, WrongRow
+from rowmerge_nb.trace.check_records import CommitCheck
 from rowmerge_nb.trace.contract_calls import WriterRecord
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+
+    import numpy.typing as npt
 
     from rowmerge_nb.engine.statements.statement import StatementRun
     from rowmerge_nb.spi.handles import ConnectorTableVersion
@@ -47,16 +47,9 @@ CHECKED_ROWS: Final = 100_000
 """The row limit of a requested check."""
 CHECKED_UNASKED: Final = 10_000
 """The row limit of a default check."""
-SHOWN: Final = 20
-"""The maximum number of listed rows."""
-_AGREES, _DIFFERS, _NOT_COMPARED = "agrees", "differs", "not compared"
-_GONE: Final = (Operation.DELETE, Operation.UPDATE, Operation.UPDATE_DELETE)
-_NEW: Final = (Operation.INSERT, Operation.UPDATE, Operation.UPDATE_INSERT)
-_MOST_TEXT: Final = 60
-_INSERTED_BYTES: Final = 1 << 26
-"""The bytes of an INSERT's pages that each task keeps for the check."""
-
-Rows = tuple[Any, ...]
+_AGREES, _NOT_COMPARED = "agrees", "not compared"
+_KEPT_BYTES: Final = 1 << 26
+"""The bytes of pages that each task keeps for the check."""
 
 
 def is_checked(run: StatementRun) -> bool:
@@ -79,11 +72,15 @@ def is_checked(run: StatementRun) -> bool:
 
 
 def keeping_of(run: StatementRun) -> Keeping:
-    """Return which pages tasks keep: for a checked INSERT, those needed for the check."""
+    """Return which pages tasks keep: for a checked statement those that its sinks receive.
+
+    The check of an INSERT needs them for the expected rows. The others show the call of a wrong row.
+    """
     keeping = run.options.keeping
-    if not isinstance(run.analysis, InsertAnalysis) or not is_checked(run) or keeping.every > 1:
+    if not is_checked(run) or keeping.every > 1 or run.options.flow == Flow.UPDATABLE:
         return keeping
-    return replace(keeping, most_bytes=max(keeping.most_bytes, _INSERTED_BYTES), always=True)
+    most = max(keeping.most_bytes, _KEPT_BYTES) if run.options.check else keeping.most_bytes
+    return replace(keeping, most_bytes=most, always=True)
 
 
 def unacknowledged(writers: Sequence[WriterRecord]) -> str:
@@ -259,7 +256,7 @@ class Checking:
         if stored_rows is None:
             expected = plural(self._wanted.num_rows, "row")
             return CommitCheck(
-                _DIFFERS,
+                DIFFERS,
                 f"The store holds far more rows than it must: {expected} were to be there.",
                 1,
             )
@@ -272,20 +269,35 @@ class Checking:
             )
         if reader:
             note = self._own_reading(most)
-        rows = _Wrong(self._story, missing, extra).rows()
-        wrong = max(missing.num_rows, extra.num_rows)
-        are, them = ("is", "it") if wrong == 1 else ("are", "them")
         silent = unacknowledged(self.run.account.writers if self.run.account is not None else ())
-        message = (
-            f"Read back{reader}: {plural(wrong, 'row')} {are} not as the statement must have left"
-            f" {them}.{f' {silent}' if silent else ''}{note}"
-        )
+        more = f"{f' {silent}' if silent else ''}{note}"
         if self.run.transaction.version is None:
-            message += (
+            more += (
                 " The store keeps no versions: what somebody else has changed since would look the"
                 " same."
             )
-        return CommitCheck(_DIFFERS, message, wrong, rows)
+        try:
+            check = self._wrong(missing, extra).check(reader)
+        except Exception as error:  # noqa: BLE001 - rows of unusual types differ all the same
+            count = max(missing.num_rows, extra.num_rows)
+            more += f" They could not be described: {_text(error)}."
+            check = CommitCheck(DIFFERS, wrong_sentence(count, reader), count)
+        return replace(check, message=f"{check.message}{more}")
+
+    def _wrong(self, missing: pa.Table, extra: pa.Table) -> WrongRows:
+        analysis = self.run.analysis
+        assert isinstance(analysis, RowChangeAnalysis | InsertAnalysis)
+        return WrongRows(
+            tuple(column.name for column in analysis.target.columns),
+            key_columns(analysis, self._wanted),
+            self._former_rows,
+            self._stays,
+            self._changes,
+            self._old_rows,
+            missing,
+            extra,
+            self.run.account.handed if self.run.account is not None else (),
+        )
 
     def _read_back(self, most: int) -> tuple[pa.Table | None, str, str]:
         """Return the rows, who has read them if not the connector, and a further sentence."""
@@ -320,225 +332,41 @@ class Checking:
     # -- what must be there -------------------------------------------------------------------------------------------
 
     @cached_property
-    def _changes(self) -> _Changes:
-        return _Inserted(self.inserted) if self.inserted else _Changes(self.pages)
-
-    @property
-    def _columns(self) -> list[str]:
+    def _former_rows(self) -> pa.Table:
+        """The rows before, without their row ids."""
         assert self.before is not None
-        return [str(index) for index in range(self.before.num_columns - 1)]
+        return self.before.select([str(index) for index in range(self.before.num_columns - 1)])
 
     @cached_property
-    def _stays(self) -> np.ndarray[Any, Any]:
-        """A mask of the former rows that no page deletes or replaces."""
-        removed_ids = set(self._changes.gone)
-        return np.fromiter(
-            (row_id not in removed_ids for row_id in self._ids), bool, len(self._ids)
-        )
+    def _changes(self) -> SinkChanges:
+        if self.inserted:
+            return SinkChanges.of_inserted(self.inserted)
+        if self.pages is None:
+            return SinkChanges.none(self._former_rows.schema)
+        return SinkChanges.of_sample(self.pages)
 
     @cached_property
-    def _ids(self) -> list[str]:
-        """The identity of each former row: its row id and the insert layout's columns, which the
-        sink gets too.
+    def _old_rows(self) -> npt.NDArray[np.int64]:
+        """Per change the index of the former row that it removes or replaces, or -1.
+
+        A row is identified by its row id and the insert layout's columns, which the sink gets too.
         """
         assert self.before is not None
-        layout_columns = (
-            []
-            if self.pages is None
-            else [str(index) for index in self.pages.layout.redistribution_columns]
-        )
-        return _texts(self.before.select([*layout_columns, str(self.before.num_columns - 1)]))
+        indices = [*self._changes.layout_columns, self.before.num_columns - 1]
+        return self._changes.old_rows(self.before.select([str(index) for index in indices]))
+
+    @cached_property
+    def _stays(self) -> npt.NDArray[np.bool_]:
+        """A mask of the former rows that no page deletes or replaces."""
+        stays = np.ones(self._former_rows.num_rows, np.bool_)
+        stays[self._old_rows[self._old_rows >= 0]] = False
+        return stays
 
     @cached_property
     def _wanted(self) -> pa.Table:
-        assert self.before is not None
-        data = self.before.select(self._columns)
-        retained_rows = data.filter(pa.array(self._stays))
-        new = self._changes.new
-        return (
-            retained_rows
-            if new is None
-            else pa.concat_tables(
-                [retained_rows, new.rename_columns(self._columns).cast(data.schema)]
-            )
-        )
-
-    @cached_property
-    def _story(self) -> _Story:
-        assert self.before is not None
-        texts = _texts(self.before.select(self._columns))
-        return _Story(dict(zip(self._ids, texts, strict=True)), texts, self._stays, self._changes)
-
-
-class _Changes:
-    def __init__(self, pages: PageSample | None) -> None:
-        self._pages = pages
-        self.new: pa.Table | None = None
-        self.gone: list[str] = []
-        self.operations: list[int] = []
-        self.ids: list[str] = []
-        if pages is None:
-            return
-        layout, after = pages.layout.after, pages.after
-        self.operations = after.column(layout.operation).to_pylist()
-        if pages.transformed:
-            from_before = [
-                pages.before.column(index)
-                for index in pages.layout.before.write_redistribution_columns
-            ]
-            layout_columns = [
-                column.take(pa.array(self.joined_rows, pa.int64())) for column in from_before
-            ]
-        else:
-            layout_columns = [after.column(index) for index in pages.layout.redistribution_columns]
-        ids = [*layout_columns, after.column(layout.row_id)]
-        self.ids = _texts(pa.table(ids, [str(index) for index in range(len(ids))]))
-        self.gone = [
-            row_id
-            for row_id, operation in zip(self.ids, self.operations, strict=True)
-            if operation in _GONE
-        ]
-        is_new = pc.is_in(
-            after.column(layout.operation), pa.array([int(one) for one in _NEW], pa.int8())
-        )
-        if pages.transformed or pc.any(is_new).as_py():
-            rows = after.filter(is_new)
-            values = [rows.column(index) for index in layout.columns]
-            self.new = pa.table(values, [str(index) for index in range(len(values))])
-
-    @cached_property
-    def joined_rows(self) -> list[int]:
-        produced = self._pages.produced if self._pages is not None else ()
-        return [index for index, count in enumerate(produced) for _ in range(count)]
-
-    def is_half(self, index: int) -> bool:
-        joined = self.joined_rows
-        return (
-            self._pages is not None
-            and index < len(joined)
-            and self._pages.produced[joined[index]] > 1
-        )
-
-    @property
-    def writers(self) -> Sequence[int]:
-        return self._pages.writers if self._pages is not None else ()
-
-
-class _Inserted(_Changes):
-    def __init__(self, pages: Sequence[tuple[int, pa.RecordBatch]]) -> None:
-        super().__init__(None)
-        new = pa.Table.from_batches([page for _, page in pages])
-        self.new = new.rename_columns([str(index) for index in range(new.num_columns)])
-        self.operations = [int(Operation.INSERT)] * new.num_rows
-        self.ids = [""] * new.num_rows
-        self._by = [writer for writer, page in pages for _ in range(page.num_rows)]
-
-    @property
-    def writers(self) -> Sequence[int]:
-        return self._by
-
-
-@dataclass(frozen=True)
-class _Change:
-    """A row's role in the statement: ``words`` continue the text ``row (...)``."""
-
-    words: str
-    writer: int | None
-    joined_row: int | None
-
-
-class _Story:
-    def __init__(
-        self, old: Mapping[str, str], texts: Sequence[str], stays: Any, changes: _Changes
-    ) -> None:
-        self.gone: dict[str, _Change] = {}
-        self.new: dict[str, _Change] = {}
-        self.untouched = {
-            text for text, is_untouched in zip(texts, stays, strict=True) if is_untouched
-        }
-        fresh = iter(_texts(changes.new)) if changes.new is not None else iter(())
-        joined, writers = changes.joined_rows, changes.writers
-        for index, (operation, row_id) in enumerate(
-            zip(changes.operations, changes.ids, strict=True)
-        ):
-            writer = writers[index] if index < len(writers) and writers[index] >= 0 else None
-            joined_row = joined[index] if index < len(joined) else None
-            replaced = operation in {Operation.UPDATE, Operation.UPDATE_DELETE} or changes.is_half(
-                index
-            )
-            if operation in _GONE and (text := old.get(row_id)) is not None:
-                self.gone[text] = _Change(
-                    "was to be changed" if replaced else "was to be deleted", writer, joined_row
-                )
-            if operation in _NEW:
-                updated = operation != Operation.INSERT or changes.is_half(index)
-                words = "was to be there after an update" if updated else "was to be inserted"
-                self.new[next(fresh)] = _Change(words, writer, joined_row)
-
-
-class _Wrong:
-    def __init__(self, story: _Story, missing: pa.Table, extra: pa.Table) -> None:
-        self._story, self._missing, self._extra = story, missing, extra
-
-    def rows(self) -> tuple[WrongRow, ...]:
-        wrong_rows = [self._one_too_many(*row) for row in _rows(self._extra)] + [
-            self._one_missing(*row) for row in _rows(self._missing)
-        ]
-        return tuple(dict.fromkeys(wrong_rows))[:SHOWN]
-
-    def _one_too_many(self, text: str, display_value: str, row: Rows) -> WrongRow:
-        story = self._story
-        if text in story.new:
-            return _told(
-                f"Row {display_value} is there more often than it must be: it"
-                f" {story.new[text].words}.",
-                story.new[text],
-            )
-        if text in story.untouched:
-            return WrongRow(
-                f"Row {display_value} is there more often than before; the statement does not"
-                " touch it."
-            )
-        if text in story.gone:
-            return _told(
-                f"Row {display_value} {story.gone[text].words} and is there.", story.gone[text]
-            )
-        if all(value is None for value in row):
-            return WrongRow("A row of NULLs is there that nobody asked for.")
-        return WrongRow(f"Row {display_value} is there, and nobody asked for it.")
-
-    def _one_missing(self, text: str, display_value: str, _: Rows) -> WrongRow:
-        story = self._story
-        if text in story.new:
-            return _told(
-                f"Row {display_value} {story.new[text].words} and is not there.", story.new[text]
-            )
-        return WrongRow(f"Row {display_value} is gone; the statement does not touch it.")
-
-
-def _told(sentence: str, change: _Change) -> WrongRow:
-    return WrongRow(sentence, change.writer, change.joined_row)
-
-
-def _rows(table: pa.Table) -> list[tuple[str, str, Rows]]:
-    first = table.slice(0, SHOWN)
-    values = [tuple(row.values()) for row in python_rows(first)]
-    return [(text, _shown(row), row) for text, row in zip(_texts(first), values, strict=True)]
-
-
-def _texts(table: Any) -> list[str]:
-    return [
-        repr(row) for row in zip(*(python_values(column) for column in table.columns), strict=True)
-    ]
-
-
-def _shown(row: Rows) -> str:
-    return f"({', '.join(_value(value) for value in row)})"
-
-
-def _value(value: Any) -> str:
-    text = constant_of(value) or str(value)
-    return text if len(text) <= _MOST_TEXT else f"{text[:_MOST_TEXT]}..."
+        rows = self._former_rows.filter(pa.array(self._stays))
+        new = self._changes.new_values
+        return pa.concat_tables([rows, new.cast(rows.schema)]) if new.num_rows else rows
 
 
 def _text(error: BaseException) -> str:

@@ -17,7 +17,7 @@ from rowmerge_nb.engine.spark.lowering_context import LoweringContext
 from rowmerge_nb.engine.spark.spark_session import places, usual_partitions
 from rowmerge_nb.engine.statements.account import sum_up
 from rowmerge_nb.engine.statements.action import Action, PlannedChange, whole_rows
-from rowmerge_nb.engine.statements.committed import CHECKED_ROWS
+from rowmerge_nb.engine.statements.committed import CHECKED_ROWS, keeping_of
 from rowmerge_nb.engine.statements.condition_terms import term_of
 from rowmerge_nb.engine.statements.statement import UNKNOWN_SIZE
 from rowmerge_nb.engine.tasks.recorder import EVERY_ROW
@@ -195,7 +195,7 @@ def action_context(
         target=target,
         source=source,
         keys=keys,
-        keeping=run.options.keeping,
+        keeping=keeping_of(run),
         chooser=chooser,
     )
 

@@ -4,16 +4,16 @@
 const SVG = "http://www.w3.org/2000/svg";
 const PLAY_MS = 1600;
 const FATES = ["INSERT", "UPDATE", "DELETE", "none"];
-// So long nobody is told that the kernel does not answer: a trial takes less, unless the kernel is busy.
+// After this time the explorer reports that the kernel does not answer. A trial takes less, unless the kernel is busy.
 const PATIENCE_MS = 10000;
 // Short names of values that are long.
 const SHORT = { DELETE_ROW_AND_INSERT_ROW: "delete + insert", CHANGE_ONLY_UPDATED_COLUMNS: "change columns" };
 const OPTIONS = ["paradigm", "era", "duplicates"];
 // What an option is called, and what it decides.
 const OPTION_WORDS = {
-  paradigm: ["row change paradigm", "the form in which the store takes changes, which its connector names"],
-  era: ["pages of era", "how pages and their exchange look: as the design documents of MERGE have them, or as Trino has them today"],
-  duplicates: ["repeated matches by", "when a target row that several source rows match ends the statement: Trino\u2019s rule, or the SQL standard\u2019s"],
+  paradigm: ["row change paradigm", "the form of changes that the connector asks for"],
+  era: ["page format", "the pages and the exchange of the design documents of MERGE, or those of Trino today"],
+  duplicates: ["duplicate rule", "when several source rows for one target row end the statement: Trino\u2019s rule, or the SQL standard\u2019s"],
 };
 // A DELETE is one row under both paradigms, and without a join nothing is matched twice.
 const OPTIONS_OF = { MERGE: OPTIONS, UPDATE: ["paradigm", "era"], DELETE: ["era"] };
@@ -97,12 +97,15 @@ function render({ model, el }) {
   // Under the options as they ran nothing is laid over it, nor over a trial.
   const laid = (name) => (isDerived(name) ? applied(laid(base.otherwise.changes[name][0]), base.otherwise.changes[name][1]) : base);
   read();
-  const local = { tab: "row", playing: null, predict: "off", trying: false, draft: null, focus: null, asked: null, silent: false, cells: false, opened: new Set(), id: (made += 1) };
+  const local = { tab: "row", playing: null, predict: model.get("predict") && state.kind === "MERGE" && !state.failed ? "choosing" : "off", guessed: "run", trying: false, draft: null, focus: null, asked: null, silent: false, cells: false, opened: new Set(), id: (made += 1) };
   const box = h("div", { class: "rm rx", "data-lm-suppress-shortcuts": "true", role: "group", "aria-label": `Explorer of ${state.kind} ${state.target}` });
   const body = h("div", { class: "rx-body" });
   const live = h("div", { class: "rx-live", role: "status" });
   let heard = null;
   box.append(body, live);
+  // The notebook's output has this explorer as a page as well, for the day without a kernel.
+  const saved = model.get("saved");
+  if (/^[0-9a-f]+$/.test(saved ?? "")) box.append(h("style", {}, `.rx-saved-${saved},.jp-OutputArea-child:has(.rx-saved-${saved}){display:none!important}`));
   el.replaceChildren(box);
 
   // Of what fails on the way there are no further steps.
@@ -113,6 +116,9 @@ function render({ model, el }) {
     return Number.isInteger(row) && row >= 0 && row < state.rows.length ? row : -1;
   };
   const hidden = () => local.predict === "choosing";
+  // Guesses are about the rows of one statement and its source. Another one has other facts.
+  const facts = () => (base.trial ? JSON.stringify([model.get("statement"), model.get("cells")]) : "run");
+  const isScored = () => local.predict === "shown" && model.get("score") !== null && local.guessed === facts() && !state.failed;
   // Several explorers may be on one page.
   const idOf = (what, key) => `rx-${local.id}-${what}-${key}`;
 
@@ -131,15 +137,6 @@ function render({ model, el }) {
     open("row");
     set({ row });
   };
-  // Where the panel stands below the rows, a click would change what is out of sight.
-  const pick = (row) => {
-    choose(row);
-    queueMicrotask(() => queueMicrotask(() => {
-      const panel = box.querySelector(".rx-panel");
-      if (panel && panel.getBoundingClientRect().top > window.innerHeight - 120) panel.scrollIntoView({ block: "start" });
-    }));
-  };
-
   function play() {
     if (local.playing !== null) return pause();
     if (at() === steps.length - 1) goTo(0);
@@ -168,8 +165,9 @@ function render({ model, el }) {
   function head() {
     const step = state.steps[at()];
     return [
-      h("p", { class: "rm-out" }, hidden() ? "What becomes of each row?" : [state.tag && h("b", {}, state.tag), runs(state.outcome)]),
-      h("p", { class: "rm-meta" }, runs(state.meta)),
+      // Beneath its report the run has a headline already.
+      (hidden() || state.trial || !model.get("beneath")) && h("p", { class: "rm-out" }, hidden() ? "What becomes of each row?" : [state.tag && h("b", {}, state.tag), runs(state.outcome)]),
+      (state.trial || !model.get("beneath")) && !hidden() && h("p", { class: "rm-meta" }, runs(state.meta)),
       !hidden() && switches(),
       h("div", { class: "rx-controls" },
         h("button", { "data-key": "play", click: play, disabled: hidden(), "aria-pressed": local.playing !== null ? "true" : "false" }, local.playing === null ? "Play" : "Pause"),
@@ -183,8 +181,8 @@ function render({ model, el }) {
         !hidden() && h("button", { "data-key": "whatif", "aria-expanded": local.trying ? "true" : "false", click: () => { local.trying = !local.trying; later(); } }, "What if", !base.choices && h("small", {}, base.failed ? " (not here)" : " (needs a kernel)"))),
       !hidden() && local.trying && whatIf(),
       h("div", { class: "rx-saying" }, h("p", { class: `rx-says${state.failed && at() === steps.length - 1 ? " rm-err" : ""}` }, hidden() ? "Choose for every row what becomes of it, then reveal." : step.says),
-        !hidden() && h("button", { class: "rx-link", "data-key": "to-moment", click: toMoment }, "Its page \u2193")),
-      !hidden() && step.aside && h("p", { class: "rx-aside" }, differsBeside(step) && h("b", {}, "\u2260 "), step.aside, step.key === "distinct" && options("duplicates").length > 1 && state.options.duplicates === ran("duplicates") && ` The switch \u201c${OPTION_WORDS.duplicates[0]}\u201d above has the other rule decide.`),
+        !hidden() && h("button", { class: "rx-link", "data-key": "to-moment", click: toMoment }, "Show the page \u2193")),
+      !hidden() && step.aside && h("p", { class: "rx-aside" }, differsBeside(step) && h("b", {}, "\u2260 "), step.aside, step.key === "distinct" && options("duplicates").length > 1 && state.options.duplicates === ran("duplicates") && ` Switch \u201c${OPTION_WORDS.duplicates[0]}\u201d above to apply the other rule.`),
       !hidden() && step.examples.length > 0 && examples(step.examples),
       at() === steps.length - 1 && (state.raised ?? []).map(raised),
       state.absent.map((says) => h("p", { class: "rm-p" }, says)),
@@ -203,7 +201,7 @@ function render({ model, el }) {
 
   function examples(rows) {
     return h("div", { class: "rx-examples" }, scroll("Trino and the SQL standard", h("table", { class: "rm-t" },
-      h("thead", {}, h("tr", {}, ["if a target row were matched by", "Trino", "the SQL standard"].map((name) => h("th", { scope: "col" }, name)))),
+      h("thead", {}, h("tr", {}, ["source rows for one target row", "Trino", "the SQL standard"].map((name) => h("th", { scope: "col" }, name)))),
       h("tbody", {}, rows.map((row) => h("tr", {}, row.map((text) => h("td", { class: "rm-w" }, text))))))));
   }
 
@@ -222,7 +220,7 @@ function render({ model, el }) {
         h("table", { class: "rm-t" },
           h("thead", {}, h("tr", {}, columns.map(({ name, right }) => h("th", { scope: "col", class: right ? "rm-r" : "" }, name)))),
           h("tbody", {}, rows.map((row) => h("tr", {}, row.map((text, index) => h("td", { class: columns[index].right ? "rm-r" : "" }, text === null ? h("i", {}, "NULL") : text))))))),
-      handle && h("p", { class: "rm-p" }, "Its handle: ", h("code", {}, handle)));
+      handle && h("p", { class: "rm-p" }, "Handle: ", h("code", {}, handle)));
   }
 
   function predictButton() {
@@ -237,6 +235,7 @@ function render({ model, el }) {
     const begin = () => {
       if (local.playing !== null) pause();
       local.predict = "choosing";
+      local.guessed = facts();
       local.focus = "select";
       set({ picks: {}, score: null, clause: null, step: steps[Math.min(steps.length - 1, Math.max(0, stepOf("join")))] });
       later();
@@ -308,7 +307,7 @@ function render({ model, el }) {
 
   function whatIf() {
     const why = base.otherwise?.why && h("p", { class: "rm-p" }, base.otherwise.why);
-    if (!base.choices && base.failed) return [why, h("p", { class: "rm-p" }, "It ran to no end that could be tried otherwise: change the statement, and run it again.")];
+    if (!base.choices && base.failed) return [why, h("p", { class: "rm-p" }, "The statement failed, so other options cannot be tried. Change it and run it again.")];
     if (!base.choices) return h("div", { class: "rx-if", role: "group", "aria-label": "What if" }, why, withoutKernel());
     const draft = local.draft ?? model.get("statement");
     const way = () => attempt({ statement: local.draft ?? model.get("statement") });
@@ -325,11 +324,11 @@ function render({ model, el }) {
         h("button", { "data-key": "if-try", class: "rx-predict", click: way }, "Try"), " ",
         h("button", { "data-key": "if-undo", click: back, disabled: untried() && !model.get("trouble") && local.draft === null }, "As it was")),
       h("div", { class: "rx-answer", role: "status" },
-        local.silent ? h("p", { class: "rm-err" }, "No answer yet. Does the kernel run? If it was restarted, run the cell again.")
+        local.silent ? h("p", { class: "rm-err" }, "No answer yet. Is the kernel running? After a restart, run the cell again.")
           : local.asked !== null ? h("p", {}, "Trying \u2026")
-          : model.get("trouble") ? [h("p", { class: "rm-err" }, model.get("trouble")), h("p", {}, "What is shown is what was shown before.")]
+          : model.get("trouble") ? [h("p", { class: "rm-err" }, model.get("trouble")), h("p", {}, "The view is unchanged.")]
           : base.trial ? trialWords(base.trial)
-          : h("p", {}, "Another statement is tried on a copy of the target in memory, with the rows that it had, and rolled back.")));
+          : h("p", {}, "Another statement runs on a copy of the target\u2019s original rows in memory, and is rolled back.")));
   }
 
   // What can be tried in a file, and what cannot.
@@ -337,8 +336,8 @@ function render({ model, el }) {
     const known = OPTIONS_OF[base.kind].filter((name) => options(name).length > 1);
     const untold = base.kind === "MERGE" ? "Another statement, or other values in the source," : "Another statement";
     return h("p", { class: "rm-p" },
-      known.length > 0 && ["Without a kernel: the switches above (", known.map((name, index) => [index ? ", " : "", OPTION_WORDS[name][0]]), ") show what the same rows would become. "],
-      `${untold} must be run. In the notebook that ran it, where its result is called `, h("code", {}, "result"), ": ", h("code", {}, "result.explore()"), " gives this explorer with fields for both."
+      known.length > 0 && ["Without a kernel: the switches above (", known.map((name, index) => [index ? ", " : "", OPTION_WORDS[name][0]]), ") show the same rows under other options. "],
+      `${untold} must run in a kernel. In the notebook of the statement, with its result in `, h("code", {}, "result"), ": ", h("code", {}, "result.explore()"), " opens this explorer with fields for both."
     );
   }
 
@@ -382,10 +381,11 @@ function render({ model, el }) {
     return h("section", { class: "rx-rows" },
       h("h4", {}, "Rows ", h("small", {}, state.sample || note.join(", "))),
       marked() !== null && h("p", { class: "rx-other" }, "Marked: the rows of ", clauseName(marked()), ". ", h("button", { class: "rx-link", "data-key": "all-rows", click: () => { local.focus = `[data-key="clause-${marked()}"]`; set({ clause: null }); } }, "All rows")),
-      local.predict === "shown" && h("p", { class: "rx-says" }, `${model.get("score")} of ${state.rows.length} right.`),
+      isScored() && h("p", { class: "rx-says" }, `${model.get("score")} of ${state.rows.length} right.`),
+      local.predict === "shown" && !isScored() && h("p", { class: "rx-says" }, "Your guesses were about another statement or source, so they do not count here."),
       state.rows.length > 0 && rowHead(),
       // While a guess is asked for, each row has a control of its own, which no option of a listbox may have.
-      h("div", { class: "rx-list", role: hidden() ? "list" : "listbox", "aria-label": "Rows" }, groups.map((group) =>
+      h("div", { class: "rx-list", "data-key": "list", role: hidden() ? "list" : "listbox", "aria-label": "Rows" }, groups.map((group) =>
         hidden()
           ? [h("div", { class: "rx-group", role: "presentation" }, group), state.rows.map((row, index) => row.group === group && option(row, index, index === active))]
           : h("div", { role: "group", "aria-label": group },
@@ -433,11 +433,11 @@ function render({ model, el }) {
   function option(row, index, active) {
     const picks = model.get("picks") ?? {};
     const dim = marked() !== null && marked() !== row.clause;
-    const right = local.predict === "shown" && (picks[index] === row.fate ? "right" : `you chose ${picks[index]}`);
+    const right = isScored() && (picks[index] === row.fate ? "right" : `you chose ${picks[index]}`);
     return h("div", {
       role: hidden() ? "listitem" : "option", class: `rx-row${dim ? " rx-dim" : ""}`, "data-key": `row-${index}`, tabindex: active ? 0 : -1,
       "aria-selected": hidden() ? null : index === chosen() ? "true" : "false",
-      click: (event) => { if (!hidden()) pick(index); },
+      click: (event) => { if (!hidden()) choose(index); },
     },
       h("span", { class: "rx-number" }, row.number ?? ""),
       h("span", { class: "rx-name" }, value(row.name)),
@@ -453,7 +453,10 @@ function render({ model, el }) {
       h("span", { class: "rx-values" },
         ["source", "target"].filter((side) => row[side]).map((side) => h("span", {}, h("b", {}, `${side} `), "(", listed(row[side]), ")",
           side === "source" && barred(row) && [" ", h("i", { class: "rx-unknown" }, "ON ?")])),
-        right && h("em", { class: right === "right" ? "rx-right" : "rx-wrong" }, ` ${right === "right" ? "\u2713" : "\u00d7"} ${right}`)));
+        right && h("em", { class: right === "right" ? "rx-right" : "rx-wrong" }, ` ${right === "right" ? "\u2713" : "\u00d7"} ${right}`)),
+      // Where the panel is below the rows, a click shows the reasons in place. The panel has them for screen readers.
+      !hidden() && index === chosen() && h("div", { class: "rx-inline", "aria-hidden": "true" },
+        h("p", { class: "rx-why" }, row.gist, row.near && ` ${row.near}`), row.verdicts.map(verdictView)));
   }
 
   // A NULL of its own keeps a source row from any partner.
@@ -499,7 +502,7 @@ function render({ model, el }) {
 
   function way() {
     const list = stations().filter((station) => steps.includes(station.key) && station.lanes.length > 0 && (!hidden() || ["read", "join"].includes(station.key)));
-    if (!list.length) return h("section", { class: "rx-way" }, h("h4", {}, "Way"), h("p", { class: "rm-p" }, "No row has come this far, or none is known."));
+    if (!list.length) return h("section", { class: "rx-way" }, h("h4", {}, "Path"), h("p", { class: "rm-p" }, "No row came this far, or none was recorded."));
     const width = 360, gap = 64, tall = 24;
     const height = list.length * gap;
     const places = list.map((station, level) => {
@@ -534,9 +537,9 @@ function render({ model, el }) {
     const path = ({ x1, y1, x2, y2, row, style, ahead }) => g("path", {
       d: `M${x1.toFixed(1)} ${y1}C${x1.toFixed(1)} ${(y1 + y2) / 2} ${x2.toFixed(1)} ${(y1 + y2) / 2} ${x2.toFixed(1)} ${y2}`,
       class: `rx-thread rx-${style}${ahead ? " rx-ahead" : ""}${row === current ? " rx-chosen" : ""}`,
-      click: () => pick(row),
+      click: () => choose(row),
     });
-    const drawing = g("svg", { viewBox: `-2 -2 ${width + 4} ${height}`, role: "img", "aria-label": `The way of ${state.rows.length} rows; the tab Row tells it in words` }, g("g", { "aria-hidden": "true" },
+    const drawing = g("svg", { viewBox: `-2 -2 ${width + 4} ${height}`, role: "img", "aria-label": `Paths of ${state.rows.length} rows; the tab Row describes them` }, g("g", { "aria-hidden": "true" },
       threads.filter((one) => one.row !== current).map(path), threads.filter((one) => one.row === current).map(path),
       list.map((station, index) => {
         const each = width / station.lanes.length;
@@ -548,7 +551,7 @@ function render({ model, el }) {
         ]));
       }),
       tokens.map(({ x, y, row, style }) => g("circle", { cx: x, cy: y, r: row === current ? 5 : 3.5, class: `rx-token rx-${style}`, click: () => choose(row) }))));
-    return h("section", { class: "rx-way" }, h("h4", {}, "Way"), drawing);
+    return h("section", { class: "rx-way" }, h("h4", {}, "Path"), drawing);
   }
 
   const cut = (text, width) => {
@@ -590,8 +593,8 @@ function render({ model, el }) {
         row.on && condition(row.on), row.near && h("p", { class: "rm-p" }, row.near)),
       station("case", row.clause < 0 ? "no clause" : `clause ${row.clause}`, row.verdicts.map(verdictView)),
       station("distinct", row.distinct[0], h("p", { class: "rm-p" }, row.distinct[1])),
-      station("transform", row.becomes.join(" + ") || "dropped", halves.length ? turned(state.after.channels, halves) : h("p", { class: "rm-p" }, "The row does nothing, so it leaves the page here.")),
-      station("exchange", [...new Set(row.writers.map(writerName))].join(", ") || "\u2013", halves.map((half) => h("p", { class: "rm-p" }, badge(half.style, half.letter), " ", half.placed || "by what, is not known"))),
+      station("transform", row.becomes.join(" + ") || "dropped", halves.length ? turned(state.after.channels, halves) : h("p", { class: "rm-p" }, "The row does nothing, so it is dropped here.")),
+      station("exchange", [...new Set(row.writers.map(writerName))].join(", ") || "\u2013", halves.map((half) => h("p", { class: "rm-p" }, badge(half.style, half.letter), " ", half.placed || "its rule is unknown"))),
       station("sinks", halves.map((half) => `${half.letter} to ${writerName(half.writer)}`).join(", ") || "\u2013",
         [...new Set(row.writers.filter((number) => number >= 0))].map((number) =>
           h("button", { class: "rx-link", "data-key": `to-writer-${number}`, click: () => { local.focus = '[data-key="tabpanel"]'; open("writers"); } }, `what writer ${number} ${notRun() ? "would hand" : "handed"} over`))),
@@ -620,8 +623,8 @@ function render({ model, el }) {
 
   function becomes(row) {
     const columns = state.sides.target;
-    if (!row.made) return h("p", { class: "rm-p" }, state.failed ? "The statement fails, and nothing is changed." : row.fate === "DELETE" ? (lasts() ? "The row is gone." : "The row would be gone.") : row.target ? "The row stays as it was." : "The row is not in the table, and was not before.");
-    return [!lasts() && h("p", { class: "rm-p" }, "It would be, but it was rolled back:"), h("table", { class: "rm-t" }, h("tbody", {}, columns.map(({ name }, index) => {
+    if (!row.made) return h("p", { class: "rm-p" }, state.failed ? "The statement fails and changes nothing." : row.fate === "DELETE" ? (lasts() ? "The row is gone." : "The row would be gone.") : row.target ? "The row is unchanged." : "The row is not in the table, as before.");
+    return [!lasts() && h("p", { class: "rm-p" }, "The row would be this, but it was rolled back:"), h("table", { class: "rm-t" }, h("tbody", {}, columns.map(({ name }, index) => {
       const old = row.target?.[index], made = row.made[index];
       const text = row.values.find(([column]) => column === name)?.[1];
       return h("tr", {}, h("th", { scope: "row" }, name),
@@ -663,8 +666,8 @@ function render({ model, el }) {
   }
 
   function writersPanel() {
-    const said = state.writers.some((writer) => writer.stored) && h("p", { class: "rm-p" }, "A fragment names what a sink has stored; the table has it once finish_merge and commit have made it a part.");
-    if (!state.writers.length) return h("p", { class: "rm-p" }, state.failed ? "What writers had by then is not known: they tell of it at their end, and the statement came to none." : "No row is left behind transform_page, so no writer has one.");
+    const said = state.writers.some((writer) => writer.stored) && h("p", { class: "rm-p" }, "A fragment describes what a sink stored. It becomes part of the table by finish_merge and the commit.");
+    if (!state.writers.length) return h("p", { class: "rm-p" }, state.failed ? "The rows of the writers are unknown: writers report when they finish, and none finished." : "No row left transform_page, so no writer got one.");
     return [said, state.writers.map((writer) => h("div", { class: "rx-verdict" },
       h("b", {}, `writer ${writer.number}`), h("small", {}, ` ${[writer.rows, writer.stored].filter(Boolean).join("; ")}`),
       writer.page.length > 0 && table(`Page of writer ${writer.number}`, writer.channels, writer.page.map((row) => ({ ...row, of: null }))),
@@ -708,7 +711,7 @@ function render({ model, el }) {
 
   function moment() {
     const key = steps[at()];
-    if (!state.rows.length) return ["no page", h("p", { class: "rm-p" }, "No page of this statement is known.")];
+    if (!state.rows.length) return ["no page", h("p", { class: "rm-p" }, "No page of this statement was recorded.")];
     const name = (row) => [`${state.rows[row.of].number ?? ""} `, value(state.rows[row.of].name)];
     if (!hidden() && key === "read" && state.kind === "MERGE" && !state.failed) return ["Both tables", bothTables()];
     if (hidden() || key === "read" || key === "join") {
@@ -719,16 +722,16 @@ function render({ model, el }) {
         channels.push({ number: "", name: "join", right: false, plain: true });
         rows.forEach(({ of, cells }) => cells.push(state.rows[of].group));
       }
-      return [key === "read" ? "The rows that meet" : "Joined rows", table("Page at this moment", channels, rows, (row) => state.rows[row.of].number ?? "")];
+      return [key === "read" ? "Rows that meet" : "Joined rows", table("Current page", channels, rows, (row) => state.rows[row.of].number ?? "")];
     }
-    if (!state.before.rows.length) return ["no page", h("p", { class: "rm-p" }, "The page at this step is not known; at the step read are the rows of the error.")];
+    if (!state.before.rows.length) return ["no page", h("p", { class: "rm-p" }, "The page at this step is unknown. The step read has the rows of the error.")];
     const other = base !== state;
     const before = other ? beside(state.before, base.before, () => true) : state.before.rows;
     if (key === "case") {
       const decided = before.map((row) => ({ ...row, cells: row.cells.slice(0, state.before.decided) }));
-      return ["Rows with the merge_row that the CASE has made", table("Page at this moment", state.before.channels.slice(0, state.before.decided), decided, name)];
+      return ["Rows with the merge_row of the CASE", table("Current page", state.before.channels.slice(0, state.before.decided), decided, name)];
     }
-    if (key === "distinct") return ["Page on its way to transform_page", table("Page at this moment", state.before.channels, before, name)];
+    if (key === "distinct") return ["Page on its way to transform_page", table("Current page", state.before.channels, before, name)];
     const withWriter = stepOf(steps.includes("exchange") ? "exchange" : "sinks") <= at();
     const lead = withWriter ? (row) => [...name(row), ` \u2192 ${writerName(row.writer)}`] : name;
     const rows = other ? beside(state.after, base.after, (one, row) => one.letter === row.letter) : state.after.rows;
@@ -737,7 +740,7 @@ function render({ model, el }) {
     const handed = stepOf("sinks") <= at() ? state.after.handed : state.after.channels.length;
     const hands = key === "commit" ? state.steps[at()].name : key;
     const title = (notRun() ? WOULD[hands] : null) ?? HANDS[hands] ?? "Rows on their way to the store";
-    return [title, table("Page at this moment", state.after.channels.slice(0, handed), rows.map((row) => ({ ...row, cells: row.cells.slice(0, handed) })), lead)];
+    return [title, table("Current page", state.after.channels.slice(0, handed), rows.map((row) => ({ ...row, cells: row.cells.slice(0, handed) })), lead)];
   }
 
   // The page before and the page after, each row beside what becomes of it: where it becomes several, its own line has room for them.
@@ -801,9 +804,9 @@ function render({ model, el }) {
     for (const { cells } of state.others) rows.push({ of: null, cells: done ? [...cells, state.kind === "MERGE" ? "no partner" : "not chosen"] : cells, sign: "" });
     const rest = (state.untouched ?? 0) - state.others.length;
     return h("section", { class: "rx-reader" }, h("h4", {}, "What a reader sees ", h("small", {}, done ? (notRun() ? "the version that there would be" : "the new version") : "the old version")),
-      !columns.length ? h("p", { class: "rm-p" }, "The table as it was: its rows are not in the trace.") :
+      !columns.length ? h("p", { class: "rm-p" }, "The table is unchanged. Its rows are not in the trace.") :
       table("What a reader sees", columns, rows, done ? (row) => row.sign : undefined),
-      state.sample ? h("p", { class: "rm-p" }, "Of the table these rows alone: the others are not in the trace.") :
+      state.sample ? h("p", { class: "rm-p" }, "Only these rows of the table: the trace has no others.") :
       rest > 0 ? h("p", { class: "rm-p" }, `and ${rest} row${rest === 1 ? "" : "s"} ${state.apart}`) : "");
   }
 
@@ -828,13 +831,15 @@ function render({ model, el }) {
   function draw() {
     const focused = box.contains(document.activeElement) ? document.activeElement.dataset.key : null;
     const scrolled = new Map([...box.querySelectorAll(".rm-scroll")].map((one) => [one.dataset.key, one.scrollLeft]));
+    const listTop = box.querySelector(".rx-list")?.scrollTop ?? 0;
     const [title, page] = moment();
     body.replaceChildren(
       ...filled(h("div"), {}, head()).childNodes,
       h("div", { class: "rx-columns" }, rowList(), way(), panel()),
-      h("div", { class: "rx-below" }, h("section", { class: `rx-moment${steps[at()] === "transform" && !hidden() ? " rx-wide" : ""}`, "data-key": "moment", tabindex: -1, "aria-label": "At this moment" }, h("h4", {}, "At this moment ", h("small", {}, title)), page, legend()), reader()),
+      h("div", { class: "rx-below" }, h("section", { class: `rx-moment${steps[at()] === "transform" && !hidden() ? " rx-wide" : ""}`, "data-key": "moment", tabindex: -1, "aria-label": "Current page" }, h("h4", {}, "Current page ", h("small", {}, title)), page, legend()), reader()),
       h("p", { class: "rm-meta rx-keys" }, hidden() ? "Keys: Esc ends the guess without an answer" : KEYS));
     for (const one of box.querySelectorAll(".rm-scroll")) one.scrollLeft = scrolled.get(one.dataset.key) ?? 0;
+    if (listTop) box.querySelector(".rx-list").scrollTop = listTop;
     if (focused) refocus(`[data-key="${CSS.escape(focused)}"]`);
     local.focus = null;
     announce();
@@ -845,7 +850,7 @@ function render({ model, el }) {
     const step = state.steps[at()], row = hidden() ? null : state.rows[chosen()];
     const told = {
       way: hidden() ? "Choose for every row what becomes of it, then reveal." : state.trial ? `${state.trial.tag}: ${state.meta.map(([text]) => text).join("")} ${state.trial.says}` : "As it ran.",
-      score: local.predict === "shown" && model.get("score") !== null ? `${model.get("score")} of ${state.rows.length} right.` : "",
+      score: isScored() ? `${model.get("score")} of ${state.rows.length} right.` : "",
       step: hidden() ? "" : `${step.name}. ${step.says}`,
       row: row ? `${rowName(row)}: ${row.gist}` : "",
       clause: marked() === null ? "" : `Marked: the rows of ${clauseName(marked())}.`,

@@ -1,7 +1,10 @@
-"""The explorer as one self-contained file."""
+"""The explorer as one self-contained file, and within the output of a notebook."""
 
 from __future__ import annotations
 
+import base64
+import gzip
+import hashlib
 import json
 from functools import cache
 from importlib.resources import files
@@ -26,7 +29,7 @@ if TYPE_CHECKING:
 _EXPORT: Final = "export default { render };"
 _START: Final = """
 const state = JSON.parse(document.getElementById("state").textContent);
-const traits = { state, row: ROW, step: STEP, clause: null, picks: {}, score: null, trouble: "", asrun: state.options, ...state.options };
+const traits = { state, row: ROW, step: STEP, clause: null, picks: {}, score: null, beneath: BENEATH, predict: PREDICT, trouble: "", asrun: state.options, ...state.options };
 const listeners = new Map();
 const model = {
   get: (name) => traits[name],
@@ -58,6 +61,42 @@ pre.statement [data-clause]::before{{content:attr(data-clause);display:inline-bl
 """
 
 
+_SAVED: Final = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:">
+<title>{title}</title><style>:root{{color-scheme:light dark}}body{{margin:0;padding:2px;background:light-dark(#fff,#111)}}</style></head>
+<body><div id="explorer"></div><script type="module">
+// The notebook's theme is that of the text around this frame; its height is that of the explorer.
+const frame = window.frameElement;
+if (frame) {{
+  const theme = () => {{
+    const [red, green, blue] = getComputedStyle(frame).color.match(/[\\d.]+/g).map(Number);
+    const name = red * 3 + green * 6 + blue > 1280 ? "dark" : "light";
+    document.documentElement.setAttribute("theme", name);
+    document.documentElement.style.colorScheme = name;
+  }};
+  theme();
+  new MutationObserver(theme).observe(frame.ownerDocument.body, {{ attributes: true }});
+  new ResizeObserver(() => {{ frame.style.height = `${{document.body.scrollHeight}}px`; }}).observe(document.body);
+}}
+const bytes = Uint8Array.from(atob("{content}"), (one) => one.charCodeAt(0));
+const text = await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
+for (const [tag, attributes, content] of JSON.parse(text)) {{
+  const node = document.createElement(tag);
+  for (const [name, one] of Object.entries(attributes)) node.setAttribute(name, one);
+  node.textContent = content;
+  document.head.append(node);
+}}
+</script></body></html>
+"""
+_FRAME: Final = """<div class="rx-saved rx-saved-{key}">
+<style>.rx-saved .rx-still{{display:none}}.jp-OutputArea-child:not(:has(.rx)):has(+ .jp-OutputArea-child .rx-saved-{key}){{display:none}}</style>
+<div class="rx-still">{still}</div>
+<iframe title="{title}" loading="lazy" style="display:block;width:100%;height:900px;border:0" srcdoc="{page}"></iframe>
+</div>"""
+_STILL: Final = "The explorer needs a trusted notebook, or a viewer that runs its script."
+
+
 @cache
 def explorer_module() -> str:
     """Return the front end's module, which exports `render` by default."""
@@ -71,9 +110,18 @@ def explorer_styles() -> str:
     return f"{style_sheet()}\n{own}"
 
 
-def opening(state: Mapping[str, Any]) -> tuple[int, str]:
-    """Return the initial row and step: the first updated row at the CASE, or the failed step."""
+def has_predict(state: Mapping[str, Any]) -> bool:
+    """Return whether the outcomes of the rows can be guessed."""
+    return state["kind"] == "MERGE" and not state["failed"] and bool(state["rows"])
+
+
+def opening(state: Mapping[str, Any], *, predict: bool = False) -> tuple[int, str]:
+    """Return the initial row and step: the first updated row at the CASE, or the failed step; with
+    ``predict``, no row at the join.
+    """
     keys = [step["key"] for step in state["steps"]]
+    if predict:
+        return -1, "join"
     if state["failed"]:
         return (0 if state["rows"] else -1), keys[-1]
     row = next((index for index, row in enumerate(state["rows"]) if row["fate"] == "UPDATE"), 0)
@@ -124,15 +172,76 @@ def explorer_page(
         state["otherwise"] = otherwise(state, variants, untouched)
     # Entities are not decoded within a script, but its end tag must not occur.
     state_json = json.dumps(state).replace("<", "\\u003c")
-    row, step = opening(state)
-    script = explorer_module().replace(
-        _EXPORT, _START.replace("ROW", str(row)).replace("STEP", json.dumps(step))
-    )
     return _SHELL.format(
         title=escape(f"{trace.kind} {trace.target.name}"),
         styles=explorer_styles(),
         statement=_with_clauses(state),
         report=render_html(build_report(trace)),
         state=state_json,
-        script=script,
+        script=_script(state),
     )
+
+
+def _script(state: Mapping[str, Any], *, beneath: bool = False, predict: bool = False) -> str:
+    row, step = opening(state, predict=predict)
+    start = (
+        _START.replace("ROW", str(row))
+        .replace("STEP", json.dumps(step))
+        .replace("BENEATH", json.dumps(beneath))
+        .replace("PREDICT", json.dumps(predict))
+    )
+    return explorer_module().replace(_EXPORT, start)
+
+
+def saved_explorer(
+    state: Mapping[str, Any], *, beneath: bool = False, predict: bool = False
+) -> tuple[str, dict[str, str]]:
+    """Return a name for an explorer, and a mime bundle with it that works without a kernel.
+
+    The HTML is a frame whose page is compressed, since every output has its own copy of the script.
+    Viewers that remove frames show a table of the rows instead.
+
+    Args:
+        state: the state of the run, with ``otherwise`` but without what needs a kernel.
+        beneath: the report above has the outcome.
+        predict: the outcomes are hidden at first, and the table is omitted.
+    """
+    from markupsafe import Markup, escape
+
+    content = [
+        ["style", {}, explorer_styles()],
+        ["script", {"id": "state", "type": "application/json"}, json.dumps(state)],
+        ["script", {"type": "module"}, _script(state, beneath=beneath, predict=predict)],
+    ]
+    data = json.dumps(content).encode("utf-8", "backslashreplace")
+    key = hashlib.sha256(data).hexdigest()[:12]
+    title = f"Explorer of {state['kind']} {state['target']}"
+    page = _SAVED.format(
+        title=escape(title),
+        content=base64.b64encode(gzip.compress(data, mtime=0)).decode("ascii"),
+    )
+    still = Markup("<p>{}</p>{}").format(_STILL, "" if predict else _table_of(state))
+    html = _FRAME.format(key=key, still=still, title=escape(title), page=escape(page))
+    text = f"{title}: it needs a notebook. result.save_html('explorer.html') writes it as a page."
+    return key, {
+        "text/plain": text,
+        "text/html": html.encode("utf-8", "backslashreplace").decode("utf-8"),
+    }
+
+
+def _table_of(state: Mapping[str, Any]) -> Markup:
+    from markupsafe import Markup
+
+    line = Markup("<tr><td>{}</td><td>{}</td><td>{}</td></tr>")
+    rows = Markup("").join(
+        line.format(
+            ", ".join(
+                "NULL" if value is None else value for value in row["source"] or row["target"] or ()
+            ),
+            row["fate"],
+            row["gist"],
+        )
+        for row in state["rows"]
+    )
+    head = Markup("<tr><th>row</th><th>becomes</th><th>why</th></tr>")
+    return Markup("<table>{}{}</table>").format(head, rows)

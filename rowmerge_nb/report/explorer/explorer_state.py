@@ -23,6 +23,7 @@ from rowmerge_nb.report.explorer.failed import (
 )
 from rowmerge_nb.report.explorer.legend import CALLS, LEGENDS, asides, examples, legends
 from rowmerge_nb.report.explorer.stations import distinct_station, finish_station
+from rowmerge_nb.report.explorer.written_names import with_names, written_names
 from rowmerge_nb.report.model.clauses import clause_label
 from rowmerge_nb.report.model.journeys import journey_row
 from rowmerge_nb.report.model.pages import Channel
@@ -73,7 +74,9 @@ _ANSWERS: Final = {
 }
 
 
-def explorer_state(trace: Trace, untouched: pa.Table | None = None) -> dict[str, Any]:
+def explorer_state(
+    trace: Trace, untouched: pa.Table | None = None, first_line: int = 1
+) -> dict[str, Any]:
     """Return the explorer's state of a trace: the requested rows of a large statement, or the first
     ones in the trace.
 
@@ -81,6 +84,7 @@ def explorer_state(trace: Trace, untouched: pa.Table | None = None) -> dict[str,
         trace: the trace of a MERGE, UPDATE or DELETE that ran by merge sinks with the values of
             both sides, or that failed.
         untouched: target rows that took no part, if the caller knows more than the trace.
+        first_line: the statement's line in the cell, from which an error counts.
 
     Raises:
         RowMergeError: NOT_SUPPORTED for other traces.
@@ -90,7 +94,8 @@ def explorer_state(trace: Trace, untouched: pa.Table | None = None) -> dict[str,
     if request is not None:
         trace = replace(trace, samples=replace(trace.samples, pages=request.pages))
         report = replace(report, pages=build_report(trace).pages)
-    journeys = _journeys(trace)
+    names = written_names(trace)
+    journeys = tuple(with_names(journey, names) for journey in _journeys(trace))
     steps, untouched_rows, near = _steps(trace), _untouched(trace), _near(trace)
     if trace.samples.pages is not None and journeys:
         # From here on, only the displayed rows count, in their order.
@@ -118,7 +123,7 @@ def explorer_state(trace: Trace, untouched: pa.Table | None = None) -> dict[str,
         "sample": (
             "" if len(journeys) >= total or not journeys else _sample(len(journeys), total, request)
         ),
-        "steps": ended_steps(trace, steps) if is_failed else steps,
+        "steps": ended_steps(trace, steps, first_line) if is_failed else steps,
         "failed": is_failed,
         "absent": absent_parts(trace),
         "raised": raised_parts(trace),
@@ -231,7 +236,7 @@ def _steps(trace: Trace) -> list[dict[str, Any]]:
             (
                 "Reads both tables."
                 if merged
-                else "Reads the table, and keeps the rows for which WHERE is true."
+                else "Reads the table and keeps the rows for which WHERE is true."
             ),
         )
     ]

@@ -30,8 +30,8 @@ _NODES: Final = {
 """The step of a plan node, or of the error's own step name."""
 
 
-def ended_steps(trace: Trace, steps: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the steps up to the failed one, which has the error."""
+def ended_steps(trace: Trace, steps: list[dict[str, Any]], first_line: int) -> list[dict[str, Any]]:
+    """Return the steps up to the failed one, which has the error with its line in the cell."""
     error = trace.error
     assert error is not None
     keys = [step["key"] for step in steps]
@@ -39,7 +39,8 @@ def ended_steps(trace: Trace, steps: list[dict[str, Any]]) -> list[dict[str, Any
     if key not in keys and error.step in _NODES and trace.kind != "MERGE":
         # An UPDATE or DELETE has no CASE: it computes while reading.
         key = "read"
-    position = f"line {error.line}: " if error.line is not None else ""
+    where = "line" if first_line == 1 else "cell line"
+    position = f"{where} {error.line + first_line - 1}: " if error.line is not None else ""
     hint = f" {error.hint}" if error.hint else ""
     text = f"It failed here. {position}{error.code}: {error.message}.{hint}".replace("..", ".")
     says = visible("".join(part for part, _ in code_parts(text)))
@@ -78,20 +79,17 @@ def absent_parts(trace: Trace) -> list[str]:
     sentences = []
     if trace.samples.pages is None:
         sentences.append(
-            "No page is shown: tasks hand their pages back at their end, and they did not come"
-            " to it."
+            "No page is shown: tasks return their pages when they finish, and they did not finish."
         )
         if trace.join.duplicate_groups:
-            sentences.append(
-                "The rows are those that the error is about; the others are not known."
-            )
+            sentences.append("The rows are those of the error. The others are unknown.")
         else:
             sentences.append(
-                "No row is shown, and none is counted, for the same reason. The message names the"
-                " first row that failed, where the error is about one."
+                "Rows are neither shown nor counted, for the same reason. If the error is about a"
+                " row, the message names the first one."
             )
     if not any(call.number is not None for call in trace.calls):
-        sentences.append("The calls are the coordinator's: no task told of any.")
+        sentences.append("The calls are the coordinator's: no task reported any.")
     return sentences
 
 

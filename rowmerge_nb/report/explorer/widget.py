@@ -13,7 +13,13 @@ import traitlets
 from rowmerge_nb.base.choices import CHOSEN_RULES
 from rowmerge_nb.base.errors import RowMergeError, checked
 from rowmerge_nb.report.bundle import mime_bundle
-from rowmerge_nb.report.explorer.explorer_file import explorer_module, explorer_styles, opening
+from rowmerge_nb.report.explorer.explorer_file import (
+    explorer_module,
+    explorer_styles,
+    has_predict,
+    opening,
+    saved_explorer,
+)
 from rowmerge_nb.report.explorer.explorer_state import explorer_state
 from rowmerge_nb.report.explorer.otherwise import BETWEEN, otherwise
 from rowmerge_nb.report.explorer.trial import editable_cells, moved_since, trial_state
@@ -51,10 +57,13 @@ class Explorer(anywidget.AnyWidget):
         trace: as for `rowmerge_nb.report.explorer.explorer_state.explorer_state`.
         again: reruns the statement; None if that is impossible.
         variants: the derived results under other options.
+        predict: begin with hidden outcomes, so that the learner guesses first. Only a MERGE that ran
+            has this mode.
+        first_line: the statement's line in the cell, from which an error counts.
 
     Raises:
         RowMergeError: NOT_SUPPORTED for another trace; INVALID_ARGUMENTS for an unknown row, step,
-            clause or option.
+            clause or option, and for a value of another type.
 
     Attributes:
         state: the displayed state.
@@ -70,6 +79,8 @@ class Explorer(anywidget.AnyWidget):
         tried: the result of the last trial; None without one or if it failed.
         trouble: why a trial failed, or ``""``. ``tries`` counts trials, ``asrun`` has the original
             options.
+        beneath: the report above has the outcome, so the explorer does not repeat it.
+        predict: whether the explorer begins in the mode Predict.
         picks: the learner's answers in the mode Predict; ``score`` is the number of right ones once
             revealed.
     """
@@ -90,12 +101,28 @@ class Explorer(anywidget.AnyWidget):
     asrun = traitlets.Dict().tag(sync=True)
     trouble = traitlets.Unicode("").tag(sync=True)
     tries = traitlets.Int(0).tag(sync=True)
+    beneath = traitlets.Bool(False).tag(sync=True)
+    predict = traitlets.Bool(False).tag(sync=True)
+    saved = traitlets.Unicode("").tag(sync=True)
 
     def __init__(
-        self, trace: Trace, again: Rerun[RunResult] | None = None, variants: Variants | None = None
+        self,
+        trace: Trace,
+        again: Rerun[RunResult] | None = None,
+        variants: Variants | None = None,
+        *,
+        predict: bool = False,
+        first_line: int = 1,
     ) -> None:
+        checked(predict, "predict", bool, "True or False")
+        checked(
+            first_line,
+            "first_line",
+            lambda line: type(line) is int and line > 0,
+            "the number of a line, from 1 on",
+        )
         untouched = None if again is None else again.untouched(trace)
-        run = explorer_state(trace, untouched)
+        run = explorer_state(trace, untouched, first_line)
         self._trace = trace
         self._again = again
         self._run = {
@@ -115,9 +142,15 @@ class Explorer(anywidget.AnyWidget):
         }
         self._same: dict[str, Any] | None = None
         self.tried: RunResult | None = None
-        row, step = opening(run)
+        is_guessed = predict and has_predict(run)
+        row, step = opening(run, predict=is_guessed)
         super().__init__(
-            state=self._run, row=row, step=step, asrun=self._as_it_was, **self._as_it_was
+            state=self._run,
+            row=row,
+            step=step,
+            asrun=self._as_it_was,
+            predict=is_guessed,
+            **self._as_it_was,
         )
         self.observe(self._try, list(self._as_it_was))
 
@@ -143,9 +176,7 @@ class Explorer(anywidget.AnyWidget):
             self._show(self._run)
             return
         if self._again is None:
-            self.trouble = (
-                "The statement cannot be run once more: there is no engine that has run it."
-            )
+            self.trouble = "The statement cannot run again: its engine is not available."
             return
         try:
             if self._same is None:
@@ -246,6 +277,26 @@ class Explorer(anywidget.AnyWidget):
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         """Show the widget, or the report in front ends without widgets and untrusted notebooks."""
-        bundle = super()._repr_mimebundle_(**kwargs)
-        data, metadata = bundle if isinstance(bundle, tuple) else (bundle or {}, {})
+        data, metadata = self._view(**kwargs)
         return {**data, **mime_bundle(self._trace)}, metadata
+
+    def _view(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        bundle = super()._repr_mimebundle_(**kwargs)
+        return bundle if isinstance(bundle, tuple) else (bundle or {}, {})
+
+    def _ipython_display_(self) -> None:
+        """Show the widget, and below it the same explorer as a page for a notebook without its
+        kernel; whichever works is visible.
+        """
+        from IPython.display import display
+
+        data, metadata = self._view()
+        key, page = saved_explorer(
+            {**self._run, "choices": None},
+            beneath=self.beneath,
+            predict=self.predict,
+        )
+        self.saved = key
+        # An untrusted notebook shows the page's table, and no second text for the widget.
+        display({**data, "text/plain": ""}, metadata=metadata, raw=True)  # type: ignore[no-untyped-call]
+        display(page, raw=True)  # type: ignore[no-untyped-call]

@@ -5,36 +5,64 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.base.words import plural
+import pyarrow as pa
+
+from rowmerge_nb.base.words import join, plural
+from rowmerge_nb.report.model.changed_rows import ChangeCell
 from rowmerge_nb.report.model.journeys import journey_row
-from rowmerge_nb.report.words.display_values import visible
+from rowmerge_nb.report.words.display_values import cell, is_number, visible, with_ends
+from rowmerge_nb.spi.types import from_arrow
+from rowmerge_nb.spi.values import python_values
 from rowmerge_nb.trace.journeys import journeys_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from rowmerge_nb.report.model.journeys import JourneyRow
-    from rowmerge_nb.trace.check_records import WrongRow
+    from rowmerge_nb.trace.check_records import CommitCheck, WrongRow
     from rowmerge_nb.trace.trace import Trace
 
 MOST_JOURNEYS: Final = 1_000
 """Statements with more joined rows get no journeys."""
+MOST_COLUMNS: Final = 12
+"""The maximum number of shown columns."""
+UNEXPECTED: Final = ("too often", "still there", "not requested")
+"""The problems of rows that must not be there."""
 
 
 @dataclass(frozen=True)
 class WrongLine:
-    """A wrong row, the call that received its change, and its journey."""
+    """A wrong row.
+
+    Args:
+        sentence: the difference, with values.
+        problem: the kind of difference, in one or two words.
+        cells: per shown column the stored value (``old``) and the expected one (``new``); a value
+            is None if there is no such row.
+        call: the call that received the row's change.
+        way: the row's path through the statement.
+    """
 
     sentence: str
+    problem: str
+    cells: tuple[ChangeCell, ...]
     call: str
     way: str
 
 
 @dataclass(frozen=True)
 class Check:
-    """The first wrong rows after the commit; ``more`` counts the others in words."""
+    """The first wrong rows after the commit.
+
+    Args:
+        patterns: sentences about what the wrong rows have in common.
+        columns: the shown columns: their names, and whether they are right-aligned.
+        more: the number of other wrong rows, and of other columns, in words.
+    """
 
     message: str
+    patterns: tuple[str, ...]
+    columns: tuple[tuple[str, bool], ...]
     rows: tuple[WrongLine, ...]
     more: str
 
@@ -46,13 +74,58 @@ def build_check(trace: Trace) -> Check | None:
         return None
     ways = _ways(trace)
     method = "append_page" if trace.kind == "INSERT" else "store_merged_rows"
-    rows = tuple(_line(row, method, ways) for row in check.rows)
-    rest = max(check.wrong - len(rows), 0)
-    return Check(visible(check.message), rows, f"and {plural(rest, 'more row')}" if rest else "")
+    schema = pa.schema([]) if check.expected is None else check.expected.schema
+    indices = _columns(check, len(schema))
+    rows = tuple(
+        _line(row, cells, method, ways)
+        for row, cells in zip(check.rows, _cells(check, indices), strict=True)
+    )
+    more = [
+        (max(check.wrong - len(rows), 0) if rows else 0, "more wrong row"),
+        (len(schema) - len(indices), "more column"),
+    ]
+    return Check(
+        visible(check.message),
+        tuple(map(visible, check.patterns)),
+        tuple(
+            (visible(schema.names[index]), is_number(str(from_arrow(schema.types[index]))))
+            for index in indices
+        ),
+        rows,
+        join([plural(count, words) for count, words in more if count]),
+    )
 
 
-def _line(row: WrongRow, method: str, ways: Mapping[int, JourneyRow]) -> WrongLine:
-    call = "" if row.writer is None else f"{method}, writer {row.writer}"
+def _columns(check: CommitCheck, count: int) -> list[int]:
+    """Return the columns to show: the first, those that differ, then the others as far as they fit."""
+    differing = (index for row in check.rows for index in row.differing)
+    order = dict.fromkeys([*range(min(count, 1)), *differing, *range(count)])
+    return sorted([*order][:MOST_COLUMNS])
+
+
+def _cells(check: CommitCheck, indices: Sequence[int]) -> list[tuple[ChangeCell, ...]]:
+    if check.expected is None or check.actual is None:
+        return [() for _ in check.rows]
+    sides = [
+        [[cell(with_ends(v)) for v in python_values(side.column(i))] for i in indices]
+        for side in (check.actual, check.expected)
+    ]
+    return [
+        tuple(
+            ChangeCell(
+                None if row.problem == "missing" else actual[at],
+                None if row.problem in UNEXPECTED else expected[at],
+                index in row.differing,
+            )
+            for index, actual, expected in zip(indices, *sides, strict=True)
+        )
+        for at, row in enumerate(check.rows)
+    ]
+
+
+def _line(
+    row: WrongRow, cells: tuple[ChangeCell, ...], method: str, ways: Mapping[int, JourneyRow]
+) -> WrongLine:
     way = ways.get(row.joined_row) if row.joined_row is not None else None
     journey = (
         ""
@@ -62,7 +135,16 @@ def _line(row: WrongRow, method: str, ways: Mapping[int, JourneyRow]) -> WrongLi
             f" {way.clause}"
         )
     )
-    return WrongLine(visible(row.sentence), call, journey)
+    return WrongLine(visible(row.sentence), row.problem, cells, _call(row, method), journey)
+
+
+def _call(row: WrongRow, method: str) -> str:
+    if row.writer is None:
+        return ""
+    if row.call is None:
+        return f"{method} of writer {row.writer}"
+    position = "" if row.row is None else f", position {row.row}"
+    return f"{method}, call {row.call} of writer {row.writer}{position}"
 
 
 def _ways(trace: Trace) -> Mapping[int, JourneyRow]:

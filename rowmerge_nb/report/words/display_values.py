@@ -7,6 +7,7 @@ import decimal
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 LIMIT: Final = 40
 _TITLE_LIMIT: Final = 400
 _HASH_DIGITS: Final = 5
+LONGEST: Final = 1_000
+"""The number of characters of a value in the rows of a query at most."""
 _BLANK: Final = "\N{OPEN BOX}"
 
 
@@ -58,6 +61,21 @@ def _escape(char: str) -> str:
     return _SHORT.get(char) or (
         f"\\u{ord(char):04x}" if ord(char) < 0x10000 else f"\\U{ord(char):08x}"
     )
+
+
+def shortened(text: str, length: str = "") -> str:
+    """Return a text of at most `LONGEST` characters; a longer one is cut, and says its length.
+
+    Args:
+        text: the text, or at least one character more than `LONGEST` of it.
+        length: the whole length in words; ``""`` counts the text.
+
+    >>> shortened("short"), shortened("x" * 1_001)[-23:]
+    ('short', 'xxx… (1,001 characters)')
+    """
+    if len(text) <= LONGEST:
+        return text
+    return f"{text[:LONGEST]}… ({length or f'{len(text):,} characters'})"
 
 
 def with_ends(value: Any) -> Any:
@@ -105,16 +123,19 @@ def _plain(value: Any) -> str:
             "X'" + value[:_TITLE_LIMIT].hex().upper() + ("…'" if len(value) > _TITLE_LIMIT else "'")
         )
     if isinstance(value, Mapping):
-        return "(" + ", ".join(_plain(item) for item in value.values()) + ")"
+        items = list(islice(value.values(), _TITLE_LIMIT))
+        return "(" + ", ".join(_plain(item) for item in items) + ")"
     if isinstance(value, list):
         return "[" + ", ".join(_plain(item) for item in value[:_TITLE_LIMIT]) + "]"
     if isinstance(value, tuple):
-        return "(" + ", ".join(_plain(item) for item in value) + ")"
-    return visible(str(value))
+        return "(" + ", ".join(_plain(item) for item in value[:_TITLE_LIMIT]) + ")"
+    # A text of some megabytes within an array must not take seconds.
+    return visible(str(value)[: _TITLE_LIMIT + 1])
 
 
 def _named(value: Mapping[str, Any]) -> str:
-    return visible(", ".join(f"{name} {_plain(item)}" for name, item in value.items()))
+    items = islice(value.items(), _TITLE_LIMIT)
+    return visible(", ".join(f"{name} {_plain(item)}" for name, item in items))
 
 
 def tail(value: Any) -> Cell:

@@ -17,6 +17,7 @@ from rowmerge_nb.spi.information_schema import INFORMATION_SCHEMA
 from rowmerge_nb.sql.analyzer.analysis import Notice
 from rowmerge_nb.sql.analyzer.rows.constant_rows import bound
 from rowmerge_nb.sql.analyzer.scope import Symbols
+from rowmerge_nb.sql.functions.foreign_names import table_hint
 from rowmerge_nb.sql.tree.statements import Span
 from rowmerge_nb.sql.typed.expressions import Apply, Origin, Parameter, Subquery, walk
 
@@ -325,7 +326,9 @@ class Context:
             return binding
         qualified = dotted(self.qualified(name, span))
         hint = (
-            self.tables.source_hint(name.parts[0].value) if len(name.parts) == 1 else None
+            table_hint(name.parts[0].value) or self.tables.source_hint(name.parts[0].value)
+            if len(name.parts) == 1
+            else None
         ) or did_you_mean(name.parts[-1].value, self.tables.names())
         self.error("TABLE_NOT_FOUND", f"Table '{qualified}' does not exist", span, hint)
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from typing import TYPE_CHECKING, Final
 
+from rowmerge_nb.sql.functions.foreign_names import TYPES
 from rowmerge_nb.sql.parser.tokens import RESERVED, Kind
 
 if TYPE_CHECKING:
@@ -91,9 +93,27 @@ def foreign_form_hint(
     return (
         _character(token)
         or _whole_statement(text, tokens, index)
-        or _part(tokens, index, expected)
+        or _part(text, tokens, index, expected)
         or _reserved(tokens, index, expected)
     )
+
+
+def name_hint(token: Token) -> str | None:
+    """Return how a name with backquotes, or one that starts with a digit, is written."""
+    if token.kind is Kind.DIGITS_FIRST:
+        number = re.fullmatch(r"(?i)(\d+)[lsyd]", token.text)
+        return f"Write {number[1]}." if number else f'Write "{token.text}".'
+    if token.kind is not Kind.BACKQUOTED:
+        return None
+    # BigQuery writes one pair of backquotes around a full name.
+    parts = token.text.strip("`").split(".")
+    name = ".".join(
+        part
+        if re.fullmatch("[a-z_][a-z0-9_]*", part) and part.upper() not in RESERVED
+        else f'"{part}"'
+        for part in parts
+    )
+    return f"Write {name} instead of {token.text}."
 
 
 def _character(token: Token) -> str | None:
@@ -132,17 +152,14 @@ def _find(tokens: Sequence[Token], words: AbstractSet[str], start: int) -> int:
 def _whole_statement(text: str, tokens: Sequence[Token], index: int) -> str | None:
     """Return a hint on a statement that MERGE replaces."""
     first, second, word = tokens[0].word, tokens[min(1, len(tokens) - 1)].word, tokens[index].word
-    if first == "UPDATE" and word in {"FROM", "JOIN", "INNER", "LEFT"}:
-        return _updates_from(text, tokens, index)
-    if first == "DELETE" and word == "USING":
-        where = _find(tokens, {"WHERE"}, index)
-        target = _between(text, tokens, 2, index)
-        source = _between(text, tokens, index + 1, where)
-        on = _between(text, tokens, where + 1, len(tokens) - 1) or _KEY
-        return (
-            "DELETE has no USING in Trino; MERGE deletes the rows that a source matches: MERGE INTO"
-            f" {target} USING {source} ON {on} WHEN MATCHED THEN DELETE"
-        )
+    if first == "UPDATE":
+        hint = _updates_from(text, tokens)
+        if hint is not None:
+            return hint
+    if first == "DELETE":
+        hint = _deletes_from(text, tokens, index)
+        if hint is not None:
+            return hint
     if first == "INSERT" and word == "ON":
         return _on_conflict(text, tokens, index)
     if (first, second) == ("INSERT", "OVERWRITE"):
@@ -156,26 +173,76 @@ def _whole_statement(text: str, tokens: Sequence[Token], index: int) -> str | No
     return None
 
 
-def _updates_from(text: str, tokens: Sequence[Token], index: int) -> str:
-    begin = "UPDATE reads one table in Trino; MERGE updates the rows that a source matches:"
-    word = tokens[index].word
-    if word != "FROM":
-        end = _find(tokens, {"SET"}, index)
-        join = _find(tokens, {"JOIN"}, index)
-        on = _find(tokens, {"ON"}, join)
-        target, source = _between(text, tokens, 1, index), _between(text, tokens, join + 1, on)
-        condition = _between(text, tokens, on + 1, end)
-        where = _find(tokens, {"WHERE"}, end)
-        changes = _between(text, tokens, end + 1, where)
+def _updates_from(text: str, tokens: Sequence[Token]) -> str | None:
+    """Return the MERGE for an UPDATE that reads a second table; None for other statements."""
+    end = len(tokens) - 1
+    set_at = _find(tokens, {"SET"}, 1)
+    from_at = _find(tokens, {"FROM"}, set_at)
+    join_at = _find(tokens, {"JOIN"}, 1)
+    where_at = _find(tokens, {"WHERE"}, set_at)
+    comma_at = next((at for at in range(1, set_at) if tokens[at].text == ","), set_at)
+    if join_at < end and (join_at < set_at or from_at < join_at):
+        target, source, condition = _joined(
+            text, tokens, 1 if join_at < set_at else from_at + 1, join_at, set_at
+        )
+    elif from_at < end:
+        target, source = (
+            _between(text, tokens, 1, set_at),
+            _between(text, tokens, from_at + 1, where_at),
+        )
+        condition = _between(text, tokens, where_at + 1, end)
+    elif comma_at < set_at < end:
+        target, source = (
+            _between(text, tokens, 1, comma_at),
+            _between(text, tokens, comma_at + 1, set_at),
+        )
+        condition = _between(text, tokens, where_at + 1, end)
     else:
-        end = _find(tokens, {"SET"}, 1)
-        where = _find(tokens, {"WHERE"}, index)
-        target, changes = _between(text, tokens, 1, end), _between(text, tokens, end + 1, index)
-        source = _between(text, tokens, index + 1, where)
-        condition = _between(text, tokens, where + 1, len(tokens) - 1)
+        return None
+    changes = _between(text, tokens, set_at + 1, min(from_at, where_at))
+    # MERGE assigns to columns without the table's name.
+    changes = re.sub(r"(^|, )\w+\.(\w+)(?= =)", r"\1\2", changes)
     return (
-        f"{begin} MERGE INTO {target} USING {source} ON {condition or _KEY} WHEN MATCHED THEN UPDATE"
-        f" SET {changes}"
+        "UPDATE reads one table in Trino; MERGE updates the rows that a source matches: MERGE INTO"
+        f" {target} USING {source} ON {condition or _KEY} WHEN MATCHED THEN UPDATE SET {changes}"
+    )
+
+
+def _deletes_from(text: str, tokens: Sequence[Token], index: int) -> str | None:
+    """Return the MERGE for a DELETE that reads a second table; None for other statements."""
+    end = len(tokens) - 1
+    where_at = _find(tokens, {"WHERE"}, 1)
+    join_at = _find(tokens, {"JOIN"}, 1)
+    if join_at < end:
+        from_at = max(at for at in range(join_at) if tokens[at].word in {"FROM", "DELETE"})
+        target, source, on = _joined(text, tokens, from_at + 1, join_at, where_at)
+    elif tokens[index].word == "USING":
+        target = _between(text, tokens, 2, index)
+        source = _between(text, tokens, index + 1, where_at)
+        on, where_at = _between(text, tokens, where_at + 1, end) or _KEY, end
+    else:
+        return None
+    condition = _between(text, tokens, where_at + 1, end)
+    return (
+        "DELETE reads one table in Trino; MERGE deletes the rows that a source matches: MERGE INTO"
+        f" {target} USING {source} ON {on} WHEN MATCHED{f' AND {condition}' if condition else ''}"
+        " THEN DELETE"
+    )
+
+
+def _joined(
+    text: str, tokens: Sequence[Token], start: int, join_at: int, end: int
+) -> tuple[str, str, str]:
+    """Return the left table, the right table and the condition of a join."""
+    left_end = join_at
+    while tokens[left_end - 1].word in {"INNER", "LEFT", "RIGHT", "FULL", "OUTER", "CROSS"}:
+        left_end -= 1
+    on_at = _find(tokens, {"ON"}, join_at)
+    stop = end if end > on_at else _find(tokens, {"WHERE"}, on_at)
+    return (
+        _between(text, tokens, start, left_end),
+        _between(text, tokens, join_at + 1, on_at),
+        _between(text, tokens, on_at + 1, stop) or _KEY,
     )
 
 
@@ -221,14 +288,49 @@ def _closed(tokens: Sequence[Token], index: int) -> int:
     return next((at for at in range(index, len(tokens)) if tokens[at].text == ")"), len(tokens) - 1)
 
 
-def _part(tokens: Sequence[Token], index: int, expected: AbstractSet[str]) -> str | None:
+def _cast(text: str, tokens: Sequence[Token], index: int) -> str:
+    """Return the cast that ``operand::type`` means; ``index`` is that of the first colon."""
+    start, depth = index - 1, 0
+    for at in range(index - 1, -1, -1):
+        depth += tokens[at].text in {")", "]"}
+        depth -= tokens[at].text in {"(", "["}
+        start = at
+        if depth == 0 and not _continues(tokens, at):
+            break
+    end = min(index + 3, len(tokens) - 1)
+    if tokens[end].text == "(":
+        end = _closed(tokens, end) + 1
+    operand, type_text = (
+        _between(text, tokens, start, index),
+        _between(text, tokens, index + 2, end),
+    )
+    word = type_text.partition("(")[0].strip().lower()
+    sql_type = TYPES[word] if word in TYPES and word != "numeric" else type_text
+    if word == "numeric":
+        sql_type = type_text.lower().replace("numeric", "decimal")
+    return f"Write CAST({operand} AS {sql_type}) instead of {operand}::{type_text}."
+
+
+def _continues(tokens: Sequence[Token], at: int) -> bool:
+    """Return whether the operand continues before a token: a qualifier, or a function's name."""
+    token, before = tokens[at], tokens[at - 1] if at else tokens[at]
+    if token.text == "." or before.text == "." or token.text == "[":
+        return at > 0
+    return (
+        token.text == "("
+        and before.kind is Kind.WORD
+        and before.word not in RESERVED
+        and before.span.end == token.span.start
+    )
+
+
+def _part(text: str, tokens: Sequence[Token], index: int, expected: AbstractSet[str]) -> str | None:
     """Return a hint on a part of a statement."""
     token, first = tokens[index], tokens[0].word
     before = tokens[index - 1] if index else None
     following = tokens[min(index + 1, len(tokens) - 1)]
-    if token.text == following.text == ":" and before is not None:
-        sql_type = tokens[min(index + 2, len(tokens) - 1)].text
-        return f"Write CAST({before.text} AS {sql_type}) instead of {before.text}::{sql_type}."
+    if token.text == ":" == following.text and before is not None:
+        return _cast(text, tokens, index)
     if token.word == "OFFSET" and any(one.word == "LIMIT" for one in tokens[:index]):
         return f"OFFSET comes before LIMIT: OFFSET {following.text} LIMIT {tokens[index - 1].text}"
     if before is not None and before.word == "LIMIT" and following.text == ",":
@@ -245,6 +347,15 @@ def _part(tokens: Sequence[Token], index: int, expected: AbstractSet[str]) -> st
         return f"Write TRUNCATE TABLE {token.text}."
     if first == "INSERT" and token.word == "DEFAULT" and following.word == "VALUES":
         return "Write VALUES with a value for each column; NULL where you have none."
+    if "'THEN'" in expected and token.word in {"UPDATE", "DELETE", "INSERT"}:
+        return f"Write THEN before {token.text}."
+    if (
+        before is not None
+        and before.kind is Kind.STRING
+        and token.kind is Kind.WORD
+        and before.span.end == token.span.start
+    ):
+        return f"Double a quote within a text: {before.text}'{token.text}'."
     if "'SET'" in expected and first == "UPDATE" and token.kind is Kind.WORD:
         return "UPDATE takes no alias in Trino; write the table's name before its columns, or none."
     if first == "DELETE" and "'WHERE'" in expected and token.kind is Kind.WORD:

@@ -270,6 +270,9 @@ class PrimaryReader(WindowReader):
                 f"Invalid EXTRACT field {field.text}, valid fields are:"
                 f" {', '.join(s.EXTRACT_FIELDS)}",
                 self.span_from(start),
+                f"Write to_unixtime({value.span.of(self.text)})."
+                if field.value.upper() == "EPOCH"
+                else None,
             )
         return s.Extract(self.span_from(start), field, value)
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, NoReturn
 
 from rowmerge_nb.base.errors import ParseError, RowMergeError
 from rowmerge_nb.base.names import nearest
-from rowmerge_nb.sql.parser.foreign_forms import foreign_form_hint
+from rowmerge_nb.sql.parser.foreign_forms import foreign_form_hint, name_hint
+from rowmerge_nb.sql.parser.foreign_patterns import pattern_hint
 from rowmerge_nb.sql.parser.tokens import RESERVED, Kind, Runs, Token, tokenize
 from rowmerge_nb.sql.tree.depth import DEEPEST, too_deep
 from rowmerge_nb.sql.tree.statements import Identifier, Span, TableName
@@ -21,6 +22,11 @@ _CHANGES = frozenset(["MERGE", "UPDATE", "DELETE", "INSERT"])
 _BEGINS = frozenset(
     ["INSERT", "MERGE", "CREATE", "SELECT", "DROP", "WITH", "EXPLAIN", "UPDATE", "DELETE", "VALUES"]
 )
+_MISSPELLED = (
+    *("FROM", "WHERE", "GROUP", "ORDER", "HAVING", "LIMIT", "UNION", "JOIN", "USING", "VALUES"),
+    *("WHEN", "MATCHED", "THEN", "SET"),
+)
+"""Keywords behind which a misspelled one is noticed."""
 EXTENDED = 'The option --dialect extended accepts it (in a program: dialect="extended").'
 _ELSEWHERE = {
     ("BY", "THEN"): (
@@ -266,7 +272,8 @@ class Reader:
         token = self.take()
         message = _NO_NAMES.get(token.text if token.text == '""' else token.kind)
         if message is not None:
-            self._wrong_name = self._wrong_name or ParseError(message).at(token.span)
+            error = ParseError(message, hint=name_hint(token)).at(token.span)
+            self._wrong_name = self._wrong_name or error
             self.check_names()
         return Identifier(token.name, token.span)
 
@@ -383,6 +390,9 @@ class Reader:
         before = self.tokens[self._farthest - 1] if self._farthest else token
         if token.text == before.text == "=" and before.span.end == token.span.start:
             return "Use = for equality."
+        pattern = pattern_hint(self.text, self.tokens, self._farthest)
+        if pattern is not None:
+            return pattern
         if token.text == "." and self._expected in ({"'='"}, {"','", "')'"}):
             return "Write the column without the table's name."
         following = self.tokens[min(self._farthest + 1, len(self.tokens) - 1)]
@@ -424,7 +434,12 @@ class Reader:
             return form
         if token.kind is Kind.WORD:
             near = nearest(token.word, (word for word in words if word.isalpha()))
-            return f"Did you mean {near}?" if near else None
+            if near:
+                return f"Did you mean {near}?"
+        # A misspelled keyword was taken for an alias.
+        if before is not token and self.at_identifier(before):
+            near = nearest(before.word, _MISSPELLED, 0.7)
+            return f"Did you mean {near} instead of {before.text}?" if near else None
         return None
 
 

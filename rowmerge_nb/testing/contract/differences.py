@@ -7,8 +7,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from rowmerge_nb.base.words import plural
 from rowmerge_nb.testing.contract.sample_values import identity
+from rowmerge_nb.trace.cell_patterns import cell_patterns
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Mapping, Sequence
@@ -35,6 +38,19 @@ class Difference:
     expected: tuple[Row, ...]
     seen: tuple[Row, ...]
 
+    @property
+    def pair(self) -> tuple[tuple[Any, Any, bool], ...]:
+        """The cells of the one row with other values: the stored value, the expected one, and
+        whether they differ. Empty for another kind.
+        """
+        if self.kind is not Kind.VALUES:
+            return ()
+        row, right = _unequal_pair(self.seen, self.expected)
+        return tuple(
+            (value, other, identity(value) != identity(other))
+            for value, other in zip(row, right, strict=True)
+        )
+
 
 class Cause(StrEnum):
     """What all wrong rows of a table may have in common."""
@@ -52,6 +68,7 @@ class RowsDiffer(AssertionError):
         columns: the names of the table's columns.
         causes: their common causes, the likeliest first.
         about: what the check was about.
+        types: the Arrow types of the columns, for what differing values have in common.
     """
 
     def __init__(
@@ -60,6 +77,7 @@ class RowsDiffer(AssertionError):
         columns: Sequence[str],
         causes: Mapping[Cause, str] | None = None,
         about: str = "",
+        types: Sequence[pa.DataType] = (),
     ) -> None:
         self.differences, self.columns, self.causes = (
             tuple(found),
@@ -69,6 +87,7 @@ class RowsDiffer(AssertionError):
         lines = [
             *filter(None, [about]),
             *self.causes.values(),
+            *_patterns(found, columns, types),
             *(difference.sentence for difference in found),
         ]
         super().__init__("\n".join(lines))
@@ -79,6 +98,30 @@ class RowsDiffer(AssertionError):
         return next(iter(self.causes), None) or frozenset(
             difference.kind for difference in self.differences
         )
+
+
+def _patterns(
+    differing: Sequence[Difference], columns: Sequence[str], types: Sequence[pa.DataType]
+) -> tuple[str, ...]:
+    """Return what the rows with other values have in common, as the check of a statement does."""
+    pairs = [pair for difference in differing if (pair := difference.pair)]
+    if not pairs or not types:
+        return ()
+    try:
+        actual, expected = (
+            pa.table(
+                [
+                    pa.array([pair[index][side] for pair in pairs], arrow_type)
+                    for index, arrow_type in enumerate(types)
+                ],
+                list(columns),
+            )
+            for side in (0, 1)
+        )
+        return cell_patterns(expected, actual)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        # A broken connector may return values of any type.
+        return ()
 
 
 def must_be(what: str, seen: object, expected: object) -> None:

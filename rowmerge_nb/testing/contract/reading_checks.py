@@ -534,7 +534,8 @@ class ReadingChecks(ContractStore):
         )
         columns = [names[place], *names[:place], *names[place + 1 :]]
         if wrong := differences(expected, actual, columns):
-            raise RowsDiffer(wrong, columns, about=f"values of type {type_name}")
+            types = [pa.int64(), *[sql_type.arrow] * (len(columns) - 1)]
+            raise RowsDiffer(wrong, columns, about=f"values of type {type_name}", types=types)
 
 
 def constrained_type(type_name: str) -> Type:

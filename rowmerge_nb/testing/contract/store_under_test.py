@@ -334,7 +334,8 @@ class FilledTable:
             )
         elif same_rows(actual, before):
             causes[Cause.AS_BEFORE] = "the table is as it was before the statement"
-        raise RowsDiffer(wrong, list(self.contract.columns), causes, about)
+        types = [parse_type(sql_type).arrow for sql_type in self.contract.columns.values()]
+        raise RowsDiffer(wrong, list(self.contract.columns), causes, about, types)
 
     def must_have_left_nothing(self) -> None:
         __tracebackhide__ = True

@@ -16,6 +16,7 @@ import pyarrow as pa
 from rowmerge_nb.spi.operations import Era, Operation
 from rowmerge_nb.spi.page import PageLayout
 from rowmerge_nb.spi.values import python_values
+from rowmerge_nb.trace.check_records import CommitCheck
 from rowmerge_nb.trace.clause_record import ClauseRecord, Term
 from rowmerge_nb.trace.node_records import NodeRecord, QueryFacts
 from rowmerge_nb.trace.page_samples import PageSample
@@ -92,6 +93,7 @@ def decoded(content: Any) -> Trace:
     """
     trace = decoded_as(content, Trace)
     _check_plan(trace.plan)
+    _check_commit(trace.checks.commit, "$.checks.commit")
     samples = trace.samples
     if samples.pages is not None:
         _check_pages(samples.pages, "$.samples.pages")
@@ -373,6 +375,27 @@ def _check_plan(plan: tuple[NodeRecord, ...], path: str = "$.plan") -> None:
             used.add(source)
     if len(used) != max(len(positions) - 1, 0):
         raise TraceSchemaError(path=path, wrong="its nodes are not one tree")
+
+
+def _check_commit(check: CommitCheck | None, path: str) -> None:
+    if check is None:
+        return
+    if (check.expected is None) != (check.actual is None):
+        raise TraceSchemaError(path, "it has one of the pages 'expected' and 'actual' only")
+    if check.expected is None or check.actual is None:
+        return
+    if not check.expected.schema.equals(check.actual.schema):
+        raise TraceSchemaError(f"{path}.actual", "it has other columns than the expected rows")
+    for name, page in (("expected", check.expected), ("actual", check.actual)):
+        if page.num_rows != len(check.rows):
+            raise TraceSchemaError(
+                f"{path}.{name}",
+                f"it has {page.num_rows} rows, and {len(check.rows)} are described",
+            )
+    for at, row in enumerate(check.rows):
+        if not set(row.differing) <= set(range(check.expected.num_columns)):
+            wrong = f"{list(row.differing)} are not columns of its rows"
+            raise TraceSchemaError(f"{path}.rows[{at}].differing", wrong)
 
 
 def _check_pages(pages: PageSample, path: str) -> None:

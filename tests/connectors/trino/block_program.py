@@ -8,17 +8,20 @@ import sys
 import threading
 import time
 import traceback
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
 from rowmerge_nb.connectors.trino.host.abandoned_calls import AbandonedCalls
-from rowmerge_nb.connectors.trino.host.block_building import BlockBuilder, ChannelType
-from rowmerge_nb.connectors.trino.host.block_reading import BlockReader
+from rowmerge_nb.connectors.trino.host.block_building import ChannelType
 from rowmerge_nb.connectors.trino.host.constraints import tuple_domain
 from rowmerge_nb.connectors.trino.host.jvm import java_class, java_text, start_java
-from rowmerge_nb.connectors.trino.host.versions import SpiVersion
+from rowmerge_nb.connectors.trino.host.spi_versions import (
+    block_builder,
+    block_reader,
+    spi_version,
+)
 from rowmerge_nb.connectors.trino.host_channel import (
     ChannelClosedError,
     HostChannel,
@@ -27,12 +30,17 @@ from rowmerge_nb.connectors.trino.host_channel import (
 )
 from rowmerge_nb.spi.types import parse_type
 
+if TYPE_CHECKING:
+    from rowmerge_nb.connectors.trino.host.block_building import BlockBuilder
+    from rowmerge_nb.connectors.trino.host.block_reading import BlockReader
+    from rowmerge_nb.connectors.trino.host.versions import SpiVersion
+
 
 def main() -> None:
     """Serve requests until the other side closes."""
     engine, java_home, number = sys.argv[1:]
     start_java(java_home, engine)
-    version = SpiVersion.detect(engine)
+    version = spi_version(engine)
     channel = HostChannel(socket.socket(fileno=int(number)))
     while True:
         try:
@@ -51,12 +59,12 @@ def _answer(version: SpiVersion, header: dict[str, Any], batch: Any) -> tuple[di
         return {"seconds": _interrupted_sleep()}, batch
     types = java_class("io.trino.type.InternalTypeManager").TESTING_TYPE_MANAGER
     if header["form"] == "picoseconds":
-        return {}, BlockReader(version).batch(*_picoseconds(version, types, batch))
+        return {}, block_reader(version).batch(*_picoseconds(version, types, batch))
     channels = [
         ChannelType(parse_type(text), types.fromSqlType(java_text(text)))
         for text in header["types"]
     ]
-    builder, reader = BlockBuilder(version), BlockReader(version)
+    builder, reader = block_builder(version), block_reader(version)
     if "domain" in header:
         return _domain(header["domain"], channels[0], builder, reader)
     page = builder.page(batch, channels)
@@ -99,11 +107,11 @@ def _domain(
         if bound.isPresent()
     ]
     utils = java_class("io.trino.spi.type.TypeUtils")
-    block_builder = channel.java.createBlockBuilder(None, max(len(bounds), 1))
+    values_builder = channel.java.createBlockBuilder(None, max(len(bounds), 1))
     for bound in bounds:
-        utils.writeNativeValue(channel.java, block_builder, bound)
+        utils.writeNativeValue(channel.java, values_builder, bound)
     page = java_class("io.trino.spi.Page")(
-        jpype.JArray(java_class("io.trino.spi.block.Block"))([block_builder.build()])
+        jpype.JArray(java_class("io.trino.spi.block.Block"))([values_builder.build()])
     )
     ends = [[bool(span.isLowUnbounded()), bool(span.isHighUnbounded())] for span in spans]
     described = {"nulls": bool(values.isNullAllowed()), "unbounded": ends}
@@ -161,7 +169,8 @@ def _describe(block: Any) -> None:
     count = block.getPositionCount()
     block.getRegionSizeInBytes(0, count)
     block.copyRegion(0, count)
-    block.copyWithAppendedNull()
+    if hasattr(block, "copyWithAppendedNull"):
+        block.copyWithAppendedNull()
 
 
 def _positions(page: Any, positions: list[int]) -> Any:
@@ -182,8 +191,15 @@ def _sparse(page: Any) -> Any:
 def _run_length(page: Any) -> Any:
     import jpype
 
-    repeat = java_class("io.trino.spi.block.RunLengthEncodedBlock").create
-    blocks = [repeat(page.getBlock(i).getRegion(1, 1), 4) for i in range(page.getChannelCount())]
+    run_length = java_class("io.trino.spi.block.RunLengthEncodedBlock")
+
+    def repeat(block: Any) -> Any:
+        try:
+            return run_length.create(block, 4)
+        except TypeError:
+            return run_length(block, 4)
+
+    blocks = [repeat(page.getBlock(i).getRegion(1, 1)) for i in range(page.getChannelCount())]
     return java_class("io.trino.spi.Page")(
         4, jpype.JArray(java_class("io.trino.spi.block.Block"))(blocks)
     )

@@ -8,6 +8,7 @@ import re
 import socket
 import subprocess
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -179,14 +180,21 @@ class BlockProgram:
         return header, unpack_batch(payload)
 
 
-@pytest.fixture(scope="session")
-def blocks(trino_home: Path, java_home: Path) -> Iterator[BlockProgram]:
+@contextmanager
+def block_program(engine: Path, java: Path) -> Iterator[BlockProgram]:
     """A process with Java: pytest's faulthandler does not go with Java's signals."""
     here, there = socket.socketpair()
     program = [sys.executable, "-m", "tests.connectors.trino.block_program"]
-    arguments = [str(trino_home / "lib"), str(java_home), str(there.fileno())]
+    arguments = [str(engine), str(java), str(there.fileno())]
     process = subprocess.Popen([*program, *arguments], pass_fds=[there.fileno()])
     there.close()
     yield BlockProgram(HostChannel(here))
     here.close()
     process.wait(30)
+
+
+@pytest.fixture(scope="session")
+def blocks(trino_home: Path, java_home: Path) -> Iterator[BlockProgram]:
+    """A program for blocks of the newest version."""
+    with block_program(trino_home / "lib", java_home) as program:
+        yield program

@@ -333,6 +333,52 @@ class Shop:
         added[0] = rows.filter(pa.array(mask))
         self._store(table, pa.concat_tables(added))
 
+    # -- the coordinator's calls of the older flow ----------------------------------------------------------------
+
+    def call_delete_row_id(self, *_: Any) -> Any:
+        return {"handle": handle("ColumnHandle", "ShopColumn", name="$row_id"), "type": _ROW_ID}
+
+    def call_update_row_id(self, arguments: Any, *_: Any) -> Any:
+        """As Hive's: the row id carries the values that the UPDATE keeps."""
+        updated = {content_of(column)["name"] for column in arguments["updated"]}
+        columns = self.tables[self._name(arguments["table"])]["columns"]
+        kept = [column for column in columns if column["name"] not in updated]
+        fields = ", ".join(f'"{column["name"]}" {column["type"]}' for column in kept)
+        row = f", kept row({fields})" if kept else ""
+        names = [column["name"] for column in kept]
+        return {
+            "handle": handle("ColumnHandle", "ShopColumn", name="$row_id", kept=names),
+            "type": f"{_ROW_ID[:-1]}{row})",
+        }
+
+    def call_begin_delete(self, arguments: Any, *_: Any) -> Any:
+        content = content_of(arguments["table"])
+        names = [content_of(column)["name"] for column in arguments.get("updated", [])]
+        table = handle("ConnectorTableHandle", "ShopTable", **content, updated=names)
+        return {"table": {**table, "losses": self.lost}}
+
+    call_begin_update = call_begin_delete
+
+    def call_finish_delete(self, arguments: Any, payload: memoryview, _: Any) -> None:
+        """Remove the rows at positions, and append the rows that have come with them."""
+        content = content_of(arguments["table"])
+        table = self.tables[tuple(content["name"])]
+        if table["version"] != content["version"]:
+            raise FakeError(
+                "Found conflicting files that can contain records", "ICEBERG_COMMIT_ERROR"
+            )
+        rows, mask = table["rows"], np.ones(table["rows"].num_rows, bool)
+        added = []
+        for fragment in unpack_fragments(arguments["lengths"], payload):
+            batch = unpack_batch(fragment)
+            mask[np.asarray(batch.column(0))] = False
+            if batch.num_columns > 1:
+                new = pa.table(batch.columns[1:], rows.column_names)
+                added.append(new.cast(rows.schema))
+        self._store(table, pa.concat_tables([rows.filter(pa.array(mask)), *added]))
+
+    call_finish_update = call_finish_delete
+
     def call_apply_delete(self, arguments: Any, *_: Any) -> Any:
         content = content_of(arguments["table"])
         if not all(name.startswith("part_") for name in arguments["constraint"]):
@@ -382,11 +428,25 @@ class Shop:
         versions = pa.array(np.full(rows.num_rows, table["version"]), pa.int64())
         row_id = pa.StructArray.from_arrays([versions, positions], ["version", "position"])
         paths = pa.array(["shop"] * rows.num_rows)
+        contents = [content_of(column) for column in arguments["columns"]]
+        kept = next((content["kept"] for content in contents if content.get("kept")), [])
+        if kept:
+            values = [rows.column(name).combine_chunks() for name in kept]
+            row = pa.StructArray.from_arrays(values, kept)
+            row_id = pa.StructArray.from_arrays(
+                [versions, positions, row], ["version", "position", "kept"]
+            )
         others = {"$row_id": row_id, "$path": paths}
         columns = [
             others[name] if name in others else rows.column(name).combine_chunks()
-            for name in (content_of(column)["name"] for column in arguments["columns"])
+            for name in (content["name"] for content in contents)
         ]
+        own["changes"] = {
+            "fragments": [],
+            "updated": content_of(arguments["table"]).get("updated"),
+            "kept": kept,
+            "names": rows.column_names,
+        }
         names = [str(index) for index in range(len(columns))]
         own["pages"] = iter([pa.table(columns, names=names)] if rows.num_rows else [])
         own["rows"] = rows.num_rows
@@ -403,6 +463,33 @@ class Shop:
             names=page.column_names,
         )
         return {"rows": own["rows"]}, pack_batch(batch)
+
+    def call_delete_rows(self, arguments: Any, payload: memoryview, own: dict[str, Any]) -> None:
+        batch = unpack_batch(payload)
+        assert len(arguments["types"]) == batch.num_columns == 1
+        positions = batch.column(0).field(1)
+        own["changes"]["fragments"].append(pack_batch(pa.record_batch({"position": positions})))
+
+    def call_update_rows(self, arguments: Any, payload: memoryview, own: dict[str, Any]) -> None:
+        batch, changes = unpack_batch(payload), own["changes"]
+        assert len(arguments["types"]) == batch.num_columns
+        *channels, row_id_channel = arguments["channels"]
+        row_ids = batch.column(row_id_channel)
+        assert arguments["types"][row_id_channel].startswith(_ROW_ID[:-1])
+        new = dict(zip(changes["updated"], map(batch.column, channels), strict=True))
+        new |= {name: row_ids.field(2).field(i) for i, name in enumerate(changes["kept"])}
+        columns = [row_ids.field(1), *(new[name] for name in changes["names"])]
+        names = [str(index) for index in range(len(columns))]
+        fragment = pack_batch(pa.RecordBatch.from_arrays(columns, names=names))
+        changes["fragments"].append(fragment)
+
+    def call_finish_source(self, _: Any, __: Any, own: dict[str, Any]) -> Any:
+        fragments = [bytes(fragment) for fragment in own["changes"]["fragments"]]
+        lengths, payload = pack_fragments(fragments)
+        return {"lengths": lengths}, payload
+
+    def call_abort_source(self, _: Any, __: Any, own: dict[str, Any]) -> None:
+        own.pop("changes", None)
 
     def call_create_merge_sink(self, arguments: Any, _: Any, own: dict[str, Any]) -> None:
         own.update(pages=[], types=arguments["types"])
@@ -453,6 +540,8 @@ class Server:
         "features": FEATURES,
         "connector": "shop",
         "capabilities": ["DEFAULT_COLUMN_VALUE"],
+        # No plugin has both: here one host serves the tests of both.
+        "flows": ["merge", "updatable"],
         "session_properties": [{"name": "target_size", "type": "bigint"}],
         "table_properties": [{"name": "format", "type": "varchar", "description": "of its files"}],
     }

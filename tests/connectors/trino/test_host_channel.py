@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from rowmerge_nb.base.errors import ConnectorError
-from rowmerge_nb.connectors.trino.host.block_building import _children, _fixed12
+from rowmerge_nb.connectors.trino.host.block_building import _fixed12, children_of
 from rowmerge_nb.connectors.trino.host.plugin_loading import implementing_classes, plugin_paths
 from rowmerge_nb.connectors.trino.host.versions import pack_words, unpack_words
 from rowmerge_nb.connectors.trino.host_channel import (
@@ -92,7 +92,7 @@ def test_twelve_bytes_have_the_long_first() -> None:
 
 def test_children_are_those_of_the_slice() -> None:
     lists = pa.array([[1], [2, 3], None, [4]])
-    offsets, (child,) = _children(lists.slice(1), [lists.values])
+    offsets, (child,) = children_of(lists.slice(1), [lists.values])
     assert (offsets.tolist(), child.to_pylist()) == ([0, 2, 2, 3], [2, 3, 4])
 
 

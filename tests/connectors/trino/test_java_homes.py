@@ -50,3 +50,19 @@ def test_no_jdk_at_all_is_refused_with_the_next_step(tmp_path):
         find_java_home()
     with pytest.raises(SetupError, match="There is no JDK in"):
         find_java_home(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("version", "message"),
+    [("11", "too old: Trino 380 needs 17 to 22"), ("25", "too new: Trino 380 needs 17 to 22")],
+)
+def test_a_version_before_merge_needs_an_older_java(tmp_path, monkeypatch, version, message):
+    unsuitable = jdk(tmp_path / "unsuitable", version)
+    with pytest.raises(SetupError, match=message) as info:
+        find_java_home(unsuitable, "380")
+    assert "Install a full JDK 17" in info.value.hint
+    with pytest.raises(SetupError, match="No JDK 17 to 22 was found, which Trino 380 needs"):
+        find_java_home(trino="380")
+    monkeypatch.setenv("TRINO_JAVA_HOME", str(unsuitable))
+    monkeypatch.setenv("JAVA_HOME", str(jdk(tmp_path / "jdk", "17.0.2", "java.base")))
+    assert find_java_home(trino="380").version == 17

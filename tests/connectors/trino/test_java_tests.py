@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import rowmerge_nb as rm
 from rowmerge_nb.replays import case, replay
+from rowmerge_nb.replays.java_plugin import PluginFacts
+from tests.connectors.trino.fake_host import FEATURES
 from tests.connectors.trino.planted_bugs import SWAPPED_COLUMNS
 from tests.connectors.trino.shelf_plugin import ShelfBuild
 from tests.connectors.trino.support import iceberg_properties
@@ -112,6 +116,19 @@ def test_a_test_of_every_type_compiles(java_tests, tmp_path):
     java_tests.compile(file, more=[plugin])
 
 
+def test_a_test_for_trino_476_compiles(java_home, tmp_path):
+    home = os.environ.get("ROWMERGE_TRINO_OTHER_HOME")
+    if home is None:
+        pytest.skip("ROWMERGE_TRINO_OTHER_HOME does not name a folder with lib/ of Trino 476")
+    plugin = tmp_path / "ShopPlugin.java"
+    plugin.write_text("package shop; public class ShopPlugin implements io.trino.spi.Plugin {}")
+    features = {**dict.fromkeys(FEATURES, False), "object_value_takes_session": True}
+    facts = PluginFacts("shop.ShopPlugin", "476", features)
+    done = replace(replay(case_of_types(), make_shop), plugin=facts)
+    file = done.to_test(tmp_path / "TestTypes.java")
+    JavaTests(Path(home), java_home, tmp_path).compile(file, more=[plugin])
+
+
 def test_a_test_fails_on_a_broken_plugin_and_passes_on_the_mended_one(
     trino_home, java_home, java_tests, tmp_path
 ):
@@ -145,7 +162,14 @@ def test_a_test_fails_on_a_broken_plugin_and_passes_on_the_mended_one(
     assert passed, output
 
 
-@pytest.mark.parametrize("kind", ["MERGE", "INSERT", "types"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "MERGE",
+        pytest.param("INSERT", marks=pytest.mark.long),
+        pytest.param("types", marks=pytest.mark.long),
+    ],
+)
 def test_a_test_of_icebergs_plugin_passes_in_java(kind, make_iceberg, java_tests, tmp_path):
     records = {
         "MERGE": MERGE,
@@ -174,6 +198,7 @@ def test_a_test_of_icebergs_plugin_passes_in_java(kind, make_iceberg, java_tests
         assert re.search(r"expected: <.*\[8, new\].*> but was: <.*\[9, new\]", output)
 
 
+@pytest.mark.long
 def test_an_exception_of_icebergs_plugin_is_expected_or_not(make_iceberg, java_tests, tmp_path):
     wrong = case(
         table="shop.accounts",

@@ -198,6 +198,26 @@ def test_moves_between_partitions_on_hive(hive: rm.Engine) -> None:
     move_and_refuse(hive, "WITH (transactional = true, partitioned_by = ARRAY['part'])")
 
 
+@pytest.mark.parametrize(
+    ("properties", "is_acid"),
+    [
+        ("", False),
+        ("WITH (partitioned_by = ARRAY['v'])", False),
+        ("WITH (transactional = true)", True),
+        ("WITH (transactional = true, partitioned_by = ARRAY['v'])", True),
+        ("WITH (transactional = true, bucketed_by = ARRAY['k'], bucket_count = 2)", True),
+    ],
+)
+def test_create_table_as_on_hive(hive: rm.Engine, properties: str, is_acid: bool) -> None:
+    query = "SELECT * FROM (VALUES (1, 'a'), (2, 'b'), (3, NULL)) t(k, v)"
+    assert hive.run(f"CREATE TABLE filled {properties} AS {query}").count == 3
+    assert rows_of(hive, "SELECT k, v FROM filled ORDER BY k") == [(1, "a"), (2, "b"), (3, None)]
+    if is_acid:
+        assert hive.run("DELETE FROM filled WHERE k = 2").count == 1
+        assert rows_of(hive, "SELECT k, v FROM filled ORDER BY k") == [(1, "a"), (3, None)]
+    hive.run("DROP TABLE filled")
+
+
 # Delta Lake
 
 DELTA_PLUGIN = """
@@ -282,8 +302,10 @@ def test_all_types_and_moves_between_partitions_on_delta_lake(delta: rm.Engine) 
 
 
 @pytest.fixture(scope="module")
-def postgresql_plugin(spark: Any, trino_home: Path, java_home: Path) -> Iterator[tuple[Any, Any]]:
-    """An engine on the plugin, and a session of another program on its database."""
+def postgresql_plugin(
+    spark: Any, trino_home: Path, java_home: Path
+) -> Iterator[tuple[Any, Any, Any]]:
+    """An engine, a session of another program on its database, and the plugin's connector."""
     from proof.engines.postgresql import find_server, private_server
 
     if not (trino_home / "plugin" / "postgresql").is_dir():
@@ -310,13 +332,13 @@ def postgresql_plugin(spark: Any, trino_home: Path, java_home: Path) -> Iterator
         )
         engine = rm.Engine(spark=spark, catalog="c", schema="shop")
         engine.add_catalog("c", connector)
-        yield engine, session
+        yield engine, session, connector
         session.close()
         connector.close()
 
 
-def test_rows_with_a_key_are_changed_on_postgresql(postgresql_plugin: tuple[Any, Any]) -> None:
-    engine, _ = postgresql_plugin
+def test_rows_with_a_key_are_changed_on_postgresql(postgresql_plugin: tuple[Any, Any, Any]) -> None:
+    engine, *_ = postgresql_plugin
     engine.run("INSERT INTO accounts VALUES ('a', 1, 'x'), ('b', 2, NULL), ('c', 3, 'y')")
     assert engine.run("UPDATE accounts SET address = 'z' WHERE customer = 'b'").count == 1
     assert engine.run("DELETE FROM accounts WHERE customer = 'c'").count == 1
@@ -324,10 +346,43 @@ def test_rows_with_a_key_are_changed_on_postgresql(postgresql_plugin: tuple[Any,
     assert rows == [("a", "x"), ("b", "z")]
 
 
-def test_postgresql_refuses_a_merge_on_a_table_without_a_key(
-    postgresql_plugin: tuple[Any, Any],
+@pytest.mark.parametrize("era", ["documents", "current"])
+def test_the_documents_merge_on_postgresql(
+    spark: Any, postgresql_plugin: tuple[Any, Any, Any], era: str
 ) -> None:
-    engine, _ = postgresql_plugin
+    _, session, connector = postgresql_plugin
+    schema = f"of_{era}"
+    session.execute(f"CREATE SCHEMA {schema}")
+    own = rm.Engine(spark=spark, catalog="c", schema=schema)
+    own.add_catalog("c", connector)
+    own.run_script(SETUP.replace(PARTITIONED, ""))
+    merge = STATEMENT.replace("= purchases +", "= t.purchases +")
+    with pytest.raises(ConnectorError, match="without primary keys") as caught:
+        own.run(merge, era=era)
+    assert caught.value.code == "NOT_SUPPORTED"
+    # The plugin creates no keys.
+    session.execute(f"ALTER TABLE {schema}.accounts ADD PRIMARY KEY (customer)")
+
+    result = own.run(merge, era=era)
+
+    assert result.count == 6
+    assert result.trace.settings.paradigm == "CHANGE_ONLY_UPDATED_COLUMNS"
+    rows = rows_of(own, "SELECT * FROM accounts ORDER BY customer")
+    assert [(name, int(number), address) for name, number, address in rows] == AFTER
+    # A source that matches a row twice changes nothing.
+    with pytest.raises(DuplicateMatchError):
+        own.run(
+            "MERGE INTO accounts t USING (VALUES 'Ed', 'Ed') s(name) ON t.customer = s.name"
+            " WHEN MATCHED THEN DELETE",
+            era=era,
+        )
+    assert rows_of(own, "SELECT * FROM accounts ORDER BY customer") == rows
+
+
+def test_postgresql_refuses_a_merge_on_a_table_without_a_key(
+    postgresql_plugin: tuple[Any, Any, Any],
+) -> None:
+    engine, *_ = postgresql_plugin
     engine.run("CREATE TABLE keyless AS SELECT 1 AS id")
     with pytest.raises(ConnectorError, match="without primary keys") as caught:
         engine.run("DELETE FROM keyless WHERE id = 1")

@@ -10,6 +10,7 @@ import pytest
 from rowmerge_nb import RowMergeError
 from rowmerge_nb.base.choices import CHOSEN_RULES, Dialect, Flow, TraceLevel
 from rowmerge_nb.engine.options.statement_options import STATEMENT_OPTIONS, Options
+from rowmerge_nb.notebook.cell_options import parse_line
 
 WORDS = {"flow": Flow, "duplicates": CHOSEN_RULES, "dialect": Dialect, "trace": TraceLevel}
 
@@ -117,3 +118,26 @@ def test_values_of_a_wrong_type_are_refused(name: str, value: Any) -> None:
         Options().changed(**{name: value})
     assert caught.value.code == "INVALID_ARGUMENTS"
     assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("word", "paradigm"),
+    [
+        ("delete+insert", "DELETE_ROW_AND_INSERT_ROW"),
+        ("Delete-and-Insert", "DELETE_ROW_AND_INSERT_ROW"),
+        ("delete_row_and_insert_row", "DELETE_ROW_AND_INSERT_ROW"),
+        ("delete row and insert row", "DELETE_ROW_AND_INSERT_ROW"),
+        ("change-columns", "CHANGE_ONLY_UPDATED_COLUMNS"),
+        ("change-only-updated-columns", "CHANGE_ONLY_UPDATED_COLUMNS"),
+    ],
+)
+def test_a_paradigm_has_short_spellings(word, paradigm):
+    assert str(Options().changed(paradigm=word).paradigm) == paradigm
+    line = parse_line(f'--paradigm "{word}" SELECT 1')
+    assert (line.values["paradigm"], line.rest) == (paradigm, "SELECT 1")
+
+
+@pytest.mark.parametrize("word", ["delete", "insert", "columns+rows", "+"])
+def test_a_word_that_spells_no_paradigm_is_refused(word):
+    with pytest.raises(RowMergeError, match="DELETE_ROW_AND_INSERT_ROW"):
+        Options().changed(paradigm=word)

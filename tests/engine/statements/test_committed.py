@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from pathlib import Path
 from typing import Any
@@ -97,11 +98,32 @@ def test_every_wrong_row_has_the_call_and_its_way(
     result = engine.run(MERGE.format(t="shop.default.t"))
     lines = str(result).split("\n")
     at = next(index for index, line in enumerate(lines) if line.startswith("- Row (2, NULL, 'b')"))
-    assert lines[at + 1].strip().startswith("store_merged_rows, writer ")
-    assert "source row 1 (2, NULL): clause 0 DELETE" in lines[at + 1]
+    details = " ".join(lines[at + 1 : at + 3])
+    assert re.match(r"  store_merged_rows, call 1 of writer \d, position \d;", details)
+    assert "source row 1 (2, NULL): clause 0 DELETE" in " ".join(details.split())
     html = result._repr_mimebundle_()["text/html"]
     assert "What the store does not hold as it must" in html
     assert "Row (2, NULL, &#39;b&#39;) was to be deleted and is there." in html
+    assert "<del>b</del>" in html
+
+
+def test_a_pair_is_one_row_with_its_cells_marked(
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_bug(engine, "TimesAreShiftedByAnHour", tmp_path, monkeypatch)
+    result = engine.run(MERGE.format(t="shop.default.t"))
+    check = result.trace.checks.commit
+    assert check is not None
+    assert [row.problem for row in check.rows] == ["other values"] * check.wrong
+    marked = "<del>2024-02-29 13:00:00</del> → <ins>2024-02-29 12:00:00</ins>"
+    html = result._repr_mimebundle_()["text/html"]
+    assert html.count(marked) == check.wrong
+    assert "1:00:00 too late" in html
+    assert "at is TIMESTAMP '2024-02-29 13:00:00' and must be" in " ".join(str(result).split())
+    # A call of a MERGE is named by its number, and a saved trace has all of it.
+    assert all(row.call == 1 and row.row is not None for row in check.rows)
+    save_trace(result.trace, tmp_path / "trace.json")
+    assert load_trace(tmp_path / "trace.json").checks.commit == check
 
 
 @pytest.mark.parametrize("paradigm", ["DELETE_ROW_AND_INSERT_ROW", "CHANGE_ONLY_UPDATED_COLUMNS"])
@@ -335,7 +357,7 @@ def test_rows_that_an_insert_has_lost_or_doubled_are_told(
     assert result.trace.checks.commit.state == "differs"
     text = " ".join(str(result).split())
     assert told in text
-    assert "append_page, writer 0" in text
+    assert "append_page, call 1 of writer 0, position " in text
 
 
 def test_rows_that_no_fragment_acknowledges_are_a_notice(engine: Engine) -> None:

@@ -132,9 +132,7 @@ class BlockBuilder:
         micros = _numbers(array, channel.sql.arrow, np.int64)
         if channel.sql.parameters[0] <= _SHORT_TIMESTAMP:
             return self._fixed("LongArrayBlock", jpype.JLong, array, micros)
-        return self._fixed(
-            "Fixed12Block", jpype.JInt, array, _fixed12(micros, np.zeros_like(micros))
-        )
+        return self._twelve_bytes(array, micros, np.zeros_like(micros))
 
     def _instants(self, array: pa.Array, channel: ChannelType) -> JavaObject:
         micros = _numbers(array.fill_null(0), channel.sql.arrow, np.int64)
@@ -148,7 +146,7 @@ class BlockBuilder:
         packed = (millis << _ZONE_BITS) | _UTC_ZONE
         if channel.sql.parameters[0] <= _SHORT_TIMESTAMP_TZ:
             return self._fixed("LongArrayBlock", jpype.JLong, array, packed)
-        return self._fixed("Fixed12Block", jpype.JInt, array, _fixed12(packed, rest * 1_000_000))
+        return self._twelve_bytes(array, packed, rest * 1_000_000)
 
     def _uuids(self, array: pa.Array, channel: ChannelType) -> JavaObject:
         texts = array.fill_null(_NO_UUID)
@@ -166,30 +164,30 @@ class BlockBuilder:
         data, offsets = _bytes_and_offsets(plain)
         return java_class(f"{_BLOCK}VariableWidthBlock")(
             len(array),
-            java_class("io.airlift.slice.Slices").wrappedBuffer(_java_array(jpype.JByte, data)),
-            _java_array(jpype.JInt, offsets),
+            java_class("io.airlift.slice.Slices").wrappedBuffer(java_array(jpype.JByte, data)),
+            java_array(jpype.JInt, offsets),
             self._null_argument(array),
         )
 
     def _arrays(self, array: pa.Array, channel: ChannelType) -> JavaObject:
-        offsets, children = _children(array, [array.values])
+        offsets, children = children_of(array, [array.values])
         (element,) = channel.parameters()
         return java_class(f"{_BLOCK}ArrayBlock").fromElementBlock(
             len(array),
             self._null_argument(array),
-            _java_array(jpype.JInt, offsets),
+            java_array(jpype.JInt, offsets),
             self.block(children[0], element),
         )
 
     def _maps(self, array: pa.Array, channel: ChannelType) -> JavaObject:
-        offsets, children = _children(array, [array.keys, array.items])
+        offsets, children = children_of(array, [array.keys, array.items])
         blocks = [
             self.block(child, parameter)
             for child, parameter in zip(children, channel.parameters(), strict=True)
         ]
         return java_class(f"{_BLOCK}MapBlock").fromKeyValueBlock(
             self._null_argument(array),
-            _java_array(jpype.JInt, offsets),
+            java_array(jpype.JInt, offsets),
             len(array),
             *blocks,
             channel.java,
@@ -214,8 +212,13 @@ class BlockBuilder:
         self, block: str, java_type: JavaObject, array: pa.Array, values: NDArray[Any]
     ) -> JavaObject:
         return java_class(_BLOCK + block)(
-            len(array), self._null_argument(array), _java_array(java_type, values)
+            len(array), self._null_argument(array), java_array(java_type, values)
         )
+
+    def _twelve_bytes(
+        self, array: pa.Array, first: NDArray[np.int64], second: NDArray[Any]
+    ) -> JavaObject:
+        return self._fixed("Fixed12Block", jpype.JInt, array, _fixed12(first, second))
 
     def _null_argument(self, array: pa.Array) -> JavaObject:
         valid = None
@@ -225,7 +228,8 @@ class BlockBuilder:
         return self._version.null_argument(valid, len(array))
 
 
-def _java_array(java_type: JavaObject, values: NDArray[Any]) -> JavaObject:
+def java_array(java_type: JavaObject, values: NDArray[Any]) -> JavaObject:
+    """Return an array of Java with the values of an array of numbers."""
     return jpype.JArray(java_type)(np.ascontiguousarray(values).reshape(-1))
 
 
@@ -257,7 +261,7 @@ def _bytes_and_offsets(array: pa.Array) -> tuple[NDArray[np.int8], NDArray[np.in
     return np.frombuffer(data, np.int8, count=last - first, offset=first), offsets - first
 
 
-def _children(
+def children_of(
     array: pa.Array, children: list[pa.Array]
 ) -> tuple[NDArray[np.int32], list[pa.Array]]:
     """Return the offsets of a list or map array, and the children of its entries without gaps."""

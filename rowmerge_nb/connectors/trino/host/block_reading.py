@@ -89,7 +89,7 @@ class BlockReader:
         if not count:
             return pa.nulls(0, channel.sql.arrow)
         form = str(block.getClass().getSimpleName())
-        expected = str(channel.java.getValueBlockType().getSimpleName())
+        expected = self._block_name(channel)
         if form not in ("RunLengthEncodedBlock", "DictionaryBlock", expected):
             raise ConnectorError(
                 f"A page of the plugin has {form} for a column of {channel.sql}, whose block is"
@@ -106,9 +106,13 @@ class BlockReader:
             block if self._version.has_validity_bitmaps else _compact(block), count, channel
         )
 
+    def _block_name(self, channel: ChannelType) -> str:
+        """Return the name of the class of a type's blocks."""
+        return str(channel.java.getValueBlockType().getSimpleName())
+
     def _dictionary(self, block: JavaObject, count: int, channel: ChannelType) -> pa.Array:
         offset = int(package_private(block, "getRawIdsOffset"))
-        identifiers = block.getRawIds()
+        identifiers = package_private(block, "getRawIds")
         dictionary = block.getDictionary()
         if dictionary.getPositionCount() > count:
             return self.array(dictionary.copyPositions(identifiers, offset, count), channel)
@@ -137,14 +141,14 @@ class BlockReader:
     def _timestamps(self, block: JavaObject, count: int, channel: ChannelType) -> pa.Array:
         if channel.sql.parameters[0] <= _SHORT_TIMESTAMP:
             return self._numbers(block, count, channel)
-        micros, picos = _fixed12(block, count)
+        micros, picos = self._twelve_bytes(block, count)
         return self._from_micros(block, count, channel, micros, picos)
 
     def _instants(self, block: JavaObject, count: int, channel: ChannelType) -> pa.Array:
         if channel.sql.parameters[0] <= _SHORT_TIMESTAMP_TZ:
             millis = _values(block, count) >> _ZONE_BITS
             return self._from_values(block, count, channel, millis * 1000)
-        packed, picos_of_milli = _fixed12(block, count)
+        packed, picos_of_milli = self._twelve_bytes(block, count)
         micros, picos = np.divmod(picos_of_milli, _PICOS_OF_MICRO)
         instants = (packed >> _ZONE_BITS) * 1000 + micros
         return self._from_micros(block, count, channel, instants, picos)
@@ -155,20 +159,24 @@ class BlockReader:
         return uuid_texts(pa.Array.from_buffers(pa.binary(16), count, [valid, raw]))
 
     def _texts(self, block: JavaObject, count: int, channel: ChannelType) -> pa.Array:
-        base = int(package_private(block, "getRawArrayBase"))
+        base = int(package_private(block, "getRawArrayBase", "arrayOffset"))
         offsets = _copy(
-            package_private(block, "getRawOffsets", "getOffsets"), base, base + count + 1
+            package_private(block, "getRawOffsets", "getOffsets", "offsets"), base, base + count + 1
         )
         first, last = int(offsets[0]), int(offsets[-1])
-        raw = block.getRawSlice()
-        start = int(raw.byteArrayOffset())
-        data = _copy(raw.byteArray(), start + first, start + last)
+        raw = package_private(block, "getRawSlice", "slice")
+        data = self._slice_bytes(raw, first, last)
         buffers = [
             self._valid(block, count),
             pa.py_buffer(offsets - offsets[0]),
             pa.py_buffer(data),
         ]
         return pa.Array.from_buffers(channel.sql.arrow, count, buffers)
+
+    def _slice_bytes(self, raw: JavaObject, first: int, last: int) -> NDArray[Any]:
+        """Return a range of the bytes of a slice."""
+        start = int(raw.byteArrayOffset())
+        return _copy(raw.byteArray(), start + first, start + last)
 
     def _padded_texts(self, block: JavaObject, count: int, channel: ChannelType) -> pa.Array:
         # Trino's blocks hold values of char without trailing spaces.
@@ -218,6 +226,14 @@ class BlockReader:
     def _nulls(self, block: JavaObject, count: int, channel: ChannelType) -> pa.Array:
         return pa.nulls(count)
 
+    def _twelve_bytes(
+        self, block: JavaObject, count: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        """Return the longs and the ints of a block of 12-byte values."""
+        values = _values(block, count, 3)
+        first = np.ascontiguousarray(values[:, :2]).view(np.int64).reshape(count)
+        return first, values[:, 2]
+
     def _from_micros(
         self,
         block: JavaObject,
@@ -259,17 +275,12 @@ def _copy(java_array: JavaObject, start: int, end: int) -> NDArray[Any]:
 
 def _values(block: JavaObject, count: int, width: int = 1) -> NDArray[Any]:
     """Return the values of a block of fixed width; ``width`` is the number of array elements each."""
-    name = "getRawValuesOffset" if width == 1 else "getRawOffset"
-    offset = int(package_private(block, name)) * width
-    values = _copy(package_private(block, "getRawValues"), offset, offset + count * width)
+    names = (
+        ("getRawValuesOffset", "arrayOffset") if width == 1 else ("getRawOffset", "positionOffset")
+    )
+    offset = int(package_private(block, *names)) * width
+    values = _copy(package_private(block, "getRawValues", "values"), offset, offset + count * width)
     return values if width == 1 else values.reshape(count, width)
-
-
-def _fixed12(block: JavaObject, count: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Return the longs and the ints of a block of 12-byte values."""
-    values = _values(block, count, 3)
-    first = np.ascontiguousarray(values[:, :2]).view(np.int64).reshape(count)
-    return first, values[:, 2]
 
 
 def _offsets(block: JavaObject, count: int) -> tuple[NDArray[np.int32], int, int]:

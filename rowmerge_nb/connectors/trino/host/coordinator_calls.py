@@ -5,11 +5,9 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
-
 from rowmerge_nb.connectors.trino.host.alteration_calls import AlterationCalls
-from rowmerge_nb.connectors.trino.host.block_building import BlockBuilder
 from rowmerge_nb.connectors.trino.host.constraints import tuple_domain
+from rowmerge_nb.connectors.trino.host.fragments import fragment_slices
 from rowmerge_nb.connectors.trino.host.handle_json import SPI
 from rowmerge_nb.connectors.trino.host.host_transactions import HostTransaction, HostTransactions
 from rowmerge_nb.connectors.trino.host.jpype_library import jpype
@@ -22,8 +20,10 @@ from rowmerge_nb.connectors.trino.host.jvm import (
     java_text,
 )
 from rowmerge_nb.connectors.trino.host.sessions import Sessions
+from rowmerge_nb.connectors.trino.host.spi_versions import block_builder
 from rowmerge_nb.connectors.trino.host.table_calls import TableCalls, describe_properties
-from rowmerge_nb.connectors.trino.host_channel import unpack_fragments
+from rowmerge_nb.connectors.trino.host.updatable_calls import UpdatableCalls
+from rowmerge_nb.connectors.trino.host.versions import no_retries
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,7 +47,7 @@ class CoordinatorCalls:
         self._sessions = sessions
         self._transactions = HostTransactions(plugin)
         self._tables = TableCalls(plugin, self._transactions)
-        self._builder = BlockBuilder(plugin.version)
+        self._builder = block_builder(plugin.version)
         self.calls: dict[str, Callable[[Request, memoryview], Result]] = {
             "hello": self._hello,
             "begin_transaction": self._begin_transaction,
@@ -70,6 +70,7 @@ class CoordinatorCalls:
             "json_report": self._json_report,
             **self._tables.calls,
             **AlterationCalls(plugin, self._transactions, self._tables).calls,
+            **UpdatableCalls(self._transactions).calls,
         }
 
     # The host and its transactions
@@ -89,6 +90,7 @@ class CoordinatorCalls:
             # Trino writes by several statements of a transaction only if the plugin can still undo
             # them in its commit.
             "commits_in_finish": bool(connector.isSingleStatementWritesOnly()),
+            "flows": ["updatable" if self._plugin.version.has_older_flow else "merge"],
             "capabilities": sorted(str(each) for each in connector.getCapabilities()),
             "java": str(java_class("java.lang.System").getProperty(java_text("java.version"))),
             "vector": has_vectors(settings.java_home),
@@ -149,7 +151,7 @@ class CoordinatorCalls:
         return {
             "columns": [str(name) for name in layout.getPartitionColumns()],
             "partitioning": self._partitioning(transaction, layout.getPartitioning().orElse(None)),
-            "several_writers": bool(layout.supportsMultipleWritersPerPartition()),
+            "several_writers": self._plugin.version.has_several_writers(layout),
         }
 
     def _partitioning(self, transaction: HostTransaction, handle: JavaObject | None) -> Result:
@@ -165,7 +167,7 @@ class CoordinatorCalls:
             transaction.session,
             table,
             java_list(columns),
-            _no_retries(),
+            no_retries(),
         )
         return self._writable(transaction, "ConnectorInsertTableHandle", handle)
 
@@ -175,12 +177,12 @@ class CoordinatorCalls:
             self._transactions.from_wire(transaction, each, _TABLE)
             for each in request.get("sources") or []
         ]
-        transaction.metadata.finishInsert(
+        self._plugin.version.finish_insert(
+            transaction.metadata,
             transaction.session,
             self._transactions.from_wire(transaction, request["handle"]),
             java_list(sources),
-            _fragments(request, payload),
-            java_list([]),
+            fragment_slices(request, payload),
         )
 
     def _new_table_layout(self, request: Request, payload: memoryview) -> Result:
@@ -195,7 +197,9 @@ class CoordinatorCalls:
         metadata, session = transaction.metadata, transaction.session
         layout = metadata.getNewTableLayout(session, table)
         replaces = bool(request.get("replace"))
-        handle = metadata.beginCreateTable(session, table, layout, _no_retries(), replaces)
+        handle = self._plugin.version.begin_create_table(
+            metadata, session, table, layout, replace=replaces
+        )
         return self._writable(transaction, "ConnectorOutputTableHandle", handle)
 
     def _finish_create_table(self, request: Request, payload: memoryview) -> Result:
@@ -203,7 +207,7 @@ class CoordinatorCalls:
         transaction.metadata.finishCreateTable(
             transaction.session,
             self._transactions.from_wire(transaction, request["handle"]),
-            _fragments(request, payload),
+            fragment_slices(request, payload),
             java_list([]),
         )
 
@@ -223,7 +227,7 @@ class CoordinatorCalls:
             handles = [self._transactions.from_wire(transaction, column) for column in columns]
             cases.put(java_class("java.lang.Integer").valueOf(int(case)), java_list(handles))
         handle = call_plugin(
-            transaction.metadata, "beginMerge", transaction.session, table, cases, _no_retries()
+            transaction.metadata, "beginMerge", transaction.session, table, cases, no_retries()
         )
         merged_table = call_plugin(handle, "getTableHandle")
         return {
@@ -242,7 +246,7 @@ class CoordinatorCalls:
             transaction.session,
             self._transactions.from_wire(transaction, request["handle"]),
             java_list(sources),
-            _fragments(request, payload),
+            fragment_slices(request, payload),
             java_list([]),
         )
 
@@ -334,17 +338,3 @@ class CoordinatorCalls:
             )
         )
         return self._transactions.to_wire(transaction, _CREDENTIALS, credentials)
-
-
-def _no_retries() -> JavaObject:
-    return java_class(f"{SPI}RetryMode").NO_RETRIES
-
-
-def _fragments(request: Request, payload: memoryview) -> JavaObject:
-    slices = java_class("io.airlift.slice.Slices")
-    return java_list(
-        [
-            slices.wrappedBuffer(jpype.JArray(jpype.JByte)(np.frombuffer(fragment, np.int8)))
-            for fragment in unpack_fragments(request.get("lengths") or [], payload)
-        ]
-    )

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.connectors.trino.host.jpype_library import jpype
 from rowmerge_nb.connectors.trino.host.jvm import java_class, java_text
-from rowmerge_nb.connectors.trino.host.versions import block_encodings
+from rowmerge_nb.connectors.trino.host.versions import block_encodings, object_mapper
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from rowmerge_nb.connectors.trino.host.jvm import JavaObject
 
@@ -39,31 +39,28 @@ class HandleJson:
     """Writes and reads the handles of one plugin.
 
     Args:
-        class_loader: the plugin's class loader.
+        class_loaders: the class loaders of the plugin.
         types: Trino's TypeManager.
     """
 
-    def __init__(self, class_loader: JavaObject, types: JavaObject) -> None:
-        self._class_loader = class_loader
+    def __init__(self, class_loaders: Sequence[JavaObject], types: JavaObject) -> None:
+        self._class_loaders = class_loaders
         resolver = java_class("io.trino.metadata.HandleResolver")()
-        resolver.registerClassLoader(class_loader)
+        for class_loader in class_loaders:
+            resolver.registerClassLoader(class_loader)
         block = java_class("io.trino.spi.block.Block").class_
         # Handles hold blocks: the values of partitions, and of domains.
         block_json = "io.trino.block.BlockJsonSerde$"
         encoding = block_encodings(types)
         maps = java_class("java.util.Map")
-        self._mapper = (
-            java_class("io.airlift.json.ObjectMapperProvider")()
-            .withJsonSerializers(maps.of(block, java_class(f"{block_json}Serializer")(encoding)))
-            .withJsonDeserializers(
-                maps.of(
-                    java_class("io.trino.spi.type.Type").class_,
-                    java_class("io.trino.type.TypeDeserializer")(types),
-                    block,
-                    java_class(f"{block_json}Deserializer")(encoding),
-                )
-            )
-            .get()
+        self._mapper = object_mapper(
+            maps.of(block, java_class(f"{block_json}Serializer")(encoding)),
+            maps.of(
+                java_class("io.trino.spi.type.Type").class_,
+                java_class("io.trino.type.TypeDeserializer")(types),
+                block,
+                java_class(f"{block_json}Deserializer")(encoding),
+            ),
         )
         modules = java_class("io.trino.metadata.HandleJsonModule")
         for name in _MODULES:
@@ -169,7 +166,7 @@ class HandleJson:
 
     def _is_of_plugin(self, owner: JavaObject) -> bool:
         loader = owner.getClassLoader()
-        return loader is not None and bool(loader.equals(self._class_loader))
+        return loader is not None and any(loader.equals(each) for each in self._class_loaders)
 
 
 def _is_ignored(owner: JavaObject, field: JavaObject) -> bool:

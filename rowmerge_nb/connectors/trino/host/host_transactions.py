@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import itertools
 import threading
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.connectors.trino.host.handle_json import SPI
+from rowmerge_nb.connectors.trino.host.jpype_library import jpype
 from rowmerge_nb.connectors.trino.host.jvm import call_plugin, java_class
 
 if TYPE_CHECKING:
@@ -81,7 +83,9 @@ class HostTransactions:
         try:
             transaction.metadata.cleanupQuery(transaction.session)
         except BaseException:
-            connector.rollback(transaction.handle)
+            # Some plugins commit here, and refuse a rollback afterwards.
+            with suppress(jpype.JException):
+                connector.rollback(transaction.handle)
             raise
         (connector.commit if commit else connector.rollback)(transaction.handle)
 

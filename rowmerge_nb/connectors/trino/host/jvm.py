@@ -66,7 +66,7 @@ def start_java(java_home: str, engine_folder: str, options: Sequence[str] = ()) 
         raise ConnectorError(
             f"Java in {java_home} did not start: {error}",
             code="HOST_TERMINATED",
-            hint="Check that the folder is a JDK 25 or later and that its options are valid.",
+            hint="Check that the folder is a JDK for this Trino and that its options are valid.",
         ) from error
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zipfile
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,17 +13,18 @@ from rowmerge_nb.connectors.trino.host.handle_json import HandleJson
 from rowmerge_nb.connectors.trino.host.java_errors import configuration_mistakes
 from rowmerge_nb.connectors.trino.host.jpype_library import jpype
 from rowmerge_nb.connectors.trino.host.jvm import java_class, java_list, java_text
-from rowmerge_nb.connectors.trino.host.versions import SpiVersion
+from rowmerge_nb.connectors.trino.host.spi_versions import spi_version
+from rowmerge_nb.connectors.trino.host.versions import catalog_handle
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from rowmerge_nb.connectors.trino.host.jvm import JavaObject
+    from rowmerge_nb.connectors.trino.host.versions import SpiVersion
 
 _PLUGIN: Final = "io.trino.spi.Plugin"
 _SERVICE_FILE: Final = f"META-INF/services/{_PLUGIN}"
-_CONSTANT: Final = b"\x00\x13io/trino/spi/Plugin"
-"""The name of the interface among the constants of a class file, after its length."""
+_FACTORY: Final = "io.trino.spi.connector.ConnectorFactory"
 _ABSTRACT: Final = 0x0400
 
 
@@ -85,10 +86,19 @@ def load_plugin(settings: PluginSettings) -> LoadedPlugin:
     )
     with _class_loader(class_loader):
         plugin = _load(class_loader, paths, settings)
-        factory = _find_factory(plugin, settings.connector)
+        if plugin is None:
+            factory = _lone_factory(class_loader, paths, settings)
+        else:
+            factory = _find_factory(plugin, settings.connector)
         registry, types = _types()
-        _add_types(registry, [plugin])
-        context = _connector_context(settings.engine, types)
+        _add_types(registry, [] if plugin is None else [plugin])
+        version = spi_version(settings.engine)
+        settings = replace(settings, properties=version.catalog_properties(settings.properties))
+        class_loaders = [class_loader]
+        if hasattr(class_loader, "duplicate"):
+            # Plugins of older versions may load the classes of each catalog anew.
+            class_loaders.append(class_loader.duplicate(catalog_handle(settings.catalog)))
+        context = _connector_context(version, types, class_loaders[-1])
         try:
             connector = _create(factory, settings, context)
         except java_class("java.lang.RuntimeException") as error:
@@ -100,13 +110,13 @@ def load_plugin(settings: PluginSettings) -> LoadedPlugin:
             connector = _create(factory, settings, context)
         return LoadedPlugin(
             settings=settings,
-            version=SpiVersion.detect(settings.engine),
-            plugin_class=str(plugin.getClass().getName()),
+            version=version,
+            plugin_class=str((plugin or factory).getClass().getName()),
             factory=str(factory.getName()),
-            class_loader=class_loader,
+            class_loader=class_loaders[-1],
             connector=connector,
             types=types,
-            handles=HandleJson(class_loader, types),
+            handles=HandleJson(class_loaders, types),
         )
 
 
@@ -132,16 +142,18 @@ def plugin_paths(plugin: str | Sequence[str]) -> list[Path]:
     return paths
 
 
-def implementing_classes(path: Path) -> Iterator[str]:
-    """Yield the names of classes in a jar or folder that mention the interface Plugin."""
+def implementing_classes(path: Path, interface: str = _PLUGIN) -> Iterator[str]:
+    """Yield the names of classes in a jar or folder that mention an interface."""
+    # The name among the constants of a class file, after its length.
+    constant = len(interface).to_bytes(2, "big") + interface.replace(".", "/").encode()
     if path.is_dir():
         for file in sorted(path.rglob("*.class")):
-            if _CONSTANT in file.read_bytes():
+            if constant in file.read_bytes():
                 yield ".".join(file.relative_to(path).with_suffix("").parts)
         return
     with zipfile.ZipFile(path) as jar:
         for name in jar.namelist():
-            if name.endswith(".class") and _CONSTANT in jar.read(name):
+            if name.endswith(".class") and constant in jar.read(name):
                 yield name.removesuffix(".class").replace("/", ".")
 
 
@@ -159,18 +171,41 @@ def jars_by_likeness(paths: Sequence[Path], plugin_name: str) -> list[Path]:
     return sorted(paths, key=rank)
 
 
-def _load(class_loader: JavaObject, paths: Sequence[Path], settings: PluginSettings) -> JavaObject:
+def _load(
+    class_loader: JavaObject, paths: Sequence[Path], settings: PluginSettings
+) -> JavaObject | None:
+    """Return the plugin, or None if no class implements it."""
     if settings.plugin_class:
         return _instance(class_loader, settings.plugin_class)
     services = java_class("java.util.ServiceLoader").load(java_class(_PLUGIN).class_, class_loader)
     plugins = list(services)
     if plugins:
         return plugins[0]
-    folder = settings.plugin if isinstance(settings.plugin, str) else settings.plugin[0]
-    for path in jars_by_likeness(paths, settings.connector or Path(folder).name):
+    for path in jars_by_likeness(paths, settings.connector or _folder(settings).name):
         for name in implementing_classes(path):
             if _is_plugin(class_loader, name):
                 return _instance(class_loader, name)
+    return None
+
+
+def _lone_factory(
+    class_loader: JavaObject, paths: Sequence[Path], settings: PluginSettings
+) -> JavaObject:
+    """Return the connector factory of jars without a plugin: older jars of Hive are a library, whose
+    plugin is a class of a server.
+
+    Raises:
+        ConnectorError: there is none of the connector's name.
+    """
+    folder, connector = _folder(settings), settings.connector or ""
+    for path in jars_by_likeness(paths, connector or folder.name)[:1]:
+        for name in implementing_classes(path, _FACTORY):
+            candidate = _constructible(class_loader, name, _FACTORY)
+            if candidate is None:
+                continue
+            factory = java_class(_FACTORY) @ candidate(connector)
+            if str(factory.getName()) == connector:
+                return factory
     raise ConnectorError(
         f"No class in {folder} implements {_PLUGIN}",
         code="CONFIGURATION_UNAVAILABLE",
@@ -178,16 +213,37 @@ def _load(class_loader: JavaObject, paths: Sequence[Path], settings: PluginSetti
     )
 
 
+def _folder(settings: PluginSettings) -> Path:
+    return Path(settings.plugin if isinstance(settings.plugin, str) else settings.plugin[0])
+
+
 def _is_plugin(class_loader: JavaObject, name: str) -> bool:
+    return _constructible(class_loader, name, _PLUGIN) is not None
+
+
+def _constructible(
+    class_loader: JavaObject, name: str, interface: str
+) -> Callable[[str], JavaObject] | None:
+    """Return what makes an object of a class that implements an interface, from the name of a
+    connector; None for other classes.
+    """
     try:
         candidate = java_class("java.lang.Class").forName(java_text(name), False, class_loader)
     except jpype.JException:
-        return False
+        return None
     is_abstract = int(candidate.getModifiers()) & _ABSTRACT
-    if is_abstract or not java_class(_PLUGIN).class_.isAssignableFrom(candidate):
-        return False
-    # Base classes of plugins have constructors with parameters.
-    return any(each.getParameterCount() == 0 for each in candidate.getDeclaredConstructors())
+    if is_abstract or not java_class(interface).class_.isAssignableFrom(candidate):
+        return None
+    # Base classes of plugins have other constructors.
+    constructors = {
+        tuple(str(each.getName()) for each in constructor.getParameterTypes()): constructor
+        for constructor in candidate.getDeclaredConstructors()
+    }
+    if () in constructors:
+        return lambda _: constructors[()].newInstance()
+    if interface == _FACTORY and ("java.lang.String",) in constructors:
+        return lambda connector: constructors["java.lang.String",].newInstance(java_text(connector))
+    return None
 
 
 def _instance(class_loader: JavaObject, name: str) -> JavaObject:
@@ -271,10 +327,10 @@ def _lacks_type(error: JavaObject | None) -> bool:
 
 
 def _other_plugins(
-    class_loader: JavaObject, paths: Sequence[Path], plugin: JavaObject
+    class_loader: JavaObject, paths: Sequence[Path], plugin: JavaObject | None
 ) -> list[JavaObject]:
     """Return the plugins among a plugin's jars, without the plugin itself."""
-    own_name = str(plugin.getClass().getName())
+    own_name = "" if plugin is None else str(plugin.getClass().getName())
     return [
         _instance(class_loader, name)
         for path in paths
@@ -283,7 +339,9 @@ def _other_plugins(
     ]
 
 
-def _connector_context(engine: str, types: JavaObject) -> JavaObject:
+def _connector_context(
+    version: SpiVersion, types: JavaObject, class_loader: JavaObject
+) -> JavaObject:
     """Return a ConnectorContext made of Trino's own classes."""
     base = java_class("io.trino.testing.TestingConnectorContext")()
     node = jpype.JProxy(
@@ -294,14 +352,15 @@ def _connector_context(engine: str, types: JavaObject) -> JavaObject:
                 java_text("127.0.0.1"), 8080
             ),
             "getNodeIdentifier": lambda: java_text("notebook"),
-            "getVersion": lambda: java_text(SpiVersion.detect(engine).number),
+            "getVersion": lambda: java_text(version.number),
             "isCoordinator": lambda: True,
         },
     )
     own: dict[str, Any] = {
         "getCurrentNode": lambda: node,
         "getTypeManager": lambda: types,
-        "getSpiVersion": lambda: java_text(SpiVersion.detect(engine).number),
+        "getSpiVersion": lambda: java_text(version.number),
+        "duplicatePluginClassLoader": lambda: class_loader,
     }
     methods = java_class("io.trino.spi.connector.ConnectorContext").class_.getMethods()
     answers = {

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 _ENDED: Final = frozenset(
     {
         *("finish_insert", "finish_create_table", "finish_merge", "execute_delete"),
+        *("finish_delete", "finish_update"),
         *("commit", "rollback", "abort"),
     }
 )
@@ -38,7 +39,9 @@ class HostServer:
 
     def __init__(self, plugin: LoadedPlugin) -> None:
         self._plugin = plugin
-        self._sessions = Sessions(plugin.settings.catalog, plugin.connector.getSessionProperties())
+        self._sessions = Sessions(
+            plugin.settings.catalog, plugin.connector.getSessionProperties(), plugin.version
+        )
         self._abandoned = AbandonedCalls()
         self._coordinator = CoordinatorCalls(plugin, self._sessions)
 

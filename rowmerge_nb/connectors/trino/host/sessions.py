@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from rowmerge_nb.connectors.trino.host.jvm import JavaObject
+    from rowmerge_nb.connectors.trino.host.versions import SpiVersion
 
 
 class Sessions:
@@ -23,21 +24,16 @@ class Sessions:
     Args:
         catalog: the name of the catalog.
         properties: the plugin's session properties, as PropertyMetadata.
+        version: the version of the SPI.
     """
 
-    def __init__(self, catalog: str, properties: Iterable[JavaObject]) -> None:
+    def __init__(self, catalog: str, properties: Iterable[JavaObject], version: SpiVersion) -> None:
         self._catalog = catalog
         self._handle = catalog_handle(catalog)
         self._names = java_class("java.util.LinkedHashMap")()
         for each in properties:
             self._names.put(each.getName(), each)
-        self._manager = java_class("io.trino.metadata.SessionPropertyManager")(
-            # Without Trino's own properties, a session does not even know its time zone.
-            java_class("java.util.Set").of(java_class("io.trino.SystemSessionProperties")()),
-            java_class("io.trino.connector.CatalogServiceProvider").singleton(
-                self._handle, self._names
-            ),
-        )
+        self._manager = version.property_manager(self._handle, self._names)
         self._sessions: dict[str, JavaObject] = {}
 
     def session(self, description: Mapping[str, Any]) -> JavaObject:
@@ -76,7 +72,6 @@ class Sessions:
                 )
             )
             .setIdentity(identity)
-            .setOriginalIdentity(identity)
             .setSource(java_text("rowmerge_nb"))
             .setLocale(java_class("java.util.Locale").ENGLISH)
             .setTimeZoneKey(
@@ -85,6 +80,8 @@ class Sessions:
                 )
             )
         )
+        if hasattr(builder, "setOriginalIdentity"):
+            builder = builder.setOriginalIdentity(identity)
         if description.get("start"):
             start = java_class("java.time.OffsetDateTime").parse(java_text(description["start"]))
             builder = builder.setStart(start.toInstant())

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from rowmerge_nb.connectors.trino.host.block_building import ChannelType
-from rowmerge_nb.connectors.trino.host.block_reading import BlockReader
 from rowmerge_nb.connectors.trino.host.handle_json import SPI
 from rowmerge_nb.connectors.trino.host.jpype_library import jpype
 from rowmerge_nb.connectors.trino.host.jvm import (
@@ -18,6 +17,7 @@ from rowmerge_nb.connectors.trino.host.jvm import (
     java_text,
     optional,
 )
+from rowmerge_nb.connectors.trino.host.spi_versions import block_reader
 from rowmerge_nb.connectors.trino.host_channel import pack_batch
 from rowmerge_nb.spi.types import parse_type
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.connectors.trino.host.host_transactions import HostTransaction
     from rowmerge_nb.connectors.trino.host.jvm import JavaObject
     from rowmerge_nb.connectors.trino.host.plugin_loading import LoadedPlugin
+    from rowmerge_nb.connectors.trino.host.versions import SpiVersion
 
 
 @dataclass(frozen=True)
@@ -54,11 +55,11 @@ def read_system_table(
         for column in columns
     ]
     names = [str(column.getName()) for column in columns]
-    reader = BlockReader(plugin.version)
+    reader = block_reader(plugin.version)
     batches = [
         reader.batch(page, channels, names)
         for source in _sources(plugin, transaction, system_table, name, names)
-        for page in _pages(source)
+        for page in _pages(plugin.version, source)
     ]
     empty = pa.schema(
         [(name, channel.sql.arrow) for name, channel in zip(names, channels, strict=True)]
@@ -118,10 +119,10 @@ def _sources(
         yield java_class(f"{SPI}RecordPageSource")(types, cursor)
 
 
-def _pages(source: JavaObject) -> Iterator[JavaObject]:
+def _pages(version: SpiVersion, source: JavaObject) -> Iterator[JavaObject]:
     try:
         while not source.isFinished():
-            page = source.getNextSourcePage()
+            page = version.next_page(source)
             if page is None:
                 source.isBlocked().get()
             elif int(page.getPositionCount()):

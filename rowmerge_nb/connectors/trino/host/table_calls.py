@@ -6,7 +6,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.base.errors import ConnectorError
-from rowmerge_nb.connectors.trino.host.block_building import BlockBuilder
 from rowmerge_nb.connectors.trino.host.constraints import native_values
 from rowmerge_nb.connectors.trino.host.handle_json import SPI
 from rowmerge_nb.connectors.trino.host.jvm import (
@@ -17,6 +16,7 @@ from rowmerge_nb.connectors.trino.host.jvm import (
     optional,
 )
 from rowmerge_nb.connectors.trino.host.sessions import property_value
+from rowmerge_nb.connectors.trino.host.spi_versions import block_builder
 from rowmerge_nb.connectors.trino.host.system_tables import (
     describe_statistics,
     read_system_table,
@@ -43,7 +43,7 @@ class TableCalls:
     def __init__(self, plugin: LoadedPlugin, transactions: HostTransactions) -> None:
         self._plugin = plugin
         self._transactions = transactions
-        self._builder = BlockBuilder(plugin.version)
+        self._builder = block_builder(plugin.version)
         self.calls: dict[str, Callable[[Request, memoryview], Result]] = {
             "list_schemas": self._list_schemas,
             "create_schema": self._create_schema,
@@ -80,8 +80,11 @@ class TableCalls:
 
     def _drop_schema(self, request: Request, payload: memoryview) -> Result:
         transaction = self._transactions.get(request)
-        transaction.metadata.dropSchema(
-            transaction.session, java_text(request["schema"]), bool(request.get("cascade"))
+        self._plugin.version.drop_schema(
+            transaction.metadata,
+            transaction.session,
+            java_text(request["schema"]),
+            cascade=bool(request.get("cascade")),
         )
 
     def _list_tables(self, request: Request, payload: memoryview) -> Result:
@@ -97,11 +100,14 @@ class TableCalls:
 
     def _table_handle(self, request: Request, payload: memoryview) -> Result:
         transaction = self._transactions.get(request)
-        version = table_version(
-            request.get("version"), self._plugin, partial(native_values, builder=self._builder)
+        version = partial(
+            table_version,
+            request.get("version"),
+            self._plugin,
+            partial(native_values, builder=self._builder),
         )
-        handle = transaction.metadata.getTableHandle(
-            transaction.session, _table_name(request), optional(None), version
+        handle = self._plugin.version.table_handle(
+            transaction.metadata, transaction.session, _table_name(request), version
         )
         return {"handle": self._transactions.to_wire(transaction, _TABLE, handle)}
 
@@ -136,8 +142,12 @@ class TableCalls:
 
     def _create_table(self, request: Request, payload: memoryview) -> Result:
         transaction = self._transactions.get(request)
-        mode = java_class(f"{SPI}SaveMode").valueOf(request.get("save_mode") or "FAIL")
-        transaction.metadata.createTable(transaction.session, self.new_table(request), mode)
+        self._plugin.version.create_table(
+            transaction.metadata,
+            transaction.session,
+            self.new_table(request),
+            request.get("save_mode") or "FAIL",
+        )
 
     def _drop_table(self, request: Request, payload: memoryview) -> Result:
         transaction, table = self._transactions.of_table(request)

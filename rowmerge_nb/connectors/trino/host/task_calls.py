@@ -5,20 +5,20 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
 import pyarrow as pa
 
 from rowmerge_nb.base.errors import ConnectorError
-from rowmerge_nb.connectors.trino.host.block_building import BlockBuilder, ChannelType
-from rowmerge_nb.connectors.trino.host.block_reading import BlockReader
+from rowmerge_nb.connectors.trino.host.block_building import ChannelType
+from rowmerge_nb.connectors.trino.host.fragments import finished_fragments
 from rowmerge_nb.connectors.trino.host.handle_json import SPI
-from rowmerge_nb.connectors.trino.host.jpype_library import jpype
 from rowmerge_nb.connectors.trino.host.jvm import (
     call_plugin,
     java_class,
     java_list,
     java_text,
 )
+from rowmerge_nb.connectors.trino.host.spi_versions import block_builder, block_reader
+from rowmerge_nb.connectors.trino.host.updatable_calls import delete_rows, update_rows
 from rowmerge_nb.connectors.trino.host.versions import bucket_numbers, completed_bytes
 from rowmerge_nb.connectors.trino.host_channel import pack_batch, pack_fragments, unpack_batch
 from rowmerge_nb.spi.types import parse_type
@@ -44,10 +44,11 @@ class TaskCalls:
     def __init__(self, plugin: LoadedPlugin, sessions: Sessions) -> None:
         self._plugin = plugin
         self._sessions = sessions
-        self._builder = BlockBuilder(plugin.version)
-        self._reader = BlockReader(plugin.version)
+        self._builder = block_builder(plugin.version)
+        self._reader = block_reader(plugin.version)
         self._numbers = itertools.count(1)
         self._sources: dict[int, tuple[JavaObject, list[ChannelType]]] = {}
+        self._changing: set[int] = set()
         self._sinks: dict[int, tuple[JavaObject, list[ChannelType]]] = {}
         self._buckets: dict[int, tuple[JavaObject, list[ChannelType]]] = {}
         self.calls: dict[str, Callable[[Request, memoryview], Answer]] = {
@@ -62,10 +63,16 @@ class TaskCalls:
             "abort": self._abort,
             "bucket_function": self._bucket_function,
             "buckets": self._bucket_numbers,
+            "delete_rows": self._delete_rows,
+            "update_rows": self._update_rows,
+            "finish_source": self._finish_source,
+            "abort_source": self._abort_source,
         }
 
     def release(self) -> None:
         """Close the sources and abort the sinks that the task has left open."""
+        for number in tuple(self._changing):
+            self._abort_source({"source": number}, memoryview(b""))
         for source, _ in self._sources.values():
             source.close()
         for sink, _ in self._sinks.values():
@@ -87,12 +94,14 @@ class TaskCalls:
         )
         number = next(self._numbers)
         self._sources[number] = source, self._types(request["types"])
+        if request.get("changes_rows"):
+            self._changing.add(number)
         return {"source": number, "types": request["types"]}, _NO_BYTES
 
     def _next_page(self, request: Request, payload: memoryview) -> Answer:
         source, types = _newest(self._sources, request.get("source"), "page source")
         while not source.isFinished():
-            page = source.getNextSourcePage()
+            page = self._plugin.version.next_page(source)
             if page is None:
                 source.isBlocked().get()
                 continue
@@ -110,6 +119,36 @@ class TaskCalls:
             self._sources.pop(number)[0].close()
         return None, _NO_BYTES
 
+    # The older flow: sources change the rows that they have read
+
+    def _delete_rows(self, request: Request, payload: memoryview) -> Answer:
+        source, _ = _newest(self._sources, request.get("source"), "page source")
+        batch = unpack_batch(payload)
+        delete_rows(source, self._builder.page(batch, self._types(request["types"])))
+        return {"rows": batch.num_rows}, _NO_BYTES
+
+    def _update_rows(self, request: Request, payload: memoryview) -> Answer:
+        source, _ = _newest(self._sources, request.get("source"), "page source")
+        batch = unpack_batch(payload)
+        page = self._builder.page(batch, self._types(request["types"]))
+        update_rows(source, page, request["channels"])
+        return {"rows": batch.num_rows}, _NO_BYTES
+
+    def _finish_source(self, request: Request, payload: memoryview) -> Answer:
+        number = request.get("source") or max(self._sources, default=0)
+        source, _ = _newest(self._sources, number, "page source")
+        fragments = finished_fragments(source)
+        self._changing.discard(number)
+        lengths, joined = pack_fragments(fragments)
+        return {"lengths": lengths}, joined
+
+    def _abort_source(self, request: Request, payload: memoryview) -> Answer:
+        number = request.get("source") or max(self._sources, default=0)
+        if number in self._changing:
+            self._changing.discard(number)
+            self._sources[number][0].abort()
+        return None, _NO_BYTES
+
     # Writes
 
     def _create_merge_sink(self, request: Request, payload: memoryview) -> Answer:
@@ -125,18 +164,13 @@ class TaskCalls:
         return self._register_sink(sink, request)
 
     def _sink_arguments(self, request: Request, interface: str) -> list[JavaObject]:
-        identifier = int(request.get("number") or 0)
-        sink_id = jpype.JProxy(
-            f"{SPI}ConnectorPageSinkId", dict={"getId": lambda: jpype.JLong(identifier)}
-        )
         return [
             self._handle(request["transaction"]),
             self._session(request),
             self._handle(request["handle"], interface),
-            *self._plugin.version.credential_arguments(
-                self._optional_handle(request.get("credentials"))
+            *self._plugin.version.sink_arguments(
+                self._optional_handle(request.get("credentials")), int(request.get("number") or 0)
             ),
-            sink_id,
         ]
 
     def _register_sink(self, sink: JavaObject, request: Request) -> Answer:
@@ -159,7 +193,7 @@ class TaskCalls:
     def _finish(self, request: Request, payload: memoryview) -> Answer:
         number = request.get("sink") or max(self._sinks, default=0)
         sink, _ = _newest(self._sinks, number, "sink")
-        fragments = _fragments(sink)
+        fragments = finished_fragments(sink)
         del self._sinks[number]
         lengths, joined = pack_fragments(fragments)
         return {"lengths": lengths, "completed_bytes": completed_bytes(sink)}, joined
@@ -179,11 +213,7 @@ class TaskCalls:
         types = self._types(request["types"])
         count = request.get("count")
         if count is None:
-            mapping = call_plugin(
-                provider, "getBucketNodeMapping", transaction, session, partitioning
-            )
-            node_map = mapping.orElse(None)
-            count = None if node_map is None else int(node_map.getBucketCount())
+            count = self._plugin.version.bucket_count(provider, transaction, session, partitioning)
         if count is None:
             raise ConnectorError(
                 "The plugin leaves the number of buckets to the engine",
@@ -223,24 +253,6 @@ class TaskCalls:
             ChannelType(parse_type(text), self._plugin.types.fromSqlType(java_text(text)))
             for text in texts
         ]
-
-
-def _fragments(sink: JavaObject) -> list[bytes]:
-    """Call the sink's finish, and return its fragments.
-
-    Raises:
-        ConnectorError: the plugin returns null instead of a future, fragments or a fragment.
-    """
-    future = call_plugin(sink, "finish")
-    fragments = future.get()
-    if fragments is None or any(fragment is None for fragment in fragments):
-        raise ConnectorError(
-            f"{sink.getClass().getName()}.finish returned"
-            f" {'a null fragment' if fragments is not None else 'a future of null'}",
-            code="GENERIC_INTERNAL_ERROR",
-            hint="Return the fragments as slices, or an empty list.",
-        )
-    return [np.array(fragment.getBytes()).tobytes() for fragment in fragments]
 
 
 def _newest(

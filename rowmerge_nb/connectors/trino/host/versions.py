@@ -5,19 +5,19 @@ A build of a connector developer has a snapshot's number, so the classes decide,
 
 from __future__ import annotations
 
-import re
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 import numpy as np
 
 from rowmerge_nb.connectors.trino.host.jpype_library import jpype
-from rowmerge_nb.connectors.trino.host.jvm import call_plugin, java_class, optional
+from rowmerge_nb.connectors.trino.host.jvm import call_plugin, java_class, java_list, optional
+from rowmerge_nb.connectors.trino.jar_names import spi_number
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -43,6 +43,8 @@ class SpiVersion:
         object_value_takes_session: ``Type.getObjectValue`` receives the session.
     """
 
+    has_older_flow: ClassVar[bool] = False
+    """Whether page sources change rows, as before the machinery of MERGE."""
     number: str
     has_validity_bitmaps: bool
     has_credentials: bool
@@ -58,7 +60,7 @@ class SpiVersion:
         sources = _parameters(f"{_CONNECTOR}ConnectorPageSourceProvider", "createPageSource")
         added = _parameters(f"{_CONNECTOR}ConnectorMetadata", "addColumn")
         return cls(
-            number=_spi_number(engine_folder),
+            number=spi_number_of(engine_folder),
             has_validity_bitmaps=bool(
                 _parameters("io.trino.spi.block.ValueBlock", "getValidityBitmap")
             ),
@@ -123,6 +125,87 @@ class SpiVersion:
 
     # Calls
 
+    def catalog_properties(self, properties: Mapping[str, str]) -> dict[str, str]:
+        """Return the properties that the plugin gets."""
+        return dict(properties)
+
+    def table_handle(
+        self,
+        metadata: JavaObject,
+        session: JavaObject,
+        name: JavaObject,
+        version: Callable[[], JavaObject],
+    ) -> JavaObject | None:
+        """Return a table; ``version`` builds the Optional of its end version."""
+        return metadata.getTableHandle(session, name, optional(None), version())
+
+    def create_table(
+        self, metadata: JavaObject, session: JavaObject, table: JavaObject, mode: str
+    ) -> None:
+        """Create a table by a mode of SaveMode."""
+        save_mode = java_class(f"{_CONNECTOR}SaveMode").valueOf(mode)
+        metadata.createTable(session, table, save_mode)
+
+    def begin_create_table(
+        self,
+        metadata: JavaObject,
+        session: JavaObject,
+        table: JavaObject,
+        layout: JavaObject,
+        *,
+        replace: bool,
+    ) -> JavaObject:
+        """Begin CREATE TABLE AS."""
+        return metadata.beginCreateTable(session, table, layout, no_retries(), replace)
+
+    def finish_insert(
+        self,
+        metadata: JavaObject,
+        session: JavaObject,
+        handle: JavaObject,
+        sources: JavaObject,
+        fragments: JavaObject,
+    ) -> None:
+        """Finish an INSERT."""
+        metadata.finishInsert(session, handle, sources, fragments, java_list([]))
+
+    def drop_schema(
+        self, metadata: JavaObject, session: JavaObject, schema: JavaObject, *, cascade: bool
+    ) -> None:
+        """Drop a schema."""
+        metadata.dropSchema(session, schema, cascade)
+
+    def has_several_writers(self, layout: JavaObject) -> bool:
+        """Return whether several writers may write one partition of a layout."""
+        return bool(layout.supportsMultipleWritersPerPartition())
+
+    def next_page(self, source: JavaObject) -> JavaObject | None:
+        """Return the next page of a page source; None if it has none yet."""
+        return source.getNextSourcePage()
+
+    def sink_arguments(
+        self, credentials: JavaObject | None, identifier: int
+    ) -> tuple[JavaObject, ...]:
+        """Return the arguments of a sink after its handle."""
+        sink_id = jpype.JProxy(
+            f"{_CONNECTOR}ConnectorPageSinkId", dict={"getId": lambda: jpype.JLong(identifier)}
+        )
+        return *self.credential_arguments(credentials), sink_id
+
+    def bucket_count(self, provider: JavaObject, *arguments: JavaObject) -> int | None:
+        """Return the number of buckets of a partitioning; None if the engine chooses it."""
+        mapping = call_plugin(provider, "getBucketNodeMapping", *arguments)
+        node_map = mapping.orElse(None)
+        return None if node_map is None else int(node_map.getBucketCount())
+
+    def property_manager(self, catalog: JavaObject, properties: JavaObject) -> JavaObject:
+        """Return the SessionPropertyManager of a catalog with these properties by name."""
+        return java_class("io.trino.metadata.SessionPropertyManager")(
+            # Without Trino's own properties, a session does not even know its time zone.
+            java_class("java.util.Set").of(java_class("io.trino.SystemSessionProperties")()),
+            java_class("io.trino.connector.CatalogServiceProvider").singleton(catalog, properties),
+        )
+
     def credential_arguments(self, credentials: JavaObject | None) -> tuple[JavaObject, ...]:
         """Return the argument of credentials, if the version has one."""
         return (optional(credentials),) if self.has_credentials else ()
@@ -176,7 +259,7 @@ class SpiVersion:
             (java_class(f"{_CONNECTOR}MemoryContext").NO_LIMIT,) if self.has_memory_contexts else ()
         )
         return call_plugin(
-            _page_source_provider(connector),
+            page_source_provider(connector),
             "createPageSource",
             transaction,
             session,
@@ -189,7 +272,7 @@ class SpiVersion:
         )
 
 
-def _page_source_provider(connector: JavaObject) -> JavaObject:
+def page_source_provider(connector: JavaObject) -> JavaObject:
     """Return what reads splits; Trino makes pages of a connector that has records only."""
     unsupported = java_class("java.lang.UnsupportedOperationException")
     try:
@@ -246,30 +329,36 @@ def bucket_numbers(function: JavaObject, page: JavaObject, count: int) -> NDArra
 def catalog_handle(catalog: str) -> JavaObject:
     """Return a CatalogHandle, whose package moved between versions."""
     text = jpype.JString(f"{catalog}:normal:1")
-    try:
-        return java_class("io.trino.connector.CatalogHandle").fromId(text)
-    except TypeError:
-        return java_class("io.trino.spi.connector.CatalogHandle").fromId(text)
+    for package in ("io.trino.connector", "io.trino.spi.connector"):
+        try:
+            return java_class(f"{package}.CatalogHandle").fromId(text)
+        except TypeError:
+            continue
+    return java_class("io.trino.connector.CatalogName")(jpype.JString(catalog))
 
 
-def _spi_number(engine_folder: str) -> str:
+def object_mapper(serializers: JavaObject, deserializers: JavaObject) -> JavaObject:
+    """Return Airlift's ObjectMapper with more serializers and deserializers, as maps by class."""
+    provider = java_class("io.airlift.json.ObjectMapperProvider")()
+    if hasattr(provider, "withJsonSerializers"):
+        provider = provider.withJsonSerializers(serializers).withJsonDeserializers(deserializers)
+    else:
+        provider.setJsonSerializers(serializers)
+        provider.setJsonDeserializers(deserializers)
+    return provider.get()
+
+
+def no_retries() -> JavaObject:
+    """Return RetryMode.NO_RETRIES."""
+    return java_class(f"{_CONNECTOR}RetryMode").NO_RETRIES
+
+
+def spi_number_of(engine_folder: str) -> str:
     """Return the version that the jar of trino-spi declares, or else the one in its name."""
     declared = java_class(f"{_CONNECTOR}Connector").class_.getPackage().getImplementationVersion()
     if declared is not None:
         return str(declared)
     return spi_number(jar.name for jar in Path(engine_folder).glob("*trino-spi-*.jar"))
-
-
-def spi_number(jar_names: Iterable[str]) -> str:
-    """Return the version in the name of the jar of trino-spi; a server's jars have a prefix.
-
-    >>> spi_number(["trino-spi-483.jar"]), spi_number(["io.trino_trino-spi-476.jar"])
-    ('483', '476')
-    >>> spi_number([])
-    'unknown'
-    """
-    matches = (re.fullmatch(r"(?:io\.trino_)?trino-spi-(\d.*?)\.jar", name) for name in jar_names)
-    return next((match[1] for match in matches if match), "unknown")
 
 
 def pack_words(valid: NDArray[np.uint8], count: int) -> NDArray[np.int64]:
@@ -300,6 +389,15 @@ def unpack_words(words: NDArray[np.int64], offset: int, count: int) -> NDArray[n
     return np.packbits(bits[offset % 8 :], bitorder="little")
 
 
+def has_class(name: str) -> bool:
+    """Return whether the engine's class path has a class."""
+    try:
+        java_class(name)
+    except TypeError:
+        return False
+    return True
+
+
 def _parameters(class_name: str, method: str) -> list[Sequence[str]]:
     return [
         [str(parameter.getName()) for parameter in each.getParameterTypes()]
@@ -309,10 +407,11 @@ def _parameters(class_name: str, method: str) -> list[Sequence[str]]:
 
 
 def package_private(target: JavaObject, *names: str) -> JavaObject:
-    """Call a method without arguments that older versions name otherwise or do not make public.
+    """Call a method without arguments that older versions name otherwise or do not make public, or
+    have as a field only.
 
     Raises:
-        AttributeError: the class has none of the methods.
+        AttributeError: the class has none of the methods and fields.
     """
     for name in names:
         method = getattr(target, name, None)
@@ -322,7 +421,10 @@ def package_private(target: JavaObject, *names: str) -> JavaObject:
         method = _method(str(target.getClass().getName()), name)
         if method is not None:
             return method.invoke(target)
-    raise AttributeError(f"{target.getClass().getName()} has no method {' or '.join(names)}")
+        field = _field(str(target.getClass().getName()), name)
+        if field is not None:
+            return field.get(target)
+    raise AttributeError(f"{target.getClass().getName()} has no {' or '.join(names)}")
 
 
 @cache
@@ -333,6 +435,16 @@ def _method(class_name: str, name: str) -> JavaObject | None:
         return None
     method.setAccessible(True)
     return method
+
+
+@cache
+def _field(class_name: str, name: str) -> JavaObject | None:
+    try:
+        field = java_class(class_name).class_.getDeclaredField(name)
+    except java_class("java.lang.NoSuchFieldException"):
+        return None
+    field.setAccessible(True)
+    return field
 
 
 def block_encodings(types: JavaObject) -> JavaObject:

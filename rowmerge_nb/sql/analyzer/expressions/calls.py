@@ -21,7 +21,7 @@ from rowmerge_nb.sql.analyzer.queries.windows import (
     resolved_window,
 )
 from rowmerge_nb.sql.functions import overloads as f
-from rowmerge_nb.sql.functions.foreign_names import function_hint
+from rowmerge_nb.sql.functions.foreign_names import arguments_hint, function_hint
 from rowmerge_nb.sql.functions.refused import REFUSED
 from rowmerge_nb.sql.functions.signatures import candidates, is_absent, lambda_parameters, resolve
 from rowmerge_nb.sql.tree import syntax as s
@@ -270,10 +270,18 @@ class CallAnalyzer:
 
     def _arguments(self, node: s.Call) -> list[e.Typed]:
         """Analyze the arguments; lambdas last, since others determine their parameter types."""
-        values = [
-            e.Constant(_LAMBDA, None) if isinstance(a, s.Lambda) else self.analyze(a)
-            for a in node.arguments
-        ]
+        try:
+            values = [
+                e.Constant(_LAMBDA, None) if isinstance(a, s.Lambda) else self.analyze(a)
+                for a in node.arguments
+            ]
+        except AnalysisError as error:
+            # Trino reports the arguments first: `day` of dateadd(day, 1, x) is a column for it.
+            if error.code in {"COLUMN_NOT_FOUND", "FUNCTION_NOT_FOUND"} and not f.signatures(
+                node.name
+            ):
+                error.hint = function_hint(node.name) or error.hint
+            raise
         for index, argument in enumerate(node.arguments):
             if isinstance(argument, s.Lambda):
                 parameter_types = lambda_parameters(node.name, [v.type for v in values], index)
@@ -383,6 +391,7 @@ class CallAnalyzer:
             f"Unexpected parameters ({listed_types(value.type for value in values)}) for function"
             f" {name}. Expected: {expected}",
             node.error_span,
+            arguments_hint(name),
         )
 
     # -- aggregates and windows -----------------------------------------------------------------------------------
@@ -446,6 +455,9 @@ class CallAnalyzer:
             f"{self.site.name} cannot contain aggregations, window functions or grouping"
             f" operations: [{listed_calls}]",
             (whole or nodes[0]).error_span,
+            "Write the condition in HAVING, or the query in a subquery."
+            if self.site.name == "WHERE clause"
+            else None,
         )
 
     def _aggregated(self, node: s.Call, *, over_groups: bool = False) -> e.Aggregate:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from decimal import ROUND_FLOOR, Decimal, localcontext
 from typing import TYPE_CHECKING, Any, Final, NoReturn
@@ -40,7 +41,7 @@ from rowmerge_nb.sql.analyzer.expressions.typed_literals import (
     typed_literal,
 )
 from rowmerge_nb.sql.analyzer.rows.constant_columns import constant_of
-from rowmerge_nb.sql.functions.foreign_names import type_hint
+from rowmerge_nb.sql.functions.foreign_names import column_hint, literal_hint
 from rowmerge_nb.sql.functions.overloads import is_aggregate, is_window
 from rowmerge_nb.sql.parser.definition_reader import ABSENT_TYPES, read_type
 from rowmerge_nb.sql.tree import json_expressions as j
@@ -73,6 +74,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.analyzer.scope import Match, ScopeField
     from rowmerge_nb.sql.tree.statements import Identifier, Span
 
+_ASSIGNED: Final = re.compile(r"""(?i)(?:\bset|,)\s+[\w."]+\s*=\s*\Z""")
 _LARGEST_INTEGER: Final = 2**31 - 1
 _TURNED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 """Comparisons with exchanged sides."""
@@ -109,6 +111,7 @@ class ExpressionAnalyzer(CallAnalyzer):
                 "TYPE_MISMATCH",
                 "Lambda expression should always be used inside a function",
                 node.span,
+                "For a part of JSON, write json_extract(x, '$.name') instead of x -> 'name'.",
             )
         method = _METHODS.get(type(node))
         if method is None:
@@ -159,7 +162,12 @@ class ExpressionAnalyzer(CallAnalyzer):
 
     def _truth(self, value: e.Typed, node: s.Expression, message: str) -> e.Typed:
         if value.type not in {BOOLEAN, UNKNOWN}:
-            self.context.error("TYPE_MISMATCH", message.format(value.type), node.error_span)
+            hint = (
+                "Separate assignments by commas, not by AND."
+                if _ASSIGNED.search(self.context.text[: node.span.start])
+                else "Write a comparison, as a = 1."
+            )
+            self.context.error("TYPE_MISMATCH", message.format(value.type), node.error_span, hint)
         return self.coerce(value, BOOLEAN)
 
     # -- names ----------------------------------------------------------------------------------------------------
@@ -182,7 +190,12 @@ class ExpressionAnalyzer(CallAnalyzer):
             ):
                 text = f"Text is written in single quotes: '{node.parts[0].text}'."
                 hint = f"{hint} {text}" if hint else text
-            hint = self.context.tables.index_hint(parts[-1]) or hint
+            hint = (
+                self.context.tables.index_hint(parts[-1])
+                or (column_hint(parts[0]) if len(parts) == 1 else None)
+                or self._table_hint(parts)
+                or hint
+            )
             self.context.error(
                 "COLUMN_NOT_FOUND", f"Column '{full_name}' cannot be resolved", node.span, hint
             )
@@ -198,6 +211,31 @@ class ExpressionAnalyzer(CallAnalyzer):
         )
         self.context.check_read((field,), node.span)
         return self._fields(e.Column(field.type, field.symbol, match.depth > 0), node, match.used)
+
+    def _table_hint(self, parts: Sequence[str]) -> str | None:
+        """Return a hint on a table's name that was used as a column."""
+        columns = [
+            f"{parts[0]}.{field.name}"
+            for field in self.scope.fields
+            if field.qualifier[-1:] == (parts[0],) and field.name is not None
+        ]
+        if len(parts) > 1:
+            unnamed = [f for f in self.scope.fields if f.name == parts[1] and not f.qualifier]
+            return (
+                f"A query within parentheses has no name; write one behind it: (...) {parts[0]}."
+                if len(parts) == 2 and unnamed and not columns
+                else None
+            )
+        if columns:
+            return f"{parts[0]} is a table; write one of its columns: {', '.join(columns[:4])}."
+        if any(field.qualifier[-1:] == (parts[0],) for field in self.scope.fields):
+            return f"{parts[0]} is a table; name its column: AS {parts[0]} (x)."
+        if re.search(rf"(?i)\bAS\s+{re.escape(parts[0])}\b", self.context.text):
+            return (
+                f"{parts[0]} is a name of SELECT, which is computed later: repeat its expression, or"
+                " write the query in parentheses in FROM."
+            )
+        return None
 
     def _output(self, node: s.Name, name: str) -> e.Typed:
         """Return an expression of the SELECT list; ORDER BY sees it before FROM, but an aggregate
@@ -290,7 +328,10 @@ class ExpressionAnalyzer(CallAnalyzer):
             if node.type in ABSENT_TYPES:
                 self.refuse(f"The type {node.type} is not supported by this engine", node)
             self.context.error(
-                "TYPE_NOT_FOUND", f"Unknown type: {node.type}", node.span, type_hint(str(node.type))
+                "TYPE_NOT_FOUND",
+                f"Unknown type: {node.type}",
+                node.span,
+                literal_hint(str(node.type)),
             )
         if literal is None:
             far = far_moment(node.type, node.value)
@@ -465,6 +506,8 @@ class ExpressionAnalyzer(CallAnalyzer):
             is_numeric(left.type) or is_numeric(right.type)
         ):
             hint = "Trino does not turn text into numbers by itself; write CAST(... AS ...)."
+        if operator == "+" and is_text(left.type) and is_text(right.type):
+            hint = "Write || to join texts."
         self.context.error(
             "TYPE_MISMATCH",
             f"Cannot apply operator: {left.type} {operator} {right.type}",

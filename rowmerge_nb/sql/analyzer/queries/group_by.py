@@ -161,6 +161,7 @@ def check_groups(
                 "EXPRESSION_NOT_AGGREGATE",
                 f"'{expression_text}' must be an aggregate expression or appear in GROUP BY clause",
                 node.error_span,
+                f"Add it to GROUP BY, or aggregate it, as max({expression_text}).",
             )
 
 

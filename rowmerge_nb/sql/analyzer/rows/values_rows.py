@@ -211,7 +211,12 @@ def _refuse(context: Context, node: s.Values, column_types: list[Type], part: Pa
         row_of((None, sql_type) for sql_type in types) for types in (before, part.types_of(fitting))
     )
     context.error(
-        "TYPE_MISMATCH", f"Values rows have mismatched types: {first} vs {second}", node.span
+        "TYPE_MISMATCH",
+        f"Values rows have mismatched types: {first} vs {second}",
+        node.span,
+        "Write a row of several values in parentheses: VALUES (1, 'a'), (2, 'b')."
+        if len(column_types) == 1
+        else "Cast the values of a column to one type: CAST(... AS ...).",
     )
 
 

@@ -172,6 +172,28 @@ def _shift(error: AnalysisError, statement: st.Explain) -> None:
     error.line += span.line - 1
 
 
+def _insert_hint(
+    columns: Sequence[ColumnMetadata], actual: Sequence[Type], target: a.TableBinding
+) -> str:
+    """Return how a query is made to fit the columns of an INSERT."""
+    if len(actual) == 1 and actual[0].base == "row" and len(columns) > 1:
+        return "Remove the parentheses around the values of SELECT: they form one row."
+    if len(columns) == len(actual):
+        column, value = next(
+            (column, value)
+            for column, value in zip(columns, actual, strict=True)
+            if not is_assignable(column.type, value)
+        )
+        return (
+            f"Column {column.name} has the type {column.type}, and its value {value}: write"
+            f" CAST(... AS {column.type})."
+        )
+    names = ", ".join(column.name for column in columns[: len(actual)])
+    if len(actual) < len(columns):
+        return f"Name the columns that get values: INSERT INTO {target.display} ({names})."
+    return f"There are {len(columns)} columns and {len(actual)} values; remove values."
+
+
 # -- INSERT -----------------------------------------------------------------------------------------------------------
 
 
@@ -194,6 +216,7 @@ def _insert(context: Context, statement: st.Statement) -> a.Analysis:
             f"Insert query has mismatched column types: Table: [{type_lists[0]}], Query:"
             f" [{type_lists[1]}]",
             context.statement_span(statement.query.tree.span),
+            _insert_hint(columns, actual, target),
         )
     checks = check_constraints(context, target, span, subqueries=True)
     filled_names = {column.name for column in columns}

@@ -1,0 +1,408 @@
+"""Patterns of other engines' SQL, and what to write instead."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import TYPE_CHECKING, Final
+
+from rowmerge_nb.sql.parser.tokens import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rowmerge_nb.sql.parser.tokens import Token
+
+_WINDOW: Final = 60
+"""The number of tokens read on each side of the wrong one."""
+_FILE: Final = "Read the file in Python, as frame = pd.read_parquet('...'); its name is a source"
+_VERSION: Final = "Write %1 FOR VERSION AS OF 3, or %1 FOR TIMESTAMP AS OF TIMESTAMP '...'."
+_NO_KEYS: Final = "There are no generated keys; write the key's values."
+_PLACEHOLDER: Final = (
+    "Write {{ %1 }} for the value of a Python variable; in a program, write ? and pass"
+    " parameters=[...]."
+)
+_BLOCK: Final = (
+    "There are no variables or blocks; {{ x }} inserts a Python value, and a cell runs several"
+    " statements, separated by semicolons."
+)
+_PYTHON: Final = "Python code belongs in a cell without %%merge."
+
+PATTERNS: Final[tuple[tuple[str, str], ...]] = (
+    # -- values of Python ----------------------------------------------------------------------------------------
+    (
+        r"§\{ \{",
+        "Cells of %%merge replace {{ name }}; in a program, write ? and pass parameters=[...].",
+    ),
+    (r"§\{ ('[^']*'|\"[^\"]*\") :", "Write CAST(ROW(...) AS row(name type)) for a row with names."),
+    (r"§\$? ?\{ ([\w.]+) \}", _PLACEHOLDER),
+    (r"\$ §\{ ([\w.]+) \}", _PLACEHOLDER),
+    (r"§\$ ?\$", "Write text in single quotes instead of $$."),
+    (r"§& ?&", "Write AND instead of &&."),
+    (
+        (
+            r"\b(?!(?:LIMIT|OFFSET|AND|OR|WHERE|BETWEEN|IN|LIKE|THEN|ELSE|SELECT|SET|BY|FROM|INTO|TABLE)\b)"
+            r"([A-Za-z_][\w.]*) §: ([A-Za-z_][\w.]*)"
+        ),
+        "Write json_extract_scalar(%1, '$.%2') instead of %1:%2.",
+    ),
+    (r"§[$:&] ?([A-Za-z_]\w*)", _PLACEHOLDER),
+    (r"§IN \( [$:&@%] ?(\w+)", _PLACEHOLDER),
+    (r"§IN \( \{ (\w+) \}", _PLACEHOLDER),
+    (r"§%(?: \( (\w+) \))? s\b", "Write ? and pass parameters=[...]; in a cell, {{ name }}."),
+    (r"§\$ ?\d", "Write ? for each value and pass parameters=[...]; in a cell, {{ name }}."),
+    (r"\bSET §@ ?(\w+)", _PLACEHOLDER),
+    (r"\b(?:FROM|JOIN|USING) §@ ?\w+", f"{_FILE}."),
+    (r"([\w.\"]+) §@ ?v ?(\d+)", "Write %1 FOR VERSION AS OF %2."),
+    (r"§@ ?(\w+)", _PLACEHOLDER),
+    # -- the cell ------------------------------------------------------------------------------------------------
+    (
+        r"§?% §?% ?(?:merge|sql)\b",
+        "%%merge begins a cell, on its first line; separate statements by semicolons.",
+    ),
+    (r"^§! ?\w+", "A command of the shell belongs in a cell without %%merge."),
+    (r"^§(?:import \w+|from \w+(?:\.\w+)* import|def \w+ \(|print \()", _PYTHON),
+    (r"^§(\w+) = (?:SELECT|WITH|MERGE)\b", "Write %%merge -o %1 on the first line of the cell."),
+    (r"^§(\w+) < ?< ", "Write %%merge %1 << on the first line of the cell."),
+    (r"^§- ?[oh]\b", "Options belong on the cell's first line, behind %%merge."),
+    (r"^§(tables|options|doctor|undo|help)\b", "It is a command of its own line: %merge %1."),
+    (r"^§(?:exit|quit)\b", "There is nothing to end; an engine is closed by engine.close()."),
+    (r"^§\\ ?d[a-z]* (\w+)", "Write DESCRIBE %1."),
+    (r"^§\\ ?(?:d|l|dt|dn)\b", "Write SHOW TABLES or SHOW SCHEMAS."),
+    (r"^§\\ ?copy\b", f"{_FILE}."),
+    (r"^§\. ?tables\b", "Write SHOW TABLES."),
+    (r"^§\. ?schema (\w+)", "Write SHOW CREATE TABLE %1."),
+    (r"^§(?:GO\b|/)", "Separate statements by semicolons instead."),
+    (r"^§#", "Write -- before a comment instead of #."),
+    (
+        r"(?:FROM|JOIN|INTO|TABLE|UPDATE) §# ?(\w+)",
+        "There are no temporary tables; write the name without #, or name a DataFrame.",
+    ),
+    (r"§#", "Write -- before a comment; other names than plain ones need double quotes."),
+    # -- first words ---------------------------------------------------------------------------------------------
+    (r"^§BEGIN(?: TRANSACTION| WORK| TRAN)?$", "Write START TRANSACTION instead of BEGIN."),
+    (r"^§(?:BEGIN|DECLARE|DO|IF|WHILE|LOOP|FOR)\b", _BLOCK),
+    (r"^§END\b", "Write COMMIT, or ROLLBACK."),
+    (r"^§(?:EXEC|CALL) (\S+)", "Write CALL catalog.schema.procedure(...)."),
+    (r"^§(?:PRINT|ECHO) (\S+)", "Write SELECT %1."),
+    (r"^§ASSERT\b", "Write SELECT and the condition."),
+    (
+        r"^§(?:OPTIMIZE|VACUUM)(?: TABLE)? ([\w.\"]+)",
+        (
+            "Write ALTER TABLE %1 EXECUTE optimize, or expire_snapshots, for a table of Iceberg;"
+            " other stores need neither."
+        ),
+    ),
+    (
+        r"^§(?:COPY|LOAD|IMPORT|UNLOAD|EXPORT)\b",
+        (
+            f"{_FILE}: INSERT INTO t SELECT * FROM frame. To write a file, use"
+            " result.to_parquet('...')."
+        ),
+    ),
+    (
+        r"^§(?:RESTORE|FLASHBACK|UNDROP)(?: TABLE)? ([\w.\"]+)",
+        "Write %merge undo %1, or in Python rowmerge_nb.restore('%1', version).",
+    ),
+    (
+        r"^§(?:CACHE|UNCACHE|MSCK|INSTALL|PRAGMA|LOAD|CHECKPOINT)\b",
+        "Leave it out; this engine needs no such statement.",
+    ),
+    (r"^REFRESH §TABLE", "Leave it out; every statement reads the current table."),
+    (
+        r"^§ATTACH\b",
+        (
+            "Add a catalog in Python: rowmerge_nb.default_engine().add_catalog('x',"
+            " rowmerge_nb.SqliteConnector('x.db'))."
+        ),
+    ),
+    (r"^§SUMMARIZE ([\w.\"]+)", "Write DESCRIBE %1 for the columns; pandas has frame.describe()."),
+    (r"^§FROM ([\w.\"]+)", "Write SELECT * FROM %1."),
+    (r"\bAS §FROM ([\w.\"]+)", "Write AS SELECT * FROM %1."),
+    (r"^§PIVOT\b|PIVOT \( ?\w* ?§?\(", "Write one aggregate with FILTER (WHERE ...) per column."),
+    (
+        r"^INSERT §IGNORE INTO ([\w.\"]+)",
+        "Write MERGE INTO %1 USING (...) s ON a.id = s.id WHEN NOT MATCHED THEN INSERT VALUES (...).",
+    ),
+    (r"UNPIVOT §?\(|^§UNPIVOT\b", "Write CROSS JOIN UNNEST(ARRAY[a, b]) instead of UNPIVOT."),
+    (r"^§GET \w+|^§PUT \w+", f"{_FILE}."),
+    # -- SHOW, DESCRIBE, SET, USE --------------------------------------------------------------------------------
+    (r"^SHOW §PARTITIONS(?: (?:FROM|IN))? ([\w.]+)", 'Write SELECT * FROM "%1$partitions".'),
+    (r"^SHOW §TBLPROPERTIES ([\w.\"]+)", "Write SHOW CREATE TABLE %1."),
+    (r"^SHOW §(?:VIEWS|ALL)\b", "Write SHOW TABLES."),
+    (r"^SHOW §(?:INDEX|INDEXES|KEYS)\b", "There are no indexes; write SHOW CREATE TABLE."),
+    (r"^SHOW §(?!DATABASES)\w+$", "Write SHOW SESSION for the settings, or SHOW TABLES."),
+    (r"^SET §\w", "Write SET SESSION name = value; SHOW SESSION lists the names."),
+    (r"^(?:DESCRIBE|DESC) HISTORY §([\w.]+)", 'Write SELECT * FROM "%1$history".'),
+    (r"^(?:DESCRIBE|DESC) DETAIL §([\w.\"]+)", "Write SHOW CREATE TABLE %1."),
+    (r"^(?:DESCRIBE|DESC) (?:EXTENDED|FORMATTED|TABLE) §([\w.\"]+)", "Write DESCRIBE %1."),
+    (r"^(?:DESCRIBE|DESC) §TABLE ([\w.\"]+)", "Write DESCRIBE %1."),
+    (
+        r"^(?:DESCRIBE|DESC) §(?:SELECT|WITH)\b",
+        "Write PREPARE q FROM and the query, then DESCRIBE OUTPUT q.",
+    ),
+    (r"^USE (?:DATABASE|SCHEMA) §([\w.\"]+)", "Write USE %1."),
+    (r"^USE (?:WAREHOUSE|ROLE) §", "Leave it out; Spark runs the statements of this engine."),
+    # -- CREATE, DROP, ALTER -------------------------------------------------------------------------------------
+    (
+        r"^(CREATE|DROP) §DATABASE(?: IF(?: NOT)? EXISTS)? ([\w.\"]+)",
+        "Write %1 SCHEMA %2 instead of DATABASE.",
+    ),
+    (r"(CREATE(?: OR REPLACE)?) §(?:TEMP|TEMPORARY|GLOBAL|LOCAL) .*?\bVIEW\b", "Write %1 VIEW."),
+    (
+        r"CREATE(?: OR REPLACE)? §TEMP(?:ORARY)? FUNCTION",
+        "Write WITH FUNCTION f(x bigint) RETURNS bigint RETURN x + 1 before the SELECT.",
+    ),
+    (
+        r"CREATE §(?:UNLOGGED|TRANSIENT|EXTERNAL|VOLATILE|HYBRID|DYNAMIC|COLUMN|FOREIGN) TABLE",
+        "Write CREATE TABLE.",
+    ),
+    (
+        r"^(?:CREATE|DROP) §(?:UNIQUE |CLUSTERED |BITMAP )?INDEX\b",
+        "There are no indexes; MERGE finds rows by the equalities of ON.",
+    ),
+    (
+        (
+            r"^(?:CREATE|DROP|ALTER) §(STREAM|TASK|STAGE|SEQUENCE|PROCEDURE|TRIGGER|TYPE|USER|EXTENSION"
+            r"|WAREHOUSE|PIPE|POLICY|DOMAIN|SYNONYM|MACRO|SECRET|ASSERTION|RULE)\b"
+        ),
+        "Tables, views and schemas can be created here, and no %1.",
+    ),
+    (r"^DROP §([a-z_][\w.]*)$", "Write DROP TABLE %1."),
+    (r"^DROP .* §(CASCADE|RESTRICT|PURGE|CONSTRAINTS)\b", "Leave %1 out."),
+    (r"TABLE ([\w.\"]+) §LIKE ([\w.\"]+)", "Write CREATE TABLE %1 (LIKE %2)."),
+    (r"TABLE ([\w.\"]+) §CLONE ([\w.\"]+)", "Write CREATE TABLE %1 AS SELECT * FROM %2."),
+    (r"^CREATE .*TABLE ([\w.\"]+) §$", "Write its columns: CREATE TABLE %1 (id bigint)."),
+    (r"TABLE ([\w.\"]+) \( (\w+) \) §$", "Write a type behind each column: %2 bigint."),
+    (r"^CREATE .* §(?:GENERATED|IDENTITY|AUTOINCREMENT)\b", _NO_KEYS),
+    (
+        r"^CREATE .* §(UNIQUE|REFERENCES|CHECK|CONSTRAINT|FOREIGN|COLLATE|ENCODE|AUTO)\b",
+        "Trino has no such constraint of a column but NOT NULL; leave it out.",
+    ),
+    (r"^CREATE .*, (?:INDEX|KEY) §\(", "There are no indexes; leave it out."),
+    (r"\bENUM \( §'", "There is no type ENUM; write varchar."),
+    (r"\bvarchar \( §max", "Write varchar for text of any length."),
+    (
+        r"^CREATE .* §USING (\w+)",
+        (
+            "The store is the catalog, the first part of the table's name; leave USING %1 out, or"
+            " write properties: WITH (...)."
+        ),
+    ),
+    (
+        r"^CREATE .* §PARTITIONED BY \( (\w+)",
+        "Write WITH (partitioned_by = ARRAY['%1']); for Iceberg, WITH (partitioning = ARRAY['%1']).",
+    ),
+    (
+        (
+            r"^CREATE .* §(ENGINE|CHARSET|DEFAULT CHARSET|TBLPROPERTIES|LOCATION|STORED|CLUSTERED|CLUSTER"
+            r"|OPTIONS|ROW FORMAT|DISTRIBUTED|DISTKEY|SORTKEY|TABLESPACE|INHERITS)\b"
+        ),
+        "Leave it out; properties of the store's table are written WITH (name = value).",
+    ),
+    (r"\b(?:STRUCT|ROW) §<", "Write row(name type, ...) instead."),
+    (
+        r"ALTER TABLE ([\w.\"]+) ADD §COLUMNS",
+        "Write ALTER TABLE %1 ADD COLUMN name type, once for each column.",
+    ),
+    (r"ALTER TABLE ([\w.\"]+) ADD §(\w+) (\w+)", "Write ALTER TABLE %1 ADD COLUMN %2 %3."),
+    (
+        r"ALTER TABLE ([\w.\"]+) ALTER COLUMN (\S+) §(?:TYPE )?(\w+)",
+        "Write ALTER TABLE %1 ALTER COLUMN %2 SET DATA TYPE %3.",
+    ),
+    (
+        r"ALTER TABLE ([\w.\"]+) §(?:MODIFY|CHANGE)(?: COLUMN)? (\S+)",
+        "Write ALTER TABLE %1 ALTER COLUMN %2 SET DATA TYPE and the type.",
+    ),
+    (r"ALTER TABLE ([\w.\"]+) SET §TBLPROPERTIES", "Write ALTER TABLE %1 SET PROPERTIES a = 'b'."),
+    (r"ALTER TABLE ([\w.\"]+) RENAME §(\S+) TO", "Write ALTER TABLE %1 RENAME COLUMN %2 TO."),
+    (r"ALTER TABLE ([\w.\"]+) DROP §(\w+)$", "Write ALTER TABLE %1 DROP COLUMN %2."),
+    # -- INSERT, UPDATE, DELETE ----------------------------------------------------------------------------------
+    (
+        r"^(INSERT INTO|DELETE FROM|UPDATE|ANALYZE) §TABLE ([\w.\"]+)",
+        "Leave TABLE out: %1 %2.",
+    ),
+    (
+        r"^INSERT INTO ([\w.\"]+) §SET (\w+) = (\S+)",
+        "Write INSERT INTO %1 (%2) VALUES (%3).",
+    ),
+    (
+        r"^INSERT INTO ([\w.\"]+) (?:\( .* \) )?§BY NAME",
+        "Write the columns twice: INSERT INTO %1 (a, b) SELECT a, b.",
+    ),
+    (
+        r"^INSERT §ALL\b",
+        "Write one INSERT INTO for each table, or several rows behind VALUES.",
+    ),
+    (r"§OUTPUT\b", "Trino has no OUTPUT; write RETURNING at the end, with --dialect extended."),
+    (r"^DELETE §\* FROM ([\w.\"]+)", "Write DELETE FROM %1."),
+    (
+        r"^UPDATE ([\w.\"]+) §(\w+) = (\S+)",
+        "Write SET before the columns: UPDATE %1 SET %2 = %3.",
+    ),
+    (
+        r"^(?:UPDATE|DELETE FROM) ([\w.\"]+) .*§(?:LIMIT|ORDER)\b|^(?:DELETE FROM) ([\w.\"]+) §LIMIT",
+        "Choose the rows by a condition: WHERE id IN (SELECT id FROM ... LIMIT 1).",
+    ),
+    # -- MERGE ---------------------------------------------------------------------------------------------------
+    (r"^MERGE .* USING §(SELECT|VALUES)\b", "Write parentheses around it: USING (%1 ...) s."),
+    (r"^MERGE (?:(?! (?:ON|WHEN) ).)* §WHERE\b", "Write ON instead of WHERE."),
+    (
+        r"^MERGE INTO ([\w.\"]+)(?: AS)?(?: (\w+))? USING .* §USING \( (\w+)",
+        "Write ON and an equality instead of USING: ON t.%3 = s.%3.",
+    ),
+    (
+        r"^MERGE (?:(?!\bWHEN\b).)*§$",
+        "Write at least one clause: WHEN MATCHED THEN UPDATE SET ..., or WHEN NOT MATCHED THEN INSERT ....",
+    ),
+    (r"THEN UPDATE §(\w+) =", "Write SET before the columns: UPDATE SET %1 = ...."),
+    (r"SET (\w+) §([-+*/|]) ?=", "Write %1 = %1 %2 ... instead of %2=."),
+    (r"SET §\( (\w+)", "Write one assignment for each column: SET %1 = ..., and so on."),
+    (r"SET \w+ §\. \*", "Write the columns one by one: SET a = s.a, b = s.b."),
+    (r"VALUES \( (\w+) §\. \*", "Write the columns one by one: VALUES (%1.a, %1.b)."),
+    (r"VALUES §(\w+)$", "Write the values in parentheses: VALUES (%1.a, %1.b)."),
+    # -- commas and words at the wrong place ---------------------------------------------------------------------
+    (r", §(FROM|WHERE|WHEN|GROUP|ORDER|HAVING|UNION|\))", "Remove the comma before %1."),
+    (
+        r"\b(AND|OR|NOT|ON|WHERE) §(WHEN|THEN|GROUP|ORDER|FROM)\b",
+        "A condition is missing after %1.",
+    ),
+    # -- FROM ----------------------------------------------------------------------------------------------------
+    (
+        r"FROM (?:generate_series|range|generate_array) §\( (.*?) \)",
+        "Write FROM UNNEST(sequence(1, 10)) AS s (x).",
+    ),
+    (r"FROM (?:read_\w+|scan_\w+|parquet_scan|csv) §\( ('[^']*')", f"{_FILE}: FROM frame."),
+    (r"\b(?:FROM|JOIN|USING) §'[^']*'", f"{_FILE}: FROM frame."),
+    (r"LATERAL FLATTEN \(.*§=>", "Write CROSS JOIN UNNEST(array) AS x (value)."),
+    (r"LATERAL §VIEW (?:OUTER )?\w+ \( (\S+) \)", "Write CROSS JOIN UNNEST(%1) AS x (value)."),
+    (r"(?:FROM|JOIN) (\w+) §\(", "Write a function of tables as TABLE(%1(...))."),
+    (r"\bCROSS §APPLY\b", "Write CROSS JOIN LATERAL (...) instead of CROSS APPLY."),
+    (r"\bOUTER §APPLY\b", "Write LEFT JOIN LATERAL (...) ON true instead of OUTER APPLY."),
+    (r"LEFT §ANTI JOIN (\S+)", "Write WHERE NOT EXISTS (SELECT 1 FROM %1 WHERE ...)."),
+    (r"LEFT §SEMI JOIN (\S+)", "Write WHERE EXISTS (SELECT 1 FROM %1 WHERE ...)."),
+    (r"§WITH \( (?:NOLOCK|READPAST|ROWLOCK|UPDLOCK|TABLOCK)", "Leave WITH (NOLOCK) out."),
+    (r"\( \+ §\)", "Write LEFT JOIN ... ON instead of (+)."),
+    (r"MINUS §SELECT\b", "Write EXCEPT instead of MINUS."),
+    (
+        r"CONNECT §BY\b|START §WITH\b",
+        "Write WITH RECURSIVE t (columns) AS (...) instead of CONNECT BY.",
+    ),
+    (
+        r"QUALIFY §",
+        (
+            "Write the window function in a subquery, and its condition in a WHERE around it,"
+            " instead of QUALIFY."
+        ),
+    ),
+    (r"FOR §(UPDATE|SHARE)\b", "Leave FOR %1 out; Trino locks no rows."),
+    (r"FOR §SYSTEM_TIME AS OF", "Write FOR TIMESTAMP AS OF."),
+    (r"FROM ([\w.\"]+) AS OF §", _VERSION),
+    (r"FROM ([\w.\"]+) (?:VERSION|TIMESTAMP) §AS OF", _VERSION),
+    (r"FROM ([\w.\"]+) (?:AT|BEFORE) \( .*§=>", _VERSION),
+    (r"FROM (\S+) SAMPLE (?:\( )?§", "Write FROM %1 TABLESAMPLE BERNOULLI (10)."),
+    (r"FROM (\S+) §USING SAMPLE", "Write FROM %1 TABLESAMPLE BERNOULLI (10)."),
+    (r"TABLESAMPLE .*§PERCENT", "Leave PERCENT out; the number is a percentage."),
+    (r"§?(?:DISTRIBUTE|CLUSTER|SORT) §?BY\b", "Write ORDER BY, or leave it out."),
+    (r"§\|", "Trino has no pipes or operators of bits; write bitwise_or(a, b), or a subquery."),
+    # -- SELECT --------------------------------------------------------------------------------------------------
+    (
+        r"DISTINCT §ON\b",
+        (
+            "Write row_number() OVER (PARTITION BY ... ORDER BY ...) AS n in a subquery, and WHERE n"
+            " = 1 around it."
+        ),
+    ),
+    (r"SELECT TOP \( (\d+) \) \* §FROM", "Write LIMIT %1 at the end instead of TOP."),
+    (r"§INTO ([\w.\"]+) FROM", "Write CREATE TABLE %1 AS SELECT ... instead of SELECT INTO."),
+    (
+        r"\* (?:EXCLUDE|EXCEPT) ?§?\( ?§?(\w+).*?\) FROM ([\w.\"]+)|\* §EXCLUDE \( (\w+)",
+        (
+            "Write the columns, or FROM TABLE(exclude_columns(input => TABLE(t), columns =>"
+            " DESCRIPTOR(a)))."
+        ),
+    ),
+    (r"\* §(REPLACE|RENAME)\b", "Write the columns one by one instead of * %1."),
+    (
+        r"GROUP_CONCAT \( (\S+) §SEPARATOR ('[^']*')",
+        "Write listagg(%1, %2) WITHIN GROUP (ORDER BY %1).",
+    ),
+    (
+        r"STRING_AGG \( (\S+) , ('[^']*') \) WITHIN GROUP §",
+        "Write listagg(%1, %2) WITHIN GROUP (ORDER BY %1).",
+    ),
+    (r"SAFE_CAST \( (\S+) §AS (\w+)", "Write TRY_CAST(%1 AS type)."),
+    (r"STRUCT \( (\S+) §AS", "Write CAST(ROW(%1, ...) AS row(name type, ...))."),
+    (
+        r"(current_\w+|localtime\w*) §\(|(current_\w+|localtime\w*) \( §\)",
+        "Write %1 without parentheses.",
+    ),
+    (r"ARRAY \( §SELECT", "Write (SELECT array_agg(x) FROM t)."),
+    (r"COUNT \( DISTINCT §\*", "Write count(*) of a subquery with SELECT DISTINCT *."),
+    (r"(\S+) §for (\w+) in\b", "Write transform(array, %2 -> ...) instead of a comprehension."),
+    # -- operators -----------------------------------------------------------------------------------------------
+    (r"(\S+) §~ \* ('[^']*')", "Write regexp_like(%1, '(?i)...') instead of ~*."),
+    (r"(\S+) §~ ('[^']*')", "Write regexp_like(%1, %2) instead of ~."),
+    (r"(\S+) §! ~ \*? ?('[^']*')", "Write NOT regexp_like(%1, %2) instead of !~."),
+    (r"(\S+) §SIMILAR TO ('[^']*')", "Write regexp_like(%1, %2) instead of SIMILAR TO."),
+    (r"(\S+) <= §> (\S+)", "Write %1 IS NOT DISTINCT FROM %2 instead of <=>."),
+    (r"§&", "Write bitwise_and(a, b) instead of a & b."),
+    (r"\|\| \S+ §=", "Write OR instead of ||, which joins texts."),
+    (r"§! ", "Write NOT instead of !."),
+    (r"§\^", "Write power(a, b), or bitwise_xor(a, b), instead of a ^ b."),
+    (r"(\S+) DIV §(\S+)", "Write %1 / %2; integers divide without a remainder."),
+    (r"(\S+) / §/ (\S+)", "Write %1 / %2; integers divide without a remainder."),
+    (r"(\S+) \* §\* (\S+)", "Write power(%1, %2) instead of **."),
+    (r"< §<|(?<!-)> §>", "Write bitwise_left_shift(a, n) or bitwise_right_shift(a, n)."),
+    (r"([\w.]+) -> ?§> ('[^']*')", "Write json_extract_scalar(%1, '$.name') instead of ->>."),
+    (r"§: =", "Write = instead of :=."),
+    (r"§\[ (\w+) \]", 'Write "%1" instead of [%1].'),
+)
+"""A pattern of a statement's tokens with § before the wrong one, and the hint, in which %1 is the
+first group; the first pattern that fits counts.
+"""
+
+
+def pattern_hint(text: str, tokens: Sequence[Token], index: int) -> str | None:
+    """Return the hint of the first pattern that fits the tokens around the wrong one, or None.
+
+    >>> from rowmerge_nb.sql.parser.tokens import tokenize, Runs
+    >>> sql = "SELECT a FROM t WHERE b ~ '^x'"
+    >>> pattern_hint(sql, tokenize(sql, Runs.TOKENS), 6)
+    "Write regexp_like(b, '^x') instead of ~."
+    """
+    line = _line(text, tokens, index)
+    for pattern, hint in PATTERNS:
+        match = _compiled(pattern).search(line)
+        if match is not None:
+            groups = [group for group in match.groups() if group is not None]
+            return re.sub(
+                r"%(\d)",
+                lambda number, groups=groups: _group(groups, int(number[1])),  # type: ignore[misc]
+                hint,
+            )
+    return None
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.IGNORECASE | re.DOTALL)
+
+
+def _group(groups: Sequence[str], number: int) -> str:
+    text = groups[number - 1] if number <= len(groups) else "..."
+    return text.replace("( ", "(").replace(" )", ")").replace(" ,", ",").replace("§", "")
+
+
+def _line(text: str, tokens: Sequence[Token], index: int) -> str:
+    """Return the tokens around the wrong one, separated by blanks, with § before it."""
+    first = max(index - _WINDOW, 0)
+    words = [token.text for token in tokens[:2]] if first else []
+    window = tokens[first : index + _WINDOW]
+    for at, token in enumerate(window, first):
+        word = "" if token.kind is Kind.END else token.text.replace("§", " ")
+        if token.kind is Kind.UNKNOWN and at + 1 < len(tokens):
+            # A run of one character is one token, whose text is the character.
+            word = text[token.span.start : tokens[at + 1].span.start].strip()
+        words.append(f"§{word}" if at == index else word)
+    return " ".join(words).rstrip().replace(" . ", ".")

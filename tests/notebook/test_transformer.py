@@ -1,0 +1,101 @@
+"""What people write around the magics, in a shell without a kernel."""
+
+from __future__ import annotations
+
+import pytest
+
+from rowmerge_nb.base.errors import RowMergeError
+
+
+@pytest.mark.parametrize(
+    ("cell", "statements"),
+    [
+        ("%merge\nDROP TABLE t", ["DROP TABLE t"]),
+        ("%merge\n\n-- all of it\nDROP TABLE t;\nDROP TABLE u", ["DROP TABLE t", "DROP TABLE u"]),
+        ("%merge SELECT *\nFROM t", ["SELECT *\nFROM t"]),
+        ("%merge --era current\nSELECT *\nFROM t", ["SELECT *\nFROM t"]),
+        ("%merge --era current SELECT *\nFROM t", ["SELECT *\nFROM t"]),
+        ("%%merge SELECT *\nFROM t", ["SELECT *\nFROM t"]),
+        ("%%merge -o x SELECT *\nFROM t", ["SELECT *\nFROM t"]),
+        ("# the first\n%%merge\nDROP TABLE t", ["DROP TABLE t"]),
+        ("\n\n# the first\n\n%%merge\nDROP TABLE t", ["DROP TABLE t"]),
+        ("# the first\n%merge\nDROP TABLE t", ["DROP TABLE t"]),
+        ("%merge DROP TABLE t\ny = 1", ["DROP TABLE t"]),
+        ("%merge DROP TABLE t\n%merge DROP TABLE u", ["DROP TABLE t", "DROP TABLE u"]),
+        ("z = 1\n%merge DROP TABLE t", ["DROP TABLE t"]),
+        ("x = %merge DROP TABLE t", ["DROP TABLE t"]),
+        ("x = %merge\nDROP TABLE t", ["DROP TABLE t"]),
+        ("x = %%merge\nSELECT *\nFROM t", ["SELECT *\nFROM t"]),
+        ("x = %merge SELECT *\nFROM t", ["SELECT *\nFROM t"]),
+        ("x = %%merge DROP TABLE t\n", ["DROP TABLE t"]),
+    ],
+)
+def test_a_cell_runs_what_was_meant(notebook, cell, statements):
+    done = notebook.run(cell)
+    assert done.error is None
+    assert [sql for sql, _ in notebook.engine.asked] == statements
+    assert len(done.outputs) == len(statements)
+    if cell.startswith(("x = ", "%%merge -o x")):
+        assert notebook.shell.user_ns["x"] is notebook.shell.user_ns["_merge"]
+
+
+def refusal(notebook, cell):
+    """Run a cell that never reaches the magic; IPython keeps its error apart."""
+    from IPython.utils.capture import capture_output
+
+    with capture_output() as captured:
+        error = notebook.shell.run_cell(cell).error_before_exec
+    assert isinstance(error, RowMergeError)
+    assert notebook.engine.asked == []
+    # One line, without the frames of IPython.
+    assert captured.stdout.strip() == f"RowMergeError: {error}"
+    return error
+
+
+@pytest.mark.parametrize(
+    ("cell", "message", "hint"),
+    [
+        ("y = 1\n%%merge\nDROP TABLE t", "on line 2 of its cell", "a cell of its own"),
+        ("%load_ext rowmerge_nb\n\n%%merge\nDROP TABLE t", "on line 3", "a cell of its own"),
+        ("%%sql\nSELECT 1", "no magic %%sql", "Write %%merge"),
+        ("%sql SELECT 1", "no magic %sql", "Write %merge"),
+    ],
+)
+def test_a_cell_that_can_only_be_a_mistake_is_answered(notebook, cell, message, hint):
+    error = refusal(notebook, cell)
+    assert error.code == "INVALID_ARGUMENTS"
+    assert message in error.message
+    assert hint in error.hint
+
+
+def test_a_magic_of_another_extension_stays_its_own(notebook):
+    notebook.shell.register_magic_function(lambda line, cell: None, "cell", "sql")
+    assert notebook.run("%%sql\nSELECT 1").error is None
+
+
+@pytest.mark.parametrize("cell", ["%merge tables\nprint(1", "%merge DROP TABLE t;\nif"])
+def test_broken_python_below_a_line_is_pythons_error(notebook, cell):
+    assert isinstance(notebook.shell.run_cell(cell).error_before_exec, SyntaxError)
+    assert notebook.engine.asked == []
+
+
+@pytest.mark.parametrize(
+    "cell", ["# first\n%%merge\n\nSELECT\n  FAIL", "%merge\n\n\nSELECT\n  FAIL"]
+)
+def test_an_error_has_the_line_of_the_cell_as_it_was_written(notebook, cell):
+    assert "cell line 5, column 3" in notebook.run(cell).stdout
+
+
+def test_a_line_returns_its_result_and_shows_it_once(notebook):
+    done = notebook.run("x = %merge DROP TABLE t\nx.trace.kind")
+    assert done.error is None
+    assert [output["text/plain"] for output in done.outputs] == ["Table t dropped."]
+    result = notebook.shell.run_cell("%merge DROP TABLE t").result
+    # IPython would keep the result, with all its rows, in Out.
+    assert result is None
+    assert notebook.shell.run_line_magic("merge", "DROP TABLE t").trace.target.name == "t"
+
+
+def test_commands_return_nothing_and_undo_its_result(notebook):
+    assert notebook.shell.run_line_magic("merge", "tables") is None
+    assert notebook.shell.run_line_magic("merge", "undo t").trace.kind == "UNDO"
