@@ -84,8 +84,8 @@ REFERENCE = {
     for page in ("functions", "options", "types", "errors", "stores", "trino-differences", "speed")
 }
 LONGER = {
-    "docs/trino-connectors": 2700,
-    "docs/debugging": 1900,
+    "docs/trino-connectors": 2900,
+    "docs/debugging": 2050,
     "docs/explorer": 1560,
     "docs/flows": 1520,
 }
