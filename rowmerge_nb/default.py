@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import datetime as dt
+    from collections.abc import Callable
 
     from rowmerge_nb.engine.engine import Engine
     from rowmerge_nb.engine.result import Result
@@ -18,6 +19,8 @@ _lock = threading.Lock()
 _engines: list[Engine] = []
 _sessions: list[LazySession] = []
 """The session of an engine to come: one that is started early, or one under construction."""
+_preparations: list[Callable[[Engine], None]] = []
+"""What a new default engine is passed to before it is used."""
 
 
 def default_engine(*, start: bool = False) -> Engine:
@@ -40,9 +43,24 @@ def default_engine(*, start: bool = False) -> Engine:
                 _sessions[0].start()
             from rowmerge_nb.engine.engine import Engine
 
-            _engines[:] = [Engine(spark=_sessions[0])]
+            engine = Engine(spark=_sessions[0])
+            for prepare in _preparations:
+                prepare(engine)
+            _engines[:] = [engine]
             _sessions.clear()
         return _engines[0]
+
+
+def prepare_default_engine(prepare: Callable[[Engine], None] | None) -> None:
+    """Pass every new default engine to a function before it is used, and the current one now.
+
+    Args:
+        prepare: the function, which replaces the former one; None for none.
+    """
+    with _lock:
+        _preparations[:] = [] if prepare is None else [prepare]
+        if prepare is not None and _engines and not _engines[0].closed:
+            prepare(_engines[0])
 
 
 def prestart() -> LazySession | None:

@@ -8,7 +8,6 @@ import time
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.base.errors import (
@@ -24,11 +23,26 @@ if TYPE_CHECKING:
 
 _NEEDED: Final = ("pyspark", "pyarrow", "pandas", "ipython", "jinja2", "graphviz", "pygraphviz")
 _OPTIONAL: Final = (
-    ("polars", "polars", "DataFrames of polars as sources", "polars"),
-    ("jpype", "jpype1", "plugins of Trino", '"rowmerge-nb[trino]"'),
-    ("jgo", "jgo", "plugins of Trino by Maven coordinates", '"rowmerge-nb[trino]"'),
+    ("pyiceberg", "iceberg", "Iceberg tables"),
+    ("sqlalchemy", "iceberg", "the catalog of an Iceberg warehouse"),
+    ("pymetastore", "hive", "a Hive Metastore"),
+    ("pyorc", "hive", "values of Hive's tables that Arrow does not write"),
+    ("adbc-driver-manager", "jdbc", "SQLite and PostgreSQL"),
+    ("adbc-driver-sqlite", "sqlite", "tables of SQLite"),
+    ("adbc-driver-postgresql", "postgresql", "tables of PostgreSQL"),
+    ("jpype1", "trino", "plugins of Trino"),
+    ("jgo", "trino", "plugins of Trino by Maven coordinates"),
+    ("requests", "trino", "the download of a plugin's jars"),
+    ("sqlglot", "verify", "verify: the statement for DuckDB and PostgreSQL"),
+    ("grpcio", "connect", "sessions of Spark Connect"),
+    ("grpcio-status", "connect", "sessions of Spark Connect"),
+    ("googleapis-common-protos", "connect", "sessions of Spark Connect"),
+    ("zstandard", "connect", "sessions of Spark Connect"),
+    ("pytest", "testing", "the contract kit for connectors"),
+    ("polars", "", "DataFrames of polars as sources"),
+    ("jupyterlab", "", "notebooks in a browser"),
 )
-"""Module, distribution, use, and the argument of pip install."""
+"""Distribution, the extra that brings it (``""`` for none), and what it is for."""
 
 
 @dataclass(frozen=True)
@@ -81,8 +95,7 @@ def doctor(*, start_spark: bool = True, prepare: bool = False) -> list[Check]:
         _guarded("Graphviz", _graphviz),
         _guarded("memory", _memory),
     ]
-    if start_spark:
-        checks.append(_guarded("Spark", _spark))
+    checks.append(_guarded("Spark", _spark if start_spark else _spark_state))
     return [check for check in checks if check is not None]
 
 
@@ -111,15 +124,19 @@ def _package(name: str) -> Check:
         return Check(name, "failed", "not installed", f"pip install {name}")
 
 
-def _optional(module: str, name: str, use: str, package: str) -> Check:
+def _optional(name: str, extra: str, use: str) -> Check:
     """Check an optional package.
 
-    >>> _optional("no_such_module", "nothing", "a test", "nothing").detail
-    'not installed; optional, for a test'
+    >>> _optional("no-such-package", "trino", "a test")
+    Check(name='no-such-package', state='missing', detail='not installed; optional, for a test', advice='pip install "rowmerge-nb[trino]"')
     """
-    if find_spec(module):
-        return Check(name, "ok", version(name))
-    return Check(name, "missing", f"not installed; optional, for {use}", f"pip install {package}")
+    try:
+        return Check(name, "ok", f"{version(name)}, for {use}")
+    except PackageNotFoundError:
+        package = f'"rowmerge-nb[{extra}]"' if extra else name
+        return Check(
+            name, "missing", f"not installed; optional, for {use}", f"pip install {package}"
+        )
 
 
 def _pandas_fits() -> Check | None:
@@ -233,6 +250,14 @@ def _spark() -> Check:
         "ok",
         f"{session.version}, a job with a Python worker ran; {time.monotonic() - began:.1f} s",
     )
+
+
+def _spark_state() -> Check:
+    """Report whether a session runs in this process, without starting one."""
+    module = sys.modules.get("pyspark.sql")
+    is_running = module is not None and module.SparkSession.getActiveSession() is not None
+    state = "a session runs" if is_running else "no session runs yet"
+    return Check("Spark", "ok", f"{version('pyspark')}, {state}")
 
 
 def _same(pages: object) -> object:

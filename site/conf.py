@@ -74,6 +74,7 @@ NAVIGATION = {
     "Project": [
         "CONTRIBUTING",
         "CHANGELOG",
+        "SECURITY",
         *[f"docs/decisions/{path.stem}" for path in sorted(ROOT.glob("docs/decisions/*.md"))],
     ],
 }
@@ -83,7 +84,15 @@ NAVIGATION = {
 project = "rowmerge_nb"
 root_doc = "README"
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
-_PARTS = {"README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs", "notebooks", "site"}
+_PARTS = {
+    "README.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+    "SECURITY.md",
+    "docs",
+    "notebooks",
+    "site",
+}
 exclude_patterns = [
     *(path.name for path in ROOT.iterdir() if path.name not in _PARTS),
     "site/static",

@@ -4,7 +4,8 @@ var Scorer = {
   // A result is [page, title, anchor, description, score, file, kind].
   score: (result) => (REFERENCE.test(result[0]) && result[6] !== "object" ? result[4] / 4 : result[4]),
   objNameMatch: 11,
-  objPartialMatch: 6,
+  // A name that only contains the word comes after pages about it.
+  objPartialMatch: -4,
   objPrio: { 0: 15, 1: 5, 2: -5 },
   objPrioDefault: 0,
   title: 15,

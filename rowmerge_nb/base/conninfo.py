@@ -15,6 +15,11 @@ from urllib.parse import parse_qsl, quote, unquote, urlsplit
 SAFE_PATH: Final = "pg_catalog, pg_temp"
 """The search path of all connections: the server's own names, then temporary tables."""
 _PAIR: Final = re.compile(r"(\w+)\s*=\s*('(?:[^'\\]|\\.)*'|(?:[^\s\\]|\\.)*)")
+_SECRET: Final = re.compile("pass|pasw|pwd|secret|token|key", re.IGNORECASE)
+_ADDRESS_PASSWORD: Final = re.compile(r"(://[^:/@\s]*:)([^\s]*)(?=@)")
+_SECRET_PAIR: Final = re.compile(
+    r"(?i)([\w.-]*(?:pass|pasw|pwd|secret|token|key)[\w.-]*\s*=\s*)('(?:[^'\\]|\\.)*'|[^\s&]+)"
+)
 _STARTUP: Final = (
     "-csearch_path=pg_catalog,pg_temp -cclient_encoding=UTF8 -cquote_all_identifiers=off"
 )
@@ -48,6 +53,43 @@ def parameters(dsn: str) -> dict[str, str]:
         for key, value in _PAIR.findall(dsn)
     )
     return dict(unescaped)
+
+
+def is_secret(name: str) -> bool:
+    """Return whether a parameter of this name is never shown.
+
+    >>> is_secret("password"), is_secret("s3.secret-access-key"), is_secret("host")
+    (True, True, False)
+    """
+    return _SECRET.search(name) is not None
+
+
+def secrets_in(text: str) -> set[str]:
+    """Return the passwords and other secrets of a connection string, as written and decoded.
+
+    >>> sorted(secrets_in("postgresql://ann:s%20t@db/shop")), secrets_in("postgresql://ann@db/shop")
+    (['s t', 's%20t'], set())
+    """
+    return {
+        secret
+        for secret in (
+            *(value for name, value in parameters(text).items() if is_secret(name)),
+            *(match[2] for match in _ADDRESS_PASSWORD.finditer(text)),
+            *(match[2].strip("'") for match in _SECRET_PAIR.finditer(text)),
+        )
+        if secret
+    }
+
+
+def masked(text: str) -> str:
+    """Return a connection string with its secrets masked.
+
+    >>> masked("postgresql://ann:a@b/c@db/shop"), masked("postgresql://ann@db/shop?sslkey=x&a=b")
+    ('postgresql://ann:***@db/shop', 'postgresql://ann@db/shop?sslkey=***&a=b')
+    >>> masked("host=db password='a b' dbname=shop"), masked("warehouse/")
+    ('host=db password=*** dbname=shop', 'warehouse/')
+    """
+    return _SECRET_PAIR.sub(r"\1***", _ADDRESS_PASSWORD.sub(r"\1***", text))
 
 
 def with_safe_path(dsn: str) -> str:

@@ -15,6 +15,7 @@ from rowmerge_nb.base.errors import (
     error_text,
 )
 from rowmerge_nb.engine.audit.audit_run import MOST_ROWS, Request, audit
+from rowmerge_nb.engine.catalog.connecting import Connection, ConnectionRequest, connect
 from rowmerge_nb.engine.catalog.engine_catalogs import Catalogs, TableName
 from rowmerge_nb.engine.catalog.leftovers import CatalogOrphans, orphans_of
 from rowmerge_nb.engine.catalog.listing import TableInfo, list_tables
@@ -33,6 +34,7 @@ from rowmerge_nb.spi.handles import SchemaTableName
 
 if TYPE_CHECKING:
     import datetime as dt
+    import os
     from collections.abc import Callable, Mapping, Sequence
 
     import pyarrow as pa
@@ -216,6 +218,61 @@ class Engine:
             ConnectorError: ALREADY_EXISTS if there is a catalog of that name.
         """
         self._catalogs.add(name, connector)
+
+    def connect(
+        self,
+        store: str,
+        location: str | os.PathLike[str] | None = None,
+        *,
+        name: str | None = None,
+        **properties: Any,
+    ) -> Connection:
+        """Add a catalog by the name of its store, as ``%merge connect`` does.
+
+        Unlike `add_catalog`, it also reaches the stores of other packages, and asks the store
+        whether it answers. The same connection again changes nothing.
+
+        Args:
+            store: ``memory``, ``hive_acid``, ``iceberg``, ``sqlite``, ``postgresql``, ``trino``, or
+                a store of an installed package (docs/stores.md).
+            location: a path or an address, depending on the store.
+            name: the name of the catalog; None for that of the store.
+            properties: further properties of the store. ``${ENV:NAME}`` in a text is replaced by an
+                environment variable.
+
+        Returns:
+            The catalog's name, store and location, without secrets.
+
+        Raises:
+            RowMergeError: INVALID_ARGUMENTS for an unknown store or property; ALREADY_EXISTS for
+                another catalog of that name; errors of the connector. No message has a secret.
+            SetupError: a library of the store is not installed.
+
+        >>> from rowmerge_nb import Engine
+        >>> Engine().connect("memory", name="m", keep_versions=2).name
+        'm'
+        """
+        return self.open_connection(ConnectionRequest(store, location, name, properties))
+
+    def open_connection(self, request: ConnectionRequest, *, check: bool = True) -> Connection:
+        """Add the catalog of a request; see `connect`. ``check`` asks the store for its schemas."""
+        self._session.check_open()
+        return connect(self._catalogs, request, check=check)
+
+    def note_unconnected(self, name: str, error: RowMergeError) -> None:
+        """Make statements that name a catalog report why it could not be connected."""
+        self._catalogs.failures[name.lower()] = error
+
+    def catalogs(self) -> list[Connection]:
+        """Return the catalogs, with their stores and locations, without secrets.
+
+        Those of a project's file that could not be connected have a ``problem``.
+
+        >>> from rowmerge_nb import Engine
+        >>> [(each.name, each.store) for each in Engine().catalogs()]
+        [('memory', 'memory')]
+        """
+        return self._catalogs.descriptions()
 
     def register(
         self,

@@ -117,6 +117,11 @@ _OF_CELLS: Final = (
         " work; takes a minute.",
         "prepare",
     ),
+    Option(
+        "With the command connect: ask for the password in a field that hides it.",
+        "password",
+        page="stores.md#connecting-a-store",
+    ),
     Option("Show all options and commands.", "help", short="h"),
 )
 """Options of cells and lines only."""
@@ -129,6 +134,7 @@ SETTINGS: Final = tuple(option for option in ALL_OPTIONS if option.is_setting)
 
 COMMANDS: Final[Mapping[str, str]] = {
     "tables": "the tables of all catalogs, with their columns, rows and paradigm",
+    "connect": "adds a STORE as a catalog: iceberg warehouse/ AS ice; alone lists the catalogs",
     "undo": "takes back the last change: of a TABLE, or of the one that was changed last",
     "doctor": "what is installed, which Java was found, and whether Spark starts",
     "options": "the options, their values now, and their defaults",

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-import tomllib
 import warnings
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from IPython.core.magic import Magics, line_cell_magic, magics_class, no_var_expand
 from traitlets import Bool, Enum, HasTraits, Int, TraitType, Unicode
@@ -15,6 +14,7 @@ from traitlets import Bool, Enum, HasTraits, Int, TraitType, Unicode
 from rowmerge_nb.base.errors import RowMergeError, SetupError, error_text
 from rowmerge_nb.base.names import nearest
 from rowmerge_nb.base.words import plural
+from rowmerge_nb.default import prepare_default_engine
 from rowmerge_nb.engine.options.statement_options import STATEMENT_OPTIONS, Option
 from rowmerge_nb.engine.spark.interrupts import StatementGuard
 from rowmerge_nb.notebook import debugging, transformer
@@ -31,6 +31,15 @@ from rowmerge_nb.notebook.cell_options import (
     states_of,
 )
 from rowmerge_nb.notebook.completion import matcher
+from rowmerge_nb.notebook.connect_command import (
+    catalogs_bundle,
+    connected_bundle,
+    is_listing,
+    parse_connect,
+    password_notice,
+    request_of,
+    secrets_of_text,
+)
 from rowmerge_nb.notebook.display import (
     Bundle,
     error_bundle,
@@ -47,6 +56,12 @@ from rowmerge_nb.notebook.display import (
 from rowmerge_nb.notebook.orphan_report import orphans_bundle
 from rowmerge_nb.notebook.prestart import Prestart
 from rowmerge_nb.notebook.progress import Progress, ends_with_cell
+from rowmerge_nb.notebook.project_file import (
+    CATALOGS,
+    OWN_FILE,
+    declared_catalogs,
+    project_defaults,
+)
 from rowmerge_nb.notebook.template import Rendered, render
 
 if TYPE_CHECKING:
@@ -135,6 +150,9 @@ class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made fr
 
     def _dispatch(self, use: MagicUse, cell: str | None, guard: StatementGuard) -> Any:
         command = _command_of(use.rest) if cell is None else ""
+        if command == "connect" and not use.has("help"):
+            self._connect(use)
+            return None
         if command:
             use = _with_more_options(use)
         _check_doctor(command, use)
@@ -357,13 +375,29 @@ class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made fr
                 )
             )
 
+    def _connect(self, use: MagicUse) -> None:
+        text = use.rest.partition(" ")[2].strip()
+        if secrets := secrets_of_text(text):
+            show(text_bundle(password_notice(self.shell, secrets)))
+        line = parse_connect(text)
+        use = replace(use, values={**use.values, **(line.options or {})})
+        if use.has("help"):
+            show(text_bundle(help_text()))
+            return
+        if excess := sorted(set(use.values) - {"engine", "password"}):
+            _refuse_with("%merge connect", excess[0])
+        engine = self._engine(use)
+        if is_listing(line):
+            if use.has("password"):
+                _refuse_with("%merge connect without a store", "password")
+            show(catalogs_bundle(engine))
+        else:
+            request = request_of(line, ask=use.has("password"))
+            show(connected_bundle(engine.open_connection(request)))
+
     def _undo(self, use: MagicUse) -> None:
         if excess := sorted(set(use.values) - {"engine"}):
-            raise RowMergeError(
-                f"--{excess[0]} and %merge undo do not go together",
-                code="INVALID_ARGUMENTS",
-                hint=f"Leave --{excess[0]} out.",
-            )
+            _refuse_with("%merge undo", excess[0])
         engine, table = self._engine(use), use.rest.partition(" ")[2]
         result = engine.undo(table or None)
         self.shell.user_ns["_merge"] = result
@@ -576,11 +610,20 @@ def _with_more_options(use: MagicUse) -> MagicUse:
     )
 
 
+def _refuse_with(command: str, option: str) -> NoReturn:
+    raise RowMergeError(
+        f"--{option} and {command} do not go together",
+        code="INVALID_ARGUMENTS",
+        hint=f"Leave --{option} out.",
+    )
+
+
 def _check_doctor(command: str, use: MagicUse) -> None:
     for name, command_text, is_valid in (
         ("orphans", "%merge doctor", command == "doctor"),
         ("remove", "%merge doctor --orphans", use.has("orphans")),
         ("prepare", "%merge doctor", command == "doctor"),
+        ("password", "%merge connect STORE LOCATION", command == "connect"),
     ):
         if use.has(name) and not is_valid:
             raise RowMergeError(
@@ -673,30 +716,6 @@ def _tables_bundle(engine: Engine) -> Bundle:
     return grid_bundle(["table", "store", "rows", "paradigm", "columns"], rows, caption, right={2})
 
 
-def project_defaults(directory: Path) -> tuple[dict[str, Any], Path | None]:
-    """Return the table ``[tool.rowmerge_nb]`` of the nearest pyproject.toml, and the file; nothing
-    without one.
-
-    Raises:
-        SetupError: the file cannot be read.
-    """
-    for folder in (directory, *directory.parents):
-        file = folder / "pyproject.toml"
-        if file.is_file():
-            try:
-                return (
-                    dict(
-                        tomllib.loads(file.read_text("utf-8"))
-                        .get("tool", {})
-                        .get("rowmerge_nb", {})
-                    ),
-                    file,
-                )
-            except (OSError, ValueError, AttributeError, TypeError) as error:
-                raise SetupError(f"{file} cannot be read: {error}") from error
-    return {}, None
-
-
 def register(shell: InteractiveShell) -> MergeMagic:
     """Register the magics with a shell; problems in ``[tool.rowmerge_nb]`` are warnings."""
     magic = MergeMagic(shell)
@@ -715,15 +734,22 @@ def _apply_project_defaults(magic: MergeMagic) -> list[str]:
     try:
         defaults, file = project_defaults(Path.cwd())
     except SetupError as error:
-        return [f"{error.message}; its [tool.rowmerge_nb] is not used."]
+        prepare_default_engine(None)
+        return [f"{error.message}; its settings are not used."]
     problems = []
+    if file is not None and CATALOGS in defaults:
+        declared = declared_catalogs(defaults.pop(CATALOGS), file)
+        problems += declared.problems(file)
+        prepare_default_engine(declared.connect)
+    else:
+        prepare_default_engine(None)
     traits = magic.traits(config=True)
     for name, value in defaults.items():
         key = name.replace("-", "_")
         if key not in traits:
             problems.append(
-                f"[tool.rowmerge_nb] in {file} has no option '{name}'. There are:"
-                f" {', '.join(sorted(traits))}."
+                f"{_where(file)} has no option '{name}'. There are:"
+                f" {', '.join(sorted([*traits, CATALOGS]))}."
             )
             continue
         # IPython's own configuration takes precedence.
@@ -733,10 +759,13 @@ def _apply_project_defaults(magic: MergeMagic) -> list[str]:
             magic.set_trait(key, value)
         except Exception as error:  # noqa: BLE001 - whatever a trait says of a value
             problems.append(
-                f"[tool.rowmerge_nb] in {file}: {name} = {value!r} is not possible, and is left"
-                f" out: {error}"
+                f"{_where(file)}: {name} = {value!r} is not possible, and is left out: {error}"
             )
     return problems
+
+
+def _where(file: Path | None) -> str:
+    return str(file) if file and file.name == OWN_FILE else f"[tool.rowmerge_nb] in {file}"
 
 
 def unregister(shell: InteractiveShell) -> None:
@@ -749,3 +778,4 @@ def unregister(shell: InteractiveShell) -> None:
     matcher.unregister(shell)
     transformer.unregister(shell)
     debugging.unregister(shell)
+    prepare_default_engine(None)

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.alterations import SetProperties as SetProperties
     from rowmerge_nb.spi.connector import Connector as Connector
     from rowmerge_nb.spi.connector import Orphan as Orphan
+    from rowmerge_nb.spi.factory import ConnectorFactory as ConnectorFactory
+    from rowmerge_nb.spi.factory import ConnectorProperty as ConnectorProperty
+    from rowmerge_nb.spi.factory import PropertyType as PropertyType
     from rowmerge_nb.spi.handles import ColumnHandle as ColumnHandle
     from rowmerge_nb.spi.handles import ConnectorInsertTableHandle as ConnectorInsertTableHandle
     from rowmerge_nb.spi.handles import ConnectorMergeTableHandle as ConnectorMergeTableHandle
@@ -100,6 +103,7 @@ _HOMES: Final = {
     "ColumnMetadata": "metadata",
     "ColumnPosition": "alterations",
     "Connector": "connector",
+    "ConnectorFactory": "factory",
     "ConnectorInsertTableHandle": "handles",
     "ConnectorOutputTableHandle": "handles",
     "ConnectorMergeSink": "merge_sink",
@@ -112,6 +116,7 @@ _HOMES: Final = {
     "ConnectorPageSource": "page_source",
     "ConnectorPageSourceProvider": "page_source",
     "ConnectorPartitioningHandle": "handles",
+    "ConnectorProperty": "factory",
     "ConnectorSession": "handles",
     "ConnectorSplit": "handles",
     "ConnectorSplitManager": "page_source",
@@ -139,6 +144,7 @@ _HOMES: Final = {
     "Procedure": "procedures",
     "ProcedureArgument": "procedures",
     "ProcedureOutcome": "procedures",
+    "PropertyType": "factory",
     "TableExecution": "procedures",
     "TableProcedure": "procedures",
     "TableProcedureArgument": "procedures",

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rowmerge_nb.base.errors import AnalysisError
+from rowmerge_nb.base.errors import AnalysisError, RowMergeError
 from rowmerge_nb.base.names import did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 
-def unknown_catalog(catalog: str, catalogs: Iterable[str]) -> AnalysisError:
+def unknown_catalog(
+    catalog: str, catalogs: Iterable[str], failures: Mapping[str, RowMergeError] | None = None
+) -> AnalysisError:
     """Build the error of a name whose catalog does not exist: NOT_SUPPORTED for Trino's own catalog
     ``system``, which no engine has.
 
     Args:
         catalog: the catalog's name.
         catalogs: the names of all catalogs.
+        failures: the errors of catalogs that could not be connected, by name.
 
     >>> unknown_catalog("lak", ["lake", "memory"]).hint
     "Did you mean 'lake'?"
@@ -31,5 +34,21 @@ def unknown_catalog(catalog: str, catalogs: Iterable[str]) -> AnalysisError:
                 " tables."
             ),
         )
+    if failures and catalog in failures:
+        return unconnected_catalog(catalog, failures[catalog])
     hint = did_you_mean(catalog, catalogs) or f"There are: {', '.join(sorted(catalogs))}."
     return AnalysisError(f"Catalog '{catalog}' not found", code="CATALOG_NOT_FOUND", hint=hint)
+
+
+def unconnected_catalog(catalog: str, failure: RowMergeError) -> AnalysisError:
+    """Build the error of a catalog of a project's file that could not be connected.
+
+    >>> from rowmerge_nb.base.errors import SetupError
+    >>> str(unconnected_catalog("ice", SetupError("pyiceberg is not installed", hint="Install it.")))
+    "CATALOG_NOT_FOUND: Catalog 'ice' is not connected: pyiceberg is not installed. Install it."
+    """
+    return AnalysisError(
+        f"Catalog '{catalog}' is not connected: {failure.message}",
+        code="CATALOG_NOT_FOUND",
+        hint=failure.hint,
+    )

@@ -54,6 +54,12 @@ def tab(notebook):
         ("%%merge -o nam|", []),
         ("%merge ta|", ["tables"]),
         ("%merge doctor --pre|", ["--prepare"]),
+        ("%merge con|", ["connect"]),
+        ("%merge connect s|", ["sqlite"]),
+        ("%merge connect sqlite shop.db |", ["path=", "create="]),
+        ("%merge connect sqlite shop.db create=true pa|", ["path="]),
+        ("%merge connect icebreg |", []),
+        ("%merge connect memory --p|", ["--password"]),
     ],
 )
 def test_options_and_their_values_are_offered_in_the_line_of_the_magic(tab, cell, offered):

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-import re
 from typing import Final
 
-from rowmerge_nb.base.conninfo import parameters
+from rowmerge_nb.base.conninfo import parameters, secrets_in
 
 _SHOWN: Final = ("host", "hostaddr", "port", "dbname")
-_SECRET: Final = re.compile("pass|secret|token|key", re.IGNORECASE)
 
 
 def startup_options(dsn: str) -> str:
@@ -39,9 +37,6 @@ def redacted(text: str, dsn: str) -> str:
     >>> redacted('invalid option "sesame" in "host=db password=sesame"', "host=db password=sesame")
     'invalid option "***" in "***"'
     """
-    secrets = [dsn, *(value for key, value in parameters(dsn).items() if _SECRET.search(key))]
-    password = re.search(r"://[^/@]*:([^@]*)@", dsn)
-    secrets += [password[1]] if password else []
-    for secret in sorted({secret for secret in secrets if secret}, key=len, reverse=True):
+    for secret in sorted({dsn, *secrets_in(dsn)} - {""}, key=len, reverse=True):
         text = text.replace(secret, "***")
     return text

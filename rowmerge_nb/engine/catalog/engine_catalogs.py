@@ -17,6 +17,7 @@ from rowmerge_nb.base.errors import (
     checked_name,
 )
 from rowmerge_nb.connectors.memory.connector import MemoryConnector
+from rowmerge_nb.engine.catalog.connecting import Connection
 from rowmerge_nb.engine.catalog.dataframes import whole_frame
 from rowmerge_nb.engine.catalog.faulty import StatementFault
 from rowmerge_nb.engine.catalog.inputs import names_of, user_name
@@ -27,6 +28,7 @@ from rowmerge_nb.engine.options.statement_options import Options
 from rowmerge_nb.spi.handles import ConnectorSession, SchemaTableName
 from rowmerge_nb.spi.metadata import ConnectorTableMetadata
 from rowmerge_nb.spi.types import UNKNOWN
+from rowmerge_nb.sql.missing_catalog import unconnected_catalog
 from rowmerge_nb.sql.session_properties import TIME_ZONE
 from rowmerge_nb.sql.typed.type_rules import parts_of
 
@@ -59,6 +61,10 @@ class Catalogs:
         )
         self.views = Views()
         self.connectors: dict[str, Connector] = {"memory": self.memory}
+        self.connections: dict[str, Connection] = {}
+        """The catalogs that were connected by the names of their stores."""
+        self.failures: dict[str, RowMergeError] = {}
+        """The catalogs of a project's file that could not be connected."""
         self.settings: Mapping[str, str] = {}
         """The values of session properties that were set, by their names."""
         self._spark = spark
@@ -93,6 +99,23 @@ class Catalogs:
                 hint=f"Choose a name other than: {', '.join(self.connectors)}.",
             )
         self.connectors[name.lower()] = connector
+
+    def describe(self, name: str) -> Connection:
+        """Return what is known of the connection of a catalog."""
+        if name in self.connections:
+            return self.connections[name]
+        connector = self.connectors[name]
+        return Connection(name, connector.name, str(connector.shared_directory or ""))
+
+    def descriptions(self) -> list[Connection]:
+        """Return the connections of all catalogs, with those that failed."""
+        failures = [
+            Connection(name, "", problem=error.message)
+            for name, error in self.failures.items()
+            if name not in self.connectors
+        ]
+        connections = [*map(self.describe, self.connectors), *failures]
+        return sorted(connections, key=lambda connection: connection.name)
 
     def with_copies(
         self, connectors: Mapping[str, Connector], copies: Mapping[TableName, TableName]
@@ -274,6 +297,7 @@ class Catalogs:
             self._copies,
             versions,
             self.settings,
+            self.failures,
         )
 
     def store(self, name: TableName | None) -> str:
@@ -287,6 +311,8 @@ class Catalogs:
             ConnectorError: CATALOG_NOT_FOUND.
         """
         if name[0] not in self.connectors:
+            if name[0] in self.failures:
+                raise unconnected_catalog(name[0], self.failures[name[0]])
             raise ConnectorError(
                 f"Catalog '{name[0]}' does not exist",
                 code="CATALOG_NOT_FOUND",

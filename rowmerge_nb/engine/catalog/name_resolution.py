@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
-from rowmerge_nb.base.errors import AnalysisError, ConnectorError
+from rowmerge_nb.base.errors import AnalysisError, ConnectorError, RowMergeError
 from rowmerge_nb.base.names import did_you_mean
 from rowmerge_nb.engine.catalog.dataframes import read_frame, spark_columns
 from rowmerge_nb.engine.catalog.information_schema import information_rows
@@ -50,6 +50,7 @@ class StatementTables:
         registered: the identity of the DataFrame behind each table in memory, to suppress notices.
         copies: full names of tables, to those of their copies.
         versions: the versions of tables without one in the statement.
+        failures: the errors of catalogs that could not be connected, by name.
     """
 
     def __init__(
@@ -64,8 +65,10 @@ class StatementTables:
         copies: Mapping[tuple[str, str, str], tuple[str, str, str]] | None = None,
         versions: Mapping[tuple[str, str, str], ConnectorTableVersion] | None = None,
         settings: Mapping[str, str] | None = None,
+        failures: Mapping[str, RowMergeError] | None = None,
     ) -> None:
         self._settings = settings or {}
+        self.failures = failures or {}
         self._versions = versions or {}
         self._copies = {} if copies is None else copies
         self._registered = registered
@@ -447,7 +450,7 @@ class StatementTables:
         names = tuple(part.lower() for part in parts)
         catalog, schema, table = (*self._default[: 3 - len(names)], *names)
         if catalog not in self._connectors:
-            raise unknown_catalog(catalog, self._connectors)
+            raise unknown_catalog(catalog, self._connectors, self.failures)
         if schema == INFORMATION_SCHEMA and table in TABLES_OF_ROLES:
             raise AnalysisError(
                 f"The table {INFORMATION_SCHEMA}.{table} is not supported by this engine",

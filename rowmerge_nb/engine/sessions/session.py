@@ -133,7 +133,9 @@ class Session:
         with reporting_step("analyze"):
             try:
                 if statement.catalog is not None and catalog not in tables.catalogs():
-                    raise unknown_catalog(catalog, tables.catalogs()).at(statement.catalog.span)
+                    raise unknown_catalog(catalog, tables.catalogs(), tables.failures).at(
+                        statement.catalog.span
+                    )
                 if not tables.has_schema(catalog, schema):
                     raise AnalysisError(
                         f"Schema does not exist: {catalog}.{schema}",

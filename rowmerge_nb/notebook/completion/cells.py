@@ -8,6 +8,7 @@ from typing import Final
 
 _CELL: Final = re.compile(r"\s*%%merge(?=\s|$)")
 _LINE: Final = re.compile(r"\s*(?:\w+\s*=\s*)?%merge(?=\s)\s*")
+_CONNECT: Final = re.compile(r"(?i)connect\s")
 _UNDO: Final = re.compile(r"(?i)undo\s+(?!-)")
 _REGION: Final = re.compile(
     r"""(?P<comment>--[^\n]*(?P<comment_open>\Z)?|/\*.*?(?:\*/|(?P<block_open>\Z)))
@@ -95,6 +96,9 @@ def where(text: str, line: int, column: int) -> Options | Braces | Text | Sql | 
 
 
 def _behind(before: str, after: str) -> Options | Braces | Text | Sql:
+    if _CONNECT.match(before):
+        # Its properties may be named like statements, such as create=true.
+        return Options(before, is_cell=False)
     if undone := _UNDO.match(before):
         # Its argument is a table, as in TABLE t.
         return _in_sql(f"TABLE {before[undone.end() :]}", after, "")

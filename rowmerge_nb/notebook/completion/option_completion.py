@@ -24,6 +24,8 @@ def in_options(
     ('di', [('diff', 'part of the report')])
     """
     *earlier, word = at.line.split(" ")
+    if earlier and earlier[0].lower() == "connect" and not at.is_cell:
+        return _connect(earlier[1:], word)
     name, equals, value = word.partition("=")
     if equals and name.startswith("--"):
         return _value(name[2:], value, variables) or (value, [])
@@ -57,6 +59,29 @@ def _value(
     # What follows "=" in a choice is a placeholder.
     words = [re.sub("(?<==).*", "", str(choice)) for choice in option.choices]
     return word, [(choice, "value") for choice in words if choice.lower().startswith(word.lower())]
+
+
+def _connect(earlier: list[str], word: str) -> tuple[str, list[tuple[str, str]]]:
+    """Return the completions behind ``connect``: stores, then properties of the store.
+
+    >>> _connect([], "ice"), _connect(["sqlite", "shop.db"], "cr")
+    (('ice', [('iceberg', 'store')]), ('cr', [('create=', 'property')]))
+    """
+    from rowmerge_nb.base.errors import RowMergeError
+    from rowmerge_nb.engine.catalog.store_registry import store_factory, store_names
+
+    words = [part for part in earlier if part]
+    if word.startswith("-"):
+        options = ("--engine", "--password")
+        return word, [(option, "option") for option in options if option.startswith(word)]
+    if not words:
+        return word, [(store, "store") for store in store_names() if store.startswith(word)]
+    try:
+        properties = store_factory(words[0]).properties
+    except RowMergeError:
+        return word, []
+    names = [name for name in properties if f"{name}=" not in " ".join(words)]
+    return word, [(f"{name}=", "property") for name in names if name.startswith(word)]
 
 
 def _part(word: str) -> tuple[str, list[tuple[str, str]]]:

@@ -1,0 +1,194 @@
+"""The stores of this package, by name; pyproject.toml has the same entry points."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
+
+from rowmerge_nb.base.errors import ConnectorError
+from rowmerge_nb.spi.factory import ConnectorFactory, ConnectorProperty, PropertyType
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from rowmerge_nb.connectors.hive_acid.connector import HiveAcidConnector
+    from rowmerge_nb.connectors.iceberg.connector import IcebergConnector
+    from rowmerge_nb.connectors.jdbc.postgresql.connector import PostgresConnector
+    from rowmerge_nb.connectors.jdbc.sqlite.connector import SqliteConnector
+    from rowmerge_nb.connectors.memory.connector import MemoryConnector
+    from rowmerge_nb.connectors.trino.trino_connector import TrinoConnector
+
+
+def _memory(keep_versions: int = 5) -> MemoryConnector:
+    from rowmerge_nb.connectors.memory.connector import MemoryConnector
+
+    return MemoryConnector(keep_versions)
+
+
+def _hive_acid(
+    directory: Path | None = None, metastore: str | None = None, compression_codec: str = "GZIP"
+) -> HiveAcidConnector:
+    from rowmerge_nb.connectors.hive_acid.connector import HiveAcidConnector
+
+    return HiveAcidConnector(directory, metastore, compression_codec=compression_codec)
+
+
+def _iceberg(
+    warehouse: Path | None = None,
+    catalog: str | None = None,
+    properties: Mapping[str, str] | None = None,
+    min_retention_days: int = 7,
+) -> IcebergConnector:
+    from rowmerge_nb.connectors.iceberg.connector import IcebergConnector
+
+    return IcebergConnector(
+        warehouse,
+        catalog=catalog,
+        properties=properties,
+        min_retention=timedelta(days=min_retention_days),
+    )
+
+
+def _sqlite(path: Path, create: bool = False) -> SqliteConnector:
+    from rowmerge_nb.connectors.jdbc.sqlite.connector import SqliteConnector
+
+    if not create and not path.exists():
+        raise ConnectorError(
+            f"There is no file '{path}'",
+            code="NOT_FOUND",
+            hint="Correct the path, or write create=true for a new file.",
+        )
+    return SqliteConnector(path, create=create)
+
+
+def _postgresql(dsn: str, password: str | None = None) -> PostgresConnector:
+    from rowmerge_nb.connectors.jdbc.postgresql.connector import PostgresConnector
+
+    return PostgresConnector(dsn if password is None else dsn_with_password(dsn, password))
+
+
+def dsn_with_password(dsn: str, password: str) -> str:
+    r"""Return a connection string with a password, which replaces one that it has.
+
+    >>> dsn_with_password("postgresql://ann@db/shop", "a&b")
+    'postgresql://ann@db/shop?password=a%26b'
+    >>> print(dsn_with_password("host=db user=ann", "it's"))
+    host=db user=ann password='it\'s'
+    """
+    if "://" in dsn:
+        return f"{dsn}{'&' if '?' in dsn else '?'}password={quote(password, safe='')}"
+    escaped = password.replace("\\", "\\\\").replace("'", "\\'")
+    return f"{dsn} password='{escaped}'"
+
+
+def _trino(
+    catalog_file: Path,
+    plugin: Sequence[Path] | None = None,
+    trino: Path | None = None,
+    maven: str | None = None,
+    session: Mapping[str, str] | None = None,
+    java: Path | None = None,
+    java_options: Sequence[str] = (),
+    plugin_class: str | None = None,
+    sources: Sequence[Path] | None = None,
+    processes: int = 2,
+) -> TrinoConnector:
+    from rowmerge_nb.connectors.trino.trino_connector import TrinoConnector
+
+    return TrinoConnector.from_catalog_file(
+        catalog_file,
+        plugin=plugin,
+        trino=trino,
+        maven=maven,
+        session=dict(session or {}),
+        java=java,
+        java_options=java_options,
+        plugin_class=plugin_class,
+        sources=sources,
+        processes=processes,
+    )
+
+
+def _text(meaning: str, **flags: Any) -> ConnectorProperty:
+    return ConnectorProperty(meaning, **flags)
+
+
+def _of(value_type: PropertyType, meaning: str, **flags: Any) -> ConnectorProperty:
+    return ConnectorProperty(meaning, value_type, **flags)
+
+
+MEMORY: Final = ConnectorFactory(
+    "memory",
+    "tables in memory, which end with the engine",
+    _memory,
+    {"keep_versions": _of(PropertyType.INTEGER, "the number of former versions of a table")},
+)
+HIVE_ACID: Final = ConnectorFactory(
+    "hive_acid",
+    "Hive's transactional tables",
+    _hive_acid,
+    {
+        "directory": _of(PropertyType.PATH, "the folder of metastore.sqlite and warehouse"),
+        "metastore": _text("the address thrift://host:port of a Hive Metastore"),
+        "compression_codec": _text("GZIP, ZSTD, SNAPPY or NONE, for new files"),
+    },
+    "directory",
+    {"thrift": "metastore"},
+)
+ICEBERG: Final = ConnectorFactory(
+    "iceberg",
+    "Iceberg tables",
+    _iceberg,
+    {
+        "warehouse": _of(PropertyType.PATH, "the folder of the tables and of catalog.sqlite"),
+        "catalog": _text("instead: a catalog's name in pyiceberg's configuration"),
+        "properties": _of(PropertyType.TABLE, "pyiceberg's properties of the catalog"),
+        "min_retention_days": _of(
+            PropertyType.INTEGER, "the minimum age of what expire_snapshots removes"
+        ),
+    },
+    "warehouse",
+)
+SQLITE: Final = ConnectorFactory(
+    "sqlite",
+    "the tables of an SQLite file",
+    _sqlite,
+    {
+        "path": _of(PropertyType.PATH, "the database file", required=True),
+        "create": _of(PropertyType.BOOLEAN, "whether to create a missing file"),
+    },
+    "path",
+)
+POSTGRESQL: Final = ConnectorFactory(
+    "postgresql",
+    "the tables of a PostgreSQL database",
+    _postgresql,
+    {
+        "dsn": _text("the address postgresql://user@host:port/database", required=True),
+        "password": _text("the password, if PGPASSWORD and ~/.pgpass lack it", secret=True),
+    },
+    "dsn",
+    {"postgresql": "dsn", "postgres": "dsn"},
+)
+TRINO: Final = ConnectorFactory(
+    "trino",
+    "a connector plugin of Trino",
+    _trino,
+    {
+        "catalog_file": _of(
+            PropertyType.PATH, "the catalog file, such as etc/catalog/ice.properties", required=True
+        ),
+        "plugin": _of(PropertyType.PATHS, "the folder with the plugin's jars"),
+        "trino": _of(PropertyType.PATH, "the folder with the jars of trino-main, or coordinates"),
+        "maven": _text("instead of plugin: its Maven coordinates"),
+        "session": _of(PropertyType.TABLE, "the plugin's session properties"),
+        "java": _of(PropertyType.PATH, "the folder of a JDK 25 or later"),
+        "java_options": _of(PropertyType.TEXTS, "further options of Java"),
+        "plugin_class": _text("the class that implements Trino's Plugin, if several do"),
+        "sources": _of(PropertyType.PATHS, "the plugin's source text, for reports of errors"),
+        "processes": _of(PropertyType.INTEGER, "2, or 1 for a plugin with its rows in memory"),
+    },
+    "catalog_file",
+)
