@@ -107,14 +107,16 @@ def _decimal_attempt(
     is no room. Operands with one digit less leave that room, and numbers so long that they lose
     their first digit are the only ones for which Spark's scale serves.
     """
-    kinds = [argument.type for argument in node.arguments]
+    operand_types = [argument.type for argument in node.arguments]
     name = spark_type(node.type)
     plain = f"CAST({texts[0]} {operator} {texts[1]} AS {name})"
     attempts = [
         f"try_cast({_TRIED[operator]}({', '.join(operands)}) AS {name})"
-        for operands in _operands(operator, texts, kinds, node.type)
+        for operands in _operands(operator, texts, operand_types, node.type)
     ]
-    if exact_precision(operator, *kinds) <= node.type.parameters[0] or (raw is None and not safe):
+    if exact_precision(operator, *operand_types) <= node.type.parameters[0] or (
+        raw is None and not safe
+    ):
         return _first([*attempts[:-1], plain])
     return _checked(node, _first(attempts), raw, fail, safe=safe)
 
@@ -124,10 +126,10 @@ def _first(attempts: Sequence[str]) -> str:
 
 
 def _operands(
-    operator: str, texts: tuple[str, str], kinds: Sequence[Type], result: Type
+    operator: str, texts: tuple[str, str], operand_types: Sequence[Type], result: Type
 ) -> list[tuple[str, ...]]:
     """Return the pairs of operands to try one after the other; the last is for the longest."""
-    (p1, s1), (p2, s2) = (kind.parameters for kind in kinds)
+    (p1, s1), (p2, s2) = (operand.parameters for operand in operand_types)
     scale = result.parameters[1]
     before = (p1 - s1, p2 - s2)
     digits, exact = (sum(before), s1 + s2) if operator == "*" else (max(before), max(s1, s2))
@@ -187,7 +189,7 @@ def _division(
     """Write a quotient or a remainder; under TRY, failures yield NULL."""
     left, right = texts
     name = spark_type(node.type)
-    kinds = [argument.type for argument in node.arguments]
+    operand_types = [argument.type for argument in node.arguments]
     guarded = divisor(right, safe=safe)
     checked = safe or raw is not None
     if operator == "%":
@@ -208,7 +210,7 @@ def _division(
             return f"IF({by} = -1, {negated}, CAST({dividend} div {by} AS {name}))"
 
         return once(divided, left, guarded)
-    if not checked or exact_precision(operator, *kinds) <= MAX_PRECISION:
+    if not checked or exact_precision(operator, *operand_types) <= MAX_PRECISION:
         return f"CAST({left} / {guarded} AS {name})"
     attempt = _checked(
         node, f"try_cast(try_divide({left}, {right}) AS {name})", raw, fail, safe=safe
