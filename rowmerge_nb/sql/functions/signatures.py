@@ -44,6 +44,10 @@ def resolve(name: str, arguments: Sequence[Type]) -> Resolved | None:
     >>> str(resolve("abs", [INTEGER]).result), resolve("upper", [INTEGER])
     ('integer', None)
     """
+    for overload in overloads(name):
+        resolved = _bind(overload, arguments) if overload.special else None
+        if resolved is not None and resolved.arguments == tuple(arguments):
+            return resolved
     fitting = []
     general = [overload for overload in overloads(name) if not overload.special]
     for overload in general:
@@ -78,7 +82,7 @@ def _special(name: str, general: Resolved) -> Resolved:
 def candidates(name: str, arguments: Sequence[Type]) -> list[Resolved]:
     """Return the signatures with different results that match an untyped NULL.
 
-    A signature is preferred to others that its arguments coerce to, varchar to char.
+    A signature is preferred to others that its arguments coerce to, char to varchar.
 
     >>> [str(found.result) for found in candidates("reverse", [UNKNOWN])], candidates("abs", [UNKNOWN])
     (['varchar(0)', 'char(0)', 'varbinary', 'array(unknown)'], [])
@@ -101,11 +105,7 @@ def candidates(name: str, arguments: Sequence[Type]) -> list[Resolved]:
         for match in fitting
         if all(a in {UNKNOWN, b} for a, b in zip(arguments, match.arguments, strict=True))
     ]
-    return exact or [
-        match
-        for match in preferred
-        if not any(sql_type.base == "char" for sql_type in match.arguments)
-    ]
+    return exact or preferred
 
 
 def _is_narrower(first: Resolved, second: Resolved) -> bool:

@@ -32,11 +32,17 @@ ltrim(char(x)) -> as long | regexp_replace(rtrim({0}), '^\\p{javaWhitespace}+', 
 rtrim(varchar(x)) -> varchar(x) | regexp_replace({0}, '\\p{javaWhitespace}+\\z', '') | rtrim({0}, {white})
 rtrim(char(x)) -> as long | regexp_replace({0}, '\\p{javaWhitespace}+\\z', '') | rtrim({0}, {white})
 trim(varchar(x), varchar(y)) -> varchar(x) | trim(BOTH {1} FROM {0}) | trim({0}, {1})
+~trim(varchar(x), char(y)) -> varchar(x) | trim(BOTH {1} FROM {0})
 trim(char(x), varchar(y)) -> as long | rtrim(trim(BOTH {1} FROM rtrim({0})))
+~trim(char(x), char(y)) -> as long | rtrim(trim(BOTH {1} FROM rtrim({0})))
 ltrim(varchar(x), varchar(y)) -> varchar(x) | trim(LEADING {1} FROM {0}) | ltrim({0}, {1})
+~ltrim(varchar(x), char(y)) -> varchar(x) | trim(LEADING {1} FROM {0})
 ltrim(char(x), varchar(y)) -> as long | trim(LEADING {1} FROM rtrim({0}))
+~ltrim(char(x), char(y)) -> as long | trim(LEADING {1} FROM rtrim({0}))
 rtrim(varchar(x), varchar(y)) -> varchar(x) | trim(TRAILING {1} FROM {0}) | rtrim({0}, {1})
+~rtrim(varchar(x), char(y)) -> varchar(x) | trim(TRAILING {1} FROM {0})
 rtrim(char(x), varchar(y)) -> as long | rtrim(trim(TRAILING {1} FROM rtrim({0})))
+~rtrim(char(x), char(y)) -> as long | rtrim(trim(TRAILING {1} FROM rtrim({0})))
 lpad(varchar(x), bigint, varchar(y)) -> varchar | {padding checked} ELSE lpad({0}, {padded to}, {2}) END | {padding checked} ELSE lpad({0}, CAST({1} AS INTEGER), {2}) END
 lpad(char(x), bigint, varchar(y)) -> varchar | {padding checked} ELSE lpad({0}, {padded to}, {2}) END
 rpad(varchar(x), bigint, varchar(y)) -> varchar | {padding checked} ELSE rpad({0}, {padded to}, {2}) END | {padding checked} ELSE rpad({0}, CAST({1} AS INTEGER), {2}) END
