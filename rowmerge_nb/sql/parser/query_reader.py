@@ -28,6 +28,7 @@ _BEHIND_NAME: Final = frozenset({*_BEHIND_A_KEY, "AS", "AT", "DISTINCT", "FROM",
 """Words that follow the name of a selected column."""
 _PRIMARY: Final = ("(", "SELECT", "TABLE", "VALUES")
 _OF_TABLE_ARGUMENTS: Final = ("PARTITION", "ORDER", "PRUNE", "KEEP")
+_INSTEAD: Final = {"PIVOT": "Write one aggregate with FILTER (WHERE ...) per column."}
 _SAMPLES: Final = {
     "TABLESAMPLE": {"BERNOULLI", "SYSTEM"},
     "MATCH_RECOGNIZE": {"("},
@@ -425,9 +426,11 @@ class QueryReader(ExpressionReader):
         return self.ahead().word in _SAMPLES.get(self.token.word, ())
 
     def _refuse(self, what: str) -> NoReturn:
-        raise ParseError(f"{what} is not supported by this engine", code="NOT_SUPPORTED").at(
-            self.token.span, len(what)
-        )
+        raise ParseError(
+            f"{what} is not supported by this engine",
+            code="NOT_SUPPORTED",
+            hint=_INSTEAD.get(what),
+        ).at(self.token.span, len(what))
 
     def _aliased(self) -> s.Relation:
         start = self.index
