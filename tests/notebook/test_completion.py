@@ -53,7 +53,7 @@ def tab(notebook):
         ("%%merge ta|", []),
         ("%%merge -o nam|", []),
         ("%merge ta|", ["tables"]),
-        ("%merge doctor --pre|", ["--prepare"]),
+        ("%merge doctor --pre|", ["--predict", "--prepare"]),
         ("%merge con|", ["connect"]),
         ("%merge connect s|", ["sqlite"]),
         ("%merge connect sqlite shop.db |", ["path=", "create="]),

@@ -505,7 +505,7 @@ def test_rows_steps_and_tabs_by_mouse(page: str, tmp_path: Path) -> None:
     )
     assert told["start"] == ["CASE", "Aaron"]
     gist, blamed, live = told["ed"]
-    assert gist == "Clause 1 is unknown: s.purchases > t.purchases, since target.purchases is NULL."
+    assert gist == "Clause 1 is unknown: s.purchases > t.purchases, since t.purchases is NULL."
     assert blamed == 1
     assert live.startswith("row 3 Ed: Clause 1 is unknown")
     title, before, after, station = told["transform"]
@@ -1595,7 +1595,7 @@ def test_a_rehearsal_under_other_options_is_told_once_and_an_empty_tab_says_why(
         explorer_page(idle),
         "await click('[data-key=tab-writers]'); told.said = text('[role=tabpanel]');",
         tmp_path,
-    ) == {"said": "No row is left behind transform_page, so no writer has one."}
+    ) == {"said": "No row left transform_page, so no writer got one."}
 
 
 @needs_browser
