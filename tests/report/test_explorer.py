@@ -650,7 +650,7 @@ def test_a_saved_explorer_guesses_first_and_has_the_theme_and_height_of_its_page
         told.selects = page.querySelectorAll('.rx-row select').length;
         told.answers = page.querySelectorAll('.rx-rows .rm-op, .rx-switches').length;
         told.text = page.querySelector('.rx').textContent;
-        await wait(); await wait();
+        for (let tries = 0; tries < 100 && frame.offsetHeight < page.body.scrollHeight; tries += 1) await wait();
         told.height = frame.offsetHeight >= page.body.scrollHeight;
         """,
         tmp_path,
