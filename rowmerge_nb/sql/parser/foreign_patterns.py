@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 _WINDOW: Final = 60
 """The number of tokens read on each side of the wrong one."""
+_LONGEST: Final = 80
+"""The characters read of a token; patterns take time with the square of a word's length."""
 _FILE: Final = "Read the file in Python, as frame = pd.read_parquet('...'); its name is a source"
 _VERSION: Final = "Write %1 FOR VERSION AS OF 3, or %1 FOR TIMESTAMP AS OF TIMESTAMP '...'."
 _NO_KEYS: Final = "There are no generated keys; write the key's values."
@@ -404,5 +406,5 @@ def _line(text: str, tokens: Sequence[Token], index: int) -> str:
         if token.kind is Kind.UNKNOWN and at + 1 < len(tokens):
             # A run of one character is one token, whose text is the character.
             word = text[token.span.start : tokens[at + 1].span.start].strip()
-        words.append(f"§{word}" if at == index else word)
+        words.append(f"§{word[:_LONGEST]}" if at == index else word[:_LONGEST])
     return " ".join(words).rstrip().replace(" . ", ".")

@@ -74,7 +74,7 @@ def test_values_of_every_kind_reach_the_table(engine: Engine) -> None:
             "INVALID_CAST_ARGUMENT",
             "Cannot truncate non-space characters when casting from varchar(4)",
         ),
-        ("(1, 'a', 1234.5, 1)", 9, "INVALID_CAST_ARGUMENT", "Cannot cast DECIMAL"),
+        ("(1, 'a', 1234.5, 1)", 9, "NUMERIC_VALUE_OUT_OF_RANGE", "Cannot cast DECIMAL"),
         (
             "(1, 'a', 1, NULL)",
             12,
@@ -84,7 +84,7 @@ def test_values_of_every_kind_reach_the_table(engine: Engine) -> None:
         (
             "(1, 'a', 1, 2147483647.5)",
             12,
-            "INVALID_CAST_ARGUMENT",
+            "NUMERIC_VALUE_OUT_OF_RANGE",
             "Cannot cast '2147483648' to INTEGER",
         ),
     ],

@@ -87,7 +87,7 @@ def test_a_number_with_too_many_digits_for_a_column_is_named(engine: Engine) -> 
     ) as caught:
         engine.run("UPDATE t SET s = n")
     assert (caught.value.code, caught.value.line, caught.value.column) == (
-        "INVALID_CAST_ARGUMENT",
+        "NUMERIC_VALUE_OUT_OF_RANGE",
         1,
         18,
     )

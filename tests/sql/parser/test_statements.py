@@ -248,7 +248,7 @@ def test_a_field_of_a_row_may_be_an_array(kind: str) -> None:
         ("SHOW CREATE x", 13, "x", "FUNCTION MATERIALIZED SCHEMA TABLE VIEW"),
         ("SHOW TABLES LIKE 5", 18, "5", "<string>"),
         ("SHOW TABLES LIKE 'a' || 'b'", 22, "||", "ESCAPE <EOF>"),
-        ("CREATE OR REPLACE x", 19, "x", "FUNCTION MATERIALIZED TABLE VIEW"),
+        ("CREATE OR REPLACE x", 19, "x", "BRANCH FUNCTION MATERIALIZED TABLE VIEW"),
         ("ALTER 1", 7, "1", "MATERIALIZED SCHEMA TABLE VIEW <identifier>"),
         ("ALTER x y", 10, "<EOF>", ". SET"),
         ("ALTER x y SET AUTHORIZATION", 28, "<EOF>", "ROLE USER <identifier>"),
