@@ -269,9 +269,14 @@ class _Texts:
         return ", ".join(map(self._key, keys))
 
     def _key(self, key: Sort) -> str:
-        check_sorted(key.value.type, nulls_first=key.nulls_first)
+        check_sorted(key.value.type)
         direction, nulls = (
             "DESC" if key.descending else "ASC",
             ("FIRST" if key.nulls_first else "LAST"),
         )
-        return f"{self._value(key.value)} {direction} NULLS {nulls}"
+        text = self._value(key.value)
+        ordered = f"{text} {direction} NULLS {nulls}"
+        if key.nulls_first and is_float(key.value.type):
+            # NaN is the smallest number then; for DuckDB it is always the largest.
+            return f"{text} IS NULL DESC, isnan({text}) {'ASC' if key.descending else 'DESC'}, {ordered}"
+        return ordered

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import numpy.typing as npt
 
+from rowmerge_nb.base.ordering import ascending
 from rowmerge_nb.base.words import number, plural
 
 if TYPE_CHECKING:
@@ -135,7 +136,7 @@ def _of_others(changes: WrongChanges) -> Iterator[str]:
 
 def _step(changes: WrongChanges) -> str:
     """Return how far the rows are from those that the row ids name, if it is one distance."""
-    apart = np.unique(np.sort(changes.lost_rows) - np.sort(changes.surviving_rows))
+    apart = ascending(np.sort(changes.lost_rows) - np.sort(changes.surviving_rows))
     if len(apart) != 1:
         return ""
     step = int(apart[0])
@@ -166,7 +167,7 @@ def _of_kinds(changes: WrongChanges) -> Iterator[str]:
             " deletes were applied after inserts."
         )
         return
-    wrong_classes = np.unique(changes.classes[changes.wrong])
+    wrong_classes = ascending(changes.classes[changes.wrong])
     if len(wrong_classes) > 1:
         if (
             is_plain
@@ -221,7 +222,7 @@ def _of_places(changes: WrongChanges) -> Iterator[str]:
     wrong = changes.wrong
     if not wrong.any():
         return
-    classes = np.unique(changes.classes[wrong])
+    classes = ascending(changes.classes[wrong])
     among = np.isin(changes.classes, classes)
     noun = "" if among.all() else " and ".join(_CLASSES[one] for one in classes.tolist())
     for side, name in ((changes.is_old, "new rows"), (changes.is_new, "old rows")):
@@ -243,7 +244,7 @@ def _places(changes: WrongChanges, among: Mask, all_of: str) -> Iterator[str]:
         yield f"{all_of} {'writer' if len(numbers) == 1 else 'writers'} {_list(numbers)}"
     for regions in changes.regions:
         # A region of one row says nothing.
-        is_shared = len(np.unique(regions.codes[among])) * 3 <= among.sum()
+        is_shared = len(ascending(regions.codes[among])) * 3 <= among.sum()
         groups = _groups(regions.codes, wrong, among) if is_shared else None
         if groups is not None and len(groups) == 1:
             yield f"{all_of} {regions.describe(int(np.flatnonzero(wrong)[0]))}"
@@ -253,7 +254,7 @@ def _places(changes: WrongChanges, among: Mask, all_of: str) -> Iterator[str]:
     last_calls = np.zeros(int(changes.writers.max()) + 1, np.int64)
     np.maximum.at(last_calls, changes.writers, changes.calls)
     is_last = (changes.calls == last_calls[changes.writers]) & (changes.calls > 1)
-    numbers = np.unique(changes.writers[wrong]).tolist()
+    numbers = ascending(changes.writers[wrong]).tolist()
     if np.array_equal(wrong, is_last & among & np.isin(changes.writers, numbers)):
         yield f"{all_of} the last page of {'writer' if len(numbers) == 1 else 'writers'} {_list(numbers)}"
     if (groups := _groups(pages, wrong, among)) is not None and len(groups) == 1:
@@ -262,7 +263,7 @@ def _places(changes: WrongChanges, among: Mask, all_of: str) -> Iterator[str]:
             f"{all_of} {changes.method}, call {number(int(changes.calls[first]))} of writer"
             f" {changes.writers[first]}"
         )
-    if len(np.unique(pages)) == 1 and wrong.sum() == 1:
+    if len(ascending(pages)) == 1 and wrong.sum() == 1:
         # One wrong row of one page is no pattern.
         return
     sizes = np.zeros(int(pages.max()) + 1, np.int64)
@@ -275,9 +276,9 @@ def _places(changes: WrongChanges, among: Mask, all_of: str) -> Iterator[str]:
 
 def _groups(codes: Numbers, wrong: Mask, among: Mask) -> list[int] | None:
     """Return the groups whose changes are all wrong, if these are all wrong ones, and others exist."""
-    groups = np.unique(codes[wrong])
+    groups = ascending(codes[wrong])
     in_groups = among & np.isin(codes, groups)
-    if not np.array_equal(in_groups, wrong) or len(groups) == len(np.unique(codes[among])):
+    if not np.array_equal(in_groups, wrong) or len(groups) == len(ascending(codes[among])):
         return None
     numbers: list[int] = groups.tolist()
     return numbers

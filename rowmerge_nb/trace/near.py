@@ -37,12 +37,10 @@ class NearTerm:
     Args:
         text: the SQL as written.
         key: it equates one value of each side.
-        padded: the side with a blank-padded char column: ``source``, ``target`` or ``""``.
     """
 
     text: str
     key: bool = True
-    padded: str = ""
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rowmerge_nb.base.ordering import other_rows
 from rowmerge_nb.trace.bags import cell_codes, row_codes
 
 if TYPE_CHECKING:
@@ -68,9 +69,9 @@ def pair_rows(
         return RowPairs(*equal_rows(*row_codes(missing.select(order), unexpected)), columns)
     pairs = [_by_key(missing, unexpected, keys)] if keys else []
     paired = [np.concatenate([pair[side] for pair in pairs] or [_NONE]) for side in (0, 1)]
-    rest = np.setdiff1d(np.arange(missing.num_rows), paired[0])[:MOST_COMPARED]
-    candidates = np.arange(unexpected.num_rows) if strange is None else np.flatnonzero(strange)
-    others = np.setdiff1d(candidates, paired[1])[:MOST_COMPARED]
+    rest = other_rows(missing.num_rows, paired[0])[:MOST_COMPARED]
+    others = other_rows(unexpected.num_rows, paired[1])
+    others = (others if strange is None else others[strange[others]])[:MOST_COMPARED]
     if len(rest) and len(others):
         similarity = _similarity(missing.take(rest), unexpected.take(others), keys)
         nearest = [*zip(*_best(similarity), strict=True)]

@@ -54,9 +54,10 @@ def test_the_cell_and_the_contract_of_the_documentation_are_checked_where_they_a
     )
     page = (ROOT / "docs" / "own-connector.md").read_text()
     assert cell.partition("# The cell begins here.")[2].strip() in page
+    kit = (ROOT / "docs" / "contract-kit.md").read_text()
     contract = next(
         block
-        for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+        for block in re.findall(r"```python\n(.*?)```", kit, re.DOTALL)
         if "check_contract(Shop)" in block
     )
     some = contract.replace(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
+from rowmerge_nb.base.ordering import ascending, other_rows
 from rowmerge_nb.base.words import plural
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.values import python_values
@@ -88,7 +89,7 @@ def key_columns(analysis: RowChangeAnalysis | InsertAnalysis, rows: pa.Table) ->
     if indices := [index for index, name in enumerate(names) if name in key]:
         return tuple(indices)
     for index, column in enumerate(rows.columns[:_MOST_KEYS]):
-        if not column.null_count and len(np.unique(cell_codes(column))) == rows.num_rows:
+        if not column.null_count and len(ascending(cell_codes(column))) == rows.num_rows:
             return (index,)
     return ()
 
@@ -195,11 +196,11 @@ class WrongRows:
 
     @cached_property
     def _single_extra(self) -> Numbers:
-        return np.setdiff1d(np.arange(self.extra.num_rows), self._pairs.unexpected)
+        return other_rows(self.extra.num_rows, self._pairs.unexpected)
 
     @cached_property
     def _single_missing(self) -> Numbers:
-        return np.setdiff1d(np.arange(self.missing.num_rows), self._pairs.missing)
+        return other_rows(self.missing.num_rows, self._pairs.missing)
 
     # -- patterns ---------------------------------------------------------------------------------
 

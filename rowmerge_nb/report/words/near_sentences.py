@@ -96,7 +96,7 @@ def near_sentence(row: NearRow, terms: tuple[NearTerm, ...], side: str) -> str:
         )
     else:
         sentence = f"{head} differs from {partner} by {_short(row.kinds)}{where}{but}."
-    return f"{sentence}{_padding(row, terms)}"
+    return sentence
 
 
 def _text(term: NearTerm) -> str:
@@ -181,18 +181,6 @@ def _strange_blanks(row: NearRow) -> str:
 
 def _short(kinds: tuple[Difference, ...]) -> str:
     return join([_SHORT.get(difference, difference.value) for difference in kinds])
-
-
-def _padding(row: NearRow, terms: tuple[NearTerm, ...]) -> str:
-    sides = {
-        terms[one.term].padded for one in row.separations if Difference.TRAILING_BLANKS in one.kinds
-    } - {""}
-    return (
-        f" The {' and the '.join(sorted(sides))} has a column of type char there, which is filled"
-        " up with blanks."
-        if sides
-        else ""
-    )
 
 
 def separation_text(row: NearRow, terms: tuple[NearTerm, ...]) -> str:

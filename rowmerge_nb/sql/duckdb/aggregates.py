@@ -86,11 +86,9 @@ def _is_odd(column: str) -> str:
     return f"isnan({column}) OR ({column} = 0 AND signbit({column}))"
 
 
-def check_sorted(sql_type: Type, *, nulls_first: bool = False) -> None:
-    """Raise UnprintableError unless DuckDB orders a type like Trino; both have NaN last."""
-    if (sql_type.base not in _ORDERED and (nulls_first or not is_float(sql_type))) or is_zoned(
-        sql_type
-    ):
+def check_sorted(sql_type: Type) -> None:
+    """Raise UnprintableError unless DuckDB orders a type like Trino, NaN apart."""
+    if (sql_type.base not in _ORDERED and not is_float(sql_type)) or is_zoned(sql_type):
         raise UnprintableError(f"an order of {sql_type}")
 
 

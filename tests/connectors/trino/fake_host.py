@@ -138,7 +138,8 @@ class Shop:
     def call_commit(self, arguments: Any, *_: Any) -> None:
         del self.transactions[arguments["transaction"]]
 
-    call_rollback = call_commit
+    def call_rollback(self, arguments: Any, *_: Any) -> None:
+        self.tables |= self.transactions.pop(arguments["transaction"])
 
     def call_list_schemas(self, *_: Any) -> list[str]:
         return sorted(self.schemas)
@@ -152,6 +153,8 @@ class Shop:
     def call_create_table(self, arguments: Any, *_: Any) -> None:
         name = arguments["schema"], arguments["table"]
         fields = [(c["name"], parse_type(c["type"]).arrow) for c in arguments["columns"]]
+        if name in self.tables and "transaction" in arguments:
+            self.transactions[arguments["transaction"]][name] = self.tables[name]
         self.tables[name] = {
             "columns": arguments["columns"],
             "properties": arguments["properties"],

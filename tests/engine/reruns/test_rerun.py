@@ -319,10 +319,7 @@ def test_an_explorer_of_a_trace_alone_tries_nothing_and_says_so(engine: Engine) 
     explorer = Explorer(engine.run("DELETE FROM t WHERE id = 1").trace)
     assert explorer.state["choices"] is None
     explorer.era = "current"
-    assert (
-        explorer.trouble
-        == "The statement cannot be run once more: there is no engine that has run it."
-    )
+    assert explorer.trouble == "The statement cannot run again: its engine is not available."
 
 
 @pytest.mark.parametrize(

@@ -152,7 +152,7 @@ def struct_fields(data: bytes) -> dict[int, tuple[int, bytes]]:
     r"""Return type and bytes of each field of a struct.
 
     >>> struct_fields(struct.pack(">bhib", 8, 1, 7, 0))
-    {1: (8, b'\\x00\\x00\\x00\\x07')}
+    {1: (8, b'\x00\x00\x00\x07')}
     """
     recording = _Recording(data)
     protocol = _protocol(recording)
@@ -169,8 +169,8 @@ def struct_fields(data: bytes) -> dict[int, tuple[int, bytes]]:
 def message_bytes(name: str, message_type: int, number: int, content: bytes) -> bytes:
     r"""Return a message of the strict binary protocol.
 
-    >>> message_bytes("a", 1, 5, b"\\x00")
-    b'\\x80\\x01\\x00\\x01\\x00\\x00\\x00\\x01a\\x00\\x00\\x00\\x05\\x00'
+    >>> message_bytes("a", 1, 5, b"\x00")
+    b'\x80\x01\x00\x01\x00\x00\x00\x01a\x00\x00\x00\x05\x00'
     """
     text = name.encode()
     head = struct.pack(">HHI", 0x8001, message_type, len(text))

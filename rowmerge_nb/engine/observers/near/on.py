@@ -115,7 +115,7 @@ def on_of(analysis: MergeAnalysis) -> On:
         index = len(terms)
         if pair is not None and _compared(pair[0].type):
             keys.append(Key(*pair, index))
-            terms.append(NearTerm(text, padded=_padded(*pair)))
+            terms.append(NearTerm(text))
         else:
             uncompared = uncompared or (
                 str(pair[0].type) if pair is not None else _floats(tree, analysis)
@@ -166,19 +166,6 @@ def _compared(sql_type: Type) -> bool:
     return sql_type.base in _PLAIN or sql_type.base in TEXT or sql_type.base == MOMENT
 
 
-def _padded(target: Typed, source: Typed) -> str:
-    """Return the side that is padded: a char compared as varchar, whose blanks count."""
-    if target.type.base != "varchar":
-        return ""
-    sides = {"target": target, "source": source}
-    padded = [
-        side
-        for side, tree in sides.items()
-        if (column := _column(tree)) is not None and column.type.base == "char"
-    ]
-    return padded[0] if len(padded) == 1 else ""
-
-
 def _column(tree: Typed) -> Column | None:
     """Return the column under casts, if any."""
     while isinstance(tree, Apply) and tree.name == "cast":
@@ -216,19 +203,6 @@ def key_values(tree: Typed, rows: pa.RecordBatch) -> KeyValues:
         return _moments(tree, rows)
     if sql_type.base == "char":
         return _padded_text(tree, rows)
-    if (
-        sql_type.base == "varchar"
-        and isinstance(tree, Apply)
-        and tree.name == "cast"
-        and isinstance(tree.arguments[0], Column)
-    ):
-        inner = tree.arguments[0]
-        if inner.type.base == "char" and (
-            not sql_type.parameters or sql_type.parameters[0] >= inner.type.parameters[0]
-        ):
-            width = inner.type.parameters[0]
-            padded = pc.utf8_rpad(rows.column(inner.symbol), width=width, padding=" ")
-            return KeyValues(padded, None, padded)
     values = _computed(tree, rows)
     return KeyValues(values, None, values)
 
