@@ -85,6 +85,10 @@ OF_OTHER_ENGINES = (
 )
 
 
+TWICE = {"00", "07", "09"}
+"""The notebooks that the trials run twice: between them they have every store and both flows."""
+
+
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_cell_that_creates_a_table_can_be_run_again(path: Path) -> None:
     source = "\n".join(cells(path, "code"))
@@ -92,8 +96,14 @@ def test_a_cell_that_creates_a_table_can_be_run_again(path: Path) -> None:
     assert [text for text in created if not text.startswith(OF_OTHER_ENGINES)] == []
 
 
-@pytest.mark.trial
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(path, marks=pytest.mark.trial if path.stem[:2] in TWICE else pytest.mark.long)
+        for path in NOTEBOOKS
+    ],
+    ids=lambda path: path.stem,
+)
 def test_run_all_twice_in_one_kernel_raises_no_error(path: Path) -> None:
     if path.name == "13_a_trino_plugin.ipynb":
         pytest.skip("notebooks/conftest.py says where it runs")
