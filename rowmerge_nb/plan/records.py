@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from rowmerge_nb.base.choices import RepeatedMatches
 from rowmerge_nb.plan.older_flow import DeleteRows, QueryJoin, UpdateRows
 from rowmerge_nb.plan.plan_nodes import (
+    SOURCE_UNIQUE_ID,
     AnsweredQuery,
     AssignUniqueId,
     CaseBranch,
@@ -54,9 +55,10 @@ from rowmerge_nb.trace.node_records import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from rowmerge_nb.base.words import KnownRows
+    from rowmerge_nb.plan.plan_nodes import Symbol
     from rowmerge_nb.spi.layout import ConnectorTableLayout
 
 
@@ -126,6 +128,8 @@ def _meaning(plan: PlanNode) -> str:
         return _PAGES_MEANING
     if isinstance(plan, Source) and not plan.by_spark:
         return _ANSWERED_MEANING
+    if isinstance(plan, AssignUniqueId) and plan.symbol.name == SOURCE_UNIQUE_ID:
+        return _SOURCE_NUMBER_MEANING
     return plan.meaning.format(call=plan.call) if isinstance(plan, TableFinish) else plan.meaning
 
 
@@ -288,7 +292,18 @@ def _(node: Exchange) -> Descriptor:
 
 @descriptor_of.register
 def _(node: DuplicateCheck) -> Descriptor:
-    return (("filterPredicate", _DUPLICATE_PREDICATES[node.rule]),)
+    # Where both sides are numbered, as in Trino's plan, every row has a number.
+    is_numbered = node.rule is RepeatedMatches.TRINO and any(
+        source.name == SOURCE_UNIQUE_ID for source in _symbols_below(node)
+    )
+    predicate = _NUMBERED_PREDICATE if is_numbered else _DUPLICATE_PREDICATES[node.rule]
+    return (("filterPredicate", predicate),)
+
+
+def _symbols_below(node: PlanNode) -> Iterator[Symbol]:
+    yield from node.outputs
+    for source in node.sources:
+        yield from _symbols_below(source)
 
 
 @descriptor_of.register
@@ -605,6 +620,10 @@ _FULL_MEANING = (
     "Pairs every source row with the target rows it matches; a row of either side without a partner"
     " stays, with NULLs."
 )
+_SOURCE_NUMBER_MEANING = (
+    "Numbers the source rows, so that a row without a target row is distinct by its own number."
+    " Here only target rows are numbered when the statement runs."
+)
 _PAGES_MEANING = (
     "Runs the source query, whose nodes have Trino's names here; tasks compute it on the pages of"
     " its one table."
@@ -612,6 +631,9 @@ _PAGES_MEANING = (
 _ANSWERED_MEANING = (
     "Runs the query, whose nodes have Trino's names here; DuckDB executes it on the pages of its"
     " one table."
+)
+_NUMBERED_PREDICATE = (
+    "CASE WHEN not(is_distinct) THEN fail(MERGE_TARGET_ROW_MULTIPLE_MATCHES) ELSE true END"
 )
 _DUPLICATE_PREDICATES = {
     RepeatedMatches.TRINO: (

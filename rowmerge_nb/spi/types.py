@@ -41,7 +41,7 @@ class Type:
         if self.base == "row":
             fields = zip(self.fields, self.parameters, strict=True)
             inner = (
-                f"{_written(name)} {field_type}" if name else str(field_type)
+                f"{quoted(name)} {field_type}" if name else str(field_type)
                 for name, field_type in fields
             )
             return f"row({', '.join(inner)})"
@@ -216,10 +216,6 @@ def _read_arguments(tokens: list[str], text: str) -> tuple[list[list[str]], list
         elif index:
             arguments[-1].append(word)
     raise ValueError(f"{text!r} is not a type: a parenthesis is not closed")
-
-
-def _written(name: str) -> str:
-    return name if re.fullmatch(r"\w+", name) else quoted(name)
 
 
 def _make_type(base: str, arguments: list[list[str]], text: str) -> Type:

@@ -62,11 +62,8 @@ INTERNAL = [
 RUN = [case for case in CASES if _error(case) is None and case["id"] != "err-unknown-type"]
 OTHER_WORDS = {
     "expr-wrong-argument-type": lambda message: message.replace("abs(number), ", ""),
-    "err-subquery-two-columns": lambda message: message.replace('"', ""),
-    "err-in-subquery-two-columns": lambda message: message.replace('"', ""),
-    "type-row-arity": lambda message: message.replace('"', ""),
 }
-"""Here the type number is unknown, and names of fields have quotes only where they need them."""
+"""Here the type number is unknown."""
 
 
 @pytest.mark.parametrize("case", REFUSED, ids=lambda case: case["id"])

@@ -47,7 +47,7 @@ from rowmerge_nb.engine.statements.statement import StatementRun, not_rehearsed
 from rowmerge_nb.engine.statements.table_turns import await_turn
 from rowmerge_nb.engine.verify.verification import begin_verification
 from rowmerge_nb.plan.explain import explained_plan
-from rowmerge_nb.plan.rules import RULES, RuleSettings
+from rowmerge_nb.plan.rules import NUMBER_TARGET_ROWS, RULES, RuleSettings
 from rowmerge_nb.sql.analyzer.analysis import (
     Analysis,
     CreateTableAnalysis,
@@ -451,7 +451,8 @@ class StatementRunner:
         )
         return replace(
             self.sizes,
-            off=options.rules_off,
+            # What is executed has numbers for the target's rows alone.
+            off=options.rules_off if options.dry_run else options.rules_off - {NUMBER_TARGET_ROWS},
             source_bytes=self._source_bytes(),
             remote_executors=remote,
         )

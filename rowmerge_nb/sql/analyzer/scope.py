@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 RESERVED_SYMBOLS: Final = frozenset(
     {
         "unique_id",
+        "target_unique_id",
+        "source_unique_id",
         "present",
         "source_present",
         "returning",

@@ -92,7 +92,7 @@ def test_spark_text_keeps_the_meaning(value, written):
             "i < ALL (SELECT s FROM numbers)",
             "TYPE_MISMATCH",
             10,
-            "Value expression and result of subquery must be of the same type: row(integer) vs row(s varchar)",
+            'Value expression and result of subquery must be of the same type: row(integer) vs row("s" varchar)',
         ),
         ("x -> x", "TYPE_MISMATCH", 8, "Lambda expression should always be used inside a function"),
         (

@@ -419,7 +419,7 @@ def test_a_star_adds_what_the_source_has_beyond_the_target_at_the_end():
     merge = _evolved(EVOLVING + BOTH)
     assert [(column.name, str(column.type), column.nullable) for column in merge.added] == [
         ("w", "varchar", True),
-        ("x", "row(a bigint)", True),
+        ("x", 'row("a" bigint)', True),
     ]
     assert [column.name for column in merge.target.columns] == ["id", "v", "old", "w", "x"]
     assert [field.name for field in merge.target_fields] == ["id", "v", "old", "w", "x"]
@@ -517,14 +517,14 @@ def test_a_name_that_neither_side_has_is_refused_with_what_can_be_added():
             "MERGE WITH SCHEMA EVOLUTION INTO nested t USING deeper s ON t.id = s.id WHEN MATCHED THEN UPDATE *",
             ("NOT_SUPPORTED", 1, 98),
             (
-                "WITH SCHEMA EVOLUTION adds columns, and no fields within them. Column r is row(a integer) in the target and "
-                "row(a integer, b integer) in the source: the target has no field 'b'"
+                'WITH SCHEMA EVOLUTION adds columns, and no fields within them. Column r is row("a" integer) in the target and '
+                'row("a" integer, "b" integer) in the source: the target has no field \'b\''
             ),
         ),
         (
             "MERGE WITH SCHEMA EVOLUTION INTO nested t USING deeper s ON t.id = s.id WHEN MATCHED THEN UPDATE SET r = s.r",
             ("NOT_SUPPORTED", 1, 106),
-            "WITH SCHEMA EVOLUTION adds columns, and no fields within them: column 'r' is row(a integer), its value is row(a integer, b integer)",
+            'WITH SCHEMA EVOLUTION adds columns, and no fields within them: column \'r\' is row("a" integer), its value is row("a" integer, "b" integer)',
         ),
     ],
 )

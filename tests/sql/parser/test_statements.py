@@ -110,7 +110,7 @@ def test_properties_become_plain_values():
     }
     assert [(c.name.text, str(c.type), c.nullable) for c in create.columns] == [
         ("a", "integer", False),
-        ("b", "row(x integer, y varchar)", True),
+        ("b", 'row("x" integer, "y" varchar)', True),
     ]
 
 
@@ -219,8 +219,8 @@ def test_a_primary_key_has_a_hint(columns):
 @pytest.mark.parametrize(
     "kind",
     [
-        "row(d array(bigint))",
-        "row(a integer, b row(c varchar, d array(row(x date))))",
+        'row("d" array(bigint))',
+        'row("a" integer, "b" row("c" varchar, "d" array(row("x" date))))',
         "row(array(bigint))",
     ],
 )

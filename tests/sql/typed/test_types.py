@@ -22,7 +22,7 @@ from rowmerge_nb.sql.typed.type_rules import arithmetic_type, can_coerce, common
         ("timestamp(3)", "timestamp(6) with time zone", "timestamp(6) with time zone"),
         ("unknown", "date", "date"),
         ("array(integer)", "array(bigint)", "array(bigint)"),
-        ("row(a integer, b varchar)", "row(a bigint, c varchar)", "row(a bigint, varchar)"),
+        ("row(a integer, b varchar)", "row(a bigint, c varchar)", 'row("a" bigint, varchar)'),
         ("varchar", "integer", None),
         ("boolean", "integer", None),
         ("time(6)", "timestamp(6)", None),
