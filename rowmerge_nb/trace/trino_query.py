@@ -59,6 +59,7 @@ class TrinoNode:
 
     Args:
         descriptor: the arguments after the name.
+        outputs: the names of the output symbols.
         sources: the nodes below; for a RemoteSource, the roots of its stages.
     """
 
@@ -66,6 +67,7 @@ class TrinoNode:
     name: str
     descriptor: Mapping[str, str]
     details: tuple[str, ...]
+    outputs: tuple[str, ...]
     sources: tuple[TrinoNode, ...]
     operators: tuple[TrinoOperator, ...]
 
@@ -163,10 +165,7 @@ def trino_query(source: Any) -> TrinoQuery:
                 " beside it",
                 "What can be compared is MERGE, UPDATE and DELETE.",
             )
-        if query.get("outputStage") is None:
-            pruned = ": it was pruned" if query.get("pruned") else ""
-            _refuse(f"The JSON has no 'outputStage'{pruned}")
-        stages = _stages(_part(query, "outputStage", dict, "the query"))
+        stages = _stages(query)
         version = query.get("version")
         error = query.get("errorCode")
         return TrinoQuery(
@@ -218,7 +217,25 @@ def _parsed(content: bytes, budget: Budget) -> Any:
         _refuse(f"This is no JSON: {error}")
 
 
-def _stages(root: dict[str, Any]) -> list[dict[str, Any]]:
+def _stages(query: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return all stages, that of the result first."""
+    if query.get("outputStage") is not None:
+        # Before Trino 477 stages contain the stages that they read.
+        return _nested_stages(_part(query, "outputStage", dict, "the query"))
+    if query.get("stages") is None:
+        pruned = ": it was pruned" if query.get("pruned") else ""
+        _refuse(f"The JSON has no 'stages'{pruned}")
+    listed = _part(query, "stages", dict, "the query")
+    stages = _part(listed, "stages", list, "'stages'")
+    if not stages or not all(isinstance(each, dict) for each in stages):
+        _refuse("'stages' of the query are not stages")
+    first = _part(listed, "outputStageId", str, "'stages'")
+    if all(each.get("stageId") != first for each in stages):
+        _refuse(f"The query has no stage {first}, which is its 'outputStageId'")
+    return sorted(stages, key=lambda stage: stage.get("stageId") != first)
+
+
+def _nested_stages(root: dict[str, Any]) -> list[dict[str, Any]]:
     stages, todo = [], [root]
     while todo:
         stage = todo.pop()
@@ -263,6 +280,11 @@ def _plan(stages: list[dict[str, Any]]) -> TrinoNode:
             _part(content, "name", str, where),
             descriptor,
             tuple(map(str, _part(content, "details", list, where, default=[]))),
+            tuple(
+                str(each["name"])
+                for each in _part(content, "outputs", list, where, default=[])
+                if isinstance(each, dict) and "name" in each
+            ),
             tuple(sources),
             tuple(fragments[name][1].get(identity, ())),
         )

@@ -1,4 +1,4 @@
-"""Queries of a Trino 476 beside our runs of their statements; what is no query's JSON is one error."""
+"""Queries of a Trino 483 beside our runs of their statements; what is no query's JSON is one error."""
 
 from __future__ import annotations
 
@@ -31,18 +31,28 @@ def answer(name: str) -> dict[str, Any]:
     return json.loads(gzip.decompress((HERE / f"{name}.json.gz").read_bytes()))
 
 
+def older_answer() -> dict[str, Any]:
+    """The answer of a Trino 476, whose stages contain each other."""
+    return answer("1-merge-of-476")
+
+
+def test_a_query_of_an_older_trino_is_read_as_well() -> None:
+    query = trino_query(older_answer())
+    assert (query.kind, query.version, len(list(query.plan.walk()))) == ("MERGE", "476", 21)
+
+
 @pytest.mark.parametrize(
     ("name", "kind", "nodes"),
     [
-        ("1-merge", "MERGE", 21),
+        ("1-merge", "MERGE", 22),
         ("4-update", "UPDATE", 14),
         ("5-delete", "DELETE", 8),
-        ("6-merge-large", "MERGE", 26),
+        ("6-merge-large", "MERGE", 27),
     ],
 )
 def test_a_query_is_read_with_its_plan_over_all_stages(name: str, kind: str, nodes: int) -> None:
     query = trino_query(answer(name))
-    assert (query.kind, query.state, query.version, query.error) == (kind, "FINISHED", "476", "")
+    assert (query.kind, query.state, query.version, query.error) == (kind, "FINISHED", "483", "")
     assert len(list(query.plan.walk())) == nodes
     assert query.statement.startswith(kind)
     assert repr(query).startswith(f"TrinoQuery({query.id}, {kind} iceberg:demo.")
@@ -114,12 +124,7 @@ def test_what_is_shown_names_the_operators_of_both(results: dict[str, Result]) -
 def test_the_first_place_where_the_rows_part_is_named(results: dict[str, Result]) -> None:
     given = answer("1-merge")
 
-    def change(stage: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        yield from stage["stageStats"]["operatorSummaries"]
-        for below in stage["subStages"]:
-            yield from change(below)
-
-    for operator in change(given["outputStage"]):
+    for operator in operators(given):
         if operator["operatorType"] == "MergeProcessorOperator":
             operator["outputPositions"] = 10
         if operator["operatorType"] == "MergeWriterOperator":
@@ -174,18 +179,23 @@ def test_a_result_without_a_plan_is_refused() -> None:
     assert caught.value.code == "INVALID_ARGUMENTS"
 
 
-def without(*path: str) -> dict[str, Any]:
+def operators(given: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    for stage in given["stages"]["stages"]:
+        yield from stage["stageStats"]["operatorSummaries"]
+
+
+def without(*path: str | int) -> dict[str, Any]:
     given = answer("5-delete")
-    part = given
+    part: Any = given
     for name in path[:-1]:
         part = part[name]
     del part[path[-1]]
     return given
 
 
-def with_value(value: Any, *path: str) -> dict[str, Any]:
+def with_value(value: Any, *path: str | int) -> dict[str, Any]:
     given = answer("5-delete")
-    part = given
+    part: Any = given
     for name in path[:-1]:
         part = part[name]
     part[path[-1]] = value
@@ -201,28 +211,47 @@ def with_value(value: Any, *path: str) -> dict[str, Any]:
         ("{", "This is no JSON"),
         ("[1]", "it is a list"),
         ({}, "has no 'queryId'"),
-        (without("outputStage"), "has no 'outputStage'"),
-        (with_value(None, "outputStage"), "has no 'outputStage'"),
-        ({**without("outputStage"), "pruned": True}, "it was pruned"),
+        (without("stages"), "has no 'stages'"),
+        (with_value(None, "stages"), "has no 'stages'"),
+        ({**without("stages"), "pruned": True}, "it was pruned"),
+        (without("stages", "stages"), "has no 'stages'"),
+        (with_value([], "stages", "stages"), "are not stages"),
+        (with_value([7], "stages", "stages"), "are not stages"),
+        (without("stages", "outputStageId"), "has no 'outputStageId'"),
+        (with_value("x.0", "stages", "outputStageId"), "has no stage x.0"),
         (without("query"), "has no 'query'"),
         (without("state"), "has no 'state'"),
-        (without("outputStage", "plan"), "has no 'plan'"),
-        (without("outputStage", "plan", "jsonRepresentation"), "has no 'jsonRepresentation'"),
-        (with_value("{", "outputStage", "plan", "jsonRepresentation"), "is no JSON"),
-        (with_value("[]", "outputStage", "plan", "jsonRepresentation"), "is a list"),
-        (without("outputStage", "stageStats"), "has no 'stageStats'"),
-        (without("outputStage", "stageStats", "operatorSummaries"), "has no 'operatorSummaries'"),
-        (with_value([7], "outputStage", "stageStats", "operatorSummaries"), "are not operators"),
+        (without("stages", "stages", 0, "plan"), "has no 'plan'"),
+        (
+            without("stages", "stages", 0, "plan", "jsonRepresentation"),
+            "has no 'jsonRepresentation'",
+        ),
+        (with_value("{", "stages", "stages", 0, "plan", "jsonRepresentation"), "is no JSON"),
+        (with_value("[]", "stages", "stages", 0, "plan", "jsonRepresentation"), "is a list"),
+        (without("stages", "stages", 0, "stageStats"), "has no 'stageStats'"),
+        (
+            without("stages", "stages", 0, "stageStats", "operatorSummaries"),
+            "has no 'operatorSummaries'",
+        ),
+        (
+            with_value([7], "stages", "stages", 0, "stageStats", "operatorSummaries"),
+            "are not operators",
+        ),
         (
             with_value(
                 [{"pipelineId": 0, "operatorId": "0"}],
-                "outputStage",
+                "stages",
+                "stages",
+                0,
                 "stageStats",
                 "operatorSummaries",
             ),
             "'operatorId'",
         ),
-        (with_value([7], "outputStage", "subStages"), "are not stages"),
+        (
+            {**older_answer(), "outputStage": {**older_answer()["outputStage"], "subStages": [7]}},
+            "are not stages",
+        ),
         ("[" * 100_000 + "]" * 100_000, "nested deeper"),
         ({**answer("5-delete"), "updateType": "INSERT"}, "of the kind INSERT"),
     ],
@@ -242,7 +271,7 @@ def test_a_stage_below_itself_is_refused() -> None:
         "descriptor": {"sourceFragmentIds": "[0]"},
         "children": [],
     }
-    given["outputStage"]["plan"]["jsonRepresentation"] = json.dumps(tree)
+    given["stages"]["stages"][0]["plan"]["jsonRepresentation"] = json.dumps(tree)
     with pytest.raises(RowMergeError, match="two places, or to itself"):
         trino_query(given)
 

@@ -187,11 +187,14 @@ def _their_roles(query: TrinoQuery) -> tuple[dict[str, tuple[str, int | None]], 
             take(MARKED, node, node.rows_out)
         elif "is_distinct" in condition:
             take(CHECKED, node, node.rows_out)
-        elif node.name.endswith("Join") and any(_has_unique_id(side) for side in node.sources):
+        elif node.name.endswith("Join") and any(_numbers_target(side) for side in node.sources):
             take(JOIN, node, node.rows_out)
-            source = next(side for side in node.sources if not _has_unique_id(side))
-            take(SOURCE, source, node.rows_in)
-        elif node.name == "AssignUniqueId":
+            source = next((side for side in node.sources if not _numbers_target(side)), None)
+            while source is not None and source.name == "AssignUniqueId":
+                source = next(iter(source.sources), None)
+            if source is not None:
+                take(SOURCE, source, node.rows_in)
+        elif _is_target_number(node):
             take(UNIQUE_ID, node, node.rows_out)
         elif condition and query.kind != "MERGE" and FILTER not in roles:
             take(FILTER, node, node.rows_out)
@@ -210,13 +213,20 @@ def _their_roles(query: TrinoQuery) -> tuple[dict[str, tuple[str, int | None]], 
     return roles, node_ids
 
 
-def _has_unique_id(node: TrinoNode) -> bool:
-    return any(each.name == "AssignUniqueId" for each in node.walk())
+def _is_target_number(node: TrinoNode) -> bool:
+    """Return whether a node numbers the target's rows; since Trino 483 the source's rows have
+    numbers too.
+    """
+    return node.name == "AssignUniqueId" and "source_unique_id" not in node.outputs
+
+
+def _numbers_target(node: TrinoNode) -> bool:
+    return any(_is_target_number(each) for each in node.walk())
 
 
 def _target(query: TrinoQuery) -> TrinoNode | None:
     """Return the scan of the written table, in a MERGE below AssignUniqueId."""
-    begin = next((node for node in query.plan.walk() if node.name == "AssignUniqueId"), query.plan)
+    begin = next((node for node in query.plan.walk() if _is_target_number(node)), query.plan)
     scans = (node for node in begin.walk() if node.name in _SCANS)
     return next((node for node in scans if table_of(node) == query.table), None)
 
