@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.plan.plan_nodes import (
     AnsweredQuery,
+    AssignUniqueId,
     Exchange,
     Join,
     MarkDistinct,
@@ -182,9 +183,14 @@ class _Steps:
             for at in (0, 1)
         ]
         target = remote_exchange(left.step, left.scheme, Partitioning("HASH", keys[0]))
-        source = local_exchange(
-            remote_exchange(right.step, right.scheme, Partitioning("HASH", keys[1])), SINGLE
-        )
+        spread = Partitioning("HASH", keys[1])
+        if isinstance(node.right, AssignUniqueId):
+            # As in Trino, rows are numbered where they meet.
+            (rows,) = right.step.sources
+            numbered = replace(right.step, sources=(remote_exchange(rows, right.scheme, spread),))
+            source = local_exchange(numbered, SINGLE)
+        else:
+            source = local_exchange(remote_exchange(right.step, right.scheme, spread), SINGLE)
         return Spread(replace(step, sources=(target, source)), "HASH", keys[0])
 
     # -- writers --------------------------------------------------------------------------------------------------

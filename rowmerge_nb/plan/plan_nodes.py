@@ -31,13 +31,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.typed.expressions import Reads, Typed
     from rowmerge_nb.sql.typed.queries import Query
 
-UNIQUE_ID = "unique_id"
-"""The number by which the duplicate check knows a target row."""
-TARGET_UNIQUE_ID = "target_unique_id"
-"""The number of a target row in Trino's plan since 483."""
-SOURCE_UNIQUE_ID = "source_unique_id"
-"""The number of a source row in Trino's plan since 483."""
-
 
 @dataclass(frozen=True)
 class Symbol:
@@ -210,10 +203,7 @@ class AnsweredQuery(TableScan):
 
 @dataclass(frozen=True, kw_only=True)
 class AssignUniqueId(PlanNode):
-    """Numbers the target rows (design documents, "Detecting duplicate matching target rows").
-
-    In Trino's plan since 483 there is another one over the source.
-    """
+    """Numbers the target rows (design documents, "Detecting duplicate matching target rows")."""
 
     meaning: ClassVar[str] = (
         "Numbers the target rows, so that two matches of one row can be told from matches of two"

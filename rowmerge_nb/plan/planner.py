@@ -23,9 +23,6 @@ from rowmerge_nb.plan.extended import (
     which_rows,
 )
 from rowmerge_nb.plan.plan_nodes import (
-    SOURCE_UNIQUE_ID,
-    TARGET_UNIQUE_ID,
-    UNIQUE_ID,
     Assignment,
     AssignUniqueId,
     CaseBranch,
@@ -90,6 +87,8 @@ if TYPE_CHECKING:
     )
     from rowmerge_nb.sql.typed.expressions import Typed
     from rowmerge_nb.sql.typed.queries import Query
+
+UNIQUE_ID = "unique_id"
 
 
 @dataclass(frozen=True)
@@ -401,10 +400,6 @@ class _MergePlanner(RowChangePlanner):
     ) -> None:
         super().__init__(analysis, facts, era)
         self.rule = rule
-        # Trino 483 numbers the rows of both sides.
-        is_current = era is Era.CURRENT
-        self.source_unique_id = Symbol(SOURCE_UNIQUE_ID, BIGINT) if is_current else None
-        self.target_unique_id = Symbol(TARGET_UNIQUE_ID, BIGINT) if is_current else self.unique_id
 
     def plan(self) -> Output:
         on = self.analysis.on
@@ -424,13 +419,6 @@ class _MergePlanner(RowChangePlanner):
         )
         if join_type is JoinType.FULL:
             source = mark_source(source, next(self.ids))
-        if self.source_unique_id is not None:
-            source = AssignUniqueId(
-                id=f"{source.id}u",
-                outputs=(*source.outputs, self.source_unique_id),
-                source=source,
-                symbol=self.source_unique_id,
-            )
         join = Join(
             id=next(self.ids),
             left=(target := self._target(join_type)),
@@ -463,9 +451,9 @@ class _MergePlanner(RowChangePlanner):
             scan = replace(scan, constraint=self._with_keys(scan))
         numbered = AssignUniqueId(
             id=next(self.ids),
-            outputs=(*scan.outputs, self.target_unique_id),
+            outputs=(*scan.outputs, self.unique_id),
             source=scan,
-            symbol=self.target_unique_id,
+            symbol=self.unique_id,
         )
         present = Symbol(PRESENT, BOOLEAN)
         assignment = Assignment(present, TRUE, "true")
@@ -517,12 +505,11 @@ class _MergePlanner(RowChangePlanner):
 
     def _case(self, join: Join) -> Project:
         location, hashed = self.location()
-        outputs: tuple[Symbol, ...] = (
+        outputs = (
             *location,
-            *((self.unique_id,) if self.source_unique_id is None else ()),
+            self.unique_id,
             self.row_id,
             self.merge_row,
-            *self._both_numbers(),
             *([SOURCE_MARK] if join.type is JoinType.FULL else []),
         )
         return Project(
@@ -574,32 +561,12 @@ class _MergePlanner(RowChangePlanner):
         symbol = Symbol(CASE_NUMBER, INTEGER)
         field = MergeRow(rows.outputs).case_number
         assignment = Assignment(symbol, field, f"{MERGE_ROW}.{CASE_NUMBER}")
-        numbers = self._both_numbers()
-        if not numbers:
-            return Project(
-                id=next(self.ids),
-                outputs=(*rows.outputs, symbol),
-                source=rows,
-                assignments=(assignment,),
-            )
-        either = Apply(
-            BIGINT, "coalesce", tuple(Column(BIGINT, number.name) for number in reversed(numbers))
-        )
-        text = f"COALESCE({TARGET_UNIQUE_ID}, {SOURCE_UNIQUE_ID})"
-        kept = [output for output in rows.outputs if output not in numbers]
-        kept.insert(kept.index(self.row_id), self.unique_id)
         return Project(
             id=next(self.ids),
-            outputs=(*kept, symbol),
+            outputs=(*rows.outputs, symbol),
             source=rows,
-            assignments=(Assignment(self.unique_id, either, text), assignment),
+            assignments=(assignment,),
         )
-
-    def _both_numbers(self) -> tuple[Symbol, ...]:
-        """Return the numbers of both sides' rows, if both have one."""
-        if self.source_unique_id is None:
-            return ()
-        return (self.source_unique_id, self.target_unique_id)
 
     def _mark(self, project: Project) -> MarkDistinct:
         marker = Symbol(IS_DISTINCT, TINYINT)

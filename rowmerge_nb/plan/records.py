@@ -7,9 +7,9 @@ from functools import singledispatch
 from typing import TYPE_CHECKING
 
 from rowmerge_nb.base.choices import RepeatedMatches
+from rowmerge_nb.plan.numbered_sides import SOURCE_UNIQUE_ID
 from rowmerge_nb.plan.older_flow import DeleteRows, QueryJoin, UpdateRows
 from rowmerge_nb.plan.plan_nodes import (
-    SOURCE_UNIQUE_ID,
     AnsweredQuery,
     AssignUniqueId,
     CaseBranch,
@@ -55,10 +55,9 @@ from rowmerge_nb.trace.node_records import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from rowmerge_nb.base.words import KnownRows
-    from rowmerge_nb.plan.plan_nodes import Symbol
     from rowmerge_nb.spi.layout import ConnectorTableLayout
 
 
@@ -121,6 +120,10 @@ def _branch(branch: CaseBranch) -> BranchRecord:
     )
 
 
+def _numbers_source(node: PlanNode) -> bool:
+    return isinstance(node, AssignUniqueId) and node.symbol.name == SOURCE_UNIQUE_ID
+
+
 def _meaning(plan: PlanNode) -> str:
     if isinstance(plan, Join) and plan.type is JoinType.FULL:
         return _FULL_MEANING
@@ -128,7 +131,7 @@ def _meaning(plan: PlanNode) -> str:
         return _PAGES_MEANING
     if isinstance(plan, Source) and not plan.by_spark:
         return _ANSWERED_MEANING
-    if isinstance(plan, AssignUniqueId) and plan.symbol.name == SOURCE_UNIQUE_ID:
+    if _numbers_source(plan):
         return _SOURCE_NUMBER_MEANING
     return plan.meaning.format(call=plan.call) if isinstance(plan, TableFinish) else plan.meaning
 
@@ -293,17 +296,9 @@ def _(node: Exchange) -> Descriptor:
 @descriptor_of.register
 def _(node: DuplicateCheck) -> Descriptor:
     # Where both sides are numbered, as in Trino's plan, every row has a number.
-    is_numbered = node.rule is RepeatedMatches.TRINO and any(
-        source.name == SOURCE_UNIQUE_ID for source in _symbols_below(node)
-    )
+    is_numbered = node.rule == RepeatedMatches.TRINO and any(map(_numbers_source, chain(node)))
     predicate = _NUMBERED_PREDICATE if is_numbered else _DUPLICATE_PREDICATES[node.rule]
     return (("filterPredicate", predicate),)
-
-
-def _symbols_below(node: PlanNode) -> Iterator[Symbol]:
-    yield from node.outputs
-    for source in node.sources:
-        yield from _symbols_below(source)
 
 
 @descriptor_of.register
@@ -382,6 +377,11 @@ def _details(_: PlanNode) -> tuple[str, ...]:
 @_details.register
 def _(node: QueryPlanNode) -> tuple[str, ...]:
     return node.details
+
+
+@_details.register
+def _(node: AssignUniqueId) -> tuple[str, ...]:
+    return ("Here only target rows are numbered",) if _numbers_source(node) else ()
 
 
 @_details.register

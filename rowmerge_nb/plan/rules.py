@@ -18,9 +18,6 @@ from rowmerge_nb.plan.page_execution import form_of, without_mark
 from rowmerge_nb.plan.page_query import page_query
 from rowmerge_nb.plan.page_rows import page_rows, page_source, reads_table
 from rowmerge_nb.plan.plan_nodes import (
-    SOURCE_UNIQUE_ID,
-    TARGET_UNIQUE_ID,
-    UNIQUE_ID,
     AnsweredQuery,
     AssignUniqueId,
     Exchange,
@@ -35,13 +32,10 @@ from rowmerge_nb.plan.plan_nodes import (
     Project,
     SemiJoin,
     Source,
-    Symbol,
     TableScan,
     TableWriter,
 )
 from rowmerge_nb.plan.source_answer import answered_query
-from rowmerge_nb.spi.page import ROW_ID
-from rowmerge_nb.spi.types import BIGINT
 from rowmerge_nb.sql.duckdb.duckdb_text import UnprintableError
 from rowmerge_nb.sql.typed.expressions import has_subquery, reads, references
 from rowmerge_nb.sql.typed.readings import is_deterministic, row_bound
@@ -123,49 +117,6 @@ def apply_rules(plan: Output, settings: RuleSettings) -> Output:
     return plan
 
 
-def number_target_rows(plan: Output, _: RuleSettings) -> Output:
-    """Number only the rows of the target, in ``unique_id``.
-
-    Trino 483 numbers the source's rows too, so that a row without a target row is distinct by its
-    own number. Here such a row is distinct because it has none. Only a plan that is not executed may be
-    without this rule.
-    """
-    if not any(_numbers_source(node) for node in chain(plan)):
-        return plan
-
-    def number(node: PlanNode) -> PlanNode:
-        if _numbers_source(node):
-            return node.sources[0]
-        names = [symbol.name for symbol in node.outputs]
-        if SOURCE_UNIQUE_ID not in names and TARGET_UNIQUE_ID not in names:
-            if isinstance(node, Project) and node.assignments[0].symbol.name == UNIQUE_ID:
-                return replace(node, assignments=node.assignments[1:])
-            return node
-        outputs = [
-            symbol
-            for symbol in node.outputs
-            if symbol.name not in {SOURCE_UNIQUE_ID, TARGET_UNIQUE_ID}
-        ]
-        if TARGET_UNIQUE_ID in names:
-            is_cased = isinstance(node, Project) and node.case is not None
-            place = (
-                [symbol.name for symbol in outputs].index(ROW_ID)
-                if is_cased
-                else names.index(TARGET_UNIQUE_ID)
-            )
-            outputs.insert(place, _UNIQUE_ID)
-        changed: Any = replace(node, outputs=tuple(outputs))
-        return replace(changed, symbol=_UNIQUE_ID) if isinstance(node, AssignUniqueId) else changed
-
-    return rewritten(plan, number)
-
-
-def _numbers_source(node: PlanNode) -> bool:
-    return isinstance(node, AssignUniqueId) and node.symbol.name == SOURCE_UNIQUE_ID
-
-
-_UNIQUE_ID: Final = Symbol(UNIQUE_ID, BIGINT)
-NUMBER_TARGET_ROWS: Final = "number_target_rows"
 _MOST_BOUND: Final = 10**12
 """A bound that is higher says nothing."""
 
@@ -612,7 +563,6 @@ ANSWER_SOURCE: Final = "answer_source"
 """The name of the rule that has DuckDB answer source queries."""
 
 RULES: Final[Mapping[str, Callable[[Output, RuleSettings], Output]]] = {
-    NUMBER_TARGET_ROWS: number_target_rows,
     ANSWER_SOURCE: answer_source,
     "prune_source_columns": prune_source_columns,
     "prune_target_columns": prune_target_columns,

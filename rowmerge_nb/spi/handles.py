@@ -79,7 +79,7 @@ class ColumnHandle:
             may return NULL for an invalid one. An UPDATE does not write the column.
 
     >>> str(ColumnHandle("row_id", pa.struct([("bucket", pa.int32()), ("position", pa.int64())])).type)
-    'row(bucket integer, position bigint)'
+    'row("bucket" integer, "position" bigint)'
     """
 
     name: str

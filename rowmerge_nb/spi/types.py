@@ -153,7 +153,7 @@ def row_of(fields: Iterable[tuple[str | None, Type]]) -> Type:
     """Return a row type; a field without a name is anonymous.
 
     >>> str(row_of([("a", INTEGER), (None, VARCHAR)]))
-    'row(a integer, varchar)'
+    'row("a" integer, varchar)'
     """
     pairs = tuple(fields)
     return Type(
@@ -288,7 +288,7 @@ def from_arrow(arrow_type: pa.DataType) -> Type:
         TypeError: no SQL type fits; the message names the Arrow type.
 
     >>> str(from_arrow(pa.struct([("file", pa.string()), ("position", pa.int64())])))
-    'row(file varchar, position bigint)'
+    'row("file" varchar, "position" bigint)'
     >>> str(from_arrow(pa.uint32())), str(from_arrow(pa.timestamp("ns"))), str(from_arrow(pa.uuid()))
     ('bigint', 'timestamp(6)', 'uuid')
     """

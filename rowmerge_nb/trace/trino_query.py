@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final, NoReturn, TypeVar
 
 from rowmerge_nb.base.errors import RowMergeError
+from rowmerge_nb.base.words import TRINO
 from rowmerge_nb.trace.saved.bounds import Budget, UnfoldsTooFar
 from rowmerge_nb.trace.saved.files import read_file
 
@@ -31,7 +32,7 @@ well.
 """
 NEXT_STEP: Final = (
     "Save the whole answer of GET /v1/query/<id>, without ?pruned=true, once the query has ended;"
-    " what is read is the form of Trino 476."
+    f" what is read is the form of {TRINO}."
 )
 
 

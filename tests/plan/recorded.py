@@ -1,4 +1,4 @@
-"""Plans that EXPLAIN of Trino 476 printed, and ours of the same statements, brought into one form."""
+"""Plans that EXPLAIN of Trino 483 printed, and ours of the same statements, brought into one form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""EXPLAIN of the current era shows the nodes that Trino 476 showed, in their order, with their output columns."""
+"""EXPLAIN of the current era shows the nodes that Trino 483 showed, in their order, with their output columns."""
 
 from __future__ import annotations
 

@@ -47,7 +47,9 @@ from rowmerge_nb.engine.statements.statement import StatementRun, not_rehearsed
 from rowmerge_nb.engine.statements.table_turns import await_turn
 from rowmerge_nb.engine.verify.verification import begin_verification
 from rowmerge_nb.plan.explain import explained_plan
-from rowmerge_nb.plan.rules import NUMBER_TARGET_ROWS, RULES, RuleSettings
+from rowmerge_nb.plan.numbered_sides import number_both_sides
+from rowmerge_nb.plan.records import describe
+from rowmerge_nb.plan.rules import RULES, RuleSettings
 from rowmerge_nb.sql.analyzer.analysis import (
     Analysis,
     CreateTableAnalysis,
@@ -451,8 +453,7 @@ class StatementRunner:
         )
         return replace(
             self.sizes,
-            # What is executed has numbers for the target's rows alone.
-            off=options.rules_off if options.dry_run else options.rules_off - {NUMBER_TARGET_ROWS},
+            off=options.rules_off,
             source_bytes=self._source_bytes(),
             remote_executors=remote,
         )
@@ -476,7 +477,11 @@ class StatementRunner:
             explained = "true"
         elif run.plan is not None:
             distributed = explain_type is ExplainType.DISTRIBUTED
-            explained = explained_plan(run.plan, form, distributed=distributed)
+            plan = number_both_sides(run.plan)
+            explained = explained_plan(plan, form, distributed=distributed)
+            if plan is not run.plan:
+                would = {record.id: record.would for record in trace.plan if record.would}
+                trace = replace(trace, plan=describe(plan, would))
         # Only the form for people is drawn.
         nodes = (
             trace.plan

@@ -25,7 +25,6 @@ from rowmerge_nb.engine.tasks.update_delete_passes import DeletePass, UpdatePass
 from rowmerge_nb.engine.tasks.writer import SinkFactory, WriterPass
 from rowmerge_nb.plan.extended import RETURNING, SOURCE_PRESENT
 from rowmerge_nb.plan.plan_nodes import (
-    UNIQUE_ID,
     DeleteProject,
     DuplicateCheck,
     Exchange,
@@ -34,6 +33,7 @@ from rowmerge_nb.plan.plan_nodes import (
     Project,
     TableWriter,
 )
+from rowmerge_nb.plan.planner import UNIQUE_ID
 from rowmerge_nb.spi.operations import Era, Operation
 from rowmerge_nb.spi.page import CASE_NUMBER, HASH, MERGE_ROW, ROW_ID
 

@@ -148,7 +148,7 @@ def entries_type(kind: Type) -> Type:
     """Return the type with arrays of entries in place of maps, at any depth.
 
     >>> str(entries_type(Type("map", (VARCHAR, Type("map", (BIGINT, DATE))))))
-    'array(row(key varchar, value array(row(key bigint, value date))))'
+    'array(row("key" varchar, "value" array(row("key" bigint, "value" date))))'
     """
     if not has_map(kind):
         return kind

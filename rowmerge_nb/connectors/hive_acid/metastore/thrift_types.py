@@ -53,7 +53,7 @@ def type_of_hive(text: str) -> Type:
     """Parse Hive's name of a type; NOT_SUPPORTED without a counterpart.
 
     >>> str(type_of_hive("struct<a:int,b:map<varchar(3),decimal(5,2)>>"))
-    'row(a integer, b map(varchar(3), decimal(5,2)))'
+    'row("a" integer, "b" map(varchar(3), decimal(5,2)))'
     """
     words = _WORD.findall(text)
     try:
