@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-TRINO: Final = "Trino 483"
+TRINO_VERSION: Final = "Trino 483"
 """The version whose answers, plans and pages the current era has."""
 MINUS: Final = "\N{MINUS SIGN}"
 

@@ -187,8 +187,10 @@ class _Steps:
         if isinstance(node.right, AssignUniqueId):
             # As in Trino, rows are numbered where they meet.
             (rows,) = right.step.sources
-            numbered = replace(right.step, sources=(remote_exchange(rows, right.scheme, spread),))
-            source = local_exchange(numbered, SINGLE)
+            source_step = replace(
+                right.step, sources=(remote_exchange(rows, right.scheme, spread),)
+            )
+            source = local_exchange(source_step, SINGLE)
         else:
             source = local_exchange(remote_exchange(right.step, right.scheme, spread), SINGLE)
         return Spread(replace(step, sources=(target, source)), "HASH", keys[0])

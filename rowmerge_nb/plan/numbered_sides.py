@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from rowmerge_nb.plan.plan_nodes import (
     Assignment,
@@ -37,14 +37,13 @@ def number_both_sides(plan: Output) -> Output:
     distinct. The plan of other statements, and of the documents' era, is returned as it is.
     """
     nodes = chain(plan)
-    is_numbered = any(isinstance(node, MarkDistinct) for node in nodes) and any(
+    has_numbers = any(isinstance(node, MarkDistinct) for node in nodes) and any(
         isinstance(node, MergeProcessor) and node.layout.era is Era.CURRENT for node in nodes
     )
-    return rewritten(plan, _numbered) if is_numbered else plan
+    return rewritten(plan, _with_numbers) if has_numbers else plan
 
 
-def _numbered(node: PlanNode) -> PlanNode:
-    changed: Any = node
+def _with_numbers(node: PlanNode) -> PlanNode:
     if isinstance(node, AssignUniqueId):
         return replace(node, outputs=_renamed(node), symbol=_OF_TARGET)
     if isinstance(node, Join):
@@ -56,7 +55,7 @@ def _numbered(node: PlanNode) -> PlanNode:
         )
         return replace(node, right=source, outputs=(*_renamed(node), _OF_SOURCE))
     if not isinstance(node, Project) or _NUMBER not in node.outputs:
-        return changed
+        return node
     if node.case is not None:
         kept = tuple(symbol for symbol in node.outputs if symbol != _NUMBER)
         return replace(node, outputs=(*kept, _OF_SOURCE, _OF_TARGET))

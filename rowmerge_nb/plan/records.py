@@ -296,8 +296,8 @@ def _(node: Exchange) -> Descriptor:
 @descriptor_of.register
 def _(node: DuplicateCheck) -> Descriptor:
     # Where both sides are numbered, as in Trino's plan, every row has a number.
-    is_numbered = node.rule == RepeatedMatches.TRINO and any(map(_numbers_source, chain(node)))
-    predicate = _NUMBERED_PREDICATE if is_numbered else _DUPLICATE_PREDICATES[node.rule]
+    has_numbers = node.rule == RepeatedMatches.TRINO and any(map(_numbers_source, chain(node)))
+    predicate = _NUMBERED_PREDICATE if has_numbers else _DUPLICATE_PREDICATES[node.rule]
     return (("filterPredicate", predicate),)
 
 

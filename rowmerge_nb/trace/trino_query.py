@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final, NoReturn, TypeVar
 
 from rowmerge_nb.base.errors import RowMergeError
-from rowmerge_nb.base.words import TRINO
+from rowmerge_nb.base.words import TRINO_VERSION
 from rowmerge_nb.trace.saved.bounds import Budget, UnfoldsTooFar
 from rowmerge_nb.trace.saved.files import read_file
 
@@ -32,7 +32,7 @@ well.
 """
 NEXT_STEP: Final = (
     "Save the whole answer of GET /v1/query/<id>, without ?pruned=true, once the query has ended;"
-    f" what is read is the form of {TRINO}."
+    f" what is read is the form of {TRINO_VERSION}."
 )
 
 
@@ -226,11 +226,11 @@ def _stages(query: dict[str, Any]) -> list[dict[str, Any]]:
     if query.get("stages") is None:
         pruned = ": it was pruned" if query.get("pruned") else ""
         _refuse(f"The JSON has no 'stages'{pruned}")
-    listed = _part(query, "stages", dict, "the query")
-    stages = _part(listed, "stages", list, "'stages'")
+    graph = _part(query, "stages", dict, "the query")
+    stages = _part(graph, "stages", list, "'stages'")
     if not stages or not all(isinstance(each, dict) for each in stages):
         _refuse("'stages' of the query are not stages")
-    first = _part(listed, "outputStageId", str, "'stages'")
+    first = _part(graph, "outputStageId", str, "'stages'")
     if all(each.get("stageId") != first for each in stages):
         _refuse(f"The query has no stage {first}, which is its 'outputStageId'")
     return sorted(stages, key=lambda stage: stage.get("stageId") != first)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.base.words import TRINO, plural
+from rowmerge_nb.base.words import TRINO_VERSION, plural
 from rowmerge_nb.spi.operations import Operation
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def _rule(name: str, rule: str, *, source: str) -> Callable[[_Predicate], _Predi
 
 @_rule(
     "Trino",
-    f'One clause for two source rows, "no clause" being one of them ({TRINO}: MarkDistinct on'
+    f'One clause for two source rows, "no clause" being one of them ({TRINO_VERSION}: MarkDistinct on'
     " unique_id and case_number).",
     source=(
         'https://trino.io/docs/current/develop/supporting-merge.html, "Detecting duplicate matching'

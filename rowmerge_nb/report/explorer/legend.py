@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.base.words import MINUS, TRINO, code_parts, join
+from rowmerge_nb.base.words import MINUS, TRINO_VERSION, code_parts, join
 from rowmerge_nb.report.model.placing import (
     DELETE_AND_INSERT,
     EVENLY,
@@ -160,7 +160,7 @@ def _of_merge(pages: PageSample) -> list[list[str]]:
                 if current
                 else (
                     "the join found a target row, of no clause too; the documents' example has"
-                    f" false there, {TRINO} a merge_row that is NULL"
+                    f" false there, {TRINO_VERSION} a merge_row that is NULL"
                 )
             ),
         ],

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.base.choices import ROW_CHANGES, StatementState
 from rowmerge_nb.base.errors import RowMergeError
-from rowmerge_nb.base.words import TRINO
+from rowmerge_nb.base.words import TRINO_VERSION
 from rowmerge_nb.report.model.plan import build_plan
 from rowmerge_nb.trace.node_records import ProjectFacts, ScanFacts
 from rowmerge_nb.trace.trino_query import table_of
@@ -284,5 +284,5 @@ def _notices(trace: Trace, query: TrinoQuery, steps: Sequence[Step]) -> Iterator
         yield "Trino has counted no rows of any of these operators"
     elif unknown := [step.name for step in steps if step.our_rows is None and step.ours]:
         yield f"Not counted here, and not compared: {', '.join(unknown)}"
-    if query.version and f"Trino {query.version}" != TRINO:
-        yield f"The query is of Trino {query.version}; what is read is the form of {TRINO}"
+    if query.version and f"Trino {query.version}" != TRINO_VERSION:
+        yield f"The query is of Trino {query.version}; what is read is the form of {TRINO_VERSION}"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.base.choices import ROW_CHANGES, Flow, StatementState
-from rowmerge_nb.base.words import TRINO
+from rowmerge_nb.base.words import TRINO_VERSION
 from rowmerge_nb.report.words.display_values import visible
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def _terms(trace: Trace) -> Iterator[tuple[str, str]]:
             "era",
             (
                 "Whose pages these are: of the design documents of Trino's MERGE (documents), or"
-                f" of {TRINO} (current). Here: {trace.settings.era}."
+                f" of {TRINO_VERSION} (current). Here: {trace.settings.era}."
             ),
         )
         yield (
