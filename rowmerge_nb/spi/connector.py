@@ -130,6 +130,18 @@ class Connector(ABC):
         """
         return ()
 
+    def watch_processes(self, *, changes: bool) -> Callable[[], ConnectorError | None]:
+        """Return a function that returns the error of a process that tasks need and that has
+        ended, or None.
+
+        The engine calls it about ten times a second while tasks run, and cancels them if it returns
+        an error. By default it returns None.
+
+        Args:
+            changes: the statement changes a table of this connector.
+        """
+        return lambda: None
+
     @property
     def shared_directory(self) -> Path | None:
         """The directory that driver and tasks must both see, if any.

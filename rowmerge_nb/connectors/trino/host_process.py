@@ -35,6 +35,10 @@ HANGING_SECONDS: Final = 10
 _OUTPUT_BYTES: Final = 8192
 LOG_NAME: Final = "log"
 """The name of the log, beside the socket."""
+_CALL_NAME: Final = "call"
+"""The name of the file with the call of a task that the process did not answer."""
+_GRACE_SECONDS: Final = 0.3
+"""How long tasks may report the end of the process by themselves: their report has more."""
 
 
 class HostProcess:
@@ -178,6 +182,13 @@ class HostProcess:
             self._process.wait(_STOP_SECONDS)
         return terminated(end_of(self._process.returncode), self.log.last_words())
 
+    def unanswered_call(self) -> str:
+        """Return the call of a task that this process did not answer before it ended, or ``""``."""
+        try:
+            return (self._directory.path / _CALL_NAME).read_text(encoding="utf-8")
+        except OSError:
+            return ""
+
     def stop(self) -> None:
         """End the process."""
         with self._lock:
@@ -267,7 +278,9 @@ class TaskConnection:
             raise
         except (ChannelClosedError, OSError) as error:
             self.close()
-            raise terminated(f"during {call}", self._log.last_words()) from error
+            with contextlib.suppress(OSError):
+                (self._log.path.parent / _CALL_NAME).write_text(call, encoding="utf-8")
+            raise terminated(_during(call), self._log.last_words()) from error
         except BaseException:
             self.close()
             raise
@@ -281,6 +294,36 @@ class TaskConnection:
     def __del__(self) -> None:
         # A failed task may drop its sink; the host aborts it once the connection is closed.
         self.close()
+
+
+class HostEnd:
+    """The end of a process during a statement, which the driver sees before all tasks do.
+
+    Args:
+        host: the process, which runs.
+    """
+
+    def __init__(self, host: HostProcess) -> None:
+        self._host = host
+        self._seen: float | None = None
+
+    def find(self) -> ConnectorError | None:
+        """Return the error of the end; None if the process runs, or has just ended."""
+        if self._host.is_alive:
+            return None
+        now = time.monotonic()
+        if self._seen is None:
+            self._seen = now
+        if now - self._seen < _GRACE_SECONDS:
+            return None
+        call = self._host.unanswered_call()
+        if not call:
+            return self._host.ended()
+        return terminated(_during(call), self._host.log.last_words())
+
+
+def _during(call: str) -> str:
+    return f"during {call}"
 
 
 def end_of(return_code: int | None) -> str:

@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from rowmerge_nb.base.errors import ConnectorError, SetupError, checked, checked_name
-from rowmerge_nb.connectors.trino.host_process import PROGRAM
+from rowmerge_nb.connectors.trino.host_process import PROGRAM, HostEnd
 from rowmerge_nb.connectors.trino.java_homes import find_java_home
 from rowmerge_nb.connectors.trino.java_sources import CodeLines, JavaSources
 from rowmerge_nb.connectors.trino.plugin_hosts import PluginHosts
@@ -26,7 +26,7 @@ from rowmerge_nb.spi.connector import Connector
 from rowmerge_nb.spi.transactions import NumberedTransactionHandle, Transactions
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from rowmerge_nb.spi.handles import ConnectorTransactionHandle
@@ -208,6 +208,14 @@ class TrinoConnector(Connector):
     def get_source_lines(self, file: str, function: str, line: int) -> CodeLines:
         """Return a line of the plugin's source text, and its neighbors."""
         return self._sources.lines_around(file, function, line)
+
+    def watch_processes(self, *, changes: bool) -> Callable[[], ConnectorError | None]:
+        """Return a function that returns the error of an ended process: that of the tasks, or that
+        of the coordinator if a table is changed.
+        """
+        hosts = self.hosts.running
+        ends = [HostEnd(host) for host in (hosts if changes else hosts[-1:])]
+        return lambda: next(filter(None, (end.find() for end in ends)), None)
 
     def describe_plugin(self) -> Mapping[str, Any] | None:
         """Return the plugin's class, and the version and features of its SPI, for a test in Java;

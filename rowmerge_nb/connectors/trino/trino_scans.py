@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -18,7 +18,6 @@ from rowmerge_nb.connectors.trino.trino_handles import (
     wire_of,
 )
 from rowmerge_nb.connectors.trino.trino_updatable import (
-    ROW_ID,
     TrinoUpdatablePageSource,
     TrinoUpdatableTableHandle,
 )
@@ -85,14 +84,36 @@ class TrinoPageSourceProvider(ConnectorPageSourceProvider):
     ) -> ConnectorPageSource:
         """Open a page source of the plugin; it changes rows for the handles of the older flow."""
         table = own(table_handle, TrinoTableHandle)
-        own_columns = table.columns_of(columns)
-        source = TrinoPageSource(
-            self.socket_path, table.context, own(split, TrinoSplit), table, own_columns
-        )
+        own_columns, own_split = table.columns_of(columns), own(split, TrinoSplit)
         if not isinstance(table, TrinoUpdatableTableHandle):
-            return source
-        row_id = next(column for column in own_columns if column.name == ROW_ID)
-        return TrinoUpdatablePageSource(source, table, row_id)
+            return self._source(own_split, table, own_columns)
+        omitted = [column for column in own_columns if table.is_omitted(column)]
+        values = self._split_values(own_split, table.original, omitted)
+        kept_columns = [column for column in own_columns if column not in omitted]
+        source = self._source(own_split, table, kept_columns)
+        return TrinoUpdatablePageSource(source, table, own_columns, values)
+
+    def _source(
+        self, split: TrinoSplit, table: TrinoTableHandle, columns: Sequence[TrinoColumnHandle]
+    ) -> TrinoPageSource:
+        return TrinoPageSource(self.socket_path, table.context, split, table, columns)
+
+    def _split_values(
+        self,
+        split: TrinoSplit,
+        table: TrinoTableHandle | None,
+        columns: Sequence[TrinoColumnHandle],
+    ) -> Page | None:
+        """Return one row with a split's values of columns that are equal in all of its rows."""
+        if table is None or not columns:
+            return None
+        # The filtered table is the one of the UPDATE.
+        source = self._source(replace(split, table=None), table, columns)
+        try:
+            page = source.get_next_page()
+        finally:
+            source.close()
+        return None if page is None else page.slice(0, 1)
 
 
 class TrinoPageSource(ConnectorPageSource):

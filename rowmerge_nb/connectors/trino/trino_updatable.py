@@ -5,6 +5,7 @@ Trino had this flow until the machinery of MERGE replaced it. A plugin has one o
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Final
 
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 ROW_ID: Final = "$row_id"
 MERGE_SINCE: Final = 393
 """The version of Trino that began MERGE."""
+_PARTITION_KEY: Final = "PARTITION_KEY"
+"""The type of partition columns in the handles of Hive's plugin."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -43,9 +46,22 @@ class TrinoUpdatableTableHandle(TrinoTableHandle):
 
     Args:
         updated: the updated columns in table order; none for a DELETE.
+        original: the table as the plugin's beginUpdate or beginDelete got it.
     """
 
     updated: tuple[TrinoColumnHandle, ...] = ()
+    original: TrinoTableHandle | None = None
+
+    def is_omitted(self, column: TrinoColumnHandle) -> bool:
+        """Return whether the pages of an UPDATE lack a column, although it was requested.
+
+        Hive's plugin reads the data columns that the UPDATE keeps beside the requested ones, and
+        loses partition columns then.
+        """
+        if not self.updated or column.java is None:
+            return False
+        content = json.loads(column.java.json)
+        return isinstance(content, dict) and content.get("columnType") == _PARTITION_KEY
 
 
 class UpdatableTrinoMetadata(ConnectorMetadata):
@@ -156,7 +172,9 @@ class UpdatableTrinoMetadata(ConnectorMetadata):
         self._transaction.note_lost_fields(java)
         content = {each.name: getattr(table, each.name) for each in fields(TrinoTableHandle)}
         updated = tuple(table.columns_of(updated_columns))
-        return TrinoUpdatableTableHandle(**{**content, "java": java}, updated=updated)
+        return TrinoUpdatableTableHandle(
+            **{**content, "java": java}, updated=updated, original=table
+        )
 
     def _finish(
         self,
@@ -176,16 +194,38 @@ class TrinoUpdatablePageSource(UpdatablePageSource):
     Args:
         source: the page source, whose plugin expects changes.
         table: the table.
-        row_id: the column of row ids.
+        columns: the requested columns, with that of row ids.
+        omitted: the columns among them that `source` does not have, with the split's value in one
+            row; none for a split without rows.
     """
 
     def __init__(
-        self, source: TrinoPageSource, table: TrinoUpdatableTableHandle, row_id: TrinoColumnHandle
+        self,
+        source: TrinoPageSource,
+        table: TrinoUpdatableTableHandle,
+        columns: Sequence[TrinoColumnHandle],
+        omitted: Page | None = None,
     ) -> None:
         super().__init__(source)
+        self._columns = columns
+        self._omitted = omitted
         self._connection = source.connection
-        self._row_id = row_id
+        self._row_id = next(column for column in columns if column.name == ROW_ID)
         self._updated_types = [column.signature for column in table.updated]
+
+    def get_next_page(self) -> Page | None:
+        """Return the next page, with the columns that the plugin omits."""
+        page, omitted = self.source.get_next_page(), self._omitted
+        if page is None or omitted is None:
+            return page
+        names = [column.name for column in self._columns]
+        arrays = [
+            pa.repeat(omitted[name][0], page.num_rows)
+            if name in omitted.schema.names
+            else page[name]
+            for name in names
+        ]
+        return pa.RecordBatch.from_arrays(arrays, names=names)
 
     def delete_rows(self, row_ids: pa.Array) -> None:
         """Pass the row ids to the plugin's deleteRows."""

@@ -15,7 +15,7 @@ from rowmerge_nb.engine.tasks.task_faults import Fault, InjectedFault, Watch
 from rowmerge_nb.spi.connector import Connector
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from rowmerge_nb.base.errors import ConnectorError
     from rowmerge_nb.spi.connector import Orphan
@@ -116,6 +116,10 @@ class FaultyConnector(Connector):
     def get_source_lines(self, file: str, function: str, line: int) -> tuple[tuple[int, str], ...]:
         """Return the wrapped connector's lines."""
         return self.connector.get_source_lines(file, function, line)
+
+    def watch_processes(self, *, changes: bool) -> Callable[[], ConnectorError | None]:
+        """Return the wrapped connector's function."""
+        return self.connector.watch_processes(changes=changes)
 
     @property
     def commits_in_thread(self) -> bool:  # type: ignore[override]

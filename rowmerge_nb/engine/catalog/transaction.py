@@ -139,6 +139,17 @@ class StatementTransaction:
         """Return all catalogs in use by name."""
         return self._open.items()
 
+    def watch_processes(self) -> Callable[[], RowMergeError | None]:
+        """Return a function that returns the error of the first process that a catalog in use has
+        lost, or None.
+        """
+        changed = None if self.target is None else self.target.catalog
+        watches = [
+            opened.connector.watch_processes(changes=name == changed)
+            for name, opened in self._open.items()
+        ]
+        return lambda: next(filter(None, (find_loss() for find_loss in watches)), None)
+
     def opened_target(self) -> OpenCatalog:
         """Return the changed table's catalog."""
         if self.target is None:

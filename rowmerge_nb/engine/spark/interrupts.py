@@ -186,14 +186,20 @@ def run_cancellable(
     cancel: Callable[[], object],
     cancelled: threading.Event,
     ended_work: str = "its Spark work is cancelled",
+    find_loss: Callable[[], RowMergeError | None] = lambda: None,
 ) -> T:
     """Run work in a thread, so that an interrupt reaches the waiting caller at once and cancels the
     work.
 
     `cancel` is called repeatedly, because work that is about to start cannot be cancelled yet.
 
+    Args:
+        find_loss: returns the error that ends the work, such as that of a lost process; it is
+            called repeatedly while the work runs.
+
     Raises:
         StatementInterrupted: an interrupt came, and the work has ended or was not begun.
+        RowMergeError: the error of `find_loss`, after the end of the work.
 
     >>> run_cancellable(lambda: 7, lambda: None, threading.Event())
     7
@@ -203,6 +209,7 @@ def run_cancellable(
     # Before Python 3.13, a thread whose join() was interrupted counts as ended.
     start_event, end_event = threading.Event(), threading.Event()
     given_up = False
+    loss: RowMergeError | None = None
 
     def run() -> None:
         start_event.wait()
@@ -223,7 +230,9 @@ def run_cancellable(
             # PySpark's own handler calls Spark, which a second interrupt must not break.
             with interrupts_afterwards():
                 end_event.wait(0.1)
-            if cancelled.is_set():
+            if loss is None and not end_event.is_set():
+                loss = find_loss()
+            if loss is not None or cancelled.is_set():
                 cancel()
     except KeyboardInterrupt as interrupt:
         # An interrupt during the start must not leave the thread running.
@@ -237,6 +246,9 @@ def run_cancellable(
         raise StatementInterrupted(
             f"The statement was interrupted; {ended_work}", step="run"
         ) from interrupt
+    # Work that has ended before it was cancelled explains the loss better.
+    if loss is not None and not answer:
+        raise loss
     if failures:
         raise failures[0]
     return answer[0]

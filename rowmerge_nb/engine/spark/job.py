@@ -6,7 +6,7 @@ import pickle
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from rowmerge_nb.base.errors import StatementInterrupted
+from rowmerge_nb.base.errors import RowMergeError, StatementInterrupted
 from rowmerge_nb.engine.errors.translate import problem_of, was_cancelled
 from rowmerge_nb.engine.spark.interrupts import interrupts_afterwards, run_cancellable
 from rowmerge_nb.engine.spark.quiet import quietly
@@ -16,14 +16,29 @@ from rowmerge_nb.engine.tasks.recorder import TaskRecord
 
 if TYPE_CHECKING:
     import threading
+    from collections.abc import Callable
 
     import pyarrow as pa
 
 
-def collect(spark: Any, rows: Any, tag: str, cancelled: threading.Event) -> pa.Table:
+def collect(
+    spark: Any,
+    rows: Any,
+    tag: str,
+    cancelled: threading.Event,
+    find_loss: Callable[[], RowMergeError | None] = lambda: None,
+) -> pa.Table:
     """Run a DataFrame and return its rows.
 
+    Args:
+        spark: the session.
+        rows: the DataFrame.
+        tag: the tag of Spark's jobs.
+        cancelled: set by `Engine.cancel`.
+        find_loss: returns the error of a process that the tasks have lost, or None.
+
     Raises:
+        RowMergeError: the error of `find_loss`; Spark's work is cancelled then.
         StatementInterrupted: the caller was interrupted, or the tag was cancelled
             (`Engine.cancel`).
     """
@@ -34,8 +49,10 @@ def collect(spark: Any, rows: Any, tag: str, cancelled: threading.Event) -> pa.T
             return rows.toArrow()
 
     try:
-        return run_cancellable(action, partial(cancel, spark, tag), cancelled)
-    except StatementInterrupted:
+        return run_cancellable(
+            action, partial(cancel, spark, tag), cancelled, find_loss=find_loss
+        )
+    except RowMergeError:
         raise
     except Exception as error:
         if cancelled.is_set() or was_cancelled(error):

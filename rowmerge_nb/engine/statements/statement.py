@@ -495,7 +495,11 @@ class StatementRun:
                 settings |= long_settings(spark)
         with settings_of(spark).held({**settings, "spark.sql.shuffle.partitions": str(partitions)}):
             return collect(
-                spark, rows, self.transaction.session.query_id, self.transaction.cancelled
+                spark,
+                rows,
+                self.transaction.session.query_id,
+                self.transaction.cancelled,
+                self.transaction.watch_processes(),
             )
 
     @contextmanager

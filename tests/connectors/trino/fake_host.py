@@ -77,6 +77,11 @@ def content_of(value: dict[str, Any]) -> Any:
     return json.loads(value["json"])
 
 
+def column_type(name: str) -> str:
+    """Return the type of a column as Hive's handles have it."""
+    return "PARTITION_KEY" if name.startswith("part_") else "REGULAR"
+
+
 class Shop:
     """All tables of the process, committed at once by the finish calls."""
 
@@ -267,7 +272,9 @@ class Shop:
     def call_column_handles(self, arguments: Any, *_: Any) -> Any:
         table = self.tables[self._name(arguments["table"])]
         return {
-            c["name"]: handle("ColumnHandle", "ShopColumn", name=c["name"])
+            c["name"]: handle(
+                "ColumnHandle", "ShopColumn", name=c["name"], columnType=column_type(c["name"])
+            )
             for c in [*table["columns"], {"name": "$path"}]
         }
 
@@ -432,6 +439,10 @@ class Shop:
         row_id = pa.StructArray.from_arrays([versions, positions], ["version", "position"])
         paths = pa.array(["shop"] * rows.num_rows)
         contents = [content_of(column) for column in arguments["columns"]]
+        updated = content_of(arguments["table"]).get("updated")
+        if updated:
+            # As Hive's plugin does.
+            contents = [c for c in contents if column_type(c["name"]) == "REGULAR"]
         kept = next((content["kept"] for content in contents if content.get("kept")), [])
         if kept:
             values = [rows.column(name).combine_chunks() for name in kept]
@@ -446,7 +457,7 @@ class Shop:
         ]
         own["changes"] = {
             "fragments": [],
-            "updated": content_of(arguments["table"]).get("updated"),
+            "updated": updated,
             "kept": kept,
             "names": rows.column_names,
         }

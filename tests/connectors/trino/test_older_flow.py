@@ -95,6 +95,28 @@ def test_an_update_of_every_column_needs_nothing_from_the_row_id(
     assert rows(engine)[-1] == ("x", 1, None)
 
 
+def test_an_update_reads_columns_that_the_plugin_omits(shop: Callable[..., rm.Engine]) -> None:
+    engine = shop(greeting=OLDER)
+    engine.run(
+        "CREATE TABLE shop.default.parts AS SELECT * FROM (VALUES (1, 'a', 'p'), (2, 'b', 'p'),"
+        " (3, 'c', 'p'), (4, 'd', 'p'), (5, 'e', NULL)) t(id, name, part_city)"
+    )
+    result = engine.run(
+        "UPDATE shop.default.parts SET name = concat(part_city, 'x') WHERE id > 3",
+        flow="updatable",
+    )
+    assert result.count == 2
+    table = engine.run("SELECT * FROM shop.default.parts ORDER BY id").table
+    assert table is not None
+    assert [tuple(row.values()) for row in table.to_pylist()[2:]] == [
+        (3, "c", "p"),
+        (4, "px", "p"),
+        (5, None, None),
+    ]
+    engine.run("DELETE FROM shop.default.parts WHERE part_city = 'p'", flow="updatable")
+    assert engine.run("SELECT count(*) AS n FROM shop.default.parts").to_pandas().n[0] == 1
+
+
 @pytest.mark.parametrize(
     "sql",
     [

@@ -6,6 +6,7 @@ cache of Maven coordinates has them. They need a Java of 17 to 22 and a Hive Met
 
 from __future__ import annotations
 
+import datetime as dt
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -121,15 +122,46 @@ def test_tables_without_transactions_are_refused_in_the_plugins_words(hive: rm.E
     assert rows_of(hive, "SELECT id FROM plain") == [(1,)]
 
 
-def test_an_update_that_reads_a_partition_column_fails_in_the_plugin(hive: rm.Engine) -> None:
+def test_an_update_of_a_partitioned_table_reads_and_keeps_its_partition_columns(
+    hive: rm.Engine, spark: Any, metastore: str
+) -> None:
     """HiveUpdateProcessor.mergeWithNonUpdatedColumns omits partition columns from the scan."""
     hive.run(
-        "CREATE TABLE parts (id bigint, name varchar, part varchar) WITH (transactional = true,"
+        "CREATE TABLE parts (id bigint, name varchar, day date, part varchar) WITH"
+        " (transactional = true, partitioned_by = ARRAY['day', 'part'])"
+    )
+    hive.run(
+        "INSERT INTO parts VALUES (1, 'a', DATE '2024-02-29', 'p'), (2, 'b', DATE '2024-02-29',"
+        " 'p'), (3, 'c', NULL, 'q'), (4, 'd', DATE '2024-03-01', NULL)"
+    )
+    update = "UPDATE parts SET name = part || cast(day AS varchar) WHERE id > 1"
+    assert hive.run(update, flow="updatable").count == 3
+    hive.run("UPDATE parts SET id = id + 10 WHERE part = 'p'", flow="updatable")
+    hive.run("UPDATE parts SET id = 30, name = 'z' WHERE day IS NULL", flow="updatable")
+    day = dt.date(2024, 2, 29)
+    expected = [
+        (4, None, dt.date(2024, 3, 1), None),
+        (11, "a", day, "p"),
+        (12, "p2024-02-29", day, "p"),
+        (30, "z", None, "q"),
+    ]
+    select = "SELECT id, name, day, part FROM parts ORDER BY id"
+    assert rows_of(hive, select) == expected
+    assert hive.run("DELETE FROM parts WHERE part = 'p' AND id = 11", flow="updatable").count == 1
+    reader = rm.Engine(spark=spark, catalog="ours", schema="older_plugin")
+    reader.add_catalog("ours", rm.HiveAcidConnector(metastore=metastore))
+    assert rows_of(reader, select) == rows_of(hive, select) == [expected[0], *expected[2:]]
+
+
+def test_an_update_of_a_partition_column_is_refused_in_the_plugins_words(hive: rm.Engine) -> None:
+    hive.run(
+        "CREATE TABLE moved (id bigint, part varchar) WITH (transactional = true,"
         " partitioned_by = ARRAY['part'])"
     )
-    hive.run("INSERT INTO parts VALUES (1, 'a', 'p'), (2, 'b', 'p'), (3, 'c', 'q')")
-    with pytest.raises(ConnectorError, match="has 3 blocks, and 4 columns were requested"):
-        hive.run("UPDATE parts SET name = part WHERE id > 1", flow="updatable")
+    hive.run("INSERT INTO moved VALUES (1, 'p')")
+    with pytest.raises(ConnectorError, match="partition"):
+        hive.run("UPDATE moved SET part = 'q'", flow="updatable")
+    assert rows_of(hive, "SELECT id, part FROM moved") == [(1, "p")]
 
 
 def test_all_types_of_hive_survive_an_update(hive: rm.Engine) -> None:
