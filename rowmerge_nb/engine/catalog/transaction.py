@@ -145,8 +145,8 @@ class StatementTransaction:
         """
         changed = None if self.target is None else self.target.catalog
         watches = [
-            opened.connector.watch_processes(changes=name == changed)
-            for name, opened in self._open.items()
+            catalog.connector.watch_processes(changes=name == changed)
+            for name, catalog in self._open.items()
         ]
         return lambda: next(filter(None, (find_loss() for find_loss in watches)), None)
 

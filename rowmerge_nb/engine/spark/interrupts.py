@@ -192,10 +192,8 @@ def run_cancellable(
     work.
 
     `cancel` is called repeatedly, because work that is about to start cannot be cancelled yet.
-
-    Args:
-        find_loss: returns the error that ends the work, such as that of a lost process; it is
-            called repeatedly while the work runs.
+    `find_loss` is called repeatedly while the work runs. It returns the error that ends the work,
+    such as that of a lost process, or None.
 
     Raises:
         StatementInterrupted: an interrupt came, and the work has ended or was not begun.

@@ -49,9 +49,7 @@ def collect(
             return rows.toArrow()
 
     try:
-        return run_cancellable(
-            action, partial(cancel, spark, tag), cancelled, find_loss=find_loss
-        )
+        return run_cancellable(action, partial(cancel, spark, tag), cancelled, find_loss=find_loss)
     except RowMergeError:
         raise
     except Exception as error:

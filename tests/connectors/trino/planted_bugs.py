@@ -8,6 +8,7 @@ SINK = "ShelfMergeSink.java"
 _STORE = "        Block operations = page.getBlock(columnCount);\n"
 _FINISH = "        Optional<String> file = writer.finish();\n"
 _STORED = "        List<ShelfColumnHandle> stored)"
+_JSON = "com.fasterxml.jackson.annotation.JsonProperty"
 _FIELD = "    private final int columnCount;\n"
 
 DROPPED_PAGE = (
@@ -54,7 +55,7 @@ LOST_FIELD = (
     Patch(
         "ShelfMergeHandle.java",
         _STORED,
-        "        @com.fasterxml.jackson.annotation.JsonIgnore" + _STORED[7:],
+        f"        @{_JSON}(access = {_JSON}.Access.WRITE_ONLY)" + _STORED[7:],
     ),
 )
 """The JSON of the merge handle has no columns."""

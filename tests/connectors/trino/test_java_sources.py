@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import zipfile
 
 import pytest
 
-from rowmerge_nb.base.errors import SetupError
+import rowmerge_nb as rm
+from rowmerge_nb.base.errors import ConnectorError, SetupError
 from rowmerge_nb.connectors.trino import java_sources
 from rowmerge_nb.connectors.trino.java_sources import JavaSources
 from rowmerge_nb.connectors.trino.java_stack import raised_of
 from rowmerge_nb.engine.errors.connector_frames import told
 from tests.connectors.trino.fake_connector import FakeTrinoConnector
+from tests.report.explorer_browser import needs_browser, seen
 
 SINK = """package shop;
 
@@ -107,3 +110,51 @@ def test_sources_that_fail_do_not_hide_the_error():
     answer = {"class": "E", "message": "lost", "frames": ["shop.Sink.finish(Sink.java:5)"]}
     (raised,) = told([raised_of(answer)], fail)
     assert raised.frames[-1].code == ()
+
+
+@needs_browser
+@pytest.mark.spark
+@pytest.mark.parametrize("call", ["finish", "finish_merge"])
+def test_the_explorer_shows_the_line_of_java_and_the_stack(spark, tmp_path, call):
+    frames = ["java.util.List.of(List.java:1)", "shop.Sink.finish(Sink.java:5)"]
+    answer = {
+        "message": "<b>lost</b>",
+        "code": "SHOP_ERROR",
+        "frames": frames,
+        "causes": [{"class": "java.io.IOException", "message": "disk", "frames": frames[1:]}],
+    }
+    connector = FakeTrinoConnector(
+        tmp_path,
+        properties={"fail": json.dumps({"call": call, "error": answer})},
+        sources=jar_of(tmp_path, SINK),
+    )
+    engine = rm.Engine(spark=spark)
+    engine.add_catalog("shop", connector)
+    engine.run("CREATE TABLE shop.default.accounts (id bigint, name varchar)")
+    with pytest.raises(ConnectorError, match="lost") as caught:
+        engine.run(
+            "MERGE INTO shop.default.accounts t USING (VALUES (1, 'a')) s(id, name)"
+            " ON t.id = s.id WHEN NOT MATCHED THEN INSERT VALUES (s.id, s.name)"
+        )
+    connector.close()
+    page = tmp_path / "failed.html"
+    caught.value.result.save_html(page)
+    told = seen(
+        page.read_text(encoding="utf-8"),
+        """told.call = text('.rx-raised h4'); told.what = text('.rx-raised .rm-err');
+        told.places = all('.rx-raised .rm-meta').map((one) => one.textContent);
+        told.code = text('.rx-raised pre'); told.line = text('.rx-raised pre b:not(.rm-err)');
+        told.stack = all('.rx-raised details > *').map((one) => one.textContent);
+        told.markup = all('.rx-raised pre b b').length;""",
+        tmp_path,
+    )
+    assert told["call"].startswith(call)
+    assert "<b>lost</b>" in told["what"]
+    assert "Sink.java, line 5, in shop.Sink.finish" in told["places"]
+    assert told["line"] == '        throw new ShopException("<b>lost</b>");'
+    assert "void finish() {" in told["code"]
+    assert told["markup"] == 0
+    title, stack = told["stack"]
+    assert "stack" in title.lower()
+    assert "shop.Sink.finish(Sink.java:5)" in stack
+    assert "Caused by: java.io.IOException: disk" in stack

@@ -89,7 +89,10 @@ def replayed(shelf, record):
         ),
         pytest.param(
             SWAPPED_COLUMNS,
-            ["Row (9, 'city', 'new')", "Row (9, 'new', 'city')", "store_merged_rows, writer 1"],
+            [
+                "Row (9, 'new', 'city') was to be inserted: name is 'city' and must be 'new'",
+                "store_merged_rows, call 1 of writer 1",
+            ],
             (
                 {(1, "new name", "x"), (9, "new", "city")},
                 {(1, "x", "new name"), (9, "city", "new")},
