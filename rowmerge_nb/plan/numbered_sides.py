@@ -57,8 +57,8 @@ def _with_numbers(node: PlanNode) -> PlanNode:
     if not isinstance(node, Project) or _NUMBER not in node.outputs:
         return node
     if node.case is not None:
-        kept = tuple(symbol for symbol in node.outputs if symbol != _NUMBER)
-        return replace(node, outputs=(*kept, _OF_SOURCE, _OF_TARGET))
+        others = tuple(symbol for symbol in node.outputs if symbol != _NUMBER)
+        return replace(node, outputs=(*others, _OF_SOURCE, _OF_TARGET))
     if all(assignment.symbol.name != CASE_NUMBER for assignment in node.assignments):
         return replace(node, outputs=_renamed(node))
     either = Apply(

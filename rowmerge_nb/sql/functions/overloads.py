@@ -17,6 +17,8 @@ A template of Spark SQL has these marks:
 - ``{fail:CODE:message}`` Trino's error; ``$0`` is the argument's text
 - ``{distinct}`` and ``{rows}`` DISTINCT, FILTER and OVER
 
+The name of a special form, such as OVERLAY, begins with ``$``: it is neither listed nor proposed.
+
 A template of DuckDB SQL has ``{0}``, ``{*}``, ``{type}`` and ``{fail:CODE:message}``, or is
 ``{pattern}`` for regular expressions. SQL with ``|`` between spaces must be in a fragment.
 """
@@ -130,7 +132,7 @@ def _table(text: str) -> Mapping[str, tuple[Overload, ...]]:
 
 def _row(line: str) -> Overload:
     match = re.fullmatch(
-        r"(~?)(\w+)\((.*?)\)( [A-Z]\S*(?:, [A-Z]\S*)*)? -> (.*?) ([|!]) (.*)", line
+        r"(~?)([$\w]+)\((.*?)\)( [A-Z]\S*(?:, [A-Z]\S*)*)? -> (.*?) ([|!]) (.*)", line
     )
     assert match is not None, line
     special, name, arguments, constraints, result, mark, rest = match.groups()
@@ -222,7 +224,7 @@ def known() -> tuple[str, ...]:
         name
         for table in tables
         for name, entries in table.items()
-        if not all(entry.refusal for entry in entries)
+        if not all(entry.refusal for entry in entries) and not name.startswith("$")
     )
 
 
@@ -238,7 +240,7 @@ def listed() -> list[tuple[str, Overload]]:
     return [
         (function_kind, entry)
         for function_kind, entry in entries
-        if not (entry.refusal or entry.special)
+        if not (entry.refusal or entry.special or entry.name.startswith("$"))
     ]
 
 

@@ -347,6 +347,7 @@ _RESULTS: Final[dict[str, Callable[[Sequence[Type]], Type]]] = {
     "remainder": _remainder,
     "sum": lambda arguments: decimal_of(38, arguments[0].parameters[1]),
     "as long": lambda arguments: Type("varchar", arguments[0].parameters),
+    "overlaid": _text_of(lambda text, by, *_: text + by),
     "replaced": _text_of(lambda text, _search, by: text + by * (text + 1)),
     "regexp replaced": _text_of(
         lambda text, _pattern, by: text + max(text * by // 2, by) * (text + 1)
@@ -363,6 +364,7 @@ _SHOWN_RESULTS: Final = {
     "remainder": "decimal(r_precision,r_scale)",
     "sum": "decimal(38,s)",
     "as long": "varchar(x)",
+    "overlaid": "varchar(u)",
     "replaced": "varchar(u)",
     "regexp replaced": "varchar(z)",
     "url encoded": "varchar(y)",

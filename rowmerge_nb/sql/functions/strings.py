@@ -51,6 +51,10 @@ replace(varchar(x), varchar(y), varchar(z)) -> replaced | CASE WHEN {1} <> '' TH
 reverse(varchar(x)) -> varchar(x) | reverse({0}) | {reversed}
 reverse(char(x)) -> char(x) | reverse({0}) | {reversed}
 translate(varchar(x), varchar(y), varchar(z)) -> varchar | translate({0}, {1}, {2}) | translate({0}, {1}, {2})
+title_case(varchar(x)) -> varchar(x) | {title}
+title_case(char(x)) -> char(x) | {title}
+$overlay(varchar(x), varchar(y), bigint) -> overlaid | {overlay checked} concat(substring({0}, 1, {int:2} - 1), {1}, substring({0}, CAST(least(least({2}, 2147483647) + char_length({1}), 2147483647) AS INT))))
+$overlay(varchar(x), varchar(y), bigint, bigint) -> overlaid | {overlay checked} concat(substring({0}, 1, {int:2} - 1), {1}, substring({0}, CAST(least(least({2}, 2147483647) + least(greatest({3}, 0), 2147483647), 2147483647) AS INT))))
 starts_with(varchar(x), varchar(y)) -> boolean | startswith({0}, {1}) | starts_with({0}, {1})
 ends_with(varchar(x), varchar(y)) -> boolean | endswith({0}, {1}) | ends_with({0}, {1})
 split(varchar(x), varchar(y)) -> array(varchar(x)) | IF({1} = '', {fail:INVALID_FUNCTION_ARGUMENT:The delimiter may not be the empty string}, split({0}, {quoted 1}, -1)) | CASE WHEN {1} = '' THEN {no delimiter} WHEN {0} IS NOT NULL AND {1} IS NOT NULL THEN {parts} END
@@ -145,6 +149,10 @@ FRAGMENTS: Final = {
         f" '{_KEPT.translate(str.maketrans(_SMALL, _CAPITAL))}'), upper({{0}}))"
     ),
     "lower": "lower(translate({0}, 'İΣ', 'iσ'))",
+    "title": (
+        r"array_join(transform(split({0}, '(?<=\\p{javaWhitespace})', -1), w -> initcap(w)), '')"
+    ),
+    "overlay checked": "IF({2} <= 0, {fail:INVALID_FUNCTION_ARGUMENT:OVERLAY start position must be greater than 0, got: $2},",
     "tail": (
         "CASE WHEN {1} = 0 OR {1} < -char_length({0}) THEN IF({0} IS NULL, NULL, '') ELSE"
         " substring({0}, {int:1}) END"

@@ -55,7 +55,23 @@ class ExpressionReader(PrimaryReader):
     def _predicate(self) -> s.Expression:
         """Parse a value and at most one predicate."""
         start = self.index
-        value = self.value()
+        return self._predicate_of(start, self.value())
+
+    def when_predicate(self, operand: s.Expression) -> s.Expression | None:
+        """Parse a predicate of CASE's operand behind WHEN, or return None before a value."""
+        word, following = self.token, self.ahead().word
+        is_predicate = (
+            (word.word in _COMPARISONS and word.kind is Kind.SYMBOL)
+            or word.word in {"IS", "IN", "BETWEEN", "LIKE"}
+            or (word.word == "NOT" and following in {"BETWEEN", "IN", "LIKE"})
+        )
+        if not is_predicate:
+            return None
+        start = self.index
+        predicate = self._predicate_of(start, operand)
+        return s.WhenPredicate(self.span_from(start), predicate)
+
+    def _predicate_of(self, start: int, value: s.Expression) -> s.Expression:
         word = self.token
         if word.word in _COMPARISONS and word.kind is Kind.SYMBOL:
             self.take()
@@ -218,6 +234,11 @@ class ExpressionReader(PrimaryReader):
         start = self.index
         value = self._postfixed()
         while self.accept("AT"):
+            if self.accept("LOCAL"):
+                span = self.span_from(start)
+                zone: s.Expression = s.Call(span, "current_timezone", ())
+                value = s.AtTimeZone(span, value, zone)
+                continue
             if self.token.word != "TIME":
                 self.give_up(self.index - 1)
                 break

@@ -45,6 +45,10 @@ class PrimaryReader(WindowReader):
         """Parse an expression without comparisons and logic."""
         raise NotImplementedError
 
+    def when_predicate(self, operand: s.Expression) -> s.Expression | None:
+        """Parse a predicate of CASE's operand behind WHEN, or return None before a value."""
+        raise NotImplementedError
+
     def values_rows(self) -> tuple[s.Expression, ...]:
         """Parse the rows of VALUES."""
         rows = [self._expression_or_run()]
@@ -72,6 +76,8 @@ class PrimaryReader(WindowReader):
                 self._subscripted()
             self._listed(items[0])
         while self.accept(","):
+            if only_name:
+                self.note("<identifier>")
             items.append(read())
             self._listed(items[-1])
         return tuple(items)
@@ -223,7 +229,13 @@ class PrimaryReader(WindowReader):
                 self._listed()
         whens = []
         while self.accept("WHEN"):
-            condition = self.expression()
+            predicate = None if operand is None else self.when_predicate(operand)
+            if predicate is None:
+                if operand is not None:
+                    self.note("<predicate>")
+                condition = self.expression()
+            else:
+                condition = predicate
             self.close("THEN")
             whens.append((condition, self.expression()))
             self._listed()
@@ -296,9 +308,10 @@ class PrimaryReader(WindowReader):
         self.take()
         undecided, depth = self.undecided, self.depth
         self.note("')'", "'*'", "'ALL'", "'DISTINCT'", "'ORDER'")
+        names: list[str | None] = []
         try:
             self.undecided += 1  # it may be a call of a function of that name
-            items = self.listed()
+            items = self._fields(names)
         except ParseError as error:
             if undecided or not is_mismatch(error) or not self.failed_at(start + 2):
                 self.note("')'", "'*'", "'ALL'", "'DISTINCT'", "'ORDER'")
@@ -313,7 +326,19 @@ class PrimaryReader(WindowReader):
         self.note("'ORDER'")
         self.expect(")")
         self.note("'FILTER'", "'OVER'", *_NULLS)
-        return s.RowConstructor(self.span_from(start), items)
+        return s.RowConstructor(self.span_from(start), items, tuple(names) if any(names) else ())
+
+    def _fields(self, names: list[str | None]) -> tuple[s.Expression, ...]:
+        """Parse the items of ROW(...), and add their names or None to ``names``."""
+        items: list[s.Expression] = []
+        while not items or self.accept(","):
+            items.append(self.expression())
+            self._listed(items[-1])
+            is_named = self.accept("AS") is not None or self.at_identifier()
+            is_quoted = self.token.kind is Kind.QUOTED
+            name = self.identifier().text if is_named else None
+            names.append(name if name is None or is_quoted else name.upper())
+        return tuple(items)
 
     def _interval(self, start: int) -> s.Expression | None:
         following = self.ahead()
@@ -359,9 +384,25 @@ class PrimaryReader(WindowReader):
         self.close(")")
         return s.Call(self.span_from(start), "strpos", (haystack, needle))
 
+    def _overlay(self, start: int) -> s.Expression | None:
+        """Parse ``OVERLAY(a PLACING b FROM c [FOR d])``, or a call without PLACING."""
+        if self.ahead().word != "(" or not self._has_word("PLACING", start + 2):
+            return None
+        self.take()
+        self.take()
+        arguments = [self.value()]
+        self.expect("PLACING")
+        arguments.append(self.value())
+        self.expect("FROM")
+        arguments.append(self.value())
+        if self.accept("FOR"):
+            arguments.append(self.value())
+        self.close(")")
+        return s.Call(self.span_from(start), "$overlay", tuple(arguments))
+
     def _substring(self, start: int) -> s.Expression | None:
         """Parse ``SUBSTRING(a FROM b)``, or a call without FROM."""
-        if self.ahead().word != "(" or not self._has_from(start + 2):
+        if self.ahead().word != "(" or not self._has_word("FROM", start + 2):
             return None
         self.take()
         self.take()
@@ -374,14 +415,16 @@ class PrimaryReader(WindowReader):
         self.expect(")")
         return s.Call(self.span_from(start), "substr", tuple(arguments))
 
-    def _has_from(self, index: int) -> bool:
-        """Return whether FROM precedes the end of an expression."""
+    def _has_word(self, searched_word: str, index: int, *, whole: bool = False) -> bool:
+        """Return whether a word such as FROM precedes the end of an expression, or of the whole
+        list.
+        """
         depth = 0
         for position in range(index, len(self.tokens)):
             word = self.tokens[position].word
-            if depth == 0 and word in {",", ")"}:
+            if depth == 0 and (word == ")" or (word == "," and not whole)):
                 return False
-            if depth == 0 and word == "FROM":
+            if depth == 0 and word == searched_word:
                 return self.tokens[position - 1].word != "DISTINCT"
             depth += (word in {"(", "["}) - (word in {")", "]"})
         return False
@@ -536,7 +579,7 @@ class PrimaryReader(WindowReader):
                     distinct = self.take().word == "DISTINCT"
                     arguments = self.listed()
                 else:
-                    arguments = self._arguments()
+                    arguments = self._arguments(function)
             except ParseError as error:
                 if undecided or not is_mismatch(error) or not self.failed_at(opening + 1):
                     raise
@@ -569,8 +612,10 @@ class PrimaryReader(WindowReader):
             self.wrong(wrong, span)
         return call
 
-    def _arguments(self) -> tuple[s.Expression, ...]:
-        self.note("'*'")
+    def _arguments(self, function: Identifier) -> tuple[s.Expression, ...]:
+        self.note("'*'", "<identifier>")
+        if self._has_word("=>", self.index, whole=True):
+            return self._named_arguments(function)
         if (
             self.at_identifier()
             and self.ahead().word == "."
@@ -592,6 +637,31 @@ class PrimaryReader(WindowReader):
             self.restart()
             return ()
         return self.listed(only_name=True)
+
+    def _named_arguments(self, function: Identifier) -> tuple[s.Expression, ...]:
+        """Parse ``a, name => b``, and refuse it: no function here has names for its arguments."""
+        error: AnalysisError | None = None
+        arguments: list[s.Expression] = []
+        while not arguments or self.accept(","):
+            if self.at_identifier() and self.ahead().word == "=>":
+                name = self.identifier()
+                self.take()
+                message, span = (
+                    f"No argument named {name.value} for function {function.value}",
+                    name.span,
+                )
+                arguments.append(self.expression())
+                error = error or AnalysisError(message, code="INVALID_FUNCTION_ARGUMENT").at(span)
+                continue
+            arguments.append(self.expression())
+            if error is not None:
+                error = AnalysisError(
+                    "Positional arguments cannot follow named arguments",
+                    code="INVALID_FUNCTION_ARGUMENT",
+                ).at(arguments[-1].span)
+        if error is not None:
+            self.refused(error)
+        return tuple(arguments)
 
     def _filter(self) -> s.Expression | None:
         if self.token.word != "FILTER" or self.ahead().word != "(":
@@ -662,6 +732,7 @@ SPECIAL: Final = {
     "ROW": PrimaryReader._row,
     "INTERVAL": PrimaryReader._interval,
     "POSITION": PrimaryReader._position,
+    "OVERLAY": PrimaryReader._overlay,
     "SUBSTRING": PrimaryReader._substring,
     "TRIM": PrimaryReader._trim,
     "NORMALIZE": PrimaryReader._normalize,

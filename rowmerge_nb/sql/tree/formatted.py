@@ -100,7 +100,7 @@ class Formatter:
         if isinstance(node, s.Case):
             head = "CASE" if node.operand is None else f"CASE {self.write(node.operand)}"
             whens = "".join(
-                f" WHEN {self.write(when)} THEN {self.write(then)}" for when, then in node.whens
+                f" WHEN {self._when(when)} THEN {self.write(then)}" for when, then in node.whens
             )
             return (
                 f"({head}{whens}{'' if node.default is None else f' ELSE {self.write(node.default)}'}"
@@ -109,7 +109,7 @@ class Formatter:
         if isinstance(node, s.ArrayConstructor):
             return f"ARRAY[{','.join(map(self.write, node.items))}]"
         if isinstance(node, s.RowConstructor):
-            return f"ROW ({self._listed(node.items)})"
+            return f"ROW ({self._fields(node)})"
         if isinstance(node, s.Subscript):
             return f"{self.write(node.base)}[{self.write(node.index)}]"
         if isinstance(node, s.Dereference):
@@ -130,6 +130,12 @@ class Formatter:
             unit = node.first.upper() + ("" if node.last is None else f" TO {node.last.upper()}")
             return f"INTERVAL {'-' if node.negative else ''}'{node.value}' {unit}"
         return self._predicate(node)
+
+    def _when(self, condition: s.Expression) -> str:
+        """Format what is behind a WHEN: a predicate without the operand, which CASE names."""
+        if not isinstance(condition, s.WhenPredicate):
+            return self.write(condition)
+        return condition.span.of(self.text)
 
     def _predicate(self, node: s.Expression) -> str:
         if isinstance(node, s.IsNull):
@@ -163,6 +169,13 @@ class Formatter:
             return node.value.upper() if node.kind == "double" else "null"
         return (
             node.value.lower() if node.kind in {"integer", "boolean"} else node.span.of(self.text)
+        )
+
+    def _fields(self, row: s.RowConstructor) -> str:
+        names = row.names or (None,) * len(row.items)
+        return ", ".join(
+            self.write(item) + ("" if name is None else f" AS {name}")
+            for item, name in zip(row.items, names, strict=True)
         )
 
     def _listed(self, items: Iterable[s.Expression]) -> str:

@@ -340,7 +340,10 @@ class Cast(Expression):
 
 @dataclass(frozen=True)
 class Case(Expression):
-    """CASE; ``operand`` is None in the searched form."""
+    """CASE; ``operand`` is None in the searched form.
+
+    Behind an operand, a WHEN has a value or a `WhenPredicate`.
+    """
 
     operand: Expression | None
     whens: tuple[tuple[Expression, Expression], ...]
@@ -348,10 +351,22 @@ class Case(Expression):
 
 
 @dataclass(frozen=True)
+class WhenPredicate(Expression):
+    """``< 3`` or ``BETWEEN 1 AND 2`` behind a WHEN, with CASE's operand as its left side."""
+
+    predicate: Expression
+
+
+@dataclass(frozen=True)
 class RowConstructor(Expression):
-    """``ROW(a, b)`` or ``(a, b)``."""
+    """``ROW(a, b AS c)`` or ``(a, b)``.
+
+    ``names`` is empty, or has a name or None for each item. As in Trino, a name without quotes is
+    upper-case.
+    """
 
     items: tuple[Expression, ...]
+    names: tuple[str | None, ...] = ()
 
 
 @dataclass(frozen=True)

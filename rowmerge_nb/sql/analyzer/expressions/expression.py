@@ -666,6 +666,17 @@ class ExpressionAnalyzer(CallAnalyzer):
 
     def _case(self, node: s.Case) -> e.Typed:
         operand = self.analyze(node.operand) if node.operand else None
+        if (
+            operand is not None
+            and not e.is_deterministic(operand)
+            and any(isinstance(condition, s.WhenPredicate) for condition, _ in node.whens)
+        ):
+            self.context.refuse(
+                "A CASE whose operand is another value each time, with a comparison behind WHEN, is"
+                " not supported by this engine",
+                node.error_span,
+                "Compute the operand in a subquery first.",
+            )
         conditions = [self._when(node, operand, condition) for condition, _ in node.whens]
         value_nodes = [value for _, value in node.whens] + ([node.default] if node.default else [])
         values = self.alike(
@@ -679,6 +690,8 @@ class ExpressionAnalyzer(CallAnalyzer):
             return self.boolean(
                 condition, "CASE WHEN clause must evaluate to a boolean (actual: {})"
             )
+        if isinstance(condition, s.WhenPredicate):
+            return self.analyze(condition.predicate)
         right = self.analyze(condition)
         common = common_type(operand.type, right.type)
         if common is None:
@@ -724,7 +737,9 @@ class ExpressionAnalyzer(CallAnalyzer):
 
     def _row(self, node: s.RowConstructor) -> e.Typed:
         items = tuple(self.analyze(item) for item in node.items)
-        return e.Apply(row_of((None, item.type) for item in items), "row", items)
+        names = node.names or (None,) * len(items)
+        fields = ((name, item.type) for name, item in zip(names, items, strict=True))
+        return e.Apply(row_of(fields), "row", items)
 
     def _array(self, node: s.ArrayConstructor) -> e.Typed:
         items = self.alike(
