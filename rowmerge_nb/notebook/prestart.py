@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextvars
+import importlib
 import os
 import re
 import sys
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.engine.spark.lazy_session import LazySession
 
-IDLE_SECONDS: Final = 1.0
+IDLE_SECONDS: Final = 0.5
 """How long the kernel has nothing to do before Spark starts.
 
 A person types longer than that. Programs that run a notebook send the next cell at once, so they
@@ -165,12 +166,17 @@ def _warm_up(session: LazySession) -> None:
     """Load what the first statement needs, and run a small one on tables of its own."""
     from rowmerge_nb.demo import SETUP, STATEMENT
     from rowmerge_nb.engine.engine import Engine
+    from rowmerge_nb.engine.what_if import variants_of
+    from rowmerge_nb.report.explorer.explorer_file import explorer_page
 
     engine = Engine(spark=session)
-    # Until it runs, nothing is gained by more work.
+    # Java starts meanwhile. No widget is made: it would belong to the cell of %load_ext.
+    importlib.import_module("rowmerge_nb.report.explorer.widget")
     _ = session.spark
     engine.run_script(SETUP)
-    engine.run(STATEMENT)._repr_mimebundle_()
+    result = engine.run(STATEMENT)
+    result._repr_mimebundle_()
+    explorer_page(result.trace, None, variants_of(result.trace))
 
 
 def _parent_of(shell: InteractiveShell) -> str | None:

@@ -13,6 +13,11 @@ from rowmerge_nb.report.plain_text import WIDTH
 from rowmerge_nb.report.words.columns import columns_of
 from rowmerge_nb.report.words.display_values import cell, is_number
 from rowmerge_nb.report.words.reasons import because_of
+from rowmerge_nb.report.words.written_names import (
+    renamed,
+    with_written_names,
+    written_names,
+)
 from rowmerge_nb.trace.audit import RowFate
 from rowmerge_nb.trace.journeys import Answer
 
@@ -154,7 +159,10 @@ def _shown(audit: Audit, row: AuditedRow) -> ShownRow:
     )
     about = [
         (one.head, one.reasons)
-        for one in (journey_row(way, audit.kind == "MERGE") for way in row.journeys)
+        for one in (
+            journey_row(way, audit.kind == "MERGE")
+            for way in with_written_names(row.journeys, audit.statement)
+        )
     ] or [_without_journey(audit, row)]
     return ShownRow(_head(row), lines, tuple(about))
 
@@ -194,7 +202,8 @@ def _fate(row: AuditedRow) -> str:
 
 def _without_journey(audit: Audit, row: AuditedRow) -> tuple[str, tuple[str, ...]]:
     if row.where is not None:
-        return "It is not chosen", (f"WHERE is {_WORDS[row.where.answer]}{because_of(row.where)}.",)
+        reason = because_of(renamed(row.where, written_names(audit.statement)))
+        return "It is not chosen", (f"WHERE is {_WORDS[row.where.answer]}{reason}.",)
     if not row.before:
         return "Nothing makes it", (
             "No row that took part has this key, and it was not there before.",

@@ -12,6 +12,7 @@ from rowmerge_nb.base.words import plural
 from rowmerge_nb.report.sequence import ShownSequence
 from rowmerge_nb.report.words.display_values import cell, visible, with_ends
 from rowmerge_nb.report.words.reasons import because_of, gist_of
+from rowmerge_nb.report.words.written_names import with_written_names
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.trace.journeys import Answer, Fate, Join, told_journeys
 
@@ -90,7 +91,7 @@ class Quiz(ShownSequence[Question]):
                 code="NOT_SUPPORTED",
                 hint="A quiz is made of a MERGE, a large one run with trace='full'.",
             )
-        journeys = told_journeys(trace, MOST_ROWS)
+        journeys = with_written_names(told_journeys(trace, MOST_ROWS), trace.statement)
         chance = random.Random(seed)  # noqa: S311 - a lottery of questions
         topics: dict[str, list[Question]] = {}
         for question in {

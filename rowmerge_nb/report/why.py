@@ -9,6 +9,7 @@ from rowmerge_nb.base.words import plural
 from rowmerge_nb.report.html import render_parts
 from rowmerge_nb.report.model.journeys import JourneyRow, journey_row
 from rowmerge_nb.report.sequence import ShownSequence
+from rowmerge_nb.report.words.written_names import with_written_names
 from rowmerge_nb.trace.journeys import (
     Journey,
     asked_journeys,
@@ -32,9 +33,9 @@ MORE: Final = "There may be more of them: these are those that are known."
 class Why(ShownSequence[Journey]):
     """The journeys of some rows; a sequence of `Journey` that displays as sentences."""
 
-    def __init__(self, journeys: Sequence[Journey], *, joined: bool, more: bool = False) -> None:
+    def __init__(self, journeys: Sequence[Journey], trace: Trace, *, more: bool = False) -> None:
         super().__init__(journeys)
-        self._joined = joined
+        self._joined, self._statement = trace.kind == "MERGE", trace.statement
         self._more = more
 
     @classmethod
@@ -64,7 +65,7 @@ class Why(ShownSequence[Journey]):
         number, values = picked(row, source_row, columns, (name for side in sides for name in side))
         if number is None and not values:
             every = _with_others(journeys_of(trace) or (), requested)
-            return cls(every or told_journeys(trace), joined=trace.kind == "MERGE")
+            return cls(every or told_journeys(trace), trace)
         if recorded_rows or requested:
             check_columns(values, sides)
         others = (*requested, *(untouched_journeys(trace) if number is None else ()))
@@ -90,7 +91,7 @@ class Why(ShownSequence[Journey]):
                 raise _none_is_like(
                     trace, plural(recorded_rows + len(requested), "row"), in_words(number, values)
                 )
-            return cls(matches, joined=trace.kind == "MERGE")
+            return cls(matches, trace)
         return cls._asked(
             trace, lambda: ask(row, source_row, columns), in_words(number, values), matches
         )
@@ -103,7 +104,7 @@ class Why(ShownSequence[Journey]):
             answer = ask()
         except RowMergeError as error:
             if matches and error.code == "NOT_SUPPORTED":
-                return cls(matches, joined=trace.kind == "MERGE", more=True)
+                return cls(matches, trace, more=True)
             raise
         rows = (*asked_journeys(answer), *untouched_journeys(answer))
         if not rows:
@@ -112,12 +113,13 @@ class Why(ShownSequence[Journey]):
             raise _none_is_like(trace, count, words)
         request = answer.samples.requested_rows
         is_cut = request is not None and request.more
-        return cls(rows, joined=trace.kind == "MERGE", more=is_cut)
+        return cls(rows, trace, more=is_cut)
 
     @property
     def rows(self) -> tuple[JourneyRow, ...]:
         """The journeys as texts."""
-        return tuple(journey_row(journey, self._joined) for journey in self._items)
+        journeys = with_written_names(self._items, self._statement)
+        return tuple(journey_row(journey, self._joined) for journey in journeys)
 
     def __str__(self) -> str:
         blocks = [[row.head, *(f"  {reason}" for reason in row.reasons)] for row in self.rows]

@@ -922,7 +922,7 @@ def test_a_saved_trace_is_explored_without_an_engine(result: Result) -> None:
     [
         (
             "UPDATE accounts SET purchases = 0 WHERE purchases > 5",
-            "WHERE is true: purchases > 5 (target.purchases = 7).",
+            "WHERE is true: purchases > 5 (accounts.purchases = 7).",
         ),
         (
             "UPDATE accounts SET purchases = purchases + 1",
@@ -930,7 +930,7 @@ def test_a_saved_trace_is_explored_without_an_engine(result: Result) -> None:
         ),
         (
             "DELETE FROM accounts WHERE purchases > 5",
-            "WHERE is true: purchases > 5 (target.purchases = 7).",
+            "WHERE is true: purchases > 5 (accounts.purchases = 7).",
         ),
     ],
 )

@@ -143,9 +143,7 @@ EQUAL = Term(
     "t.customer = s.customer", reads=(("source", "customer"), ("target", "customer")), strict=True
 )
 NAMELESS = Joined((None, 2, "Nowhere"), 3, (None, 2, "Nowhere"), writers=(0,))
-BARRED = (
-    "t.customer = s.customer is unknown for every row of the target, since source.customer is NULL"
-)
+BARRED = "t.customer = s.customer is unknown for every row of the target, since s.customer is NULL"
 
 
 @pytest.mark.parametrize(

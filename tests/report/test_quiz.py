@@ -84,7 +84,7 @@ def test_answers_are_checked_by_letter_or_by_word_and_wrong_ones_learn_why(resul
     assert quiz.check(at, " C ").right
     mark = quiz.check(at, "a")
     assert not mark.right
-    assert str(mark) == "No: unknown. It is unknown: s.n > t.n, since target.n is NULL."
+    assert str(mark) == "No: unknown. It is unknown: s.n > t.n, since t.n is NULL."
     for number, answer, said in (
         (0, "a", "the number of a question, 1 to"),
         (999, "a", "1 to"),

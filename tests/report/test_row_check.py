@@ -65,20 +65,20 @@ def test_wrong_rows_are_told_with_the_reasons_of_the_rows_of_the_same_key(engine
         "unexpected  Dave           11.0\n"
         "\n"
         "Source row 1 (Carol, 9): clause 0 DELETE\n"
-        "  It has a partner: ON is true: t.customer = s.customer (source.customer = 'Carol', target.customer = 'Carol').\n"
-        "  Clause 0 fires: s.n > 8 (source.n = 9).\n"
+        "  It has a partner: ON is true: t.customer = s.customer (s.customer = 'Carol', t.customer = 'Carol').\n"
+        "  Clause 0 fires: s.n > 8 (s.n = 9).\n"
         "  The first clause that fires is the only one: 1 is not reached.\n"
         "\n"
         "Source row 2 (Ed, NULL): no clause fired\n"
         "  It has no partner: ON is true for no row of the target.\n"
-        "  Clause 2 is unknown: s.n > 0, since source.n is NULL.\n"
+        "  Clause 2 is unknown: s.n > 0, since s.n is NULL.\n"
         "  No clause fires, so the row does nothing.\n"
         "\n"
         "(Dave)\n"
         "  No row that took part has its customer."
     )
     html = check._repr_mimebundle_()["text/html"]
-    assert "since source.n is NULL" in html
+    assert "since s.n is NULL" in html
     assert html.count('<th scope="row">missing') == 2
 
 

@@ -23,7 +23,6 @@ from rowmerge_nb.report.explorer.failed import (
 )
 from rowmerge_nb.report.explorer.legend import CALLS, LEGENDS, asides, examples, legends
 from rowmerge_nb.report.explorer.stations import distinct_station, finish_station
-from rowmerge_nb.report.explorer.written_names import with_names, written_names
 from rowmerge_nb.report.model.clauses import clause_label
 from rowmerge_nb.report.model.journeys import journey_row
 from rowmerge_nb.report.model.pages import Channel
@@ -33,6 +32,7 @@ from rowmerge_nb.report.model.report import build_report
 from rowmerge_nb.report.words.display_values import cell, tail, visible
 from rowmerge_nb.report.words.near_sentences import near_sentence
 from rowmerge_nb.report.words.phrases import style_of
+from rowmerge_nb.report.words.written_names import with_written_names
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.values import python_values
 from rowmerge_nb.trace.journeys import Answer, Fate, Join, TermTruth, journeys_of, told_journeys
@@ -94,8 +94,7 @@ def explorer_state(
     if request is not None:
         trace = replace(trace, samples=replace(trace.samples, pages=request.pages))
         report = replace(report, pages=build_report(trace).pages)
-    names = written_names(trace)
-    journeys = tuple(with_names(journey, names) for journey in _journeys(trace))
+    journeys = with_written_names(_journeys(trace), trace.statement)
     steps, untouched_rows, near = _steps(trace), _untouched(trace), _near(trace)
     if trace.samples.pages is not None and journeys:
         # From here on, only the displayed rows count, in their order.

@@ -60,9 +60,9 @@ def test_what_is_looked_up_afterwards_is_what_a_whole_trace_tells(
         assert replace(found, writers=wanted.writers, page_row=wanted.page_row) == wanted
     assert str(result.why(id=2)).splitlines() == [
         "Source row 1 (2, 3): no clause fired",
-        "  It has a partner: ON is true: t.id = q.id (source.id = 2, target.id = 2).",
-        "  Clause 0 is unknown: s = 'x', since target.s is NULL.",
-        "  Clause 1 is unknown: s = 'c', since target.s is NULL.",
+        "  It has a partner: ON is true: t.id = q.id (q.id = 2, t.id = 2).",
+        "  Clause 0 is unknown: s = 'x', since t.s is NULL.",
+        "  Clause 1 is unknown: s = 'c', since t.s is NULL.",
         "  No clause fires, so the row does nothing.",
     ]
     assert [row.source_row for row in result.why({"S": "c"})] == [3]

@@ -60,9 +60,9 @@ def test_every_clause_says_what_it_did_and_which_part_decided(engine: Engine) ->
     ]
     assert str(result.why(id=2)).splitlines() == [
         "Source row 1 (2, 3): no clause fired",
-        "  It has a partner: ON is true: t.id = q.id (source.id = 2, target.id = 2).",
-        "  Clause 0 is unknown: s = 'x', since target.s is NULL.",
-        "  Clause 1 is unknown: s = 'c', since target.s is NULL.",
+        "  It has a partner: ON is true: t.id = q.id (q.id = 2, t.id = 2).",
+        "  Clause 0 is unknown: s = 'x', since t.s is NULL.",
+        "  Clause 1 is unknown: s = 'c', since t.s is NULL.",
         "  No clause fires, so the row does nothing.",
     ]
 
@@ -270,7 +270,7 @@ def test_conditions_over_nested_values_are_told_like_others(engine: Engine) -> N
         "MERGE INTO nested t USING (VALUES 1, 2) AS q (id) ON t.id = q.id WHEN MATCHED AND r IS NULL THEN DELETE",
         rehearse=True,
     )
-    assert "Clause 0 fires: r IS NULL (target.r = NULL)." in str(result.why(id=2))
+    assert "Clause 0 fires: r IS NULL (t.r = NULL)." in str(result.why(id=2))
     assert "Row journeys" in str(result)
     assert len(result.quiz(99)) > 5
     assert result.explore().state["rows"][0]["fate"] == "none"
@@ -278,7 +278,7 @@ def test_conditions_over_nested_values_are_told_like_others(engine: Engine) -> N
         "UPDATE nested SET id = 3 WHERE a IS NOT NULL AND r IS NOT NULL", rehearse=True
     )
     assert (
-        "WHERE is true: a IS NOT NULL (target.a = [1]); r IS NOT NULL (target.r = (1, x))."
+        "WHERE is true: a IS NOT NULL (nested.a = [1]); r IS NOT NULL (nested.r = (1, x))."
         in str(update.why())
     )
 
@@ -312,7 +312,7 @@ def test_update_and_delete_speak_of_where(engine: Engine) -> None:
     def said(statement: str) -> str:
         return str(engine.run(statement, rehearse=True).why(id=3))
 
-    assert "  WHERE is true: n > 5 (target.n = 7)." in said("DELETE FROM t WHERE n > 5")
+    assert "  WHERE is true: n > 5 (t.n = 7)." in said("DELETE FROM t WHERE n > 5")
     assert "  WHERE is true." in said("UPDATE t SET n = 1 WHERE n > (SELECT min(n) FROM t)")
     assert "  There is no WHERE, so every row is chosen." in said("UPDATE t SET n = 1")
 
@@ -320,10 +320,10 @@ def test_update_and_delete_speak_of_where(engine: Engine) -> None:
 @pytest.mark.parametrize(
     ("condition", "said"),
     [
-        ("s = 'x' AND q.m > 0", "s = 'x', since target.s is NULL"),
-        ("n + q.m > 0 AND s < 'x'", "s < 'x', since target.s is NULL"),
-        ("coalesce(s, 'x') = CAST(NULLIF(q.m, 3) AS varchar)", "(source.m = 3, target.s = NULL)"),
-        ("n IN (4, NULL)", "n IN (4, NULL) (target.n = 5)"),
+        ("s = 'x' AND q.m > 0", "s = 'x', since t.s is NULL"),
+        ("n + q.m > 0 AND s < 'x'", "s < 'x', since t.s is NULL"),
+        ("coalesce(s, 'x') = CAST(NULLIF(q.m, 3) AS varchar)", "(q.m = 3, t.s = NULL)"),
+        ("n IN (4, NULL)", "n IN (4, NULL) (t.n = 5)"),
     ],
 )
 def test_a_null_is_blamed_only_where_it_is_to_blame(
@@ -344,10 +344,8 @@ def test_of_many_rows_each_is_told_where_a_part_fails_for_some(spark: Any) -> No
         "MERGE INTO big t USING big q ON t.id = q.id WHEN MATCHED AND t.m <> 0 AND 10 / t.m > 5 THEN DELETE",
         rehearse=True,
     )
-    assert "Clause 0 fires: t.m <> 0 (target.m = 1); 10 / t.m > 5 (target.m = 1)." in str(
-        result.why(id=41)
-    )
-    assert "Clause 0 is false: t.m <> 0 (target.m = 0)." in str(result.why(id=60))
+    assert "Clause 0 fires: t.m <> 0 (t.m = 1); 10 / t.m > 5 (t.m = 1)." in str(result.why(id=41))
+    assert "Clause 0 is false: t.m <> 0 (t.m = 0)." in str(result.why(id=60))
 
 
 def test_where_no_row_is_joined_that_is_what_is_said(engine: Engine) -> None:
