@@ -22,6 +22,7 @@ NAVIGATION = {
         *[f"notebooks/{path.stem}" for path in sorted(ROOT.glob("notebooks/*.ipynb"))],
         "docs/gallery",
         "docs/explorer",
+        "docs/what-if",
         "docs/why",
         "docs/near",
         "docs/duplicates",
@@ -46,6 +47,7 @@ NAVIGATION = {
         "docs/contract-kit",
         "docs/trino-connectors",
         "docs/debugging",
+        "docs/check",
         "docs/faults",
         "docs/interleaving",
         "docs/replay",
@@ -62,6 +64,7 @@ NAVIGATION = {
     "Reference": [
         "docs/options",
         "docs/functions",
+        "docs/page-expressions",
         "docs/types",
         "docs/errors",
         "docs/connector-reference",

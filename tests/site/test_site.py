@@ -85,9 +85,6 @@ REFERENCE = {
 }
 LONGER = {
     "docs/trino-connectors": 2900,
-    "docs/debugging": 2050,
-    "docs/explorer": 1560,
-    "docs/flows": 1520,
 }
 """Pages that are to be shortened."""
 

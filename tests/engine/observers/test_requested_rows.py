@@ -98,7 +98,7 @@ def test_updates_and_deletes_tell_of_rows_that_where_has_chosen(engine: Engine) 
     assert [row.made for row in update.why(id=1)] == [{"id": 1, "n": 1, "s": "a"}]
     assert [row.made for row in update.why(id=2)] == [{"id": 2, "n": 6, "s": None}]
     delete = engine.run(f"DELETE FROM {table} WHERE id = 3", trace="off")
-    assert str(delete.why(s="c")).splitlines()[1] == "  WHERE is true: id = 3 (target.id = 3)."
+    assert str(delete.why(s="c")).splitlines()[1] == "  WHERE is true: id = 3 (t.id = 3)."
     with pytest.raises(
         RowMergeError,
         match=r"None of the 1 row that took part is id = 1.* Rows that WHERE has not chosen",
