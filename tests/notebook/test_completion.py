@@ -157,7 +157,7 @@ def test_tables_are_offered_where_a_table_can_stand_and_dataframes_only_where_on
             "%%merge --dialect extended\nALTER TABLE accounts ALTER COLUMN id SET D|",
             ["DATA", "DEFAULT"],
         ),
-        ("%%merge\nALTER TABLE accounts ALTER COLUMN id SET D|", ["DATA"]),
+        ("%%merge\nALTER TABLE accounts ALTER COLUMN id SET D|", ["DATA", "DEFAULT"]),
         ("%%merge\nCOMMENT ON COL|", ["COLUMN"]),
         ("%%merge\nSHOW S|", ["SCHEMAS"]),
         ("%%merge\nSHOW CREATE |", ["SCHEMA", "TABLE", "VIEW"]),

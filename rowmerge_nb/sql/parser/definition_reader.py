@@ -289,7 +289,7 @@ class DefinitionReader(AccessReader):
         )
         first = within[0] if within else name
         column_type = self._type_of_column(first, type_name, first.span, hint)
-        default = self.value() if self.extended and self.accept("DEFAULT") else None
+        default = self.literal() if self.accept("DEFAULT") else None
         nullable = True
         if self.accept("NOT"):
             self.expect("NULL")
@@ -540,10 +540,13 @@ class DefinitionReader(AccessReader):
         sets = self.token.word == "SET"
         if sets:
             self.close("SET")
+            if self.token.word not in {"DATA", "DEFAULT"}:
+                self.restart()
+                self.expect("DATA", "DEFAULT")
         else:
             self.expect(*(() if fields else ("DROP",)), "SET")
-        if self.extended and self.accept("DEFAULT"):
-            return st.SetDefault(name, self.value()) if sets else st.DropDefault(name)
+        if self.accept("DEFAULT"):
+            return st.SetDefault(name, self.literal()) if sets else st.DropDefault(name)
         if sets:
             self.close("DATA")
             self.close("TYPE")

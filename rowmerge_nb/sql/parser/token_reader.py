@@ -410,12 +410,11 @@ class Reader:
         within_merge = any(read.word == "MERGE" for read in self.tokens[: self._farthest + 1])
         if token.word == "RETURNING" and self.tokens[0].word in _CHANGES and not self.extended:
             return f"Trino has no RETURNING; query the table after the statement. {EXTENDED}"
-        if (
-            token.word == "DEFAULT"
-            and self.tokens[0].word in {"CREATE", "ALTER"}
-            and not self.extended
-        ):
-            return f"Defaults of columns belong to the extended dialect here. {EXTENDED}"
+        if self.tokens[0].word in {"CREATE", "ALTER"}:
+            if token.word == "DEFAULT":
+                return "DEFAULT stands between the type and NOT NULL: c bigint DEFAULT 1 NOT NULL."
+            if "BINARY_LITERAL" in self._expected:
+                return "The default of a column is a literal, such as 0, 'x' or DATE '2026-01-01'."
         form = foreign_form_hint(self.text, self.tokens, self._farthest, self._expected)
         if form is not None and not within_merge:
             return form

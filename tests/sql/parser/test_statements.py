@@ -268,7 +268,7 @@ def test_a_field_of_a_row_may_be_an_array(kind: str) -> None:
             "ALTER TABLE t ADD COLUMN z varchar x",
             36,
             "x",
-            "( AFTER ARRAY COMMENT FIRST LAST NOT WITH <EOF>",
+            "( AFTER ARRAY COMMENT DEFAULT FIRST LAST NOT WITH <EOF>",
         ),
         ("ALTER TABLE t ADD COLUMN r.z 1", 30, "1", "<type>"),
         ("EXECUTE EXECUTE x", 17, "x", "USING <EOF>"),
