@@ -164,7 +164,7 @@ BEFORE_NOT_NULL = "DEFAULT stands between the type and NOT NULL: c bigint DEFAUL
         ("CREATE TABLE made (c bigint DEFAULT n)", 37, LITERAL),
         ("CREATE TABLE made (c date DEFAULT current_date)", 35, LITERAL),
         ("CREATE TABLE made (c date DEFAULT (1))", 35, LITERAL),
-        ("CREATE TABLE made (c date DEFAULT -'1')", 36, LITERAL),
+        ("CREATE TABLE made (c date DEFAULT -'1')", 36, None),
         ("CREATE TABLE made (c bigint NOT NULL DEFAULT 1)", 38, BEFORE_NOT_NULL),
         ("ALTER TABLE items ALTER COLUMN n SET DEFAULT abs(1)", 46, LITERAL),
     ],
@@ -188,7 +188,7 @@ def test_what_is_no_literal_is_a_syntax_error(
     ],
 )
 def test_defaults_are_of_both_dialects(statement: str) -> None:
-    assert parse(statement) == parse(statement, extended=True)
+    assert parse(statement) == parse(statement, dialect="extended")
 
 
 def test_an_insert_puts_the_default_where_it_names_no_column() -> None:
