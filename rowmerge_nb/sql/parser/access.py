@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Final, NoReturn
 
 from rowmerge_nb.base.errors import ParseError
-from rowmerge_nb.sql.parser.merge_reader import MergeReader
+from rowmerge_nb.sql.parser.change_reader import ChangeReader
 from rowmerge_nb.sql.tree import statements as st
 
 NO_USERS: Final = "The engine has no users, roles or privileges: leave it out."
 _PRIVILEGES: Final = ("CREATE", "DELETE", "INSERT", "SELECT", "UPDATE")
 
 
-class AccessReader(MergeReader):
+class AccessReader(ChangeReader):
     """Parses and refuses GRANT, REVOKE, DENY, the statements of roles, and SET AUTHORIZATION."""
 
     def _refuse_later(

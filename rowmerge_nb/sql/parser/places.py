@@ -284,9 +284,17 @@ class _Watching(StatementReader):
         with self._names(None):
             return super().expression()
 
-    def assignments(self) -> tuple[tuple[st.Identifier, ...], tuple[s.Expression, ...]]:
+    def assignments(
+        self, target: st.TableName, alias: st.Identifier | None
+    ) -> tuple[tuple[st.Identifier, ...], tuple[s.Expression, ...]]:
         with self._names(Slot.TARGET_COLUMN):
-            return super().assignments()
+            return super().assignments(target, alias)
+
+    def assigned_columns(
+        self, target: st.TableName, alias: st.Identifier | None
+    ) -> tuple[st.Identifier, ...]:
+        with self._names(Slot.TARGET_COLUMN):
+            return super().assigned_columns(target, alias)
 
     def accept_columns(self) -> tuple[st.Identifier, ...]:
         # Outside of INSERT, such a list names columns.

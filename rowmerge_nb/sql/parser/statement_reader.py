@@ -5,13 +5,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NoReturn, TypeVar
 
-from rowmerge_nb.base.errors import AnalysisError, ParseError
+from rowmerge_nb.base.errors import AnalysisError, ParseError, RowMergeError
+from rowmerge_nb.base.words import code
 from rowmerge_nb.sql.parser.access import NO_USERS
 from rowmerge_nb.sql.parser.definition_reader import DefinitionReader
 from rowmerge_nb.sql.parser.literals import STRINGS
-from rowmerge_nb.sql.parser.token_reader import is_mismatch
+from rowmerge_nb.sql.parser.token_reader import EXTENDED, is_mismatch
 from rowmerge_nb.sql.parser.tokens import Kind, Runs, tokenize
 from rowmerge_nb.sql.session_properties import SESSION_HINT
 from rowmerge_nb.sql.tree import statements as st
@@ -83,7 +85,7 @@ def split_statements(text: str) -> tuple[tuple[str, int], ...]:
 
 
 def parse(text: str, *, dialect: str = "trino") -> st.Statement:
-    """Parse one statement.
+    r"""Parse one statement.
 
     Args:
         text: the statement.
@@ -96,14 +98,41 @@ def parse(text: str, *, dialect: str = "trino") -> st.Statement:
     True
     >>> parse("MERGE accounts USING x ON true WHEN MATCHED THEN DELETE")
     Traceback (most recent call last):
-    rowmerge_nb.base.errors.ParseError: SYNTAX_ERROR: line 1:7: mismatched input 'accounts'. Expecting: 'INTO'. Write MERGE INTO accounts.
+    rowmerge_nb.base.errors.ParseError: SYNTAX_ERROR: line 1:7: mismatched input 'accounts'. Expecting: 'INTO'. Write MERGE INTO accounts. \
+The option --dialect extended accepts it (in a program: dialect="extended"). In Trino's words: \
+`MERGE INTO accounts USING x ON true WHEN MATCHED THEN DELETE`
     >>> parse("MERGE INTO t USING s ON t.a = s.a WHEN MATCHED THEN DO NOTHING", dialect="extended").clauses[0].operation.name
     'NONE'
     """
     with room():
-        statement = _read(text, StatementReader.statement, extended=dialect == "extended")
+        try:
+            statement = _read(text, StatementReader.statement, extended=dialect == "extended")
+        except ParseError as error:
+            if dialect != "extended":
+                _offer_extended(text, error)
+            raise
         check_tree(statement)
     return statement
+
+
+def _offer_extended(text: str, error: ParseError) -> None:
+    """Complete the hint of an error if the extended dialect accepts the text."""
+    if not is_mismatch(error):
+        return
+    try:
+        statement = _read(text, StatementReader.statement, extended=True)
+    except RowMergeError:
+        return
+    hint = error.hint or ""
+    if hint and not hint.endswith((".", "?")):
+        # It ends with the statement in Trino's words.
+        error.hint = f"{EXTENDED} {hint}"
+        return
+    if EXTENDED not in hint:
+        hint = f"{hint} {EXTENDED}".strip()
+    if statement.in_trino:
+        hint = f"{hint} In Trino's words: {code(statement.in_trino)}"
+    error.hint = hint
 
 
 def _read(
@@ -154,6 +183,11 @@ class StatementReader(DefinitionReader):
 
     def statement(self) -> st.Statement:
         """Parse a statement by its first word."""
+        statement = self._statement()
+        described = self.described(statement)
+        return replace(statement, **described) if described else statement
+
+    def _statement(self) -> st.Statement:
         word = self.token.word
         reader = READERS.get(word)
         if reader is not None and self.token.kind is Kind.WORD:
@@ -181,62 +215,27 @@ class StatementReader(DefinitionReader):
         if self.at_functions():
             return st.Query(*self.whole(), self.query_of_statement())
         named, recursive = self.accept_with(is_statement=True)
-        if named and self.extended and self.at("MERGE"):
-            if recursive:
-                self.index = start
-                self._refuse_statement(
-                    "WITH RECURSIVE is not supported by this engine",
-                    "Leave RECURSIVE out, or keep what it computes in a table.",
-                )
-            return self.merge(named)
+        if named and self.extended and self.at("MERGE", "UPDATE", "DELETE", "INSERT"):
+            return self._change_behind((named, recursive))
         return st.Query(*self.whole(), self.query_behind(start, named, recursive=recursive))
+
+    def _change_behind(self, named: tuple[tuple[s.NamedQuery, ...], bool]) -> st.Statement:
+        """Parse a statement that changes rows behind its WITH, which Trino lacks."""
+        self.without_words()
+        match self.token.word:
+            case "MERGE":
+                return self.merge(named)
+            case "UPDATE":
+                return self.update(named)
+            case "DELETE":
+                return self.delete(named)
+        return self.insert(named)
 
     def _session_property(self) -> None:
         self.table_name()
         self.expect("=")
         self.expression()
         self.restart()
-
-    # -- the other statements that change rows --------------------------------------------------------------------
-
-    def _update(self) -> st.Update:
-        self.take()
-        target = self.target()
-        self.choose_behind(target)
-        self.expect("SET")
-        columns, values = self.assignments()
-        where = self.expression() if self.accept("WHERE") else None
-        return st.Update(*self.whole(), target, columns, values, where, self.accept_returning())
-
-    def _delete(self) -> st.Delete:
-        self.take()
-        self.expect("FROM")
-        target = self.target()
-        where = self.expression() if self.accept("WHERE") else None
-        return st.Delete(*self.whole(), target, where, self.accept_returning())
-
-    def _insert(self) -> st.Insert:
-        self.take()
-        self.expect("INTO")
-        target = self.target()
-        columns = None
-        if self.token.word == "(" and self.ahead().word != "(" and not self.query_follows():
-            columns = self._inserted_columns()
-        else:
-            self.choose_behind(target)
-            self.note("'('")
-        self.note("'WITH'")
-        with self.before_returning():
-            query = self.query_of_statement()
-        inserted = st.Query(*self.whole(), query)
-        return st.Insert(*self.whole(), target, columns, inserted, self.accept_returning())
-
-    def _inserted_columns(self) -> tuple[Identifier, ...]:
-        """Accept the columns of INSERT, unless a query begins."""
-        self.index += 1
-        self.note("'('", "'SELECT'", "'TABLE'", "'VALUES'")
-        self.index -= 1
-        return self.accept_columns()
 
     # -- EXPLAIN --------------------------------------------------------------------------------------------------
 
@@ -483,9 +482,9 @@ class StatementReader(DefinitionReader):
 
 READERS: Final[dict[str, Callable[[StatementReader], st.Statement]]] = {
     "MERGE": StatementReader.merge,
-    "UPDATE": StatementReader._update,
-    "DELETE": StatementReader._delete,
-    "INSERT": StatementReader._insert,
+    "UPDATE": StatementReader.update,
+    "DELETE": StatementReader.delete,
+    "INSERT": StatementReader.insert,
     "CREATE": StatementReader._create,
     "DROP": StatementReader._drop,
     "EXPLAIN": StatementReader._explain,

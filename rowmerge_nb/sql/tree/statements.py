@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -94,11 +95,39 @@ class TableName:
 
 
 @dataclass(frozen=True)
+class Form:
+    """A form of the extended dialect, and the sentence that says what it became."""
+
+    message: str
+    span: Span
+
+
+@dataclass(frozen=True)
 class Statement:
-    """Base of all statements; spans refer to ``text``, which excludes the final semicolon."""
+    """Base of all statements; spans refer to ``text``, which excludes the final semicolon.
+
+    Args:
+        forms: what became of its forms of the extended dialect.
+        in_trino: the statement in Trino's words; empty if it is so already, or cannot be.
+        versions: the names of the old and the new row in RETURNING.
+    """
 
     text: str
     span: Span
+    forms: tuple[Form, ...] = field(default=(), kw_only=True)
+    in_trino: str = field(default="", kw_only=True)
+    versions: tuple[str, str] = field(default=("old", "new"), kw_only=True)
+
+
+class StarMatching(StrEnum):
+    """How UPDATE or INSERT without a list finds the source's columns."""
+
+    NAMES = "names"
+    """Each column of the target takes the source's of its name, which must exist: SET *."""
+    EXISTING = "existing names"
+    """The source's columns go to the target's of their names: BY NAME."""
+    POSITIONS = "positions"
+    """The source's columns go to the target's in their order."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +139,10 @@ class MergeClause:
         matched: WHEN MATCHED, or WHEN NOT MATCHED.
         operation: NONE for DO NOTHING.
         head: from WHEN to the operation's keyword.
-        star: the span of ``*`` in SET * or INSERT *.
+        star: the span of ``*`` in SET * or INSERT *, or of UPDATE or INSERT without a list.
+        matching: how a star finds the source's columns.
+        error: the message of THEN ERROR.
+        defaults: INSERT DEFAULT VALUES.
     """
 
     number: int
@@ -123,13 +155,18 @@ class MergeClause:
     head: Span
     by_source: bool = False
     star: Span | None = None
+    matching: StarMatching = StarMatching.NAMES
+    error: str | None = None
+    defaults: bool = False
 
 
 @dataclass(frozen=True)
 class Merge(Statement):
     """``[WITH ...] MERGE [WITH SCHEMA EVOLUTION] INTO target [[AS] alias] USING source ON condition WHEN ... [RETURNING ...]``.
 
-    Both WITH, RETURNING and some clauses require the extended dialect.
+    Both WITH, RETURNING and some clauses require the extended dialect. UPDATE ... FROM and DELETE
+    ... USING are such statements too; ``prefers_target`` is for INSERT ... ON CONFLICT, where a
+    bare name means the target's column.
     """
 
     target: TableName
@@ -140,17 +177,25 @@ class Merge(Statement):
     returning: tuple[SelectItem | AllColumns, ...] = ()
     named: tuple[NamedQuery, ...] = ()
     evolution: Span | None = None
+    recursive: bool = False
+    prefers_target: bool = False
 
 
 @dataclass(frozen=True)
 class Update(Statement):
-    """``UPDATE table SET column = value, ... [WHERE condition] [RETURNING ...]``."""
+    """``UPDATE table SET column = value, ... [WHERE condition] [RETURNING ...]``.
+
+    WITH and the alias of the target require the extended dialect, as in `Delete`.
+    """
 
     target: TableName
     columns: tuple[Identifier, ...]
     values: tuple[Expression, ...]
     where: Expression | None
     returning: tuple[SelectItem | AllColumns, ...] = ()
+    alias: Identifier | None = None
+    named: tuple[NamedQuery, ...] = ()
+    recursive: bool = False
 
 
 @dataclass(frozen=True)
@@ -160,6 +205,9 @@ class Delete(Statement):
     target: TableName
     where: Expression | None
     returning: tuple[SelectItem | AllColumns, ...] = ()
+    alias: Identifier | None = None
+    named: tuple[NamedQuery, ...] = ()
+    recursive: bool = False
 
 
 @dataclass(frozen=True)
@@ -170,13 +218,30 @@ class Query(Statement):
 
 
 @dataclass(frozen=True)
+class Conflict:
+    """``ON CONFLICT (keys) DO NOTHING`` or ``DO UPDATE SET ... [WHERE condition]`` of an INSERT.
+
+    ``changes`` is the list of SET; None for DO NOTHING.
+    """
+
+    span: Span
+    keys: tuple[Identifier, ...]
+    changes: Span | None = None
+    where: Expression | None = None
+
+
+@dataclass(frozen=True)
 class Insert(Statement):
-    """``INSERT INTO table [(columns)] query``."""
+    """``INSERT INTO table [(columns)] query [ON CONFLICT ...]``; DEFAULT VALUES is one row of an
+    empty list of columns.
+    """
 
     target: TableName
     columns: tuple[Identifier, ...] | None
     query: Query
     returning: tuple[SelectItem | AllColumns, ...] = ()
+    alias: Identifier | None = None
+    conflict: Conflict | None = None
 
 
 @dataclass(frozen=True)

@@ -433,6 +433,19 @@ class Parameter(Expression):
 
 
 @dataclass(frozen=True)
+class Default(Expression):
+    """``DEFAULT`` as the value of a column (extended dialect)."""
+
+
+@dataclass(frozen=True)
+class FieldValues(Expression):
+    """The value of a column from ``SET column.field = value, ...`` (extended dialect)."""
+
+    column: Identifier
+    fields: tuple[tuple[tuple[Identifier, ...], Expression], ...]
+
+
+@dataclass(frozen=True)
 class Unsupported(Expression):
     """A form that this engine does not support; ``what`` is its name in the error."""
 

@@ -36,6 +36,18 @@ ACCEPTED = {
     "un-update-star-short": "UPDATE *",
 }
 """What Trino refuses and the extended dialect accepts."""
+WITH_WORDS = {
+    "un-merge-without-into": "MERGE INTO target AS t USING source AS s ON t.id = s.id"
+    " WHEN MATCHED THEN DELETE",
+    "un-update-from": "MERGE INTO target USING source s ON target.id = s.id"
+    " WHEN MATCHED THEN UPDATE SET val = s.val",
+    "un-delete-using": "MERGE INTO target USING source s ON target.id = s.id"
+    " WHEN MATCHED THEN DELETE",
+    "un-insert-default-values": "",
+    "un-insert-row": "",
+    "un-with-before-update": "",
+}
+"""What the extended dialect accepts too, and the statement in Trino's words if it has them."""
 RECORDED = {case["id"]: case for case in json.loads(UNSUPPORTED.read_text(encoding="utf-8"))}
 
 
@@ -70,11 +82,27 @@ def test_without_the_option_trinos_error_stands_and_the_hint_names_the_option(ca
     parse(RECORDED[case]["sql"], dialect="extended")
 
 
-@pytest.mark.parametrize("case", sorted(RECORDED.keys() - ACCEPTED.keys()))
+@pytest.mark.parametrize("case", sorted(RECORDED.keys() - ACCEPTED.keys() - WITH_WORDS.keys()))
 def test_what_the_extended_dialect_refuses_too_has_no_hint_that_it_accepts_it(case):
     sql = RECORDED[case]["sql"]
     assert "accepts it" not in (_refused(sql).hint or "")
     assert _refused(sql, "extended").code == "SYNTAX_ERROR"
+
+
+@pytest.mark.parametrize("case", WITH_WORDS)
+def test_the_hint_has_the_option_and_the_statement_in_trinos_words(case):
+    expected = RECORDED[case]["expect"]["error"]
+    error = _refused(RECORDED[case]["sql"])
+    assert (place(error), error.message) == (
+        (expected["code"], expected["line"], expected["column"]),
+        expected["message"],
+    )
+    assert "--dialect extended" in str(error.hint)
+    assert WITH_WORDS[case] in str(error.hint)
+    statement = parse(RECORDED[case]["sql"], dialect="extended")
+    assert statement.in_trino == WITH_WORDS[case]
+    if WITH_WORDS[case]:
+        parse(WITH_WORDS[case])
 
 
 def test_the_hint_is_about_what_the_extended_dialect_has():
@@ -167,12 +195,14 @@ def test_what_is_wrong_in_the_extended_dialect_is_said_in_trinos_way(rest, messa
     assert (error.message, error.column) == (message, column)
 
 
-def test_a_recursive_with_before_merge_is_refused_by_name():
-    error = _refused(
-        "WITH RECURSIVE q AS (SELECT 1 id) MERGE INTO t USING q ON true WHEN MATCHED THEN DELETE",
-        "extended",
+def test_a_recursive_with_before_merge_is_read():
+    statement = parse(
+        "WITH RECURSIVE q(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM q WHERE n < 3)"
+        " MERGE INTO t USING q ON t.id = q.n WHEN MATCHED THEN DELETE",
+        dialect="extended",
     )
-    assert (error.code, error.column) == ("NOT_SUPPORTED", 1)
+    assert isinstance(statement, st.Merge)
+    assert statement.recursive
 
 
 @pytest.mark.parametrize(
@@ -402,7 +432,6 @@ def test_without_the_option_schema_evolution_is_trinos_error_with_a_hint_that_na
     [
         ("MERGE WITH INTO t", "mismatched input 'INTO'. Expecting: 'SCHEMA'"),
         ("MERGE WITH SCHEMA INTO t", "mismatched input 'INTO'. Expecting: 'EVOLUTION'"),
-        ("MERGE t USING s", "mismatched input 't'. Expecting: 'INTO', 'WITH'"),
     ],
 )
 def test_the_words_of_schema_evolution_come_together(sql, message):

@@ -199,7 +199,7 @@ def test_a_misspelt_keyword_is_recognised():
     ],
 )
 def test_common_slips_have_a_hint(sql, hint):
-    assert _refused(sql).hint == hint
+    assert (_refused(sql).hint or "").startswith(hint)
 
 
 @pytest.mark.parametrize(

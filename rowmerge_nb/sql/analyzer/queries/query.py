@@ -112,9 +112,9 @@ class QueryAnalyzer(RelationAnalyzer):
                 "MISSING_ORDER_BY", "FETCH FIRST WITH TIES clause requires ORDER BY", node.fetch
             )
 
-    def visible(self, named: tuple[s.NamedQuery, ...]) -> NamedQueries:
+    def visible(self, named: tuple[s.NamedQuery, ...], *, recursive: bool = False) -> NamedQueries:
         """Analyze the queries of WITH, and return all visible ones."""
-        return self._with(named).named
+        return self._with(named, recursive=recursive).named
 
     def _with(self, named: tuple[s.NamedQuery, ...], *, recursive: bool = False) -> QueryAnalyzer:
         entries: dict[str, tuple[int, s.NamedQuery]] = {}

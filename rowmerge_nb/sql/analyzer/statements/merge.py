@@ -16,6 +16,7 @@ from rowmerge_nb.sql.analyzer.expressions.calls import ExpressionSite
 from rowmerge_nb.sql.analyzer.expressions.expression import ExpressionAnalyzer
 from rowmerge_nb.sql.analyzer.queries.query import QueryAnalyzer
 from rowmerge_nb.sql.analyzer.scope import Scope, ScopeField
+from rowmerge_nb.sql.analyzer.statements.assigned_values import assigned_value, refusing
 from rowmerge_nb.sql.analyzer.statements.column_defaults import default_value
 from rowmerge_nb.sql.analyzer.statements.constraints import check_constraints
 from rowmerge_nb.sql.analyzer.statements.fields_by_name import FieldMismatchError, with_fields_of
@@ -49,7 +50,7 @@ class _MergeAnalyzer:
         self.context = context
         self.statement = statement
         self.target = self._target()
-        self.named = QueryAnalyzer(context).visible(statement.named)
+        self.named = QueryAnalyzer(context).visible(statement.named, recursive=statement.recursive)
         name = statement.target_alias
         self.qualifier = (
             (name.value,) if name else tuple(part.value for part in statement.target.parts)
@@ -65,6 +66,7 @@ class _MergeAnalyzer:
         relation = QueryAnalyzer(context, named=self.named).relation(statement.source)
         source = self._source(relation)
         offered = tuple(field for field in relation.fields if not field.hidden)
+        self.offered = offered
         added = () if statement.evolution is None else self._evolve(statement.evolution, offered)
         # Columns that the statement adds are assigned and returned; no expression can read them.
         both = (*self.visible, *relation.fields)
@@ -87,7 +89,12 @@ class _MergeAnalyzer:
         returning = None
         if statement.returning:
             returning = analyze_returning(
-                context, statement.returning, self.fields, relation.fields, self.named
+                context,
+                statement.returning,
+                self.fields,
+                () if statement.prefers_target else relation.fields,
+                self.named,
+                statement.versions,
             )
         condition = typed_condition(context, statement.on, on, "in the ON condition")
         alias = (
@@ -229,26 +236,32 @@ class _MergeAnalyzer:
         word = {Operation.UPDATE: "SET", Operation.INSERT: "INSERT VALUES"}.get(
             clause.operation, ""
         )
-        condition, scope = None, Scope(fields)
-        if clause.condition is not None:
-            analyzer = ExpressionAnalyzer(
-                self.context, scope, ExpressionSite("WHEN condition of MERGE"), named=self.named
-            )
-            tree = analyzer.boolean(clause.condition, _CONDITION)
-            words = f"in the condition of clause {clause.number}"
-            condition = typed_condition(self.context, clause.condition, tree, words)
+        scope = Scope(fields)
+        condition = self._condition(clause, scope)
         if clause.star is not None:
-            assigned = self._starred(clause.star, source, indexes)
+            positional = clause.matching is st.StarMatching.POSITIONS
+            assigned = (
+                self._positioned(clause.star, source)
+                if positional
+                else self._starred(clause.star, source, indexes)
+            )
         else:
             site = ExpressionSite(f"MERGE {word}".strip())
             assigned = [
                 (
-                    ExpressionAnalyzer(
-                        self.context, scope, site, prefers_target=prefers, named=self.named
-                    ).analyze(value),
+                    assigned_value(
+                        ExpressionAnalyzer(
+                            self.context, scope, site, prefers_target=prefers, named=self.named
+                        ),
+                        self.target,
+                        self.fields[index],
+                        value,
+                    ),
                     value.span,
                 )
-                for prefers, value in zip(self._preferences(clause), clause.values, strict=True)
+                for prefers, value, index in zip(
+                    self._preferences(clause), clause.values, indexes, strict=True
+                )
             ]
         values = self._stored(clause, indexes, assigned)
         text = clause.span.shown(self.context.text)
@@ -266,15 +279,58 @@ class _MergeAnalyzer:
             clause.head.shown(self.context.text),
         )
 
+    def _condition(self, clause: st.MergeClause, scope: Scope) -> a.TypedExpression | None:
+        if clause.condition is None and clause.error is None:
+            return None
+        words = f"in the condition of clause {clause.number}"
+        tree = None
+        if clause.condition is not None:
+            prefers = self._prefers if self.statement.prefers_target else None
+            analyzer = ExpressionAnalyzer(
+                self.context,
+                scope,
+                ExpressionSite("WHEN condition of MERGE"),
+                prefers_target=prefers,
+                named=self.named,
+            )
+            tree = analyzer.boolean(clause.condition, _CONDITION)
+            if clause.error is None:
+                return typed_condition(self.context, clause.condition, tree, words)
+        head = clause.head.shown(self.context.text)
+        message = clause.error or f"A row has reached the clause {head}"
+        refused = refusing(tree, message, "CONSTRAINT_VIOLATION")
+        span = clause.span if clause.condition is None else clause.condition.span
+        return typed(self.context, refused, span, words)
+
+    def _prefers(self, name: str) -> bool:
+        return any(field.name == name for field in self.fields)
+
     def _preferences(self, clause: st.MergeClause) -> list[Callable[[str], bool] | None]:
         """Return for each value which ambiguous names are the target's.
 
         In Trino's documentation, SET purchases = purchases + 100.0 means the target's purchases;
         Trino itself refuses it.
         """
+        if self.statement.prefers_target:
+            return [self._prefers] * len(clause.values)
         if clause.operation is Operation.UPDATE and self.context.era is Era.DOCUMENTS:
             return [column.value.__eq__ for column in clause.columns]
         return [None] * len(clause.values)
+
+    def _positioned(
+        self, star: st.Span, source: tuple[ScopeField, ...]
+    ) -> list[tuple[e.Typed, st.Span]]:
+        """Return the source's columns in their order."""
+        if len(source) != len(self.own):
+            self.context.error(
+                "MISMATCHED_COLUMN_COUNT",
+                f"{self.target.display} has {plural(len(self.own), 'column')}, and the source"
+                f" {plural(len(source), 'column')}",
+                star,
+                "Without a list, columns are taken in their order; write the columns, or BY NAME.",
+            )
+        self.context.check_read(source, star)
+        return [(e.Column(field.type, field.symbol), star) for field in source]
 
     def _starred(
         self, star: st.Span, source: tuple[ScopeField, ...], indexes: Sequence[int]
@@ -336,7 +392,13 @@ class _MergeAnalyzer:
     def _columns(self, clause: st.MergeClause, source: tuple[ScopeField, ...]) -> list[int]:
         if clause.operation in {Operation.DELETE, Operation.NONE}:
             return []
+        if clause.defaults:
+            return []
         if clause.star is not None:
+            if clause.matching is st.StarMatching.POSITIONS:
+                return list(range(len(self.own)))
+            if clause.matching is st.StarMatching.EXISTING:
+                return self._named_columns(clause.star, source)
             if self.statement.evolution is None:
                 return list(range(len(self.fields)))
             # Columns that the source lacks are unchanged, or NULL in new rows.
@@ -367,6 +429,21 @@ class _MergeAnalyzer:
             indexes[index] = None
         self._check_count(clause, len(columns))
         return list(indexes)
+
+    def _named_columns(self, star: st.Span, source: tuple[ScopeField, ...]) -> list[int]:
+        """Return the target's columns that the source has, which must be all of the source's."""
+        names = {field.name.lower() for field in source if field.name is not None}
+        indexes = [i for i, field in enumerate(self.fields) if str(field.name).lower() in names]
+        known = {str(self.fields[index].name).lower() for index in indexes}
+        unknown = sorted(names - known)
+        if unknown:
+            self.context.error(
+                "COLUMN_NOT_FOUND",
+                f"Column '{unknown[0]}' of the source cannot be found in {self.target.display}",
+                star,
+                "Select the target's columns in the source, or write the columns.",
+            )
+        return indexes
 
     def _check_count(self, clause: st.MergeClause, count: int) -> None:
         values = len(clause.values)
@@ -433,8 +510,11 @@ class _MergeAnalyzer:
         if clause.star is not None:
             # Reports show the source's column instead of the star.
             alias = self._alias(self.statement.source)
+            names = {f.symbol: f.name for f in self.offered}
             for index in indexes:
                 expression, name = values[index], self.fields[index].name
+                if clause.matching is st.StarMatching.POSITIONS:
+                    name = names[self.offered[index].symbol]
                 values[index] = expression and replace(
                     expression, text=f"{alias}.{name}" if alias else str(name)
                 )

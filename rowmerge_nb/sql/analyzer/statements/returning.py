@@ -38,6 +38,7 @@ def analyze_returning(
     target: tuple[ScopeField, ...],
     source: tuple[ScopeField, ...] | None = None,
     named: NamedQueries | None = None,
+    versions: tuple[str, str] = ("old", "new"),
 ) -> a.Returning:
     """Analyze a RETURNING list.
 
@@ -49,13 +50,13 @@ def analyze_returning(
     current = _doubles(context, target)
     action, clause = _new_field(context, _ACTION, VARCHAR), _new_field(context, _CLAUSE, INTEGER)
     aliases = {f.qualifier[-1] for f in (*target, *(source or ())) if f.qualifier}
-    versions = [
+    versioned = [
         replace(f, qualifier=(word,), qualified_only=True)
-        for word, fields in (("old", target), ("new", new))
+        for word, fields in zip(versions, (target, new), strict=True)
         for f in fields
         if word not in aliases
     ]
-    fields = (*(source or ()), *current, *versions)
+    fields = (*(source or ()), *current, *versioned)
     functions = {_ACTION: action, _CLAUSE: clause} if source is not None else {}
     site = ExpressionSite(
         "RETURNING",
@@ -77,12 +78,13 @@ def inserted_returning(
     context: Context, statement: st.Insert, target: a.TableBinding
 ) -> a.Returning:
     """Analyze RETURNING of an INSERT; its old values are NULL."""
-    qualifier = tuple(part.value for part in statement.target.parts)
+    alias = statement.alias
+    qualifier = (alias.value,) if alias else tuple(part.value for part in statement.target.parts)
     fields = tuple(
         ScopeField(context.symbols.new(c.name), c.name, c.type, qualifier, target=True)
         for c in target.columns
     )
-    returning = analyze_returning(context, statement.returning, fields)
+    returning = analyze_returning(context, statement.returning, fields, versions=statement.versions)
     pairs: list[tuple[e.Typed, e.Typed]] = []
     for column, old, new, current in zip(
         target.columns, fields, returning.new, returning.current, strict=True

@@ -16,8 +16,10 @@ from rowmerge_nb.sql.analyzer.queries.query import QueryAnalyzer
 from rowmerge_nb.sql.analyzer.rows.constant_rows import ConstantRows
 from rowmerge_nb.sql.analyzer.rows.stored_rows import StoredRows
 from rowmerge_nb.sql.analyzer.statements.alterations import alter_table, comment_on
+from rowmerge_nb.sql.analyzer.statements.assigned_values import filled_rows, has_defaults
 from rowmerge_nb.sql.analyzer.statements.call import call
 from rowmerge_nb.sql.analyzer.statements.column_defaults import default_value
+from rowmerge_nb.sql.analyzer.statements.conflicts import analyze_conflict
 from rowmerge_nb.sql.analyzer.statements.constraints import check_constraints
 from rowmerge_nb.sql.analyzer.statements.definitions import (
     create_schema,
@@ -68,6 +70,8 @@ def analyze(
     context = Context(statement.text, tables, era)
     context.refusals = []
     with room():
+        for form in statement.forms:
+            context.notice(form.message, form.span)
         analysis = _ANALYZERS[type(statement)](context, statement)
     context.check_refusals()
     return analysis
@@ -203,7 +207,13 @@ def _insert(context: Context, statement: st.Statement) -> a.Analysis:
     context.refuse_view(statement.target, "Inserting into views is not supported")
     target = context.target(statement.target, span)
     context.refuse_frame(target, "it can be read but not changed", span)
-    result = QueryAnalyzer(context).query(statement.query.tree)
+    query = statement.query.tree
+    if statement.conflict is not None or has_defaults(query):
+        columns = _insert_columns(context, statement, target)
+        query = filled_rows(columns, query)
+        if statement.conflict is not None:
+            return analyze_conflict(context, statement, statement.conflict, columns)
+    result = QueryAnalyzer(context).query(query)
     columns = _insert_columns(context, statement, target)
     column_types = [column.type for column in columns]
     actual = [field.type for field in result.fields]
@@ -257,7 +267,7 @@ def _constant_rows(context: Context, query: q.Query) -> ConstantRows | None:
 def _insert_columns(
     context: Context, statement: st.Insert, target: a.TableBinding
 ) -> list[ColumnMetadata]:
-    if statement.columns is None:
+    if not statement.columns:
         return list(target.columns)
     by_name = {column.name.lower(): column for column in target.columns}
     insert_columns: dict[str, ColumnMetadata] = {}

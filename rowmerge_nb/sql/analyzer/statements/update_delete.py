@@ -9,7 +9,9 @@ from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.sql.analyzer import analysis as a
 from rowmerge_nb.sql.analyzer.expressions.calls import ExpressionSite
 from rowmerge_nb.sql.analyzer.expressions.expression import ExpressionAnalyzer
+from rowmerge_nb.sql.analyzer.queries.query import QueryAnalyzer
 from rowmerge_nb.sql.analyzer.scope import Scope, ScopeField
+from rowmerge_nb.sql.analyzer.statements.assigned_values import assigned_value
 from rowmerge_nb.sql.analyzer.statements.constraints import check_constraints
 from rowmerge_nb.sql.analyzer.statements.merge import as_field, first_unfit, unfit
 from rowmerge_nb.sql.analyzer.statements.returning import analyze_returning, typed
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.handles import ColumnHandle
     from rowmerge_nb.spi.metadata import ColumnMetadata
     from rowmerge_nb.sql.analyzer.context import Context
+    from rowmerge_nb.sql.analyzer.queries.named_queries import NamedQueries
     from rowmerge_nb.sql.tree.syntax import Expression
 
 _WHERE: Final = "WHERE clause must evaluate to a boolean: actual type {}"
@@ -32,15 +35,21 @@ def analyze_update(context: Context, statement: st.Statement) -> a.UpdateAnalysi
     """Analyze an UPDATE."""
     assert isinstance(statement, st.Update)
     target = _target(context, statement.target, "UPDATE")
-    fields = _fields(context, statement.target, target.columns)
-    hidden = _fields(context, statement.target, target.hidden, hidden=True)
+    named = QueryAnalyzer(context).visible(statement.named, recursive=statement.recursive)
+    fields = _fields(context, statement, target.columns)
+    hidden = _fields(context, statement, target.hidden, hidden=True)
     indexes = _assigned(context, statement, target)
     checks = check_constraints(context, target, context.statement_span(statement.target.span))
-    where = _where(context, statement.where, (*fields, *hidden))
+    where = _where(context, statement.where, (*fields, *hidden), named)
     scope = Scope((*fields, *hidden))
     values = [
-        ExpressionAnalyzer(context, scope, ExpressionSite("UPDATE SET")).analyze(value)
-        for value in statement.values
+        assigned_value(
+            ExpressionAnalyzer(context, scope, ExpressionSite("UPDATE SET"), named=named),
+            target,
+            fields[index],
+            value,
+        )
+        for index, value in zip(indexes, statement.values, strict=True)
     ]
     column_types = [fields[index].type for index in indexes]
     if not all(
@@ -70,13 +79,13 @@ def analyze_update(context: Context, statement: st.Statement) -> a.UpdateAnalysi
             context, context.stored(value, column_type), node.span, words
         )
     # Before the bindings: RETURNING may read further tables.
-    returning = _returning(context, statement, fields)
+    returning = _returning(context, statement, fields, named)
     return a.UpdateAnalysis(
         statement.text,
         tuple(context.bindings.values()),
         tuple(context.notices),
         target,
-        statement.target.parts[-1].text,
+        (statement.alias or statement.target.parts[-1]).text,
         tuple(as_field(f) for f in fields),
         (_clause(context, statement, Operation.UPDATE, tuple(assigned_values), tuple(indexes)),),
         where,
@@ -91,16 +100,17 @@ def analyze_delete(context: Context, statement: st.Statement) -> a.DeleteAnalysi
     """Analyze a DELETE."""
     assert isinstance(statement, st.Delete)
     target = _target(context, statement.target, "DELETE")
-    fields = _fields(context, statement.target, target.columns)
-    hidden = _fields(context, statement.target, target.hidden, hidden=True)
-    where = _where(context, statement.where, (*fields, *hidden))
-    returning = _returning(context, statement, fields)
+    named = QueryAnalyzer(context).visible(statement.named, recursive=statement.recursive)
+    fields = _fields(context, statement, target.columns)
+    hidden = _fields(context, statement, target.hidden, hidden=True)
+    where = _where(context, statement.where, (*fields, *hidden), named)
+    returning = _returning(context, statement, fields, named)
     return a.DeleteAnalysis(
         statement.text,
         tuple(context.bindings.values()),
         tuple(context.notices),
         target,
-        statement.target.parts[-1].text,
+        (statement.alias or statement.target.parts[-1]).text,
         tuple(as_field(f) for f in fields),
         (_clause(context, statement, Operation.DELETE, (None,) * len(fields)),),
         where,
@@ -111,9 +121,16 @@ def analyze_delete(context: Context, statement: st.Statement) -> a.DeleteAnalysi
 
 
 def _returning(
-    context: Context, statement: st.Update | st.Delete, fields: tuple[ScopeField, ...]
+    context: Context,
+    statement: st.Update | st.Delete,
+    fields: tuple[ScopeField, ...],
+    named: NamedQueries,
 ) -> a.Returning | None:
-    return analyze_returning(context, statement.returning, fields) if statement.returning else None
+    if not statement.returning:
+        return None
+    return analyze_returning(
+        context, statement.returning, fields, named=named, versions=statement.versions
+    )
 
 
 def _target(context: Context, name: st.TableName, word: str) -> a.TableBinding:
@@ -132,12 +149,13 @@ def _target(context: Context, name: st.TableName, word: str) -> a.TableBinding:
 
 def _fields(
     context: Context,
-    name: st.TableName,
+    statement: st.Update | st.Delete,
     columns: Sequence[ColumnMetadata | ColumnHandle],
     *,
     hidden: bool = False,
 ) -> tuple[ScopeField, ...]:
-    qualifier = tuple(part.value for part in name.parts)
+    alias = statement.alias
+    qualifier = (alias.value,) if alias else tuple(part.value for part in statement.target.parts)
     return tuple(
         ScopeField(
             context.symbols.new(c.name), c.name, c.type, qualifier, target=True, hidden=hidden
@@ -175,12 +193,15 @@ def _assigned(context: Context, statement: st.Update, target: a.TableBinding) ->
 
 
 def _where(
-    context: Context, node: Expression | None, fields: tuple[ScopeField, ...]
+    context: Context,
+    node: Expression | None,
+    fields: tuple[ScopeField, ...],
+    named: NamedQueries,
 ) -> a.TypedExpression | None:
     if node is None:
         return None
     condition = ExpressionAnalyzer(
-        context, Scope(fields), ExpressionSite("WHERE clause", judged_whole=True)
+        context, Scope(fields), ExpressionSite("WHERE clause", judged_whole=True), named=named
     ).condition(node, _WHERE)
     return typed_condition(context, node, condition, "in the WHERE condition")
 
