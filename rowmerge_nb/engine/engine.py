@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from rowmerge_nb.engine.catalog.name_resolution import StatementTables
+    from rowmerge_nb.engine.foreign_translation import Translation
     from rowmerge_nb.engine.observers.observer import Observer
     from rowmerge_nb.engine.result import Result
     from rowmerge_nb.engine.sessions.runner import RowReader
@@ -685,6 +686,25 @@ class Engine:
         prefix = f"EXPLAIN (TYPE {kind}) "
         with behind(prefix, sql):
             return self.run(prefix + sql, **options)
+
+    def translate(self, sql: str, *, dialect: str) -> Translation:
+        """Translate a statement of another engine into Trino's words, without running it.
+
+        Args:
+            sql: the statement.
+            dialect: ``delta``, ``postgresql``, ``duckdb``, ``snowflake``, ``sqlserver`` or
+                ``oracle``.
+
+        Returns:
+            The statement (``sql``), the dialect that it needs here, and the differences.
+
+        Raises:
+            RowMergeError: the dialect is unknown, the text cannot be read, or has no translation.
+            SetupError: sqlglot is not installed.
+        """
+        from rowmerge_nb.engine.foreign_translation import translate_statement
+
+        return translate_statement(sql, dialect)
 
 
 def _parts(names: tuple[str, ...]) -> tuple[str, ...]:

@@ -1,0 +1,203 @@
+"""Translates statements of other engines into Trino's words."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from rowmerge_nb.base.errors import AnalysisError, ParseError, RowMergeError, SetupError
+from rowmerge_nb.base.names import did_you_mean
+from rowmerge_nb.engine.catalog.inputs import statement_text
+from rowmerge_nb.sql.parser.statement_reader import parse
+from rowmerge_nb.sql.tree import statements as st
+from rowmerge_nb.sql.tree.statements import Span
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+DIALECTS: Final = {
+    "delta": "databricks",
+    "postgresql": "postgres",
+    "duckdb": "duckdb",
+    "snowflake": "snowflake",
+    "sqlserver": "tsql",
+    "oracle": "oracle",
+}
+"""The dialects by name, and what sqlglot calls them."""
+_EVOLVING: Final = re.compile(r"(\s*MERGE)\s+WITH\s+SCHEMA\s+EVOLUTION\b", re.IGNORECASE)
+_ADVICE: Final = "Write the statement in Trino's words; docs/dialect.md has the forms."
+
+
+@dataclass(frozen=True)
+class Translation:
+    """A statement of another engine as this one runs it.
+
+    Args:
+        sql: the statement.
+        differences: sentences on what it does otherwise than there, or has become.
+        dialect: ``trino``, or ``extended`` if Trino has no words for it.
+    """
+
+    sql: str
+    differences: tuple[str, ...] = ()
+    dialect: str = "trino"
+
+    def __str__(self) -> str:
+        return self.sql
+
+
+def translate_statement(sql: str, dialect: str) -> Translation:
+    """Translate one statement of another engine.
+
+    Args:
+        sql: the statement.
+        dialect: one of ``delta``, ``postgresql``, ``duckdb``, ``snowflake``, ``sqlserver`` and
+            ``oracle``.
+
+    Raises:
+        RowMergeError: INVALID_ARGUMENTS for other dialects and types; SYNTAX_ERROR, at its place
+            in the text, if the text cannot be read; NOT_SUPPORTED if it has no translation.
+        SetupError: sqlglot is not installed.
+
+    >>> translate_statement("UPDATE t SET v = s.v::int FROM s WHERE t.id = s.id", "postgresql").sql
+    'MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = CAST(s.v AS INTEGER)'
+    """
+    text = statement_text(sql)
+    if dialect not in DIALECTS:
+        raise RowMergeError(
+            f"There is no dialect {dialect!r} to translate from",
+            code="INVALID_ARGUMENTS",
+            hint=did_you_mean(str(dialect), DIALECTS) or f"Choose one of {', '.join(DIALECTS)}.",
+        )
+    evolving = _EVOLVING.match(text) if dialect == "delta" else None
+    if evolving is not None:
+        # sqlglot does not read these words; all others keep their places.
+        gap = " " * (evolving.end() - evolving.end(1))
+        text = f"{evolving[1]}{gap}{text[evolving.end() :]}"
+    tree = _tree(text, dialect)
+    differences = list(dict.fromkeys(_adapted(tree, dialect)))
+    words = _written(tree, dialect)
+    if evolving is not None:
+        words = words.replace("MERGE", "MERGE WITH SCHEMA EVOLUTION", 1)
+    try:
+        parse(words)
+    except ParseError:
+        return _beyond(words, differences, dialect)
+    return Translation(words, tuple(differences))
+
+
+def _beyond(words: str, differences: list[str], dialect: str) -> Translation:
+    """Return the translation of a statement that Trino refuses in these words."""
+    try:
+        statement = parse(words, dialect="extended")
+    except ParseError as error:
+        raise AnalysisError(
+            f"The statement has no translation from {dialect}: {error.message}, in: {words}",
+            code="NOT_SUPPORTED",
+            hint=error.hint or _ADVICE,
+        ) from error
+    differences += [form.message for form in statement.forms]
+    if statement.in_trino:
+        return Translation(statement.in_trino, tuple(differences))
+    if isinstance(statement, st.Insert) and statement.conflict is not None:
+        differences.append("INSERT ... ON CONFLICT runs as a MERGE, which its report shows.")
+    differences.append('Trino has no words for it; run it with dialect="extended".')
+    return Translation(words, tuple(differences), "extended")
+
+
+def _tree(text: str, dialect: str) -> Any:
+    try:
+        from sqlglot import ErrorLevel
+        from sqlglot import parse as parse_foreign
+        from sqlglot.errors import SqlglotError
+    except ModuleNotFoundError as error:
+        raise SetupError(
+            "sqlglot is not installed, which reads the statements of other engines",
+            hint='Run: pip install "rowmerge-nb[verify]"',
+        ) from error
+    try:
+        trees = [
+            tree
+            for tree in parse_foreign(text, read=DIALECTS[dialect], error_level=ErrorLevel.RAISE)
+            if tree is not None
+        ]
+    except SqlglotError as error:
+        raise _unread(text, dialect, error) from error
+    if len(trees) != 1:
+        raise ParseError(
+            f"translate takes one statement; this text has {len(trees)}",
+            hint="Translate each statement by itself." if trees else "Write a statement.",
+        ).at(Span(0, 0, 1, 1))
+    return trees[0]
+
+
+def _unread(text: str, dialect: str, error: Exception) -> ParseError:
+    details = getattr(error, "errors", None) or [{}]
+    message = details[0].get("description") or str(error).splitlines()[0]
+    unread = ParseError(f"The text cannot be read as {dialect}: {message}", hint=_ADVICE)
+    line, column = details[0].get("line"), details[0].get("col")
+    if line is None or column is None:
+        return unread
+    # sqlglot counts to the end of the token.
+    token = details[0].get("highlight") or ""
+    lines = text.split("\n")
+    start = sum(len(one) + 1 for one in lines[: line - 1]) + max(column - len(token), 0)
+    unread.at(Span.within(text, min(start, len(text)), min(start + len(token), len(text))))
+    return unread
+
+
+def _written(tree: Any, dialect: str) -> str:
+    from sqlglot import ErrorLevel
+    from sqlglot.errors import SqlglotError
+
+    try:
+        return str(tree.sql(dialect="trino", unsupported_level=ErrorLevel.RAISE, comments=False))
+    except SqlglotError as error:
+        raise AnalysisError(
+            f"The statement has no translation from {dialect}: {str(error).splitlines()[0]}",
+            code="NOT_SUPPORTED",
+            hint=_ADVICE,
+        ) from error
+
+
+def _adapted(tree: Any, dialect: str) -> Iterator[str]:
+    """Adapt what sqlglot writes as it reads it, and yield the differences."""
+    from sqlglot import exp
+
+    if isinstance(tree, exp.Delete) and tree.args.get("tables"):
+        # Its printer omits the joined tables.
+        raise AnalysisError(
+            "DELETE of one table of a join has no translation",
+            code="NOT_SUPPORTED",
+            hint="Write DELETE FROM t USING s WHERE ..., or MERGE INTO t USING s ON ... WHEN MATCHED"
+            " THEN DELETE.",
+        )
+    for when in tree.find_all(exp.When):
+        action = when.args["then"]
+        where = action.args.get("where") if isinstance(action, exp.Expression) else None
+        if where is not None:
+            action.set("where", None)
+            condition = when.args.get("condition")
+            both = where.this if condition is None else exp.and_(condition, where.this)
+            when.set("condition", both)
+            yield "The WHERE of a clause is the condition after WHEN ... AND."
+        if dialect == "duckdb" and _is_star(action):
+            word = "UPDATE" if isinstance(action, exp.Update) else "INSERT"
+            when.set("then", exp.Var(this=word))
+            yield f"{word} * takes the columns in their order in DuckDB."
+    if tree.find(exp.Div):
+        yield "A division of integers truncates here, and one of decimals has other digits."
+    if any(literal.is_string for literal in tree.find_all(exp.Literal)):
+        if dialect == "sqlserver":
+            yield "Texts are compared with regard to case here; there the collation decides."
+        if dialect == "oracle":
+            yield "An empty text is no NULL here."
+
+
+def _is_star(action: Any) -> bool:
+    from sqlglot import exp
+
+    if isinstance(action, exp.Update):
+        return any(isinstance(item, exp.Star) for item in action.expressions or ())
+    return isinstance(action, exp.Insert) and isinstance(action.this, exp.Star)

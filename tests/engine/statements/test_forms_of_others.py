@@ -1,0 +1,243 @@
+"""Forms of DuckDB's and PostgreSQL's tests of MERGE, run here and there: equal rows, or the reason why not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import pytest
+
+from rowmerge_nb import Engine, RowMergeError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rowmerge_nb.connectors.jdbc.database import Session
+
+pytestmark = pytest.mark.spark
+
+SETUP = (
+    "CREATE TABLE t (a integer{key}, b integer DEFAULT 7, c integer)",
+    "CREATE TABLE s (b integer, a integer, c integer)",
+    "CREATE TABLE u (a integer, b integer, d integer)",
+    "INSERT INTO t VALUES (1, 10, 100), (2, 20, 200), (5, 50, NULL)",
+    "INSERT INTO s VALUES (11, 1, 111), (33, 3, 333), (55, 5, 555)",
+    "INSERT INTO u VALUES (1, 0, 4), (2, 1, 5)",
+)
+ON = "MERGE INTO t USING s ON t.a = s.a "
+BOTH = {
+    "qualified columns": "UPDATE t SET b = t.b + 1 WHERE t.a > 1",
+    "alias of update": "UPDATE t AS x SET b = x.b + 1 WHERE x.a > 1",
+    "alias of delete": "DELETE FROM t AS x WHERE x.a > 1",
+    "update from": "UPDATE t SET b = s.b, c = t.c + s.c FROM s WHERE t.a = s.a",
+    "update from two": "UPDATE t SET b = s.b + u.d FROM s, u WHERE t.a = s.a AND u.a = t.a",
+    "update from a join": "UPDATE t SET b = u.d FROM s JOIN u ON s.a = u.a WHERE t.a = s.a",
+    "update from a query": "UPDATE t SET b = q.n FROM (SELECT a, max(b) AS n FROM s GROUP BY a) q WHERE t.a = q.a",
+    "delete using": "DELETE FROM t USING s WHERE t.a = s.a AND s.b > 20",
+    "list of columns": "UPDATE t SET (b, c) = (c, b)",
+    "defaults": "INSERT INTO t VALUES (8, DEFAULT, 1), (9, 2, DEFAULT)",
+    "default in update": "UPDATE t SET b = DEFAULT WHERE a = 1",
+    "default values": "INSERT INTO u DEFAULT VALUES",
+    "with before insert": "WITH q AS (SELECT a + 10 AS a FROM s) INSERT INTO t (a) SELECT a FROM q",
+    "with before update": "WITH q AS (SELECT a FROM s) UPDATE t SET b = 0 WHERE a IN (SELECT a FROM q)",
+    "with before delete": "WITH q AS (SELECT a FROM s) DELETE FROM t WHERE a IN (SELECT a FROM q)",
+    "with before merge": "WITH q AS (SELECT * FROM s WHERE b > 20) MERGE INTO t USING q ON t.a = q.a WHEN MATCHED THEN DELETE",
+    "conflict, nothing": "INSERT INTO t VALUES (1, 1, 1), (4, 4, 4) ON CONFLICT (a) DO NOTHING",
+    "conflict, nothing, twice": "INSERT INTO t VALUES (4, 4, 4), (4, 5, 5) ON CONFLICT (a) DO NOTHING",
+    "conflict, update": "INSERT INTO t VALUES (1, 1, 1), (4, 4, 4) ON CONFLICT (a) DO UPDATE SET b = excluded.b + t.b",
+    "conflict, where": "INSERT INTO t VALUES (1, 1, 1), (2, 4, 4) ON CONFLICT (a) DO UPDATE SET b = excluded.b WHERE t.b < 15",
+    "conflict, query": "INSERT INTO t SELECT a, b, c FROM s ON CONFLICT (a) DO UPDATE SET c = excluded.c",
+    "merge, do nothing": ON
+    + "WHEN MATCHED AND s.a = 1 THEN DO NOTHING WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT VALUES (s.a, s.b, s.c)",
+    "merge, default": ON
+    + "WHEN MATCHED THEN UPDATE SET b = DEFAULT WHEN NOT MATCHED THEN INSERT (a, b) VALUES (s.a, DEFAULT)",
+    "merge, list": ON + "WHEN MATCHED THEN UPDATE SET (b, c) = (s.c, s.b)",
+    "merge, without insert": ON + "WHEN MATCHED AND s.b > 20 THEN UPDATE SET c = t.c + s.c",
+}
+DUCKDB = {
+    **BOTH,
+    "using columns": "MERGE INTO t USING s USING (a) WHEN MATCHED THEN UPDATE SET b = s.b WHEN NOT MATCHED THEN INSERT (a) VALUES (s.a)",
+    "using two columns": "MERGE INTO u USING t USING (a, b) WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT (a, b) VALUES (t.a, t.b)",
+    "by position": "MERGE INTO t USING (SELECT a, b, c FROM s) s USING (a) WHEN MATCHED THEN UPDATE WHEN NOT MATCHED THEN INSERT",
+    "positions, not names": ON + "WHEN MATCHED THEN UPDATE BY POSITION",
+    "by name": ON + "WHEN MATCHED THEN UPDATE BY NAME WHEN NOT MATCHED THEN INSERT BY NAME",
+    "by name, fewer": "MERGE INTO t USING (SELECT a, c FROM s) s USING (a) WHEN MATCHED THEN UPDATE BY NAME WHEN NOT MATCHED THEN INSERT BY NAME",
+    "insert default values": "MERGE INTO u USING s ON u.a = s.a WHEN NOT MATCHED THEN INSERT DEFAULT VALUES",
+    "by source": ON + "WHEN NOT MATCHED BY SOURCE THEN DELETE",
+    "by target": ON + "WHEN NOT MATCHED BY TARGET THEN INSERT (a) VALUES (s.a)",
+    "error, not reached": ON
+    + "WHEN MATCHED AND s.b > 1000 THEN ERROR 'no' WHEN MATCHED THEN DELETE",
+}
+POSTGRESQL = {
+    **BOTH,
+    "list from a query": "UPDATE t SET (b, c) = (SELECT s.b, s.c FROM s WHERE s.a = t.a)",
+    "list of a row": "UPDATE t SET (b, c) = ROW(c, b)",
+}
+FAILS = {
+    "error": ON + "WHEN MATCHED AND s.a = 5 THEN ERROR 'five'",
+    "error without a message": ON + "WHEN NOT MATCHED THEN ERROR",
+}
+OTHERWISE = {
+    "several matches": (
+        "UPDATE t SET b = u.d FROM u",
+        "MERGE_TARGET_ROW_MULTIPLE_MATCHES",
+        "DuckDB and PostgreSQL take one of the matching rows, and do not say which",
+    ),
+    "the same new key twice": (
+        "INSERT INTO t VALUES (4, 4, 4), (4, 5, 5) ON CONFLICT (a) DO UPDATE SET b = excluded.b",
+        "CONSTRAINT_VIOLATION",
+        "PostgreSQL refuses it too; DuckDB keeps the first",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def engine(spark: Any) -> Iterator[Engine]:
+    with Engine(spark=spark, dialect="extended") as engine:
+        yield engine
+
+
+def _rows(found: Any) -> list[list[Any]]:
+    return sorted((list(row.values()) for row in found.to_pylist()), key=str)
+
+
+def _begin(engine: Engine) -> None:
+    for name in "tsu":
+        engine.run(f"DROP TABLE IF EXISTS {name}")
+    for sql in SETUP:
+        engine.run(sql.format(key=""))
+
+
+def _here(engine: Engine, sql: str) -> list[list[list[Any]]]:
+    _begin(engine)
+    engine.run(sql)
+    return [_rows(engine.table(name)) for name in "tu"]
+
+
+@pytest.mark.parametrize("name", DUCKDB)
+def test_a_form_has_the_rows_of_duckdb(engine: Engine, name: str) -> None:
+    with duckdb.connect() as there:
+        for sql in SETUP:
+            there.execute(sql.format(key=" PRIMARY KEY"))
+        there.execute(DUCKDB[name])
+        expected = [
+            sorted(map(list, there.execute(f"SELECT * FROM {table}").fetchall()), key=str)
+            for table in "tu"
+        ]
+    assert _here(engine, DUCKDB[name]) == expected
+
+
+@pytest.mark.parametrize("name", POSTGRESQL)
+def test_a_form_has_the_rows_of_postgresql(
+    engine: Engine, postgresql_session: Session, name: str
+) -> None:
+    there = postgresql_session
+    there.execute("DROP TABLE IF EXISTS t, s, u")
+    for sql in SETUP:
+        there.execute(sql.format(key=" PRIMARY KEY"))
+    there.execute(POSTGRESQL[name])
+    expected = [
+        sorted((list(row.values()) for row in there.query(f"SELECT * FROM {table}")), key=str)
+        for table in "tu"
+    ]
+    there.execute("DROP TABLE t, s, u")
+    assert _here(engine, POSTGRESQL[name]) == expected
+
+
+@pytest.mark.parametrize("name", FAILS)
+def test_then_error_fails_as_in_duckdb_and_changes_nothing(engine: Engine, name: str) -> None:
+    with duckdb.connect() as there:
+        for sql in SETUP:
+            there.execute(sql.format(key=""))
+        with pytest.raises(duckdb.ConstraintException):
+            there.execute(FAILS[name])
+    _begin(engine)
+    before = engine.table("t")
+    with pytest.raises(RowMergeError) as caught:
+        engine.run(FAILS[name])
+    assert caught.value.code == "CONSTRAINT_VIOLATION"
+    assert engine.table("t") == before
+
+
+@pytest.mark.parametrize("name", OTHERWISE)
+def test_what_is_refused_here_for_a_reason(engine: Engine, name: str) -> None:
+    sql, code, reason = OTHERWISE[name]
+    _begin(engine)
+    before = engine.table("t")
+    with pytest.raises(RowMergeError) as caught:
+        engine.run(sql)
+    assert caught.value.code == code, reason
+    assert engine.table("t") == before
+
+
+def test_the_report_says_what_a_form_became(engine: Engine) -> None:
+    _begin(engine)
+    result = engine.run("UPDATE t AS x SET x.b = s.b FROM s WHERE x.a = s.a")
+    merge = "MERGE INTO t x USING s ON x.a = s.a WHEN MATCHED THEN UPDATE SET b = s.b"
+    assert result.trace.kind == "MERGE"
+    assert merge in " ".join(str(result).split())
+    after = engine.table("t")
+    _begin(engine)
+    engine.run(merge, dialect="trino")
+    assert _rows(engine.table("t")) == _rows(after)
+
+
+def test_fields_of_rows_are_assigned_one_by_one(engine: Engine) -> None:
+    engine.run(
+        "CREATE OR REPLACE TABLE r (a integer, c row(x integer, y row(z varchar, w integer)))"
+    )
+    engine.run("INSERT INTO r VALUES (1, ROW(1, ROW('p', 2))), (2, NULL)")
+    engine.run("UPDATE r SET c.x = a + 8, c.y.z = 'q'")
+    assert engine.table("r").to_pylist() == [
+        {"a": 1, "c": {"x": 9, "y": {"z": "q", "w": 2}}},
+        {"a": 2, "c": {"x": 10, "y": {"z": "q", "w": None}}},
+    ]
+    for sql, code in (
+        ("UPDATE r SET c.nope = 1", "INVALID_COLUMN_REFERENCE"),
+        ("UPDATE r SET a.x = 1", "TYPE_MISMATCH"),
+        ("UPDATE r SET c.x = 'text'", "TYPE_MISMATCH"),
+        ("UPDATE r SET c.y.z = 'a', c.y = NULL", "DUPLICATE_COLUMN_NAME"),
+    ):
+        with pytest.raises(RowMergeError) as caught:
+            engine.run(sql)
+        assert (caught.value.code, caught.value.line) == (code, 1)
+
+
+def test_returning_names_the_old_and_the_new_row(engine: Engine) -> None:
+    _begin(engine)
+    result = engine.run(
+        "UPDATE t SET b = 1 WHERE a = 1 RETURNING WITH (OLD AS o, NEW AS n) o.b, n.b AS nb"
+    )
+    assert result.table is not None
+    assert result.table.to_pylist() == [{"b": 10, "nb": 1}]
+    with pytest.raises(RowMergeError, match=r"old\.b"):
+        engine.run("UPDATE t SET b = 1 RETURNING WITH (OLD AS o) old.b")
+
+
+def test_a_recursive_query_can_be_the_source(engine: Engine) -> None:
+    _begin(engine)
+    engine.run(
+        "WITH RECURSIVE q(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM q WHERE n < 3) MERGE INTO t"
+        " USING q ON t.a = q.n WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT (a) VALUES (n)"
+    )
+    assert _rows(engine.table("t")) == [[3, 7, None], [5, 50, None]]
+
+
+def test_errors_of_on_conflict_have_places(engine: Engine) -> None:
+    _begin(engine)
+    for sql, code, column in (
+        ("INSERT INTO t (b) VALUES (1) ON CONFLICT (a) DO NOTHING", "COLUMN_NOT_FOUND", 43),
+        (
+            "INSERT INTO t SELECT nope, 1, 1 FROM s ON CONFLICT (a) DO NOTHING",
+            "COLUMN_NOT_FOUND",
+            22,
+        ),
+        (
+            "INSERT INTO t VALUES (1, 1, 1) ON CONFLICT (a) DO UPDATE SET d = 1",
+            "COLUMN_NOT_FOUND",
+            32,
+        ),
+    ):
+        with pytest.raises(RowMergeError) as caught:
+            engine.run(sql)
+        assert (caught.value.code, caught.value.column) == (code, column)

@@ -1,0 +1,142 @@
+"""Statements of other engines in Trino's words, and what cannot be translated."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from rowmerge_nb import Engine, RowMergeError
+from rowmerge_nb.base.errors import SetupError
+from rowmerge_nb.engine.foreign_translation import DIALECTS, translate_statement
+from rowmerge_nb.sql.parser.statement_reader import parse
+
+ON = "MERGE INTO t USING s ON t.id = s.id "
+IN_TRINO = [
+    (
+        "delta",
+        "MERGE INTO t USING s ON t.id <=> s.id WHEN MATCHED THEN UPDATE SET t.`a b` = int(s.x)",
+        'MERGE INTO t USING s ON t.id IS NOT DISTINCT FROM s.id WHEN MATCHED THEN UPDATE SET "a b" ='
+        " CAST(s.x AS INTEGER)",
+    ),
+    ("delta", "UPDATE t AS x SET x.v = 1 WHERE x.a = 2", "UPDATE t SET v = 1 WHERE t.a = 2"),
+    (
+        "postgresql",
+        "UPDATE t SET v = s.v FROM s WHERE t.id = s.id",
+        ON + "WHEN MATCHED THEN UPDATE SET v = s.v",
+    ),
+    ("snowflake", "DELETE FROM t USING s WHERE t.id = s.id", ON + "WHEN MATCHED THEN DELETE"),
+    ("duckdb", "UPDATE t SET (a, b) = (1, 2)", "UPDATE t SET a = 1, b = 2"),
+    (
+        "sqlserver",
+        "MERGE t USING [s] ON t.id = s.id WHEN MATCHED THEN UPDATE SET t.v = ISNULL(s.v, 0);",
+        'MERGE INTO t USING "s" ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = COALESCE(s.v, 0)',
+    ),
+    (
+        "oracle",
+        "MERGE INTO t USING s ON (t.id = s.id) WHEN MATCHED THEN UPDATE SET t.v = s.v WHERE s.v > 1",
+        "MERGE INTO t USING s ON (t.id = s.id) WHEN MATCHED AND s.v > 1 THEN UPDATE SET v = s.v",
+    ),
+]
+EXTENDED = [
+    ("delta", ON + "WHEN MATCHED THEN UPDATE SET *", ON + "WHEN MATCHED THEN UPDATE SET *"),
+    (
+        "delta",
+        "MERGE WITH SCHEMA EVOLUTION INTO t USING s ON t.id = s.id WHEN NOT MATCHED THEN INSERT *",
+        "MERGE WITH SCHEMA EVOLUTION INTO t USING s ON t.id = s.id WHEN NOT MATCHED THEN INSERT *",
+    ),
+    # DuckDB's star takes columns in their order.
+    ("duckdb", ON + "WHEN MATCHED THEN UPDATE SET *", ON + "WHEN MATCHED THEN UPDATE"),
+    (
+        "postgresql",
+        "INSERT INTO t (id) VALUES (1) ON CONFLICT (id) DO NOTHING",
+        "INSERT INTO t (id) VALUES (1) ON CONFLICT(id) DO NOTHING",
+    ),
+]
+REFUSED = [
+    ("sqlserver", "DELETE x FROM t AS x JOIN s ON x.id = s.id"),
+    ("sqlserver", "UPDATE x SET v = s.v FROM t AS x JOIN s ON x.id = s.id"),
+    ("sqlserver", "MERGE t USING s ON t.id = s.id WHEN MATCHED THEN DELETE OUTPUT $action;"),
+    ("duckdb", "INSERT OR REPLACE INTO t VALUES (1, 2)"),
+]
+
+
+@pytest.mark.parametrize(("dialect", "sql", "words"), IN_TRINO)
+def test_a_statement_is_translated_into_trinos_words(dialect: str, sql: str, words: str) -> None:
+    translation = translate_statement(sql, dialect)
+    assert (translation.sql, translation.dialect) == (words, "trino")
+    assert str(translation) == words
+    parse(words)
+
+
+@pytest.mark.parametrize(("dialect", "sql", "words"), EXTENDED)
+def test_what_trino_has_no_words_for_needs_the_extended_dialect(
+    dialect: str, sql: str, words: str
+) -> None:
+    translation = translate_statement(sql, dialect)
+    assert (translation.sql, translation.dialect) == (words, "extended")
+    assert 'dialect="extended"' in translation.differences[-1]
+    parse(words, dialect="extended")
+
+
+def test_differences_are_named() -> None:
+    def differences(sql: str, dialect: str) -> str:
+        return " ".join(translate_statement(sql, dialect).differences)
+
+    assert "several rows of the source" in differences("UPDATE t SET v = s.v FROM s", "postgresql")
+    assert "division" in differences("UPDATE t SET v = v / 2", "snowflake")
+    assert "case" in differences("DELETE FROM t WHERE a = 'x'", "sqlserver")
+    assert "NULL" in differences("DELETE FROM t WHERE a = ''", "oracle")
+    assert "WHERE of a clause" in differences(IN_TRINO[-1][1], "oracle")
+    assert differences("DELETE FROM t WHERE a = 1", "postgresql") == ""
+
+
+@pytest.mark.parametrize(("dialect", "sql"), REFUSED)
+def test_what_has_no_translation_is_refused(dialect: str, sql: str) -> None:
+    with pytest.raises(RowMergeError) as caught:
+        translate_statement(sql, dialect)
+    assert caught.value.code == "NOT_SUPPORTED"
+    assert caught.value.hint
+
+
+def test_an_unreadable_text_has_a_place() -> None:
+    sql = "MERGE INTO t USING s ON t.a = s.a WHEN MATCHED THEN UPDATE SET v = 1 DELETE WHERE v > 1"
+    with pytest.raises(RowMergeError) as caught:
+        translate_statement(sql, "oracle")
+    error = caught.value
+    assert (error.code, error.line) == ("SYNTAX_ERROR", 1)
+    assert error.column is not None
+    assert 1 < error.column <= len(sql)
+
+
+@pytest.mark.parametrize("sql", ["", "DELETE FROM t; DELETE FROM s"])
+def test_one_statement_is_translated(sql: str) -> None:
+    with pytest.raises(RowMergeError, match="takes one statement"):
+        translate_statement(sql, "delta")
+
+
+def test_wrong_arguments_are_refused() -> None:
+    with pytest.raises(RowMergeError, match="no dialect 'mysql'") as caught:
+        translate_statement("DELETE FROM t", "mysql")
+    assert caught.value.code == "INVALID_ARGUMENTS"
+    with pytest.raises(RowMergeError, match="postgresql"):
+        translate_statement("DELETE FROM t", "postgresq")
+    with pytest.raises(RowMergeError, match="of type int"):
+        translate_statement(5, "delta")  # type: ignore[arg-type]
+
+
+def test_without_sqlglot_the_command_that_installs_it_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "sqlglot", None)
+    with pytest.raises(SetupError, match=r"rowmerge-nb\[verify\]"):
+        translate_statement("DELETE FROM t", "delta")
+
+
+def test_an_engine_translates_without_starting_spark_also_when_it_is_closed() -> None:
+    engine = Engine()
+    engine.close()
+    for dialect in DIALECTS:
+        assert engine.translate("DELETE FROM t WHERE a = 1", dialect=dialect).sql == (
+            "DELETE FROM t WHERE a = 1"
+        )
