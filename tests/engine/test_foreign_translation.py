@@ -16,8 +16,10 @@ IN_TRINO = [
     (
         "delta",
         "MERGE INTO t USING s ON t.id <=> s.id WHEN MATCHED THEN UPDATE SET t.`a b` = int(s.x)",
-        'MERGE INTO t USING s ON t.id IS NOT DISTINCT FROM s.id WHEN MATCHED THEN UPDATE SET "a b" ='
-        " CAST(s.x AS INTEGER)",
+        (
+            'MERGE INTO t USING s ON t.id IS NOT DISTINCT FROM s.id WHEN MATCHED THEN UPDATE SET "a b" ='
+            " CAST(s.x AS INTEGER)"
+        ),
     ),
     ("delta", "UPDATE t AS x SET x.v = 1 WHERE x.a = 2", "UPDATE t SET v = 1 WHERE t.a = 2"),
     (
