@@ -21,7 +21,7 @@ _NONE: _Named = ((), False)
 class ChangeReader(MergeReader):
     """Parses the other statements that change rows."""
 
-    def update(self, named: _Named = _NONE) -> st.Update | st.Merge:
+    def update(self, queries: _Named = _NONE) -> st.Update | st.Merge:
         """Parse an UPDATE behind the queries of a WITH."""
         self.take()
         target = self.target()
@@ -37,12 +37,12 @@ class ChangeReader(MergeReader):
             changed = st.MergeClause(
                 0, True, Operation.UPDATE, None, columns, values, clause, clause
             )
-            return self._as_merge("UPDATE ... FROM", target, alias, source, changed, named)
+            return self._as_merge("UPDATE ... FROM", target, alias, source, changed, queries)
         where = self.expression() if self.accept("WHERE") else None
         returning = self.accept_returning()
-        return st.Update(*self.whole(), target, columns, values, where, returning, alias, *named)
+        return st.Update(*self.whole(), target, columns, values, where, returning, alias, *queries)
 
-    def delete(self, named: _Named = _NONE) -> st.Delete | st.Merge:
+    def delete(self, queries: _Named = _NONE) -> st.Delete | st.Merge:
         """Parse a DELETE behind the queries of a WITH."""
         start = self.index
         self.take()
@@ -54,9 +54,9 @@ class ChangeReader(MergeReader):
             with self.before_returning():
                 source = self._from()
             changed = st.MergeClause(0, True, Operation.DELETE, None, (), (), clause, clause)
-            return self._as_merge("DELETE ... USING", target, alias, source, changed, named)
+            return self._as_merge("DELETE ... USING", target, alias, source, changed, queries)
         where = self.expression() if self.accept("WHERE") else None
-        return st.Delete(*self.whole(), target, where, self.accept_returning(), alias, *named)
+        return st.Delete(*self.whole(), target, where, self.accept_returning(), alias, *queries)
 
     def _as_merge(
         self,
@@ -65,7 +65,7 @@ class ChangeReader(MergeReader):
         alias: Identifier | None,
         source: s.Relation,
         clause: st.MergeClause,
-        named: _Named,
+        queries: _Named,
     ) -> st.Merge:
         """Return the MERGE that changes the rows of the target that rows of a source match."""
         named_again = any(
@@ -90,8 +90,8 @@ class ChangeReader(MergeReader):
         if clause.operation is Operation.UPDATE:
             action = f"UPDATE {self.in_trino(clause.span) or clause.span.of(self.text)}"
         name = self.text[target.span.start : target.span.end]
-        shown = name if alias is None else f"{name} {alias.text}"
-        text = f"MERGE INTO {shown} USING {self._joined(source)} ON {condition} WHEN MATCHED THEN {action}"
+        target_text = name if alias is None else f"{name} {alias.text}"
+        text = f"MERGE INTO {target_text} USING {self._joined(source)} ON {condition} WHEN MATCHED THEN {action}"
         self.form(
             f"{form} runs as the MERGE that it is, and refuses a row of the target that several rows"
             f" of the source match: {code(text)}.",
@@ -107,9 +107,9 @@ class ChangeReader(MergeReader):
             on,
             (clause,),
             returning,
-            named[0],
+            queries[0],
             None,
-            named[1],
+            queries[1],
         )
 
     def _joined(self, source: s.Relation) -> str:
@@ -120,7 +120,7 @@ class ChangeReader(MergeReader):
 
     # -- INSERT ---------------------------------------------------------------------------------------------------
 
-    def insert(self, named: _Named = _NONE) -> st.Insert:
+    def insert(self, queries: _Named = _NONE) -> st.Insert:
         """Parse an INSERT behind the queries of a WITH."""
         self.take()
         self.word_before_name("INTO")
@@ -138,7 +138,7 @@ class ChangeReader(MergeReader):
         self.note("'WITH'")
         with self.before_returning():
             query = self._with_defaults(self.query_of_statement())
-        if named[0]:
+        if queries[0]:
             if query.named:
                 self.error(
                     "mismatched input 'WITH'. Expecting: 'SELECT', 'VALUES'",
@@ -148,9 +148,9 @@ class ChangeReader(MergeReader):
             self.without_words()
             self.form(
                 "Trino has the WITH before an INSERT behind INSERT INTO, before its query.",
-                named[0][0].span,
+                queries[0][0].span,
             )
-            query = replace(query, named=named[0], recursive=named[1])
+            query = replace(query, named=queries[0], recursive=queries[1])
         inserted = st.Query(*self.whole(), query)
         conflict = self._accept_conflict(target, alias) if self.extended else None
         return st.Insert(

@@ -21,7 +21,7 @@ class ExtendedReader(FunctionReader):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self.forms: list[st.Form] = []
+        self.forms: list[st.ExtendedForm] = []
         self.versions = ("old", "new")
         self.whole_in_trino = ""
         self._edits: list[tuple[int, int, str]] = []
@@ -31,7 +31,7 @@ class ExtendedReader(FunctionReader):
     def form(self, message: str, span: Span, *edits: tuple[int, int, str]) -> None:
         """Record a form, once per sentence, and the edits of the text that put it in Trino's words."""
         if all(form.message != message for form in self.forms):
-            self.forms.append(st.Form(message, span))
+            self.forms.append(st.ExtendedForm(message, span))
         self._edits += edits
 
     def without_words(self) -> None:
@@ -80,7 +80,7 @@ class ExtendedReader(FunctionReader):
             )
 
     def word_before_name(self, word: str) -> None:
-        """Take INTO or FROM, which some engines leave out."""
+        """Take INTO or FROM, which some engines do not need."""
         if self.extended and self.token.word != word and self.at_identifier():
             at = self.token.span
             self.form(
@@ -142,8 +142,8 @@ class ExtendedReader(FunctionReader):
         names = [alias.value] if alias is not None else [part.value for part in target.parts]
         for count in range(len(names), 0, -1):
             tokens = [self.ahead(index) for index in range(2 * count)]
-            written = [token.text.strip('"').lower() for token in tokens[::2]]
-            if written == names[-count:] and all(token.text == "." for token in tokens[1::2]):
+            texts = [token.text.strip('"').lower() for token in tokens[::2]]
+            if texts == names[-count:] and all(token.text == "." for token in tokens[1::2]):
                 start = self.index
                 for _ in tokens:
                     self.take()
@@ -271,7 +271,7 @@ class ExtendedReader(FunctionReader):
                 span,
                 "Write one for each.",
             )
-        written = ", ".join(
+        items_text = ", ".join(
             f"{name.text} = {self.in_trino(item.span) or item.span.of(self.text)}"
             for name, item in zip(names, items, strict=True)
         )
@@ -285,9 +285,9 @@ class ExtendedReader(FunctionReader):
                 edit for edit in self._edits if not span.start <= edit[0] <= edit[1] <= span.end
             ]
             self.form(
-                f"The list of columns is written as {code(written)}.",
+                f"The list of columns is written as {code(items_text)}.",
                 span,
-                (span.start, span.end, written),
+                (span.start, span.end, items_text),
             )
         columns += names
         values += items

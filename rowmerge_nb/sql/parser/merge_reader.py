@@ -36,7 +36,7 @@ class MergeReader(ExtendedReader):
         """Return the whole statement's text and span."""
         return self.text, st.Span.within(self.text, 0, len(self.text))
 
-    def merge(self, named: tuple[tuple[s.NamedQuery, ...], bool] = ((), False)) -> st.Merge:
+    def merge(self, queries: tuple[tuple[s.NamedQuery, ...], bool] = ((), False)) -> st.Merge:
         """Parse a MERGE behind the queries of a WITH."""
         self.take()
         evolution = self._accept_evolution()
@@ -63,9 +63,9 @@ class MergeReader(ExtendedReader):
             on,
             tuple(clauses),
             returning,
-            named[0],
+            queries[0],
             evolution,
-            named[1],
+            queries[1],
         )
 
     def _joined_by_columns(

@@ -214,22 +214,22 @@ class StatementReader(DefinitionReader):
             return st.Query(*self.whole(), self.query_of_statement())
         if self.at_functions():
             return st.Query(*self.whole(), self.query_of_statement())
-        named, recursive = self.accept_with(is_statement=True)
-        if named and self.extended and self.at("MERGE", "UPDATE", "DELETE", "INSERT"):
-            return self._change_behind((named, recursive))
-        return st.Query(*self.whole(), self.query_behind(start, named, recursive=recursive))
+        queries, recursive = self.accept_with(is_statement=True)
+        if queries and self.extended and self.at("MERGE", "UPDATE", "DELETE", "INSERT"):
+            return self._change_behind((queries, recursive))
+        return st.Query(*self.whole(), self.query_behind(start, queries, recursive=recursive))
 
-    def _change_behind(self, named: tuple[tuple[s.NamedQuery, ...], bool]) -> st.Statement:
+    def _change_behind(self, queries: tuple[tuple[s.NamedQuery, ...], bool]) -> st.Statement:
         """Parse a statement that changes rows behind its WITH, which Trino lacks."""
         self.without_words()
         match self.token.word:
             case "MERGE":
-                return self.merge(named)
+                return self.merge(queries)
             case "UPDATE":
-                return self.update(named)
+                return self.update(queries)
             case "DELETE":
-                return self.delete(named)
-        return self.insert(named)
+                return self.delete(queries)
+        return self.insert(queries)
 
     def _session_property(self) -> None:
         self.table_name()

@@ -95,7 +95,7 @@ class TableName:
 
 
 @dataclass(frozen=True)
-class Form:
+class ExtendedForm:
     """A form of the extended dialect, and the sentence that says what it became."""
 
     message: str
@@ -114,7 +114,7 @@ class Statement:
 
     text: str
     span: Span
-    forms: tuple[Form, ...] = field(default=(), kw_only=True)
+    forms: tuple[ExtendedForm, ...] = field(default=(), kw_only=True)
     in_trino: str = field(default="", kw_only=True)
     versions: tuple[str, str] = field(default=("old", "new"), kw_only=True)
 

@@ -85,7 +85,7 @@ def _merge_text(
     keys = [quoted_where_needed(key.value) for key in conflict.keys]
     target = statement.target.span.of(text)
     alias = statement.alias.text if statement.alias else statement.target.parts[-1].span.of(text)
-    shown = f"{target} {alias}" if statement.alias else target
+    target_text = f"{target} {alias}" if statement.alias else target
     query = _query_text(text, statement.query.tree, columns)
     nulls = " OR ".join(f"{key} IS NULL" for key in keys)
     number = "new_rows"
@@ -114,7 +114,7 @@ def _merge_text(
         first, last = statement.returning[0].span, statement.returning[-1].span
         returning = f" RETURNING {text[first.start : last.end]}"
     return (
-        f"MERGE INTO {shown} USING ({rows}) AS {_NEW} ON {on}{clauses}"
+        f"MERGE INTO {target_text} USING ({rows}) AS {_NEW} ON {on}{clauses}"
         f" WHEN NOT MATCHED THEN INSERT ({listed}) VALUES ({values}){returning}"
     )
 
@@ -131,6 +131,6 @@ def _query_text(text: str, query: s.QueryNode, columns: Sequence[ColumnMetadata]
                     at = item.span.end
     body = "".join([*parts, text[at : query.span.end]])
     if query.named and query.named[0].span.start < query.span.start:
-        named = text[query.named[0].span.start : query.named[-1].span.end]
-        return f"WITH {'RECURSIVE ' if query.recursive else ''}{named} {body}"
+        queries = text[query.named[0].span.start : query.named[-1].span.end]
+        return f"WITH {'RECURSIVE ' if query.recursive else ''}{queries} {body}"
     return body

@@ -298,9 +298,9 @@ class _MergeAnalyzer:
                 return typed_condition(self.context, clause.condition, tree, words)
         head = clause.head.shown(self.context.text)
         message = clause.error or f"A row has reached the clause {head}"
-        refused = refusing(tree, message, "CONSTRAINT_VIOLATION")
+        failure = refusing(tree, message, "CONSTRAINT_VIOLATION")
         span = clause.span if clause.condition is None else clause.condition.span
-        return typed(self.context, refused, span, words)
+        return typed(self.context, failure, span, words)
 
     def _prefers(self, name: str) -> bool:
         return any(field.name == name for field in self.fields)
@@ -434,8 +434,8 @@ class _MergeAnalyzer:
         """Return the target's columns that the source has, which must be all of the source's."""
         names = {field.name.lower() for field in source if field.name is not None}
         indexes = [i for i, field in enumerate(self.fields) if str(field.name).lower() in names]
-        known = {str(self.fields[index].name).lower() for index in indexes}
-        unknown = sorted(names - known)
+        taken_names = {str(self.fields[index].name).lower() for index in indexes}
+        unknown = sorted(names - taken_names)
         if unknown:
             self.context.error(
                 "COLUMN_NOT_FOUND",

@@ -35,16 +35,16 @@ def analyze_update(context: Context, statement: st.Statement) -> a.UpdateAnalysi
     """Analyze an UPDATE."""
     assert isinstance(statement, st.Update)
     target = _target(context, statement.target, "UPDATE")
-    named = QueryAnalyzer(context).visible(statement.named, recursive=statement.recursive)
+    queries = QueryAnalyzer(context).visible(statement.named, recursive=statement.recursive)
     fields = _fields(context, statement, target.columns)
     hidden = _fields(context, statement, target.hidden, hidden=True)
     indexes = _assigned(context, statement, target)
     checks = check_constraints(context, target, context.statement_span(statement.target.span))
-    where = _where(context, statement.where, (*fields, *hidden), named)
+    where = _where(context, statement.where, (*fields, *hidden), queries)
     scope = Scope((*fields, *hidden))
     values = [
         assigned_value(
-            ExpressionAnalyzer(context, scope, ExpressionSite("UPDATE SET"), named=named),
+            ExpressionAnalyzer(context, scope, ExpressionSite("UPDATE SET"), named=queries),
             target,
             fields[index],
             value,
@@ -79,7 +79,7 @@ def analyze_update(context: Context, statement: st.Statement) -> a.UpdateAnalysi
             context, context.stored(value, column_type), node.span, words
         )
     # Before the bindings: RETURNING may read further tables.
-    returning = _returning(context, statement, fields, named)
+    returning = _returning(context, statement, fields, queries)
     return a.UpdateAnalysis(
         statement.text,
         tuple(context.bindings.values()),
@@ -100,11 +100,11 @@ def analyze_delete(context: Context, statement: st.Statement) -> a.DeleteAnalysi
     """Analyze a DELETE."""
     assert isinstance(statement, st.Delete)
     target = _target(context, statement.target, "DELETE")
-    named = QueryAnalyzer(context).visible(statement.named, recursive=statement.recursive)
+    queries = QueryAnalyzer(context).visible(statement.named, recursive=statement.recursive)
     fields = _fields(context, statement, target.columns)
     hidden = _fields(context, statement, target.hidden, hidden=True)
-    where = _where(context, statement.where, (*fields, *hidden), named)
-    returning = _returning(context, statement, fields, named)
+    where = _where(context, statement.where, (*fields, *hidden), queries)
+    returning = _returning(context, statement, fields, queries)
     return a.DeleteAnalysis(
         statement.text,
         tuple(context.bindings.values()),
@@ -124,12 +124,12 @@ def _returning(
     context: Context,
     statement: st.Update | st.Delete,
     fields: tuple[ScopeField, ...],
-    named: NamedQueries,
+    queries: NamedQueries,
 ) -> a.Returning | None:
     if not statement.returning:
         return None
     return analyze_returning(
-        context, statement.returning, fields, named=named, versions=statement.versions
+        context, statement.returning, fields, named=queries, versions=statement.versions
     )
 
 
@@ -196,12 +196,12 @@ def _where(
     context: Context,
     node: Expression | None,
     fields: tuple[ScopeField, ...],
-    named: NamedQueries,
+    queries: NamedQueries,
 ) -> a.TypedExpression | None:
     if node is None:
         return None
     condition = ExpressionAnalyzer(
-        context, Scope(fields), ExpressionSite("WHERE clause", judged_whole=True), named=named
+        context, Scope(fields), ExpressionSite("WHERE clause", judged_whole=True), named=queries
     ).condition(node, _WHERE)
     return typed_condition(context, node, condition, "in the WHERE condition")
 
