@@ -85,7 +85,7 @@ def split_statements(text: str) -> tuple[tuple[str, int], ...]:
 
 
 def parse(text: str, *, dialect: str = "trino") -> st.Statement:
-    r"""Parse one statement.
+    """Parse one statement.
 
     Args:
         text: the statement.
@@ -98,9 +98,7 @@ def parse(text: str, *, dialect: str = "trino") -> st.Statement:
     True
     >>> parse("MERGE accounts USING x ON true WHEN MATCHED THEN DELETE")
     Traceback (most recent call last):
-    rowmerge_nb.base.errors.ParseError: SYNTAX_ERROR: line 1:7: mismatched input 'accounts'. Expecting: 'INTO'. Write MERGE INTO accounts. \
-The option --dialect extended accepts it (in a program: dialect="extended"). In Trino's words: \
-`MERGE INTO accounts USING x ON true WHEN MATCHED THEN DELETE`
+    rowmerge_nb.base.errors.ParseError: SYNTAX_ERROR: line 1:7: mismatched input 'accounts'. Expecting: 'INTO'. Write MERGE INTO accounts. ...
     >>> parse("MERGE INTO t USING s ON t.a = s.a WHEN MATCHED THEN DO NOTHING", dialect="extended").clauses[0].operation.name
     'NONE'
     """
