@@ -20,6 +20,7 @@ from rowmerge_nb.plan.plan_nodes import (
     Source,
     TableScan,
 )
+from rowmerge_nb.plan.range_keys import RANGE_TOO_LARGE, is_indexed
 from rowmerge_nb.sql.duckdb.duckdb_text import UnprintableError
 from rowmerge_nb.sql.duckdb.printer import PagePrinter
 from rowmerge_nb.sql.typed.domains import conjunction, conjuncts
@@ -67,10 +68,10 @@ def form_of(
     if join is None:
         return PhysicalForm(many_tasks=target is None or target > settings.small_rows)
     if target is not None and source is not None and max(target, source) <= settings.small_rows:
-        if not key_sets(join) and target * source > MOST_PAIRS:
+        if not is_indexed(join) and target * source > MOST_PAIRS:
             return PhysicalForm(NO_KEYS)
         return PhysicalForm()
-    if target is not None and source is not None and key_sets(join):
+    if target is not None and source is not None and is_indexed(join):
         both = sum(
             _size_of(side, rows) for side, rows in zip(join.sources, (target, source), strict=True)
         )
@@ -82,10 +83,12 @@ def form_of(
 def _in_many_tasks(
     join: Join, target: int | None, source: int | None, settings: RuleSettings
 ) -> PhysicalForm:
-    sets = key_sets(join)
-    if not sets:
+    if not is_indexed(join):
         return PhysicalForm(NO_KEYS)
+    sets = key_sets(join)
     form = _by_source(join, target, source, settings)
+    if form.partitioned and not sets:
+        return PhysicalForm(RANGE_TOO_LARGE)
     return PhysicalForm(SEVERAL_KEYS) if form.partitioned and len(sets) > 1 else form
 
 

@@ -26,6 +26,7 @@ from rowmerge_nb.engine.tasks.partitioned import (
     PartitionedJoinTask,
     PartitionedOutputPass,
 )
+from rowmerge_nb.engine.tasks.range_index import RangeKeys
 from rowmerge_nb.engine.tasks.replicated import (
     ReplicatedJoinTask,
     ReplicatedSource,
@@ -50,12 +51,13 @@ from rowmerge_nb.plan.plan_nodes import (
     Project,
     Symbol,
 )
+from rowmerge_nb.plan.range_keys import page_range
 from rowmerge_nb.plan.rules import chain, join_of
 from rowmerge_nb.spi.operations import STORING
 from rowmerge_nb.spi.page import ROW_ID
 from rowmerge_nb.spi.types import BOOLEAN
 from rowmerge_nb.sql.duckdb.printer import PagePrinter, is_null
-from rowmerge_nb.sql.typed.expressions import Column, references, replaced, walk
+from rowmerge_nb.sql.typed.expressions import Apply, Column, references, replaced, walk
 from rowmerge_nb.trace.node_records import JoinType
 
 if TYPE_CHECKING:
@@ -67,6 +69,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.tasks.scan import ScanPass
     from rowmerge_nb.plan.join_keys import PageKey
     from rowmerge_nb.plan.plan_nodes import CaseBranch, PageRows, SearchedCase, TableWriter
+    from rowmerge_nb.plan.range_keys import Interval
     from rowmerge_nb.sql.analyzer.analysis import CheckConstraint
     from rowmerge_nb.sql.typed.expressions import Subquery, Typed
 
@@ -261,7 +264,7 @@ def source_schema(join: Join) -> pa.Schema:
 
 
 def _key_join(join: Join, context: LoweringContext, printer: PagePrinter) -> KeyJoin:
-    rest = rest_of_on(join)
+    rest, ranges = rest_of_on(join), page_range(join)
     targets, sources = names_of(context, source=False), names_of(context)
     return KeyJoin(
         tuple(
@@ -277,7 +280,30 @@ def _key_join(join: Join, context: LoweringContext, printer: PagePrinter) -> Key
             else page_expression(rest, printer, condition=True, names=names_of(context))
         ),
         join.type is JoinType.FULL,
+        (
+            None
+            if ranges is None
+            else (_range_keys(ranges.target, targets), _range_keys(ranges.source, sources))
+        ),
     )
+
+
+def _range_keys(interval: Interval, names: RowNames) -> RangeKeys:
+    low, high = (
+        (
+            None
+            if value is None
+            else assigned_column(
+                Symbol(name, value.type), value.type.arrow, value, names, PagePrinter()
+            )
+        )
+        for name, value in (("low", interval.low), ("high", interval.high))
+    )
+    return RangeKeys(low, high, (_is_tried(interval.low), _is_tried(interval.high)))
+
+
+def _is_tried(value: Typed | None) -> bool:
+    return isinstance(value, Apply) and value.name == "try"
 
 
 def _join_keys(keys: Sequence[PageKey], values: Sequence[Typed], names: RowNames) -> JoinKeys:

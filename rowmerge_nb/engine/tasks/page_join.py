@@ -13,6 +13,7 @@ from rowmerge_nb.engine.tasks.arrow import GATHERED_BYTES, GATHERED_ROWS
 from rowmerge_nb.engine.tasks.join_keys import JoinKeys
 from rowmerge_nb.engine.tasks.joined_rows import NO_ROW, JoinedRows, Side
 from rowmerge_nb.engine.tasks.key_index import SetsIndex
+from rowmerge_nb.engine.tasks.range_index import RangeIndex, RangeKeys
 from rowmerge_nb.engine.tasks.scan import POSITION
 
 if TYPE_CHECKING:
@@ -32,11 +33,13 @@ class KeyJoin:
         keys: sets of target keys and source keys. Rows match if the keys of one set are equal;
             without sets, all rows match.
         full: retain target rows without a source row.
+        ranges: without keys, the intervals of target and source that must overlap.
     """
 
     keys: tuple[tuple[JoinKeys, JoinKeys], ...]
     rest: PageExpression | None
     full: bool
+    ranges: tuple[RangeKeys, RangeKeys] | None = None
 
     def joined(self, target: Page, source: Page, evaluator: PageEvaluator) -> Iterator[JoinedRows]:
         """Join two pages in the order of the source; unmatched target rows come last, if `full`.
@@ -81,16 +84,22 @@ class KeyJoin:
         if len(unmatched):
             yield without_target(schema, source, unmatched)
 
-    def index(self, source: Page, evaluator: PageEvaluator) -> SetsIndex:
+    def index(self, source: Page, evaluator: PageEvaluator) -> SetsIndex | RangeIndex:
         """Build the index of the source rows.
 
         Raises:
             ExecutionError: a key cannot be computed.
         """
+        if self.ranges is not None:
+            return RangeIndex(self.ranges[1].values(source, evaluator))
         return SetsIndex([keys.values(source, evaluator) for _, keys in self.keys])
 
     def matches(
-        self, pages: Iterable[Page], source: Page, index: SetsIndex, evaluator: PageEvaluator
+        self,
+        pages: Iterable[Page],
+        source: Page,
+        index: SetsIndex | RangeIndex,
+        evaluator: PageEvaluator,
     ) -> Iterator[JoinedRows]:
         """Join target pages with the source, without unmatched source rows.
 
@@ -110,12 +119,10 @@ class KeyJoin:
             yield from self._checked(waiting, source, evaluator)
 
     def _with_partners(
-        self, page: Page, index: SetsIndex, evaluator: PageEvaluator
+        self, page: Page, index: SetsIndex | RangeIndex, evaluator: PageEvaluator
     ) -> Iterator[tuple[Page, npt.NDArray[np.int64]]]:
         is_matched = np.zeros(page.num_rows, bool)
-        for partners, rows in index.matches(
-            [keys.values(page, evaluator) for keys, _ in self.keys]
-        ):
+        for partners, rows in self._partners_of(page, index, evaluator):
             is_matched[partners] = True
             if len(rows):
                 whole = len(rows) == page.num_rows and bool(
@@ -125,6 +132,14 @@ class KeyJoin:
         if self.full and not is_matched.all():
             unmatched = np.flatnonzero(~is_matched)
             yield page.take(pa.array(unmatched)), np.full(len(unmatched), NO_ROW)
+
+    def _partners_of(
+        self, page: Page, index: SetsIndex | RangeIndex, evaluator: PageEvaluator
+    ) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]:
+        if isinstance(index, SetsIndex):
+            return index.matches([keys.values(page, evaluator) for keys, _ in self.keys])
+        assert self.ranges is not None
+        return index.matches(self.ranges[0].values(page, evaluator))
 
     def _checked(
         self,
@@ -164,6 +179,11 @@ class KeyJoin:
     def _pairs(
         self, target: Page, source: Page, evaluator: PageEvaluator
     ) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]:
+        if self.ranges is not None:
+            target_range, source_range = self.ranges
+            rows_of = RangeIndex(target_range.values(target, evaluator))
+            yield from rows_of.matches(source_range.values(source, evaluator))
+            return
         if not self.keys:
             every = np.repeat(np.arange(source.num_rows), target.num_rows)
             yield every, np.tile(np.arange(target.num_rows), source.num_rows)

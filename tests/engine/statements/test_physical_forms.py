@@ -16,6 +16,7 @@ import pytest
 from rowmerge_nb import Engine, HiveAcidConnector, IcebergConnector, RowMergeError
 from rowmerge_nb.connectors.memory.reading import MemorySplit
 from rowmerge_nb.plan.join_keys import NO_KEYS, SEVERAL_KEYS
+from rowmerge_nb.plan.range_keys import RANGE_TOO_LARGE
 from rowmerge_nb.plan.rules import RuleSettings
 
 pytestmark = pytest.mark.spark
@@ -315,6 +316,73 @@ def test_rows_that_are_equal_by_one_key_or_another_meet_once(spark: Any) -> None
     assert SEVERAL_KEYS in plan
 
 
+RANGES = [
+    "kt.n BETWEEN ks.n AND ks.n + 1",
+    "ks.n < kt.n",
+    "kt.amount >= ks.amount AND ks.n <> 3",
+    "kt.d BETWEEN ks.d AND ks.d",
+    "kt.f <= ks.f",
+    "kt.n >= ks.amount AND kt.amount <= ks.amount + 2 AND kt.n < ks.n + 5",
+    "kt.n <= ks.n + 2 AND kt.n + 2 > ks.n AND kt.amount < 9",
+    "kt.at >= date_trunc('month', ks.at) AND ks.at + INTERVAL '1' DAY > kt.at",
+    "CAST(kt.at AS date) >= CAST(ks.at AS date)",
+    "CAST(kt.amount AS decimal(38, 9)) BETWEEN ks.amount AND ks.amount + 1",
+]
+
+
+def test_a_range_meets_the_same_rows_whatever_joins_them(spark: Any) -> None:
+    matches = {}
+    for form in ("one task", "one task, paged", "many tasks", "spark, large"):
+        engine = made(spark, form, duplicates="standard")
+        for name, rows in SIDES.items():
+            engine.run(f"CREATE TABLE {name} AS {JOINED.format(rows)}")
+        for on in RANGES:
+            for clause in ("WHEN NOT MATCHED BY SOURCE AND kt.n > 99 THEN DELETE", ""):
+                statement = f"MERGE INTO kt USING ks ON {on} WHEN MATCHED AND kt.n > 99 THEN DELETE {clause}"
+                assert (SAID[form] or "") in str(engine.run(f"EXPLAIN {statement}")), (form, on)
+                trace = engine.run(statement).trace
+                matches[form, on, clause] = (
+                    trace.join.rows,
+                    trace.join.matched_rows,
+                    trace.join.unmatched_rows,
+                )
+    for (form, on, clause), counts in matches.items():
+        assert counts == matches["spark, large", on, clause], (form, on, clause)
+        assert counts[1], on
+
+
+@pytest.mark.parametrize("form", ["one task", "one task, paged", "many tasks", "spark, large"])
+@pytest.mark.parametrize(
+    ("on", "code"),
+    [
+        ("t.id BETWEEN s.id AND s.id + (9223372036854775806 + s.v)", "NUMERIC_VALUE_OUT_OF_RANGE"),
+        ("t.id < s.id AND t.id > s.id + (9223372036854775806 + s.v)", "NUMERIC_VALUE_OUT_OF_RANGE"),
+        ("10 / (s.id - 2) < 0 AND t.id >= s.id", "DIVISION_BY_ZERO"),
+        ("t.id > 99 AND t.id > s.id AND t.id < 10 / (s.id - 2)", None),
+    ],
+)
+def test_a_range_fails_only_for_pairs_that_reach_it(
+    spark: Any, form: str, on: str, code: str | None
+) -> None:
+    engine = made(spark, form)
+    statement = f"MERGE INTO t USING s ON {on} WHEN MATCHED AND t.v > 99 THEN DELETE"
+    if code is None:
+        assert engine.run(statement).count == 0
+        return
+    with pytest.raises(RowMergeError) as caught:
+        engine.run(statement)
+    assert caught.value.code == code
+
+
+def test_a_range_with_a_large_source_is_joined_by_spark(spark: Any) -> None:
+    plan = str(
+        made(spark, "by keys").run(
+            "EXPLAIN MERGE INTO t USING s ON t.id < s.id WHEN MATCHED THEN DELETE"
+        )
+    )
+    assert RANGE_TOO_LARGE in plan
+
+
 @pytest.mark.parametrize("form", [form for form in FORMS if "writers" not in form])
 def test_a_key_that_cannot_be_computed_ends_the_statement_with_its_row(
     spark: Any, form: str
@@ -337,7 +405,9 @@ def test_two_rows_of_a_computed_key_are_duplicates(spark: Any, form: str) -> Non
 @pytest.mark.parametrize(
     ("on", "why"),
     [
-        ("t.id < s.id", NO_KEYS),
+        ("t.id <> s.id", NO_KEYS),
+        ("t.part < s.part", NO_KEYS),
+        ("t.id > (SELECT min(v) FROM s)", NO_KEYS),
         ("format('%s', t.id) = s.part", "pages cannot be asked for the function format"),
         (
             "map(ARRAY[1], ARRAY[t.id]) = map(ARRAY[1], ARRAY[s.v])",
