@@ -33,7 +33,7 @@ _RANGE_TYPES: Final = frozenset(
 
 
 @dataclass(frozen=True)
-class Interval:
+class PageInterval:
     """What a row of one side contributes to a range.
 
     Two rows match only if the low value of each is at most the high value of the other. Without a
@@ -48,8 +48,8 @@ class Interval:
 class PageRange:
     """One or two comparisons of ON, as intervals of both sides that must overlap."""
 
-    target: Interval
-    source: Interval
+    target: PageInterval
+    source: PageInterval
 
 
 def page_range(join: Join) -> PageRange | None:
@@ -76,7 +76,7 @@ def page_range(join: Join) -> PageRange | None:
         product(least or [(None, None)], most or [(None, None)]),
         key=lambda pair: pair[0][0] == pair[1][0] or pair[0][1] == pair[1][1],
     )
-    return PageRange(Interval(below, above), Interval(source_low, source_high))
+    return PageRange(PageInterval(below, above), PageInterval(source_low, source_high))
 
 
 def is_indexed(join: Join) -> bool:
@@ -89,26 +89,26 @@ def _compared(term: Typed, join: Join) -> tuple[bool, Typed, Typed] | None:
     if not isinstance(term, Apply) or term.name not in {"<", "<=", ">", ">="}:
         return None
     target, source = (frozenset(symbol.name for symbol in side.outputs) for side in join.sources)
-    left, right = term.arguments
-    reads = references(left), references(right)
+    one, other = term.arguments
+    reads = references(one), references(other)
     is_lower_bound = term.name in {">", ">="}
     if reads[0] and reads[1] and reads[0] <= source and reads[1] <= target:
-        left, right, is_lower_bound = right, left, not is_lower_bound
+        one, other, is_lower_bound = other, one, not is_lower_bound
     elif not (reads[0] and reads[1] and reads[0] <= target and reads[1] <= source):
         return None
     if has_subquery(term) or not is_deterministic(term):
         return None
-    if not _is_range_type(left.type) or left.type.arrow != right.type.arrow:
+    if not _is_range_type(one.type) or one.type.arrow != other.type.arrow:
         return None
-    left, right = (
-        Apply(side.type, "try", (side,)) if may_fail(side) else side for side in (left, right)
+    one, other = (
+        Apply(side.type, "try", (side,)) if may_fail(side) else side for side in (one, other)
     )
     try:
-        for side in (left, right):
+        for side in (one, other):
             PagePrinter().text(side, condition=False)
     except UnprintableError:
         return None
-    return is_lower_bound, left, right
+    return is_lower_bound, one, other
 
 
 def _is_range_type(sql_type: Type) -> bool:

@@ -69,7 +69,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.tasks.scan import ScanPass
     from rowmerge_nb.plan.join_keys import PageKey
     from rowmerge_nb.plan.plan_nodes import CaseBranch, PageRows, SearchedCase, TableWriter
-    from rowmerge_nb.plan.range_keys import Interval
+    from rowmerge_nb.plan.range_keys import PageInterval
     from rowmerge_nb.sql.analyzer.analysis import CheckConstraint
     from rowmerge_nb.sql.typed.expressions import Subquery, Typed
 
@@ -288,7 +288,7 @@ def _key_join(join: Join, context: LoweringContext, printer: PagePrinter) -> Key
     )
 
 
-def _range_keys(interval: Interval, names: RowNames) -> RangeKeys:
+def _range_keys(interval: PageInterval, names: RowNames) -> RangeKeys:
     low, high = (
         (
             None

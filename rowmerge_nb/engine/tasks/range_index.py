@@ -59,14 +59,14 @@ class Intervals:
         """Build intervals; without values, or for a NULL in `open_nulls`, that end is open."""
         ends, valid = [], []
         count = next(len(values) for values in (low, high) if values is not None)
-        for values, is_open, bound in zip(
+        for values, is_open, open_end in zip(
             (low, high), open_nulls, (_SMALLEST, _LARGEST), strict=True
         ):
-            numbers = np.full(count, bound, np.int64)
+            numbers = np.full(count, open_end, np.int64)
             if values is not None:
-                ordered, known = _ordered(values)
-                numbers = np.where(known, ordered, bound)
-                valid.append(known | values.is_null().to_numpy(zero_copy_only=False) & is_open)
+                numbers, has_order = _ordered(values)
+                numbers = np.where(has_order, numbers, open_end)
+                valid.append(has_order | values.is_null().to_numpy(zero_copy_only=False) & is_open)
             ends.append(numbers)
         rows = np.flatnonzero(np.logical_and.reduce(valid))
         return Intervals(ends[0], ends[1], rows)
@@ -137,12 +137,12 @@ class RangeIndex:
         )
         cuts = np.flatnonzero(np.diff(before[first_of_row] // most)) + 1
         for first, last in pairwise([0, *cuts.tolist(), len(rows)]):
-            repeated = counts[first:last]
-            offsets = np.arange(repeated.sum()) - np.repeat(
-                np.cumsum(repeated) - repeated, repeated
+            run_counts = counts[first:last]
+            offsets = np.arange(run_counts.sum()) - np.repeat(
+                np.cumsum(run_counts) - run_counts, run_counts
             )
-            at = np.repeat(starts[first:last], repeated) + offsets
-            page_rows = np.repeat(rows[first:last], repeated)
+            at = np.repeat(starts[first:last], run_counts) + offsets
+            page_rows = np.repeat(rows[first:last], run_counts)
             overlaps = (self._lows[at] <= intervals.highs[page_rows]) & (
                 self._highs[at] >= intervals.lows[page_rows]
             )
@@ -193,19 +193,19 @@ def _ordered(values: pa.Array) -> tuple[Numbers, npt.NDArray[np.bool_]]:
     """
     if pa.types.is_dictionary(values.type):
         return _ordered(values.dictionary_decode())
-    known = values.is_valid().to_numpy(zero_copy_only=False)
+    has_order = values.is_valid().to_numpy(zero_copy_only=False)
     if pa.types.is_decimal(values.type):
-        return _ordered_decimals(values), known
+        return _ordered_decimals(values), has_order
     if pa.types.is_floating(values.type):
         # -0.0 + 0.0 is 0.0.
         numbers = pc.fill_null(values.cast(pa.float64()), 0.0).to_numpy(zero_copy_only=False) + 0.0
         bits = numbers.view(np.int64)
-        return np.where(bits < 0, bits ^ _LARGEST, bits), known & ~np.isnan(numbers)
+        return np.where(bits < 0, bits ^ _LARGEST, bits), has_order & ~np.isnan(numbers)
     if pa.types.is_temporal(values.type):
         width = values.type.bit_width
         values = values.view(pa.int32() if width == pa.int32().bit_width else pa.int64())
     numbers = pc.fill_null(values.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
-    return numbers, known
+    return numbers, has_order
 
 
 def _ordered_decimals(values: pa.Array) -> Numbers:
