@@ -55,7 +55,9 @@ def test_two_processes_of_a_plugin_beside_a_store(engine: rm.Engine, tmp_path: P
         assert numbers.loc["rows stored"].tolist() == ["D 2, I 2"] * 3
         assert numbers.loc["written"].tolist() == ["none reported"] * 3
         assert numbers.loc["fragments"].tolist()[1] == numbers.loc["fragments"].tolist()[2]
-        assert 'row_id row("version" bigint, "position" bigint)' in str(compared).replace("\n  ", " ")
+        assert 'row_id row("version" bigint, "position" bigint)' in str(compared).replace(
+            "\n  ", " "
+        )
         tables = [table[0] for table in engine.tables()]
         assert tables == ["memory.default.accounts"]
     finally:
