@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _NEEDED: Final = ("pyspark", "pyarrow", "pandas", "ipython", "jinja2", "graphviz", "pygraphviz")
 _OPTIONAL: Final = (
+    ("deltalake", "delta", "Delta Lake tables"),
     ("pyiceberg", "iceberg", "Iceberg tables"),
     ("sqlalchemy", "iceberg", "the catalog of an Iceberg warehouse"),
     ("pymetastore", "hive", "a Hive Metastore"),

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from rowmerge_nb.connectors.delta.connector import DeltaConnector
     from rowmerge_nb.connectors.hive_acid.connector import HiveAcidConnector
     from rowmerge_nb.connectors.iceberg.connector import IcebergConnector
     from rowmerge_nb.connectors.jdbc.postgresql.connector import PostgresConnector
@@ -49,6 +50,12 @@ def _iceberg(
         properties=properties,
         min_retention=timedelta(days=min_retention_days),
     )
+
+
+def _delta(directory: Path) -> DeltaConnector:
+    from rowmerge_nb.connectors.delta.connector import DeltaConnector
+
+    return DeltaConnector(directory)
 
 
 def _sqlite(path: Path, create: bool = False) -> SqliteConnector:
@@ -150,6 +157,17 @@ ICEBERG: Final = ConnectorFactory(
         ),
     },
     "warehouse",
+)
+DELTA: Final = ConnectorFactory(
+    "delta",
+    "Delta Lake tables",
+    _delta,
+    {
+        "directory": _of(
+            PropertyType.PATH, "the folder of schemas, with their tables", required=True
+        )
+    },
+    "directory",
 )
 SQLITE: Final = ConnectorFactory(
     "sqlite",

@@ -19,7 +19,7 @@ GROUP: Final = "rowmerge_nb.connectors"
 """The group of entry points."""
 OWN_STORES: Final = {
     name.lower(): f"rowmerge_nb.connectors.factories:{name}"
-    for name in ("MEMORY", "HIVE_ACID", "ICEBERG", "SQLITE", "POSTGRESQL", "TRINO")
+    for name in ("MEMORY", "HIVE_ACID", "ICEBERG", "DELTA", "SQLITE", "POSTGRESQL", "TRINO")
 }
 """The entry points of this package, for a copy that is imported without being installed."""
 

@@ -1,0 +1,118 @@
+"""Handles and splits: plain data, so that tasks need nothing but Arrow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from rowmerge_nb.spi import (
+    ColumnHandle,
+    ColumnMetadata,
+    ConnectorInsertTableHandle,
+    ConnectorMergeTableHandle,
+    ConnectorPartitioningHandle,
+    ConnectorSplit,
+    ConnectorTableHandle,
+    SchemaTableName,
+    own,
+)
+from rowmerge_nb.spi.types import BIGINT, INTEGER, row_of
+
+ROW_ID_TYPE = row_of([("file", INTEGER), ("position", BIGINT)])
+"""A row's file, as its index in the merge handle, and the position in it."""
+
+BUCKETS = 65_536
+"""The number of hash buckets for rows; the engine spreads them over its writers."""
+
+
+@dataclass(frozen=True)
+class DeltaRowIdColumn(ColumnHandle):
+    """The row id, identified by its class, since columns can have any name."""
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """A live data file.
+
+    Args:
+        path: as the log has it: relative to the table's folder, URL-encoded.
+        partition: the text of each partition column's value; None for NULL.
+    """
+
+    path: str
+    size: int
+    rows: int | None
+    partition: Mapping[str, str | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class DeltaTableHandle(ConnectorTableHandle):
+    """A table at the version that a statement reads.
+
+    Args:
+        identity: the id that the table got at its creation.
+        version: -1 for a table that the statement creates.
+        pinned: whether the version was requested; it is never written.
+    """
+
+    name: SchemaTableName
+    location: str
+    identity: str
+    version: int
+    columns: tuple[ColumnMetadata, ...]
+    partition_columns: tuple[str, ...] = ()
+    pinned: bool = False
+
+
+@dataclass(frozen=True)
+class DeltaInsertTableHandle(ConnectorInsertTableHandle):
+    """The target of an INSERT; `prefix` begins the names of new files."""
+
+    table_handle: DeltaTableHandle
+    prefix: str
+
+
+@dataclass(frozen=True)
+class DeltaMergeTableHandle(ConnectorMergeTableHandle):
+    """The target of a MERGE.
+
+    Args:
+        files: its data files; row ids have their indexes.
+    """
+
+    files: tuple[DataFile, ...]
+    prefix: str
+
+
+@dataclass(frozen=True)
+class DeltaPartitioningHandle(ConnectorPartitioningHandle):
+    """Partitioning by the values of partition columns, or by the file of the row id."""
+
+    by_file: bool
+
+    @property
+    def described(self) -> str:
+        """The text in EXPLAIN."""
+        return f"delta:DeltaPartitioningHandle[{'file of row_id' if self.by_file else 'partition'}]"
+
+
+@dataclass(frozen=True)
+class DeltaSplit(ConnectorSplit):
+    """A range of a data file: the row groups whose midpoint is in it.
+
+    Args:
+        number: the file's index in the merge handle.
+    """
+
+    file: DataFile
+    number: int
+    start: int
+    end: int
+
+    is_repeatable = True
+    """The files of a version do not change."""
+
+
+def delta_table(handle: ConnectorTableHandle) -> DeltaTableHandle:
+    """Return a handle as one of this connector, or raise."""
+    return own(handle, DeltaTableHandle)

@@ -1,0 +1,524 @@
+"""Delta tables in a transaction, and the beginning and end of statements that change them."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import uuid
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from rowmerge_nb.base.errors import ConnectorError
+from rowmerge_nb.connectors.delta import log, notes
+from rowmerge_nb.connectors.delta.delta_types import columns_of, schema_json
+from rowmerge_nb.connectors.delta.features import check_writable
+from rowmerge_nb.connectors.delta.handles import (
+    ROW_ID_TYPE,
+    DataFile,
+    DeltaInsertTableHandle,
+    DeltaMergeTableHandle,
+    DeltaPartitioningHandle,
+    DeltaRowIdColumn,
+    DeltaTableHandle,
+    delta_table,
+)
+from rowmerge_nb.connectors.delta.partitions import check_partition_columns
+from rowmerge_nb.connectors.shared.history import no_history, unsupported_version
+from rowmerge_nb.connectors.shared.properties import (
+    invalid_property,
+    listed_names,
+    require_known,
+)
+from rowmerge_nb.spi import (
+    ColumnHandle,
+    ConnectorInsertTableHandle,
+    ConnectorMergeTableHandle,
+    ConnectorMetadata,
+    ConnectorOutputMetadata,
+    ConnectorSession,
+    ConnectorTableHandle,
+    ConnectorTableLayout,
+    ConnectorTableMetadata,
+    ConnectorTableVersion,
+    PointerType,
+    RowChangeParadigm,
+    SaveMode,
+    SchemaTableName,
+    TableStatistics,
+    Written,
+    own,
+)
+from rowmerge_nb.spi.types import BIGINT, INTEGER
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping, Sequence
+
+    from deltalake import DeltaTable
+
+    from rowmerge_nb.connectors.delta.folders import Folders
+
+TABLE_PROPERTIES: Final = {
+    "partitioned_by": "columns whose values make the partitions, ARRAY['region']"
+}
+_ATTEMPTS: Final = 20
+"""The number of times that an INSERT is committed anew after concurrent commits."""
+
+
+@dataclass
+class DeltaTransaction:
+    """A transaction.
+
+    Args:
+        prefix: the beginning of the names of its files, if it writes.
+        tables: the opened tables by name and version.
+        written: the folders that the statement writes to.
+        actions: the steps of the commit, in order; each returns the new version, or None.
+    """
+
+    prefix: str = ""
+    handles: dict[SchemaTableName, DeltaTableHandle | None] = field(default_factory=dict)
+    tables: dict[tuple[str, int], DeltaTable] = field(default_factory=dict)
+    created: dict[str, str] = field(default_factory=dict)
+    written: list[Path] = field(default_factory=list)
+    committed_files: set[str] = field(default_factory=set)
+    actions: list[Callable[[], ConnectorTableVersion | None]] = field(default_factory=list)
+
+    def table(self, handle: DeltaTableHandle) -> DeltaTable:
+        """Return the opened table of a handle."""
+        return self.tables[handle.location, handle.version]
+
+    def files(self, handle: DeltaTableHandle) -> tuple[DataFile, ...]:
+        """Return the files of a handle's version."""
+        return log.files_of(self.table(handle), handle.name) if handle.version >= 0 else ()
+
+
+class DeltaMetadata(ConnectorMetadata):
+    """The metadata of one transaction."""
+
+    keeps_versions = True
+
+    def __init__(self, folders: Folders, transaction: DeltaTransaction) -> None:
+        self._folders, self._transaction = folders, transaction
+
+    # -- tables ---------------------------------------------------------------------------------------------------
+
+    def get_table_handle(
+        self, session: ConnectorSession, name: SchemaTableName
+    ) -> DeltaTableHandle | None:
+        """Return a table at the version that the transaction reads."""
+        handles = self._transaction.handles
+        if name not in handles:
+            handles[name] = self._open(name, None)
+        return handles[name]
+
+    def _open(
+        self, name: SchemaTableName, version: int | None, *, pinned: bool = False
+    ) -> DeltaTableHandle | None:
+        folder = self._folders.table(name)
+        if folder is None:
+            return None
+        table = log.open_table(folder, name, version)
+        handle = log.handle_of(table, folder, name, pinned=pinned)
+        self._transaction.tables[handle.location, handle.version] = table
+        return handle
+
+    def get_versioned_table_handle(
+        self, session: ConnectorSession, name: SchemaTableName, version: ConnectorTableVersion
+    ) -> DeltaTableHandle | None:
+        """Return a table at a version, with its columns."""
+        folder = self._folders.table(name)
+        if folder is None:
+            return None
+        newest = log.open_table(folder, name)
+        number = _version_of(newest, name, version, session.time_zone)
+        return self._open(name, number, pinned=True)
+
+    def get_table_version(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle
+    ) -> ConnectorTableVersion | None:
+        version = delta_table(table_handle).version
+        return ConnectorTableVersion(version) if version >= 0 else None
+
+    def get_version_time(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle
+    ) -> dt.datetime | None:
+        handle = delta_table(table_handle)
+        if handle.version < 0:
+            return None
+        with log.log_errors(handle.name):
+            newest = next(iter(self._transaction.table(handle).history(1)), {})
+        return _instant(newest["timestamp"]) if "timestamp" in newest else None
+
+    def restore_table(
+        self,
+        session: ConnectorSession,
+        table_handle: ConnectorTableHandle,
+        version: ConnectorTableVersion | None,
+        dropped: Sequence[str] = (),
+    ) -> None:
+        """Make the rows of an earlier version the current ones at commit."""
+        handle = delta_table(table_handle)
+        table = self._writable(handle, changes_rows=True)
+        if version is None:
+            self.truncate_table(session, handle)
+            return
+        number = _version_of(table, handle.name, version, session.time_zone)
+        former = log.open_table(Path(handle.location), handle.name, number)
+        if columns_of(former.schema().to_json(), handle.name) != handle.columns:
+            raise ConnectorError(
+                f"Version {number} of table '{handle.name}' has other columns",
+                hint=f"Read it: SELECT * FROM {handle.name} FOR VERSION AS OF {number}",
+            )
+        self._transaction.actions.append(lambda: self._restore(handle, number))
+
+    def _restore(self, handle: DeltaTableHandle, number: int) -> ConnectorTableVersion | None:
+        if number == handle.version:
+            return None
+        from deltalake.transaction import CommitProperties
+
+        table = log.open_table(Path(handle.location), handle.name)
+        if (table.version(), str(table.metadata().id)) != (handle.version, handle.identity):
+            raise log.conflict(handle.name)
+        try:
+            table.restore(number, commit_properties=CommitProperties(max_commit_retries=0))
+        except Exception as error:
+            raise ConnectorError(
+                f"Delta table '{handle.name}' cannot be restored to version {number}: {error}",
+                code="TRANSACTION_CONFLICT",
+                hint="Run the statement again; files of old versions may be vacuumed.",
+            ) from error
+        return _new_version(handle.version + 1, handle)
+
+    def get_table_metadata(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle
+    ) -> ConnectorTableMetadata:
+        handle = delta_table(table_handle)
+        properties = (
+            {"partitioned_by": list(handle.partition_columns)} if handle.partition_columns else {}
+        )
+        return ConnectorTableMetadata(handle.name, handle.columns, properties)
+
+    def list_tables(self, session: ConnectorSession) -> Sequence[SchemaTableName]:
+        return self._folders.tables()
+
+    def row_count(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle
+    ) -> int | None:
+        """Return the number of rows, or None if a file has no statistics."""
+        counts = [file.rows for file in self._transaction.files(delta_table(table_handle))]
+        known = [count for count in counts if count is not None]
+        return sum(known) if len(known) == len(counts) else None
+
+    def get_table_statistics(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle
+    ) -> TableStatistics:
+        files = self._transaction.files(delta_table(table_handle))
+        rows = self.row_count(session, table_handle)
+        return TableStatistics(rows, sum(file.size for file in files), len(files))
+
+    def create_table(
+        self,
+        session: ConnectorSession,
+        metadata: ConnectorTableMetadata,
+        save_mode: SaveMode = SaveMode.FAIL,
+    ) -> None:
+        """Create a table at commit."""
+        name, columns = metadata.name, metadata.columns
+        require_known(metadata.properties, TABLE_PROPERTIES, "Catalog 'delta'")
+        partitioned_by = listed_names(metadata.properties, "partitioned_by")
+        names = {column.name.lower(): column.name for column in columns}
+        for one in partitioned_by:
+            if one.lower() not in names:
+                raise invalid_property(
+                    "partitioned_by",
+                    f"Table '{name}' has no column '{one}' to be partitioned by",
+                    "Name columns of the table.",
+                )
+        partition_columns = tuple(names[one.lower()] for one in partitioned_by)
+        if len(partition_columns) == len(columns):
+            raise invalid_property(
+                "partitioned_by",
+                "A Delta table cannot be partitioned by all of its columns",
+                "Leave one column out, since the files need one.",
+            )
+        check_partition_columns(partition_columns, columns)
+        schema = schema_json(columns)
+        handle = DeltaTableHandle(
+            name,
+            str(self._folders.new_table(name)),
+            "",
+            -1,
+            columns_of(schema, name),
+            partition_columns,
+        )
+        self._transaction.handles[name] = handle
+        self._transaction.created[handle.location] = schema
+        self._begin_write(session, handle)
+        self._transaction.actions.append(lambda: self._create(session, handle, ()))
+
+    def _create(
+        self,
+        session: ConnectorSession,
+        handle: DeltaTableHandle,
+        adds: Sequence[Mapping[str, Any]],
+    ) -> ConnectorTableVersion | None:
+        details = _details(session, {"numOutputRows": sum(entry["rows"] for entry in adds)})
+        schema = self._transaction.created[handle.location]
+        log.create(handle, schema, [log.added(entry) for entry in adds], details)
+        return _new_version(0, handle)
+
+    def drop_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> None:
+        """Drop a table at commit."""
+        handle = delta_table(table_handle)
+        self._transaction.handles[handle.name] = None
+
+        def drop() -> None:
+            table = log.open_table(Path(handle.location), handle.name)
+            if str(table.metadata().id) != handle.identity:
+                raise log.conflict(handle.name)
+            self._folders.remove(Path(handle.location))
+
+        self._transaction.actions.append(drop)
+
+    def truncate_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> None:
+        """Remove all files at commit; older versions retain them."""
+        handle = delta_table(table_handle)
+        table = self._writable(handle, changes_rows=True)
+        removes = [log.removed(file) for file in self._transaction.files(handle)]
+        details = _details(session, {"numTargetFilesRemoved": len(removes)})
+        if removes:
+            self._transaction.actions.append(
+                lambda: _new_version(log.commit(table, handle, removes, details), handle)
+            )
+
+    # -- schemas --------------------------------------------------------------------------------------------------
+
+    def schema_exists(self, session: ConnectorSession, schema: str) -> bool:
+        return schema in self._folders.schemas()
+
+    def list_schemas(self, session: ConnectorSession) -> Sequence[str]:
+        return self._folders.schemas()
+
+    def create_schema(self, session: ConnectorSession, schema: str) -> None:
+        """Create a schema at commit."""
+        self._transaction.actions.append(lambda: self._folders.create_schema(schema))
+
+    def drop_schema(self, session: ConnectorSession, schema: str) -> None:
+        """Drop a schema at commit."""
+        self._transaction.actions.append(lambda: self._folders.drop_schema(schema))
+
+    # -- INSERT ---------------------------------------------------------------------------------------------------
+
+    def begin_insert(
+        self,
+        session: ConnectorSession,
+        table_handle: ConnectorTableHandle,
+        columns: Sequence[ColumnHandle],
+    ) -> DeltaInsertTableHandle:
+        """Begin an INSERT; NOT_SUPPORTED for a table that cannot be written."""
+        handle = delta_table(table_handle)
+        self._writable(handle, changes_rows=False)
+        return DeltaInsertTableHandle(handle, self._begin_write(session, handle))
+
+    def finish_insert(
+        self,
+        session: ConnectorSession,
+        insert_handle: ConnectorInsertTableHandle,
+        fragments: Collection[bytes],
+    ) -> ConnectorOutputMetadata:
+        handle = own(insert_handle, DeltaInsertTableHandle).table_handle
+        adds = [json.loads(fragment) for fragment in fragments]
+        actions = self._transaction.actions
+        if handle.version < 0:
+            # The table and its first rows are one commit, which replaces the action of
+            # create_table.
+            actions.pop()
+            actions.append(lambda: self._create(session, handle, adds))
+        elif adds:
+            actions.append(lambda: self._append(session, handle, adds))
+        return self._output(adds)
+
+    def _append(
+        self,
+        session: ConnectorSession,
+        handle: DeltaTableHandle,
+        adds: Sequence[Mapping[str, Any]],
+    ) -> ConnectorTableVersion:
+        """Commit new files after the newest version, unless the table was altered."""
+        details = _details(session, {"numOutputRows": sum(entry["rows"] for entry in adds)})
+        actions = [log.added(entry) for entry in adds]
+        for attempt in range(_ATTEMPTS):
+            table = log.open_table(Path(handle.location), handle.name)
+            newest = log.handle_of(table, Path(handle.location), handle.name)
+            check_writable(table, handle.name, changes_rows=False)
+            if (newest.identity, newest.columns, newest.partition_columns) != (
+                handle.identity,
+                handle.columns,
+                handle.partition_columns,
+            ):
+                raise log.conflict(handle.name)
+            try:
+                return _new_version(log.commit(table, newest, actions, details), newest)
+            except ConnectorError as error:
+                if error.code != "TRANSACTION_CONFLICT" or attempt == _ATTEMPTS - 1:
+                    raise
+        raise AssertionError("the last attempt returns or raises")
+
+    # -- MERGE ----------------------------------------------------------------------------------------------------
+
+    def get_row_change_paradigm(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle
+    ) -> RowChangeParadigm:
+        return RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW
+
+    def get_merge_row_id_column_handle(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle
+    ) -> DeltaRowIdColumn:
+        """Return the row id: file index and position; NOT_SUPPORTED for a read-only table."""
+        self._writable(delta_table(table_handle), changes_rows=True)
+        return DeltaRowIdColumn("$row_id", ROW_ID_TYPE)
+
+    def get_insert_layout(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle
+    ) -> ConnectorTableLayout | None:
+        """Return the layout that sends each partition to one writer, or None."""
+        names = set(delta_table(table_handle).partition_columns)
+        if not names:
+            return None
+        columns = delta_table(table_handle).columns
+        return ConnectorTableLayout(
+            tuple(column.name for column in columns if column.name in names),
+            DeltaPartitioningHandle(by_file=False),
+            multiple_writers_per_partition_supported=True,
+        )
+
+    def get_update_layout(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle
+    ) -> ConnectorTableLayout | None:
+        """Return the layout by the row id's file, which one writer rewrites."""
+        return ConnectorTableLayout((), DeltaPartitioningHandle(by_file=True))
+
+    def begin_merge(
+        self,
+        session: ConnectorSession,
+        table_handle: ConnectorTableHandle,
+        updated_columns: Mapping[int, Sequence[ColumnHandle]] | None = None,
+    ) -> DeltaMergeTableHandle:
+        """Begin a MERGE, and number the table's files."""
+        handle = delta_table(table_handle)
+        self._writable(handle, changes_rows=True)
+        prefix = self._begin_write(session, handle)
+        return DeltaMergeTableHandle(handle, self._transaction.files(handle), prefix)
+
+    def finish_merge(
+        self,
+        session: ConnectorSession,
+        merge_handle: ConnectorMergeTableHandle,
+        fragments: Collection[bytes],
+    ) -> ConnectorOutputMetadata:
+        """Collect the files to add and to remove for one commit."""
+        merge_handle = own(merge_handle, DeltaMergeTableHandle)
+        handle = delta_table(merge_handle.get_table_handle())
+        entries = [json.loads(fragment) for fragment in fragments]
+        adds, removes, counts = (
+            [entry for entry in entries if entry["kind"] == kind]
+            for kind in ("add", "remove", "counts")
+        )
+        numbers = [entry["file"] for entry in removes]
+        if len(set(numbers)) < len(numbers):
+            raise ConnectorError(
+                f"Two writers have rewritten one file of Delta table '{handle.name}', so that"
+                " deleted rows would come back",
+                code="GENERIC_INTERNAL_ERROR",
+                hint="All changes of a file must go to one writer: use the update layout.",
+            )
+        metrics = {
+            "numTargetRowsInserted": sum(entry["inserted"] for entry in counts),
+            "numTargetRowsUpdated": sum(entry["updated"] for entry in counts),
+            "numTargetRowsDeleted": sum(entry["deleted"] for entry in counts),
+            "numTargetRowsCopied": sum(entry["copied"] for entry in removes),
+            "numTargetFilesAdded": len(adds),
+            "numTargetFilesRemoved": len(removes),
+            "numTargetBytesAdded": sum(entry["bytes"] for entry in adds),
+            "numTargetBytesRemoved": sum(merge_handle.files[number].size for number in numbers),
+        }
+        if adds or removes:
+            table = self._transaction.table(handle)
+            actions = [
+                *(log.removed(merge_handle.files[number]) for number in numbers),
+                *map(log.added, adds),
+            ]
+            details = _details(session, metrics)
+            self._transaction.actions.append(
+                lambda: _new_version(log.commit(table, handle, actions, details), handle)
+            )
+        return self._output(adds)
+
+    # -- both -----------------------------------------------------------------------------------------------------
+
+    def _output(self, adds: Sequence[Mapping[str, Any]]) -> ConnectorOutputMetadata:
+        self._transaction.committed_files.update(entry["path"] for entry in adds)
+        return ConnectorOutputMetadata(
+            tuple(
+                Written("data file", entry["path"], entry["rows"], entry["bytes"]) for entry in adds
+            )
+        )
+
+    def _writable(self, handle: DeltaTableHandle, *, changes_rows: bool) -> Any:
+        if handle.version < 0:
+            return None
+        table = self._transaction.table(handle)
+        with log.log_errors(handle.name):
+            check_writable(table, handle.name, changes_rows=changes_rows)
+        return table
+
+    def _begin_write(self, session: ConnectorSession, handle: DeltaTableHandle) -> str:
+        transaction, folder = self._transaction, Path(handle.location)
+        if not transaction.prefix:
+            transaction.prefix = f"rowmerge-{uuid.uuid4().hex}"
+        if folder not in transaction.written:
+            transaction.written.append(folder)
+            notes.begin(folder, transaction.prefix, session.query_id, handle.version)
+        return transaction.prefix
+
+
+def _details(session: ConnectorSession, metrics: Mapping[str, int]) -> dict[str, Any]:
+    return {
+        "rowmerge-nb-query-id": session.query_id,
+        "operationMetrics": {name: str(number) for name, number in metrics.items()},
+    }
+
+
+def _new_version(version: int, handle: DeltaTableHandle) -> ConnectorTableVersion:
+    base = ConnectorTableVersion(handle.version) if handle.version >= 0 else None
+    return ConnectorTableVersion(version, made_from=base)
+
+
+def _version_of(
+    table: DeltaTable, name: SchemaTableName, version: ConnectorTableVersion, time_zone: str
+) -> int:
+    """Return the number of a version, or raise INVALID_ARGUMENTS."""
+    pointer = version.version
+    if version.pointer_type is PointerType.TEMPORAL:
+        instant = version.instant(time_zone)
+        with log.log_errors(name):
+            commits = table.history()
+        before = [one for one in commits if _instant(one["timestamp"]) <= instant]
+        if not before:
+            raise no_history(name, instant, "Its history begins later, or was cleaned up.")
+        return int(max(one["version"] for one in before))
+    if not isinstance(pointer, int) or version.version_type not in {None, BIGINT, INTEGER}:
+        type_name = version.version_type or type(pointer).__name__
+        raise unsupported_version(type_name, "Write the number of a version, which is a bigint.")
+    if not 0 <= pointer <= table.version():
+        raise ConnectorError(
+            f"Delta Lake snapshot ID does not exists: {pointer}",
+            code="INVALID_ARGUMENTS",
+            hint=f"The newest version of '{name}' is {table.version()}.",
+        )
+    return pointer
+
+
+def _instant(milliseconds: int) -> dt.datetime:
+    return dt.datetime.fromtimestamp(milliseconds / 1000, dt.UTC)

@@ -1,0 +1,159 @@
+"""Reading a split in a task: the requested columns of its row groups."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+from urllib.parse import unquote
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import parquet as pq
+
+from rowmerge_nb.base.errors import ConnectorError, error_text
+from rowmerge_nb.connectors.delta.handles import (
+    DataFile,
+    DeltaRowIdColumn,
+    DeltaSplit,
+    DeltaTableHandle,
+    delta_table,
+)
+from rowmerge_nb.connectors.shared.disk import require_texts
+from rowmerge_nb.spi import (
+    ColumnHandle,
+    ConnectorPageSourceProvider,
+    ConnectorSession,
+    ConnectorSplit,
+    ConnectorTableHandle,
+    ConnectorTransactionHandle,
+    Page,
+    PagesSource,
+    own,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+PAGE_ROWS: Final = 65_536
+
+
+class DeltaPageSourceProvider(ConnectorPageSourceProvider):
+    """Creates page sources of splits."""
+
+    def create_page_source(
+        self,
+        transaction_handle: ConnectorTransactionHandle,
+        session: ConnectorSession,
+        split: ConnectorSplit,
+        table_handle: ConnectorTableHandle,
+        columns: Sequence[ColumnHandle],
+    ) -> PagesSource:
+        """Return a source of the columns' pages."""
+        split = own(split, DeltaSplit)
+        return PagesSource(
+            page
+            for _, page in read_file(
+                delta_table(table_handle),
+                split.file,
+                columns,
+                number=split.number,
+                within=(split.start, split.end),
+            )
+        )
+
+
+def read_file(
+    table: DeltaTableHandle,
+    file: DataFile,
+    columns: Sequence[ColumnHandle],
+    *,
+    number: int = -1,
+    within: tuple[int, int] | None = None,
+) -> Iterator[tuple[int, Page]]:
+    """Yield pages of a file with the position of their first row.
+
+    Args:
+        number: the file's number in row ids.
+        within: the range of bytes in which the middle of a row group must be; None for all.
+    """
+    path = Path(table.location) / unquote(file.path)
+    with _reading(table, path):
+        source = pq.ParquetFile(path, coerce_int96_timestamp_unit="us")
+        stored = set(source.schema_arrow.names) - set(table.partition_columns)
+        names = [
+            column.name
+            for column in columns
+            if not isinstance(column, DeltaRowIdColumn) and column.name in stored
+        ]
+        first = 0
+        for index in range(source.metadata.num_row_groups):
+            group = source.metadata.row_group(index)
+            start, first = first, first + group.num_rows
+            if within is not None and not within[0] <= _middle(group) < within[1]:
+                continue
+            for batch in _batches(source, index, names, group.num_rows):
+                rows = batch if isinstance(batch, int) else batch.num_rows
+                arrays = [
+                    _row_ids(number, start, rows)
+                    if isinstance(column, DeltaRowIdColumn)
+                    else _values(column, batch, file, rows)
+                    for column in columns
+                ]
+                yield start, _page(arrays, [column.name for column in columns], rows)
+                start += rows
+
+
+def _batches(
+    source: pq.ParquetFile, group: int, names: Sequence[str], rows: int
+) -> Iterator[Page | int]:
+    if names:
+        yield from source.iter_batches(PAGE_ROWS, row_groups=[group], columns=list(names))
+        return
+    for start in range(0, rows, PAGE_ROWS):
+        yield min(PAGE_ROWS, rows - start)
+
+
+def _values(column: ColumnHandle, batch: Page | int, file: DataFile, rows: int) -> pa.Array:
+    arrow_type = column.type.arrow
+    if column.name in file.partition:
+        text = pa.array([file.partition[column.name]], pa.string())
+        return pa.repeat(text.cast(arrow_type)[0], rows)
+    if isinstance(batch, int) or column.name not in batch.schema.names:
+        # The file is older than the column.
+        return pa.nulls(rows, arrow_type)
+    values = require_texts(batch.column(column.name))
+    return values if values.type == arrow_type else values.cast(arrow_type)
+
+
+def _page(arrays: list[pa.Array], names: list[str], rows: int) -> Page:
+    if arrays:
+        return pa.RecordBatch.from_arrays(arrays, names=names)
+    return pa.RecordBatch.from_arrays([pa.array(np.zeros(rows, np.int8))], names=[""]).select([])
+
+
+def _row_ids(number: int, first: int, rows: int) -> pa.Array:
+    numbers = pa.array(np.full(rows, number, np.int32))
+    positions = pa.array(np.arange(first, first + rows))
+    return pa.StructArray.from_arrays([numbers, positions], names=["file", "position"])
+
+
+def _middle(group: pq.RowGroupMetaData) -> int:
+    column = group.column(0)
+    start = column.data_page_offset
+    if column.has_dictionary_page:
+        start = min(start, column.dictionary_page_offset)
+    size = sum(group.column(i).total_compressed_size for i in range(group.num_columns))
+    return int(start + size // 2)
+
+
+@contextmanager
+def _reading(table: DeltaTableHandle, path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, pa.ArrowException) as error:
+        raise ConnectorError(
+            f"File '{path}' of Delta table '{table.name}' cannot be read: {error_text(error)}",
+            code="DELTA_LAKE_BAD_DATA",
+            hint="Restore the file, or the table to a version without it.",
+        ) from error
