@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
     from deltalake import DeltaTable
+    from deltalake.transaction import AddAction, RemoveAction
 
     from rowmerge_nb.connectors.delta.folders import Folders
 
@@ -445,7 +446,7 @@ class DeltaMetadata(ConnectorMetadata):
         }
         if adds or removes:
             table = self._transaction.table(handle)
-            actions = [
+            actions: list[AddAction | RemoveAction] = [
                 *(log.removed(merge_handle.files[number]) for number in numbers),
                 *map(log.added, adds),
             ]
