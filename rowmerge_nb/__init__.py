@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.base.errors import RowMergeError as RowMergeError
     from rowmerge_nb.base.errors import SetupError as SetupError
     from rowmerge_nb.base.errors import StatementInterrupted as StatementInterrupted
-    from rowmerge_nb.connectors.delta.connector import DeltaConnector as DeltaConnector
+    from rowmerge_nb.connectors.delta.delta_connector import DeltaConnector as DeltaConnector
     from rowmerge_nb.connectors.hive_acid.connector import HiveAcidConnector as HiveAcidConnector
     from rowmerge_nb.connectors.iceberg.connector import IcebergConnector as IcebergConnector
     from rowmerge_nb.connectors.jdbc.postgresql.connector import (
@@ -72,7 +72,7 @@ _HOMES = {
     "Era": "spi.operations",
     "ExecutionError": "errors",
     "HiveAcidConnector": "connectors.hive_acid.connector",
-    "DeltaConnector": "connectors.delta.connector",
+    "DeltaConnector": "connectors.delta.delta_connector",
     "IcebergConnector": "connectors.iceberg.connector",
     "MemoryConnector": "connectors.memory.connector",
     "ObservedStatement": "engine.observers.observer",

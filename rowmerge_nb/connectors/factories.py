@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from rowmerge_nb.connectors.delta.connector import DeltaConnector
+    from rowmerge_nb.connectors.delta.delta_connector import DeltaConnector
     from rowmerge_nb.connectors.hive_acid.connector import HiveAcidConnector
     from rowmerge_nb.connectors.iceberg.connector import IcebergConnector
     from rowmerge_nb.connectors.jdbc.postgresql.connector import PostgresConnector
@@ -53,7 +53,7 @@ def _iceberg(
 
 
 def _delta(directory: Path) -> DeltaConnector:
-    from rowmerge_nb.connectors.delta.connector import DeltaConnector
+    from rowmerge_nb.connectors.delta.delta_connector import DeltaConnector
 
     return DeltaConnector(directory)
 

@@ -66,12 +66,12 @@ class FileStatistics:
             for name in self._low
             if name not in self._unbounded
             and all(
-                not isinstance(bound, str) or len(bound) <= _LONGEST
-                for bound in (self._low[name], self._high[name])
+                not isinstance(limit, str) or len(limit) <= _LONGEST
+                for limit in (self._low[name], self._high[name])
             )
             and all(
-                bound not in {float("inf"), float("-inf")}
-                for bound in (self._low[name], self._high[name])
+                limit not in {float("inf"), float("-inf")}
+                for limit in (self._low[name], self._high[name])
             )
         ]
         return json.dumps(
@@ -94,8 +94,8 @@ def _has_bounds(arrow_type: pa.DataType) -> bool:
     )
 
 
-def _text(bound: Any) -> Any:
-    if isinstance(bound, dt.datetime):
-        text = bound.replace(tzinfo=None).isoformat(timespec="microseconds")
-        return text if bound.tzinfo is None else f"{text}Z"
-    return bound.isoformat() if isinstance(bound, dt.date) else bound
+def _text(limit: Any) -> Any:
+    if isinstance(limit, dt.datetime):
+        text = limit.replace(tzinfo=None).isoformat(timespec="microseconds")
+        return text if limit.tzinfo is None else f"{text}Z"
+    return limit.isoformat() if isinstance(limit, dt.date) else limit

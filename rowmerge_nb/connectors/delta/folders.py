@@ -84,10 +84,10 @@ class Folders:
 
     def remove(self, table: Path) -> None:
         """Remove a table's folder: renamed first, so that readers see all of it or nothing."""
-        hidden = self._directory / f".dropped-{uuid.uuid4().hex}"
+        trash = self._directory / f".dropped-{uuid.uuid4().hex}"
         with writing(f"Folder '{table}'", "DELTA_LAKE_FILESYSTEM_ERROR"):
-            table.rename(hidden)
-        shutil.rmtree(hidden, ignore_errors=True)
+            table.rename(trash)
+        shutil.rmtree(trash, ignore_errors=True)
 
     def create_schema(self, schema: str) -> None:
         """Create the folder of a schema."""

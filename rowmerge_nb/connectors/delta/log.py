@@ -12,9 +12,9 @@ from urllib.parse import unquote
 import pyarrow as pa
 
 from rowmerge_nb.base.errors import ConnectorError, RowMergeError, SetupError, error_text
+from rowmerge_nb.connectors.delta.delta_handles import DataFile, DeltaTableHandle
 from rowmerge_nb.connectors.delta.delta_types import columns_of
 from rowmerge_nb.connectors.delta.features import check_readable
-from rowmerge_nb.connectors.delta.handles import DataFile, DeltaTableHandle
 from rowmerge_nb.connectors.delta.notes import LOG
 from rowmerge_nb.connectors.delta.partitions import texts
 
@@ -160,8 +160,8 @@ def commit(
             list(handle.partition_columns),
             commit_properties=properties,
         )
-    except Exception as error:
-        if not _is_ours(handle, version, details):
+    except Exception as error:  # noqa: BLE001 - delta-rs raises exceptions of many classes
+        if not is_ours(handle, version, details):
             _raise_failed(error, handle, version)
     return version
 
@@ -186,7 +186,7 @@ def create(
             commit_properties=properties,
         )
     except Exception as error:
-        if not _is_ours(handle, 0, details):
+        if not is_ours(handle, 0, details):
             if (Path(handle.location) / LOG / f"{0:020}.json").exists():
                 raise ConnectorError(
                     f"Table '{handle.name}' was created by another statement",
@@ -197,7 +197,7 @@ def create(
     return 0
 
 
-def _is_ours(handle: DeltaTableHandle, version: int, details: Mapping[str, Any]) -> bool:
+def is_ours(handle: DeltaTableHandle, version: int, details: Mapping[str, Any]) -> bool:
     """Return whether a commit is this statement's: what follows it may fail, such as a checkpoint."""
     with suppress(OSError):
         text = (Path(handle.location) / LOG / f"{version:020}.json").read_text()

@@ -40,11 +40,25 @@ def is_running(table: Path, prefix: str) -> bool:
 def end(table: Path, prefix: str, committed: Collection[str]) -> None:
     """Remove a statement's note, and its files that are not committed.
 
+    Without committed files, nothing goes whose commit the log may have: an error may follow it.
+
     Folders stay, since another statement may be about to write to them, unless the table was never
     committed.
     """
+    note = table / FOLDER / prefix
+    if not committed and note.exists() and (table / LOG).exists():
+        with suppress(OSError, ValueError, KeyError, TypeError):
+            is_committed = _is_committed(
+                table, prefix, int(json.loads(note.read_text())["version"])
+            )
+            if is_committed is None:
+                # The note stays, for who looks for orphans.
+                return
+            if is_committed:
+                note.unlink(missing_ok=True)
+                return
     with suppress(OSError):
-        (table / FOLDER / prefix).unlink(missing_ok=True)
+        note.unlink(missing_ok=True)
     for path in _files(table, prefix):
         if path.relative_to(table).as_posix() not in committed:
             with suppress(OSError):

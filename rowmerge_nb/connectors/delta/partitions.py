@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowmerge_nb.base.errors import AnalysisError, ConnectorError
-from rowmerge_nb.connectors.delta.handles import BUCKETS, DeltaPartitioningHandle
+from rowmerge_nb.connectors.delta.delta_handles import BUCKETS, DeltaPartitioningHandle
 from rowmerge_nb.connectors.shared.hashing import hashed_buckets
 from rowmerge_nb.connectors.shared.runs import runs_of
 from rowmerge_nb.spi import (

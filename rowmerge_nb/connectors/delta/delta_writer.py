@@ -17,15 +17,15 @@ import pyarrow.compute as pc
 from pyarrow import parquet as pq
 
 from rowmerge_nb.base.errors import ConnectorError
-from rowmerge_nb.connectors.delta.file_statistics import FileStatistics
-from rowmerge_nb.connectors.delta.handles import (
+from rowmerge_nb.connectors.delta.delta_handles import (
     DeltaInsertTableHandle,
     DeltaMergeTableHandle,
     delta_table,
 )
+from rowmerge_nb.connectors.delta.delta_reader import read_file
+from rowmerge_nb.connectors.delta.file_statistics import FileStatistics
 from rowmerge_nb.connectors.delta.notes import is_running
 from rowmerge_nb.connectors.delta.partitions import folder_of, groups
-from rowmerge_nb.connectors.delta.reader import read_file
 from rowmerge_nb.connectors.shared.disk import writing
 from rowmerge_nb.spi import (
     ColumnHandle,
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from rowmerge_nb.connectors.delta.handles import DataFile, DeltaTableHandle
+    from rowmerge_nb.connectors.delta.delta_handles import DataFile, DeltaTableHandle
 
 FILE_BYTES: Final = 256 * 1024 * 1024
 GROUP_ROWS: Final = 524_288

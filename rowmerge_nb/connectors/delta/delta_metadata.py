@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.connectors.delta import log, notes
-from rowmerge_nb.connectors.delta.delta_types import columns_of, schema_json
-from rowmerge_nb.connectors.delta.features import check_writable
-from rowmerge_nb.connectors.delta.handles import (
+from rowmerge_nb.connectors.delta.delta_handles import (
     ROW_ID_TYPE,
     DataFile,
     DeltaInsertTableHandle,
@@ -23,6 +21,8 @@ from rowmerge_nb.connectors.delta.handles import (
     DeltaTableHandle,
     delta_table,
 )
+from rowmerge_nb.connectors.delta.delta_types import columns_of, schema_json
+from rowmerge_nb.connectors.delta.features import check_writable
 from rowmerge_nb.connectors.delta.partitions import check_partition_columns
 from rowmerge_nb.connectors.shared.history import no_history, unsupported_version
 from rowmerge_nb.connectors.shared.properties import (
@@ -73,7 +73,7 @@ class DeltaTransaction:
     Args:
         prefix: the beginning of the names of its files, if it writes.
         tables: the opened tables by name and version.
-        written: the folders that the statement writes to.
+        folders: the folders that the statement writes to.
         actions: the steps of the commit, in order; each returns the new version, or None.
     """
 
@@ -81,7 +81,7 @@ class DeltaTransaction:
     handles: dict[SchemaTableName, DeltaTableHandle | None] = field(default_factory=dict)
     tables: dict[tuple[str, int], DeltaTable] = field(default_factory=dict)
     created: dict[str, str] = field(default_factory=dict)
-    written: list[Path] = field(default_factory=list)
+    folders: list[Path] = field(default_factory=list)
     committed_files: set[str] = field(default_factory=set)
     actions: list[Callable[[], ConnectorTableVersion | None]] = field(default_factory=list)
 
@@ -165,15 +165,17 @@ class DeltaMetadata(ConnectorMetadata):
             self.truncate_table(session, handle)
             return
         number = _version_of(table, handle.name, version, session.time_zone)
-        former = log.open_table(Path(handle.location), handle.name, number)
-        if columns_of(former.schema().to_json(), handle.name) != handle.columns:
+        earlier = log.open_table(Path(handle.location), handle.name, number)
+        if columns_of(earlier.schema().to_json(), handle.name) != handle.columns:
             raise ConnectorError(
                 f"Version {number} of table '{handle.name}' has other columns",
                 hint=f"Read it: SELECT * FROM {handle.name} FOR VERSION AS OF {number}",
             )
-        self._transaction.actions.append(lambda: self._restore(handle, number))
+        self._transaction.actions.append(lambda: self._restore(session, handle, number))
 
-    def _restore(self, handle: DeltaTableHandle, number: int) -> ConnectorTableVersion | None:
+    def _restore(
+        self, session: ConnectorSession, handle: DeltaTableHandle, number: int
+    ) -> ConnectorTableVersion | None:
         if number == handle.version:
             return None
         from deltalake.transaction import CommitProperties
@@ -181,9 +183,13 @@ class DeltaMetadata(ConnectorMetadata):
         table = log.open_table(Path(handle.location), handle.name)
         if (table.version(), str(table.metadata().id)) != (handle.version, handle.identity):
             raise log.conflict(handle.name)
+        details = _details(session, {})
+        properties = CommitProperties(custom_metadata=details, max_commit_retries=0)
         try:
-            table.restore(number, commit_properties=CommitProperties(max_commit_retries=0))
+            table.restore(number, commit_properties=properties)
         except Exception as error:
+            if log.is_ours(handle, handle.version + 1, details):
+                return _new_version(handle.version + 1, handle)
             raise ConnectorError(
                 f"Delta table '{handle.name}' cannot be restored to version {number}: {error}",
                 code="TRANSACTION_CONFLICT",
@@ -208,8 +214,8 @@ class DeltaMetadata(ConnectorMetadata):
     ) -> int | None:
         """Return the number of rows, or None if a file has no statistics."""
         counts = [file.rows for file in self._transaction.files(delta_table(table_handle))]
-        known = [count for count in counts if count is not None]
-        return sum(known) if len(known) == len(counts) else None
+        sizes = [count for count in counts if count is not None]
+        return sum(sizes) if len(sizes) == len(counts) else None
 
     def get_table_statistics(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle
@@ -423,8 +429,8 @@ class DeltaMetadata(ConnectorMetadata):
         handle = delta_table(merge_handle.get_table_handle())
         entries = [json.loads(fragment) for fragment in fragments]
         adds, removes, counts = (
-            [entry for entry in entries if entry["kind"] == kind]
-            for kind in ("add", "remove", "counts")
+            [entry for entry in entries if entry["kind"] == action]
+            for action in ("add", "remove", "counts")
         )
         numbers = [entry["file"] for entry in removes]
         if len(set(numbers)) < len(numbers):
@@ -478,8 +484,8 @@ class DeltaMetadata(ConnectorMetadata):
         transaction, folder = self._transaction, Path(handle.location)
         if not transaction.prefix:
             transaction.prefix = f"rowmerge-{uuid.uuid4().hex}"
-        if folder not in transaction.written:
-            transaction.written.append(folder)
+        if folder not in transaction.folders:
+            transaction.folders.append(folder)
             notes.begin(folder, transaction.prefix, session.query_id, handle.version)
         return transaction.prefix
 

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.base.errors import checked_path
 from rowmerge_nb.connectors.delta import log, notes
-from rowmerge_nb.connectors.delta.folders import Folders
-from rowmerge_nb.connectors.delta.handles import DeltaSplit, delta_table
-from rowmerge_nb.connectors.delta.metadata import (
+from rowmerge_nb.connectors.delta.delta_handles import DeltaSplit, delta_table
+from rowmerge_nb.connectors.delta.delta_metadata import (
     TABLE_PROPERTIES,
     DeltaMetadata,
     DeltaTransaction,
 )
+from rowmerge_nb.connectors.delta.delta_pruning import may_matter
+from rowmerge_nb.connectors.delta.delta_reader import DeltaPageSourceProvider
+from rowmerge_nb.connectors.delta.delta_writer import DeltaPageSinkProvider
+from rowmerge_nb.connectors.delta.folders import Folders
 from rowmerge_nb.connectors.delta.partitions import DeltaPartitioningProvider
-from rowmerge_nb.connectors.delta.pruning import may_matter
-from rowmerge_nb.connectors.delta.reader import DeltaPageSourceProvider
-from rowmerge_nb.connectors.delta.writer import DeltaPageSinkProvider
 from rowmerge_nb.spi import (
     Connector,
     ConnectorSession,
@@ -98,7 +98,7 @@ class DeltaConnector(Connector):
         with self._lock:
             transaction = self._transactions.pop(self._transactions.number(handle), None)
         if transaction is not None:
-            for folder in transaction.written:
+            for folder in transaction.folders:
                 notes.end(
                     folder, transaction.prefix, transaction.committed_files if committed else ()
                 )

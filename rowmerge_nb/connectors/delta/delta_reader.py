@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyarrow import parquet as pq
 
 from rowmerge_nb.base.errors import ConnectorError, error_text
-from rowmerge_nb.connectors.delta.handles import (
+from rowmerge_nb.connectors.delta.delta_handles import (
     DataFile,
     DeltaRowIdColumn,
     DeltaSplit,
@@ -74,17 +74,20 @@ def read_file(
     """Yield pages of a file with the position of their first row.
 
     Args:
+        table: the table.
+        file: the file.
+        columns: the columns to read, in order; the row id may be one of them.
         number: the file's number in row ids.
         within: the range of bytes in which the middle of a row group must be; None for all.
     """
     path = Path(table.location) / unquote(file.path)
     with _reading(table, path):
         source = pq.ParquetFile(path, coerce_int96_timestamp_unit="us")
-        stored = set(source.schema_arrow.names) - set(table.partition_columns)
+        file_columns = set(source.schema_arrow.names) - set(table.partition_columns)
         names = [
             column.name
             for column in columns
-            if not isinstance(column, DeltaRowIdColumn) and column.name in stored
+            if not isinstance(column, DeltaRowIdColumn) and column.name in file_columns
         ]
         first = 0
         for index in range(source.metadata.num_row_groups):
