@@ -48,7 +48,7 @@ def test_a_store_is_connected_and_listed(cells, tmp_path):
     ]
     assert "my shop.db" in listing
     assert "5 catalogs." in listing
-    assert "the stores are memory, hive_acid, iceberg, sqlite, postgresql, trino" in listing
+    assert "the stores are memory, hive_acid, iceberg, delta, sqlite, postgresql, trino" in listing
 
 
 @pytest.mark.parametrize(

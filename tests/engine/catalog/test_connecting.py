@@ -93,7 +93,7 @@ def test_the_same_connection_again_changes_nothing_and_another_one_is_an_error(e
     ("store", "arguments", "message", "hint"),
     [
         ("icebreg", {}, "There is no store 'icebreg'", "Did you mean 'iceberg'?"),
-        ("x", {}, "There is no store 'x'", "There are: memory, hive_acid, iceberg, sqlite"),
+        ("x", {}, "There is no store 'x'", "There are: memory, hive_acid, iceberg, delta, sqlite"),
         (5, {}, "store = 5 is of type int", "the name of a store"),
         ("", {}, "'' names no store", "%merge connect iceberg"),
         ("sqlite", {}, "needs its property 'path'", "Its properties are: path, create."),

@@ -36,10 +36,10 @@ OBJECTS: list[tuple[list[Any], str, list[Any]]] = [
     ([], "unknown", []),
     ([[], None, []], "array(unknown)", [[], None, []]),
     ([[None], [[]]], "array(array(unknown))", [[None], [[]]]),
-    ([{"a": None, "b": 1}], "row(a unknown, b bigint)", [{"a": None, "b": 1}]),
+    ([{"a": None, "b": 1}], 'row("a" unknown, "b" bigint)', [{"a": None, "b": 1}]),
     (
         [{"a": 1}, {"b": "x"}, None],
-        "row(a bigint, b varchar)",
+        'row("a" bigint, "b" varchar)',
         [{"a": 1, "b": None}, {"a": None, "b": "x"}, None],
     ),
     ([{"": 1}, {"": 2}], "row(bigint)", [{"field0": 1}, {"field0": 2}]),
@@ -180,7 +180,7 @@ ARROW: list[tuple[Any, str, list[Any]]] = [
     (pa.array([["a"], None], pa.list_(pa.string_view(), 1)), "array(varchar)", [["a"], None]),
     (
         pa.array([{"a": "x"}, None], pa.struct([("a", pa.string_view())])),
-        "row(a varchar)",
+        'row("a" varchar)',
         [{"a": "x"}, None],
     ),
     (
@@ -222,8 +222,8 @@ ARROW: list[tuple[Any, str, list[Any]]] = [
     ),
     (pa.array([3_000], pa.time64("ns")), "time(6)", [dt.time(0, 0, 0, 3)]),
     (pa.array([3], pa.time32("s")), "time(6)", [dt.time(0, 0, 3)]),
-    (NESTED_STRUCT[0:], "row(x row(y smallint))", [{"x": {"y": 1}}, None]),
-    (NESTED_STRUCT[1:], "row(x row(y smallint))", [None]),
+    (NESTED_STRUCT[0:], 'row("x" row("y" smallint))', [{"x": {"y": 1}}, None]),
+    (NESTED_STRUCT[1:], 'row("x" row("y" smallint))', [None]),
     (
         pa.StructArray.from_arrays(
             [pa.array([1, 2]), pa.array(["a", "b"])], names=["", ""], mask=pa.array([False, True])
