@@ -86,7 +86,7 @@ def test_columns_without_a_value_are_inserted_and_compared_as_null(engine: Engin
         "bigint",
         "unknown",
         "array(unknown)",
-        "row(a unknown, b bigint)",
+        'row("a" unknown, "b" bigint)',
         "map(varchar, unknown)",
     ]
 

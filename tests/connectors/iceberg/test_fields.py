@@ -56,11 +56,11 @@ def test_fields_are_added_dropped_renamed_and_widened_and_old_rows_keep_their_va
             "NOT_SUPPORTED",
             "Specifying column position is not supported for nested columns",
         ),
-        ("ADD COLUMN s.e integer", "NOT_SUPPORTED", "Unsupported type: array(row(c integer))"),
+        ("ADD COLUMN s.e integer", "NOT_SUPPORTED", 'Unsupported type: array(row("c" integer))'),
         (
             "ADD COLUMN r.nope.e integer",
             "COLUMN_NOT_FOUND",
-            "Field 'nope' does not exist within row(a integer, b integer)",
+            'Field \'nope\' does not exist within row("a" integer, "b" integer)',
         ),
         ("DROP COLUMN s.element.c", "NOT_SUPPORTED", "Cannot drop the only field in a row type"),
         (
@@ -71,13 +71,13 @@ def test_fields_are_added_dropped_renamed_and_widened_and_old_rows_keep_their_va
         (
             "DROP COLUMN r.A",
             "NOT_SUPPORTED",
-            "Cannot resolve field 'A' within row(a integer, b integer) type when dropping [A] in row(a integer, b integer)",
+            'Cannot resolve field \'A\' within row("a" integer, "b" integer) type when dropping [A] in row("a" integer, "b" integer)',
         ),
         ("RENAME COLUMN r.a TO B", "COLUMN_ALREADY_EXISTS", "Field 'b' already exists"),
         (
             "RENAME COLUMN s.element.c TO d",
             "NOT_SUPPORTED",
-            "Unsupported type: array(row(c integer))",
+            'Unsupported type: array(row("c" integer))',
         ),
         (
             "ALTER COLUMN r.a SET DATA TYPE varchar",

@@ -115,8 +115,8 @@ def test_a_table_whose_columns_were_altered_is_read_by_field_ids(tmp_path: Path)
         update.add_column("gone", LongType()).move_first("new")
     statement = Statement(store)
     assert [(f.name, str(f.type)) for f in statement.handle.fields] == [
-        ("new", "varchar"), ("number", "bigint"), ("f", "double"), ("n", "decimal(10,2)"), ("r", "row(a bigint, c varchar)"),
-        ("l", "array(row(y bigint))"), ("m", "map(integer, row(p double))"), ("gone", "bigint"),
+        ("new", "varchar"), ("number", "bigint"), ("f", "double"), ("n", "decimal(10,2)"), ("r", 'row("a" bigint, "c" varchar)'),
+        ("l", 'array(row("y" bigint))'), ("m", 'map(integer, row("p" double))'), ("gone", "bigint"),
     ]  # fmt: skip
     assert statement.rows() == [
         {

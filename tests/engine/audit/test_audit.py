@@ -251,7 +251,7 @@ def test_a_row_that_where_does_not_choose_is_told_with_its_values(engine: Engine
     [row] = audit.rows
     assert row.where is not None
     assert row.where.answer is Answer.UNKNOWN
-    assert "WHERE is unknown: n > 3, since target.n is NULL." in str(audit)
+    assert "WHERE is unknown: n > 3, since t.n is NULL." in str(audit)
     assert causes(audit)[0] == (Cause.UNKNOWN, 1, 1)
 
 

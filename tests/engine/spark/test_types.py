@@ -143,7 +143,7 @@ def test_types_of_spark_have_the_types_of_sql() -> None:
         t.ArrayType(t.NullType(), containsNull=False): "array(unknown)",
         t.StructType(
             [t.StructField("a", t.TimestampType(), nullable=False)]
-        ): "row(a timestamp(6) with time zone)",
+        ): 'row("a" timestamp(6) with time zone)',
     }
     assert {str(kind): str(from_spark_type(kind)) for kind in found} == {
         str(kind): name for kind, name in found.items()

@@ -103,7 +103,7 @@ def test_the_log_of_an_update_on_three_splits_is_the_documents_description_call_
 ) -> None:
     result = hive.run("UPDATE h SET val = val + 1E0, id = id + 100 WHERE name <> 'y'")
     assert result.count == 3
-    row_id = "row(originalTransaction bigint, bucket integer, rowId bigint, row row(name varchar))"
+    row_id = 'row("originalTransaction" bigint, "bucket" integer, "rowId" bigint, "row" row("name" varchar))'
     split = [
         ("create_page_source", "", ""),
         ("get_next_page", "", ""),
@@ -139,7 +139,7 @@ def test_the_log_of_a_delete_is_that_of_the_document_and_a_split_without_rows_to
             "coordinator",
             "get_delete_row_id_column_handle",
             "",
-            "$row_id row(originalTransaction bigint, bucket integer, rowId bigint)",
+            '$row_id row("originalTransaction" bigint, "bucket" integer, "rowId" bigint)',
         ),
         ("coordinator", "begin_delete", "", ""),
         ("coordinator", "get_splits", "", "3 splits"),

@@ -133,7 +133,7 @@ def filled_rows(columns: Sequence[ColumnMetadata], query: s.QueryNode) -> s.Quer
     rows = query.body.rows
     if isinstance(rows[0], s.Default) and len(columns) > 1:
         rows = (s.RowConstructor(rows[0].span, (rows[0],) * len(columns)),)
-    items: list[s.Expression] = []
+    complete_rows: list[s.Expression] = []
     for row in rows:
         items = [
             (
@@ -143,10 +143,10 @@ def filled_rows(columns: Sequence[ColumnMetadata], query: s.QueryNode) -> s.Quer
             )
             for index, item in enumerate(_items(row))
         ]
-        items.append(
+        complete_rows.append(
             replace(row, items=tuple(items)) if isinstance(row, s.RowConstructor) else items[0]
         )
-    return replace(query, body=replace(query.body, rows=tuple(items)))
+    return replace(query, body=replace(query.body, rows=tuple(complete_rows)))
 
 
 def _items(row: s.Expression) -> tuple[s.Expression, ...]:

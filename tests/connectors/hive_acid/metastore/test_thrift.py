@@ -145,7 +145,7 @@ def test_a_table_comes_back_as_it_was_made(store: HiveAcidConnector) -> None:
         "date",
         "timestamp(6)",
         "array(map(varchar, integer))",
-        "row(a integer, b array(decimal(5,1)))",
+        'row("a" integer, "b" array(decimal(5,1)))',
     ]
     columns = [(f"c{i}", kind) for i, kind in enumerate(types)]
     make_table(store, columns, bucketed_by=("c4", "c8"), bucket_count=5, bucketing_version=2)
