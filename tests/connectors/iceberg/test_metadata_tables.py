@@ -65,7 +65,7 @@ def test_their_columns_are_those_of_trino(lake: Engine) -> None:
     files = described(lake, "t$files")
     assert files[:5] == [
         *("content integer", "file_path varchar", "file_format varchar", "spec_id integer"),
-        "partition row(b varchar, d_month integer, a_bucket integer)",
+        'partition row("b" varchar, "d_month" integer, "a_bucket" integer)',
     ]
     assert files[-1] == "readable_metrics json"
     *sizes, data = described(lake, "t$partitions")
