@@ -209,8 +209,9 @@ def test_wide_tables_scroll_in_a_labelled_region():
 
 
 def test_full_types_stand_below_a_drawing_that_has_no_room_for_them():
-    assert "row(&#34;original_transaction&#34; bigint, &#34;bucket&#34; integer, &#34;row&#34; bigint)</code>" in html(
-        traces.wide_trace()
+    assert (
+        "row(&#34;original_transaction&#34; bigint, &#34;bucket&#34; integer, &#34;row&#34; bigint)</code>"
+        in html(traces.wide_trace())
     )
 
 
