@@ -36,6 +36,8 @@ def written_names(statement: str) -> Mapping[str, str]:
     {'source': 'news', 'target': 't'}
     >>> written_names("DELETE FROM lake.accounts WHERE purchases > 5")["target"]
     'accounts'
+    >>> written_names("UPDATE lake.accounts a SET purchases = 5")["target"]
+    'a'
     """
     names = dict(zip(_SIDES, _SIDES, strict=True))
     try:
@@ -48,7 +50,7 @@ def written_names(statement: str) -> Mapping[str, str]:
         names["target"] = visible((alias if alias is not None else tree.target.parts[-1]).value)
         names["source"] = visible(_name_of(tree.source))
     elif isinstance(tree, (Update, Delete)):
-        names["target"] = visible(tree.target.parts[-1].value)
+        names["target"] = visible((tree.alias or tree.target.parts[-1]).value)
     return names
 
 

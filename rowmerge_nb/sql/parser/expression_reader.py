@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _COMPARISONS: Final = ("=", "<>", "!=", "<", "<=", ">", ">=")
 _ADDITION: Final = ("+", "-")
 _MULTIPLICATION: Final = ("*", "/", "%")
+_NUMBERS: Final = frozenset({Kind.INTEGER, Kind.DECIMAL, Kind.DOUBLE})
 
 
 class ExpressionReader(PrimaryReader):
@@ -229,6 +230,31 @@ class ExpressionReader(PrimaryReader):
                 return s.Literal(self.span_from(start), operand.kind, operand.value)
             return s.Unary(self.span_from(start), operator.word, operand)
         return self._zoned()
+
+    def literal(self) -> s.Expression:
+        """Parse a literal, with a sign or without."""
+        token = self.token
+        if token.word == "-":
+            if self.ahead().kind not in _NUMBERS:
+                self.take()
+                self.note("<integer>", "DECIMAL_VALUE", "DOUBLE_VALUE")
+                self.fail()
+            return self._signed()
+        is_typed = self.at_identifier() and self.ahead().kind in STRINGS
+        is_word = token.word in {"TRUE", "FALSE", "NULL", "INTERVAL"} and token.kind is Kind.WORD
+        is_double = token.word == "DOUBLE" and self.ahead().word == "PRECISION"
+        if not (
+            token.kind in _NUMBERS
+            or is_typed
+            or is_word
+            or is_double
+            or token.kind in {*STRINGS, Kind.BINARY, Kind.UNICODE_STRING}
+        ):
+            self.note("'-'", "'DOUBLE'", "'FALSE'", "'INTERVAL'", "'NULL'", "'TRUE'")
+            self.note("<identifier>", "<integer>", "<string>")
+            self.note("BINARY_LITERAL", "DECIMAL_VALUE", "DOUBLE_VALUE")
+            self.fail()
+        return self.primary()
 
     def _zoned(self) -> s.Expression:
         start = self.index

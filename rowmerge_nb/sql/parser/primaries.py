@@ -144,32 +144,6 @@ class PrimaryReader(WindowReader):
             self.fail()
         return self._named(start)
 
-    def literal(self) -> s.Expression:
-        """Parse a literal, with a sign or without."""
-        start, token = self.index, self.token
-        sign = self.accept("-")
-        number = self.token.kind in LITERALS and self.token.kind not in STRINGS
-        if sign is not None:
-            if not number:
-                self.note("<integer>", "DECIMAL_VALUE", "DOUBLE_VALUE")
-                self.fail()
-            return s.Unary(self.span_from(start), "-", self.primary())
-        is_typed = self.at_identifier() and self.ahead().kind in STRINGS
-        is_word = token.word in {"TRUE", "FALSE", "NULL", "INTERVAL"} and token.kind is Kind.WORD
-        is_double = token.word == "DOUBLE" and self.ahead().word == "PRECISION"
-        if not (
-            number
-            or is_typed
-            or is_word
-            or is_double
-            or token.kind in {*STRINGS, Kind.BINARY, Kind.UNICODE_STRING}
-        ):
-            self.note("'-'", "'DOUBLE'", "'FALSE'", "'INTERVAL'", "'NULL'", "'TRUE'")
-            self.note("<identifier>", "<integer>", "<string>")
-            self.note("BINARY_LITERAL", "DECIMAL_VALUE", "DOUBLE_VALUE")
-            self.fail()
-        return self.primary()
-
     def _parenthesised(self, start: int) -> s.Expression | None:
         if self._lambda_follows():
             return self._lambda(start)

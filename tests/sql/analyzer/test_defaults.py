@@ -182,6 +182,7 @@ def test_what_is_no_literal_is_a_syntax_error(
     "statement",
     [
         "CREATE TABLE made (c bigint DEFAULT -1 NOT NULL)",
+        "CREATE TABLE made (c bigint DEFAULT -9223372036854775808 NOT NULL)",
         "ALTER TABLE items ADD COLUMN c date DEFAULT DATE '2026-01-01'",
         "ALTER TABLE items ALTER COLUMN n SET DEFAULT 1",
         "ALTER TABLE items ALTER COLUMN n DROP DEFAULT",
