@@ -143,7 +143,7 @@ def test_a_first_cell_runs_where_pip_has_installed_the_wheel_alone(dist, tmp_pat
     assert "PAGE True True" in lines
     assert "VERSION True" in lines
     assert "PLACE True" in lines
-    assert "STORES hive_acid iceberg memory postgresql sqlite trino" in lines
+    assert "STORES delta hive_acid iceberg memory postgresql sqlite trino" in lines
     assert "FAILED" in lines
 
     # The source archive, from which pip builds the same package.
