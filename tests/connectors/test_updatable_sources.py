@@ -269,8 +269,11 @@ def test_hives_row_id_for_update_carries_the_data_columns_that_are_not_updated(
         )
         for names in (("val",), ("id", "name", "val"))
     ]
-    identity = "originalTransaction bigint, bucket integer, rowId bigint"
-    assert found == [f"row({identity}, row row(id integer, name varchar))", f"row({identity})"]
+    identity = '"originalTransaction" bigint, "bucket" integer, "rowId" bigint'
+    assert found == [
+        f'row({identity}, "row" row("id" integer, "name" varchar))',
+        f"row({identity})",
+    ]
     for names, kind in ((("place",), "partition"),):
         with pytest.raises(
             ConnectorError, match=f"Updating Hive table {kind} columns is not supported"

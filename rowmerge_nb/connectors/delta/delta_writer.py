@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from pyarrow import parquet as pq
 
 from rowmerge_nb.base.errors import ConnectorError
+from rowmerge_nb.base.ordering import ascending
 from rowmerge_nb.connectors.delta.delta_handles import (
     DeltaInsertTableHandle,
     DeltaMergeTableHandle,
@@ -280,7 +281,7 @@ class DeltaMergeSink(ConnectorMergeSink):
         return [*self._rows.finish(), *fragments]
 
     def _copy_rest(self, number: int) -> int:
-        deleted = np.unique(np.concatenate(self._deletes[number]))
+        deleted = ascending(np.concatenate(self._deletes[number]))
         columns = [ColumnHandle(column.name, column.type) for column in self._table.columns]
         copied, end = 0, 0
         for first, page in read_file(self._table, self._files[number], columns):
