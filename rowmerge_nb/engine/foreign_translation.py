@@ -88,7 +88,6 @@ def translate_statement(sql: str, dialect: str) -> Translation:
 
 
 def _beyond(words: str, differences: list[str], dialect: str) -> Translation:
-    """Return the translation of a statement that Trino refuses in these words."""
     try:
         statement = parse(words, dialect="extended")
     except ParseError as error:

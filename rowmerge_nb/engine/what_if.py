@@ -261,7 +261,6 @@ def _columns(pages: PageSample) -> pa.Schema:
 
 
 def _before(trace: Trace, pages: PageSample, layout: PageLayout, columns: pa.Schema) -> Page:
-    """Return the input page of ``transform_page`` in an era."""
     was, page, rows = pages.layout.before, pages.before, pages.before.num_rows
     location = [page.column(channel) for channel in was.write_redistribution_columns]
     cases = pc.fill_null(page.column(was.case_number), NO_CLAUSE)
@@ -326,7 +325,6 @@ def _merge_row(
 
 
 def _has_whole_targets(pages: PageSample) -> bool:
-    """Return whether the rows have all columns of the target."""
     names = pages.witness.schema.names if pages.witness is not None else ()
     if pages.witness is None or "target" not in names:
         return False
@@ -386,7 +384,6 @@ def _handed_on(pages: PageSample, layout: PageLayout, columns: pa.Schema) -> Pag
 
 
 def _ruled(variant: Trace, rule: str) -> Trace:
-    """Apply a rule for repeated matches."""
     settings = replace(variant.settings, duplicates=RepeatedMatches(rule))
     trace = replace(variant, settings=settings)
     groups = _failing(trace) if trace.kind == "MERGE" else ()

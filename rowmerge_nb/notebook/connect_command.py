@@ -96,7 +96,6 @@ def parse_connect(text: str) -> ConnectLine:
 
 
 def is_listing(line: ConnectLine) -> bool:
-    """Return whether a line only asks for the catalogs."""
     return not line.store and line.location is None
 
 
@@ -156,7 +155,6 @@ def _ask(line: ConnectLine) -> str:
 
 
 def connected_bundle(connection: Connection) -> Bundle:
-    """Return the output of a new connection."""
     location = f" {connection.location}" if connection.location else ""
     return text_bundle(
         f"Catalog {connection.name} is connected: {connection.store}{location}."

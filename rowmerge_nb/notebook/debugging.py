@@ -28,7 +28,6 @@ def register(shell: InteractiveShell) -> None:
 
 
 def unregister(shell: InteractiveShell) -> None:
-    """Restore the shell's debugger."""
     vars(shell).pop("debugger", None)
 
 

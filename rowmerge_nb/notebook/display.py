@@ -50,7 +50,6 @@ def folded(bundle: Bundle) -> Bundle:
 
 
 def show_all(bundles: Sequence[Bundle]) -> None:
-    """Show several bundles."""
     for bundle in bundles:
         show(bundle)
 

@@ -18,7 +18,6 @@ _SPANS: Final = ((86_400, "days"), (3_600, "hours"), (60, "minutes"))
 
 
 def orphans_bundle(catalogs: Sequence[CatalogOrphans], *, removed: bool) -> Bundle:
-    """Show orphans of the catalogs, found or removed."""
     now = time.time()
     rows = [
         [

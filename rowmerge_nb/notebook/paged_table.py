@@ -28,7 +28,6 @@ _script_cells: set[str] = set()
 
 
 def is_available() -> bool:
-    """Return whether itables is installed."""
     return find_spec("itables") is not None
 
 

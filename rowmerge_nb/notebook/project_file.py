@@ -80,7 +80,6 @@ class DeclaredCatalogs:
                 warnings.warn(_problem(name, request.origin, error), stacklevel=2)
 
     def problems(self, file: Path) -> list[str]:
-        """Return the errors as sentences."""
         return [_problem(name, str(file), error) for name, error in self.errors.items()]
 
 

@@ -169,7 +169,6 @@ def _is_merge(node: ast.expr) -> bool:
 
 
 def register(shell: InteractiveShell) -> None:
-    """Add the transformers to a shell, once."""
     unregister(shell)
     transforms: list[Any] = shell.input_transformers_cleanup
     transforms.append(CellTransformer(shell))
@@ -177,7 +176,6 @@ def register(shell: InteractiveShell) -> None:
 
 
 def unregister(shell: InteractiveShell) -> None:
-    """Remove the transformers from a shell."""
     shell.ast_transformers[:] = [
         transform for transform in shell.ast_transformers if not isinstance(transform, ShownOnce)
     ]

@@ -12,7 +12,6 @@ _NAMES: Final = ("last_type", "last_value", "last_traceback", "last_exc")
 
 @contextmanager
 def last_error(error: BaseException) -> Iterator[None]:
-    """Make an error the last one temporarily."""
     old_values = {name: getattr(sys, name) for name in _NAMES if hasattr(sys, name)}
     sys.last_type, sys.last_value, sys.last_traceback = type(error), error, error.__traceback__
     if sys.version_info >= (3, 12):

@@ -137,7 +137,6 @@ def _lines(items: Sequence[str], indent: int) -> str:
 
 
 def _variables(result: Replay, facts: PluginFacts, *, expect_error: bool) -> dict[str, Any]:
-    """Return the variables of the template."""
     record = replayed_record(result)
     types = [column.sql_type for column in record.columns]
     last = result.call.partition("_")[0]
@@ -310,7 +309,6 @@ def _change(record: Record, row: Sequence[Any], types: Sequence[Type]) -> str:
 
 
 def _bases(sql_type: Type) -> Iterator[str]:
-    """Yield the base names of a type and of the types in it."""
     yield sql_type.base
     for parameter in sql_type.parameters:
         if isinstance(parameter, Type):
@@ -483,7 +481,6 @@ _ASSERTIONS: Final = ("assertEquals", "assertThrows")
 
 
 def _imports(text: str) -> tuple[list[list[str]], list[str]]:
-    """Return the imports of a text, in groups, and its static imports."""
     # Words in texts and comments do not need imports.
     code = re.sub(r'"(?:[^"\\]|\\.)*"|/\*.*?\*/|//[^\n]*', "", text, flags=re.DOTALL)
     words = set(re.findall(r"(?<![\w.])[A-Za-z]\w*", code))

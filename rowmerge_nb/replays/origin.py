@@ -55,7 +55,6 @@ class Origin:
 
     @property
     def name(self) -> str:
-        """The name in reports."""
         if isinstance(self.source, Connector):
             return type(self.source).__name__
         return getattr(self.source, "__name__", type(self.source).__name__)

@@ -124,13 +124,11 @@ class LocalStatement:
         )
 
     def rows(self, handle: Any = None, row_id: ColumnHandle | None = None) -> Page:
-        """Read all rows of the table."""
         task = self.scan(handle, row_id)
         read = whole_page(task.pages(), task.schema)
         return read.select(list(range(read.num_columns - 1)))
 
     def insert(self, pages: Sequence[Page], writer: int = 0) -> Work:
-        """Pass pages to a page sink."""
         provider, session = (
             self.connector.get_page_sink_provider(),
             replace(self.session, writer=writer),
@@ -144,14 +142,12 @@ class LocalStatement:
         return Work.of(recorder, task.write(pages, recorder))
 
     def begin_insert(self) -> None:
-        """Begin an INSERT."""
         columns = self.columns
         self.insert_handle: Any = self.log.call(
             "begin_insert", lambda: self.metadata.begin_insert(self.session, self.handle, columns)
         )
 
     def finish_insert(self, fragments: Collection[bytes]) -> None:
-        """Finish an INSERT."""
         self.log.call(
             "finish_insert",
             lambda: self.metadata.finish_insert(self.session, self.insert_handle, fragments),
@@ -185,16 +181,13 @@ class LocalStatement:
         return Work.of(recorder, MergeSinkWriter(layout, sinks, recorder).run(iter(pages)))
 
     def finish_merge(self, fragments: Collection[bytes]) -> None:
-        """Finish a MERGE."""
         self.log.call(
             "finish_merge",
             lambda: self.metadata.finish_merge(self.session, self.merge_handle, fragments),
         )
 
     def commit(self) -> None:
-        """Commit."""
         self.log.call("commit", lambda: self.connector.commit(self.transaction))
 
     def rollback(self) -> None:
-        """Roll back."""
         self.log.call("rollback", lambda: self.connector.rollback(self.transaction))

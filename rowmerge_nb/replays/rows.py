@@ -101,7 +101,6 @@ class NamedRows:
 
 
 def row_ids_in(record: Record, page: Page) -> pa.Array:
-    """Return the row ids of a record's page; NULL for inserts."""
     return page.column(0 if record.flow is Flow.UPDATABLE else record.layout.after.row_id)
 
 

@@ -418,7 +418,6 @@ class _Run:
         )
 
     def _calls(self, statement: LocalStatement) -> bool:
-        """Make the calls; return whether they committed."""
         if statement.handle is None:
             self.refusal = RowMergeError(
                 f"The connector has no table {self.prepared.name}",
@@ -557,7 +556,6 @@ class _Run:
         self.notices.append(f"Split {self.split} was read: {plural(rows, 'row')}")
 
     def _finish(self, statement: LocalStatement, table: Page, places: Any) -> bool:
-        """Finish, and read the resulting rows; return whether that committed."""
         record, connector = self.record, self.connector
         if connector.commits_in_finish and not self.prepared.is_own:
             self.notices.append(
@@ -614,7 +612,6 @@ def _blamed(failure: BaseException, step: str) -> tuple[BaseException, str, None
 
 
 def _cause(failure: BaseException) -> BaseException:
-    """Return the connector's own error."""
     return (
         failure.__cause__
         if isinstance(failure, RowMergeError) and isinstance(failure.__cause__, Exception)

@@ -21,7 +21,6 @@ MOST_CALLS: Final = 60
 
 
 def headline(result: Replay) -> str:
-    """Summarize a replay in one sentence."""
     record = result.record
     what = f"Replay of {record.kind} {'.'.join(record.name[1:])} on {result.origin.name}"
     if result.error is not None:
@@ -49,12 +48,10 @@ def headline(result: Replay) -> str:
 
 
 def text_of(result: Replay) -> str:
-    """Format a replay as text."""
     return "\n".join(_lines(result))
 
 
 def html_of(result: Replay) -> str:
-    """Format a replay as HTML."""
     return preformatted(text_of(result))
 
 

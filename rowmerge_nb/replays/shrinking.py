@@ -50,7 +50,6 @@ def shrink(
 
 
 def shrunk(failing: Replay, seconds: float) -> Replay:
-    """Shrink a failing replay; see `shrink`."""
     checked(
         seconds,
         "seconds",
@@ -167,7 +166,6 @@ def _signature(result: Replay) -> tuple[Any, ...]:
 
 
 def _whole_pages(trial: _Trial) -> None:
-    """Drop writers, and merge pages."""
     record = trial.record
     pages = tuple(page for page in record.pages if page.number in trial.best.numbers)
     if len(pages) < len(record.pages):
@@ -253,7 +251,6 @@ def _columns(trial: _Trial) -> None:
 
 
 def _without_column(record: Record, name: str) -> Record | None:
-    """Return a record without a column, or None if it is needed."""
     names = [column.name for column in record.columns]
     index = names.index(name)
     is_named = any(name.lower() in str(value).lower() for value in record.properties.values())

@@ -75,7 +75,6 @@ class ReplayedSplits:
         self.handle: Any = None
 
     def begin(self) -> None:
-        """Make the begin call."""
         self.handle = self._ask(f"begin_{self.verb}", *self.arguments)
 
     def work(self, number: int, pages: Sequence[tuple[Page, pa.Array]]) -> Work:
@@ -117,7 +116,6 @@ class ReplayedSplits:
         return Work(number, calls, fragments, last.error, last.step)
 
     def finish(self, fragments: Collection[bytes]) -> None:
-        """Make the finish call."""
         self._ask(f"finish_{self.verb}", self.statement.session, self.handle, fragments)
 
     def _ask(self, method: str, *arguments: Any) -> Any:

@@ -157,7 +157,6 @@ def _schema_in(connector: Connector, record: Record, *, creates: bool) -> str:
 
 
 def _rows_of(connector: Connector, record: Record, name: SchemaTableName) -> Page | None:
-    """Read a table; None if it does not exist with these columns."""
     statement = LocalStatement(connector, name, record.session)
     try:
         if statement.handle is None:
@@ -182,7 +181,6 @@ def _are_in(rows: Page, table_rows: Page, *, whole: bool) -> bool:
 def _make(
     connector: Connector, record: Record, name: SchemaTableName, rows: Page, make_table: Any
 ) -> str:
-    """Create a table with rows; return an error message."""
     columns = tuple(
         ColumnMetadata(column.name, column.sql_type, column.nullable) for column in record.columns
     )

@@ -253,7 +253,6 @@ def target_rows(record: Record) -> list[tuple[Any, ...]]:
 
 
 def page_rows(record: Record, handed_page: HandedPage) -> list[tuple[Any, ...]]:
-    """Return the rows of a page as `case` takes them."""
     page, indexes = handed_page.page, NamedRows(record).of(handed_page.page).tolist()
     targets = [target if target >= 0 else None for target in indexes]
     channels = [python_values(column) for column in page.columns]

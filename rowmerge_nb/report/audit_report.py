@@ -51,7 +51,6 @@ class ShownRow:
 
 
 def audit_bundle(audit: Audit) -> dict[str, str]:
-    """Return the mime bundle of an audit."""
     text = "\n".join(_lines(audit))
     names: dict[str, Any] = {
         "audit": audit,
@@ -76,7 +75,6 @@ def audit_bundle(audit: Audit) -> dict[str, str]:
 
 
 def audit_page(audit: Audit) -> str:
-    """Return an audit as an HTML document."""
     return render_standing_alone(
         f"Audit of {audit.table}", audit.statement, audit_bundle(audit)["text/html"]
     )

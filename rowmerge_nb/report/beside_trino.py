@@ -18,7 +18,6 @@ HEADS = ("rows of", "here", "rows", "Trino", "rows")
 
 
 def beside_trino_bundle(comparison: BesideTrino) -> dict[str, str]:
-    """Return the mime bundle of a comparison with Trino."""
     rows = [
         (
             step.name,

@@ -31,7 +31,6 @@ _REPORTED_BY_STORES: Final = frozenset({"rows read", "written", "rows after"})
 
 
 def comparison_bundle(comparison: Comparison) -> dict[str, str]:
-    """Return the mime bundle of a comparison."""
     rows = aligned(comparison)
     pages_of_sides = different_pages(comparison) if not rows else []
     why = _unaligned(comparison) if pages_of_sides else ""
@@ -60,7 +59,6 @@ def comparison_bundle(comparison: Comparison) -> dict[str, str]:
 
 
 def error_of(side: Side) -> str:
-    """Return the error of a side as a sentence, or ``""``."""
     error = side.result.trace.error
     return "" if error is None else f"{error.code}: {error.message}"
 
@@ -77,7 +75,6 @@ def reasons(comparison: Comparison) -> list[str]:
 
 
 def notices(comparison: Comparison) -> list[str]:
-    """Return the notices of both sides."""
     sides_by_notice: dict[str, list[str]] = {}
     for side in (comparison.left, comparison.right):
         for notice in build_report(side.result.trace).notices:
@@ -99,7 +96,6 @@ def shortened_plan(side: Side) -> list[str]:
 
 
 def plan_lines(comparison: Comparison) -> tuple[PlanLine, ...]:
-    """Return the merged lines of both plans."""
     return aligned_plans(shortened_plan(comparison.left), shortened_plan(comparison.right))
 
 
@@ -118,7 +114,6 @@ def _whole_traces(comparison: Comparison) -> tuple[Trace, Trace]:
 
 
 def column_names(comparison: Comparison) -> list[str]:
-    """Return the column names of the differing rows."""
     width = max((len(d.row) for d in comparison.differences), default=0)
     return list(comparison.columns) if width == len(comparison.columns) else ["row_id"] * width
 

@@ -80,7 +80,6 @@ def render_html(
 
 
 def render_page(reports: Sequence[Report | Trace | PageEntry], title: str) -> str:
-    """Return an HTML document with several reports."""
     from markupsafe import Markup
 
     entries = []
@@ -123,7 +122,6 @@ def _document(title: str, entries: Sequence[dict[str, Any]]) -> str:
 
 
 def render_verdicts(verdicts: tuple[Verdict, ...], text: str) -> str:
-    """Return verdicts as an HTML fragment."""
     from markupsafe import Markup
 
     part = _environment().get_template("verdicts.html.j2").render(verdicts=verdicts)

@@ -73,7 +73,6 @@ def render_text(
 
 
 def verdict_lines(verdicts: Iterable[Verdict]) -> list[str]:
-    """Return a table of verdicts."""
     grid = [
         ["engine", "answer", "because"],
         *([verdict.engine, verdict.answer, verdict.reason] for verdict in verdicts),
@@ -109,7 +108,6 @@ def _outcome(report: Report, timings: bool, first_line: int) -> list[str]:
 
 
 def notice_lines(notices: Iterable[Notice], first_line: int) -> list[str]:
-    """Return notices with their lines in the cell."""
     lines = []
     for notice in notices:
         where = f"line {notice.line + first_line - 1}: " if notice.line is not None else ""
@@ -352,7 +350,6 @@ def _stored(report: Report) -> list[str]:
 
 
 def stored_lines(pages_of_sinks: Stored) -> list[str]:
-    """Return the lines of the pages that a connector received."""
     channels = pages_of_sinks.channels
     indexes = list(range(len(channels)))
     if len(channels) > _MOST_COLUMNS + 2:

@@ -62,7 +62,6 @@ class SideReport:
 
 
 def store_comparison_bundle(comparison: StoreComparison) -> dict[str, str]:
-    """Return the mime bundle of a comparison."""
     sides = [_side_report(side) for side in comparison.sides]
     text = "\n".join(_lines(comparison, sides))
     names: dict[str, Any] = {
@@ -120,7 +119,6 @@ def metric_texts(comparison: StoreComparison, metric: StoreMetric) -> list[str]:
 
 
 def java_names(metric: StoreMetric) -> Sequence[str]:
-    """Return the values of a metric, methods by their names in Java."""
     is_method = metric.name == "the change lasts"
     return [java_name(value) for value in metric.texts] if is_method else metric.texts
 

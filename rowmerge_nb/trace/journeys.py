@@ -317,8 +317,6 @@ def sides_of(
 
 
 def joins_of(pages: PageSample) -> npt.NDArray[np.str_]:
-    """Return each row's `Join` value."""
-
     def is_there(side: str) -> npt.NDArray[np.bool_]:
         if pages.witness is None or side not in pages.witness.schema.names:
             return np.zeros(pages.before.num_rows, np.bool_)

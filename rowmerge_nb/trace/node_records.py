@@ -28,7 +28,6 @@ class JoinType(StrEnum):
 
     @property
     def join_label(self) -> str:
-        """The join's name in a plan."""
         return self.value
 
 

@@ -27,7 +27,6 @@ class Placement:
 
     @property
     def chosen(self) -> tuple[int, ...]:
-        """The writer of each row."""
         return tuple(number % self.writers for number in self.numbers)
 
 
@@ -66,7 +65,6 @@ class PageSample:
 
     @property
     def row_ids(self) -> pa.Array:
-        """The row ids of ``before``."""
         return self.before.column(
             self.layout.before.row_id if self.transformed else self.layout.after.row_id
         )

@@ -35,7 +35,6 @@ class CodeFrame:
 
     @property
     def place(self) -> str:
-        """The location in words."""
         line = f", line {self.line}" if self.line else ""
         return f"{self.file}{line}, in {self.function}"
 
@@ -92,7 +91,6 @@ class Raised:
 
     @property
     def where(self) -> str:
-        """The call in words."""
         who = f"the {self.caller}" if self.number is None else f"{self.caller} {self.number}"
         return f"call {self.call} of {who}"
 

@@ -33,7 +33,6 @@ class RecordedColumn:
 
     @property
     def sql_type(self) -> Type:
-        """The parsed type."""
         return parse_type(self.type)
 
 
@@ -118,7 +117,6 @@ class Record:
 
     @property
     def page_schema(self) -> pa.Schema:
-        """The channels of a page."""
         if self.row_id is None:
             return self.schema
         if self.flow is Flow.UPDATABLE:
@@ -135,7 +133,6 @@ class Record:
 
     @property
     def page_rows(self) -> int:
-        """The rows of all pages."""
         return sum(page.page.num_rows for page in self.pages)
 
     @property

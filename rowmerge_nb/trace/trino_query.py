@@ -80,7 +80,6 @@ class TrinoNode:
 
     @property
     def rows_out(self) -> int | None:
-        """Output rows, or None if not counted."""
         working = [operator for operator in self.operators if not operator.helps]
         if not working:
             return None
@@ -91,7 +90,6 @@ class TrinoNode:
         return working[-1].rows_out if not outer else working[0].rows_out + outer
 
     def walk(self) -> Iterator[TrinoNode]:
-        """Yield the node and its descendants in preorder."""
         todo = [self]
         while todo:
             node = todo.pop()
@@ -219,7 +217,6 @@ def _parsed(content: bytes, budget: Budget) -> Any:
 
 
 def _stages(query: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return all stages, that of the result first."""
     if query.get("outputStage") is not None:
         # Before Trino 477 stages contain the stages that they read.
         return _nested_stages(_part(query, "outputStage", dict, "the query"))

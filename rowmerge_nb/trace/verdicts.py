@@ -34,7 +34,6 @@ class MatchedClauses:
 
     @classmethod
     def of(cls, clauses: Sequence[ClauseRecord]) -> MatchedClauses:
-        """Summarize a trace's clauses."""
         matched = [clause for clause in clauses if clause.matched]
         single = (
             len(matched) == 1

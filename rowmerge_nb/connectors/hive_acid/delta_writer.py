@@ -83,7 +83,6 @@ class HivePageSink(ConnectorPageSink):
 
     @property
     def folder(self) -> Path:
-        """The hidden folder of this attempt."""
         return Path(self._table.location) / self._folder
 
     def append_page(self, page: Page) -> None:

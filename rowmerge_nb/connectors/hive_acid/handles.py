@@ -92,12 +92,10 @@ class HiveSplit(ConnectorSplit):
 
 
 def hive_table(handle: ConnectorTableHandle) -> HiveTableHandle:
-    """Return the handle of this connector."""
     return own(handle, HiveTableHandle)
 
 
 def changeable_table(handle: ConnectorTableHandle) -> HiveTableHandle:
-    """Return the handle; NOT_SUPPORTED for a table that is not transactional."""
     table_handle = hive_table(handle)
     if not table_handle.table.transactional:
         raise ConnectorError(

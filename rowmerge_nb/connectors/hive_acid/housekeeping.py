@@ -37,13 +37,11 @@ def note_creation(folder: Path) -> None:
 
 
 def creation_notes(folder: Path) -> list[Path]:
-    """Return the note in a table's folder, if any."""
     note = folder / _IN_THE_MAKING
     return [note] if os.path.lexists(note) else []
 
 
 def forget_creation(folder: Path) -> None:
-    """Remove the note."""
     with suppress(OSError):
         (folder / _IN_THE_MAKING).unlink()
 

@@ -51,7 +51,6 @@ class AcidDirectory:
 
     @property
     def compacted(self) -> bool:
-        """Whether a compaction wrote the directory."""
         return self.visibility is not None
 
 

@@ -304,7 +304,6 @@ class HiveAcidMetadata(UpdatableMetadata):
         insert_handle: ConnectorInsertTableHandle,
         fragments: Collection[bytes],
     ) -> ConnectorOutputMetadata:
-        """Publish the files."""
         insert_handle = own(insert_handle, HiveInsertTableHandle)
         return self._publish(
             insert_handle.table_handle, insert_handle.write, fragments, updates=False
@@ -380,7 +379,6 @@ class HiveAcidMetadata(UpdatableMetadata):
         table_handle: ConnectorTableHandle,
         updated_columns: Sequence[ColumnHandle],
     ) -> ColumnHandle:
-        """Return the row id, with the data columns that are not updated."""
         table = changeable_table(table_handle).table
         return update_row_id(table, {column.name for column in updated_columns})
 

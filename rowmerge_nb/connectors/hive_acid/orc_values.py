@@ -85,7 +85,6 @@ def check_column_type(name: str, sql_type: Type) -> None:
 
 
 def check_partition_type(name: str, sql_type: Type) -> None:
-    """Raise for a type that partition columns cannot have."""
     if sql_type.base not in _PARTITION | {"timestamp"}:
         raise AnalysisError(
             f"Unsupported partition column type: column '{name}' is {sql_type}",
@@ -127,7 +126,6 @@ def to_file(array: pa.Array, name: str, sql_type: Type) -> pa.Array:
 
 
 def file_type(sql_type: Type) -> pa.DataType:
-    """Return the Arrow type of a column in a file."""
     return _mapped(sql_type.arrow, str.lower)
 
 
@@ -357,7 +355,6 @@ def _texts(column: pa.Array) -> pa.Array:
 
 
 def partition_value(text: str | None, column: ColumnMetadata, table: Any) -> pa.Scalar:
-    """Parse a partition's value; HIVE_INVALID_PARTITION_VALUE."""
     if text is None:
         return pa.scalar(None, column.type.arrow)
     try:

@@ -30,7 +30,6 @@ class PlacedFolder:
 
     @property
     def is_placed(self) -> bool:
-        """Whether the directory at the path is this one."""
         with suppress(OSError):
             state = self.path.lstat()
             return (state.st_dev, state.st_ino) == (self.device, self.inode)

@@ -96,7 +96,6 @@ def wanted_buckets(table: HiveTable, constraint: Constraint | None) -> frozenset
 def data_domains(
     table: HiveTable, constraint: Constraint | None
 ) -> tuple[tuple[int, ColumnDomain], ...]:
-    """Return the domains of data columns, by the columns' indexes."""
     domains = constraint.domains if constraint is not None else {}
     return tuple(
         (index, domains[column.name])

@@ -140,7 +140,6 @@ def _parts_of(split: HiveSplit, table: HiveTable) -> list[HiveSplit]:
 
 
 def partition_splits(table: HiveTable, name: str, state: AcidState) -> Iterator[HiveSplit]:
-    """Yield the splits of one partition."""
     folder = Path(table.location) / name
     directories = [directory for directory in (state.base, *state.deltas) if directory is not None]
     deleting = [

@@ -88,7 +88,6 @@ class HiveUpdatablePageSource(UpdatablePageSource):
         self._values: dict[str, Any] = {}
 
     def get_next_page(self) -> Page | None:
-        """Read a page and build the row id."""
         page = self.source.get_next_page()
         if page is None:
             return None
@@ -165,12 +164,10 @@ class HiveUpdatablePageSource(UpdatablePageSource):
 
 
 def unchanged_columns(table: HiveTable, updated: Collection[str]) -> tuple[ColumnHandle, ...]:
-    """Return the data columns that are not updated."""
     return handles_of(column for column in table.data_columns if column.name not in updated)
 
 
 def handles_of(columns: Iterable[ColumnMetadata]) -> tuple[ColumnHandle, ...]:
-    """Return the handles of columns."""
     return tuple(ColumnHandle(column.name, column.type) for column in columns)
 
 

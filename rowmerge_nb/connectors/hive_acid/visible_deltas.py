@@ -42,7 +42,6 @@ class ValidTransactions:
     uncommitted: frozenset[int] = field(default_factory=frozenset)
 
     def is_valid(self, transaction: int) -> bool:
-        """Return whether an id is visible."""
         return transaction <= self.high_watermark and transaction not in self.uncommitted
 
 
@@ -73,7 +72,6 @@ class ValidWriteIds:
         )
 
     def is_valid(self, write_id: int) -> bool:
-        """Return whether an id is visible."""
         return (
             write_id <= self.high_watermark
             and write_id not in self.open

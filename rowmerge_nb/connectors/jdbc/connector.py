@@ -122,7 +122,6 @@ class JdbcTransaction(ABC):
         return int(self.reader().value(f"SELECT count(*) AS n FROM {source}"))
 
     def declared(self, table: SchemaTableName, column: str, sql_type: Type) -> str:
-        """Return the database's name of a type, or raise NOT_SUPPORTED."""
         name = self._store.declared_type(sql_type)
         if name is None:
             raise unsupported(
@@ -171,7 +170,6 @@ class JdbcTransaction(ABC):
     def _only(
         self, name: SchemaTableName, matches: Sequence[Mapping[str, Any]], spellings: Iterable[str]
     ) -> Mapping[str, Any]:
-        """Return the only match of a name, or raise AMBIGUOUS_NAME."""
         if len(matches) > 1:
             raise ConnectorError(
                 f"{self._store.name} has several tables '{name}' that differ in case only:"
@@ -346,7 +344,6 @@ class JdbcMetadata(UpdatableMetadata):
         return key
 
     def _drop_old_table(self, old_table: JdbcTableHandle | None) -> None:
-        """Drop the table that a new one replaces."""
         if old_table is None:
             return
         dropped, writer = self._unbound(old_table, "replaced")
@@ -567,7 +564,6 @@ class JdbcMetadata(UpdatableMetadata):
         what: str,
         updated: Iterable[str] = (),
     ) -> tuple[JdbcTableHandle, Stage]:
-        """Create a stage; NOT_SUPPORTED for updates of a computed column."""
         handle = self._own_rows(table_handle, what)
         self._store.check_room(handle.name, len(handle.columns), len(handle.key))
         for column in map(handle.column, updated):

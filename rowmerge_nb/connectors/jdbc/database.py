@@ -55,7 +55,6 @@ class Reading:
     column: str = ""
 
     def without_misfits(self) -> Reading:
-        """Return the reading with NULL for misfits."""
         if not self.misfit:
             return self
         return replace(
@@ -86,7 +85,6 @@ class Follower:
 
     @classmethod
     def trigger(cls, name: str) -> Follower:
-        """Return the follower by a trigger or rule."""
         return cls(f"'{name}', its trigger or rule, would see other changes than these")
 
 
@@ -121,7 +119,6 @@ class Store(ABC):
     """Whether a writing transaction blocks all other writers."""
 
     def column_name(self, name: str) -> str:
-        """Return the name for a new column."""
         return name
 
     def cast_of(self, declared: str) -> str:
@@ -284,11 +281,9 @@ class Store(ABC):
         """Replace NULL by defaults in staged rows, if `inserted` does not."""
 
     def inserted(self, column: Column, value: str) -> str:
-        """Return the SQL of an inserted value or default."""
         return f"COALESCE({value}, {column.default})" if column.default else value
 
     def table(self, handle: JdbcTableHandle) -> str:
-        """Return a table's quoted name."""
         return ".".join(map(quoted, handle.spelled))
 
     def check_room(self, name: SchemaTableName, columns: int, keys: int) -> None:
@@ -302,7 +297,6 @@ class Store(ABC):
             )
 
     def converted(self, column: Column, array: pa.Array) -> pa.Array:
-        """Convert to the column's Arrow type."""
         if isinstance(array, pa.ExtensionArray):
             array = array.storage
         if column.type.base == "char":
@@ -339,8 +333,6 @@ class Session:
             return int(cursor.rowcount)
 
     def query(self, sql: str, doing: str = "A query") -> list[dict[str, Any]]:
-        """Return the rows of a small query."""
-
         def rows(cursor: Any) -> list[dict[str, Any]]:
             cursor.execute(sql)
             records: list[dict[str, Any]] = cursor.fetch_arrow_table().to_pylist()
@@ -350,7 +342,6 @@ class Session:
             return interruptible(partial(rows, cursor), cursor.adbc_cancel)
 
     def value(self, sql: str, doing: str = "A query") -> Any:
-        """Return the only value of a query."""
         (row,) = self.query(sql, doing)
         (value,) = row.values()
         return value
@@ -358,7 +349,6 @@ class Session:
     def stream(
         self, sql: str, batch_option: tuple[str, str] | None, doing: str
     ) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of a query batch by batch."""
         with self._cursor(doing) as cursor:
             if batch_option is not None:
                 cursor.adbc_statement.set_options(**dict([batch_option]))
@@ -385,7 +375,6 @@ class Session:
 def unsupported(
     store: Store, table: str, column: str, declared: str, why: str, hint: str
 ) -> ConnectorError:
-    """Return the error for an unsupported type."""
     return ConnectorError(
         f"Column '{column}' of {store.name} table '{table}' is of type {declared}, {why}",
         hint=hint,

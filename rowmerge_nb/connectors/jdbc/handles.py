@@ -79,12 +79,10 @@ class JdbcTableHandle(ConnectorTableHandle):
 
     @property
     def key_columns(self) -> tuple[Column, ...]:
-        """The primary key's columns."""
         return tuple(self.column(name) for name in self.key)
 
     @property
     def metadata(self) -> ConnectorTableMetadata:
-        """The table's metadata for the engine."""
         columns = tuple(
             ColumnMetadata(c.name, c.type, c.nullable, comment=c.comment, filled=c.filled)
             for c in self.columns
@@ -163,5 +161,4 @@ class JdbcMergeTableHandle(ConnectorMergeTableHandle):
 
 
 def table_handle_of(handle: ConnectorTableHandle) -> JdbcTableHandle:
-    """Return the handle of this connector."""
     return own(handle, JdbcTableHandle)

@@ -340,7 +340,6 @@ class Changes:
 
 
 def computed_error(store: Store, handle: JdbcTableHandle, column: Column) -> ConnectorError:
-    """Return the error for assigning a computed column."""
     return ConnectorError(
         f"Column '{column.name}' of {store.name} table '{handle.name}' is computed by the database"
         " and cannot be assigned",

@@ -136,7 +136,6 @@ class CopyWriter(StageWriter):
         self._waiting: list[pa.RecordBatch] = []
 
     def write(self, rows: pa.RecordBatch) -> None:
-        """Send rows in large batches."""
         self._waiting.append(rows)
         self.rows += rows.num_rows
         waiting = self._waiting
@@ -283,7 +282,6 @@ class JdbcPageSinkProvider(ConnectorPageSinkProvider):
 
 
 def file_of(directory: str, attempt: int) -> Path:
-    """Return the file of an attempt."""
     return Path(directory) / f"{attempt:016x}.arrow"
 
 

@@ -231,7 +231,6 @@ class MemoryConnector(Connector):
             return tuple(sorted(self._tables[name].versions))
 
     def table_of(self, transaction: MemoryTransaction, name: SchemaTableName) -> MemoryTable | None:
-        """Return a transaction's state of a table."""
         with self._lock:
             return (
                 transaction.tables[name] if name in transaction.tables else self._tables.get(name)
@@ -284,12 +283,10 @@ class MemoryConnector(Connector):
             }
 
     def names(self) -> tuple[SchemaTableName, ...]:
-        """Return the names of all tables, sorted."""
         with self._lock:
             return tuple(sorted(self._tables, key=str))
 
     def splits_of(self, handle: MemoryTableHandle) -> Sequence[ConnectorSplit]:
-        """Return the splits of a table's version."""
         with self._lock:
             return self._splits.splits(handle.name, handle.version, self._find(handle))
 

@@ -31,7 +31,6 @@ class MemoryTableHandle(ConnectorTableHandle):
     added: frozenset[str] = frozenset()
 
     def columns_of(self, name: str) -> tuple[str, ...]:
-        """Return a property that is a list."""
         return tuple(self.metadata.properties.get(name, ()))
 
     @property
@@ -41,7 +40,6 @@ class MemoryTableHandle(ConnectorTableHandle):
 
     @property
     def bucket_count(self) -> int | None:
-        """The number of buckets, if any."""
         return self.metadata.properties.get("bucket_count")
 
 
@@ -85,5 +83,4 @@ class MemoryPartitioningHandle(ConnectorPartitioningHandle):
 
 
 def table_handle_of(handle: ConnectorTableHandle) -> MemoryTableHandle:
-    """Return the handle of this connector."""
     return own(handle, MemoryTableHandle)

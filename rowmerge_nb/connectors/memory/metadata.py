@@ -77,7 +77,6 @@ class MemoryMetadata(UpdatableMetadata):
     def get_table_handle(
         self, session: ConnectorSession, name: SchemaTableName
     ) -> MemoryTableHandle | None:
-        """Return a table's current version."""
         table = self._connector.table_of(self._transaction, name)
         if table is None:
             return None
@@ -197,7 +196,6 @@ class MemoryMetadata(UpdatableMetadata):
         self._transaction.tables[name] = None
 
     def truncate_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> None:
-        """Make an empty version."""
         handle = table_handle_of(table_handle)
         self._replace(handle, schema_of(handle.metadata.columns).empty_table())
 
@@ -363,7 +361,6 @@ class MemoryMetadata(UpdatableMetadata):
         merge_handle: ConnectorMergeTableHandle,
         fragments: Collection[bytes],
     ) -> ConnectorOutputMetadata:
-        """Build the next version from the fragments."""
         return self._apply(table_handle_of(merge_handle.get_table_handle()), fragments)
 
     def _begin_updatable(

@@ -135,7 +135,6 @@ class SplitStore:
         self._dropped = waiting
 
     def close(self) -> None:
-        """Remove all files."""
         self._splits.clear()
         if self._directory is not None:
             self._directory.remove()
@@ -143,7 +142,6 @@ class SplitStore:
 
     @property
     def folder(self) -> str:
-        """The private folder of the files."""
         if self._directory is None:
             self._directory = PrivateDirectory()
             weakref.finalize(self, self._directory.remove)

@@ -91,7 +91,6 @@ def apply_changes(data: pa.Table, fragments: Collection[bytes]) -> pa.Table:
 
 
 def appended_rows(columns: pa.Schema, fragments: Collection[bytes]) -> pa.Table:
-    """Return the new rows of an INSERT's fragments."""
     return apply_changes(columns.empty_table(), fragments)
 
 

@@ -66,7 +66,6 @@ class MemoryTable:
         )
 
     def rows_of(self, version: int) -> pa.Table:
-        """Return the rows of a version with the current columns."""
         rows, columns = self.versions[version], self.metadata.columns
         return (
             fitted(rows, self.former_columns[version], columns)
@@ -76,7 +75,6 @@ class MemoryTable:
 
     @property
     def current(self) -> int:
-        """The latest version."""
         return max(self.versions)
 
     def pruned(self, keep: int) -> MemoryTable:
@@ -138,7 +136,6 @@ class MemoryTable:
         return number
 
     def missing(self, version: int) -> str:
-        """Return the message for a version that is not kept."""
         return (
             f"Version {version} of table '{self.metadata.name}' is not kept; there are"
             f" {sorted(self.versions)}"
@@ -146,7 +143,6 @@ class MemoryTable:
 
 
 def replaced_error(name: SchemaTableName) -> ConnectorError:
-    """Return the error for a table that was replaced."""
     return ConnectorError(
         f"Table '{name}' was dropped, replaced or altered while the statement ran",
         code="TRANSACTION_CONFLICT",

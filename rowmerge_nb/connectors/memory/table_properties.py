@@ -38,7 +38,6 @@ TABLE_PROPERTIES: Final = {
 
 
 def schema_of(columns: Sequence[ColumnMetadata]) -> pa.Schema:
-    """Return the Arrow schema of a table's columns."""
     return pa.schema([pa.field(column.name, column.type.arrow) for column in columns])
 
 

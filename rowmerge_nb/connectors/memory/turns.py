@@ -61,7 +61,6 @@ class Turns:
             return True
 
     def leave(self, transaction: int) -> None:
-        """Remove a transaction from all queues."""
         with self._changed:
             for name, queue in list(self._queues.items()):
                 rest = [ticket for ticket in queue if ticket.transaction != transaction]

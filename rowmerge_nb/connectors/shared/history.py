@@ -22,5 +22,4 @@ def no_history(table: object, instant: dt.datetime, hint: str) -> ConnectorError
 
 
 def unsupported_version(version_type: object, hint: str) -> ConnectorError:
-    """Return Trino's error for an unsupported type of version."""
     return ConnectorError(f"Unsupported type for table version: {version_type}", hint=hint)

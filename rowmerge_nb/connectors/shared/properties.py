@@ -10,7 +10,6 @@ from rowmerge_nb.spi import ColumnMetadata, ConnectorTableMetadata
 
 
 def invalid_property(name: str, message: str, hint: str) -> AnalysisError:
-    """Return the error of a property's value."""
     return AnalysisError(message, code="INVALID_TABLE_PROPERTY", properties=(name,), hint=hint)
 
 
@@ -56,7 +55,6 @@ def require_known(properties: Collection[str], candidates: Collection[str], subj
 
 
 def require_columns(metadata: ConnectorTableMetadata) -> None:
-    """Raise NOT_SUPPORTED for a table without columns."""
     if not metadata.columns:
         raise AnalysisError(
             f"Table '{metadata.name}' has no columns",
@@ -82,7 +80,6 @@ def spelled_names(
 
 
 def wrong_columns(name: str, wrong: str, columns: Sequence[ColumnMetadata]) -> AnalysisError:
-    """Return the error of a property that lists columns."""
     return invalid_property(
         name,
         f"Table property '{name}' {wrong}",

@@ -42,7 +42,6 @@ class HostChannel:
         self._connection = connection
 
     def send(self, header: Mapping[str, Any], payload: bytes | pa.Buffer = b"") -> None:
-        """Send one message."""
         view = memoryview(payload)
         text = json.dumps({**header, "bytes": view.nbytes}, ensure_ascii=False).encode()
         try:
@@ -68,7 +67,6 @@ class HostChannel:
         return header, self._read(int(header.pop("bytes", 0)))
 
     def close(self) -> None:
-        """Close the connection."""
         self._connection.close()
 
     def _read(self, length: int) -> memoryview:

@@ -79,12 +79,10 @@ class HostProcess:
 
     @property
     def pid(self) -> int:
-        """The process's identifier."""
         return self._process.pid
 
     @property
     def is_alive(self) -> bool:
-        """Whether the process runs."""
         return self._process.poll() is None
 
     @property
@@ -177,7 +175,6 @@ class HostProcess:
                 self._idle.append(channel)
 
     def ended(self) -> ConnectorError:
-        """Return the error of this process's end."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(_STOP_SECONDS)
         return terminated(end_of(self._process.returncode), self.log.last_words())
@@ -190,7 +187,6 @@ class HostProcess:
             return ""
 
     def stop(self) -> None:
-        """End the process."""
         with self._lock:
             idle, self._idle = self._idle, []
         for channel in idle:
@@ -286,7 +282,6 @@ class TaskConnection:
             raise
 
     def close(self) -> None:
-        """Close the connection."""
         channel, self._channel = self._channel, None
         if channel is not None:
             channel.close()
@@ -308,7 +303,6 @@ class HostEnd:
         self._seen: float | None = None
 
     def find(self) -> ConnectorError | None:
-        """Return the error of the end; None if the process runs, or has just ended."""
         if self._host.is_alive:
             return None
         now = time.monotonic()

@@ -40,7 +40,6 @@ class JavaNeed:
     vectors: bool
 
     def runs_on(self, java: JavaHome) -> bool:
-        """Return whether a Java is suitable."""
         return (
             self.oldest <= java.version <= (self.newest or java.version)
             and java.has_vectors >= self.vectors

@@ -135,6 +135,5 @@ def _name(error: Mapping[str, Any]) -> str:
 
 
 def _message(error: Mapping[str, Any]) -> str:
-    """Return the message; Java's is the class if there is none."""
     text = str(error.get("message") or "")
     return "" if text == error.get("class") else text[:_MOST_TEXT]

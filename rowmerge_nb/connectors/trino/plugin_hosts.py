@@ -97,7 +97,6 @@ class PluginHosts:
             return host, notice
 
     def end(self, host: HostProcess) -> None:
-        """End a transaction of a process."""
         with self._lock:
             if host in self._retired:
                 # The call that hung has come to its end.

@@ -116,7 +116,6 @@ class _LocalFiles(PyArrowFileIO):
 
 
 def _conformed(array: pa.ChunkedArray, column: TrinoColumnHandle) -> Any:
-    """Return a column with the type that pages have."""
     if column.type.base == "uuid":
         texts = [
             None

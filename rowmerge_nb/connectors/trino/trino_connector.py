@@ -160,42 +160,34 @@ class TrinoConnector(Connector):
         )
 
     def transaction_of(self, transaction_handle: ConnectorTransactionHandle) -> TrinoTransaction:
-        """Return an open transaction."""
         return self._transactions.of(transaction_handle)
 
     def commit(self, transaction_handle: ConnectorTransactionHandle) -> None:
-        """Call the plugin's commit."""
         number = self._transactions.number(transaction_handle)
         transaction = self._transactions[number]
         transaction.commit(commits_in_finish=self.commits_in_finish)
         self._transactions.pop(number, None)
 
     def rollback(self, transaction_handle: ConnectorTransactionHandle) -> None:
-        """Call the plugin's rollback."""
         number = self._transactions.number(transaction_handle)
         transaction = self._transactions.pop(number, None)
         if transaction is not None:
             transaction.rollback()
 
     def get_metadata(self, transaction_handle: ConnectorTransactionHandle) -> TrinoMetadata:
-        """Return the metadata."""
         transaction = self.transaction_of(transaction_handle)
         return TrinoMetadata(transaction, self.connector_name, self.properties)
 
     def get_split_manager(self) -> TrinoSplitManager:
-        """Return the split manager."""
         return TrinoSplitManager(self)
 
     def get_page_source_provider(self) -> TrinoPageSourceProvider:
-        """Return the provider of page sources."""
         return TrinoPageSourceProvider(self.hosts.socket_of_tasks())
 
     def get_page_sink_provider(self) -> TrinoPageSinkProvider:
-        """Return the provider of sinks."""
         return TrinoPageSinkProvider(self.hosts.socket_of_tasks())
 
     def get_node_partitioning_provider(self) -> TrinoNodePartitioningProvider:
-        """Return the provider of bucket functions."""
         return TrinoNodePartitioningProvider(self.hosts.socket_of_tasks())
 
     def get_table_properties(self) -> Mapping[str, Any]:

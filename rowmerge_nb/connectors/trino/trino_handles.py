@@ -66,7 +66,6 @@ class JavaHandle:
 
     @property
     def wire(self) -> dict[str, Any]:
-        """The handle as an object of the wire."""
         return {
             "interface": self.interface,
             "class": self.class_name,
@@ -136,12 +135,10 @@ def _lost_field(loss: Mapping[str, Any]) -> str:
 
 
 def optional_handle(value: Mapping[str, Any] | None) -> JavaHandle | None:
-    """Return the handle of an object of the wire, or None."""
     return None if value is None else java_handle(value)
 
 
 def wire_of(handle: JavaHandle | None) -> dict[str, Any] | None:
-    """Return a handle as an object of the wire, or None."""
     return None if handle is None else handle.wire
 
 
@@ -161,7 +158,6 @@ class TrinoSession:
 
     @property
     def wire(self) -> dict[str, Any]:
-        """The session as an object of the wire."""
         return {
             "user": self.user,
             "query_id": self.query_id,
@@ -184,7 +180,6 @@ class TaskContext:
 
     @property
     def wire(self) -> dict[str, Any]:
-        """The arguments of a task call."""
         return {"transaction": self.transaction.wire, "session": self.session.wire}
 
 
@@ -220,7 +215,6 @@ class TrinoTableHandle(ConnectorTableHandle):
 
     @property
     def column_types(self) -> dict[str, Type]:
-        """The types of all columns by name."""
         return {column.name: column.type for column in (*self.columns, *self.hidden_columns)}
 
     @property
@@ -287,7 +281,6 @@ class TrinoPartitioningHandle(ConnectorPartitioningHandle):
 
     @property
     def described(self) -> str:
-        """The class of the plugin's handle."""
         return f"{self.java.class_text}({', '.join(self.columns)})"
 
 

@@ -97,7 +97,6 @@ class TrinoMetadata(UpdatableTrinoMetadata):
     def get_table_handle(
         self, session: ConnectorSession, name: SchemaTableName
     ) -> TrinoTableHandle | None:
-        """Return the plugin's handle with the table's columns, or None."""
         return self._table(session, name)
 
     def get_versioned_table_handle(
@@ -204,7 +203,6 @@ class TrinoMetadata(UpdatableTrinoMetadata):
     def get_table_metadata(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle
     ) -> ConnectorTableMetadata:
-        """Return the definition that came with the handle."""
         table = own(table_handle, TrinoTableHandle)
         if table.metadata is None:
             raise TypeError(f"{table!r} has no definition")
@@ -213,17 +211,14 @@ class TrinoMetadata(UpdatableTrinoMetadata):
     def get_column_handles(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle
     ) -> tuple[ColumnHandle, ...]:
-        """Return the visible columns."""
         return own(table_handle, TrinoTableHandle).columns
 
     def get_hidden_column_handles(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle
     ) -> tuple[ColumnHandle, ...]:
-        """Return columns such as ``"$path"``."""
         return own(table_handle, TrinoTableHandle).hidden_columns
 
     def list_tables(self, session: ConnectorSession) -> Sequence[SchemaTableName]:
-        """Return the names of all tables."""
         return [
             SchemaTableName(name["schema"], name["table"])
             for name in self._request(session, "list_tables")
@@ -248,7 +243,6 @@ class TrinoMetadata(UpdatableTrinoMetadata):
     def get_new_table_layout(
         self, session: ConnectorSession, metadata: ConnectorTableMetadata
     ) -> ConnectorTableLayout | None:
-        """Return the plugin's layout of a new table."""
         with _named_properties(metadata.properties):
             answer = self._request(session, "new_table_layout", **_definition(metadata))
         return None if answer is None else self._layout(session, answer)
@@ -285,7 +279,6 @@ class TrinoMetadata(UpdatableTrinoMetadata):
         return self._output()
 
     def drop_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> None:
-        """Drop a table by the plugin's dropTable."""
         self._request(session, "drop_table", table=_java(table_handle).wire)
 
     def truncate_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> None:
@@ -308,19 +301,15 @@ class TrinoMetadata(UpdatableTrinoMetadata):
     # -- schemas --------------------------------------------------------------------------------------------------
 
     def schema_exists(self, session: ConnectorSession, schema: str) -> bool:
-        """Return whether the plugin lists the schema."""
         return schema in self.list_schemas(session)
 
     def list_schemas(self, session: ConnectorSession) -> Sequence[str]:
-        """Return the plugin's schemas."""
         return sorted(self._request(session, "list_schemas"))
 
     def create_schema(self, session: ConnectorSession, schema: str) -> None:
-        """Create a schema by the plugin's createSchema."""
         self._request(session, "create_schema", schema=schema, properties={})
 
     def drop_schema(self, session: ConnectorSession, schema: str) -> None:
-        """Drop a schema by the plugin's dropSchema."""
         self._request(session, "drop_schema", schema=schema)
 
     # -- INSERT ---------------------------------------------------------------------------------------------------
@@ -364,7 +353,6 @@ class TrinoMetadata(UpdatableTrinoMetadata):
     def get_row_change_paradigm(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle
     ) -> RowChangeParadigm:
-        """Return the plugin's paradigm."""
         self._check_merge(session)
         answer = self._request(session, "row_change_paradigm", table=_java(table_handle).wire)
         return RowChangeParadigm[answer]
@@ -372,7 +360,6 @@ class TrinoMetadata(UpdatableTrinoMetadata):
     def get_merge_row_id_column_handle(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle
     ) -> TrinoColumnHandle:
-        """Return the plugin's row id."""
         self._check_merge(session)
         answer = self._transaction.row_id(session, own(table_handle, TrinoTableHandle))
         return TrinoColumnHandle(
@@ -385,14 +372,12 @@ class TrinoMetadata(UpdatableTrinoMetadata):
     def get_insert_layout(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle
     ) -> ConnectorTableLayout | None:
-        """Return the plugin's insert layout."""
         answer = self._request(session, "insert_layout", table=_java(table_handle).wire)
         return None if answer is None else self._layout(session, answer)
 
     def get_update_layout(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle
     ) -> ConnectorTableLayout | None:
-        """Return the plugin's update layout."""
         answer = self._request(session, "update_layout", table=_java(table_handle).wire)
         if answer is None or answer.get("partitioning") is None:
             return None
@@ -515,7 +500,6 @@ def _named_properties(properties: Mapping[str, Any]) -> Iterator[None]:
 
 
 def _definition(metadata: ConnectorTableMetadata) -> dict[str, Any]:
-    """Return a new table as arguments of the wire."""
     return {
         "schema": metadata.name.schema,
         "table": metadata.name.table,

@@ -98,11 +98,9 @@ class TrinoBucketFunction(BucketFunction):
 
     @property
     def bucket_count(self) -> int:
-        """The number of buckets: the plugin's, if it has one."""
         return self.count
 
     def get_buckets(self, page: Page) -> pa.Array:
-        """Return the bucket of each row."""
         if self._connection is None:
             connection = TaskConnection(self.socket_path)
             open_function(connection, self.partitioning, self.types, self.count)

@@ -145,7 +145,6 @@ class TrinoPageSource(ConnectorPageSource):
             raise
 
     def get_next_page(self) -> Page | None:
-        """Return the next page."""
         result, payload = self.connection.request("next_page")
         if result.get("end"):
             return None
@@ -154,7 +153,6 @@ class TrinoPageSource(ConnectorPageSource):
         return conformed(unpack_batch(payload), self._schema)
 
     def close(self) -> None:
-        """End the scan."""
         self.connection.close()
 
 

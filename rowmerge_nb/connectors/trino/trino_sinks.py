@@ -48,7 +48,6 @@ class TrinoPageSinkProvider(ConnectorPageSinkProvider):
         session: ConnectorSession,
         insert_handle: ConnectorInsertTableHandle,
     ) -> TrinoPageSink:
-        """Create a ConnectorPageSink of the plugin."""
         handle = own(insert_handle, TrinoInsertTableHandle)
         return TrinoPageSink(
             _HostSink(
@@ -68,7 +67,6 @@ class TrinoPageSinkProvider(ConnectorPageSinkProvider):
         session: ConnectorSession,
         merge_handle: ConnectorMergeTableHandle,
     ) -> TrinoMergeSink:
-        """Create a ConnectorMergeSink of the plugin."""
         handle = own(merge_handle, TrinoMergeTableHandle)
         table = own(handle.table_handle, TrinoTableHandle)
         sink = _HostSink(
@@ -97,7 +95,6 @@ class _HostSink:
             raise
 
     def store(self, call: str, page: Page) -> None:
-        """Send a page."""
         self._request(call, pack_batch(page))
 
     def finish(self) -> list[bytes]:
@@ -109,7 +106,6 @@ class _HostSink:
         return self._fragments
 
     def abort(self) -> None:
-        """Abort the sink, and close it."""
         try:
             if self._fragments is None:
                 self._connection.request("abort")
@@ -135,11 +131,9 @@ class TrinoPageSink(ConnectorPageSink):
         self._sink.store("append_page", page)
 
     def finish(self) -> list[bytes]:
-        """Return the plugin's fragments."""
         return self._sink.finish()
 
     def abort(self) -> None:
-        """Call the plugin's abort."""
         self._sink.abort()
 
 
@@ -160,11 +154,9 @@ class TrinoMergeSink(ConnectorMergeSink):
         self._sink.store("store_merged_rows", with_case_number(page, self._channel_count))
 
     def finish(self) -> list[bytes]:
-        """Return the plugin's fragments."""
         return self._sink.finish()
 
     def abort(self) -> None:
-        """Call the plugin's abort."""
         self._sink.abort()
 
 

@@ -81,7 +81,6 @@ class TrinoTransaction:
 
     @property
     def trino_version(self) -> str:
-        """The version of Trino's SPI."""
         return str(self._running_host().hello().get("trino"))
 
     def has_flow(self, session: ConnectorSession, flow: str) -> bool:

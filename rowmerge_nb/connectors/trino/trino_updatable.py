@@ -72,7 +72,6 @@ class UpdatableTrinoMetadata(ConnectorMetadata):
     def get_delete_row_id_column_handle(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle
     ) -> ColumnHandle:
-        """Return the plugin's row id for DELETE."""
         if not self._transaction.has_flow(session, "updatable"):
             return super().get_delete_row_id_column_handle(session, table_handle)
         return self._row_id(session, "delete_row_id", table_handle)
@@ -100,7 +99,6 @@ class UpdatableTrinoMetadata(ConnectorMetadata):
         table_handle: ConnectorTableHandle,
         updated_columns: Sequence[ColumnHandle],
     ) -> ColumnHandle:
-        """Return the plugin's row id for UPDATE."""
         if not self._transaction.has_flow(session, "updatable"):
             return super().get_update_row_id_column_handle(session, table_handle, updated_columns)
         return self._row_id(session, "update_row_id", table_handle, updated_columns)
@@ -245,12 +243,10 @@ class TrinoUpdatablePageSource(UpdatablePageSource):
         )
 
     def finish(self) -> list[bytes]:
-        """Return the plugin's fragments."""
         result, payload = self._connection.request("finish_source")
         return unpack_fragments(result["lengths"], payload)
 
     def abort(self) -> None:
-        """Call the plugin's abort."""
         self._connection.request("abort_source")
 
 

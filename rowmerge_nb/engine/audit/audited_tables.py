@@ -71,7 +71,6 @@ def version_in_words(point: Any) -> str:
 
 
 def version_of(point: Point) -> ConnectorTableVersion:
-    """Return a state as a connector's version."""
     temporal = isinstance(point, dt.date)
     return ConnectorTableVersion(point, PointerType.TEMPORAL if temporal else PointerType.TARGET_ID)
 
@@ -120,7 +119,6 @@ def given_state(
 def columns_in(
     runner: StatementRunner, state: TableState, options: Options
 ) -> tuple[ColumnMetadata, ...] | None:
-    """Return a table's columns in a state; None if the table does not exist."""
     transaction, session = (
         state.connector.begin_transaction(),
         runner.catalogs.transaction(options).session,
@@ -258,7 +256,6 @@ class Audited:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The table's column names."""
         return tuple(name for name, _ in self.columns)
 
     @property

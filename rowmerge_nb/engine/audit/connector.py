@@ -119,11 +119,9 @@ class AuditedTables(Connector):
             connector.rollback(handle)
 
     def get_metadata(self, transaction_handle: ConnectorTransactionHandle) -> ConnectorMetadata:
-        """Return the metadata of a transaction."""
         return _AuditedMetadata(self, self._open.of(transaction_handle))
 
     def get_split_manager(self) -> ConnectorSplitManager:
-        """Return a split manager that delegates to the stores."""
         return _AuditedSplits(self)
 
     def store(
@@ -142,7 +140,6 @@ class AuditedTables(Connector):
     def splits(
         self, handle: AuditedTableHandle, session: ConnectorSession, constraint: Constraint
     ) -> list[AuditedSplit]:
-        """Return the splits of a table's store."""
         manager = self.tables[handle.name].connector.get_split_manager()
         splits = manager.get_splits(handle.transaction, session, handle.table, constraint)
         return [AuditedSplit(split, number) for number, split in enumerate(splits)]

@@ -102,7 +102,6 @@ class Evidence:
         self._hashes: dict[Key, Hashes] = {}
 
     def rows(self) -> list[AuditedRow]:
-        """Return the differing rows by key."""
         missing, unexpected = self.wrong.more, self.wrong.less
         unexpected_rows = self.tables.find(
             after=True, most=self.most, hashes=unexpected.first(self.most)
@@ -325,7 +324,6 @@ class Evidence:
         return [replace(row, where=truths[id(row)]) if id(row) in truths else row for row in rows]
 
     def _all_keys(self, rows: Sequence[AuditedRow]) -> Iterator[Sequence[Any]]:
-        """Yield the keys of the differing rows, and unmatched keys of the source."""
         names = [self._partners.get(name, "") for name in self.key]
         for row in rows:
             yield tuple(row.key.values())

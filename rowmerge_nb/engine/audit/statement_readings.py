@@ -55,7 +55,6 @@ class Variant:
 
     @property
     def statement(self) -> str:
-        """The statement with all changes."""
         text = self.text
         for span, new in sorted(self.changes, key=lambda change: change[0].start, reverse=True):
             text = text[: span.start] + new + text[span.end :]
@@ -63,7 +62,6 @@ class Variant:
 
     @property
     def parts(self) -> tuple[Variant, ...]:
-        """Variants with one change each."""
         return tuple(replace(self, changes=(change,)) for change in self.changes)
 
 

@@ -87,7 +87,6 @@ class CallLog:
 
 
 def layout_text(layout: ConnectorTableLayout | None) -> str:
-    """Return a short description of a layout."""
     if layout is None:
         return "none"
     columns = ", ".join(layout.partition_columns) or "row_id"

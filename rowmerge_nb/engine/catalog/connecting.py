@@ -180,7 +180,6 @@ def factory_of(store: str, location: str | None) -> ConnectorFactory:
 def _raw_properties(
     factory: ConnectorFactory, location: str | None, request: ConnectionRequest
 ) -> dict[str, Any]:
-    """Return the properties as written, with checked names."""
     raw = dict(request.properties)
     if location is not None:
         scheme = _SCHEME.match(location)
@@ -262,7 +261,6 @@ def _check_type(
 
 
 def _texts(name: str, value: Any) -> list[tuple[str, str]]:
-    """Return the texts of a value, each with the name that applies to it."""
     if isinstance(value, str):
         return [(name, value)]
     if isinstance(value, Mapping):

@@ -56,7 +56,6 @@ class FrameTable:
         return self
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """Return the values as an Arrow stream."""
         assert self.table is not None
         return self.table.__arrow_c_stream__(requested_schema)
 

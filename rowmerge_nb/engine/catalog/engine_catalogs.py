@@ -101,7 +101,6 @@ class Catalogs:
         self.connectors[name.lower()] = connector
 
     def describe(self, name: str) -> Connection:
-        """Return what is known of the connection of a catalog."""
         if name in self.connections:
             return self.connections[name]
         connector = self.connectors[name]

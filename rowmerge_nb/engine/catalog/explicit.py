@@ -68,7 +68,6 @@ class ExplicitTransaction:
     _open: dict[str, OpenCatalog] = field(default_factory=dict)
 
     def opened(self, catalog: str, connector: Connector) -> OpenCatalog:
-        """Return a catalog, opened at first use."""
         if catalog not in self._open:
             if self.isolation == "SERIALIZABLE":
                 raise ConnectorError(
@@ -188,7 +187,6 @@ class TransactionManager:
         self._ended().abort()
 
     def close(self) -> None:
-        """End the transaction, if any."""
         if self.current is not None:
             self.rollback()
 

@@ -57,12 +57,10 @@ class FaultyConnector(Connector):
 
     @property
     def checked_after_commit(self) -> bool:  # type: ignore[override]
-        """The wrapped connector's value."""
         return self.connector.checked_after_commit
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        """The wrapped connector's name."""
         return self.connector.name
 
     @property
@@ -90,70 +88,56 @@ class FaultyConnector(Connector):
     # -- contract -------------------------------------------------------------------------------------------------
 
     def begin_transaction(self) -> ConnectorTransactionHandle:
-        """Begin a transaction."""
         handle: ConnectorTransactionHandle = self._call("begin_transaction")
         return handle
 
     def begin_explicit_transaction(self) -> ConnectorTransactionHandle:
-        """Begin a transaction of several statements."""
         handle: ConnectorTransactionHandle = self._call("begin_explicit_transaction")
         return handle
 
     def refused_in_transaction(self, catalog: str, kind: str) -> ConnectorError:
-        """Return the wrapped connector's error."""
         return self.connector.refused_in_transaction(catalog, kind)
 
     @property
     def commits_in_finish(self) -> bool:  # type: ignore[override]
-        """The wrapped connector's value."""
         return self.connector.commits_in_finish
 
     @property
     def starts_slowly(self) -> bool:  # type: ignore[override]
-        """The wrapped connector's value."""
         return self.connector.starts_slowly
 
     def get_source_lines(self, file: str, function: str, line: int) -> tuple[tuple[int, str], ...]:
-        """Return the wrapped connector's lines."""
         return self.connector.get_source_lines(file, function, line)
 
     def watch_processes(self, *, changes: bool) -> Callable[[], ConnectorError | None]:
-        """Return the wrapped connector's function."""
         return self.connector.watch_processes(changes=changes)
 
     @property
     def commits_in_thread(self) -> bool:  # type: ignore[override]
-        """The wrapped connector's value."""
         return self.connector.commits_in_thread
 
     def commit(
         self, transaction_handle: ConnectorTransactionHandle
     ) -> ConnectorTableVersion | None:
-        """Commit a transaction."""
         version: ConnectorTableVersion | None = self._call("commit", transaction_handle)
         return version
 
     def rollback(self, transaction_handle: ConnectorTransactionHandle) -> None:
-        """Roll a transaction back."""
         self._call("rollback", transaction_handle)
 
     def get_metadata(self, transaction_handle: ConnectorTransactionHandle) -> ConnectorMetadata:
-        """Return the metadata, wrapped."""
         metadata: ConnectorMetadata = self._call("get_metadata", transaction_handle)
         return metadata
 
     def get_split_manager(self) -> ConnectorSplitManager:
-        """Return the split manager, wrapped."""
         manager: ConnectorSplitManager = self._call("get_split_manager")
         return manager
 
     def get_page_source_provider(self) -> ConnectorPageSourceProvider:
-        """Return the provider of page sources, wrapped."""
         provider: ConnectorPageSourceProvider = self._call("get_page_source_provider")
         return provider
 
     def get_page_sink_provider(self) -> ConnectorPageSinkProvider:
-        """Return the provider of sinks, wrapped."""
         provider: ConnectorPageSinkProvider = self._call("get_page_sink_provider")
         return provider
 
@@ -163,36 +147,28 @@ class FaultyConnector(Connector):
         return provider
 
     def get_table_properties(self) -> Mapping[str, Any]:
-        """Return the wrapped connector's table properties."""
         return self.connector.get_table_properties()
 
     @property
     def shared_directory(self) -> Path | None:
-        """The wrapped connector's directory."""
         return self.connector.shared_directory
 
     def get_procedures(self) -> Sequence[Procedure]:
-        """Return the wrapped connector's procedures."""
         return self.connector.get_procedures()
 
     def get_table_procedures(self) -> Sequence[TableProcedure]:
-        """Return the wrapped connector's table procedures."""
         return self.connector.get_table_procedures()
 
     def orphans(self) -> Sequence[Orphan]:
-        """List the wrapped connector's orphans."""
         return self.connector.orphans()
 
     def remove_orphans(self) -> Sequence[Orphan]:
-        """Remove the wrapped connector's orphans."""
         return self.connector.remove_orphans()
 
     def orphan_problems(self) -> Sequence[str]:
-        """Return the wrapped connector's problems."""
         return self.connector.orphan_problems()
 
     def close(self) -> None:
-        """Close the wrapped connector."""
         self.connector.close()
 
 
@@ -212,7 +188,6 @@ class StatementFault:
     _around: dict[str, FaultyConnector] = field(default_factory=dict)
 
     def around(self, catalog: str, connector: Connector) -> Connector:
-        """Return the wrapper of a catalog's connector."""
         if self.catalog not in {"", catalog}:
             return connector
         if catalog not in self._around:
@@ -235,7 +210,6 @@ class StatementFault:
 
     @property
     def told(self) -> str:
-        """The effect, as a sentence."""
         if strikes := sum(connector.strikes for connector in self._around.values()):
             often = f", {plural(strikes, 'time')}" if strikes > 1 else ""
             return f"Injected fault ({self.fault.text}): {self.fault.what}{often}"

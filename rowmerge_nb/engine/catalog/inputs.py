@@ -51,7 +51,6 @@ def names_of(
 
 
 def user_name() -> str:
-    """Return the current user's name."""
     try:
         return getpass.getuser()
     except (OSError, KeyError):

@@ -23,7 +23,6 @@ class TableInfo(tuple[str, str, tuple[str, ...], int | None, str]):
 def list_tables(
     connectors: Mapping[str, Connector], views: Views, transaction: StatementTransaction
 ) -> list[TableInfo]:
-    """Return the tables and views of all catalogs, as a transaction sees them."""
     infos = []
     session = transaction.session
     for catalog, connector in sorted(connectors.items()):

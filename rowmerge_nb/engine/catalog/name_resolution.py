@@ -86,7 +86,6 @@ class StatementTables:
     def resolve(
         self, parts: Sequence[str], version: ConnectorTableVersion | None = None
     ) -> TableBinding | None:
-        """Return a table, or a DataFrame of the notebook."""
         frames = self._frame_names(parts[0]) if len(parts) == 1 else ()
         # The spelling decides between several frames.
         name = tuple(part.lower() for part in parts) if len(frames) < 2 else tuple(parts)
@@ -286,7 +285,6 @@ class StatementTables:
         return [(name, object_type) for object_type, names in groups for name in names]
 
     def view(self, parts: Sequence[str]) -> ViewBinding | None:
-        """Find a view."""
         catalog, schema, name = self._completed(parts)
         metadata = self._transaction.metadata(catalog)
         definition = self._views.get(
@@ -295,11 +293,9 @@ class StatementTables:
         return None if definition is None else ViewBinding((catalog, schema, name), definition)
 
     def catalogs(self) -> Sequence[str]:
-        """Return the sorted catalog names."""
         return sorted(self._connectors)
 
     def default(self) -> tuple[str, str]:
-        """Return the default catalog and schema."""
         return self._default
 
     def settings(self) -> Mapping[str, str]:
@@ -307,7 +303,6 @@ class StatementTables:
         return self._settings
 
     def user(self) -> str:
-        """Return the user's name."""
         return self._transaction.session.user
 
     def schemas(self, catalog: str) -> Sequence[str]:
@@ -320,7 +315,6 @@ class StatementTables:
         )
 
     def has_schema(self, catalog: str, schema: str) -> bool:
-        """Return whether a catalog has a schema."""
         return schema == INFORMATION_SCHEMA or self._transaction.metadata(catalog).schema_exists(
             self._transaction.session, schema
         )
@@ -330,7 +324,6 @@ class StatementTables:
         return self._transaction.metadata(catalog).cascades_schemas
 
     def stores_comments(self, catalog: str) -> bool:
-        """Return whether a catalog keeps comments."""
         return self._transaction.metadata(catalog).stores_comments
 
     def alters_fields(self, catalog: str) -> bool:
@@ -377,7 +370,6 @@ class StatementTables:
         )
 
     def stores_defaults(self, catalog: str) -> bool:
-        """Return whether a catalog keeps default values."""
         return self._transaction.metadata(catalog).stores_defaults
 
     def replaces_tables(self, catalog: str) -> bool:
@@ -389,7 +381,6 @@ class StatementTables:
         return self._transaction.metadata(catalog).keeps_sizes
 
     def hidden(self, table: TableBinding) -> tuple[ColumnHandle, ...]:
-        """Return a table's hidden columns."""
         if table.handle is None:
             return ()
         hidden_columns = self._transaction.metadata(table.catalog).get_hidden_column_handles(
@@ -405,11 +396,9 @@ class StatementTables:
         return sorted(name.table for name in self._listed(catalog) if name.schema == schema)
 
     def procedures(self, catalog: str) -> Sequence[Procedure]:
-        """Return a catalog's procedures."""
         return self._connectors[catalog].get_procedures()
 
     def table_procedures(self, catalog: str) -> Sequence[TableProcedure]:
-        """Return a catalog's table procedures."""
         return self._connectors[catalog].get_table_procedures()
 
     def procedures_below(self, parts: Sequence[str]) -> Sequence[tuple[str, str]]:

@@ -516,7 +516,6 @@ class Scans:
     # -- writing --------------------------------------------------------------------------------------------------
 
     def sinks(self) -> SinkFactory:
-        """Return the factory of the statement's merge sinks."""
         open_catalog, handle = self._transaction.opened_target(), self._transaction.merge_handle
         return SinkFactory(
             open_catalog.connector.get_page_sink_provider(),

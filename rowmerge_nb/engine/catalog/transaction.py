@@ -136,7 +136,6 @@ class StatementTransaction:
         return self._open[catalog]
 
     def all_opened(self) -> Iterable[tuple[str, OpenCatalog]]:
-        """Return all catalogs in use by name."""
         return self._open.items()
 
     def watch_processes(self) -> Callable[[], RowMergeError | None]:
@@ -151,7 +150,6 @@ class StatementTransaction:
         return lambda: next(filter(None, (find_loss() for find_loss in watches)), None)
 
     def opened_target(self) -> OpenCatalog:
-        """Return the changed table's catalog."""
         if self.target is None:
             raise ValueError("The statement has no target")
         return self.opened(self.target.catalog)

@@ -27,7 +27,6 @@ class Views:
         session: ConnectorSession,
         name: SchemaTableName,
     ) -> ConnectorViewDefinition | None:
-        """Return a view, or None."""
         return (
             metadata.get_view(session, name)
             if metadata.stores_views
@@ -37,7 +36,6 @@ class Views:
     def names(
         self, catalog: str, metadata: ConnectorMetadata, session: ConnectorSession
     ) -> Sequence[SchemaTableName]:
-        """Return the names of a catalog's views."""
         return (
             metadata.list_views(session)
             if metadata.stores_views
@@ -51,7 +49,6 @@ class Views:
         session: ConnectorSession,
         view: ConnectorViewDefinition,
     ) -> None:
-        """Create or replace a view."""
         if metadata.stores_views:
             metadata.create_view(session, view)
         else:
@@ -76,7 +73,6 @@ class Views:
         session: ConnectorSession,
         name: SchemaTableName,
     ) -> None:
-        """Drop a view."""
         if metadata.stores_views:
             metadata.drop_view(session, name)
         else:

@@ -108,7 +108,6 @@ def _with_source(frame: CodeFrame, source_lines: SourceLines) -> CodeFrame:
 
 
 def _cell_name(file: str) -> str:
-    """Return the name of the notebook cell of a file, or ``""``."""
     if file not in linecache.cache or "IPython" not in sys.modules:
         return ""
     from IPython.core.getipython import get_ipython

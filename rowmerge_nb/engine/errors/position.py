@@ -124,7 +124,6 @@ class Executed:
 
 
 def _within(text: str, statement: str, offset: int, line: int, column: int) -> Span:
-    """Return the position in the whole text of a line and column of the statement."""
     index = sum(len(line) + 1 for line in statement.split("\n")[: line - 1]) + column - 1
     start = offset + index
     if index == len(statement):

@@ -40,7 +40,6 @@ class CommitCheckObserver(RunObserver):
         self._check: Checking | None = None
 
     def before_finish(self, run: StatementRun) -> None:
-        """Read the rows before the change, if the statement is checked."""
         self._check = begin_check(run, self._read, self._read_independently)
 
     def after_result(self, run: StatementRun, result: Result) -> None:

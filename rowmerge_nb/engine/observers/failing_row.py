@@ -52,7 +52,6 @@ class FailingRow(RunObserver):
     """Names in an error's hint the row that the expression failed for."""
 
     def on_failure(self, run: StatementRun, error: RowMergeError, origin: int | None) -> None:
-        """Search the row."""
         if origin is not None and run.lowering is not None:
             with room():
                 name_failing_row(run, run.lowering, error, origin)

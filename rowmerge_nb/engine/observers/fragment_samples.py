@@ -34,7 +34,6 @@ class FragmentKeeper(ObserverRegistry):
         self.fragments: tuple[SinkFragment, ...] = ()
 
     def of_run(self) -> RunObserver:
-        """Return the observer of one run."""
         self.fragments = ()
         return _KeptFragments(self)
 

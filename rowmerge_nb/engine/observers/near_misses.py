@@ -72,7 +72,6 @@ class NearMisses(RunObserver):
         self._near = near_of(run, self._analysis, action)
 
     def add_to_trace(self, trace: Trace) -> Trace:
-        """Return the trace with the nearest keys."""
         return replace(trace, samples=replace(trace.samples, near_misses=self._near))
 
 
@@ -139,7 +138,6 @@ def _search(
 
 
 def _has_unmatched(pages: PageSample) -> bool:
-    """Return whether a row of the source has no partner."""
     assert pages.witness is not None
     sides = [pages.witness.column(name) for name in ("source", "target")]
     return bool(

@@ -166,7 +166,6 @@ class RequestedRows(RunObserver):
             )
 
     def add_to_trace(self, trace: Trace) -> Trace:
-        """Return the trace with the rows."""
         return replace(trace, samples=replace(trace.samples, requested_rows=self._rows))
 
 
@@ -326,6 +325,5 @@ def _is_repeatable(run: StatementRun, analysis: RowChangeAnalysis, plan: PlanNod
 
 
 def _columns(analysis: RowChangeAnalysis) -> Named:
-    """Return all columns of the target with their names."""
     pairs = zip(analysis.target.columns, analysis.target_fields, strict=True)
     return tuple((column.name, Symbol(field.symbol, field.type)) for column, field in pairs)

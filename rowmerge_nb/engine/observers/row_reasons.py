@@ -75,7 +75,6 @@ class RowReasons(RunObserver):
         self._truths: pa.RecordBatch | None = None
 
     def after_action(self, run: StatementRun, action: Action) -> None:
-        """Compute the conditions."""
         pages = action.account.pages
         if pages is None:
             return
@@ -83,7 +82,6 @@ class RowReasons(RunObserver):
             self._truths = with_truths(pages, self._analysis, *run.shown).truths
 
     def add_to_trace(self, trace: Trace) -> Trace:
-        """Return the trace with the answers."""
         if trace.samples.pages is None or self._truths is None:
             return trace
         pages = replace(trace.samples.pages, truths=self._truths)
@@ -135,7 +133,6 @@ def _conditions(
 
 
 def _values(pages: PageSample, target: Named, source: Named) -> pa.RecordBatch:
-    """Return the rows' values by the plan's symbols."""
     assert pages.witness is not None
     arrays, names = [], []
     for side, columns in (("target", target), ("source", source)):

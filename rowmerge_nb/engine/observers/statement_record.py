@@ -76,7 +76,6 @@ class StatementRecorder(RunObserver):
         self._recording: Recording | None = None
 
     def before_finish(self, run: StatementRun) -> None:
-        """Make the record that was requested."""
         if run.options.record:
             self._make(run)
 
@@ -88,7 +87,6 @@ class StatementRecorder(RunObserver):
             to_its_end(lambda: self._make(run, error))
 
     def add_to_result(self, result: Result) -> None:
-        """Set the result's record."""
         result.recording = self._recording
 
     def _make(self, run: StatementRun, error: RowMergeError | None = None) -> None:
@@ -291,7 +289,6 @@ def _with_rows(run: StatementRun, record: Record, task: ScanPass) -> Record:
 
 
 def _row_ids(record: Record) -> npt.NDArray[np.int64]:
-    """Return the keys of the row ids in the pages."""
     if record.row_id is None:
         return np.zeros(0, np.int64)
     channel = 0 if record.flow is Flow.UPDATABLE else record.layout.after.row_id
@@ -302,7 +299,6 @@ def _row_ids(record: Record) -> npt.NDArray[np.int64]:
 
 
 def _plain(properties: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the properties that are plain data, with tuples for lists."""
     plain = {}
     for name, value in properties.items():
         if isinstance(value, list | tuple):

@@ -101,7 +101,6 @@ class UndoLog(RunObserver):
                 self._changes = [*self._changes, change][-MOST:]
 
     def last(self, table: tuple[str, ...] | None) -> Change | None:
-        """Return the last change of a table, or of any table; None if there is none."""
         return next(
             (change for change in reversed(self._changes) if table in {None, change.table}), None
         )

@@ -56,7 +56,6 @@ class UntouchedRows(RunObserver):
             return
 
     def add_to_trace(self, trace: Trace) -> Trace:
-        """Return the trace with the rows."""
         return replace(trace, samples=replace(trace.samples, untouched_rows=self._rows))
 
 

@@ -119,7 +119,6 @@ class ObserverRegistry:
             self._observers = tuple(other for other in self._observers if other is not observer)
 
     def of_run(self) -> RunObserver | None:
-        """Return the observer of one run that calls them all; None without any."""
         return CalledObservers(self._observers) if self._observers else None
 
 
@@ -135,16 +134,13 @@ class CalledObservers(RunObserver):
         self._has_begun = False
 
     def before_begin(self, run: StatementRun) -> None:
-        """Call ``before_begin``."""
         self._has_begun = True
         self._call(run, Observer.before_begin)
 
     def after_action(self, run: StatementRun, action: Action) -> None:
-        """Call ``after_action``."""
         self._call(run, Observer.after_action)
 
     def before_finish(self, run: StatementRun) -> None:
-        """Call ``before_finish``."""
         self._call(run, Observer.before_finish)
 
     def at_end(self, run: StatementRun, result: Result | None) -> None:
@@ -203,7 +199,6 @@ def _name_of(observer: Observer) -> str:
 
 
 def _observed(run: StatementRun, trace: Trace | None) -> ObservedStatement:
-    """Return a run as plain data."""
     analysis = run.analysis
     target = _table_of(analysis)
     return ObservedStatement(

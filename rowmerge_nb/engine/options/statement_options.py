@@ -43,7 +43,6 @@ class Progress:
         self._tell: Callable[[str], object] | None = tell
 
     def __call__(self, name: str) -> None:
-        """Report that a step begins."""
         if self._tell is None:
             return
         try:
@@ -104,7 +103,6 @@ class Option:
 
     @property
     def keyword(self) -> str:
-        """Its name in programs."""
         return self.name.replace("-", "_")
 
     @property
@@ -449,7 +447,6 @@ class Options:
         )
 
     def step(self, name: str) -> None:
-        """Report that a step begins."""
         if self.progress is not None:
             self.progress(name)
 

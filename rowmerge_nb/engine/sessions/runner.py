@@ -129,7 +129,6 @@ class StatementRunner:
 
     @property
     def catalogs(self) -> Catalogs:
-        """The engine's catalogs."""
         return self.session.catalogs
 
     def over(self, catalogs: Catalogs) -> StatementRunner:
@@ -214,7 +213,6 @@ class StatementRunner:
         options: Options,
         complete: Callable[[Result], Result],
     ) -> Result:
-        """Run one statement of a whole text."""
         executed: Execute | None = None
         positions: AbstractContextManager[None] = nullcontext()
         if options.parameters or "?" in text or begins_with(text, "EXECUTE"):
@@ -383,7 +381,6 @@ class StatementRunner:
         options: Options,
         target_catalog: str = "",
     ) -> Result:
-        """Analyze and run a statement in a transaction of its own."""
         self.session.spark_session.renew()
         explicit = self.session.transactions.current
         transaction = self.catalogs.transaction(options, target_catalog, explicit)
@@ -537,7 +534,6 @@ def _constraints(
     origins: tuple[Origin, ...],
     about: Span | None,
 ) -> tuple[tuple[CheckConstraint, ...], tuple[Origin, ...], tuple[TableBinding, ...]]:
-    """Read the CHECK constraints of a table; the analyzer is loaded by then."""
     from rowmerge_nb.sql.analyzer.statements.constraints import read_constraints
 
     return read_constraints(text, tables, table, origins, about)

@@ -158,7 +158,6 @@ class Session:
         )
 
     def set_property(self, setting: SettingAnalysis) -> None:
-        """Set a property of the session, or reset it."""
         others = {
             name: value for name, value in self.catalogs.settings.items() if name != setting.name
         }
@@ -246,7 +245,6 @@ class Session:
             raise
 
     def _executed(self, statement: Execute, options: Options) -> Filled:
-        """Return the statement that EXECUTE runs, with its values."""
         from rowmerge_nb.sql.analyzer.queries.row_count_parameters import computed_row_counts
         from rowmerge_nb.sql.parser.parameters import with_parameters
 

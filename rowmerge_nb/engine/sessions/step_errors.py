@@ -47,7 +47,6 @@ def rolling_back_on_error(transaction: StatementTransaction) -> Iterator[None]:
 
 
 def complete_error(error: RowMergeError, text: str) -> None:
-    """Set the statement and the result of an error that has none."""
     with_next_step(error).statement = error.statement or text
     if error.result is None:
         consequences = (

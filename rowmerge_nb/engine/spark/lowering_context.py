@@ -96,7 +96,6 @@ class LoweringContext:
 
     @property
     def witness_type(self) -> pa.DataType | None:
-        """The Arrow type of the witness channel."""
         if not self.witness:
             return None
         sides = {

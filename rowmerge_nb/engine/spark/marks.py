@@ -28,7 +28,6 @@ class Mark:
     content: str
 
     def remove(self) -> None:
-        """Remove the file."""
         self.path.unlink(missing_ok=True)
 
 

@@ -208,7 +208,6 @@ def inserted_rows(
 
 
 def query_rows(pages: PageRows, columns: Sequence[Symbol]) -> QueryRows:
-    """Return the computation of a query on the pages of its table."""
     printer = PagePrinter()
     return QueryRows(
         program=PageProgram(

@@ -78,7 +78,6 @@ def merge_pass(
     sinks: SinkFactory | None,
     grouped: bool = False,
 ) -> MergePass:
-    """Return the pass of a processor or DELETE for `input_rows`."""
     common: Mapping[str, Any] = {
         "layout": node.layout,
         "columns": _columns(node),

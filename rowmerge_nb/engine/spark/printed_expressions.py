@@ -85,7 +85,6 @@ def _stored(value: Typed, spark_name: str) -> str:
 
 
 def conformed(value: str, spark_name: str) -> str:
-    """Print a cast."""
     return f"CAST({value} AS {spark_name})"
 
 

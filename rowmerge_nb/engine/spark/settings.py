@@ -25,7 +25,6 @@ _settings_by_id: weakref.WeakValueDictionary[int, SessionSettings] = weakref.Wea
 
 
 def settings_of(spark: Any) -> SessionSettings:
-    """Return the shared settings of a session."""
     with _lock:
         settings = _settings_by_id.get(id(spark))
         if settings is None:

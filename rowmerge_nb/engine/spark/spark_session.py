@@ -418,7 +418,6 @@ def _nothing(rows: Iterable[Any]) -> None:
 
 @contextmanager
 def _environment(changes: Mapping[str, str | None]) -> Iterator[None]:
-    """Set environment variables temporarily; None removes one."""
     before = {name: os.environ.get(name) for name in changes}
     try:
         _set_environment(changes)

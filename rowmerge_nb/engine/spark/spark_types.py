@@ -27,7 +27,6 @@ def spark_type(arrow_type: pa.DataType) -> Any:
 
 
 def spark_schema(fields: Iterable[tuple[str, pa.DataType]]) -> Any:
-    """Return a Spark schema of nullable columns."""
     from pyspark.sql.types import StructField, StructType
 
     return StructType(

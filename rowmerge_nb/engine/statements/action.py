@@ -31,7 +31,6 @@ class Planned:
     carried: frozenset[str] | None = None
 
     def plan(self) -> Output:
-        """Return the plan after the rules."""
         plan = apply_rules(self.first, self.settings)
         return plan if self.carried is None else mark_carried(plan, self.carried)
 

@@ -46,7 +46,6 @@ class CreateTableRun(StatementRun):
     analysis: CreateTableAnalysis
 
     def work(self) -> None:
-        """Create the table."""
         with self.timed("run"):
             self.skipped = self.analysis.exists
             if not self.skipped and not self.options.dry_run:
@@ -134,7 +133,6 @@ class DropTableRun(StatementRun):
     analysis: DropTableAnalysis
 
     def work(self) -> None:
-        """Drop the table."""
         with self.timed("run"):
             self._drop()
 
@@ -169,7 +167,6 @@ class DefinitionRun(StatementRun):
         self.skipped = self.analysis.skipped
 
     def work(self) -> None:
-        """Make the connector's call."""
         with self.timed("run"):
             if not self.options.dry_run and not self.skipped:
                 self._define(*self.analysis.name)
@@ -196,7 +193,6 @@ class DefinitionRun(StatementRun):
         return is_of_view and not self.transaction.metadata(catalog).stores_views
 
     def _call(self, catalog: str, rest: tuple[str, ...]) -> tuple[str, Callable[[], Any]]:
-        """Return the method of the contract, and a function that calls it."""
         analysis, session, metadata = (
             self.analysis,
             self.transaction.session,
@@ -290,7 +286,6 @@ class CallRun(StatementRun):
     analysis: CallAnalysis
 
     def work(self) -> None:
-        """Call the procedure."""
         with self.timed("run"):
             if not self.options.dry_run:
                 self._call_procedure()

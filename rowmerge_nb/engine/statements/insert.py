@@ -60,7 +60,6 @@ class InsertRun(StatementRun):
         await_turn(wait, transaction.cancelled, "finish_insert", self.options.step)
 
     def trace(self, state: StatementState) -> Trace:
-        """Return the trace as far as it is known."""
         is_finished = state is StatementState.FINISHED
         returned = self.rows.num_rows if self.rows is not None and is_finished else None
         trace = super().trace(state)
@@ -154,7 +153,6 @@ class CreateTableAsRun(StatementRun):
 
 
 def _new_table(analysis: CreateTableAnalysis) -> TableBinding:
-    """Return the table of a statement before it exists."""
     return TableBinding(
         analysis.name[-1],
         analysis.name[0],

@@ -109,7 +109,6 @@ class MergeRun(StatementRun):
         )
 
     def context(self, planned: PlannedChange) -> LoweringContext:
-        """Return the context that the plan is lowered with."""
         join = self._join()
         fields = {f.symbol: f.name for f in self.analysis.source.fields}
         source = _named([s for s in join.right.outputs if s.name in fields], fields)
@@ -166,7 +165,6 @@ class MergeRun(StatementRun):
     # -- account --------------------------------------------------------------------------------------------------
 
     def trace(self, state: StatementState) -> Trace:
-        """Return the trace as far as it is known."""
         trace = row_change_trace(self, self.analysis, super().trace(state), self._sizes)
         account, is_finished = self.account, state is StatementState.FINISHED
         counts = account if account is not None and (is_finished or account.has_counts) else None
@@ -225,7 +223,6 @@ class MergeRun(StatementRun):
         return call_facts(self, "merge", "sink")
 
     def _source_rows(self) -> int | None:
-        """Return the number of source rows, or None if it is not known."""
         node = answered_node(self.plan)
         binding = self.analysis.source.binding if node is None else node.table
         return binding.row_count if binding is not None else None

@@ -135,7 +135,6 @@ def _updated_columns(
 
 @interrupts_afterwards()
 def lowered(run: StatementRun, context: LoweringContext) -> Any:
-    """Return the plan as a DataFrame."""
     run.begin_step("run")
     plan = plan_of(run)
     run.transaction.scans.make_views(
@@ -170,7 +169,6 @@ def check_stored(
 
 
 def finish_merge(run: StatementRun, analysis: RowChangeAnalysis, fragments: list[bytes]) -> None:
-    """Pass the sinks' fragments to the connector."""
     session, metadata, handle = (
         run.transaction.session,
         target_metadata(run, analysis),

@@ -37,7 +37,6 @@ class QueryRun(StatementRun):
     analysis: QueryAnalysis
 
     def work(self) -> None:
-        """Run the query."""
         fields = self.analysis.fields
         with self.timed("run"):
             with room():

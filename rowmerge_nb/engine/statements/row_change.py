@@ -121,12 +121,10 @@ def plan_of(run: StatementRun) -> Output:
 
 
 def target_metadata(run: StatementRun, analysis: RowChangeAnalysis) -> ConnectorMetadata:
-    """Return the metadata of the target's catalog."""
     return run.transaction.metadata(analysis.target.catalog)
 
 
 def target_handle(analysis: RowChangeAnalysis) -> ConnectorTableHandle:
-    """Return the target's handle."""
     handle = analysis.target.handle
     if handle is None:
         raise ValueError(

@@ -61,7 +61,6 @@ class RunObserver:
         """
 
     def add_to_trace(self, trace: Trace) -> Trace:
-        """Return the trace with the observer's part."""
         return trace
 
     def add_to_result(self, result: Result) -> None:
@@ -110,7 +109,6 @@ class RunObservers(RunObserver):
             member.at_end(run, result)
 
     def add_to_trace(self, trace: Trace) -> Trace:
-        """Return the trace with the parts of all members."""
         for member in self.members:
             trace = member.add_to_trace(trace)
         return trace

@@ -88,7 +88,6 @@ class SinkChanges:
 
     @classmethod
     def of_inserted(cls, pages: Sequence[tuple[int, pa.RecordBatch]]) -> SinkChanges:
-        """Build the changes of an INSERT from the pages of each writer."""
         values = pa.Table.from_batches([page for _, page in pages])
         values = values.rename_columns([str(index) for index in range(values.num_columns)])
         rows = values.num_rows
@@ -106,7 +105,6 @@ class SinkChanges:
 
     @classmethod
     def none(cls, columns: pa.Schema) -> SinkChanges:
-        """Build the changes of a statement that changes no row."""
         values, numbers = columns.empty_table(), np.zeros(0, np.int64)
         return cls(
             "store_merged_rows",
@@ -137,7 +135,6 @@ class SinkChanges:
 
     @property
     def new_values(self) -> pa.Table:
-        """The new rows, in order."""
         return self.values.filter(pa.array(self.is_new))
 
     def old_rows(self, ids: pa.Table) -> Numbers:

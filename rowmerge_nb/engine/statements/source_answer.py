@@ -70,7 +70,6 @@ def answer_source(run: StatementRun, planned: PlannedT) -> PlannedT:
 
 
 def answered_node(plan: Output | None) -> AnsweredQuery | None:
-    """Return the query of a plan that DuckDB answers; None without one."""
     nodes = [] if plan is None else chain(plan)
     return next((node for node in nodes if isinstance(node, AnsweredQuery)), None)
 

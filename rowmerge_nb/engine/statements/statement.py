@@ -310,7 +310,6 @@ class StatementRun:
         )
 
     def result(self, trace: Trace) -> Result:
-        """Return the result that belongs to a trace."""
         result = Result(trace, self.rows if trace.state == StatementState.FINISHED else None)
         self.observers.add_to_result(result)
         return result
@@ -504,7 +503,6 @@ class StatementRun:
 
     @contextmanager
     def timed(self, step: str) -> Iterator[None]:
-        """Record the duration of a step."""
         started = time.perf_counter()
         try:
             yield
@@ -628,7 +626,6 @@ def _number(version: ConnectorTableVersion | None) -> int | str | None:
 
 
 def error_record(error: RowMergeError, consequences: tuple[Consequence, ...]) -> ErrorRecord:
-    """Return an error as plain data."""
     step = getattr(error, "step", "")
     return ErrorRecord(
         error.code,

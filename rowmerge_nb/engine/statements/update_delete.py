@@ -85,14 +85,12 @@ class UpdateDeleteRun(StatementRun):
         return plan_delete(self.analysis, facts, era=self.options.era)
 
     def context(self, planned: PlannedChange) -> LoweringContext:
-        """Return the context that the plan is lowered with."""
         scan = target_scan(plan_of(self))
         columns = shown_columns(self.analysis, scan)
         keys = (keys_of(self.analysis.target, columns), frozenset[str]())
         return action_context(self, planned.settings, estimated_rows(scan), columns, keys=keys)
 
     def trace(self, state: StatementState) -> Trace:
-        """Return the trace as far as it is known."""
         trace = row_change_trace(self, self.analysis, super().trace(state), self._sizes)
         if self.pushed is not None:
             return self.pushed.add_to_trace(trace)

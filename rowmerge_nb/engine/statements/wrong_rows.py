@@ -121,7 +121,6 @@ class WrongRows:
     streams: Sequence[tuple[int, bytes, int]]
 
     def check(self, reader: str = "") -> CommitCheck:
-        """Return the check with its wrong rows; ``reader`` as in `wrong_sentence`."""
         singles = len(self._single_extra) + len(self._single_missing)
         count = len(self._pairs.missing) + singles
         entries = [*self._entries()]
@@ -186,7 +185,6 @@ class WrongRows:
 
     @cached_property
     def _pairs(self) -> RowPairs:
-        """The pairs, in the order of the sinks' pages."""
         reasons, _ = self._extra
         pairs = pair_rows(self.missing, self.extra, self.keys, reasons == _STRANGE)
         changes = self._missing_changes[pairs.missing]

@@ -112,7 +112,6 @@ class DuckDBVerifier:
             )
 
     def change(self, statement: str) -> int:
-        """Run a statement."""
         try:
             answer = self._connection.execute(statement).fetchone()
         except self._errors as error:
@@ -123,11 +122,9 @@ class DuckDBVerifier:
         return int(answer[0]) if answer else 0
 
     def rows(self, query: str) -> list[tuple[Any, ...]]:
-        """Run a query."""
         return self._connection.execute(query).fetchall()
 
     def close(self) -> None:
-        """Close the connection."""
         self._connection.close()
 
 
@@ -168,14 +165,12 @@ class PostgreSQLVerifier:
             ) from error
 
     def load(self, name: str, columns: Sequence[ColumnMetadata], rows: pa.Table) -> None:
-        """Create a table with rows."""
         with self._connection.cursor() as cursor:
             cursor.execute(create_table(name, columns, self.dialect))
             if rows.num_rows:
                 cursor.adbc_ingest(name, rows, mode="append", temporary=True)
 
     def change(self, statement: str) -> int:
-        """Run a statement."""
         with self._connection.cursor() as cursor:
             try:
                 cursor.execute(statement)
@@ -188,7 +183,6 @@ class PostgreSQLVerifier:
             return int(cursor.rowcount)
 
     def rows(self, query: str) -> list[tuple[Any, ...]]:
-        """Run a query."""
         with self._connection.cursor() as cursor:
             cursor.execute(query)
             return [tuple(row) for row in cursor.fetchall()]

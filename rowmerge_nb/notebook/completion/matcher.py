@@ -110,7 +110,6 @@ def _engines(namespace: dict[str, Any]) -> tuple[str, ...]:
 
 
 def unregister(shell: InteractiveShell) -> None:
-    """Remove the completion from a shell."""
     completer = getattr(shell, "Completer", None)
     matchers = getattr(completer, "custom_matchers", [])
     if completer is not None and matchers:

@@ -102,7 +102,6 @@ class Known:
         )
 
     def frames(self) -> Iterable[str]:
-        """Return the names of the DataFrames."""
         return self._frames
 
     def columns(self, parts: Sequence[str]) -> Columns:

@@ -51,7 +51,6 @@ class Half:
 
 
 def channel_map_dot(pages: Pages) -> str:
-    """Return the drawing of both pages as DOT."""
     channels = pages.channels
     slots = _slots(channels)
     graph = new_graph("pages", nodesep="0.2", ranksep="0.5", splines="line")

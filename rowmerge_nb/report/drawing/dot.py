@@ -55,17 +55,14 @@ class Text:
 
     @property
     def width(self) -> float:
-        """The width in pixels."""
         return text_width(self.text, self.size, bold=self.bold, mono=self.mono)
 
 
 def plain(text: str, color: str = "fg") -> Text:
-    """Return a run of plain text."""
     return Text(visible(text).replace(" ", "\N{NO-BREAK SPACE}"), color)
 
 
 def bold(text: str, color: str = "fg") -> Text:
-    """Return a run of bold text."""
     return Text(visible(text).replace(" ", "\N{NO-BREAK SPACE}"), color, bold=True)
 
 
@@ -77,7 +74,6 @@ def mono(text: str, color: str = "fg", *, size: int = 12, strong: bool = False) 
 
 
 def muted(text: str) -> Text:
-    """Return a run of muted text."""
     return plain(text, "mut")
 
 
@@ -101,7 +97,6 @@ class Box:
 
     @property
     def least(self) -> int:
-        """The required width."""
         widths = [sum(run.width for run in line) + 2 * PAD + 2 for line in self.lines]
         return max([self.width, *(math.ceil(width) for width in widths)])
 
@@ -160,7 +155,6 @@ def node(
     spacing: int = 0,
     fill: str = "node",
 ) -> None:
-    """Add a node: rows of cells on one surface."""
     background = f' BGCOLOR="{COLORS[fill]}"' if fill else ""
     head = f'<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="{spacing}" CELLPADDING="0"{background}>'
     body = "\n".join(f"<TR>{''.join(box.markup() for box in row)}</TR>" for row in rows)

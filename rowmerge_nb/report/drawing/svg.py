@@ -88,7 +88,6 @@ def _found(pattern: re.Pattern[str], text: str) -> tuple[str, ...]:
 
 
 def _number(match: re.Match[str], cells: list[_Cell]) -> str:
-    """Replace a cell by an empty one colored with its number."""
     attributes = dict(re.findall(r'(\w+)="([^"]*)"', match[1]))
     lines = tuple(_line(line) for line in match[2].split("<BR/>")) if match[2] else ()
     cells.append(

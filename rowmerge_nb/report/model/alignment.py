@@ -43,12 +43,10 @@ class AlignedRow:
 
     @property
     def differs(self) -> bool:
-        """Whether the results differ."""
         return self.left != self.right
 
     @property
     def lines(self) -> list[tuple[str, str, str, str, str]]:
-        """The row as lines of a table, one per result."""
         height = max(len(self.left), len(self.right), 1)
         left, right = (
             list(side or ("dropped",)) + [""] * height for side in (self.left, self.right)

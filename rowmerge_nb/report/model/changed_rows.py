@@ -148,7 +148,6 @@ class Stored:
 
 
 def build_diff(trace: Trace, pages: Pages | None) -> Diff | None:
-    """Build the changed rows; None if no rows were recorded."""
     sample = trace.samples.pages
     if sample is None or trace.state != StatementState.FINISHED:
         return None

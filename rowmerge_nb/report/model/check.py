@@ -69,7 +69,6 @@ class Check:
 
 
 def build_check(trace: Trace) -> Check | None:
-    """Return the wrong rows, or None."""
     check = trace.checks.commit
     if check is None or check.state != "differs":
         return None

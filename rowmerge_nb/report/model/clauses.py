@@ -74,7 +74,6 @@ class Lane:
 
     @property
     def style(self) -> str:
-        """The style of the operation."""
         return style_of(self.operation)
 
 
@@ -232,7 +231,6 @@ def operation_counts(trace: Trace) -> dict[str, int | None]:
 
 
 def condition_text(branch: BranchRecord) -> str:
-    """Return a branch's condition on one line."""
     return visible(" ".join(branch.condition.split()))
 
 

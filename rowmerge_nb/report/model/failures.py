@@ -92,7 +92,6 @@ class Failure:
 
 
 def build_failure(trace: Trace) -> Failure:
-    """Build the failure of a trace that has an error."""
     error = trace.error
     if error is None:
         raise ValueError("The trace has no error")
@@ -106,7 +105,6 @@ def build_failure(trace: Trace) -> Failure:
 
 
 def failure_of_error(error: RowMergeError, trace: Trace | None) -> Failure:
-    """Build the failure of an exception, with or without a trace."""
     groups: Sequence[DuplicateGroup] = tuple(getattr(error, "groups", ())) or (
         trace.join.duplicate_groups if trace else ()
     )

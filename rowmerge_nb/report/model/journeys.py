@@ -72,12 +72,10 @@ class JourneyRow:
 
     @property
     def head(self) -> str:
-        """The row and the clause that took it."""
         return f"{self.which}: {self.clause}"
 
     @property
     def strip(self) -> str:
-        """The marks as one text."""
         return " ".join(mark.text for mark in self.marks).rstrip()
 
 
@@ -113,7 +111,6 @@ class Journeys:
 
     @property
     def marks(self) -> str:
-        """The legend of the marks that occur."""
         occurring = {mark.text for row in self.rows for mark in row.marks}
         return ", ".join(
             f"{mark.strip() or 'blank'} = {meaning}"
@@ -128,7 +125,6 @@ class Journeys:
 
     @property
     def heads(self) -> tuple[str, ...]:
-        """The column heads."""
         if self.joined:
             return (
                 "source row",
@@ -151,7 +147,6 @@ class Journeys:
         }
 
     def values(self, row: JourneyRow) -> tuple[str, ...]:
-        """Return the texts of a row, one per head."""
         if self.joined:
             return (
                 row.source,
@@ -249,7 +244,6 @@ def _others(trace: Trace) -> tuple[tuple[str, ...], str]:
 
 
 def journey_row(journey: Journey, joined: bool) -> JourneyRow:
-    """Return the texts of a journey."""
     clause = (
         f"{clause_label(journey.case_number)} {journey.operation.name}"
         if joined

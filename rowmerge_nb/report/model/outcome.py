@@ -40,7 +40,6 @@ class Balance:
 
     @property
     def text(self) -> str:
-        """The whole sentence."""
         lead = "THE BALANCE DOES NOT HOLD" if self.holds is False else "Balance"
         return f"{lead}: {self.sum}{self.remark}"
 

@@ -74,7 +74,6 @@ class Channel:
 
     @property
     def right(self) -> bool:
-        """Whether its values are right-aligned."""
         return is_number(self.type)
 
 
@@ -129,7 +128,6 @@ class Channels:
 
     @property
     def after(self) -> tuple[Channel, ...]:
-        """The page after."""
         return (*self.columns, *self.others)
 
     @property

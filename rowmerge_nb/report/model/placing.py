@@ -44,7 +44,6 @@ _ONE_ROW: Final = (
 
 
 def exchange_of(trace: Trace) -> ExchangeFacts | None:
-    """Return the plan's exchange, or None."""
     exchanges = (record.facts for record in trace.plan if record.kind == "Exchange")
     return next((facts for facts in exchanges if isinstance(facts, ExchangeFacts)), None)
 

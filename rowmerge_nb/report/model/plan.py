@@ -116,7 +116,6 @@ class Operator:
 
     @property
     def out_text(self) -> str:
-        """The output in short."""
         return self.carries or ("" if self.rows_out is None else number(self.rows_out))
 
 
@@ -132,7 +131,6 @@ class Writer:
 
     @property
     def total(self) -> int:
-        """All rows."""
         return sum(self.rows.values())
 
 
@@ -190,11 +188,9 @@ class Plan:
         return tuple(ordered)
 
     def get(self, identity: str) -> Operator:
-        """Return the operator with an id."""
         return next(operator for operator in self.operators if operator.id == identity)
 
     def of_kind(self, kind: str) -> Operator | None:
-        """Return the first operator of a kind, or None."""
         return next((operator for operator in self.operators if operator.kind == kind), None)
 
 

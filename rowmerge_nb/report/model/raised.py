@@ -57,7 +57,6 @@ class ShownRaised:
 
     @property
     def stack_title(self) -> str:
-        """The title of the stack."""
         return f"The whole stack: {plural(len(self.stack), 'line')}"
 
 
@@ -142,7 +141,6 @@ def _is_number(arrow_type: pa.DataType) -> bool:
 
 
 def raised_text(raised: ShownRaised, width: int) -> list[str]:
-    """Return an error as lines of text."""
     lines = textwrap.wrap(f"{raised.method}, {raised.where}, raised {raised.what}", width)
     lines += [f"  {way}" for way in raised.ways]
     if raised.place:

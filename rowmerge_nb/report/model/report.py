@@ -137,7 +137,6 @@ def build_report(trace: Trace, other: Trace | None = None) -> Report:
 
 
 def notices_of(trace: Trace) -> tuple[Notice, ...]:
-    """Return the notices, and the results of check and verification."""
     notices = [Notice(visible(notice.message), notice.line) for notice in trace.notices]
     if trace.checks.commit is not None and trace.checks.commit.state != "differs":
         notices.append(Notice(visible(trace.checks.commit.message), None))

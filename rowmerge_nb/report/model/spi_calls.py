@@ -46,7 +46,6 @@ class Calls:
 
 
 def build_calls(trace: Trace) -> Calls | None:
-    """Build the calls part; None without calls."""
     if not trace.calls:
         return None
     rows = tuple(_row(trace, call) for call in sorted(trace.calls, key=lambda call: call.order))
@@ -120,6 +119,5 @@ def stored_with(rows: str) -> str:
 
 
 def finished_with(method: str, fragments: str) -> str:
-    """Describe the arguments of a finish call."""
     handle = f"{_MERGE_HANDLE}, " if method == "finish_merge" else ""
     return f"{handle}{fragments}"

@@ -125,7 +125,6 @@ class TableBinding:
 
     @property
     def data_size(self) -> int | None:
-        """The size of the rows in bytes."""
         return (
             int(self.dataframe.nbytes)
             if self.dataframe is not None and self.has_rows_at_hand
@@ -275,18 +274,15 @@ class TypedExpression:
 
     @property
     def type(self) -> Type:
-        """The SQL type."""
         return self.tree.type
 
     @property
     def origin(self) -> Origin:
-        """The place of the expression."""
         assert self.tree.origin is not None
         return self.tree.origin
 
     @property
     def span(self) -> Span:
-        """The span in the text."""
         return self.origin.span
 
     @property

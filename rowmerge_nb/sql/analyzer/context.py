@@ -85,7 +85,6 @@ class Context:
         return replace(value, origin=origin)
 
     def note_parameter(self, value: Typed, sql_type: Type) -> None:
-        """Record the type of a parameter without a value."""
         if self.parameters is not None and isinstance(value, Parameter):
             self.parameters[value.place] = sql_type
 
@@ -112,13 +111,11 @@ class Context:
     def error(
         self, code: str, message: str, span: Span | None, hint: str | None = None
     ) -> NoReturn:
-        """Raise an AnalysisError."""
         if span is None:
             raise AnalysisError(message, code=code, hint=hint)
         raise AnalysisError(message, code=code, hint=hint).at(span)
 
     def refuse(self, message: str, span: Span | None, hint: str | None = None) -> NoReturn:
-        """Raise NOT_SUPPORTED."""
         self.error("NOT_SUPPORTED", message, span, hint)
 
     def check_read(self, fields: Iterable[ScopeField], span: Span) -> None:
@@ -154,7 +151,6 @@ class Context:
             )
 
     def notice(self, message: str, span: Span | None) -> None:
-        """Add a notice, once."""
         self.notices.setdefault(Notice(message, span))
 
     def statement_span(self, about: Span | None = None) -> Span:
@@ -180,7 +176,6 @@ class Context:
         return self.bindings.setdefault(table.shown(table.qualified), table)
 
     def check_parts(self, name: TableName) -> None:
-        """Check the number of a table name's parts."""
         if len(name.parts) > _MAX_PARTS:
             self.error(
                 "SYNTAX_ERROR",
@@ -220,7 +215,6 @@ class Context:
         return binding
 
     def view(self, name: TableName, span: Span) -> ViewBinding | None:
-        """Return a view, or None."""
         if len(name.parts) > _MAX_PARTS:
             return None
         with _placed(span):
@@ -233,7 +227,6 @@ class Context:
             self.error("NOT_SUPPORTED", message, span, target.remedy)
 
     def refuse_view(self, name: TableName, message: str) -> None:
-        """Raise an error for a view."""
         span = self.statement_span(name.span)
         try:
             view = self.view(name, span)
@@ -245,12 +238,10 @@ class Context:
             self.error("NOT_SUPPORTED", message, span, "Change the table that the view reads.")
 
     def qualified(self, name: TableName, span: Span) -> tuple[str, str, str]:
-        """Complete a table's name; errors are at the span."""
         with _placed(span):
             return self.tables.qualify([part.value for part in name.parts])
 
     def place(self, name: TableName, span: Span) -> tuple[str, str, str]:
-        """Complete the name of an object to create."""
         self.check_parts(name)
         try:
             full = self.qualified(name, span)
@@ -320,14 +311,12 @@ class Context:
     def evolved(
         self, table: TableBinding, columns: Sequence[ColumnMetadata], span: Span
     ) -> TableBinding:
-        """Return a table with new columns; errors are at the span."""
         with _placed(span):
             return self.tables.evolved(table, columns)
 
     def table(
         self, name: TableName, span: Span, version: ConnectorTableVersion | None = None
     ) -> TableBinding:
-        """Return an existing table; errors are at the span."""
         with _placed(span):
             binding = self.lookup(name, version)
         if binding is not None:

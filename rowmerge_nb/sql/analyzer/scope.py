@@ -53,7 +53,6 @@ class Symbols:
         self._counts: dict[str, int] = {}
 
     def new(self, name: str | None) -> str:
-        """Return an unused symbol."""
         base = _UNSAFE.sub("_", (name or "expr").lower().lstrip("$")) or "expr"
         symbol, count = base, self._counts.get(base, 0)
         while symbol in self._used:
@@ -90,7 +89,6 @@ class ScopeField:
     refused: AnalysisError | None = None
 
     def matches(self, parts: Sequence[str]) -> bool:
-        """Return whether these parts name this field."""
         if self.name is None or self.name.lower() != parts[-1]:
             return False
         prefix = tuple(parts[:-1])

@@ -18,7 +18,6 @@ class AccessReader(ChangeReader):
     def _refuse_later(
         self, start: int, message: str | None = None, hint: str | None = None
     ) -> None:
-        """Record a refusal at the token ``start``."""
         words = " ".join(token.word for token in self.tokens[start : self.index])
         message = message or f"The statement {words} is not supported by this engine"
         self.refused(
@@ -74,7 +73,6 @@ class AccessReader(ChangeReader):
         self._on_object("TO", is_on_taken=not all_of_them)
 
     def _on_object(self, before: str, *, is_on_taken: bool, grants: bool = False) -> NoReturn:
-        """Parse the object of privileges, and the principals."""
         if not is_on_taken:
             self.expect("ON")
         self._object(before)
@@ -88,7 +86,6 @@ class AccessReader(ChangeReader):
     def _privileges(
         self, end: str = "", *, has_all: bool = True
     ) -> tuple[tuple[st.Identifier, ...], bool]:
-        """Parse privileges or roles; the flag means ALL PRIVILEGES."""
         if has_all and self.accept("ALL"):
             self.note("','", "'ON'", *([f"'{end}'"] if end == "TO" else []))
             self.expect("PRIVILEGES")

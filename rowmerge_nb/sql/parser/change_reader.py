@@ -22,7 +22,6 @@ class ChangeReader(MergeReader):
     """Parses the other statements that change rows."""
 
     def update(self, queries: _Named = _NONE) -> st.Update | st.Merge:
-        """Parse an UPDATE behind the queries of a WITH."""
         self.take()
         target = self.target()
         self.choose_behind(target)
@@ -43,7 +42,6 @@ class ChangeReader(MergeReader):
         return st.Update(*self.whole(), target, columns, values, where, returning, alias, *queries)
 
     def delete(self, queries: _Named = _NONE) -> st.Delete | st.Merge:
-        """Parse a DELETE behind the queries of a WITH."""
         start = self.index
         self.take()
         self.word_before_name("FROM")
@@ -121,7 +119,6 @@ class ChangeReader(MergeReader):
     # -- INSERT ---------------------------------------------------------------------------------------------------
 
     def insert(self, queries: _Named = _NONE) -> st.Insert:
-        """Parse an INSERT behind the queries of a WITH."""
         self.take()
         self.word_before_name("INTO")
         self.skip_word("TABLE")
@@ -179,7 +176,6 @@ class ChangeReader(MergeReader):
         return st.Insert(*self.whole(), target, (), inserted, self.accept_returning(), alias)
 
     def _with_defaults(self, query: s.QueryNode) -> s.QueryNode:
-        """Return the rows of VALUES with DEFAULT as a value."""
         if not self.extended or not isinstance(query.body, s.Values):
             return query
         rows = tuple(

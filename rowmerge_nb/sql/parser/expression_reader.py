@@ -30,7 +30,6 @@ class ExpressionReader(PrimaryReader):
     # -- boolean expressions --------------------------------------------------------------------------------------
 
     def expression(self) -> s.Expression:
-        """Parse an expression; OR binds loosest."""
         expression = self._logical("OR", lambda: self._logical("AND", self._negation))
         self.check_names()
         return expression
@@ -54,7 +53,6 @@ class ExpressionReader(PrimaryReader):
         return self._predicate()
 
     def _predicate(self) -> s.Expression:
-        """Parse a value and at most one predicate."""
         start = self.index
         return self._predicate_of(start, self.value())
 
@@ -197,7 +195,6 @@ class ExpressionReader(PrimaryReader):
         return self._chained(self._signed, *_MULTIPLICATION)
 
     def _chained(self, term: Callable[[], s.Expression], *operators: str) -> s.Expression:
-        """Parse a left-associative chain."""
         start = self.index
         first = term()
         steps: list[s.Step] = []
@@ -232,7 +229,6 @@ class ExpressionReader(PrimaryReader):
         return self._zoned()
 
     def literal(self) -> s.Expression:
-        """Parse a literal, with a sign or without."""
         token = self.token
         if token.word == "-":
             if self.ahead().kind not in _NUMBERS:

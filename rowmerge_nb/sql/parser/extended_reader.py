@@ -163,7 +163,6 @@ class ExtendedReader(FunctionReader):
     def assigned_columns(
         self, target: st.TableName, alias: Identifier | None
     ) -> tuple[Identifier, ...]:
-        """Accept ``(a, t.b)``."""
         if not self.extended:
             return self.accept_columns()
         if not self.accept("("):
@@ -178,7 +177,6 @@ class ExtendedReader(FunctionReader):
         return tuple(columns)
 
     def with_default(self, value: s.Expression) -> s.Expression:
-        """Return a value, DEFAULT among them."""
         if (
             self.extended
             and isinstance(value, s.Name)
@@ -293,7 +291,6 @@ class ExtendedReader(FunctionReader):
         values += items
 
     def accept_returning(self) -> tuple[s.SelectItem | s.AllColumns, ...]:
-        """Accept RETURNING (extended dialect)."""
         if not self.extended or not self.accept("RETURNING"):
             return ()
         self.without_words()

@@ -150,7 +150,6 @@ def _find(tokens: Sequence[Token], words: AbstractSet[str], start: int) -> int:
 
 
 def _whole_statement(text: str, tokens: Sequence[Token], index: int) -> str | None:
-    """Return a hint on a statement that MERGE replaces."""
     first, second, word = tokens[0].word, tokens[min(1, len(tokens) - 1)].word, tokens[index].word
     if first == "UPDATE":
         hint = _updates_from(text, tokens)
@@ -284,7 +283,6 @@ def _on_conflict(text: str, tokens: Sequence[Token], index: int) -> str | None:
 
 
 def _closed(tokens: Sequence[Token], index: int) -> int:
-    """Return the index of the next closing parenthesis."""
     return next((at for at in range(index, len(tokens)) if tokens[at].text == ")"), len(tokens) - 1)
 
 
@@ -325,7 +323,6 @@ def _continues(tokens: Sequence[Token], at: int) -> bool:
 
 
 def _part(text: str, tokens: Sequence[Token], index: int, expected: AbstractSet[str]) -> str | None:
-    """Return a hint on a part of a statement."""
     token, first = tokens[index], tokens[0].word
     before = tokens[index - 1] if index else None
     following = tokens[min(index + 1, len(tokens) - 1)]

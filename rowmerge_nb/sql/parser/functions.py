@@ -25,7 +25,6 @@ class FunctionReader(QueryReader):
     """Parses functions that are defined before a query."""
 
     def query_of_statement(self) -> s.QueryNode:
-        """Parse a query as a statement, with optional functions."""
         if not self.at_functions():
             return self.query()
         self.take()
@@ -99,7 +98,6 @@ class FunctionReader(QueryReader):
         return self.identifier(), self.type_name()
 
     def _characteristics(self) -> set[str]:
-        """Parse the characteristics of a function, each at most once."""
         characteristics: set[str] = set()
         while self.token.word in _CHARACTERISTICS:
             start = self.token

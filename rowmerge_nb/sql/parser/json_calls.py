@@ -50,7 +50,6 @@ def json_lookup(reader: PrimaryReader, start: int) -> s.Expression:
 
 
 def json_constructor(reader: PrimaryReader, start: int) -> s.Expression:
-    """Parse JSON_OBJECT or JSON_ARRAY."""
     name = reader.take().word
     reader.expect("(")
     keys: list[s.Expression] = []

@@ -39,7 +39,6 @@ class PathSyntaxError(ValueError):
     """A syntax error at an offset."""
 
     def __init__(self, message: str, offset: int) -> None:
-        """Report an error."""
         super().__init__(message)
         self.message = message
         self.offset = offset
@@ -49,7 +48,6 @@ class PathRefusedError(ValueError):
     """An unsupported part of a path; with ``everywhere``, Trino refuses it too."""
 
     def __init__(self, part: str, *, everywhere: bool = False) -> None:
-        """Name the part."""
         super().__init__(part)
         self.everywhere = everywhere
 

@@ -61,7 +61,6 @@ class SimpleReader(Reader):
         return literal.value
 
     def literals(self) -> s.Literals:
-        """Take a run of literals."""
         token = self.take()
         run = LiteralRun(self.text, token.span)
         for index in run.long_integers():

@@ -33,11 +33,9 @@ class MergeReader(ExtendedReader):
     _assigns_to: tuple[st.TableName, st.Identifier | None]
 
     def whole(self) -> tuple[str, st.Span]:
-        """Return the whole statement's text and span."""
         return self.text, st.Span.within(self.text, 0, len(self.text))
 
     def merge(self, queries: tuple[tuple[s.NamedQuery, ...], bool] = ((), False)) -> st.Merge:
-        """Parse a MERGE behind the queries of a WITH."""
         self.take()
         evolution = self._accept_evolution()
         self.word_before_name("INTO")
@@ -111,7 +109,6 @@ class MergeReader(ExtendedReader):
         return self.span_from(start)
 
     def target(self) -> st.TableName:
-        """Parse the target's name and its branch."""
         name = self.table_name()
         return replace(name, branch=self.identifier()) if self.accept("@") else name
 

@@ -192,7 +192,6 @@ class _Watching(StatementReader):
 
     @contextmanager
     def _names(self, slot: Slot | None) -> Iterator[None]:
-        """Set the kind of plain names."""
         self._slots.append(slot)
         try:
             yield

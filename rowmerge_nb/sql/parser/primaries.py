@@ -38,7 +38,6 @@ class PrimaryReader(WindowReader):
     """Parses operands: names, calls, constructors, parentheses."""
 
     def query(self) -> s.QueryNode:
-        """Parse a query."""
         raise NotImplementedError
 
     def value(self) -> s.Expression:
@@ -50,7 +49,6 @@ class PrimaryReader(WindowReader):
         raise NotImplementedError
 
     def values_rows(self) -> tuple[s.Expression, ...]:
-        """Parse the rows of VALUES."""
         rows = [self._expression_or_run()]
         while self.accept(","):
             rows.append(self._expression_or_run())
@@ -127,7 +125,6 @@ class PrimaryReader(WindowReader):
     # -- primaries ------------------------------------------------------------------------------------------------
 
     def primary(self) -> s.Expression:
-        """Parse an operand."""
         start, token = self.index, self.token
         if token.kind in LITERALS:
             self.take()
@@ -329,7 +326,6 @@ class PrimaryReader(WindowReader):
         return s.RowConstructor(self.span_from(start), items, tuple(names) if any(names) else ())
 
     def _fields(self, names: list[str | None]) -> tuple[s.Expression, ...]:
-        """Parse the items of ROW(...), and add their names or None to ``names``."""
         items: list[s.Expression] = []
         while not items or self.accept(","):
             items.append(self.expression())
@@ -563,7 +559,6 @@ class PrimaryReader(WindowReader):
     def call_behind(
         self, start: int, qualifier: tuple[Identifier, ...], function: Identifier
     ) -> s.Expression:
-        """Parse a call from its parenthesis on."""
         name = function.value
         opening = self.index
         self.expect("(")

@@ -49,7 +49,6 @@ class QueryReader(ExpressionReader):
         return self.query_behind(start, named, recursive=recursive)
 
     def accept_with(self, *, is_statement: bool = False) -> tuple[tuple[s.NamedQuery, ...], bool]:
-        """Accept a WITH; return its queries and whether it is RECURSIVE."""
         if self.token.word != "WITH":
             return (), False
         self.deeper()
@@ -64,7 +63,6 @@ class QueryReader(ExpressionReader):
     def query_behind(
         self, start: int, named: tuple[s.NamedQuery, ...] = (), *, recursive: bool = False
     ) -> s.QueryNode:
-        """Parse a query after its WITH, which begins at ``start``."""
         self.deeper()
         query = self._without_with(start, named, recursive=recursive)
         self.depth -= 1
@@ -215,7 +213,6 @@ class QueryReader(ExpressionReader):
         return tuple(windows)
 
     def select_items(self) -> tuple[s.SelectItem | s.AllColumns, ...]:
-        """Parse the list of SELECT or RETURNING."""
         items = [self._select_item()]
         while self.accept(","):
             items.append(self._select_item())

@@ -180,7 +180,6 @@ class StatementReader(DefinitionReader):
     """Parses whole statements."""
 
     def statement(self) -> st.Statement:
-        """Parse a statement by its first word."""
         statement = self._statement()
         described = self.described(statement)
         return replace(statement, **described) if described else statement
@@ -279,7 +278,6 @@ class StatementReader(DefinitionReader):
         )
 
     def _explained(self) -> st.Statement:
-        """Parse the explained statement with its own positions."""
         start = self.token.span.start
         end = next(
             (t.span.start for t in self.tokens[self.index :] if t.text == ";"), len(self.text)

@@ -100,7 +100,6 @@ _NO_NAMES: dict[Kind | str, str] = {
 
 
 def is_mismatch(error: ParseError) -> bool:
-    """Return whether the error is about an unexpected token."""
     return error.message.startswith("mismatched input")
 
 
@@ -153,15 +152,12 @@ class Reader:
 
     @property
     def token(self) -> Token:
-        """The next token."""
         return self.tokens[self.index]
 
     def ahead(self, count: int = 1) -> Token:
-        """Return a later token."""
         return self.tokens[min(self.index + count, len(self.tokens) - 1)]
 
     def note(self, *labels: str) -> None:
-        """Return a later token."""
         if self.index > self._farthest:
             self._farthest, self._expected, self._looked = self.index, set(), set()
         if self.index == self._farthest:
@@ -174,11 +170,9 @@ class Reader:
             self._looked.update(labels)
 
     def noted(self, label: str) -> bool:
-        """Return whether this is expected."""
         return self._farthest == self.index and label in self._expected
 
     def unnote(self, *labels: str) -> None:
-        """Remove expected tokens."""
         self._expected.difference_update(labels)
 
     def restart(self) -> None:
@@ -200,7 +194,6 @@ class Reader:
         return False
 
     def accept(self, *words: str) -> Token | None:
-        """Take one of these tokens, if it is next."""
         if not self.at(*words):
             return None
         return self.take()
@@ -214,13 +207,11 @@ class Reader:
         return True
 
     def take(self) -> Token:
-        """Take the next token."""
         token = self.token
         self.index = min(self.index + 1, len(self.tokens) - 1)
         return token
 
     def expect(self, *words: str) -> Token:
-        """Take one of these tokens."""
         return self.accept(*words) or self.fail()
 
     def close(self, word: str, *, is_decided: bool = True) -> Token:
@@ -246,7 +237,6 @@ class Reader:
         return self._behind == self.index
 
     def expect_end(self) -> None:
-        """Require the end."""
         if self.token.kind is not Kind.END:
             self.note("<EOF>")
             self._fail(is_decided=True)
@@ -265,7 +255,6 @@ class Reader:
         return token.kind in {Kind.QUOTED, Kind.BACKQUOTED, Kind.DIGITS_FIRST}
 
     def identifier(self) -> Identifier:
-        """Take a name."""
         if not self.at_identifier():
             self.note("<identifier>")
             self.fail()
@@ -307,7 +296,6 @@ class Reader:
             self._is_before_returning = False
 
     def accept_alias(self) -> Identifier | None:
-        """Accept an alias."""
         if self.at_alias():
             return self.identifier()
         self.note("<identifier>")
@@ -321,7 +309,6 @@ class Reader:
         return tuple(names)
 
     def accept_columns(self) -> tuple[Identifier, ...]:
-        """Accept ``(a, b)``."""
         if not self.accept("("):
             return ()
         names = self.identifiers()
@@ -339,12 +326,10 @@ class Reader:
     # -- places and errors ----------------------------------------------------------------------------------------
 
     def span_from(self, start: int) -> Span:
-        """Return the span from ``start`` to the last token."""
         first, last = self.tokens[start].span, self.tokens[max(self.index - 1, start)].span
         return Span(first.start, last.end, first.line, first.column)
 
     def error(self, message: str, span: Span | None, hint: str | None = None) -> NoReturn:
-        """Raise a ParseError."""
         if span is None:
             raise ParseError(message, hint=hint)
         raise ParseError(message, hint=hint).at(span)
@@ -364,7 +349,6 @@ class Reader:
         return self._refused is not None and self._refused.code == "NOT_SUPPORTED"
 
     def check(self) -> None:
-        """Raise the recorded error."""
         for error in (self._wrong, self._refused):
             if error is not None:
                 raise error

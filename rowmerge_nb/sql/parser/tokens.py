@@ -182,7 +182,6 @@ class Token:
 
     @property
     def name(self) -> str:
-        """The unquoted identifier."""
         return self.text[1:-1].replace('""', '"') if self.kind is Kind.QUOTED else self.text
 
     @property

@@ -14,7 +14,6 @@ class WindowReader(SimpleReader):
     """Parses windows and ORDER BY."""
 
     def expression(self) -> s.Expression:
-        """Parse an expression."""
         raise NotImplementedError
 
     def expressions(self) -> tuple[s.Expression, ...]:
@@ -25,7 +24,6 @@ class WindowReader(SimpleReader):
         return tuple(items)
 
     def over(self) -> s.Window | None:
-        """Accept ``OVER name`` or ``OVER (...)``."""
         if not self.over_follows(0):
             return None
         start = self.index
@@ -98,7 +96,6 @@ class WindowReader(SimpleReader):
         return s.FrameBound(self.span_from(start), side, offset)
 
     def accept_order_by(self) -> tuple[s.SortItem, ...]:
-        """Accept ``ORDER BY ...``."""
         if not self.accept_all("ORDER", "BY"):
             return ()
         items = [self._sort_item()]

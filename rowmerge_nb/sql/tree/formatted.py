@@ -52,7 +52,6 @@ class Formatter:
         self.text = text
 
     def write(self, node: s.Expression) -> str:
-        """Format an expression."""
         if isinstance(node, s.Literal):
             return self._literal(node)
         if isinstance(node, s.Name):

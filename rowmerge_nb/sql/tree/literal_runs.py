@@ -112,7 +112,6 @@ class LiteralRun:
 
     @cached_property
     def width(self) -> int:
-        """The literals per row."""
         if self._text[self.span.start] != "(":
             return 1
         first = _ROW.match(self._text, self.span.start)
@@ -121,11 +120,9 @@ class LiteralRun:
 
     @property
     def count(self) -> int:
-        """The number of rows."""
         return len(self.texts) // self.width
 
     def column(self, index: int) -> list[str]:
-        """Return the literals of a column as written."""
         return self.texts[index :: self.width]
 
     def long_integers(self) -> list[int]:

@@ -64,7 +64,6 @@ class Span:
         return cls(start, end, text.count("\n", 0, start) + 1, start - text.rfind("\n", 0, start))
 
     def of(self, text: str) -> str:
-        """Return the span's text."""
         return text[self.start : self.end]
 
     def shown(self, text: str) -> str:

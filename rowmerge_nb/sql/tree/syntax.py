@@ -24,7 +24,6 @@ class Node:
 
     @property
     def error_span(self) -> Span:
-        """The position of errors about this node."""
         return self.span
 
 
@@ -122,7 +121,6 @@ class Binary(Expression):
 
     @property
     def error_span(self) -> Span:
-        """The operator's span."""
         return self.operator_span
 
 
@@ -136,7 +134,6 @@ class Step(Node):
 
     @property
     def error_span(self) -> Span:
-        """The operator's span."""
         return self.operator_span
 
 
@@ -469,7 +466,6 @@ class QueryPeriod(Node):
 
     @property
     def words(self) -> str:
-        """Its keywords."""
         return f"FOR {self.kind} AS OF"
 
 

@@ -282,7 +282,6 @@ class PageStatement:
         return create_processor(self._paradigm, self.layout, columns)
 
     def transformed(self, changes: Changes) -> Page:
-        """Scan the table, and return the transformed page of all changes."""
         processor, layout = self.processor, self.layout
         scanned = self.read(row_id=True)
         *data, row_ids = (column.combine_chunks() for column in scanned.columns)

@@ -77,7 +77,6 @@ class UpdatableStatement(PageStatement):
     def change(
         self, source: UpdatablePageSource, changes: Changes, *, pages: int = 1 << 30
     ) -> None:
-        """Read pages, and pass the changed rows of each to the source."""
         new = {
             self._key(key): {name.lower(): value for name, value in values.items()}
             for key, values in changes.updated
@@ -159,7 +158,6 @@ class UpdatableChecks(ContractStore):
 
     @pytest.fixture
     def older(self, filled_table: FilledTable) -> FilledTable:
-        """The table of a connector with the older flow."""
         statement = filled_table.statement()
         try:
             statement.metadata.get_delete_row_id_column_handle(statement.session, statement.handle)

@@ -17,7 +17,6 @@ AUDIT_FILE: Final = FileFormat(FORMAT, "an audit", "audit.save(...)")
 
 
 def save_audit(audit: Audit, path: str | Path) -> None:
-    """Write an audit to a file; see `Audit.save`."""
     # ASCII, because a text may hold a lone surrogate, which UTF-8 cannot encode.
     write_private(path, json.dumps({FORMAT: encoded(audit)}).encode("ascii"), "The audit")
 

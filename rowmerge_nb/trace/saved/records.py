@@ -30,7 +30,6 @@ PAGES: Final = "pages/"
 
 
 def save_record(record: Record, path: str | Path) -> None:
-    """Write a record to a file; see `Record.save`."""
     content = io.BytesIO()
     # Stored without compression, so that no entry of a hostile file can be larger than the file.
     with zipfile.ZipFile(content, "w", zipfile.ZIP_STORED) as file:

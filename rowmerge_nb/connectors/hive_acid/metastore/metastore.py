@@ -47,12 +47,10 @@ class HiveTable:
 
     @property
     def data_columns(self) -> tuple[ColumnMetadata, ...]:
-        """The columns in files."""
         return self.columns[: len(self.columns) - len(self.partitioned_by)]
 
     @property
     def partition_columns(self) -> tuple[ColumnMetadata, ...]:
-        """The columns in names of folders."""
         return self.columns[len(self.columns) - len(self.partitioned_by) :]
 
     @property
@@ -145,7 +143,6 @@ def new_compaction() -> Iterator[str]:
 
 
 def is_compaction(transaction: OpenTransaction) -> bool:
-    """Return whether a transaction comes from `Metastore.open_compaction`."""
     return transaction.query_id.startswith(_COMPACTION)
 
 
@@ -257,7 +254,6 @@ class Metastore(ABC):
 
 
 def schema_not_found(schema: str) -> ConnectorError:
-    """Return the error for a missing schema."""
     return ConnectorError(
         f"Schema '{schema}' does not exist",
         code="SCHEMA_NOT_FOUND",
@@ -266,14 +262,12 @@ def schema_not_found(schema: str) -> ConnectorError:
 
 
 def schema_not_empty(schema: str) -> ConnectorError:
-    """Return the error for dropping a schema with tables."""
     return ConnectorError(
         f"Schema not empty: {schema}", code="SCHEMA_NOT_EMPTY", hint="Drop its tables before."
     )
 
 
 def table_exists(name: SchemaTableName) -> ConnectorError:
-    """Return the error for a name that a table has."""
     return ConnectorError(
         f"Table '{name}' already exists",
         code="TABLE_ALREADY_EXISTS",

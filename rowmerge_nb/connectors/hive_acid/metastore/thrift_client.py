@@ -26,7 +26,6 @@ AGAIN: Final = "Run the statement again."
 
 
 def conflict(message: str) -> ConnectorError:
-    """Return the error of a transaction that lost a conflict."""
     return ConnectorError(message, code="TRANSACTION_CONFLICT", hint=AGAIN)
 
 

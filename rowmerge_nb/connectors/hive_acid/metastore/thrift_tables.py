@@ -178,7 +178,6 @@ def set_comments(metastore_table: Any, table: HiveTable) -> None:
 
 
 def thrift_partition(table: HiveTable, name: str) -> Any:
-    """Build the metastore's partition."""
     values = [DEFAULT_PARTITION if text is None else text for text in partition_texts(name)]
     storage = _storage(table, f"{table.location}/{name}")
     return ttypes.Partition(
@@ -187,7 +186,6 @@ def thrift_partition(table: HiveTable, name: str) -> Any:
 
 
 def constraints_of(table: HiveTable) -> list[Any]:
-    """Build NOT NULL constraints."""
     name = table.name
     return [
         ttypes.SQLNotNullConstraint(

@@ -22,7 +22,6 @@ class OrcCodec(Enum):
 
     @property
     def arrow(self) -> Literal["uncompressed", "snappy", "zlib", "zstd"]:
-        """Arrow's name."""
         return self.value
 
     @property

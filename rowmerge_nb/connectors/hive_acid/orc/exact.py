@@ -69,7 +69,6 @@ class ExactWriter:
             )
 
     def close(self) -> None:
-        """Write the file's end."""
         self._writer.close()
         self._file.close()
 

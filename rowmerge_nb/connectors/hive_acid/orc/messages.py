@@ -40,7 +40,6 @@ def fields(message: bytes) -> Iterator[tuple[int, int, int | bytes]]:
 
 
 def numbers_in(value: bytes) -> list[int]:
-    """Return the varints packed into one value."""
     numbers, at = [], 0
     while at < len(value):
         number, at = _read_varint(value, at)
@@ -68,7 +67,6 @@ def _read_varint(message: bytes, at: int) -> tuple[int, int]:
 
 
 def varint(value: int) -> bytes:
-    """Encode a varint."""
     digits = bytearray()
     while value >= 0x80:
         digits.append(value & 0x7F | 0x80)
@@ -78,7 +76,6 @@ def varint(value: int) -> bytes:
 
 
 def encoded(number: int, wire: int, value: int | bytes) -> bytes:
-    """Encode a field."""
     key = varint(number << 3 | wire)
     if isinstance(value, int):
         return key + varint(value)
@@ -140,7 +137,6 @@ def _unpacked(chunk: bytes, codec: int) -> bytes:
 
 
 def compressed(plain: bytes, codec: int) -> bytes:
-    """Write uncompressed chunks."""
     if codec == _NONE:
         return plain
     chunks = [plain[at : at + _CUT] for at in range(0, len(plain), _CUT)]

@@ -91,7 +91,6 @@ class RowKeys:
 
     @classmethod
     def of(cls, page: Page) -> RowKeys:
-        """Read the keys from a file's columns."""
         write_ids, buckets, numbers = (
             page.column(name).to_numpy(zero_copy_only=False) for name in KEYS
         )
@@ -99,7 +98,6 @@ class RowKeys:
 
     @classmethod
     def of_original(cls, bucket: int, first: int, rows: int) -> RowKeys:
-        """Return the keys of rows without row ids."""
         constant = np.full(rows, encode_bucket(bucket), np.int64)
         return cls(np.zeros(rows, np.int64), constant, np.arange(first, first + rows))
 
@@ -111,7 +109,6 @@ class RowKeys:
         return cls(*(np.concatenate([part[i] for part in parts]) for i in range(3)))
 
     def take(self, rows: npt.NDArray[np.int64]) -> RowKeys:
-        """Return the keys at some indexes."""
         return RowKeys(self.write_ids[rows], self.buckets[rows], self.numbers[rows])
 
     def order(self) -> npt.NDArray[np.int64]:
@@ -119,7 +116,6 @@ class RowKeys:
         return np.lexsort((self.numbers, self.locations))
 
     def as_array(self) -> pa.Array:
-        """Return the keys as row ids."""
         arrays = [
             pa.array(self.write_ids),
             pa.array(self.buckets.astype(np.int32)),
@@ -137,7 +133,6 @@ class KeyBounds:
 
     @classmethod
     def of(cls, tail: OrcTail, stripes: Sequence[Stripe]) -> KeyBounds | None:
-        """Return the bounds by statistics, or None."""
         pairs = []
         for index in (_WRITE_ID_INDEX, _NUMBER_INDEX):
             ranges = [tail.range(stripe.number, tail.column(index), BIGINT) for stripe in stripes]
@@ -164,7 +159,6 @@ class KeyBounds:
         )
 
     def contains(self, keys: RowKeys) -> npt.NDArray[np.bool_]:
-        """Return a mask of the keys within the bounds."""
         within: npt.NDArray[np.bool_] = (keys.write_ids >= self.write_ids[0]) & (
             keys.write_ids <= self.write_ids[1]
         )
@@ -186,7 +180,6 @@ class DeletedRows:
         return bool(self._events.size)
 
     def contains(self, keys: RowKeys) -> npt.NDArray[np.bool_]:
-        """Return a mask of the deleted rows."""
         locations = keys.locations
         codes = np.minimum(np.searchsorted(self._locations, locations), self._locations.size - 1)
         events = codes.astype(np.int64) << _ROW_ID_BITS | keys.numbers
@@ -339,7 +332,6 @@ def _arrays(
 
 
 def read_deletes(paths: Sequence[Path]) -> tuple[RowKeys, npt.NDArray[np.int64]]:
-    """Read the deleted rows, and the write ids of the deleting transactions."""
     pages = [page for path in paths for page in _stripes(path, (*KEYS, "currentTransaction"))]
     current = [page.column("currentTransaction").to_numpy(zero_copy_only=False) for page in pages]
     return RowKeys.concat([RowKeys.of(page) for page in pages]), np.concatenate(

@@ -87,7 +87,6 @@ class OrcTail:
         return number
 
     def range(self, stripe: int, column: int | None, sql_type: Type) -> ValueRange | None:
-        """Return a column's range in a stripe; None if unknown or unsafe."""
         if (
             column is None
             or stripe >= len(self.statistics)

@@ -19,7 +19,6 @@ STAGES: Final = literal(PREFIX.replace("_", r"\_") + "%")
 
 
 def orphans(session: Session) -> list[Orphan]:
-    """Return the stages of dead drivers."""
     return [_described(row) for row in _orphans(session)]
 
 
@@ -69,7 +68,6 @@ def _described(row: Mapping[str, Any]) -> Orphan:
 
 
 def remove_orphans(session: Session) -> list[Orphan]:
-    """Remove and return the stages of dead drivers."""
     removed = []
     for row in _orphans(session):
         # Another user may own it, or be removing it.

@@ -144,7 +144,6 @@ class PostgresStore(Store):
         return types.cast_of(declared, "b", declared)
 
     def row_id_type(self, handle: JdbcTableHandle) -> Type:
-        """Return key and row version."""
         return row_of(
             [*((column.name, column.type) for column in handle.key_columns), ("$version", BIGINT)]
         )

@@ -250,7 +250,6 @@ class PostgresTransaction(JdbcTransaction):
         return self._count(f"({bounded}) AS bounded")
 
     def longest_name(self) -> int:
-        """Return the server's limit."""
         return int(
             self.reader().value("SELECT current_setting('max_identifier_length')::bigint AS n")
         )

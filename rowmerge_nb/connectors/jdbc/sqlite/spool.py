@@ -59,7 +59,6 @@ class Spool:
 
 
 def orphans(database: str) -> list[Orphan]:
-    """Return the unlocked directories."""
     return [
         orphaned_path(directory, *_owner(directory))
         for directory in _directories(database)
@@ -68,7 +67,6 @@ def orphans(database: str) -> list[Orphan]:
 
 
 def remove_orphans(database: str) -> list[Orphan]:
-    """Remove and return the unlocked directories."""
     removed = []
     for directory in _directories(database):
         with _locked(directory) as free:

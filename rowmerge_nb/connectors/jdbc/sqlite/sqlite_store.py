@@ -77,7 +77,6 @@ class SqliteStore(Store):
         return repr(self.path)
 
     def is_there(self) -> bool:
-        """Return whether the path exists."""
         try:
             os.lstat(self.path)
         except FileNotFoundError:
@@ -201,7 +200,6 @@ class SqliteStore(Store):
     converted = staticmethod(types.converted)
 
     def row_id_type(self, handle: JdbcTableHandle) -> Type:
-        """Return the key as stored."""
         fields = [(column.name, types.key_type(column)) for column in handle.key_columns]
         return fields[0][1] if len(fields) == 1 else row_of(fields)
 
@@ -209,7 +207,6 @@ class SqliteStore(Store):
         return [types.key_reading(column) for column in handle.key_columns]
 
     def range_of(self, split: JdbcSplit) -> str:
-        """Return a range of rowids or keys."""
         bounds = ((">=", split.low), ("<", split.high))
         return " AND ".join(
             f"{split.address} {sign} {bound}" for sign, bound in bounds if bound is not None
@@ -246,7 +243,6 @@ class SqliteStore(Store):
     def address_of_text(
         self, session: Session, handle: JdbcTableHandle, column: Column, value: bytes
     ) -> str:
-        """Return a row's address by the bytes of a text."""
         address = self.address(handle)
         if not address:
             return ""

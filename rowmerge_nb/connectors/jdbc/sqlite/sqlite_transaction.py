@@ -70,7 +70,6 @@ class SqliteTransaction(JdbcTransaction):
             )
 
     def writer(self) -> Session:
-        """Begin a writing transaction."""
         session = self.reader()
         if not self._writing:
             if not os.access(self._store.path, os.W_OK):
@@ -80,7 +79,6 @@ class SqliteTransaction(JdbcTransaction):
         return session
 
     def find(self, name: SchemaTableName) -> JdbcTableHandle | None:
-        """Return a table or view, or None."""
         if name.schema != SCHEMA:
             return None
         # SQLite itself ignores case only for ASCII letters.
@@ -161,7 +159,6 @@ class SqliteTransaction(JdbcTransaction):
         )
 
     def schemas(self) -> list[str]:
-        """Return the only schema, ``main``."""
         return [SCHEMA]
 
     def row_count(self, handle: JdbcTableHandle) -> int | None:
@@ -226,7 +223,6 @@ class SqliteTransaction(JdbcTransaction):
         return SCHEMA, name.table
 
     def create_table(self, metadata: ConnectorTableMetadata, key: Sequence[str]) -> None:
-        """Create a table whose key is NOT NULL."""
         schema, table = self.spelled_name(metadata.name)
         self._declare_table(f"{schema}.{quoted(table)}", metadata, key, required=key)
 

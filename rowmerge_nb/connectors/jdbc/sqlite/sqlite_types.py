@@ -124,7 +124,6 @@ def declared_type(sql_type: Type) -> str | None:
 
 
 def has_text_affinity(declared: str) -> bool:
-    """Return whether a declared type has text affinity, by SQLite's rule."""
     upper = declared.upper()
     return "INT" not in upper and any(word in upper for word in ("CHAR", "CLOB", "TEXT"))
 
@@ -164,7 +163,6 @@ def value_reading(column: Column) -> Reading:
 
 
 def key_type(column: Column) -> Type:
-    """Return the type of a key column in the row id."""
     if column.type.base == "decimal" and not has_text_affinity(column.declared):
         return DOUBLE
     plain = {pa.int64(): BIGINT, pa.float64(): DOUBLE, pa.binary(): VARBINARY, pa.string(): VARCHAR}

@@ -92,7 +92,6 @@ class BlockBuilder:
         )
 
     def block(self, array: pa.Array, channel: ChannelType) -> JavaObject:
-        """Build the block of one channel."""
         build = self._builders.get(channel.sql.base)
         if build is None:
             raise ConnectorError(
@@ -229,7 +228,6 @@ class BlockBuilder:
 
 
 def java_array(java_type: JavaObject, values: NDArray[Any]) -> JavaObject:
-    """Return an array of Java with the values of an array of numbers."""
     return jpype.JArray(java_type)(np.ascontiguousarray(values).reshape(-1))
 
 

@@ -58,7 +58,6 @@ class BlockReader:
     def batch(
         self, page: JavaObject, types: Sequence[ChannelType], names: Sequence[str]
     ) -> pa.RecordBatch:
-        """Read a page, or a source page, as a record batch."""
         if not types:
             # A batch without columns has no number of rows in Arrow's format; the header has it.
             return pa.RecordBatch.from_arrays([], names=[])
@@ -107,7 +106,6 @@ class BlockReader:
         )
 
     def _block_name(self, channel: ChannelType) -> str:
-        """Return the name of the class of a type's blocks."""
         return str(channel.java.getValueBlockType().getSimpleName())
 
     def _dictionary(self, block: JavaObject, count: int, channel: ChannelType) -> pa.Array:
@@ -174,7 +172,6 @@ class BlockReader:
         return pa.Array.from_buffers(channel.sql.arrow, count, buffers)
 
     def _slice_bytes(self, raw: JavaObject, first: int, last: int) -> NDArray[Any]:
-        """Return a range of the bytes of a slice."""
         start = int(raw.byteArrayOffset())
         return _copy(raw.byteArray(), start + first, start + last)
 
@@ -229,7 +226,6 @@ class BlockReader:
     def _twelve_bytes(
         self, block: JavaObject, count: int
     ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-        """Return the longs and the ints of a block of 12-byte values."""
         values = _values(block, count, 3)
         first = np.ascontiguousarray(values[:, :2]).view(np.int64).reshape(count)
         return first, values[:, 2]
@@ -267,7 +263,6 @@ def _compact(block: JavaObject) -> JavaObject:
 
 
 def _copy(java_array: JavaObject, start: int, end: int) -> NDArray[Any]:
-    """Copy a range of a Java array of numbers."""
     if start == 0 and end == len(java_array):
         return np.array(java_array)
     return np.array(java_array[start:end])

@@ -132,6 +132,5 @@ class HostTransactions:
         return java_class(SPI + (interface or name)) @ target
 
     def of_table(self, request: Mapping[str, Any]) -> tuple[HostTransaction, JavaObject]:
-        """Return the transaction and the table that a request names."""
         transaction = self.get(request)
         return transaction, self.from_wire(transaction, request["table"], "ConnectorTableHandle")

@@ -72,7 +72,6 @@ def missing_class_name(message: str) -> str | None:
 
 
 def _missing_class(described: dict[str, Any]) -> dict[str, Any]:
-    """Return the hint of an error whose class or one of whose causes is a missing class."""
     for each in reversed([described, *described["causes"]]):
         name = missing_class_name(each["message"]) if each["class"] in _NOT_FOUND else None
         if name is None:

@@ -134,7 +134,6 @@ def _library(java_home: str) -> Path:
 
 @cache
 def java_class(name: str) -> JavaObject:
-    """Return a class of the engine's class path by its name."""
     return jpype.JClass(name)
 
 
@@ -155,7 +154,6 @@ def call_plugin(target: JavaObject, method: str, *arguments: JavaObject) -> Java
 
 
 def java_list(items: Sequence[JavaObject]) -> JavaObject:
-    """Return a java.util.ArrayList."""
     result = java_class("java.util.ArrayList")()
     for item in items:
         result.add(item)
@@ -163,15 +161,12 @@ def java_list(items: Sequence[JavaObject]) -> JavaObject:
 
 
 def java_text(text: str) -> JavaObject:
-    """Return a java.lang.String."""
     return java_class("java.lang.String")(text)
 
 
 def optional(value: JavaObject | None) -> JavaObject:
-    """Return a java.util.Optional, empty for None."""
     return java_class("java.util.Optional").ofNullable(value)
 
 
 def from_optional(value: JavaObject) -> JavaObject | None:
-    """Return the value of a java.util.Optional, or None."""
     return value.get() if value.isPresent() else None

@@ -185,7 +185,6 @@ class _Recording:
         self.data = bytearray()
 
     def readAll(self, size: int) -> bytes:  # noqa: N802 - the name of Thrift
-        """Read this number of bytes."""
         start = len(self.data)
         if isinstance(self._source, bytes):
             self.data += self._source[start : start + size]

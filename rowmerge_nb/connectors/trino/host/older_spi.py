@@ -152,7 +152,6 @@ class OlderSpi(SpiVersion):
         table: JavaObject,
         constraint: JavaObject,
     ) -> list[JavaObject]:
-        """Return all splits of a table."""
         strategy = java_class(f"{_CONNECTOR}ConnectorSplitManager$SplitSchedulingStrategy")
         return self.all_splits(
             call_plugin(
@@ -168,7 +167,6 @@ class OlderSpi(SpiVersion):
         )
 
     def all_splits(self, source: JavaObject) -> list[JavaObject]:
-        """Return all splits of a ConnectorSplitSource, and close it."""
         whole = java_class(f"{_CONNECTOR}NotPartitionedPartitionHandle").NOT_PARTITIONED
         splits: list[JavaObject] = []
         try:
@@ -188,7 +186,6 @@ class OlderSpi(SpiVersion):
         credentials: JavaObject | None,
         columns: JavaObject,
     ) -> JavaObject:
-        """Create the page source of a split."""
         return call_plugin(
             page_source_provider(connector),
             "createPageSource",
@@ -201,7 +198,6 @@ class OlderSpi(SpiVersion):
         )
 
     def next_page(self, source: JavaObject) -> JavaObject | None:
-        """Return the next page of a page source; None if it has none yet."""
         return source.getNextPage()
 
     def sink_arguments(
@@ -211,11 +207,9 @@ class OlderSpi(SpiVersion):
         return ()
 
     def bucket_count(self, provider: JavaObject, *arguments: JavaObject) -> int | None:
-        """Return the number of buckets of a partitioning."""
         return int(call_plugin(provider, "getBucketNodeMap", *arguments).getBucketCount())
 
     def property_manager(self, catalog: JavaObject, properties: JavaObject) -> JavaObject:
-        """Return the SessionPropertyManager of a catalog with these properties by name."""
         manager = java_class("io.trino.metadata.SessionPropertyManager")(
             java_class("io.trino.SystemSessionProperties")()
         )

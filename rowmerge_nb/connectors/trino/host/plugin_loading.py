@@ -174,7 +174,6 @@ def jars_by_likeness(paths: Sequence[Path], plugin_name: str) -> list[Path]:
 def _load(
     class_loader: JavaObject, paths: Sequence[Path], settings: PluginSettings
 ) -> JavaObject | None:
-    """Return the plugin, or None if no class implements it."""
     if settings.plugin_class:
         return _instance(class_loader, settings.plugin_class)
     services = java_class("java.util.ServiceLoader").load(java_class(_PLUGIN).class_, class_loader)
@@ -305,7 +304,6 @@ def _types() -> tuple[JavaObject, JavaObject]:
 
 
 def _add_types(registry: JavaObject, plugins: Sequence[JavaObject]) -> int:
-    """Add the types of plugins, and return how many there are."""
     count = 0
     for plugin in plugins:
         for sql_type in plugin.getTypes():
@@ -318,7 +316,6 @@ def _add_types(registry: JavaObject, plugins: Sequence[JavaObject]) -> int:
 
 
 def _lacks_type(error: JavaObject | None) -> bool:
-    """Return whether an exception or one of its causes is that of an unknown type."""
     if error is None or isinstance(error, java_class("io.trino.spi.type.TypeNotFoundException")):
         return error is not None
     # Guice collects the exceptions of constructors; its classes are those of the plugin.

@@ -26,10 +26,8 @@ def spi_version(engine_folder: str) -> SpiVersion:
 
 
 def block_builder(version: SpiVersion) -> BlockBuilder:
-    """Return what builds blocks of a version."""
     return OlderBlockBuilder(version) if version.has_older_flow else BlockBuilder(version)
 
 
 def block_reader(version: SpiVersion) -> BlockReader:
-    """Return what reads blocks of a version."""
     return OlderBlockReader(version) if version.has_older_flow else BlockReader(version)

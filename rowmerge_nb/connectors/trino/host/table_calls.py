@@ -190,7 +190,6 @@ class TableCalls:
         return result
 
     def new_table(self, request: Request) -> JavaObject:
-        """Return the ConnectorTableMetadata of a table to be created."""
         columns = [self.new_column(column) for column in request["columns"]]
         properties = self.decoded(
             self._plugin.connector.getTableProperties(), request.get("properties") or {}
@@ -204,7 +203,6 @@ class TableCalls:
         )
 
     def new_column(self, column: Mapping[str, Any]) -> JavaObject:
-        """Return the ColumnMetadata of a new column."""
         comment, default = column.get("comment"), column.get("default")
         builder = (
             java_class(f"{SPI}ColumnMetadata")

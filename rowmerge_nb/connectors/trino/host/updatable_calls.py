@@ -74,7 +74,6 @@ class UpdatableCalls:
 
 
 def delete_rows(source: JavaObject, page: JavaObject) -> None:
-    """Pass the row ids of a page to the source that read their rows."""
     _updatable(source).deleteRows(page.getBlock(0))
 
 

@@ -84,7 +84,6 @@ class SpiVersion:
 
     @property
     def features(self) -> dict[str, bool]:
-        """The features by name."""
         return {name: value for name, value in asdict(self).items() if name != "number"}
 
     # Blocks
@@ -126,7 +125,6 @@ class SpiVersion:
     # Calls
 
     def catalog_properties(self, properties: Mapping[str, str]) -> dict[str, str]:
-        """Return the properties that the plugin gets."""
         return dict(properties)
 
     def table_handle(
@@ -142,7 +140,6 @@ class SpiVersion:
     def create_table(
         self, metadata: JavaObject, session: JavaObject, table: JavaObject, mode: str
     ) -> None:
-        """Create a table by a mode of SaveMode."""
         save_mode = java_class(f"{_CONNECTOR}SaveMode").valueOf(mode)
         metadata.createTable(session, table, save_mode)
 
@@ -155,7 +152,6 @@ class SpiVersion:
         *,
         replace: bool,
     ) -> JavaObject:
-        """Begin CREATE TABLE AS."""
         return metadata.beginCreateTable(session, table, layout, no_retries(), replace)
 
     def finish_insert(
@@ -166,13 +162,11 @@ class SpiVersion:
         sources: JavaObject,
         fragments: JavaObject,
     ) -> None:
-        """Finish an INSERT."""
         metadata.finishInsert(session, handle, sources, fragments, java_list([]))
 
     def drop_schema(
         self, metadata: JavaObject, session: JavaObject, schema: JavaObject, *, cascade: bool
     ) -> None:
-        """Drop a schema."""
         metadata.dropSchema(session, schema, cascade)
 
     def has_several_writers(self, layout: JavaObject) -> bool:
@@ -180,13 +174,11 @@ class SpiVersion:
         return bool(layout.supportsMultipleWritersPerPartition())
 
     def next_page(self, source: JavaObject) -> JavaObject | None:
-        """Return the next page of a page source; None if it has none yet."""
         return source.getNextSourcePage()
 
     def sink_arguments(
         self, credentials: JavaObject | None, identifier: int
     ) -> tuple[JavaObject, ...]:
-        """Return the arguments of a sink after its handle."""
         sink_id = jpype.JProxy(
             f"{_CONNECTOR}ConnectorPageSinkId", dict={"getId": lambda: jpype.JLong(identifier)}
         )
@@ -199,7 +191,6 @@ class SpiVersion:
         return None if node_map is None else int(node_map.getBucketCount())
 
     def property_manager(self, catalog: JavaObject, properties: JavaObject) -> JavaObject:
-        """Return the SessionPropertyManager of a catalog with these properties by name."""
         return java_class("io.trino.metadata.SessionPropertyManager")(
             # Without Trino's own properties, a session does not even know its time zone.
             java_class("java.util.Set").of(java_class("io.trino.SystemSessionProperties")()),
@@ -218,7 +209,6 @@ class SpiVersion:
         table: JavaObject,
         constraint: JavaObject,
     ) -> list[JavaObject]:
-        """Return all splits of a table."""
         middle = (
             java_class("java.util.Set").of()
             if self.has_filter_snapshots
@@ -229,7 +219,6 @@ class SpiVersion:
         )
 
     def all_splits(self, source: JavaObject) -> list[JavaObject]:
-        """Return all splits of a ConnectorSplitSource, and close it."""
         batch = (
             (1000, java_class(f"{_CONNECTOR}DynamicFilterSnapshot").EMPTY)
             if self.has_filter_snapshots
@@ -254,7 +243,6 @@ class SpiVersion:
         credentials: JavaObject | None,
         columns: JavaObject,
     ) -> JavaObject:
-        """Create the page source of a split."""
         tail = (
             (java_class(f"{_CONNECTOR}MemoryContext").NO_LIMIT,) if self.has_memory_contexts else ()
         )
@@ -349,7 +337,6 @@ def object_mapper(serializers: JavaObject, deserializers: JavaObject) -> JavaObj
 
 
 def no_retries() -> JavaObject:
-    """Return RetryMode.NO_RETRIES."""
     return java_class(f"{_CONNECTOR}RetryMode").NO_RETRIES
 
 
@@ -390,7 +377,6 @@ def unpack_words(words: NDArray[np.int64], offset: int, count: int) -> NDArray[n
 
 
 def has_class(name: str) -> bool:
-    """Return whether the engine's class path has a class."""
     try:
         java_class(name)
     except TypeError:

@@ -65,7 +65,6 @@ class JarSet:
 
     @property
     def size(self) -> int:
-        """The number of bytes of all jars."""
         return sum(jar.size for jar in self.jars)
 
     def checked_engine(self) -> Coordinates:

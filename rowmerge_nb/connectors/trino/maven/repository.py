@@ -65,15 +65,12 @@ class FolderRepository:
         self.url = folder.absolute().as_uri()
 
     def read(self, path: str) -> bytes:
-        """Return a small file."""
         return self._file(path).read_bytes()
 
     def size(self, path: str) -> int:
-        """Return the size of a file."""
         return self._file(path).stat().st_size
 
     def download(self, path: str, target: Path, advance: Callable[[int], None]) -> None:
-        """Copy a file."""
         shutil.copyfile(self._file(path), target)
         advance(target.stat().st_size)
 
@@ -97,7 +94,6 @@ class HttpRepository:
         self._sessions = threading.local()
 
     def read(self, path: str) -> bytes:
-        """Return a small file."""
         return bytes(self._ask("get", path, lambda response: response.content))
 
     def size(self, path: str) -> int:
@@ -105,8 +101,6 @@ class HttpRepository:
         return int(self._ask("head", path, lambda r: r.headers.get("content-length", 0)))
 
     def download(self, path: str, target: Path, advance: Callable[[int], None]) -> None:
-        """Write a file."""
-
         def write(response: Any) -> None:
             with target.open("wb") as file:
                 for chunk in response.iter_content(_CHUNK_BYTES):

@@ -57,7 +57,6 @@ def may_be_near(on: On, source: SideRows, target: SideRows) -> bool:
 
 
 def _forms(rows: pa.RecordBatch, trees: Sequence[Typed]) -> pa.Array:
-    """Return one normal form per row of all keys."""
     forms = []
     for tree in trees:
         key = key_values(tree, rows)

@@ -68,7 +68,6 @@ class Key:
 
     @property
     def type(self) -> Type:
-        """The type of the comparison."""
         return self.target.type
 
 
@@ -96,7 +95,6 @@ class On:
 
     @property
     def symbols(self) -> frozenset[str]:
-        """The symbols of the columns that ON reads."""
         trees = [
             *(side for key in self.keys for side in (key.target, key.source)),
             *(one.tree for one in self.conditions),
@@ -105,7 +103,6 @@ class On:
 
 
 def on_of(analysis: MergeAnalysis) -> On:
-    """Split an ON condition."""
     terms: list[NearTerm] = []
     keys: list[Key] = []
     conditions: list[Condition] = []
@@ -167,7 +164,6 @@ def _compared(sql_type: Type) -> bool:
 
 
 def _column(tree: Typed) -> Column | None:
-    """Return the column under casts, if any."""
     while isinstance(tree, Apply) and tree.name == "cast":
         tree = tree.arguments[0]
     return tree if isinstance(tree, Column) and not tree.outer else None

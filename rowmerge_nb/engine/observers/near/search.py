@@ -303,7 +303,6 @@ class _Search:
         return " AND ".join(f"a.{name} IS NOT DISTINCT FROM b.{name}" for name in names)
 
     def _find_crowds(self, side: str) -> bool:
-        """Create the table of a side's crowds; return whether there are any."""
         if self.sides[side].columns.num_rows <= MOST_ALIKE:
             return False
         forms = self._columns("n{0}")
@@ -416,7 +415,6 @@ class _Search:
     def _side_result(
         self, side: str, other: str, free: Mapping[str, npt.NDArray[np.bool_]], best: _Pairs
     ) -> NearSide:
-        """Return the result for the unmatched rows of a side."""
         unmatched = np.flatnonzero(free[side])
         rows, partners = _rows_of(side, best), _rows_of(other, best)
         # Rows with a near key come first, then source rows without.
@@ -509,7 +507,6 @@ class _Search:
         )
 
     def _nulls(self, row: NearRow) -> tuple[Separation, ...]:
-        """Return the NULL keys of a row without near keys."""
         return tuple(
             Separation(key.place, (Difference.NULL,))
             for key, value in zip(self.on.keys, row.key, strict=True)

@@ -107,7 +107,6 @@ class ClassCache:
 
     @property
     def directory(self) -> Path:
-        """The directory of the cache."""
         return self.home / self.name
 
     @property
@@ -189,7 +188,6 @@ class ClassCache:
             os.fsync(file.fileno())
 
     def created_at(self) -> str:
-        """Return the creation time in ISO 8601."""
         return str(_read_seal(self.directory).get("made", ""))
 
     def mark_used(self) -> None:

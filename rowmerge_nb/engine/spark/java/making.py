@@ -230,7 +230,6 @@ class IdleMaking:
 
     @contextmanager
     def statement(self) -> Iterator[None]:
-        """Mark a running statement."""
         with self._changed:
             self._running += 1
         try:

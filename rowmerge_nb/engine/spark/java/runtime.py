@@ -54,7 +54,6 @@ class Java:
 
     @property
     def executable(self) -> Path:
-        """The program to start."""
         return self.home / "bin" / "java"
 
 

@@ -125,7 +125,6 @@ class CallAnalyzer:
         self._row_filters: tuple[s.Expression, ...] = ()
 
     def analyze(self, node: s.Expression) -> e.Typed:
-        """Analyze an expression; see `ExpressionAnalyzer`."""
         raise NotImplementedError
 
     def alike(
@@ -139,7 +138,6 @@ class CallAnalyzer:
         raise NotImplementedError
 
     def refuse(self, message: str, node: s.Expression) -> NoReturn:
-        """Raise NOT_SUPPORTED."""
         self.context.refuse(message, node.error_span)
 
     def check_reflected(self, value: e.Typed, node: s.Expression, where: str) -> None:
@@ -154,7 +152,6 @@ class CallAnalyzer:
             )
 
     def coerce(self, value: e.Typed, target: Type) -> e.Typed:
-        """Coerce a value to a type."""
         if value.type == target:
             return value
         self.context.note_parameter(value, target)
@@ -240,7 +237,6 @@ class CallAnalyzer:
 
     @property
     def inside_aggregate(self) -> bool:
-        """Whether the analysis is within an aggregate."""
         return self._around is not None and self._around[0] == _AGGREGATION
 
     def _no_window(self, node: s.Call) -> None:
@@ -370,7 +366,6 @@ class CallAnalyzer:
         )
 
     def not_found(self, name: str, values: Sequence[e.Typed], node: s.Expression) -> NoReturn:
-        """Raise FUNCTION_NOT_FOUND."""
         expected = f.signatures(name)
         if not expected:
             hint = function_hint(name) or did_you_mean(name, (*f.known(), *_WITHOUT_SCHEMA))
@@ -544,7 +539,6 @@ class CallAnalyzer:
         return values, condition, tuple(self.sort(item) for item in node.order_by)
 
     def sort(self, item: s.SortItem) -> e.Sort:
-        """Analyze a sort key."""
         return e.Sort(self.analyze(item.value), item.descending, item.nulls_first)
 
     def _windowed(self, node: s.Call) -> e.Typed:

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 
 def concat(analyzer: CallAnalyzer, node: s.Call) -> e.Typed:
-    """Analyze a call of concat."""
     values = [analyzer.analyze(argument) for argument in node.arguments]
     types = [value.type for value in values]
     if len(values) == 1 and types[0].base in {"varchar", "varbinary", "array", "unknown"}:
@@ -41,7 +40,6 @@ def concat(analyzer: CallAnalyzer, node: s.Call) -> e.Typed:
 
 
 def concatenated(analyzer: CallAnalyzer, node: s.Call | s.Step, values: list[e.Typed]) -> e.Typed:
-    """Return the concatenation of analyzed values."""
     types = [value.type for value in values]
     arrays = [sql_type for sql_type in types if sql_type.base == "array"]
     if set(types) <= {UNKNOWN}:

@@ -16,7 +16,6 @@ _QUERIES: Final = (s.ScalarQuery, s.Exists, s.InQuery, s.Quantified)
 
 
 def refuse_subqueries(context: Context, value: s.Expression) -> None:
-    """Raise EXPRESSION_NOT_CONSTANT for a subquery."""
     subquery = next(_subqueries(value), None)
     if subquery is not None:
         context.error(

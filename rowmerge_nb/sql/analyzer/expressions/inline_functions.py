@@ -43,7 +43,6 @@ class InlineFunction:
 
     @property
     def shown(self) -> str:
-        """The signature, for errors."""
         return f"{self.node.name.value}({', '.join(map(str, self.parameters))})"
 
 
@@ -103,7 +102,6 @@ def _type(context: Context, name: s.TypeName, span: Span) -> Type:
 
 
 def call_inline(analyzer: CallAnalyzer, node: s.Call) -> e.Typed | None:
-    """Analyze the call of an inline function, or return None for any other."""
     context = analyzer.context
     functions = [
         function for function in context.functions if function.node.name.value == node.name

@@ -96,7 +96,6 @@ _PASSED: Final = frozenset(
 def _passing(
     analyzer: CallAnalyzer, node: j.JsonLookup, path: JsonPath
 ) -> tuple[tuple[tuple[str, bool], ...], tuple[e.Typed, ...]]:
-    """Return the path's variables, with whether each is JSON, and their values."""
     values_by_name: dict[str, tuple[bool, e.Typed]] = {}
     for json_input, name in node.passing:
         canonical_name = analyzer.context.canonical(name)

@@ -26,7 +26,6 @@ _FULL: Final = 12
 
 
 def json_constructor(analyzer: CallAnalyzer, node: j.JsonConstructor) -> e.Typed:
-    """Analyze JSON_OBJECT or JSON_ARRAY."""
     keys: list[e.Typed] = []
     values: list[e.Typed] = []
     read: list[bool] = []

@@ -29,7 +29,6 @@ def written(sql_type: Type, name: str, *arguments: e.Typed, key: Any = None) -> 
 def at_time_zone(
     analyzer: CallAnalyzer, value: e.Typed, zone: e.Typed, node: Expression
 ) -> e.Typed:
-    """Build ``value AT TIME ZONE zone``."""
     if value.type.base == "timestamp":
         value = analyzer.coerce(value, Type(_WITH_ZONE, value.type.parameters))
     if value.type.base == "time":

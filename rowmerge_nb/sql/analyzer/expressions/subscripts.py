@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 
 def subscript(analyzer: ExpressionAnalyzer, node: s.Subscript) -> e.Typed:
-    """Analyze ``base[index]``."""
     base = analyzer.analyze(node.base)
     if base.type.base == "row":
         return _field_by_number(analyzer, node, base)

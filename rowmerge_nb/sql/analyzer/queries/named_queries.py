@@ -45,7 +45,6 @@ class NamedQueries(Mapping[str, "tuple[s.NamedQuery, NamedQueries]"]):
 
 
 def check_columns(context: Context, entry: s.NamedQuery, count: int) -> None:
-    """Check the number and uniqueness of a named query's columns."""
     if entry.columns and len(entry.columns) != count:
         context.error(
             "MISMATCHED_COLUMN_ALIASES",

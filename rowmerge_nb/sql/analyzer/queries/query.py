@@ -84,7 +84,6 @@ class QueryAnalyzer(RelationAnalyzer):
     """Analyzes queries; see `RelationAnalyzer`."""
 
     def query(self, node: s.QueryNode) -> QueryResult:
-        """Analyze a whole query."""
         define_functions(self.context, node.functions)
         inner = self._with(node.named, recursive=node.recursive)
         if isinstance(node.body, s.Select):
@@ -113,7 +112,6 @@ class QueryAnalyzer(RelationAnalyzer):
             )
 
     def visible(self, named: tuple[s.NamedQuery, ...], *, recursive: bool = False) -> NamedQueries:
-        """Analyze the queries of WITH, and return all visible ones."""
         return self._with(named, recursive=recursive).named
 
     def _with(self, named: tuple[s.NamedQuery, ...], *, recursive: bool = False) -> QueryAnalyzer:

@@ -132,7 +132,6 @@ class AnalyzedQuery(s.QueryBody):
     result: QueryResult
 
     def renamed(self, context: Context) -> QueryResult:
-        """Return the query with new symbols."""
         result = self.result
         fields = tuple(
             replace(field, symbol=context.symbols.new(field.symbol)) for field in result.fields
@@ -145,7 +144,6 @@ class AnalyzedQuery(s.QueryBody):
 
 
 def analyzed(entry: s.NamedQuery, result: QueryResult) -> s.NamedQuery:
-    """Return a query of WITH with an analyzed result."""
     span = entry.query.span
     return replace(entry, query=s.QueryNode(span, (), AnalyzedQuery(span, result), (), None, None))
 

@@ -60,7 +60,6 @@ class QueryResult:
         return subquery(kind, name, self.tree, value, origins=self.origins)
 
     def coerced_to(self, kinds: Sequence[Type]) -> QueryResult:
-        """Return the query with its columns coerced."""
         fields = tuple(
             replace(field, type=kind) for field, kind in zip(self.fields, kinds, strict=True)
         )
@@ -108,7 +107,6 @@ class QueryResult:
         )
 
     def coerced_tree(self, kinds: Sequence[Type]) -> q.Query:
-        """Return the tree with its columns coerced."""
         if all(f.type == kind for f, kind in zip(self.fields, kinds, strict=True)):
             return self.tree
         pairs = (
@@ -154,17 +152,14 @@ class RelationAnalyzer:
         self.named = NamedQueries() if named is None else named
 
     def query(self, node: s.QueryNode) -> QueryResult:
-        """Analyze a query."""
         raise NotImplementedError
 
     def within(self, parent: Scope | None, named: NamedQueries) -> RelationAnalyzer:
-        """Return an analyzer for another place."""
         return type(self)(self.context, parent, named)
 
     def expressions(
         self, fields: tuple[ScopeField, ...], site: ExpressionSite
     ) -> ExpressionAnalyzer:
-        """Return an analyzer of expressions over these fields."""
         return ExpressionAnalyzer(self.context, Scope(fields, self.parent), site, named=self.named)
 
     def placed(self, value: e.Typed, node: s.Node) -> e.Typed:
@@ -238,7 +233,6 @@ class RelationAnalyzer:
             )
 
     def table_relation(self, binding: TableBinding, name: TableName) -> RelationResult:
-        """Return a table as a relation."""
         qualifier = tuple(part.value for part in name.parts)
         visible_count = len(binding.columns)
         fields = tuple(

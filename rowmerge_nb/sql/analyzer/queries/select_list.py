@@ -59,7 +59,6 @@ def select_list(
 
 
 def output_field(item: s.SelectItem, analyzer: ExpressionAnalyzer, value: e.Typed) -> ScopeField:
-    """Return the field of an analyzed item, without a symbol."""
     match = (
         analyzer.scope.find([part.value for part in item.value.parts])
         if isinstance(item.value, s.Name)

@@ -34,7 +34,6 @@ _KINDS: Final[dict[str, str]] = {"input": "table", "columns": "descriptor"}
 
 
 def table_arguments(context: Context, node: s.TableFunction) -> dict[str, s.Expression]:
-    """Return the arguments of a table function by parameter."""
     parts = tuple(part.value for part in node.name.parts)
     if len(parts) == _WITH_CATALOG and parts[0] not in {*context.tables.catalogs(), _BUILT_IN[0]}:
         context.error(
@@ -57,7 +56,6 @@ def table_arguments(context: Context, node: s.TableFunction) -> dict[str, s.Expr
 def kept_columns(
     context: Context, columns: s.Expression, fields: Sequence[ScopeField]
 ) -> tuple[ScopeField, ...]:
-    """Return the columns that ``exclude_columns`` retains."""
     assert isinstance(columns, s.Descriptor)
     if columns.typed:
         context.error(

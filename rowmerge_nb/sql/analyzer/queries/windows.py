@@ -46,7 +46,6 @@ _RANGE: Final = "Window frame of type RANGE PRECEDING or FOLLOWING requires"
 
 
 def named_windows(analyzer: CallAnalyzer, node: s.Select) -> dict[str, s.Window]:
-    """Return the windows of a WINDOW clause by name."""
     windows: dict[str, s.Window] = {}
     for name, window in node.windows:
         key = _key(analyzer, name)
@@ -68,7 +67,6 @@ def _key(analyzer: CallAnalyzer, name: Identifier) -> str:
 def resolved_window(
     analyzer: CallAnalyzer, window: s.Window, named: Mapping[str, s.Window]
 ) -> s.Window:
-    """Return a window merged with the one that it names."""
     if window.name is None:
         return window
     error = analyzer.context.error
@@ -108,7 +106,6 @@ def resolved_window(
 
 
 def order_span(analyzer: CallAnalyzer, order_by: Sequence[s.SortItem]) -> Span:
-    """Return the place of a window's ORDER BY."""
     first, last = order_by[0].span, order_by[-1].span
     start = analyzer.context.text.upper().rindex("ORDER", 0, first.start)
     return Span.within(analyzer.context.text, start, last.end)

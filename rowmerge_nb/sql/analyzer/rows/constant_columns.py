@@ -76,7 +76,6 @@ class ConstantColumn:
 
     @property
     def type(self) -> Type | None:
-        """The common type, or None."""
         result: Type | None = UNKNOWN
         for sql_type in self.types:
             result = common_type(result, sql_type) if result is not None else None
@@ -106,13 +105,11 @@ class ConstantColumn:
 
     @classmethod
     def of_integers(cls, numbers: npt.NDArray[np.int64]) -> ConstantColumn:
-        """Build a column of bigint."""
         part = _Part(BIGINT, np.arange(len(numbers)), pa.array(numbers).cast(pa.string()))
         return cls(len(numbers), (part,), frozenset([BIGINT]))
 
     @classmethod
     def joined(cls, columns: Sequence[ConstantColumn]) -> ConstantColumn:
-        """Concatenate columns."""
         if len(columns) == 1:
             return columns[0]
         starts = np.cumsum([0, *(column.count for column in columns)])

@@ -46,7 +46,6 @@ class ConstantRows:
 
     @property
     def count(self) -> int:
-        """The number of rows."""
         return self.columns[0].count
 
     def table(self) -> pa.Table:
@@ -105,7 +104,6 @@ def _plain(value: Any) -> str | None:
 
 
 def bound(rows: ConstantRows) -> TableBinding:
-    """Return a binding of these rows."""
     number = next(_numbers)
     columns: Sequence[ColumnMetadata] = [
         ColumnMetadata(n, sql_type) for n, sql_type in zip(rows.names, rows.types, strict=True)

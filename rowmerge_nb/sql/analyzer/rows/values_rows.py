@@ -40,12 +40,10 @@ class WrittenRow:
 
     @property
     def width(self) -> int:
-        """The number of columns."""
         return len(self.cells)
 
     @cached_property
     def columns(self) -> tuple[ConstantColumn, ...] | None:
-        """The values as columns of constants, if they are."""
         constants = [constant_of(cell) for cell in self.cells]
         columns = tuple(
             ConstantColumn.of_constants([constant])
@@ -55,15 +53,12 @@ class WrittenRow:
         return columns if len(columns) == len(constants) else None
 
     def types(self) -> Sequence[Type | None]:
-        """Return the types of the values."""
         return [cell.type for cell in self.cells]
 
     def types_of(self, _row: int) -> list[Type]:
-        """Return the types of the values."""
         return [cell.type for cell in self.cells]
 
     def span_of(self, _row: int, column: int) -> Span:
-        """Return the place of a value."""
         return self.nodes[column].span
 
 
@@ -76,12 +71,10 @@ class LiteralRows:
 
     @property
     def count(self) -> int:
-        """The number of rows."""
         return self.columns[0].count
 
     @property
     def width(self) -> int:
-        """The number of columns."""
         return len(self.columns)
 
     def types(self) -> Sequence[Type | None]:
@@ -89,7 +82,6 @@ class LiteralRows:
         return [column.type for column in self.columns]
 
     def types_of(self, row: int) -> list[Type]:
-        """Return the types of one row."""
         run = self.node.run
         return [
             literal_constant(text).type
@@ -97,11 +89,9 @@ class LiteralRows:
         ]
 
     def span_of(self, row: int, column: int) -> Span:
-        """Return the place of a value."""
         return self.node.run.span_of(row * self.width + column)
 
     def before(self, row: int) -> LiteralRows:
-        """Return the preceding rows."""
         run = self.node.run
         return replace(
             self,

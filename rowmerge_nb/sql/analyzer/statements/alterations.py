@@ -55,7 +55,6 @@ _OTHER_COLUMN: Final = (
 
 
 def alter_table(context: Context, statement: st.Statement) -> a.Analysis:
-    """Analyze ALTER TABLE."""
     assert isinstance(statement, st.AlterTable)
     if isinstance(statement.action, st.TableExecute):
         return table_execute(context, statement, statement.action)
@@ -118,7 +117,6 @@ def _refuse_renaming(context: Context, name: st.TableName, span: st.Span) -> Non
 
 
 def comment_on(context: Context, statement: st.Statement) -> a.Analysis:
-    """Analyze COMMENT ON."""
     assert isinstance(statement, st.CommentOn)
     span = context.statement_span(statement.name.span)
     view = context.known_view(statement.name)
@@ -214,14 +212,12 @@ def defined_column(context: Context, catalog: str, column: st.ColumnDefinition) 
 
 
 def defined_type(sql_type: Type | AnalysisError) -> Type:
-    """Return the type of a new column, or raise its error."""
     if isinstance(sql_type, AnalysisError):
         raise sql_type
     return sql_type
 
 
 def constants_of(properties: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of properties, or raise the error of one that is not constant."""
     wrong = next((value for value in properties.values() if isinstance(value, AnalysisError)), None)
     if wrong is not None:
         raise wrong

@@ -72,7 +72,6 @@ def dropped(
 def renamed(
     refuse: Refuse, column: ColumnMetadata, names: Sequence[str], name: str, *, if_exists: bool
 ) -> RenameField | None:
-    """Rename a field of nested rows."""
     row = column.type
     for number, step in enumerate(names[1:], 2):
         if row.base != "row":
@@ -91,7 +90,6 @@ def renamed(
 def retyped(
     refuse: Refuse, column: ColumnMetadata, names: Sequence[str], field_type: Type
 ) -> SetFieldType:
-    """Change the type of a field."""
     row = column.type
     for number, step in enumerate(names[1:], 2):
         container = row

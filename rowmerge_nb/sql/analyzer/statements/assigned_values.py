@@ -117,7 +117,6 @@ def refusing(condition: e.Typed | None, message: str, code: str) -> e.Typed:
 
 
 def has_defaults(query: s.QueryNode) -> bool:
-    """Return whether rows of VALUES have DEFAULT as a value."""
     return isinstance(query.body, s.Values) and any(
         isinstance(item, s.Default) for row in query.body.rows for item in _items(row)
     )
@@ -154,7 +153,6 @@ def _items(row: s.Expression) -> tuple[s.Expression, ...]:
 
 
 def default_node(column: ColumnMetadata, span: Span) -> s.Expression:
-    """Return the default of a column, or NULL, as an expression at a span."""
     node = parse_expression(column.default or "NULL")
     if isinstance(node, s.Unary):
         node = replace(node, operand=replace(node.operand, span=span))

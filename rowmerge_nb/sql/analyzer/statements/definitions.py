@@ -119,7 +119,6 @@ def create_view(context: Context, statement: st.Statement) -> a.Analysis:
 
 
 def drop_view(context: Context, statement: st.Statement) -> a.Analysis:
-    """Analyze DROP VIEW."""
     assert isinstance(statement, st.DropView)
     span = context.statement_span(statement.name.span)
     view = context.known_view(statement.name)
@@ -146,7 +145,6 @@ _OTHER_NAME: Final = "Choose another name, or drop what has it."
 
 
 def rename_view(context: Context, statement: st.Statement) -> a.Analysis:
-    """Analyze ALTER VIEW ... RENAME TO."""
     assert isinstance(statement, st.RenameView)
     span = context.statement_span(statement.name.span)
     view = context.known_view(statement.name)
@@ -187,7 +185,6 @@ def _is_table(table: a.TableBinding | None) -> bool:
 
 
 def create_schema(context: Context, statement: st.Statement) -> a.Analysis:
-    """Analyze CREATE SCHEMA."""
     assert isinstance(statement, st.CreateSchema)
     catalog, schema = _schema(context, statement.name)
     for name, name_span in statement.property_spans.items():
@@ -244,7 +241,6 @@ def drop_schema(context: Context, statement: st.Statement) -> a.Analysis:
 
 
 def truncate(context: Context, statement: st.Statement) -> a.Analysis:
-    """Analyze TRUNCATE TABLE."""
     assert isinstance(statement, st.Truncate)
     span = context.statement_span(statement.target.span)
     context.refuse_view(statement.target, "Cannot truncate a view")
@@ -256,7 +252,6 @@ def truncate(context: Context, statement: st.Statement) -> a.Analysis:
 def definition(
     context: Context, statement_kind: str, name: tuple[str, ...], **more: Any
 ) -> a.DefinitionAnalysis:
-    """Return the analysis of a definition, with what its context has collected."""
     return a.DefinitionAnalysis(
         context.text,
         tuple(context.bindings.values()),
@@ -277,7 +272,6 @@ def _schema(context: Context, name: st.TableName | None) -> tuple[str, str]:
 
 
 def is_known_schema(context: Context, catalog: str, schema: str) -> bool:
-    """Return whether catalog and schema exist."""
     return catalog in context.tables.catalogs() and context.tables.has_schema(catalog, schema)
 
 
@@ -307,7 +301,6 @@ def completed_schema(context: Context, name: st.TableName | None) -> tuple[str, 
 
 
 def show(context: Context, statement: st.Statement) -> a.Analysis:
-    """Analyze SHOW and DESCRIBE."""
     assert isinstance(statement, st.Show)
     names, rows = _listed(context, statement)
     if statement.like is not None:
@@ -324,7 +317,6 @@ def listing(
     columns: Sequence[tuple[str, Type]],
     rows: Iterable[tuple[Any, ...]],
 ) -> a.ListingAnalysis:
-    """Return the analysis of a statement that lists rows."""
     notices = tuple(context.notices)
     return a.ListingAnalysis(context.text, (), notices, statement_kind, tuple(columns), tuple(rows))
 

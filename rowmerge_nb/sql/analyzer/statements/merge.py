@@ -40,7 +40,6 @@ _CONDITION: Final = "WHERE clause predicate must evaluate to a boolean: actual t
 
 
 def analyze_merge(context: Context, statement: st.Statement) -> a.MergeAnalysis:
-    """Analyze a MERGE."""
     assert isinstance(statement, st.Merge)
     return _MergeAnalyzer(context, statement).analyze()
 
@@ -623,7 +622,6 @@ def unfit(fields: Sequence[ScopeField], indexes: Sequence[int], values: Sequence
 
 
 def as_field(field: ScopeField) -> a.Field:
-    """Return a field in the planner's form."""
     return a.Field(
         field.symbol, field.name, field.type, field.qualifier[-1] if field.qualifier else None
     )

@@ -87,7 +87,6 @@ def column_rows(fields: Iterable[ScopeField]) -> list[tuple[str, str, str, str, 
 
 
 def result_columns(analysis: a.Analysis) -> Sequence[ScopeField]:
-    """Return the result columns of a statement that is not a query."""
     if isinstance(analysis, a.ListingAnalysis):
         aliased = not analysis.kind.startswith(_UNALIASED)
         return [

@@ -29,7 +29,6 @@ _CODE: Final = "INVALID_SESSION_PROPERTY"
 
 
 def set_time_zone(context: Context, statement: st.Statement) -> a.SettingAnalysis:
-    """Analyze SET TIME ZONE; LOCAL is UTC."""
     assert isinstance(statement, st.SetTimeZone)
     zone = None if statement.zone is None else _zone(context, statement.zone)
     return a.SettingAnalysis(

@@ -41,7 +41,6 @@ _WITH_COMMENT: Final = "creating tables with column comment"
 
 
 def create_table(context: Context, statement: st.Statement) -> a.Analysis:
-    """Analyze CREATE TABLE and CREATE TABLE AS."""
     assert isinstance(statement, st.CreateTable)
     span = context.statement_span(statement.name.span)
     if statement.replace and statement.if_not_exists:
@@ -250,7 +249,6 @@ def _stored_type(sql_type: Type, *, keeps_sizes: bool) -> Type:
 
 
 def drop_table(context: Context, statement: st.Statement) -> a.Analysis:
-    """Analyze DROP TABLE."""
     assert isinstance(statement, st.DropTable)
     span = context.statement_span(statement.name.span)
     view = context.known_view(statement.name)

@@ -20,7 +20,6 @@ MOST_LEVELS: Final = 8
 def typed_condition(
     context: Context, node: s.Expression, tree: e.Typed, words: str
 ) -> a.TypedExpression:
-    """Return a condition with its parts and its origin."""
     expression = typed(context, tree, node.span, words)
     whole = a.ConditionTerm(tree, expression.text)
     parts = _term(context, node, tree, MOST_LEVELS)

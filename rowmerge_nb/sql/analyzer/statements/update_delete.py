@@ -32,7 +32,6 @@ _WHERE: Final = "WHERE clause must evaluate to a boolean: actual type {}"
 
 
 def analyze_update(context: Context, statement: st.Statement) -> a.UpdateAnalysis:
-    """Analyze an UPDATE."""
     assert isinstance(statement, st.Update)
     target = _target(context, statement.target, "UPDATE")
     queries = QueryAnalyzer(context).visible(statement.named, recursive=statement.recursive)
@@ -97,7 +96,6 @@ def analyze_update(context: Context, statement: st.Statement) -> a.UpdateAnalysi
 
 
 def analyze_delete(context: Context, statement: st.Statement) -> a.DeleteAnalysis:
-    """Analyze a DELETE."""
     assert isinstance(statement, st.Delete)
     target = _target(context, statement.target, "DELETE")
     queries = QueryAnalyzer(context).visible(statement.named, recursive=statement.recursive)
