@@ -101,7 +101,6 @@ def doctor(*, start_spark: bool = True, prepare: bool = False) -> list[Check]:
 
 
 def _guarded(name: str, look: Callable[[], Check]) -> Check:
-    """Turn any error into a failed check."""
     try:
         return look()
     except StatementInterrupted:
@@ -254,7 +253,6 @@ def _spark() -> Check:
 
 
 def _spark_state() -> Check:
-    """Report whether a session runs in this process, without starting one."""
     module = sys.modules.get("pyspark.sql")
     is_running = module is not None and module.SparkSession.getActiveSession() is not None
     state = "a session runs" if is_running else "no session runs yet"

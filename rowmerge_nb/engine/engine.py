@@ -503,7 +503,6 @@ class Engine:
         return self._runner.read_rows(sql, options, versions, look)
 
     def _again(self, result: Result, options: Mapping[str, Any]) -> Result:
-        """Let the result of a row change run its statement again."""
         if result.trace.kind in ROW_CHANGES:
             # DataFrames that the text does not name are not kept alive.
             text = result.trace.statement
@@ -622,7 +621,6 @@ class Engine:
         return twin
 
     def _over(self, catalogs: Catalogs) -> Engine:
-        """Return an engine over the same session with these catalogs, and without observers."""
         twin = copy.copy(self)
         twin._catalogs = catalogs  # noqa: SLF001 - it is one of us
         twin._runner = self._runner.over(catalogs)  # noqa: SLF001 - as above

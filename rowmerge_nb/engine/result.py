@@ -678,7 +678,6 @@ def _short(value: Any) -> Any:
 
 
 def _sql_null(frame: pd.DataFrame) -> pd.DataFrame:
-    """Replace the NULLs of pandas by the text NULL."""
     return frame.astype(object).where(frame.notna(), "NULL")
 
 

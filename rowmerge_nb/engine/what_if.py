@@ -140,7 +140,6 @@ def _variants(trace: Trace, pages: PageSample) -> Variants:
 
 
 def _obstacle(trace: Trace) -> str:
-    """Return why nothing can be derived; ``""`` if it can."""
     pages = trace.samples.pages
     if trace.state != StatementState.FINISHED:
         if trace.error is not None and trace.error.code == DuplicateMatchError.default_code:
@@ -165,7 +164,6 @@ def _obstacle(trace: Trace) -> str:
 
 
 def _choices(trace: Trace, pages: PageSample) -> tuple[dict[str, tuple[str, ...]], str]:
-    """Return the options that make a difference, and why one of them is missing."""
     choices: dict[str, tuple[str, ...]] = {}
     why = ""
     if pages.transformed and trace.kind != "DELETE":
@@ -183,7 +181,6 @@ def _choices(trace: Trace, pages: PageSample) -> tuple[dict[str, tuple[str, ...]
 
 
 def _has_old_rows(pages: PageSample) -> bool:
-    """Return whether the old values of all rows to delete are known."""
     operations = pages.before.column(pages.layout.before.merge_row).flatten()[
         pages.layout.merge_row.operation
     ]
@@ -193,7 +190,6 @@ def _has_old_rows(pages: PageSample) -> bool:
 
 
 def _same(derived: Trace, trace: Trace) -> bool:
-    """Return whether the derivation for the run's own options is what the run has recorded."""
     ours, theirs = derived.samples.pages, trace.samples.pages
     assert ours is not None
     assert theirs is not None
@@ -250,7 +246,6 @@ def _made(trace: Trace, pages: PageSample, paradigm: str, era: str) -> Trace:
 
 
 def _columns(pages: PageSample) -> pa.Schema:
-    """Return the table's columns and, last, the row id."""
     channels = pages.layout.after
     return pa.schema(
         [pages.after.schema.field(index) for index in (*channels.columns, channels.row_id)]
@@ -333,9 +328,6 @@ def _has_whole_targets(pages: PageSample) -> bool:
 
 
 def _chosen(mask: pa.Array, true: pa.Array, false: pa.Array) -> pa.Array:
-    """Return the values of one array where a mask is true, and of the other elsewhere, for any
-    type.
-    """
     rows = np.arange(len(mask))
     at = np.where(mask.to_numpy(zero_copy_only=False), rows, rows + len(mask))
     return pa.concat_arrays([true, false]).take(pa.array(at))
@@ -367,7 +359,6 @@ def _unique_ids(pages: PageSample) -> pa.Array:
 
 
 def _handed_on(pages: PageSample, layout: PageLayout, columns: pa.Schema) -> Page:
-    """Return the page of a DELETE, which no processor transforms, in an era."""
     was, page = pages.layout.after, pages.after
     rows = page.num_rows
     arrays = [
@@ -391,7 +382,6 @@ def _ruled(variant: Trace, rule: str) -> Trace:
 
 
 def _failing(trace: Trace) -> tuple[DuplicateGroup, ...]:
-    """Return the target rows whose matches end the statement."""
     pages = trace.samples.pages
     assert pages is not None
     assert pages.witness is not None
@@ -423,9 +413,6 @@ def _failing(trace: Trace) -> tuple[DuplicateGroup, ...]:
 
 
 def _failed(trace: Trace, groups: tuple[DuplicateGroup, ...]) -> Trace:
-    """Return the trace of a statement that repeated matches have ended, with the page that was
-    checked.
-    """
     pages = trace.samples.pages
     assert pages is not None
     numbers = {source.case_number for source in groups[0].sources}
@@ -524,15 +511,7 @@ def _destination(
     placed: npt.NDArray[np.bool_],
     arguments: tuple[int, ...],
 ) -> Destination:
-    """Return the rule for the writers of rows, as far as it is known without the connector.
-
-    Args:
-        placed_by: see `rowmerge_nb.trace.node_records.ExchangeFacts`.
-        run: the run's rows.
-        channels: the deciding channels in the run's page.
-        placed: the rows of the run that this rule placed.
-        arguments: the deciding channels in the page to place.
-    """
+    """Return the rule for the writers of rows, as far as it is known without the connector."""
     if placed_by != "function":
         return Destination(arguments=arguments, even=not placed_by)
     seen = zip(
@@ -561,7 +540,6 @@ def _writers_of_tasks(run: PageSample, variant: PageSample) -> tuple[int, ...]:
 
 
 def _stored(pages: PageSample) -> tuple[tuple[WriterRecord, ...], tuple[StoredSample, ...]]:
-    """Return the rows of each writer; its pages and fragments are not known."""
     numbers = np.array(pages.writers, np.int64)
     records, samples = [], []
     for writer in ascending(numbers[numbers != _UNKNOWN]).tolist():
@@ -577,5 +555,4 @@ def _stored(pages: PageSample) -> tuple[tuple[WriterRecord, ...], tuple[StoredSa
 
 
 def _texts(columns: Sequence[pa.Array]) -> list[str]:
-    """Return a text per row that is equal for equal values."""
     return [repr(row) for row in zip(*map(python_values, columns), strict=True)]

@@ -125,7 +125,6 @@ def request_of(line: ConnectLine, *, ask: bool) -> ConnectionRequest:
 
 
 def _typed(factory: ConnectorFactory, name: str, text: str) -> Any:
-    """Convert a text to the type of its property; other texts stay, for the error."""
     from rowmerge_nb.spi.factory import PropertyType
 
     value_type = factory.properties[name].type if name in factory.properties else None

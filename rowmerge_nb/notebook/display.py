@@ -152,7 +152,6 @@ def grid_bundle(
 
 
 def _text(cell: Cell) -> str:
-    """Return a cell as plain text, quoting the text NULL."""
     return "'NULL'" if cell.text == "NULL" and not cell.null else " ".join(cell.text.split("\n"))
 
 

@@ -304,7 +304,6 @@ class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made fr
         return {**settings, "namespace": frames}
 
     def _configured(self, name: str) -> str | None:
-        """Return a default that the user has set; None leaves it to the engine."""
         value = getattr(self, name)
         return value if value != self.traits()[name].default_value else None
 
@@ -475,7 +474,6 @@ _ALONE: Final[Mapping[str, str]] = {
 
 
 def _check_clashes(use: MagicUse) -> None:
-    """Raise INVALID_ARGUMENTS for options that exclude each other."""
     for name, excluded in _CLASHES.items():
         for other, why in excluded.items():
             if use.has(name) and use.has(other):
@@ -487,7 +485,6 @@ def _check_clashes(use: MagicUse) -> None:
 
 
 def _check_alone(use: MagicUse, statements: int) -> None:
-    """Raise INVALID_ARGUMENTS for several statements with an option that applies to one."""
     for name, what in _ALONE.items():
         if use.has(name) and statements > 1:
             raise RowMergeError(
@@ -511,7 +508,6 @@ def _explores(use: MagicUse) -> bool:
 
 
 def _guessing_explorer(result: Any, use: MagicUse) -> Any:
-    """Return the explorer whose outcomes are guessed first; None if there is nothing to guess."""
     if not use.has("predict") or result.trace.kind != "MERGE":
         return None
     try:

@@ -69,7 +69,6 @@ def paged_html(table: pa.Table, row_count: str) -> str:
 
 
 def _script() -> str:
-    """Return the script of itables, if no other cell of the notebook shows it."""
     from itables.javascript import generate_init_offline_itables_html
     from itables.utils import find_package_file
 
@@ -83,7 +82,6 @@ def _script() -> str:
 
 
 def _cell_id() -> str:
-    """Return the id of the running cell, which front ends of notebooks report."""
     from IPython.core.getipython import get_ipython
 
     shell: Any = get_ipython()

@@ -163,7 +163,6 @@ class _Line:
 
 
 def _warm_up(session: LazySession) -> None:
-    """Load what the first statement needs, and run a small one on tables of its own."""
     from rowmerge_nb.demo import SETUP, STATEMENT
     from rowmerge_nb.engine.engine import Engine
     from rowmerge_nb.engine.what_if import variants_of
@@ -180,13 +179,11 @@ def _warm_up(session: LazySession) -> None:
 
 
 def _parent_of(shell: InteractiveShell) -> str | None:
-    """Return the message to which an output of this thread belongs; None without a kernel."""
     header = getattr(shell.display_pub, "parent_header", None) or {}
     return header.get("msg_id")
 
 
 def _has_session() -> bool:
-    """Return whether this process has a Spark session, or is set up for Spark Connect."""
     if any(os.environ.get(name) for name in _REMOTE) or _CONNECT in sys.modules:
         return True
     context = getattr(sys.modules.get("pyspark"), "SparkContext", None)

@@ -190,8 +190,6 @@ class _NotebookPainter(_Painter):
 
 
 class _Recorder:
-    """A stream that forwards and records what is written."""
-
     def __init__(self, stream: Any) -> None:
         self.stream = stream
         self.text: list[str] = []

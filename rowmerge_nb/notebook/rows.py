@@ -54,7 +54,6 @@ def sql_cell(value: pa.Scalar) -> Cell:
 
 
 def _length(value: pa.Scalar) -> str:
-    """Return the length of a value of several elements or bytes in words, or ``""``."""
     arrow_type = value.type
     if pa.types.is_map(arrow_type):
         return plural(len(value.values), "entry", "entries")

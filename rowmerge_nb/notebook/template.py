@@ -132,7 +132,6 @@ def render(source: str, namespace: Mapping[str, Any]) -> Rendered:
 
 
 def _evaluate(source: str, start: int, namespace: Mapping[str, Any]) -> tuple[int, Any]:
-    """Evaluate the expression that opens at ``start``; return its end and value."""
     end = source.find("}}", start + 2)
     if end < 0:
         raise _error(source, start, 2, "The expression that begins here has no closing braces")

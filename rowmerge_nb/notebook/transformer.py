@@ -47,11 +47,6 @@ class CellTransformer:
         self._shell = shell
 
     def __call__(self, lines: list[str]) -> list[str]:
-        """Return the lines of a cell for IPython.
-
-        Raises:
-            RowMergeError: INVALID_ARGUMENTS, for a cell that can only be a mistake.
-        """
         begin = next((at for at, line in enumerate(lines) if _is_code(line)), None)
         if begin is None:
             return lines
@@ -84,7 +79,6 @@ class CellTransformer:
             )
 
     def _spread(self, lines: list[str], begin: int, line: re.Match[str]) -> list[str] | None:
-        """Return the cell of a ``%merge`` whose statement has several lines, or None."""
         below = "".join(lines[begin + 1 :])
         line_text = line["rest"].strip()
         double = "%%merge" in lines[begin]
@@ -101,7 +95,6 @@ class CellTransformer:
         return [f"%%merge{target} {line_text}".rstrip() + "\n", *["\n"] * begin, below]
 
     def _is_python(self, text: str) -> bool:
-        """Return whether the lines below a line magic are Python, with magics or without."""
         if self._shell is not None:
             try:
                 text = self._shell.input_transformer_manager.transform_cell(text)
@@ -115,12 +108,10 @@ class CellTransformer:
 
 
 def _starts_statement(text: str, at: int) -> bool:
-    """Return whether a statement begins there, behind options only."""
     return at == 0 or text[:at].lstrip().startswith("-")
 
 
 def _is_sql(text: str) -> bool:
-    """Return whether a text begins as a statement, behind comments and parentheses."""
     return (
         STATEMENT.match(re.sub(r"\A(?:\s|\(|--[^\n]*\n|/\*.*?\*/)*", "", text, flags=re.DOTALL))
         is not None

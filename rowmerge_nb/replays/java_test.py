@@ -292,7 +292,6 @@ def _row(row: Sequence[Any], types: Sequence[Type]) -> str:
 
 
 def _arguments(row: Sequence[Any], types: Sequence[Type]) -> str:
-    """Format the arguments of a Java method with a variable number of them."""
     if len(row) == 1 and row[0] is None:
         return "(Object) null"
     return ", ".join(_literal(value, sql_type) for value, sql_type in zip(row, types, strict=True))

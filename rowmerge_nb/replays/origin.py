@@ -142,7 +142,6 @@ def _imported(text: str) -> Any:
 
 
 def _takes_folder(make: Callable[..., Any]) -> bool:
-    """Return whether a factory requires an empty directory."""
     try:
         parameters = inspect.signature(make).parameters.values()
     except (TypeError, ValueError):

@@ -451,9 +451,6 @@ class _Run:
     def _begin(
         self, statement: LocalStatement
     ) -> tuple[Page, np.ndarray[Any, Any], Callable[[int, list[HandedPage]], Work]]:
-        """Begin the statement; return the table's rows, the record's rows in them, and a function
-        that replays a writer.
-        """
         record = self.record
         nowhere = np.zeros(0, np.int64)
         if record.row_id is None:
@@ -620,7 +617,6 @@ def _cause(failure: BaseException) -> BaseException:
 
 
 def _connectors_frames(frames: TracebackType | None) -> TracebackType | None:
-    """Skip this package's frames."""
     ours = str(Path(__file__).parent.parent)
     last = frames
     while frames is not None and frames.tb_frame.f_code.co_filename.startswith(ours):

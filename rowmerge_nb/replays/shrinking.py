@@ -192,7 +192,6 @@ def _whole_pages(trial: _Trial) -> None:
 
 
 def _page_rows(trial: _Trial) -> None:
-    """Drop rows of the pages, and unreferenced target rows if possible."""
     only_named = trial.fails(_with_named_rows(trial.record))
     whole = trial.record
 
@@ -282,7 +281,6 @@ def _without_column(record: Record, name: str) -> Record | None:
 
 
 def _values(trial: _Trial) -> None:
-    """Simplify values: to NULL, else to small numbers and letters."""
     if trial.record.flow is Flow.UPDATABLE:
         return
     for index in range(len(trial.record.columns)):

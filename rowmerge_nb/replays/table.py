@@ -205,7 +205,6 @@ def _make(
 
 
 def _properties(connector: Connector, record: Record) -> dict[str, Any]:
-    """Return the properties that the connector supports, except locations."""
     supported = connector.get_table_properties()
     return {
         name: value for name, value in unlocated_properties(record).items() if name in supported
@@ -240,7 +239,6 @@ def _insert(statement: LocalStatement, rows: Page) -> None:
 
 
 def _refill(connector: Connector, record: Record, name: SchemaTableName, rows: Page) -> bool:
-    """Replace the rows of an own table; return whether that succeeded."""
     with suppress(Exception):
         _in_statement(
             connector, record, name, lambda statement: _change(statement, rows, keep=False)

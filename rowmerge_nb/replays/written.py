@@ -215,7 +215,6 @@ def _case_lines(record: Record) -> Iterator[str]:
 
 
 def _arguments(record: Record) -> dict[str, Any]:
-    """Return the arguments of `case` that differ from the defaults."""
     session = dict(record.session)
     arguments = {
         "kind": "INSERT" if record.row_id is None else record.kind,
@@ -302,7 +301,6 @@ def _literal(value: Any) -> str:
 
 
 def _check(literal: str, record: Record) -> None:
-    """Check that the literals evaluate to the record."""
     try:
         # The output of `_literal`: literals, and calls of datetime and decimal.
         scope: dict[str, Any] = {"case": case, "datetime": dt, "decimal": decimal}

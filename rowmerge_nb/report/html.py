@@ -243,9 +243,6 @@ def _fragment(
 
 
 def _arranged(parts: Sequence[_Part]) -> list[str]:
-    """Return the parts in rows: clauses beside the changed rows, and closed folds beside each
-    other.
-    """
     from markupsafe import Markup
 
     fragments: list[str] = []
@@ -284,7 +281,6 @@ def _wrap(prefix: str, text: str, parts: Sequence[str], *, styled: bool = True) 
 
 
 def _prefix(text: str, number: int) -> str:
-    """Return an id that is stable for the same output, and unique in the document."""
     return f"rm-{hashlib.sha256(text.encode('utf-8', 'backslashreplace')).hexdigest()[:8]}-{number}"
 
 

@@ -313,7 +313,6 @@ def _redistribution(pages: Pages) -> set[str]:
 
 
 def _pick(count: int, first: list[int]) -> list[int]:
-    """Select the columns of a wide table that fit: the first one, ``first``, then the others."""
     order = dict.fromkeys([0, *first, *range(count)]) if count else {}
     return sorted(list(order)[:_MOST_COLUMNS])
 

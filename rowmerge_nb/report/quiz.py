@@ -213,7 +213,6 @@ def _plain(text: str) -> str:
 
 
 def _code(text: str) -> str:
-    """Return text as inline code; the fence is longer than any run of backquotes in it."""
     fence = "`" * (
         max((len(run) for run in "".join(c if c == "`" else " " for c in text).split()), default=0)
         + 1

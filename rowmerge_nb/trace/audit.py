@@ -145,7 +145,6 @@ class Audit:
 
     @property
     def agrees(self) -> bool:
-        """Whether the verdict is that the tables agree."""
         return self.verdict is AuditVerdict.AGREES
 
     @property
@@ -184,10 +183,7 @@ class Audit:
         return pd.DataFrame(records, columns=names, dtype=object)
 
     def save_html(self, path: str | Path) -> None:
-        """Write a self-contained HTML report.
-
-        The file holds rows, so only its owner can read it; errors as in `save`.
-        """
+        """Write a self-contained HTML report; errors as in `save`."""
         from rowmerge_nb.report.audit_report import audit_page
         from rowmerge_nb.trace.saved.files import write_private
 

@@ -126,14 +126,12 @@ class _Cells:
         return not self.expected.null_count and not self.actual.null_count
 
     def all(self, compare: Callable[[Any, Any], Any]) -> bool:
-        """Return whether a comparison is true for all cells; False if Arrow cannot compute it."""
         try:
             return _is_true(compare(self.expected, self.actual))
         except pa.ArrowException:
             return False
 
     def become(self, change: Callable[[Any], Any]) -> bool:
-        """Return whether a change of the expected values makes them the stored ones."""
         return self.all(lambda expected, actual: pc.equal(change(expected), actual))
 
 

@@ -86,7 +86,6 @@ class WrongChanges:
 
     @property
     def only_changes(self) -> bool:
-        """Whether no other row than those of changes is wrong."""
         return not (len(self.lost_rows) or self.repeated or self.strange)
 
 

@@ -66,7 +66,6 @@ class Metric:
 
     @property
     def differs(self) -> bool:
-        """Whether both sides have values that differ."""
         return bool(self.left and self.right) and self.left != self.right
 
 
@@ -236,7 +235,6 @@ METRICS: Final[Mapping[str, str]] = {
 
 
 def measured(side: Side) -> dict[str, str]:
-    """Return what is measured of a side, by the names of `METRICS`."""
     trace = side.result.trace
     moved = _moved(trace)
     scan = _scan(trace)
@@ -297,7 +295,6 @@ def _scan(trace: Trace) -> NodeRecord | None:
 
 
 def _data_columns(scan: NodeRecord) -> list[str]:
-    """Return the columns that the target's scan reads, without the row id, which comes last."""
     *columns, _ = (name for name, _ in scan.layout)
     return columns
 

@@ -159,7 +159,6 @@ def journeys_at(
 
 
 def asked_journeys(trace: Trace) -> tuple[Journey, ...]:
-    """Return the journeys of the rows requested by a condition."""
     request = trace.samples.requested_rows
     pages = None if request is None else request.pages
     return () if pages is None else _of_pages(trace, pages) or ()
@@ -251,11 +250,7 @@ def _of_pages(
 
 
 def told_journeys(trace: Trace, limit: int | None = None) -> tuple[Journey, ...]:
-    """Return the journeys of a trace.
-
-    Raises:
-        RowMergeError: NOT_SUPPORTED if it has none.
-    """
+    """Return the journeys of a trace; NOT_SUPPORTED if it has none."""
     journeys = journeys_of(trace, limit)
     if journeys:
         return journeys
@@ -302,7 +297,6 @@ def case_numbers(pages: PageSample) -> npt.NDArray[np.int64]:
 def sides_of(
     pages: PageSample,
 ) -> list[tuple[int | None, Mapping[str, Any] | None, Mapping[str, Any] | None]]:
-    """Return the source positions, and the values of source and target."""
     names = pages.witness.schema.names if pages.witness is not None else []
     empty: list[Any] = [None] * pages.before.num_rows
 
@@ -406,7 +400,6 @@ def _answered(
 
 
 def _barred(on: Term | None, source: Mapping[str, Any]) -> TermTruth | None:
-    """Return the part of ON that a NULL of the source row makes unknown for every target row."""
     if on is None:
         return None
     if on.operator == "AND":

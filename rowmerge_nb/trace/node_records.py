@@ -177,7 +177,6 @@ class NodeRecord:
 
 
 def explain_text(plan: Sequence[NodeRecord]) -> str:
-    """Return a plan as EXPLAIN prints it: a tree with a node per line, layout and details below."""
     lines: list[str] = []
     if plan:
         _print(plan[0].id, {record.id: record for record in plan}, "", "", lines)

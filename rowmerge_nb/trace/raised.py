@@ -30,7 +30,6 @@ class CodeFrame:
 
     @property
     def text(self) -> str:
-        """The stripped line; ``""`` if unknown."""
         return next((text.strip() for number, text in self.code if number == self.line), "")
 
     @property

@@ -106,7 +106,6 @@ class Record:
 
     @property
     def layout(self) -> PageLayout:
-        """The channels of a merge sink's pages."""
         return PageLayout(len(self.columns), self.redistribution, self.era)
 
     @property
@@ -128,7 +127,6 @@ class Record:
 
     @property
     def writers(self) -> tuple[int, ...]:
-        """The numbers of the writers or splits with pages."""
         return tuple(dict.fromkeys(page.number for page in self.pages))
 
     @property
@@ -142,10 +140,7 @@ class Record:
         return whole and not self.left_out and self.every == 1
 
     def save(self, path: str | Path) -> None:
-        """Write the record to a file for `rowmerge_nb.load_record`.
-
-        The file holds rows, so only its owner can read it. Errors are those of `Audit.save`.
-        """
+        """Write the record to a file for `rowmerge_nb.load_record`; errors as in `Audit.save`."""
         from rowmerge_nb.trace.saved.records import save_record
 
         save_record(self, path)

@@ -117,7 +117,6 @@ def _ranks(codes: Rows) -> Rows:
 
 
 def _exchanged(missing: pa.Table, unexpected: pa.Table) -> tuple[int, int] | None:
-    """Return two columns that are exchanged in all rows; their rows differ without it."""
     if not missing.num_rows or missing.num_rows != unexpected.num_rows:
         return None
     for one, other in _pairs_of_one_type(missing.schema):
@@ -195,7 +194,6 @@ def _floats(values: pa.ChunkedArray) -> npt.NDArray[np.float64]:
 
 
 def _best(similarity: npt.NDArray[np.float64]) -> tuple[Rows, Rows]:
-    """Return the pairs by falling similarity, each row at most once; ties go to the same place."""
     rows, others = similarity.shape
     apart = np.abs(np.arange(rows)[:, None] / rows - np.arange(others)[None, :] / others)
     scores = np.where(similarity > 0, similarity - apart / (rows + others), -np.inf)

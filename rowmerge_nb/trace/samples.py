@@ -75,12 +75,10 @@ def first_of_each(groups: npt.NDArray[np.int64], limit: int) -> npt.NDArray[np.i
 
 
 def count_row_ids(pages: PageSample) -> int:
-    """Return the number of distinct target rows in a sample."""
     return len(different_codes(row_id_codes(pages.row_ids)))
 
 
 def different_codes(codes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return the distinct row id codes except -1, ascending."""
     return np.flatnonzero(np.bincount(codes[codes >= 0]))
 
 

@@ -47,7 +47,6 @@ class StoreSide(Side):
     """The run of the statement in one catalog.
 
     Args:
-        connector: the name of the connector.
         lasting_call: the call that makes a change permanent.
         fragments: what its sinks returned.
         remarks: what the copy of the target lacks.
@@ -60,7 +59,6 @@ class StoreSide(Side):
 
     @property
     def seconds(self) -> float:
-        """The duration of the statement."""
         return sum(self.result.trace.seconds.values())
 
 
@@ -74,7 +72,6 @@ class StoreMetric:
 
     @property
     def differs(self) -> bool:
-        """Whether two sides have values that differ."""
         return len(set(filter(None, self.texts))) > 1
 
 
@@ -121,10 +118,6 @@ class StoreComparison:
     """One statement, run in several catalogs.
 
     Args:
-        by: the kind of comparison.
-        statement: the statement.
-        target: the full name of its target.
-        columns: the names of the target's columns.
         sides: the runs, in the order in which the catalogs were named.
         notices: sentences about copies of the target that could not be removed.
 
@@ -266,7 +259,6 @@ def _measured(side: StoreSide) -> dict[str, str]:
 
 
 def _differences(sides: Sequence[StoreSide], columns: Sequence[str]) -> Iterator[RowDifference]:
-    """Yield the rows in which each side differs from the first one."""
     for other in sides[1:]:
         first = sides[0]
         if first.rows is None or other.rows is None:

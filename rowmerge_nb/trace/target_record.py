@@ -12,14 +12,8 @@ class TargetRecord:
     """The table, or other object, that a statement changes; all fields are empty without one.
 
     Args:
-        name: the name as written.
-        qualified_name: the full name, as one text.
         name_parts: catalog, schema and table of a statement that changes rows.
-        connector: the name of the catalog's connector.
-        rows_before: the number of rows before the statement, if known.
-        rows_after: the number of rows after the statement, if known.
         unread_reason: why the committed version cannot be read.
-        version_before: the version before the statement.
         version_after: the version of its commit, if any.
         added_columns: names and types of columns that the statement added, or would have added.
         output: the written files and statements; None if not reported, or unfinished.

@@ -246,7 +246,6 @@ def _nested_stages(root: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _plan(stages: list[dict[str, Any]]) -> TrinoNode:
-    """Join the fragments of all stages at their RemoteSources."""
     fragments: dict[str, tuple[dict[str, Any], dict[str, list[TrinoOperator]]]] = {}
     for stage in stages:
         plan = _part(stage, "plan", dict, "a stage")

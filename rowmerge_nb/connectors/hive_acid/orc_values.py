@@ -158,8 +158,6 @@ def _mapped(
     rename: Callable[[str], str] = str,
     leaf: Callable[[pa.DataType], pa.DataType] = lambda sql_type: sql_type,
 ) -> pa.DataType:
-    """Return a type with other names of fields and other inner types."""
-
     def inner(part: pa.DataType) -> pa.DataType:
         return _mapped(part, rename, leaf)
 

@@ -154,7 +154,6 @@ class JdbcTransaction(ABC):
         key: Sequence[str],
         required: Sequence[str] = (),
     ) -> None:
-        """Create a table of an SQL name; the required columns are NOT NULL."""
         parts = []
         for column in metadata.columns:
             declared = self.declared(metadata.name, column.name, column.type)
@@ -332,7 +331,6 @@ class JdbcMetadata(UpdatableMetadata):
         self._transaction.create_table(metadata, key)
 
     def _checked_key(self, metadata: ConnectorTableMetadata) -> tuple[str, ...]:
-        """Check a new table's definition, and return its primary key."""
         require_known(metadata.properties, TABLE_PROPERTIES, self._store.name)
         require_columns(metadata)
         key = spelled_names(metadata.properties, PRIMARY_KEY, metadata.columns)

@@ -82,7 +82,6 @@ def _hash_texts(column: pa.Array) -> npt.NDArray[np.uint64]:
 
 
 def _hash_bytes(column: pa.Array) -> npt.NDArray[np.uint64]:
-    """Hash strings as polynomials of their bytes, vectorized."""
     data, lengths = bytes_of(column)
     if not len(data):
         return np.zeros(len(column), np.uint64)

@@ -52,12 +52,7 @@ class HostChannel:
             raise ChannelClosedError(f"The connection is closed: {error}") from error
 
     def receive(self) -> tuple[dict[str, Any], memoryview]:
-        """Receive one message: its header and its payload.
-
-        Raises:
-            ChannelClosedError: the other side closed the connection.
-            ValueError: the bytes are not a message.
-        """
+        """Receive one message: its header and its payload."""
         (length,) = _LENGTH.unpack(self._read(_LENGTH.size))
         if length > _LONGEST_HEADER:
             raise ValueError(f"A header of {length} bytes is longer than {_LONGEST_HEADER}")
@@ -96,7 +91,6 @@ def pack_batch(batch: pa.RecordBatch) -> pa.Buffer:
 
 
 def unpack_batch(payload: bytes | memoryview | pa.Buffer) -> pa.RecordBatch:
-    """Read the record batch of an Arrow IPC stream of one batch."""
     with pa.ipc.open_stream(pa.py_buffer(payload)) as reader:
         return reader.read_next_batch()
 

@@ -25,11 +25,7 @@ OUT_OF_MEMORY: Final = "OutOfMemoryError"
 
 
 class HostLog:
-    """A file that the process appends to.
-
-    Args:
-        path: where the file is.
-    """
+    """A file that the process appends to."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

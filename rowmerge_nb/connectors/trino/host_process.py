@@ -44,10 +44,6 @@ _GRACE_SECONDS: Final = 0.3
 class HostProcess:
     """A process with a plugin. It ends when its standard input does, so it never outlives this
     process.
-
-    Args:
-        settings: what the process needs to start the plugin.
-        program: the module to run.
     """
 
     def __init__(self, settings: Mapping[str, Any], program: str = PROGRAM) -> None:
@@ -87,7 +83,6 @@ class HostProcess:
 
     @property
     def has_greeted(self) -> bool:
-        """Whether the plugin is ready, or has failed to start."""
         return self._greeting.done()
 
     def hello(self, seconds: float | None = _START_SECONDS) -> dict[str, Any]:
@@ -95,9 +90,6 @@ class HostProcess:
 
         Args:
             seconds: the longest wait; None for any.
-
-        Raises:
-            ConnectorError: the plugin or Java did not start.
         """
         try:
             line = self._greeting.result(seconds)
@@ -120,11 +112,7 @@ class HostProcess:
         return ready
 
     def request(self, call: str, payload: bytes = b"", **arguments: Any) -> tuple[Any, memoryview]:
-        """Make one call, and return its result and payload.
-
-        Raises:
-            ConnectorError: the error of the plugin, or HOST_TERMINATED.
-        """
+        """Make one call, and return its result and payload."""
         self.hello()
         with self._calling():
             return self._request(call, payload, arguments)
@@ -215,11 +203,6 @@ class HostProcess:
 
 
 def open_channel(socket_path: str) -> HostChannel:
-    """Connect to a host process.
-
-    Raises:
-        OSError: nothing listens there.
-    """
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         connection.connect(socket_path)
@@ -232,12 +215,7 @@ def open_channel(socket_path: str) -> HostChannel:
 def exchange(
     channel: HostChannel, call: str, payload: Any = b"", **arguments: Any
 ) -> tuple[Any, memoryview]:
-    """Send a call, and return the result and payload of its answer.
-
-    Raises:
-        ConnectorError: the call failed.
-        OSError: the connection ended.
-    """
+    """Send a call, and return the result and payload of its answer."""
     channel.send({"call": call, **arguments}, payload)
     header, result_payload = channel.receive()
     if "error" in header:
@@ -261,11 +239,7 @@ class TaskConnection:
             raise terminated(f"nothing listens at {socket_path}", self._log.last_words()) from error
 
     def request(self, call: str, payload: Any = b"", **arguments: Any) -> tuple[Any, memoryview]:
-        """Make one call, and return its result and payload.
-
-        Raises:
-            ConnectorError: the error of the plugin, or HOST_TERMINATED.
-        """
+        """Make one call, and return its result and payload."""
         if self._channel is None:
             raise terminated("its connection is closed", "")
         try:
@@ -292,11 +266,7 @@ class TaskConnection:
 
 
 class HostEnd:
-    """The end of a process during a statement, which the driver sees before all tasks do.
-
-    Args:
-        host: the process, which runs.
-    """
+    """The end of a process during a statement, which the driver sees before all tasks do."""
 
     def __init__(self, host: HostProcess) -> None:
         self._host = host

@@ -26,8 +26,6 @@ def wait_for_debugger(host: HostProcess, port: int, side: str) -> None:
     wait.
 
     Args:
-        host: a process that was started with `debugger_option`.
-        port: the port of that option.
         side: what the process works for: ``"the tasks"`` or ``"the coordinator"``.
 
     Raises:

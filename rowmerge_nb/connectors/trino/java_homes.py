@@ -29,7 +29,6 @@ class JavaNeed:
 
     Args:
         trino: Trino and its version, for messages.
-        oldest: the first suitable version of Java.
         newest: the last one; None if there is none yet.
         vectors: whether the module jdk.incubator.vector must be there.
     """
@@ -47,12 +46,10 @@ class JavaNeed:
 
     @property
     def range(self) -> str:
-        """The suitable versions in words."""
         return f"{self.oldest}" if self.newest is None else f"{self.oldest} to {self.newest}"
 
     @property
     def hint(self) -> str:
-        """The next step without a suitable Java."""
         return (
             f"Install a full JDK {self.oldest}, such as Temurin, and give its folder:"
             " java='/path/to/jdk', or set TRINO_JAVA_HOME."
@@ -76,7 +73,6 @@ class JavaHome:
     """A Java.
 
     Args:
-        version: the first number of its version.
         has_vectors: whether it has the module jdk.incubator.vector, without which Trino's Parquet
             reader fails.
     """

@@ -63,9 +63,7 @@ class JavaSources:
         file is not there.
 
         Args:
-            file: the name of the file, as in the stack.
             function: class and method, with the package.
-            line: the number of the line, from 1.
         """
         method = _METHOD.fullmatch(function)
         if not self._paths or method is None or not _FILE.fullmatch(file) or line < 1:
@@ -76,7 +74,6 @@ class JavaSources:
 
 
 def _texts(path: Path, name: str) -> Iterator[str]:
-    """Yield the contents of files with the name of a package and file."""
     try:
         if path.is_dir():
             for root in _ROOTS:

@@ -47,36 +47,23 @@ class PluginHosts:
 
     @property
     def running(self) -> list[HostProcess]:
-        """The processes that run: the coordinator's first."""
         with self._lock:
             return [host for host in self._hosts if host.is_alive]
 
     def coordinator(self) -> HostProcess:
-        """Return the coordinator's process, ready for requests.
-
-        Raises:
-            ConnectorError: the plugin does not start.
-        """
+        """Return the coordinator's process, ready for requests."""
         host = self._started()[0]
         host.hello()
         return host
 
     def greeting(self) -> dict[str, Any]:
-        """Return what the coordinator's process said of the plugin, also if it has ended since.
-
-        Raises:
-            ConnectorError: the plugin does not start.
-        """
+        """Return what the coordinator's process said of the plugin, also if it has ended since."""
         with self._lock:
             host = (self._hosts or self._started())[0]
         return host.hello()
 
     def socket_of_tasks(self) -> str:
-        """Return where the process of the tasks listens, once it does.
-
-        Raises:
-            ConnectorError: the plugin does not start.
-        """
+        """Return where the process of the tasks listens, once it does."""
         host = self._started()[-1]
         host.hello()
         return host.socket_path
@@ -156,7 +143,6 @@ class PluginHosts:
             self._hosts[index] = host
 
     def close(self) -> None:
-        """End both processes."""
         with self._lock:
             self._retire()
             retired, self._retired = self._retired, []

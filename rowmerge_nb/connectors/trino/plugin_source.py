@@ -77,11 +77,7 @@ class PluginJars:
         return coordinates.version
 
     def load(self) -> tuple[list[Path], Path]:
-        """Return the plugin's paths and the engine's folder, after a download if necessary.
-
-        Raises:
-            SetupError: the jars cannot be downloaded.
-        """
+        """Return the plugin's paths and the engine's folder, after a download if necessary."""
         paths, trino = self._paths, self._trino
         if self._maven is None and isinstance(trino, Path):
             return paths, trino
@@ -98,11 +94,7 @@ class PluginJars:
 
 
 def checked_folder(path: str | os.PathLike[str], argument: str, example: str) -> Path:
-    """Return a folder with jars.
-
-    Raises:
-        SetupError: it does not exist, or has no jars.
-    """
+    """Return a folder with jars."""
     folder = Path(path).expanduser().absolute()
     if not folder.is_dir():
         raise SetupError(
@@ -116,11 +108,7 @@ def checked_folder(path: str | os.PathLike[str], argument: str, example: str) ->
 
 
 def checked_plugin(plugin: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> list[Path]:
-    """Return the folders and jars of a plugin.
-
-    Raises:
-        SetupError: one of them does not exist.
-    """
+    """Return the folders and jars of a plugin."""
     paths = [plugin] if isinstance(plugin, str | os.PathLike) else list(plugin)
     result = []
     for path in paths:

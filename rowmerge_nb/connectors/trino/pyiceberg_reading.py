@@ -38,9 +38,6 @@ def read_table(
 
     Args:
         metadata_file: its location, as the plugin has it.
-        properties: the catalog's properties.
-        columns: the columns to read.
-        most: the row limit.
 
     Raises:
         Exception: PyIceberg cannot read the table.
@@ -92,11 +89,6 @@ class _LocalFiles(PyArrowFileIO):
         self._folder = folder
 
     def new_input(self, location: str) -> PyArrowFile:
-        """Return a file to read.
-
-        Raises:
-            ValueError: it is not on this machine.
-        """
         path = local_path(location, self._root)
         if path is None:
             raise ValueError(f"{location} is not a file of this machine")

@@ -17,12 +17,7 @@ if TYPE_CHECKING:
 def alteration_call(
     table: TrinoTableHandle, alteration: a.Alteration
 ) -> tuple[str, dict[str, Any]]:
-    """Return the call of an alteration, and its arguments besides the table.
-
-    Args:
-        table: the altered table, whose columns the arguments name by the plugin's handles.
-        alteration: the alteration.
-    """
+    """Return the call of an alteration, and its arguments besides the table."""
     match alteration:
         case a.RenameTable(name):
             return "rename_table", {"new": {"schema": name.schema, "table": name.table}}

@@ -198,7 +198,6 @@ class TrinoConnector(Connector):
         }
 
     def get_source_lines(self, file: str, function: str, line: int) -> CodeLines:
-        """Return a line of the plugin's source text, and its neighbors."""
         return self._sources.lines_around(file, function, line)
 
     def watch_processes(self, *, changes: bool) -> Callable[[], ConnectorError | None]:
@@ -240,7 +239,6 @@ class TrinoConnector(Connector):
         return self.hosts.debugging(port, coordinator=coordinator)
 
     def close(self) -> None:
-        """End the plugin's processes."""
         self._finalizer()
         self.hosts.close()
 

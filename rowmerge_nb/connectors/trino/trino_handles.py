@@ -58,7 +58,6 @@ class JavaHandle:
 
     @property
     def class_text(self) -> str:
-        """The name of the class without its package."""
         return self.class_name.rpartition(".")[2]
 
     def __repr__(self) -> str:
@@ -188,7 +187,6 @@ class TrinoColumnHandle(ColumnHandle):
     """A column of a plugin's table.
 
     Args:
-        java: the plugin's ColumnHandle.
         signature: the type as the plugin declares it.
     """
 
@@ -201,8 +199,6 @@ class TrinoTableHandle(ConnectorTableHandle):
     """A table of a plugin.
 
     Args:
-        java: the plugin's ConnectorTableHandle.
-        columns: the visible columns in table order.
         hidden_columns: columns such as ``"$path"``.
     """
 
@@ -219,18 +215,13 @@ class TrinoTableHandle(ConnectorTableHandle):
 
     @property
     def class_text(self) -> str:
-        """The plugin's class without its package."""
         return self.java.class_text
 
     def __repr__(self) -> str:
         return repr(self.java)
 
     def columns_of(self, handles: Iterable[ColumnHandle]) -> list[TrinoColumnHandle]:
-        """Return the plugin's handles of columns.
-
-        Raises:
-            ConnectorError: COLUMN_NOT_FOUND for a column that the plugin does not have.
-        """
+        """Return the plugin's handles of columns."""
         by_name = {column.name: column for column in (*self.columns, *self.hidden_columns)}
         result: list[TrinoColumnHandle] = []
         for handle in handles:
@@ -251,7 +242,6 @@ class TrinoSplit(ConnectorSplit):
     """A split of a plugin, readable on this machine only.
 
     Args:
-        java: the plugin's ConnectorSplit.
         credentials: the plugin's ConnectorTableCredentials, if its version has them.
         table: the table after the plugin's applyFilter, if it has taken a constraint.
     """
@@ -276,7 +266,6 @@ class TrinoPartitioningHandle(ConnectorPartitioningHandle):
 
     @property
     def class_text(self) -> str:
-        """The plugin's class without its package."""
         return self.java.class_text
 
     @property
@@ -299,7 +288,6 @@ class TrinoInsertTableHandle(ConnectorInsertTableHandle):
 
     @property
     def class_text(self) -> str:
-        """The plugin's class without its package."""
         return self.java.class_text
 
     def __repr__(self) -> str:
@@ -316,7 +304,6 @@ class TrinoMergeTableHandle(ConnectorMergeTableHandle):
     """The target of a MERGE.
 
     Args:
-        java: the plugin's ConnectorMergeTableHandle.
         types: the types of the page's channels, of which the last one is the row id.
     """
 
@@ -326,7 +313,6 @@ class TrinoMergeTableHandle(ConnectorMergeTableHandle):
 
     @property
     def class_text(self) -> str:
-        """The plugin's class without its package."""
         return self.java.class_text
 
     def __repr__(self) -> str:

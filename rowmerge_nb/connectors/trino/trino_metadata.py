@@ -65,12 +65,7 @@ _AFTER_COLUMNS = ("tinyint", "integer")
 
 
 class TrinoMetadata(UpdatableTrinoMetadata):
-    """The metadata of one transaction.
-
-    Args:
-        connector_name: the name of the plugin's connector factory.
-        properties: the catalog's properties.
-    """
+    """The metadata of one transaction."""
 
     stores_comments = True
     alters_fields = True
@@ -102,13 +97,11 @@ class TrinoMetadata(UpdatableTrinoMetadata):
     def get_versioned_table_handle(
         self, session: ConnectorSession, name: SchemaTableName, version: ConnectorTableVersion
     ) -> TrinoTableHandle | None:
-        """Return the plugin's handle for a version, by getTableHandle with an end version."""
         return self._table(session, name, version=version_on_wire(version))
 
     def get_system_table(
         self, session: ConnectorSession, name: SchemaTableName
     ) -> SystemTable | None:
-        """Read the plugin's system table, such as ``"t$files"``, or return None."""
         answer, payload = self._transaction.request_payload(
             session, "system_table", schema=name.schema, table=name.table
         )
@@ -255,7 +248,6 @@ class TrinoMetadata(UpdatableTrinoMetadata):
         *,
         replace: bool = False,
     ) -> TrinoOutputTableHandle:
-        """Call the plugin's beginCreateTable, which gets its own layout."""
         with _named_properties(metadata.properties):
             answer = self._request(
                 session, "begin_create_table", replace=replace, **_definition(metadata)
@@ -273,7 +265,6 @@ class TrinoMetadata(UpdatableTrinoMetadata):
         output_handle: ConnectorOutputTableHandle,
         fragments: Collection[bytes],
     ) -> ConnectorOutputMetadata:
-        """Call the plugin's finishCreateTable."""
         handle = own(output_handle, TrinoOutputTableHandle)
         self._transaction.finish(session, "finish_create_table", fragments, handle=handle.java.wire)
         return self._output()
@@ -282,17 +273,12 @@ class TrinoMetadata(UpdatableTrinoMetadata):
         self._request(session, "drop_table", table=_java(table_handle).wire)
 
     def truncate_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> None:
-        """Remove all rows by the plugin's truncateTable."""
         self._request(session, "truncate_table", table=_java(table_handle).wire)
 
     def alter_table(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle, alteration: Alteration
     ) -> None:
-        """Call the method of the plugin's metadata for the alteration, such as addColumn.
-
-        Raises:
-            AnalysisError: INVALID_TABLE_PROPERTY with the names of the properties.
-        """
+        """Call the method of the plugin's metadata for the alteration, such as addColumn."""
         table = own(table_handle, TrinoTableHandle)
         call, arguments = alteration_call(table, alteration)
         with _named_properties(arguments.get("properties") or {}):
@@ -320,7 +306,6 @@ class TrinoMetadata(UpdatableTrinoMetadata):
         table_handle: ConnectorTableHandle,
         columns: Sequence[ColumnHandle],
     ) -> TrinoInsertTableHandle:
-        """Call the plugin's beginInsert."""
         table = own(table_handle, TrinoTableHandle)
         answer = self._request(
             session,
@@ -343,7 +328,6 @@ class TrinoMetadata(UpdatableTrinoMetadata):
         insert_handle: ConnectorInsertTableHandle,
         fragments: Collection[bytes],
     ) -> ConnectorOutputMetadata:
-        """Call the plugin's finishInsert."""
         handle = own(insert_handle, TrinoInsertTableHandle)
         self._transaction.finish(session, "finish_insert", fragments, handle=handle.java.wire)
         return self._output()
@@ -389,7 +373,6 @@ class TrinoMetadata(UpdatableTrinoMetadata):
         table_handle: ConnectorTableHandle,
         updated_columns: Mapping[int, Sequence[ColumnHandle]] | None = None,
     ) -> TrinoMergeTableHandle:
-        """Call the plugin's beginMerge."""
         table = own(table_handle, TrinoTableHandle)
         row_id = self.get_merge_row_id_column_handle(session, table)
         answer = self._request(
@@ -418,7 +401,6 @@ class TrinoMetadata(UpdatableTrinoMetadata):
         merge_handle: ConnectorMergeTableHandle,
         fragments: Collection[bytes],
     ) -> ConnectorOutputMetadata:
-        """Call the plugin's finishMerge."""
         handle = own(merge_handle, TrinoMergeTableHandle)
         self._transaction.finish(
             session,
@@ -434,7 +416,6 @@ class TrinoMetadata(UpdatableTrinoMetadata):
     def apply_delete(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle, constraint: Constraint
     ) -> TrinoTableHandle | None:
-        """Call the plugin's applyFilter and applyDelete."""
         table = own(table_handle, TrinoTableHandle)
         domains = constraint_on_wire(constraint.domains, table.column_types)
         if domains.keys() != constraint.domains.keys():
@@ -446,7 +427,6 @@ class TrinoMetadata(UpdatableTrinoMetadata):
     def execute_delete(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle
     ) -> int | None:
-        """Call the plugin's executeDelete."""
         answer = self._transaction.finish(session, "execute_delete", table=_java(table_handle).wire)
         rows: int | None = answer["rows"]
         return rows

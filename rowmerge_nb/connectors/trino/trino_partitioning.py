@@ -28,11 +28,7 @@ _BUCKETS: Final = 64
 
 @dataclass(frozen=True)
 class TrinoNodePartitioningProvider(ConnectorNodePartitioningProvider):
-    """Asks the plugin's ConnectorNodePartitioningProvider.
-
-    Args:
-        socket_path: where the process of the tasks listens.
-    """
+    """Asks the plugin's ConnectorNodePartitioningProvider."""
 
     socket_path: str
 
@@ -43,7 +39,6 @@ class TrinoNodePartitioningProvider(ConnectorNodePartitioningProvider):
         partitioning_handle: ConnectorPartitioningHandle,
         partition_channel_types: tuple[Type, ...],
     ) -> TrinoBucketFunction:
-        """Return a function that calls the plugin's BucketFunction."""
         partitioning = own(partitioning_handle, TrinoPartitioningHandle)
         types = tuple(str(sql_type) for sql_type in partition_channel_types)
         return TrinoBucketFunction(

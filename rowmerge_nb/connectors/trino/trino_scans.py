@@ -66,11 +66,7 @@ class TrinoSplitManager(ConnectorSplitManager):
 
 @dataclass(frozen=True)
 class TrinoPageSourceProvider(ConnectorPageSourceProvider):
-    """Opens the plugin's page sources in the process of the tasks.
-
-    Args:
-        socket_path: where the process listens.
-    """
+    """Opens the plugin's page sources in the process of the tasks."""
 
     socket_path: str
 

@@ -34,11 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TrinoPageSinkProvider(ConnectorPageSinkProvider):
-    """Creates the plugin's sinks.
-
-    Args:
-        socket_path: where the process of the tasks listens.
-    """
+    """Creates the plugin's sinks."""
 
     socket_path: str
 
@@ -127,7 +123,6 @@ class TrinoPageSink(ConnectorPageSink):
         self._sink = sink
 
     def append_page(self, page: Page) -> None:
-        """Pass the page to the plugin's appendPage."""
         self._sink.store("append_page", page)
 
     def finish(self) -> list[bytes]:
@@ -141,7 +136,6 @@ class TrinoMergeSink(ConnectorMergeSink):
     """A ConnectorMergeSink of a plugin.
 
     Args:
-        sink: the sink in the host process.
         channel_count: the number of channels of Trino's page.
     """
 
@@ -150,7 +144,6 @@ class TrinoMergeSink(ConnectorMergeSink):
         self._channel_count = channel_count
 
     def store_merged_rows(self, page: Page) -> None:
-        """Pass the page to the plugin's storeMergedRows."""
         self._sink.store("store_merged_rows", with_case_number(page, self._channel_count))
 
     def finish(self) -> list[bytes]:

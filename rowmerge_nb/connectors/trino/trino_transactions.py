@@ -33,10 +33,6 @@ _UNKNOWN_END = "HOST_TERMINATED"
 class TrinoTransaction:
     """A transaction.
 
-    Args:
-        number: its number in this process.
-        properties: the plugin's session properties.
-
     Attributes:
         notices: sentences for the report.
     """
@@ -54,11 +50,7 @@ class TrinoTransaction:
         self._is_finished = False
 
     def context(self, session: ConnectorSession) -> TaskContext:
-        """Return what tasks need, after beginning the plugin's transaction if necessary.
-
-        Raises:
-            ConnectorError: the plugin does not start, or rejects a session property.
-        """
+        """Return what tasks need, after beginning the plugin's transaction if necessary."""
         if self._context is not None:
             return self._context
         if self._host is None:
@@ -94,7 +86,6 @@ class TrinoTransaction:
         return name in (host.hello().get("capabilities") or ())
 
     def request(self, session: ConnectorSession, call: str, **arguments: Any) -> Any:
-        """Make one metadata call, and return its result."""
         return self.request_payload(session, call, **arguments)[0]
 
     def request_payload(

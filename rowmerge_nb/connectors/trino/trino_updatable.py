@@ -79,7 +79,6 @@ class UpdatableTrinoMetadata(ConnectorMetadata):
     def begin_delete(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle
     ) -> ConnectorTableHandle:
-        """Call the plugin's beginDelete."""
         if not self._transaction.has_flow(session, "updatable"):
             return super().begin_delete(session, table_handle)
         return self._begin(session, "begin_delete", table_handle)
@@ -90,7 +89,6 @@ class UpdatableTrinoMetadata(ConnectorMetadata):
         table_handle: ConnectorTableHandle,
         fragments: Collection[bytes],
     ) -> ConnectorOutputMetadata:
-        """Call the plugin's finishDelete."""
         return self._finish(session, "finish_delete", table_handle, fragments)
 
     def get_update_row_id_column_handle(
@@ -109,7 +107,6 @@ class UpdatableTrinoMetadata(ConnectorMetadata):
         table_handle: ConnectorTableHandle,
         updated_columns: Sequence[ColumnHandle],
     ) -> ConnectorTableHandle:
-        """Call the plugin's beginUpdate."""
         if not self._transaction.has_flow(session, "updatable"):
             return super().begin_update(session, table_handle, updated_columns)
         return self._begin(session, "begin_update", table_handle, updated_columns)
@@ -120,15 +117,10 @@ class UpdatableTrinoMetadata(ConnectorMetadata):
         table_handle: ConnectorTableHandle,
         fragments: Collection[bytes],
     ) -> ConnectorOutputMetadata:
-        """Call the plugin's finishUpdate."""
         return self._finish(session, "finish_update", table_handle, fragments)
 
     def _check_merge(self, session: ConnectorSession) -> None:
-        """Check that the plugin has the calls of MERGE.
-
-        Raises:
-            ConnectorError: NOT_SUPPORTED with the version of Trino.
-        """
+        """Check that the plugin has the calls of MERGE."""
         if not self._transaction.has_flow(session, "merge"):
             raise ConnectorError(
                 f"The plugin is one of Trino {self._transaction.trino_version}, and MERGE and its"
@@ -190,8 +182,6 @@ class TrinoUpdatablePageSource(UpdatablePageSource):
     """An UpdatablePageSource of a plugin.
 
     Args:
-        source: the page source, whose plugin expects changes.
-        table: the table.
         columns: the requested columns, with that of row ids.
         omitted: the columns among them that `source` does not have, with the split's value in one
             row; none for a split without rows.
@@ -226,12 +216,10 @@ class TrinoUpdatablePageSource(UpdatablePageSource):
         return pa.RecordBatch.from_arrays(arrays, names=names)
 
     def delete_rows(self, row_ids: pa.Array) -> None:
-        """Pass the row ids to the plugin's deleteRows."""
         page = pa.RecordBatch.from_arrays([row_ids], names=[ROW_ID])
         self._connection.request("delete_rows", pack_batch(page), types=[self._row_id.signature])
 
     def update_rows(self, page: Page, column_value_and_row_id_channels: Sequence[int]) -> None:
-        """Pass the page to the plugin's updateRows."""
         channels = list(column_value_and_row_id_channels)
         signatures = [*self._updated_types, self._row_id.signature]
         types = dict(zip(channels, signatures, strict=True))

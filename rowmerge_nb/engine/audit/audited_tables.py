@@ -268,9 +268,6 @@ class Audited:
     def _check(
         self, transaction: StatementTransaction, bindings: Mapping[SchemaTableName, TableBinding]
     ) -> dt.datetime | None:
-        """Check that the states belong to one table in this order, and return the later commit's
-        time.
-        """
         before, after = bindings[_BEFORE], bindings[_AFTER]
         columns = [
             [(c.name.lower(), c.type) for c in binding.columns] for binding in (before, after)

@@ -77,8 +77,6 @@ class TableState:
 
 @dataclass
 class _Opened:
-    """The stores' transactions, by the connectors' identities."""
-
     stores: dict[int, tuple[Connector, ConnectorTransactionHandle, ConnectorMetadata]] = field(
         default_factory=dict
     )

@@ -222,7 +222,6 @@ def _raw_properties(
 def _properties(
     factory: ConnectorFactory, location: str | None, request: ConnectionRequest
 ) -> tuple[dict[str, Any], set[str]]:
-    """Return the checked values of the properties, and the secrets among them."""
     secrets: set[str] = set()
     values = {}
     for name, raw_value in _raw_properties(factory, location, request).items():

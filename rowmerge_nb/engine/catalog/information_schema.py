@@ -51,7 +51,6 @@ class _CatalogView:
             yield name, "VIEW"
 
     def columns_of(self, name: SchemaTableName, table_type: str) -> Sequence[ColumnMetadata]:
-        """Return the columns of a table or view; none if it is unreadable."""
         if name.schema == INFORMATION_SCHEMA:
             return TABLES[name.table]
         if table_type == "VIEW":

@@ -389,7 +389,6 @@ def _ended(error: BaseException, text: str, step: str) -> ExecutionError:
 
 
 def _with_detail(message: str, condition: str, text: str) -> str:
-    """Add details of the invalid value or pattern from Spark's message."""
     if condition == "INVALID_PARAMETER_VALUE":
         pattern = re.search(
             r"is invalid: '(?:\(\?ud\))?(?:\(\?!\[[^]]*\]\)\(\?:(.*)\)|(.*?))'\. SQLSTATE",

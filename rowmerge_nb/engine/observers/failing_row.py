@@ -62,8 +62,6 @@ class _Candidate:
     """An expression with the rows that it is computed for.
 
     Args:
-        column: the expression, printed for pages.
-        node: the node that returns the rows.
         channels: the type and Spark's SQL of the values that it reads, by their names in the
             expression.
         guard: the condition on the rows in Spark's SQL; ``""`` for all.
@@ -126,7 +124,6 @@ def _checked(plan: PlanNode, number: int) -> Iterator[_Candidate]:
 
 
 def _of(tree: Typed, node: PlanNode, names: RowNames, guard: str = "") -> Iterator[_Candidate]:
-    """Yield an expression, if any column identifies its rows."""
     read = {*references(tree), *names.display_names(references(tree))}
     channels = {
         symbol.name: (symbol.type.arrow, backquoted(symbol.name))
@@ -176,7 +173,6 @@ def _candidates(plan: PlanNode, number: int, context: LoweringContext) -> Iterat
 
 
 def _first_of(earlier: tuple[CaseBranch, ...], condition: str) -> str:
-    """Return the SQL of: this condition is true, and no condition of an earlier branch."""
     whens = "".join(f" WHEN {_predicate(branch)} THEN false" for branch in earlier)
     return f"CASE{whens} WHEN {condition} THEN true ELSE false END"
 
@@ -186,7 +182,6 @@ def _predicate(branch: CaseBranch) -> str:
 
 
 def _sides(branch: CaseBranch, *, full: bool) -> str:
-    """Return the SQL of: the row has the sides that a branch is about."""
     if not (branch.matched or branch.by_source):
         return f"{PRESENT} IS NULL"
     return f"{PRESENT} IS NOT NULL" + (
@@ -197,9 +192,6 @@ def _sides(branch: CaseBranch, *, full: bool) -> str:
 def _failure(
     run: StatementRun, context: LoweringContext, candidate: _Candidate, late: threading.Event
 ) -> Any:
-    """Compute an expression for its rows, and return the error of the first row that it fails for;
-    None if it fails for none.
-    """
     from pyspark.sql import functions as F  # noqa: N812
 
     task = FailingRowPass(

@@ -152,7 +152,6 @@ def _has_unmatched(pages: PageSample) -> bool:
 
 
 def _source_of(pages: PageSample, on: On, source: Named) -> SideRows:
-    """Return each source row once, from the joined rows."""
     assert pages.witness is not None
     sides = {name: pages.witness.column(name) for name in ("source_row", "source", "target")}
     with_source = np.flatnonzero(sides["source"].is_valid().to_numpy(zero_copy_only=False))
@@ -235,7 +234,6 @@ def _read_source(
 
 
 def _read_target(run: StatementRun, analysis: MergeAnalysis, on: On, most: int) -> SideRows:
-    """Read the columns of the target that ON reads, for all rows, in the statement's transaction."""
     pairs = [
         pair
         for pair in zip(analysis.target.columns, analysis.target_fields, strict=True)

@@ -282,7 +282,6 @@ def _read(
     context: LoweringContext,
     request: RowRequest,
 ) -> tuple[PageSample | None, bool]:
-    """Read the first rows that reach a processor, in the order of the source, and run it on them."""
     from pyspark.sql import functions as F  # noqa: N812
 
     task = merge_pass(processor, context, placing=None, sinks=None)
@@ -309,7 +308,6 @@ def _read(
 
 
 def _is_repeatable(run: StatementRun, analysis: RowChangeAnalysis, plan: PlanNode) -> bool:
-    """Return whether the source has the same rows when it is read again."""
     join = join_of(plan)
     if not isinstance(analysis, MergeAnalysis) or join is None:
         return True

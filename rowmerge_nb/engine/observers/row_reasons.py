@@ -115,7 +115,6 @@ def with_truths(
 def _conditions(
     pages: PageSample, analysis: RowChangeAnalysis
 ) -> Iterator[tuple[str, tuple[ConditionTerm, Mask]]]:
-    """Yield the conditions, each with the rows that reached it."""
     if isinstance(analysis, UpdateAnalysis | DeleteAnalysis):
         if analysis.where is not None and analysis.where.condition is not None:
             yield "0", (analysis.where.condition, np.ones(pages.before.num_rows, np.bool_))

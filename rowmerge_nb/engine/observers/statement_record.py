@@ -97,13 +97,7 @@ class StatementRecorder(RunObserver):
 def _recording_of(
     run: StatementRun, earlier: Recording | None, error: RowMergeError | None
 ) -> Recording:
-    """Return the record of a statement, or why there is none; it is saved if that was requested.
-
-    Args:
-        run: the run, before its finish call, or before its rollback.
-        earlier: the record that was made before the finish call.
-        error: the error that ended it.
-    """
+    """Return the record of a statement, or why there is none; it is saved if that was requested."""
     try:
         record = (
             _record_of(run, error)
@@ -199,7 +193,6 @@ def _record_of(run: StatementRun, error: RowMergeError | None) -> Record | None:
 
 
 def _failed_call(account: Account | None, error: RowMergeError | None) -> RecordedFailure | None:
-    """Return the call of the connector that ended the statement; None if another error did."""
     if error is None:
         return None
     partition = account.failed if account is not None else None

@@ -222,7 +222,6 @@ def _observed(run: StatementRun, trace: Trace | None) -> ObservedStatement:
 
 
 def _table_of(analysis: Analysis) -> tuple[str, ...]:
-    """Return the name of the table, view or schema that a statement changes."""
     name = None if isinstance(analysis, CallAnalysis) else target_name(analysis)
     return tuple(filter(None, name or ()))
 
@@ -237,6 +236,5 @@ def _counts(run: StatementRun) -> dict[str, int]:
 
 
 def _copied(trace: Trace) -> Trace:
-    """Return a trace that shares no dictionary with the result."""
     writers = tuple(replace(writer, rows=dict(writer.rows)) for writer in trace.writers)
     return replace(trace, rows=dict(trace.rows), seconds=dict(trace.seconds), writers=writers)

@@ -149,7 +149,6 @@ def fault_of(value: Any) -> Fault:
 
 
 def _known_step(step: str) -> bool:
-    """Return whether a task calls the step, or refuse its name."""
     names = steps()
     if step not in names:
         _refuse(

@@ -367,9 +367,6 @@ class StatementRunner:
         return self._run_analyzed(analyzed, options, self._target_catalog(statement))
 
     def _target_catalog(self, statement: Statement) -> str:
-        """Return the catalog of the table that a statement changes or makes; ``""`` if it names
-        none.
-        """
         name = getattr(statement, "target", None) or getattr(statement, "name", None)
         if not isinstance(name, TableName):
             return ""
@@ -542,9 +539,6 @@ def _constraints(
 def _row_request(
     analysis: Analysis, tables: StatementTables, options: Options
 ) -> RowRequest | None:
-    """Return the request of the option ``why``; None without it, and for statements that change no
-    rows.
-    """
     if not options.why or not isinstance(analysis, RowChangeAnalysis):
         return None
     if options.flow == Flow.UPDATABLE:
@@ -574,7 +568,6 @@ def _wait_for_turn(
     tables: StatementTables,
     options: Options,
 ) -> None:
-    """Wait for earlier statements that change the same table, if its store queues them."""
     with rolling_back_on_error(transaction), reporting_step("analyze"):
         await_turn(
             partial(tables.wait_for_turn, parts), transaction.cancelled, "analyze", options.step

@@ -185,7 +185,6 @@ def _end_of(process: subprocess.Popen[bytes], kills: int) -> str:
 
 
 def _kills() -> int:
-    """Return the number of out-of-memory kills of this machine or container; 0 if not counted."""
     for file in _MEMORY_EVENTS:
         with suppress(OSError, ValueError):
             counts = dict(line.split() for line in file.read_text().splitlines())

@@ -516,7 +516,6 @@ def _partitioned(
 
 
 def _source_rows(node: PlanNode, context: LoweringContext) -> tuple[ScanPass | None, Any]:
-    """Return a scan of the source and one row per task; or None and the rows of a query from Spark."""
     node = without_mark(node)
     source = context.tables.page_scan(node) if isinstance(node, TableScan) else None
     if source is not None:

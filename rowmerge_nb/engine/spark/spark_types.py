@@ -55,11 +55,7 @@ _OPAQUE: Final = frozenset({"VariantType", "GeometryType", "GeographyType"})
 
 
 def _arrow_ready(spark_type: Any) -> Any:
-    """Return a type that Arrow supports: with nullable parts, and texts without a length.
-
-    Raises:
-        TypeError: the values would be opaque in Arrow.
-    """
+    """Return a type that Arrow supports: with nullable parts, and texts without a length."""
     from pyspark.sql.types import (
         ArrayType,
         CharType,

@@ -157,7 +157,6 @@ def _patterns(records: Sequence[TaskRecord]) -> tuple[MatchPattern, ...]:
 
 
 def _placement(parts: Sequence[Sampled], writers: int) -> Placement | None:
-    """Return how the exchange placed the sampled rows; None without an exchange."""
     all_numbers = [part.numbers for part in parts if part.after.num_rows]
     arrays = [numbers for numbers in all_numbers if numbers is not None]
     if not arrays or len(arrays) < len(all_numbers):

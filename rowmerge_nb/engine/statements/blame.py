@@ -65,7 +65,6 @@ def _is_scalar(part: Typed) -> bool:
 
 
 def _failing(failure: BaseException, texts: Iterable[str]) -> int | None:
-    """Return the expression that Spark's error names by a position in the text."""
     context = _context(failure)
     if context is None:
         return None
@@ -75,7 +74,6 @@ def _failing(failure: BaseException, texts: Iterable[str]) -> int | None:
 
 
 def _context(failure: BaseException | None) -> tuple[int, str] | None:
-    """Return offset and text of the part of a Spark expression that failed."""
     while failure is not None:
         contexts: Any = getattr(failure, "getQueryContext", lambda: None)()
         # Errors before execution point at a line of Python and have no position within a text.

@@ -313,7 +313,6 @@ class Checking:
         return self.read(self.run.transaction.version, most), "", note
 
     def _difference(self, rows: pa.Table) -> tuple[pa.Table, pa.Table]:
-        """Return the missing rows, and those that must not be there."""
         return differing(self._conformed(rows), self._wanted)
 
     def _conformed(self, rows: pa.Table) -> pa.Table:
@@ -333,7 +332,6 @@ class Checking:
 
     @cached_property
     def _former_rows(self) -> pa.Table:
-        """The rows before, without their row ids."""
         assert self.before is not None
         return self.before.select([str(index) for index in range(self.before.num_columns - 1)])
 
@@ -357,7 +355,6 @@ class Checking:
 
     @cached_property
     def _stays(self) -> npt.NDArray[np.bool_]:
-        """A mask of the former rows that no page deletes or replaces."""
         stays = np.ones(self._former_rows.num_rows, np.bool_)
         stays[self._old_rows[self._old_rows >= 0]] = False
         return stays

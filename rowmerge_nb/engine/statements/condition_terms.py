@@ -38,7 +38,6 @@ def term_of(term: ConditionTerm, target: Named, source: Named) -> Term:
 
 
 def _is_strict(tree: Typed) -> bool:
-    """Return whether it is NULL exactly if one of its columns is NULL."""
     if isinstance(tree, Column):
         return True
     if isinstance(tree, Constant):

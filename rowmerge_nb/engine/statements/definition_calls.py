@@ -235,7 +235,6 @@ class DefinitionRun(StatementRun):
         return "drop_schema", partial(metadata.drop_schema, session, rest[0])
 
     def _drop_with_all(self, catalog: str, schema: str) -> None:
-        """Drop a schema with its tables and views in one transaction."""
         session, metadata = self.transaction.session, self.transaction.metadata(catalog)
         for name in self.services.views.names(catalog, metadata, session):
             if name.schema == schema:
@@ -324,7 +323,6 @@ class CallRun(StatementRun):
 
 
 def _plain(value: Typed) -> Constant | None:
-    """Return a constant text or NULL; None for other expressions."""
     if isinstance(value, Apply) and value.name == "cast" and str(value.type) == "varchar":
         return _plain(value.arguments[0])
     return (

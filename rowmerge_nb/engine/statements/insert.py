@@ -111,7 +111,6 @@ class CreateTableAsRun(StatementRun):
             return _inserted(self, table, analysis.tree, checks=checks)
 
     def _created(self) -> Callable[[], None]:
-        """Create the table with its rows up to the finish call, as one change of the connector."""
         analysis, log, session = self.analysis, self.transaction.log, self.transaction.session
         metadata, query = self.transaction.metadata(analysis.name[0]), analysis.tree
         assert query is not None
@@ -143,7 +142,6 @@ class CreateTableAsRun(StatementRun):
         )
 
     def _planned(self, query: Query, layout: ConnectorTableLayout | None = None) -> Output:
-        """Plan the rows of a table that does not exist yet."""
         analysis = self.analysis
         metadata = self.transaction.metadata(analysis.name[0])
         call = "finish_create_table" if metadata.creates_filled_tables else "finish_insert"
@@ -170,15 +168,7 @@ def _inserted(
     returning: Returning | None = None,
     checks: tuple[CheckConstraint, ...] = (),
 ) -> Callable[[], None] | None:
-    """Insert up to the finish call, and return the function that makes it; None for a dry run.
-
-    Args:
-        run: the run.
-        target: the table.
-        query: the query of the rows, whose columns are the table's.
-        returning: the columns of RETURNING.
-        checks: the table's CHECK constraints.
-    """
+    """Insert up to the finish call, and return the function that makes it; None for a dry run."""
     run.transaction.target = target
     session, log = run.transaction.session, run.transaction.log
     metadata, handle = run.transaction.metadata(target.catalog), target.handle

@@ -195,7 +195,6 @@ class MergeRun(StatementRun):
     def _warning(
         self, account: Account, groups: tuple[DuplicateGroup, ...]
     ) -> tuple[NoticeRecord, ...]:
-        """Warn of rows that two clauses changed, if the rule lets that pass."""
         if not account.warning:
             return ()
         count = sum(pattern.rows for pattern in account.patterns if pattern.acting > 1)
@@ -228,7 +227,6 @@ class MergeRun(StatementRun):
         return binding.row_count if binding is not None else None
 
     def _sizes(self, account: Account) -> Iterator[NodeRows]:
-        """Yield the nodes below the processor with the rows that went in and came out."""
         join, source_rows = self._join(), self._source_rows()
         for node in chain(plan_of(self)):
             if isinstance(node, MarkDistinct | DuplicateCheck | CheckConstraints) or (

@@ -115,9 +115,6 @@ def begin_merge(run: StatementRun, analysis: RowChangeAnalysis) -> None:
 def _updated_columns(
     run: StatementRun, analysis: RowChangeAnalysis
 ) -> Mapping[int, tuple[ColumnHandle, ...]]:
-    """Return the columns that each clause updates, in table order and as the connector's own
-    handles.
-    """
     target = analysis.target
     columns = run.transaction.scans.own_columns(
         target, [ColumnHandle(column.name, column.type) for column in target.columns]

@@ -130,12 +130,6 @@ class UpdatableRun(StatementRun):
     ) -> Any:
         """Make a call about the target; if the connector does not support it, the hint names the
         other flow.
-
-        Args:
-            method: its name.
-            arguments_text: its arguments in a few words.
-            gave: describes the answer.
-            check: checks the answer, as part of the call.
         """
         metadata = target_metadata(self, self.analysis)
         arguments = (self.transaction.session, target_handle(self.analysis), *self._updated())
@@ -166,7 +160,6 @@ class UpdatableRun(StatementRun):
         )
 
     def _check_program(self) -> None:
-        """Check that DuckDB can parse all expressions, before anything begins."""
         program, scan = self._program(), target_scan(plan_of(self))
         empty = pa.schema(
             [pa.field(symbol.name, symbol.type.arrow) for symbol in scan.data_outputs]
@@ -239,7 +232,6 @@ class UpdatableRun(StatementRun):
         return self.transaction.scans.outcome_of(rows, task)
 
     def _queries(self) -> list[QueryJoin]:
-        """Return the subqueries in the order of their symbols."""
         return [node for node in chain(plan_of(self)) if isinstance(node, QueryJoin)][::-1]
 
     def sql(self) -> Sequence[str]:
@@ -268,7 +260,6 @@ class UpdatableRun(StatementRun):
         )
 
     def _checks(self) -> tuple[AssignedColumn, ...]:
-        """Print the CHECK constraints over the channels that are read."""
         checking = next(
             (node for node in chain(plan_of(self)) if isinstance(node, CheckConstraints)), None
         )
@@ -340,7 +331,6 @@ class UpdatableRun(StatementRun):
         return call_facts(self, self.verb, "page source")
 
     def _sizes(self, account: Account) -> Iterator[NodeRows]:
-        """Yield the nodes of the plan with the rows that went in and came out."""
         for node in chain(plan_of(self)):
             if isinstance(node, Project | CheckConstraints):
                 yield node, (account.joined,), account.joined
@@ -353,5 +343,4 @@ class UpdatableRun(StatementRun):
 
 
 def _refusal(column: str) -> tuple[str, str]:
-    """Return code and message for NULL in a NOT NULL column."""
     return "INVALID_ARGUMENTS", f"NULL value not allowed for NOT NULL column: {column}"

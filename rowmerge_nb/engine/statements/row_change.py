@@ -199,7 +199,6 @@ def action_context(
 
 
 def _sampled(run: StatementRun, *, small: bool) -> int:
-    """Return the number of rows of each clause that a task keeps."""
     if run.options.chooser is not None:
         return 0
     if small and run.options.trace == TraceLevel.AUTO:

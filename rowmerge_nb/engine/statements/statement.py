@@ -214,7 +214,6 @@ class StatementRun:
             return self.result(self._whole_trace(StatementState.FINISHED))
 
     def _dry_run(self) -> Result:
-        """Roll back, and return the plan with the rows that are known of its nodes."""
         # Connectors answer only while their transaction is open.
         estimates = known_rows(self.plan) if self.plan is not None else {}
         self.transaction.rollback()
@@ -354,7 +353,6 @@ class StatementRun:
             raise not_rehearsed()
 
     def _rehearsed(self, finish: Callable[[], None] | None) -> Result:
-        """Finish the statement, read what it would leave, and roll it back."""
         if self.transaction.commits_in_finish:
             raise ConnectorError(
                 f"Connector '{self.services.connector}' commits in its finish calls, so that a"
@@ -414,7 +412,6 @@ class StatementRun:
         )
 
     def _failed(self, error: RowMergeError) -> Trace:
-        """Roll back what can be, and return the trace of a statement that failed."""
         facts = self.facts()
         rollback = self.roll_back()
         with_raised(error, self._raised(error))
@@ -434,9 +431,6 @@ class StatementRun:
         )
 
     def _raised(self, error: RowMergeError) -> tuple[Raised, ...]:
-        """Return what the connector's code has raised: while a task read, while it wrote, and in
-        calls of this process.
-        """
         read, account = error.raised, self.account
         return told(
             (*read, *(account.raised if account is not None else ()), *self.transaction.log.raised),

@@ -89,7 +89,6 @@ class TableExecuteRun(StatementRun):
     def _rewritten(
         self, metadata: ConnectorMetadata, execute: ConnectorTableExecuteHandle
     ) -> Callable[[], None] | None:
-        """Rewrite rows up to the finish call, and return the function that makes it."""
         analysis, target = self.analysis, self.analysis.target
         session, log = self.transaction.session, self.transaction.log
         execution = log.call(

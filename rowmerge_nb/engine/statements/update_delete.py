@@ -104,7 +104,6 @@ class UpdateDeleteRun(StatementRun):
         return [] if self.pushed is not None else call_facts(self, "merge", "sink")
 
     def _sizes(self, account: Account) -> Iterator[NodeRows]:
-        """Yield the nodes below the processor with the rows that went in and came out."""
         scan = target_scan(plan_of(self))
         rows = scan.table.row_count
         for node in chain(plan_of(self)):

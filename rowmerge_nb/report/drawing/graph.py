@@ -144,7 +144,6 @@ class _Drawing:
         return str(self.graph.source)
 
     def _step(self, steps: list[Operator], streams: list[Stream]) -> tuple[int, list[Stream]]:
-        """Draw the next node; return the number of operators in it, and the streams out of it."""
         first = steps[0]
         if first.kind == "Case" and self.plan.lanes:
             projects = list(takewhile(lambda step: step.kind == "Project", steps[1:]))
@@ -227,7 +226,6 @@ class _Drawing:
         ]
 
     def _leaves(self, name: str, operators: list[Operator]) -> Stream:
-        """Draw an input of the join as one node, the scan at the top."""
         rows = [
             row
             for operator in reversed(operators)
@@ -367,7 +365,6 @@ class _Drawing:
             )
 
     def _groups(self) -> list[tuple[Lane, int]]:
-        """Merge neighboring lanes of one operation; return the merged lanes with their counts."""
         groups: list[tuple[Lane, int]] = []
         for lane in self.plan.lanes:
             if groups and groups[-1][0].operation is lane.operation:

@@ -537,7 +537,6 @@ def _shown(display_cell: Cell) -> str | None:
 
 
 def _untouched(trace: Trace) -> int | None:
-    """Return the number of target rows in no joined row; None if unknown."""
     pages, rows_before = trace.samples.pages, trace.target.rows_before
     if rows_before is None or pages is None or not trace.samples.is_whole:
         return None

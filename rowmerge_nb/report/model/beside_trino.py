@@ -226,7 +226,6 @@ def _numbers_target(node: TrinoNode) -> bool:
 
 
 def _target(query: TrinoQuery) -> TrinoNode | None:
-    """Return the scan of the written table, in a MERGE below AssignUniqueId."""
     begin = next((node for node in query.plan.walk() if _is_target_number(node)), query.plan)
     scans = (node for node in begin.walk() if node.name in _SCANS)
     return next((node for node in scans if table_of(node) == query.table), None)

@@ -283,9 +283,6 @@ def _sum(parts: list[tuple[int, str]]) -> str:
 
 
 def _idle(sample: PageSample) -> npt.NDArray[np.int64]:
-    """Return the first joined row of each matched and unchanged target row; none if not all rows
-    are known.
-    """
     changed = _changed_targets(sample)
     if sample.witness is None or changed is None:
         return np.zeros(0, np.int64)
@@ -299,7 +296,6 @@ def _idle(sample: PageSample) -> npt.NDArray[np.int64]:
 
 
 def _changed_targets(sample: PageSample) -> npt.NDArray[np.int64] | None:
-    """Return the codes of the changed target rows; None if not all rows are known."""
     if not sample.complete or not sample.transformed:
         return None
     return different_codes(row_id_codes(sample.row_ids)[_acts(sample)])

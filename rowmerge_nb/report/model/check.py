@@ -97,7 +97,6 @@ def build_check(trace: Trace) -> Check | None:
 
 
 def _columns(check: CommitCheck, count: int) -> list[int]:
-    """Return the columns to show: the first, those that differ, then the others as far as they fit."""
     differing = (index for row in check.rows for index in row.differing)
     order = dict.fromkeys([*range(min(count, 1)), *differing, *range(count)])
     return sorted([*order][:MOST_COLUMNS])

@@ -156,7 +156,6 @@ def _row(record: ClauseRecord, total: int | None, writes: Mapping[int, str]) -> 
 
 
 def _clause_lines(text: str) -> tuple[str, ...]:
-    """Split a clause into lines, indented by two after the first."""
     first, _, rest = text.expandtabs(4).replace("\r", "").strip().partition("\n")
     following = textwrap.dedent(rest).split("\n")
     return (

@@ -167,7 +167,6 @@ def _excerpt(
 
 
 def _cut(line: str, column: int) -> tuple[str, int]:
-    """Return the part of a long line around a column, and the new column."""
     if len(line) <= _WIDEST:
         return line, column
     start = max(0, column - 1 - _WIDEST // 4)

@@ -223,7 +223,6 @@ def _remark(request: AskedRows | None) -> str:
 
 
 def _others(trace: Trace) -> tuple[tuple[str, ...], str]:
-    """Return the target rows that took no part, and a sentence that counts them."""
     rows, pages = trace.samples.untouched_rows, trace.samples.pages
     if rows is None or not rows.num_rows:
         return (), ""

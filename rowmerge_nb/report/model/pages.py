@@ -333,7 +333,6 @@ def _update_rows(trace: Trace, channels: Channels) -> str:
 
 
 def _split_updates(sample: PageSample | None) -> tuple[int, int]:
-    """Count the updates that became two rows, and those whose rows went to two writers."""
     if sample is None or not sample.complete:
         return 0, 0
     produced = np.array(sample.produced, np.int64)
@@ -596,7 +595,6 @@ def row_limit(columns: int) -> int:
 
 
 def _drawn(sample: PageSample, limit: int) -> PageSample:
-    """Return up to ``limit`` rows, with some of each clause."""
     # Spark's order of rows varies; the source's order is stable.
     order = source_order(sample)
     return rows_of(sample, order[first_of_each(case_numbers(sample)[order], limit)])

@@ -307,7 +307,6 @@ def _operator(record: NodeRecord, trace: Trace) -> Operator:
 
 
 def _inside(nodes: Sequence[NodeRecord]) -> Inner | None:
-    """Return the last node of a query with those below it."""
     records = {record.id: record for record in nodes}
 
     def inner(record: NodeRecord) -> Inner:

@@ -133,7 +133,6 @@ def _none(trace: Trace) -> str:
 
 
 def _examples(trace: Trace) -> Iterator[Example]:
-    """Yield examples from rows of the statement, each paired with a second row."""
     changing = [
         clause
         for clause in trace.clauses
@@ -190,7 +189,6 @@ def _row(journey: Journey | None, without: str) -> str:
 def _example(
     trace: Trace, rows: str, clauses: tuple[ClauseRecord | None, ClauseRecord | None]
 ) -> Example:
-    """Apply both rules to two source rows that take these clauses, or none."""
     acting = [clause for clause in clauses if clause is not None]
     deletes = sum(clause.operation is Operation.DELETE for clause in acting)
     pattern = MatchPattern(

@@ -187,7 +187,6 @@ class AccessReader(ChangeReader):
         self._refuse_read()
 
     def _accept_if(self, *words: str) -> bool:
-        """Accept ``IF EXISTS`` or ``IF NOT EXISTS``, unless IF is a name."""
         if self.token.word != "IF" or self.ahead().word != words[0]:
             self.note("'IF'")
             return False
@@ -198,5 +197,4 @@ class AccessReader(ChangeReader):
 
 
 def _ends(option: str) -> tuple[str, ...]:
-    """Return what may follow the names of a REVOKE."""
     return {"ADMIN": ("FROM",), "GRANT": ("ON",)}.get(option, ("FROM", "ON"))

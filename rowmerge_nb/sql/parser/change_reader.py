@@ -111,7 +111,6 @@ class ChangeReader(MergeReader):
         )
 
     def _joined(self, source: s.Relation) -> str:
-        """Return a relation's text, with CROSS JOIN for commas."""
         if isinstance(source, s.Join) and source.kind == "CROSS":
             return f"{self._joined(source.left)} CROSS JOIN {self._joined(source.right)}"
         return source.span.of(self.text)
@@ -157,7 +156,6 @@ class ChangeReader(MergeReader):
     def _inserted_columns(
         self, target: st.TableName, alias: Identifier | None
     ) -> tuple[Identifier, ...]:
-        """Accept the columns of INSERT, unless a query begins."""
         self.index += 1
         self.note("'('", "'SELECT'", "'TABLE'", "'VALUES'")
         self.index -= 1

@@ -276,7 +276,6 @@ class DefinitionReader(AccessReader):
     def _column(
         self, *behind_name: str, added: bool = False
     ) -> tuple[st.ColumnDefinition, tuple[st.Identifier, ...]]:
-        """Parse a column, and in ALTER TABLE (``added``) the path before its name."""
         *within, name = self._path()
         if added or not behind_name:
             self.restart()
@@ -314,7 +313,6 @@ class DefinitionReader(AccessReader):
         name_span: st.Span,
         hint: str | None = None,
     ) -> Type | AnalysisError:
-        """Return a column's type, or its error, which is raised later."""
         message, code = (
             f"Unknown type '{formatted_type(type_name.text)}' for column '{column.text}'",
             "COLUMN_TYPE_UNKNOWN",

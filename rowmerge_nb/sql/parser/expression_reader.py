@@ -169,7 +169,6 @@ class ExpressionReader(PrimaryReader):
         return following.word != "AND" and self.take().word == "SYMMETRIC"
 
     def _in(self, start: int, value: s.Expression, word: Span) -> s.Expression:
-        """Parse ``IN (...)``; failures are reported at IN."""
         reached, undecided, depth = self.index, self.undecided, self.depth
         try:
             self.undecided += 1

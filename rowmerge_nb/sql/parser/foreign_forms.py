@@ -129,14 +129,12 @@ def _character(token: Token) -> str | None:
 
 
 def _between(text: str, tokens: Sequence[Token], start: int, end: int) -> str:
-    """Return the text of the tokens from ``start`` to before ``end``, with single blanks."""
     if end <= start:
         return ""
     return " ".join(text[tokens[start].span.start : tokens[end - 1].span.end].split())
 
 
 def _find(tokens: Sequence[Token], words: AbstractSet[str], start: int) -> int:
-    """Return the index of the first such word outside of parentheses, or of the end."""
     depth = 0
     for index in range(start, len(tokens)):
         token = tokens[index]
@@ -173,7 +171,6 @@ def _whole_statement(text: str, tokens: Sequence[Token], index: int) -> str | No
 
 
 def _updates_from(text: str, tokens: Sequence[Token]) -> str | None:
-    """Return the MERGE for an UPDATE that reads a second table; None for other statements."""
     end = len(tokens) - 1
     set_at = _find(tokens, {"SET"}, 1)
     from_at = _find(tokens, {"FROM"}, set_at)
@@ -208,7 +205,6 @@ def _updates_from(text: str, tokens: Sequence[Token]) -> str | None:
 
 
 def _deletes_from(text: str, tokens: Sequence[Token], index: int) -> str | None:
-    """Return the MERGE for a DELETE that reads a second table; None for other statements."""
     end = len(tokens) - 1
     where_at = _find(tokens, {"WHERE"}, 1)
     join_at = _find(tokens, {"JOIN"}, 1)
@@ -232,7 +228,6 @@ def _deletes_from(text: str, tokens: Sequence[Token], index: int) -> str | None:
 def _joined(
     text: str, tokens: Sequence[Token], start: int, join_at: int, end: int
 ) -> tuple[str, str, str]:
-    """Return the left table, the right table and the condition of a join."""
     left_end = join_at
     while tokens[left_end - 1].word in {"INNER", "LEFT", "RIGHT", "FULL", "OUTER", "CROSS"}:
         left_end -= 1
@@ -287,7 +282,6 @@ def _closed(tokens: Sequence[Token], index: int) -> int:
 
 
 def _cast(text: str, tokens: Sequence[Token], index: int) -> str:
-    """Return the cast that ``operand::type`` means; ``index`` is that of the first colon."""
     start, depth = index - 1, 0
     for at in range(index - 1, -1, -1):
         depth += tokens[at].text in {")", "]"}
@@ -310,7 +304,6 @@ def _cast(text: str, tokens: Sequence[Token], index: int) -> str:
 
 
 def _continues(tokens: Sequence[Token], at: int) -> bool:
-    """Return whether the operand continues before a token: a qualifier, or a function's name."""
     token, before = tokens[at], tokens[at - 1] if at else tokens[at]
     if token.text == "." or before.text == "." or token.text == "[":
         return at > 0

@@ -284,7 +284,6 @@ class _PathReader:
         return predicate
 
     def _enclosed(self) -> t.Part | None:
-        """Parse a predicate in parentheses, or return None for a value."""
         begin = self.index
         try:
             predicate = self._delimited()

@@ -15,8 +15,6 @@ from rowmerge_nb.sql.tree import syntax as s
 
 @dataclass(frozen=True)
 class _Action:
-    """The part after THEN: its operation, and the ``*`` of SET * and INSERT *."""
-
     operation: Operation
     head: st.Span
     columns: tuple[st.Identifier, ...] = ()
@@ -69,7 +67,6 @@ class MergeReader(ExtendedReader):
     def _joined_by_columns(
         self, target: st.TableName, alias: st.Identifier | None, source: s.Relation
     ) -> s.Expression | None:
-        """Accept ``USING (a, b)`` in the place of ON: equality of the columns of both sides."""
         start = self.index
         if not self.accept("USING"):
             return None

@@ -365,7 +365,6 @@ class PrimaryReader(WindowReader):
         )
 
     def _position(self, start: int) -> s.Expression | None:
-        """Parse ``POSITION(a IN b)``, or a call with a comma."""
         if self.ahead().word != "(":
             return None
         self.take()
@@ -381,7 +380,6 @@ class PrimaryReader(WindowReader):
         return s.Call(self.span_from(start), "strpos", (haystack, needle))
 
     def _overlay(self, start: int) -> s.Expression | None:
-        """Parse ``OVERLAY(a PLACING b FROM c [FOR d])``, or a call without PLACING."""
         if self.ahead().word != "(" or not self._has_word("PLACING", start + 2):
             return None
         self.take()
@@ -397,7 +395,6 @@ class PrimaryReader(WindowReader):
         return s.Call(self.span_from(start), "$overlay", tuple(arguments))
 
     def _substring(self, start: int) -> s.Expression | None:
-        """Parse ``SUBSTRING(a FROM b)``, or a call without FROM."""
         if self.ahead().word != "(" or not self._has_word("FROM", start + 2):
             return None
         self.take()
@@ -489,7 +486,6 @@ class PrimaryReader(WindowReader):
         )
 
     def _truncated(self) -> tuple[s.Expression, ...]:
-        """Parse ON OVERFLOW of LISTAGG: the filler of TRUNCATE, and WITH COUNT."""
         self.expect("OVERFLOW")
         if self.expect("ERROR", "TRUNCATE").word == "ERROR":
             return ()

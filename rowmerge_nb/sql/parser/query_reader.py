@@ -102,7 +102,6 @@ class QueryReader(ExpressionReader):
         return count
 
     def _limit(self) -> tuple[int | None, Span | None, bool]:
-        """Parse LIMIT or FETCH: the row count, the place of FETCH, and WITH TIES."""
         start = self.index
         if self.accept("LIMIT"):
             return (None if self.accept("ALL") else self._row_count()), None, False

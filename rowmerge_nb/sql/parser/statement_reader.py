@@ -217,7 +217,6 @@ class StatementReader(DefinitionReader):
         return st.Query(*self.whole(), self.query_behind(start, queries, recursive=recursive))
 
     def _change_behind(self, queries: tuple[tuple[s.NamedQuery, ...], bool]) -> st.Statement:
-        """Parse a statement that changes rows behind its WITH, which Trino lacks."""
         self.without_words()
         match self.token.word:
             case "MERGE":
@@ -270,7 +269,6 @@ class StatementReader(DefinitionReader):
         return st.Explain(*self.whole(), inner, explain_type, form)
 
     def _at_analyze(self) -> bool:
-        """Return whether ANALYZE belongs to EXPLAIN."""
         following = self.ahead()
         return self.token.word == "ANALYZE" and (
             following.word in {*READERS, *_STATEMENTS, "(", "SELECT", "TABLE", "VALUES", "VERBOSE"}

@@ -114,13 +114,6 @@ class Reader:
     """
 
     def __init__(self, text: str, *, extended: bool = False, runs: Runs = Runs.TOKENS) -> None:
-        """Start at the first token.
-
-        Args:
-            text: the text.
-            extended: accept the extended dialect.
-            runs: the treatment of runs of literals.
-        """
         self.text = text
         self.extended = extended
         self.runs = runs

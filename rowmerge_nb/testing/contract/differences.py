@@ -103,7 +103,6 @@ class RowsDiffer(AssertionError):
 def _patterns(
     differing: Sequence[Difference], columns: Sequence[str], types: Sequence[pa.DataType]
 ) -> tuple[str, ...]:
-    """Return what the rows with other values have in common, as the check of a statement does."""
     pairs = [pair for difference in differing if (pair := difference.pair)]
     if not pairs or not types:
         return ()

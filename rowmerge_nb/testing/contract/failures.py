@@ -69,7 +69,6 @@ class FailureChecks(ContractStore):
 
     @staticmethod
     def _merge_aborting(statement: PageStatement, changes: Changes) -> None:
-        """Run a merge as the engine does: a failing sink is aborted."""
         statement.begin(changes)
         fragments: list[bytes] = []
         for writer, pages in statement.sink_pages(changes).items():

@@ -84,7 +84,6 @@ class Budget:
             raise UnfoldsTooFar(self._taken, self)
 
     def take_json(self, content: bytes) -> None:
-        """Take the memory of a JSON text's objects; errors as in `take`."""
         self.take(
             len(content) + sum(each * content.count(character) for character, each in _JSON.items())
         )
@@ -95,7 +94,6 @@ _current: ContextVar[Budget | None] = ContextVar("budget", default=None)
 
 @contextmanager
 def budget_of(budget: Budget) -> Iterator[None]:
-    """Set the budget that nested pages of the file take from."""
     token = _current.set(budget)
     try:
         yield
@@ -104,16 +102,11 @@ def budget_of(budget: Budget) -> Iterator[None]:
 
 
 def current_budget(size: int) -> Budget:
-    """Return the open file's budget, or a new one for this size."""
     return _current.get() or Budget(size)
 
 
 def checked_bound(most_bytes: Any) -> int | None:
-    """Return the argument ``most_bytes``.
-
-    Raises:
-        RowMergeError: INVALID_ARGUMENTS if it is neither None nor a positive integer.
-    """
+    """Return the argument ``most_bytes``."""
     if most_bytes is None or (type(most_bytes) is int and most_bytes > 0):
         return most_bytes
     raise RowMergeError(
@@ -129,12 +122,7 @@ def checked_bound(most_bytes: Any) -> int | None:
 def read_stream(
     content: bytes, check: Callable[[pa.Schema], None] | None = None
 ) -> list[pa.RecordBatch]:
-    """Read an Arrow stream within its file's budget; ``check`` raises if the schema is wrong.
-
-    Raises:
-        UnfoldsTooFar: the total exceeds the limit.
-        pa.ArrowException, OSError: the stream is damaged.
-    """
+    """Read an Arrow stream within its file's budget; ``check`` raises if the schema is wrong."""
     budget = current_budget(len(content))
     for message in pa.ipc.MessageReader.open_stream(pa.py_buffer(content)):
         budget.take(_unpacked(message))
@@ -165,9 +153,6 @@ def _unpacked(message: pa.Message) -> int:
 
 
 def _packed_buffers(header: memoryview) -> list[tuple[int, int]]:
-    """Return offset and length of a message's compressed buffers (``Message.fbs`` of Arrow's
-    format).
-    """
     message = struct.unpack_from("<I", header, 0)[0]
     type_at, batch_at = _field(header, message, 1), _field(header, message, 2)
     message_type = header[type_at] if type_at else 0

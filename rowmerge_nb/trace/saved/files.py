@@ -47,8 +47,6 @@ class FileFormat:
         """Return the content of a file.
 
         Args:
-            path: the file.
-            read: builds the content from the bytes; its errors become the reason.
             most_bytes: see `Budget`.
 
         Raises:
@@ -118,12 +116,7 @@ def checked_drawing(value: T, draw: Callable[[T], object]) -> T:
 
 
 def read_json(content: bytes) -> Any:
-    """Parse a JSON text within the file's budget.
-
-    Raises:
-        UnfoldsTooFar: its objects exceed it.
-        ValueError: it is not JSON.
-    """
+    """Parse a JSON text within the file's budget."""
     current_budget(len(content)).take_json(content)
     return json.loads(content.decode("utf-8"))
 
@@ -162,12 +155,7 @@ def _checked_path(path: str | Path) -> Path:
 
 
 def read_file(path: Path, most_bytes: int | None = None) -> tuple[bytes, Budget]:
-    """Return a file's bytes and budget, without blocking on a pipe.
-
-    Raises:
-        UnfoldsTooFar: the file exceeds the limit.
-        OSError: it is unreadable, or not a regular file.
-    """
+    """Return a file's bytes and budget, without blocking on a pipe."""
     with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
         status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode):

@@ -143,7 +143,6 @@ def _value(value: Any, annotation: Any, path: str) -> Any:
 
 
 def _chosen(value: Any, annotations: list[Any], path: str) -> Any:
-    """Return the union's member that matches the value's Python type or, for dataclasses, tag."""
     if len(annotations) == 1:
         return annotations[0]
     if type(value) in annotations:

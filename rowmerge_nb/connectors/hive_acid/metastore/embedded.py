@@ -653,7 +653,6 @@ def _require_table(connection: sqlite3.Connection, table_id: str) -> None:
 def _require_unchanged(
     connection: sqlite3.Connection, table: HiveTable, visible_ids: ValidWriteIds
 ) -> None:
-    """Raise if a transaction has committed rows of a table since its write ids were read."""
     high = _first(
         connection, "SELECT high_watermark FROM write_id_counters WHERE table_id = ?", table.id
     )

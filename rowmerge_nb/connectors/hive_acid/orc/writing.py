@@ -150,7 +150,6 @@ class _EventFile:
                     os.replace(self._other, self._path)  # noqa: PTH105 - a rename that replaces, and says so
 
     def abandon(self) -> None:
-        """Close what is open, ignoring errors."""
         if self._stream is not None:
             with suppress(ConnectorError):
                 self.close()

@@ -24,7 +24,6 @@ from rowmerge_nb.connectors.trino.host.serving import HostServer
 
 
 def main() -> None:
-    """Start Java, load the plugin, and serve until standard input ends."""
     parser = argparse.ArgumentParser(prog="rowmerge_nb.connectors.trino.host")
     parser.add_argument("--socket", required=True, help="the path of the Unix socket")
     parser.add_argument("--settings", required=True, help="a JSON file with the plugin's settings")

@@ -36,7 +36,6 @@ class AbandonedCalls:
         """Watch a connection during a call.
 
         Args:
-            connection: the connection that the call came from.
             interrupt: called once, from another thread, if the other side closes it.
         """
         number = connection.fileno()

@@ -25,11 +25,7 @@ _COLUMN: Final = "ColumnHandle"
 
 
 class AlterationCalls:
-    """Answers the calls that alter a table, none of which has a result.
-
-    Args:
-        tables: converts new columns and properties.
-    """
+    """Answers the calls that alter a table, none of which has a result."""
 
     def __init__(
         self, plugin: LoadedPlugin, transactions: HostTransactions, tables: TableCalls

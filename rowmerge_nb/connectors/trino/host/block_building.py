@@ -42,7 +42,6 @@ class ChannelType:
     java: JavaObject
 
     def parameters(self) -> list[ChannelType]:
-        """Return the types of the element, of key and value, or of the fields."""
         return [
             ChannelType(sql, java)
             for sql, java in zip(self.sql.parameters, self.java.getTypeParameters(), strict=True)
@@ -72,12 +71,7 @@ class BlockBuilder:
         }
 
     def page(self, batch: pa.RecordBatch, types: Sequence[ChannelType]) -> JavaObject:
-        """Build a page.
-
-        Raises:
-            ConnectorError: the number of columns differs from that of the types, or a type has no
-                block here.
-        """
+        """Build a page."""
         if batch.num_columns != len(types):
             raise ConnectorError(
                 f"A page has {batch.num_columns} columns and {len(types)} types",
@@ -232,7 +226,6 @@ def java_array(java_type: JavaObject, values: NDArray[Any]) -> JavaObject:
 
 
 def _numbers(array: pa.Array, arrow_type: pa.DataType, dtype: Any) -> NDArray[Any]:
-    """Return the value buffer of an array of fixed width from its offset on."""
     plain = array if array.type == arrow_type else array.cast(arrow_type)
     numpy_type, data = np.dtype(dtype), plain.buffers()[1]
     shape = (len(plain), *numpy_type.shape)

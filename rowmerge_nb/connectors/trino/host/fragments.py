@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 
 def fragment_slices(request: Mapping[str, Any], payload: memoryview) -> JavaObject:
-    """Return the fragments of a finish call as a list of slices."""
     slices = java_class("io.airlift.slice.Slices")
     return java_list(
         [

@@ -40,7 +40,6 @@ class HandleJson:
 
     Args:
         class_loaders: the class loaders of the plugin.
-        types: Trino's TypeManager.
     """
 
     def __init__(self, class_loaders: Sequence[JavaObject], types: JavaObject) -> None:
@@ -69,11 +68,6 @@ class HandleJson:
                 self._mapper.registerModule(module(resolver))
 
     def write(self, interface: str, handle: JavaObject) -> str:
-        """Write a handle as one interface of the SPI.
-
-        Raises:
-            ConnectorError: the handle cannot be written; the message names its class.
-        """
         try:
             writer = self._mapper.writerFor(java_class(SPI + interface).class_)
             return str(writer.writeValueAsString(handle))
@@ -81,11 +75,6 @@ class HandleJson:
             raise _not_as_json(handle.getClass().getName(), "written", error) from error
 
     def read(self, interface: str, text: str) -> JavaObject:
-        """Read a handle.
-
-        Raises:
-            ConnectorError: the handle cannot be read; the message names its class.
-        """
         try:
             reader = self._mapper.readerFor(java_class(SPI + interface).class_)
             return java_class(SPI + interface) @ reader.readValue(java_text(text))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class HostTransaction:
-    """One transaction: its handle, its session, its metadata, and the objects of its handles."""
+    """One open transaction."""
 
     number: int
     handle: JavaObject
@@ -41,7 +41,6 @@ class HostTransactions:
         self._open: dict[int, HostTransaction] = {}
 
     def begin(self, session: JavaObject, isolation: str | None, *, read_only: bool) -> int:
-        """Begin a transaction and its query; return its number."""
         connector = self._plugin.connector
         level = java_class("io.trino.spi.transaction.IsolationLevel").valueOf(
             isolation or "READ_UNCOMMITTED"
@@ -59,11 +58,6 @@ class HostTransactions:
         return number
 
     def get(self, request: Mapping[str, Any]) -> HostTransaction:
-        """Return the transaction that a request names.
-
-        Raises:
-            ConnectorError: it is not open.
-        """
         number = request.get("transaction")
         transaction = self._open.get(number) if isinstance(number, int) else None
         if transaction is None:
@@ -75,7 +69,6 @@ class HostTransactions:
         return transaction
 
     def end(self, request: Mapping[str, Any], *, commit: bool) -> None:
-        """Commit or roll back a transaction, and forget its objects."""
         transaction = self.get(request)
         with self._lock:
             self._open.pop(transaction.number, None)
@@ -100,9 +93,6 @@ class HostTransactions:
         """Return a handle for the wire, and keep its object for later calls.
 
         Args:
-            transaction: the transaction of the handle.
-            interface: the interface of the SPI, without its package.
-            handle: the object; None gives None.
             read_back: read the JSON too, so that a handle that cannot be read fails here.
         """
         if handle is None:

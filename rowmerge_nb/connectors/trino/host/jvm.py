@@ -42,12 +42,8 @@ def start_java(java_home: str, engine_folder: str, options: Sequence[str] = ()) 
     """Start Java with Trino's engine on the class path.
 
     Args:
-        java_home: the folder of a JDK.
         engine_folder: the folder with the jars of trino-main and trino-spi.
         options: options of Java, after the host's own.
-
-    Raises:
-        ConnectorError: Java does not start.
     """
     jars = sorted(str(jar) for jar in Path(engine_folder).glob("*.jar"))
     modules = [f"--add-modules={_VECTORS}"] if has_vectors(java_home) else []
@@ -101,7 +97,6 @@ def own_options(version: int, cores: int) -> list[str]:
 
 
 def available_cores() -> int:
-    """Return the number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -114,7 +109,6 @@ def java_version(java_home: str) -> int:
 
 
 def has_vectors(java_home: str) -> bool:
-    """Return whether a Java has the module jdk.incubator.vector."""
     return (Path(java_home) / "jmods" / f"{_VECTORS}.jmod").exists() or _VECTORS in _release(
         java_home
     )
@@ -138,11 +132,7 @@ def java_class(name: str) -> JavaObject:
 
 
 def call_plugin(target: JavaObject, method: str, *arguments: JavaObject) -> JavaObject:
-    """Call a method of a plugin that must not return null.
-
-    Raises:
-        ConnectorError: it returns null; the message names it.
-    """
+    """Call a method of a plugin that must not return null."""
     result = getattr(target, method)(*arguments)
     if result is None:
         raise ConnectorError(

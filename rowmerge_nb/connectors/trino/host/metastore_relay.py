@@ -66,7 +66,6 @@ class MetastoreRelay:
         self._address = address.hostname or "localhost", address.port or _PORT
 
     def start(self) -> int:
-        """Listen on a port of this machine in threads of the background, and return the port."""
         listener = socket.create_server(("127.0.0.1", 0))
         threading.Thread(target=self._accept, args=(listener,), daemon=True).start()
         return int(listener.getsockname()[1])
@@ -77,7 +76,6 @@ class MetastoreRelay:
             threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
 
     def _serve(self, client: socket.socket) -> None:
-        """Serve one connection until a side closes it."""
         with (
             contextlib.suppress(OSError, EOFError),
             client,
@@ -115,11 +113,6 @@ class Message:
 
 
 def read_message(connection: socket.socket) -> Message:
-    """Read one message.
-
-    Raises:
-        EOFError: the connection has ended.
-    """
     recording = _Recording(connection)
     protocol = _protocol(recording)
     name, message_type, number = protocol.readMessageBegin()

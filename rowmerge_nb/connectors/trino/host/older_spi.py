@@ -40,7 +40,6 @@ class OlderSpi(SpiVersion):
 
     @classmethod
     def detect(cls, engine_folder: str) -> OlderSpi:
-        """Return the version, which has no features of later ones."""
         return cls(
             number=spi_number_of(engine_folder),
             has_validity_bitmaps=False,
@@ -74,11 +73,7 @@ class OlderSpi(SpiVersion):
         name: JavaObject,
         version: Callable[[], JavaObject],
     ) -> JavaObject | None:
-        """Return a table.
-
-        Raises:
-            ConnectorError: NOT_SUPPORTED for a former version of a table.
-        """
+        """Return a table; NOT_SUPPORTED for a former version."""
         if version().isPresent():
             raise ConnectorError(
                 f"Trino {self.number} does not pass versions of tables to plugins here",
@@ -89,11 +84,7 @@ class OlderSpi(SpiVersion):
     def create_table(
         self, metadata: JavaObject, session: JavaObject, table: JavaObject, mode: str
     ) -> None:
-        """Create a table.
-
-        Raises:
-            ConnectorError: NOT_SUPPORTED for replacing a table.
-        """
+        """Create a table; NOT_SUPPORTED for replacing one."""
         self._check_mode(replace=mode == "REPLACE")
         metadata.createTable(session, table, mode == "IGNORE")
 
@@ -106,11 +97,7 @@ class OlderSpi(SpiVersion):
         *,
         replace: bool,
     ) -> JavaObject:
-        """Begin CREATE TABLE AS.
-
-        Raises:
-            ConnectorError: NOT_SUPPORTED for replacing a table.
-        """
+        """Begin CREATE TABLE AS; NOT_SUPPORTED for replacing a table."""
         self._check_mode(replace=replace)
         return metadata.beginCreateTable(session, table, layout, no_retries())
 
@@ -128,11 +115,7 @@ class OlderSpi(SpiVersion):
     def drop_schema(
         self, metadata: JavaObject, session: JavaObject, schema: JavaObject, *, cascade: bool
     ) -> None:
-        """Drop a schema.
-
-        Raises:
-            ConnectorError: NOT_SUPPORTED for one with its tables.
-        """
+        """Drop a schema; NOT_SUPPORTED for one with its tables."""
         if cascade:
             raise ConnectorError(
                 f"Trino {self.number} does not drop schemas with their tables",

@@ -33,14 +33,10 @@ class PluginSettings:
     """What a host process is started with.
 
     Args:
-        java_home: the folder of a JDK.
         engine: the folder with trino-main's jars.
         plugin: the folder with the plugin's jars, or jars and folders of classes.
         connector: the name of the connector factory; None if the plugin has one only.
         plugin_class: the class that implements Plugin; None to find it.
-        catalog: the name of the catalog.
-        properties: the properties of the catalog.
-        java_options: further options of Java.
     """
 
     java_home: str
@@ -74,11 +70,7 @@ class LoadedPlugin:
 
 
 def load_plugin(settings: PluginSettings) -> LoadedPlugin:
-    """Load the plugin and create its connector; Java must run.
-
-    Raises:
-        ConnectorError: there is no plugin or no such connector, or the configuration is wrong.
-    """
+    """Load the plugin and create its connector; Java must run."""
     paths = plugin_paths(settings.plugin)
     urls = java_list([java_class("java.io.File")(java_text(str(p))).toURI().toURL() for p in paths])
     class_loader = java_class("io.trino.server.PluginManager").createClassLoader(
@@ -121,11 +113,7 @@ def load_plugin(settings: PluginSettings) -> LoadedPlugin:
 
 
 def plugin_paths(plugin: str | Sequence[str]) -> list[Path]:
-    """Return the jars and folders of classes of a plugin.
-
-    Raises:
-        ConnectorError: a path does not exist, or a folder has no jars and no classes.
-    """
+    """Return the jars and folders of classes of a plugin."""
     paths: list[Path] = []
     for path in [Path(plugin)] if isinstance(plugin, str) else [Path(each) for each in plugin]:
         if path.is_file():
@@ -192,9 +180,6 @@ def _lone_factory(
 ) -> JavaObject:
     """Return the connector factory of jars without a plugin: older jars of Hive are a library, whose
     plugin is a class of a server.
-
-    Raises:
-        ConnectorError: there is none of the connector's name.
     """
     folder, connector = _folder(settings), settings.connector or ""
     for path in jars_by_likeness(paths, connector or folder.name)[:1]:
@@ -296,7 +281,6 @@ def _create(factory: JavaObject, settings: PluginSettings, context: JavaObject) 
 
 
 def _types() -> tuple[JavaObject, JavaObject]:
-    """Return Trino's registry of types, to which plugins add theirs, and its TypeManager."""
     registry = java_class("io.trino.metadata.TypeRegistry")(
         java_class("io.trino.spi.type.TypeOperators")(), java_class("io.trino.FeaturesConfig")()
     )
@@ -326,7 +310,6 @@ def _lacks_type(error: JavaObject | None) -> bool:
 def _other_plugins(
     class_loader: JavaObject, paths: Sequence[Path], plugin: JavaObject | None
 ) -> list[JavaObject]:
-    """Return the plugins among a plugin's jars, without the plugin itself."""
     own_name = "" if plugin is None else str(plugin.getClass().getName())
     return [
         _instance(class_loader, name)
@@ -339,7 +322,6 @@ def _other_plugins(
 def _connector_context(
     version: SpiVersion, types: JavaObject, class_loader: JavaObject
 ) -> JavaObject:
-    """Return a ConnectorContext made of Trino's own classes."""
     base = java_class("io.trino.testing.TestingConnectorContext")()
     node = jpype.JProxy(
         "io.trino.spi.Node",

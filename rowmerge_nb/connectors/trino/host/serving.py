@@ -46,11 +46,9 @@ class HostServer:
         self._coordinator = CoordinatorCalls(plugin, self._sessions)
 
     def hello(self) -> Any:
-        """Return what the call hello answers."""
         return self._coordinator.calls["hello"]({}, memoryview(b""))
 
     def listen(self, path: str) -> socket.socket:
-        """Listen on a Unix socket and accept connections in a background thread."""
         listener = socket.socket(socket.AF_UNIX)
         listener.bind(path)
         listener.listen(64)
@@ -63,7 +61,6 @@ class HostServer:
             threading.Thread(target=self.serve, args=(connection,), daemon=True).start()
 
     def serve(self, connection: socket.socket) -> None:
-        """Answer requests of one connection until the other side closes it."""
         channel = HostChannel(connection)
         tasks = TaskCalls(self._plugin, self._sessions)
         with self._plugin.context():

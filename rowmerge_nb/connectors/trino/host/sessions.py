@@ -22,9 +22,7 @@ class Sessions:
     """Builds ConnectorSessions; equal descriptions share one.
 
     Args:
-        catalog: the name of the catalog.
         properties: the plugin's session properties, as PropertyMetadata.
-        version: the version of the SPI.
     """
 
     def __init__(self, catalog: str, properties: Iterable[JavaObject], version: SpiVersion) -> None:
@@ -37,11 +35,7 @@ class Sessions:
         self._sessions: dict[str, JavaObject] = {}
 
     def session(self, description: Mapping[str, Any]) -> JavaObject:
-        """Return the session of a description: user, query_id, start, time_zone and properties.
-
-        Raises:
-            ConnectorError: the plugin has no such session property.
-        """
+        """Return the session of a description: user, query_id, start, time_zone and properties."""
         key = json.dumps(description, sort_keys=True)
         if key not in self._sessions:
             self._sessions = {**dict(list(self._sessions.items())[-20:])}
@@ -109,11 +103,7 @@ def query_identifier(text: str) -> str:
 
 
 def property_value(java_property: JavaObject, value: Any) -> JavaObject:
-    """Decode a property of a table, schema or column from its JSON value.
-
-    Raises:
-        ConnectorError: the property rejects the value, in its own words.
-    """
+    """Decode a property of a table, schema or column from its JSON value."""
     sql_type = str(java_property.getSqlType().getDisplayName())
     try:
         return java_property.decode(_sql_value(sql_type, value))

@@ -136,8 +136,6 @@ def table_version(version: dict[str, Any] | None, plugin: LoadedPlugin, native: 
 
     Args:
         version: ``{"pointer": ..., "type": ..., "value": ...}``, or None for the current one.
-        plugin: the plugin.
-        native: converts values of the wire to those of Java.
     """
     if version is None:
         return optional(None)
@@ -153,7 +151,6 @@ def table_version(version: dict[str, Any] | None, plugin: LoadedPlugin, native: 
 
 
 def describe_statistics(statistics: JavaObject) -> dict[str, Any]:
-    """Return TableStatistics as JSON; None for what is unknown."""
     sizes = [
         _estimate(column.getDataSize()) for column in statistics.getColumnStatistics().values()
     ]

@@ -167,8 +167,6 @@ class TableCalls:
         """Return properties as a map of Java values.
 
         Args:
-            properties: all properties, as PropertyMetadata.
-            values: the values in the statement.
             with_defaults: add the defaults of other properties.
         """
         result = java_class("java.util.HashMap")()
@@ -225,7 +223,6 @@ def _table_name(request: Mapping[str, Any]) -> JavaObject:
 
 
 def describe_properties(properties: Iterable[JavaObject]) -> list[dict[str, Any]]:
-    """Return the name, type, description and default of properties."""
     return [
         {
             "name": str(each.getName()),

@@ -66,7 +66,6 @@ class UpdatableCalls:
         finish(transaction.session, table, fragment_slices(request, payload))
 
     def _updated(self, transaction: HostTransaction, request: Request) -> list[JavaObject]:
-        """Return the argument of the updated columns, which the calls of DELETE do not have."""
         columns = request.get("updated")
         if columns is None:
             return []
@@ -78,18 +77,12 @@ def delete_rows(source: JavaObject, page: JavaObject) -> None:
 
 
 def update_rows(source: JavaObject, page: JavaObject, channels: Sequence[int]) -> None:
-    """Pass new values and row ids to the source that read their rows."""
     integer = java_class("java.lang.Integer")
     numbers = java_list([integer.valueOf(jpype.JInt(channel)) for channel in channels])
     _updatable(source).updateRows(page, numbers)
 
 
 def _updatable(source: JavaObject) -> JavaObject:
-    """Return a page source as an UpdatablePageSource.
-
-    Raises:
-        ConnectorError: it is none.
-    """
     try:
         return java_class(f"{SPI}UpdatablePageSource") @ source
     except TypeError as error:

@@ -55,7 +55,6 @@ class SpiVersion:
 
     @classmethod
     def detect(cls, engine_folder: str) -> SpiVersion:
-        """Return the version of the SPI that the running Java has loaded."""
         splits = _parameters(f"{_CONNECTOR}ConnectorSplitManager", "getSplits")
         sources = _parameters(f"{_CONNECTOR}ConnectorPageSourceProvider", "createPageSource")
         added = _parameters(f"{_CONNECTOR}ConnectorMetadata", "addColumn")
@@ -104,7 +103,6 @@ class SpiVersion:
         return optional(jpype.JArray(jpype.JBoolean)(nulls))
 
     def read_validity(self, block: JavaObject, count: int) -> NDArray[np.uint8] | None:
-        """Return the validity of a value block as Arrow's packed bits, or None without NULLs."""
         if not block.mayHaveNull():
             return None
         if self.has_validity_bitmaps:
@@ -198,7 +196,6 @@ class SpiVersion:
         )
 
     def credential_arguments(self, credentials: JavaObject | None) -> tuple[JavaObject, ...]:
-        """Return the argument of credentials, if the version has one."""
         return (optional(credentials),) if self.has_credentials else ()
 
     def get_splits(
@@ -326,7 +323,6 @@ def catalog_handle(catalog: str) -> JavaObject:
 
 
 def object_mapper(serializers: JavaObject, deserializers: JavaObject) -> JavaObject:
-    """Return Airlift's ObjectMapper with more serializers and deserializers, as maps by class."""
     provider = java_class("io.airlift.json.ObjectMapperProvider")()
     if hasattr(provider, "withJsonSerializers"):
         provider = provider.withJsonSerializers(serializers).withJsonDeserializers(deserializers)
@@ -395,9 +391,6 @@ def _parameters(class_name: str, method: str) -> list[Sequence[str]]:
 def package_private(target: JavaObject, *names: str) -> JavaObject:
     """Call a method without arguments that older versions name otherwise or do not make public, or
     have as a field only.
-
-    Raises:
-        AttributeError: the class has none of the methods and fields.
     """
     for name in names:
         method = getattr(target, name, None)
@@ -434,7 +427,6 @@ def _field(class_name: str, name: str) -> JavaObject | None:
 
 
 def block_encodings(types: JavaObject) -> JavaObject:
-    """Return the BlockEncodingSerde that writes blocks in the JSON of handles."""
     internal = java_class("io.trino.metadata.InternalBlockEncodingSerde")
     testing = getattr(internal, "TESTING_BLOCK_ENCODING_SERDE", None)
     if testing is not None:

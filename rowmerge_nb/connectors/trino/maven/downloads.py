@@ -34,13 +34,7 @@ _SPARE_BYTES: Final = 50_000_000
 
 @dataclass(frozen=True)
 class Jar:
-    """A jar of a complete set.
-
-    Args:
-        path: its path in a repository.
-        size: the number of bytes.
-        sha256: its checksum.
-    """
+    """A jar of a complete set."""
 
     path: str
     size: int
@@ -55,7 +49,6 @@ class JarStore:
     """Jars that several plugins share, each under its path in a repository.
 
     Args:
-        folder: the folder of the jars.
         others: further folders with the same paths, such as Maven's own cache.
     """
 
@@ -75,9 +68,6 @@ class JarStore:
         downloaded.
 
         Args:
-            paths: the jars.
-            repository: where missing jars come from.
-            line: shows the progress.
             pinned: what is known of the jars; others are checked by the repository's checksums.
 
         Raises:
@@ -174,7 +164,6 @@ class JarStore:
         return Jar(path, file.stat().st_size, _digest(file, "sha256"))
 
     def _part(self) -> Path:
-        """Return the name of an unfinished file, which no other download uses."""
         return self._parts / uuid.uuid4().hex
 
     def _keep(self, part: Path, path: str) -> None:

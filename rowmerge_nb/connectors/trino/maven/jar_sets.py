@@ -68,11 +68,7 @@ class JarSet:
         return sum(jar.size for jar in self.jars)
 
     def checked_engine(self) -> Coordinates:
-        """Return the coordinates of the engine.
-
-        Raises:
-            SetupError: the plugin's POM file does not name a version of trino-spi.
-        """
+        """Return the coordinates of the engine."""
         if not self.engine:
             raise SetupError(
                 f"The POM file of the plugin in {self.folder} names no version of trino-spi",
@@ -113,11 +109,7 @@ class JarSets:
         return jar_set
 
     def get(self, coordinates: Coordinates) -> JarSet:
-        """Return a set, and download what is missing.
-
-        Raises:
-            SetupError: the jars cannot be resolved or downloaded, or the disk is full.
-        """
+        """Return a set, and download what is missing."""
         jar_set = self.find(coordinates)
         if jar_set is not None:
             return jar_set

@@ -12,10 +12,6 @@ _EVERY_SECONDS: Final = 0.2
 class ProgressLine:
     """Shows what is done, on terminals and in notebooks; elsewhere announcements and the
     last line are written.
-
-    Args:
-        subject: the beginning of each line.
-        stream: where to write; standard error by default.
     """
 
     def __init__(self, subject: str, stream: Any = None) -> None:
@@ -26,7 +22,6 @@ class ProgressLine:
         self.began = time.monotonic()
 
     def show(self, text: str) -> None:
-        """Overwrite the line, a few times a second at most."""
         now = time.monotonic()
         if now >= self._next and self._overwrites():
             self._next = now + _EVERY_SECONDS

@@ -36,12 +36,7 @@ class Repository(Protocol):
         """The address, for messages and for jgo."""
 
     def read(self, path: str) -> bytes:
-        """Return a small file.
-
-        Raises:
-            MissingFileError: there is no such file.
-            SetupError: the repository cannot be reached.
-        """
+        """Return a small file."""
 
     def size(self, path: str) -> int:
         """Return the size of a file, or 0 if unknown."""
@@ -54,11 +49,7 @@ class Repository(Protocol):
 
 
 class FolderRepository:
-    """A repository in a folder.
-
-    Args:
-        folder: the folder with ``io/trino/...``.
-    """
+    """A repository in a folder."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -82,11 +73,7 @@ class FolderRepository:
 
 
 class HttpRepository:
-    """A repository on the network. Threads have a connection each.
-
-    Args:
-        url: the address of the repository's root.
-    """
+    """A repository on the network. Threads have a connection each."""
 
     def __init__(self, url: str) -> None:
         self.url = url.rstrip("/")
@@ -136,11 +123,7 @@ class HttpRepository:
 
 
 def default_repository() -> Repository:
-    """Return the repository that ROWMERGE_MAVEN_REPOSITORY names, or Maven Central.
-
-    Raises:
-        SetupError: jgo is not installed, or the variable has no address of a repository.
-    """
+    """Return the repository that ROWMERGE_MAVEN_REPOSITORY names, or Maven Central."""
     check_jgo()
     url = os.environ.get(VARIABLE)
     if not url:
@@ -167,7 +150,6 @@ def check_jgo() -> None:
 
 
 def _reason(error: Exception) -> str:
-    """Return the innermost reason of a failed request, in one line."""
     response = getattr(error, "response", None)
     if response is not None:
         return f"status {response.status_code}"

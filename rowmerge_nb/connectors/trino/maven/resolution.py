@@ -37,7 +37,6 @@ class Resolution:
     """The jars of a plugin or of Trino's engine.
 
     Args:
-        jars: their paths in a repository.
         engine: the coordinates of the engine that has the plugin's version of trino-spi; ``""`` if
             the POM file does not name one.
     """
@@ -55,9 +54,6 @@ def resolve(
     in their build.
 
     Args:
-        coordinates: the plugin, or Trino's engine.
-        repository: where POM files come from.
-        poms: a folder for POM files.
         report: is called with the number of POM files that were read.
 
     Raises:

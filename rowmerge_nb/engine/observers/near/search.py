@@ -81,8 +81,6 @@ class SideRows:
 
 @dataclass(frozen=True)
 class _Pairs:
-    """Pairs of row indexes, with the differences per key and the distance."""
-
     source: npt.NDArray[np.int64]
     target: npt.NDArray[np.int64]
     bits: npt.NDArray[np.int64]
@@ -166,7 +164,6 @@ class _Search:
         return NearKeys(self.on.terms, *sides, letters=letters or not self.texts)
 
     def _nearest(self, side: str, alike: _Pairs, free: npt.NDArray[np.bool_]) -> _Pairs:
-        """Return the nearest pair of each unmatched row of a side, in row order."""
         pairs = alike
         if len(self.places) > 1 and _any_alone(_rows_of(side, alike), free):
             for place in self.places:
@@ -198,7 +195,6 @@ class _Search:
         return separator.join(pattern.format(place) for place in self.places if place != but)
 
     def _pairs(self, sql: str, far: int = 0) -> _Pairs:
-        """Run a query of pairs: both row indexes and, if known, the differences of each key."""
         table = self.connection.sql(sql).to_arrow_table()
         source, target, *bits = (column.to_numpy() for column in table.columns)
         separated = (

@@ -146,11 +146,7 @@ def _lock(connection: Any, threads: int) -> None:
 
 @contextmanager
 def _connected() -> Iterator[Any]:
-    """Yield a DuckDB without access to anything but its own spill files.
-
-    Raises:
-        PagesRefusedError: DuckDB is not installed, or there is no room for its files.
-    """
+    """Yield a DuckDB without access to anything but its own spill files."""
     try:
         duckdb, private = require_duckdb(), PrivateDirectory()
     except SetupError as error:

@@ -78,11 +78,7 @@ def _upward(node: PlanNode) -> Iterator[PlanNode]:
 
 
 def _operators(profile: Any) -> Iterator[tuple[str, int]]:
-    """Yield names and rows of operators, from the scan up, as DuckDB 1 and 2 write them.
-
-    Raises:
-        ValueError: an operator has several below it.
-    """
+    """Yield names and rows of operators, from the scan up, as DuckDB 1 and 2 write them."""
     below = profile.get("operator", profile.get("children", ()))
     if len(below) > 1:
         raise ValueError

@@ -248,7 +248,6 @@ class CallAnalyzer:
             )
 
     def _not_aggregate(self, node: s.Call) -> NoReturn:
-        """Refuse FILTER and ORDER BY in a scalar function, after errors of the call itself."""
         if not self.site.aggregates:
             self._not_scalar(node)
         if node.filter is not None:
@@ -630,7 +629,6 @@ class CallAnalyzer:
 
 
 def _rank(node: s.Call | s.Measure) -> int:
-    """Return the position in Trino's list: aggregates, windows, GROUPING."""
     if isinstance(node, s.Measure) or node.window is not None:
         return 1
     return 2 if node.name == "grouping" else 0

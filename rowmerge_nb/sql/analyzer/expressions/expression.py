@@ -212,7 +212,6 @@ class ExpressionAnalyzer(CallAnalyzer):
         return self._fields(e.Column(field.type, field.symbol, match.depth > 0), node, match.used)
 
     def _table_hint(self, parts: Sequence[str]) -> str | None:
-        """Return a hint on a table's name that was used as a column."""
         columns = [
             f"{parts[0]}.{field.name}"
             for field in self.scope.fields
@@ -806,7 +805,6 @@ class ExpressionAnalyzer(CallAnalyzer):
         )
 
     def _quantified(self, node: s.Quantified) -> e.Typed:
-        """Analyze ``operator ALL | ANY (query)``; ``= ANY`` is IN and ``<> ALL`` is NOT IN."""
         every = node.quantifier == "ALL"
         if node.operator == ("<>" if every else "="):
             membership = s.InQuery(node.span, node.value, node.word, node.query, every)
@@ -821,7 +819,6 @@ class ExpressionAnalyzer(CallAnalyzer):
     def _against_query(
         self, node: s.InQuery | s.Quantified, row: str
     ) -> tuple[e.Typed, QueryResult, Type]:
-        """Return a value and a one-column query, and the type in which they are compared."""
         value, query = self.analyze(node.value), self.subquery(node.query)
         left = (
             value.type
@@ -835,7 +832,6 @@ class ExpressionAnalyzer(CallAnalyzer):
         return self.coerce(value, kind), query, kind
 
     def _common_row(self, node: s.Expression, left: Type, query: QueryResult) -> Type:
-        """Return the row in which values are compared with the rows of a query."""
         right = row_of((f.name, f.type) for f in query.fields)
         common = common_type(left, right)
         if common is None or (left == UNKNOWN and len(query.fields) != 1):

@@ -59,9 +59,6 @@ def json_constructor(analyzer: CallAnalyzer, node: j.JsonConstructor) -> e.Typed
 def _value(
     analyzer: CallAnalyzer, node: j.JsonConstructor, json_input: j.JsonInput, *, read: bool
 ) -> e.Typed:
-    """Analyze a value: JSON is parsed; types other than numbers, booleans and text are cast to
-    text.
-    """
     if read:
         if node.unique:
             message = (

@@ -425,7 +425,6 @@ class QueryAnalyzer(RelationAnalyzer):
     def _order_by_query(
         self, item: s.Expression, analyzer: ExpressionAnalyzer, outputs: Sequence[Output]
     ) -> e.Typed:
-        """Return a key with a subquery, which sees FROM or else the SELECT list."""
         try:
             return analyzer.analyze(item)
         except AnalysisError as error:

@@ -145,7 +145,6 @@ def _form_of(
     values: tuple[e.Typed, ...],
     span_of: Callable[[int, int], Span | None],
 ) -> q.Form:
-    """Return values over constants, which become data with the numbers of their rows."""
     names, types = [column.symbol for column in constants], [column.type for column in constants]
     data = ConstantRows(
         (*names, q.ROW_NUMBER),

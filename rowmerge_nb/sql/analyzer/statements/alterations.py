@@ -239,7 +239,6 @@ class _Alterations:
         self._columns = {column.name.lower(): column for column in target.columns}
 
     def of(self, action: object) -> Alteration | None:
-        """Return the alteration, or None if IF [NOT] EXISTS applies."""
         match action:
             case st.AddColumn():
                 return self._added(action)

@@ -120,7 +120,6 @@ def _merge_text(
 
 
 def _query_text(text: str, query: s.QueryNode, columns: Sequence[ColumnMetadata]) -> str:
-    """Return the query's text, with its WITH and the defaults of columns."""
     parts, at = [], query.span.start
     if isinstance(query.body, s.Values):
         for row in query.body.rows:

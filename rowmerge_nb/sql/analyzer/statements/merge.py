@@ -230,7 +230,6 @@ class _MergeAnalyzer:
     def _clause(
         self, clause: st.MergeClause, fields: tuple[ScopeField, ...], source: tuple[ScopeField, ...]
     ) -> a.ClauseAnalysis:
-        """Analyze a clause that sees ``fields``; stars use the columns of ``source``."""
         indexes = self._columns(clause, source)
         word = {Operation.UPDATE: "SET", Operation.INSERT: "INSERT VALUES"}.get(
             clause.operation, ""
@@ -319,7 +318,6 @@ class _MergeAnalyzer:
     def _positioned(
         self, star: st.Span, source: tuple[ScopeField, ...]
     ) -> list[tuple[e.Typed, st.Span]]:
-        """Return the source's columns in their order."""
         if len(source) != len(self.own):
             self.context.error(
                 "MISMATCHED_COLUMN_COUNT",
@@ -554,7 +552,6 @@ class _MergeAnalyzer:
     def _equalities(
         self, on: e.Typed, relation: RelationResult
     ) -> tuple[tuple[tuple[e.Typed, e.Typed], ...], tuple[tuple[str, str], ...]]:
-        """Return the equalities in ON between both sides, and those of plain columns."""
         target, source = (
             {f.symbol for f in fields} for fields in ((*self.fields, *self.hidden), relation.fields)
         )

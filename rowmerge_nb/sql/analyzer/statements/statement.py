@@ -179,7 +179,6 @@ def _shift(error: AnalysisError, statement: st.Explain) -> None:
 def _insert_hint(
     columns: Sequence[ColumnMetadata], actual: Sequence[Type], target: a.TableBinding
 ) -> str:
-    """Return how a query is made to fit the columns of an INSERT."""
     if len(actual) == 1 and actual[0].base == "row" and len(columns) > 1:
         return "Remove the parentheses around the values of SELECT: they form one row."
     if len(columns) == len(actual):
