@@ -77,13 +77,7 @@ def _postgresql(dsn: str, password: str | None = None) -> PostgresConnector:
 
 
 def dsn_with_password(dsn: str, password: str) -> str:
-    r"""Return a connection string with a password, which replaces one that it has.
-
-    >>> dsn_with_password("postgresql://ann@db/shop", "a&b")
-    'postgresql://ann@db/shop?password=a%26b'
-    >>> print(dsn_with_password("host=db user=ann", "it's"))
-    host=db user=ann password='it\'s'
-    """
+    """Return a connection string with a password, which replaces one that it has."""
     if "://" in dsn:
         return f"{dsn}{'&' if '?' in dsn else '?'}password={quote(password, safe='')}"
     escaped = password.replace("\\", "\\\\").replace("'", "\\'")

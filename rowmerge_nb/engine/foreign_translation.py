@@ -59,9 +59,6 @@ def translate_statement(sql: str, dialect: str) -> Translation:
         RowMergeError: INVALID_ARGUMENTS for other dialects and types; SYNTAX_ERROR, at its place
             in the text, if the text cannot be read; NOT_SUPPORTED if it has no translation.
         SetupError: sqlglot is not installed.
-
-    >>> translate_statement("UPDATE t SET v = s.v::int FROM s WHERE t.id = s.id", "postgresql").sql
-    'MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = CAST(s.v AS INTEGER)'
     """
     text = statement_text(sql)
     if dialect not in DIALECTS:

@@ -213,16 +213,6 @@ def parse_line(line: str) -> MagicUse:
 
     Raises:
         RowMergeError: INVALID_ARGUMENTS for an unknown option or value, with the nearest name.
-
-    >>> parse_line("--era current -o result --dry-run").values
-    {'era': 'current', 'output': 'result', 'dry-run': 'true'}
-    >>> parse_line("changes << --explain").quiet_name
-    'changes'
-    >>> parse_line("--verify SELECT 1").values
-    {'verify': 'duckdb'}
-    >>> parse_line("--paradime x")
-    Traceback (most recent call last):
-    rowmerge_nb.base.errors.RowMergeError: INVALID_ARGUMENTS: There is no option --paradime. Did you mean --paradigm?
     """
     values: dict[str, str] = {}
     quiet_name = ""
@@ -366,11 +356,7 @@ def _refuse(message: str, hint: str | None = None) -> NoReturn:
 
 
 def help_text(options: Sequence[Option] = OPTIONS) -> str:
-    """Return the help page.
-
-    >>> print(help_text().splitlines()[0])
-    %%merge [options] [NAME <<]        runs the SQL statements of the cell
-    """
+    """Return the help page."""
     return "\n".join(_help_lines(options))
 
 
@@ -400,15 +386,7 @@ def _help_lines(options: Sequence[Option]) -> Iterator[str]:
 
 
 def docstring(options: Sequence[Option] = OPTIONS) -> str:
-    r"""Return the text of ``%merge?``: an example, and the options as a table.
-
-    >>> print(docstring(OPTIONS[1:2]).split("\n\n")[2])
-    option            values                      meaning
-    ----------------- --------------------------- ------------------------------------------------------
-    --flow            merge                       How UPDATE and DELETE are executed: by the machinery
-                      updatable                   of MERGE, or by the older flow of updatable page
-                                                  sources.
-    """
+    """Return the text of ``%merge?``: an example, and the options as a table."""
     heads = [("option", "values", "meaning"), tuple("-" * width for width in _WIDTHS)]
     table = "\n".join(
         _row(*cells)

@@ -55,13 +55,6 @@ def parse_connect(text: str) -> ConnectLine:
 
     Raises:
         RowMergeError: INVALID_ARGUMENTS.
-
-    >>> parse_connect("iceberg 'my warehouse/' AS ice")
-    ConnectLine(store='iceberg', location='my warehouse/', name='ice', properties=(), options={})
-    >>> parse_connect("postgresql://ann@db/shop --password").location
-    'postgresql://ann@db/shop'
-    >>> parse_connect("sqlite shop.db create=true").properties
-    (('create', '', 'true'),)
     """
     try:
         words = shlex.split(text)

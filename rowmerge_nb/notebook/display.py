@@ -226,10 +226,6 @@ def without_traceback(error: RowMergeError, first_line: int) -> RowMergeError:
     frames.
 
     The cell still fails, and code can catch the exception.
-
-    >>> from rowmerge_nb.base.errors import ParseError
-    >>> without_traceback(ParseError("mismatched input 'BY'", line=1, column=9), 3)._render_traceback_()
-    ["ParseError: SYNTAX_ERROR: cell line 3, column 9: mismatched input 'BY'"]
     """
     # A statement on line 1 is not in a cell of the magic.
     where = "line" if first_line == 1 else "cell line"

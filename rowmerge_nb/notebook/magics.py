@@ -555,12 +555,6 @@ def _command_of(rest: str) -> str:
 
     Raises:
         RowMergeError: INVALID_ARGUMENTS, for a word that is neither.
-
-    >>> _command_of("tables --help"), _command_of("SELECT 1")
-    ('tables', '')
-    >>> _command_of("tabels")
-    Traceback (most recent call last):
-    rowmerge_nb.base.errors.RowMergeError: INVALID_ARGUMENTS: There is no command 'tabels'. Did you mean `%merge tables`?
     """
     word, _, more = rest.partition(" ")
     if word.lower() in COMMANDS:

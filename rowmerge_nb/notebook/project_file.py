@@ -84,13 +84,7 @@ class DeclaredCatalogs:
 
 
 def declared_catalogs(table: Any, file: Path) -> DeclaredCatalogs:
-    """Read the table of catalogs of a project's file.
-
-    >>> from pathlib import Path
-    >>> declared = declared_catalogs({"ice": {"store": "iceberg", "warehose": "w"}}, Path("pyproject.toml"))
-    >>> declared.errors["ice"].message
-    "The store iceberg has no property 'warehose'"
-    """
+    """Read the table of catalogs of a project's file."""
     # Only files with catalogs pay for this import.
     from rowmerge_nb.engine.catalog.connecting import ConnectionRequest, validate
 

@@ -200,13 +200,7 @@ _FRAME: Final = (
 
 
 def sql_text(value: Any) -> str:
-    """Return a Python value as SQL.
-
-    >>> sql_text(None), sql_text(True), sql_text(1.5), sql_text("t.name")
-    ('NULL', 'true', '1.5E0', 't.name')
-    >>> sql_text((1, "it's"))
-    "1, 'it''s'"
-    """
+    """Return a Python value as SQL."""
     if isinstance(value, str):
         return value
     if getattr(value, "ndim", 0) == 1 and hasattr(value, "tolist"):

@@ -130,12 +130,7 @@ def _refusal(message: str, hint: str) -> RowMergeError:
 
 
 class ShownOnce(ast.NodeTransformer):
-    """Keeps IPython from showing the value of a line of ``%merge``, which has shown its report.
-
-    >>> tree = ast.parse("get_ipython().run_line_magic('merge', 'SELECT 1')")
-    >>> ast.unparse(ShownOnce().visit(tree))
-    "None if get_ipython().run_line_magic('merge', 'SELECT 1') is None else None"
-    """
+    """Keeps IPython from showing the value of a line of ``%merge``, which has shown its report."""
 
     def visit_Module(self, node: ast.Module) -> ast.Module:
         """Wrap the lines of ``%merge`` among the statements of a cell."""

@@ -83,9 +83,6 @@ def fewest(
 ) -> npt.NDArray[np.int64]:
     """Return a minimal subset that still fails (Zeller and Hildebrandt, "Simplifying and isolating
     failure-inducing input").
-
-    >>> fewest(np.arange(1000), lambda some: {17, 800} <= set(some.tolist())).tolist()
-    [17, 800]
     """
     if len(items) and fails(items[:0]):
         return items[:0]

@@ -30,9 +30,6 @@ def constant(value: Any) -> str:
 
     Raises:
         NoConstantError: no type of SQL has such values.
-
-    >>> constant([1, None]), constant({"a": 1.5}), constant("it's")
-    ('ARRAY[1, NULL]', "MAP(ARRAY['a'], ARRAY[1.5E0])", "'it''s'")
     """
     if getattr(value, "ndim", 0) == 1 and hasattr(value, "tolist"):
         value = value.tolist()

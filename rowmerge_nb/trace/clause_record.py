@@ -16,10 +16,6 @@ class Term:
         operator: ``AND``, ``OR`` or ``NOT``; ``""`` for a leaf.
         reads: the columns it reads: ``source`` or ``target``, and the name within the witness.
         strict: NULL operands make it unknown, so an unknown result is due to a NULL.
-
-    >>> both = Term("a AND b", "AND", (Term("a"), Term("b")))
-    >>> [term.text for term in both.walk()]
-    ['a AND b', 'a', 'b']
     """
 
     text: str

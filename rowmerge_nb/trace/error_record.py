@@ -14,9 +14,6 @@ class Consequence:
     Args:
         text: the fact, a predicate of ``method`` if that is set: ``was not called``.
         method: the contract method, or ``""``.
-
-    >>> str(Consequence("was not called", "finish_merge"))
-    'finish_merge was not called'
     """
 
     text: str

@@ -35,9 +35,6 @@ def picked(
     Raises:
         RowMergeError: INVALID_ARGUMENTS for an invalid or repeated row number; AMBIGUOUS_NAME if
             ``source_row`` is also a column.
-
-    >>> picked(3, None, {}, ()), picked({"first name": "Ed"}, None, {"id": 7}, ())
-    ((3, {}), (None, {'first name': 'Ed', 'id': 7}))
     """
     if isinstance(row, Mapping):
         row, columns = None, {**row, **columns}

@@ -104,16 +104,7 @@ def _what(error: str, text: str) -> str:
 
 
 def remote_traceback(raised: Raised) -> str:
-    """Format an error of a task like Python's traceback, or as its own language prints it.
-
-    >>> frame = CodeFrame("shop.py", 34, "finish", ((34, "    return self.fragmnts"),))
-    >>> print(remote_traceback(Raised("finish", "writer", 0, 1, "AttributeError", "no fragmnts", (frame,))))
-    finish, call 1 of writer 0
-    Traceback (most recent call last):
-      File "shop.py", line 34, in finish
-        return self.fragmnts
-    AttributeError: no fragmnts
-    """
+    """Format an error of a task like Python's traceback, or as its own language prints it."""
     lines = [f"{raised.method}, {raised.where}"]
     if raised.stack:
         return "\n".join([*lines, *raised.stack])
@@ -140,12 +131,7 @@ _TEXT: Final = re.compile(r"\[\[raised ([A-Za-z0-9+/=]+)\]\]")
 
 
 def as_text(raised: Raised) -> str:
-    """Encode an error as one word within an error's text; the page is dropped.
-
-    >>> raised = Raised("finish", "writer", 0, 1, "KeyError", "'a'", causes=(RaisedFrom("OSError", "the disk is full"),))
-    >>> of_text("An error of Spark's " + as_text(raised)) == (raised,)
-    True
-    """
+    """Encode an error as one word within an error's text; the page is dropped."""
     causes = [{**vars(cause), "frames": _plain(cause.frames)} for cause in raised.causes]
     content = {**vars(raised), "page": None, "frames": _plain(raised.frames), "causes": causes}
     return f"[[raised {b64encode(json.dumps(content).encode()).decode()}]]"

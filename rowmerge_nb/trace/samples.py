@@ -63,9 +63,6 @@ def spans(starts: npt.NDArray[np.int64], sizes: npt.NDArray[np.int64]) -> npt.ND
 def first_of_each(groups: npt.NDArray[np.int64], limit: int) -> npt.NDArray[np.int64]:
     """Return up to ``limit`` ascending row indices: the first row of every group, then the second,
     and so on.
-
-    >>> first_of_each(np.array([7, 7, 7, 8, 9, 7]), 4).tolist()
-    [0, 1, 3, 4]
     """
     if len(groups) <= limit:
         return np.arange(len(groups))
@@ -83,11 +80,7 @@ def different_codes(codes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
 
 
 def row_id_codes(row_ids: pa.Array) -> npt.NDArray[np.int64]:
-    """Return a number per distinct row id; -1 for NULL.
-
-    >>> row_id_codes(pa.array([{"f": 1, "at": 7}, None, {"f": 1, "at": 8}, {"f": 1, "at": 7}])).tolist()
-    [0, -1, 1, 0]
-    """
+    """Return a number per distinct row id; -1 for NULL."""
     codes = value_codes(row_ids)
     codes[row_ids.is_null().to_numpy(zero_copy_only=False)] = -1
     return codes

@@ -32,10 +32,6 @@ class ValidTransactions:
     Args:
         high_watermark: the largest transaction.
         uncommitted: open and aborted ones.
-
-    >>> valid = ValidTransactions(9, frozenset({7}))
-    >>> valid.is_valid(7), valid.is_valid(8), valid.is_valid(10)
-    (False, True, False)
     """
 
     high_watermark: int
@@ -52,10 +48,6 @@ class ValidWriteIds:
     Args:
         high_watermark: the largest allocated write id.
         transactions: the transactions whose compactions count; None for all.
-
-    >>> ids = ValidWriteIds(5, frozenset({4}), frozenset({2}))
-    >>> [number for number in range(1, 8) if ids.is_valid(number)]
-    [1, 3, 5]
     """
 
     high_watermark: int

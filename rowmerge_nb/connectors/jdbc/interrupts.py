@@ -21,9 +21,6 @@ def interruptible(call: Callable[[], T], cancel: Callable[[], object]) -> T:
     Raises:
         KeyboardInterrupt: an interrupt came, and the call has ended. A second interrupt does not
             wait for that.
-
-    >>> interruptible(lambda: 7, lambda: None)
-    7
     """
     if threading.current_thread() is not threading.main_thread():
         return call()

@@ -156,9 +156,6 @@ def make_splits(data: pa.Table, new_file: Any = None) -> list[MemorySplit]:
 
     Raises:
         SetupError: the file cannot be written.
-
-    >>> [split.first for split in make_splits(pa.table({"a": [1, 2, 3]}))]
-    [0]
     """
     batches = data.to_batches(max_chunksize=PAGE_ROWS)
     if new_file is None:

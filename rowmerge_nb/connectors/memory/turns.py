@@ -43,10 +43,6 @@ class Turns:
         It stays in the queue in either case.
 
         ``exclusive``: it changes rows, and is not an append.
-
-        >>> turns = Turns()
-        >>> turns.wait("t", 1, 0, exclusive=True)
-        True
         """
         end = time.monotonic() + seconds
         with self._changed:

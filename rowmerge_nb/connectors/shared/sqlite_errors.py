@@ -9,11 +9,7 @@ _CODE = 0xFF
 
 
 def is_full(error: BaseException) -> bool:
-    """Return whether the disk is full.
-
-    >>> is_full(sqlite3.OperationalError("database or disk is full")), is_full(ValueError("full"))
-    (True, False)
-    """
+    """Return whether the disk is full."""
     inner = _innermost(error)
     return _code(inner) == sqlite3.SQLITE_FULL or (
         inner is not None and "disk is full" in str(inner)
@@ -21,11 +17,7 @@ def is_full(error: BaseException) -> bool:
 
 
 def is_read_only(error: BaseException) -> bool:
-    """Return whether the file or its folder is read-only.
-
-    >>> is_read_only(sqlite3.OperationalError("attempt to write a readonly database"))
-    True
-    """
+    """Return whether the file or its folder is read-only."""
     inner = _innermost(error)
     return _code(inner) in {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM} or (
         inner is not None and "readonly" in str(inner)

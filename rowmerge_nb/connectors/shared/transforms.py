@@ -147,15 +147,6 @@ def parse_transforms(
         texts: names of columns, and calls of transforms.
         columns: name and type of each column, by lower-case name.
         table_property: the property's name.
-
-    >>> from rowmerge_nb.spi.types import DATE, VARCHAR
-    >>> columns = {"sku": ("Sku", VARCHAR), "day": ("day", DATE)}
-    >>> [str(transform) for transform in parse_transforms(["bucket(sku, 4)", "month(day)", "SKU"], columns)]
-    ['bucket(Sku, 4)', 'month(day)', 'Sku']
-    >>> parse_transforms(["hour(day)"], columns)
-    Traceback (most recent call last):
-    rowmerge_nb.base.errors.AnalysisError: INVALID_TABLE_PROPERTY: Table property 'partitioned_by': hour(day) cannot be computed of a \
-    column of type date. hour takes: timestamp, timestamp with time zone.
     """
     transforms: list[Transform] = []
     try:

@@ -53,11 +53,7 @@ def plugin_frames(frames: Sequence[str]) -> list[str]:
 
 
 def stack_lines(answer: Mapping[str, Any]) -> list[str]:
-    """Return the stack as Java prints it; frames that a cause shares are counted only.
-
-    >>> stack_lines({"class": "E", "message": "lost", "frames": ["shop.Sink.finish(Sink.java:9)"]})
-    ['E: lost', '    at shop.Sink.finish(Sink.java:9)']
-    """
+    """Return the stack as Java prints it; frames that a cause shares are counted only."""
     lines: list[str] = []
     outer: list[str] = []
     for number, each in enumerate([answer, *(answer.get("causes") or ())]):
@@ -77,13 +73,7 @@ def stack_lines(answer: Mapping[str, Any]) -> list[str]:
 
 
 def raised_of(answer: Mapping[str, Any]) -> Raised:
-    """Return the record of a host's error; the engine adds the call.
-
-    >>> raised = raised_of({"class": "shop.ShopException", "message": "lost", "code": "SHOP_ERROR",
-    ...     "frames": ["java.util.List.of(List.java:1)", "shop.Sink.finish(Sink.java:9)"]})
-    >>> raised.what, raised.frames[-1].place
-    ('shop.ShopException (SHOP_ERROR): lost', 'Sink.java, line 9, in shop.Sink.finish')
-    """
+    """Return the record of a host's error; the engine adds the call."""
     causes: list[RaisedFrom] = []
     outer = [str(frame) for frame in answer.get("frames") or ()]
     frames = _code_frames(outer)

@@ -47,15 +47,7 @@ class PluginError(ConnectorError):
 
 
 def error_of(answer: Mapping[str, Any]) -> PluginError:
-    """Return the error of a host's answer.
-
-    >>> error = error_of({"class": "io.trino.spi.TrinoException", "code": "ICEBERG_COMMIT_ERROR",
-    ...     "message": "Failed to commit", "frames": [],
-    ...     "causes": [{"class": "org.apache.iceberg.exceptions.ValidationException",
-    ...                 "message": "Found conflicting files that can contain records"}]})
-    >>> error.code, error.hint
-    ('TRANSACTION_CONFLICT', 'Run the statement again.')
-    """
+    """Return the error of a host's answer."""
     causes = tuple(answer.get("causes") or ())
     code = str(answer.get("code") or "GENERIC_INTERNAL_ERROR")
     message = str(answer.get("message") or answer.get("class") or "The plugin failed")
@@ -97,11 +89,7 @@ def _place_hint(frames: tuple[str, ...]) -> str | None:
 
 
 def terminated(reason: str, log_end: str, *, changed: bool | None = False) -> ConnectorError:
-    """Return the error of a host that has ended.
-
-    >>> print(terminated("by signal 9", "").message)
-    The process of the plugin ended (by signal 9)
-    """
+    """Return the error of a host that has ended."""
     tail = f"; its last words: {log_end}" if log_end else ""
     return ConnectorError(
         f"The process of the plugin ended ({reason}){tail}",

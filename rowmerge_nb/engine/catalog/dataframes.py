@@ -79,11 +79,6 @@ def read_frame(name: str, frame: Any) -> FrameTable:
 
     Raises:
         AnalysisError: NOT_SUPPORTED if it is not a frame, or has no columns.
-
-    >>> import pandas as pd
-    >>> table = read_frame("f", pd.DataFrame({"a": [1, 2], "b": ["x", None], "c": [1j, 2j]}))
-    >>> [f"{column.name} {column.type}" for column in table.columns], [*table.refused]
-    (['a bigint', 'b varchar', 'c unknown'], ['c'])
     """
     if isinstance(frame, FrameTable):
         return frame

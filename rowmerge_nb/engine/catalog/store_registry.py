@@ -25,11 +25,7 @@ OWN_STORES: Final = {
 
 
 def store_names() -> list[str]:
-    """Return the names of all stores, those of this package first.
-
-    >>> store_names()[:3]
-    ['memory', 'hive_acid', 'iceberg']
-    """
+    """Return the names of all stores, those of this package first."""
     return list(_entries())
 
 
@@ -39,12 +35,6 @@ def store_factory(store: str) -> ConnectorFactory:
     Raises:
         RowMergeError: INVALID_ARGUMENTS if there is no such store, with those that exist.
         SetupError: its package cannot be imported, or two packages offer it.
-
-    >>> store_factory("sqlite").location
-    'path'
-    >>> store_factory("icebreg")
-    Traceback (most recent call last):
-    rowmerge_nb.base.errors.RowMergeError: INVALID_ARGUMENTS: There is no store 'icebreg'. Did you mean 'iceberg'?
     """
     checked(store, "store", str, "the name of a store, such as 'iceberg'")
     entries = _entries()

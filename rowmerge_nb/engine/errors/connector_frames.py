@@ -82,12 +82,7 @@ def with_raised(error: RowMergeError, raised: tuple[Raised, ...]) -> RowMergeErr
 
 
 def place_of(raised: Raised) -> str:
-    """Describe the line that raised an error; ``""`` if unknown.
-
-    >>> frame = CodeFrame("shop.py", 34, "finish", ((34, "    return self.fragmnts"),))
-    >>> place_of(Raised("finish", "writer", 0, 1, "AttributeError", "no fragmnts", (frame,)))
-    'shop.py, line 34, in finish: `return self.fragmnts`'
-    """
+    """Describe the line that raised an error; ``""`` if unknown."""
     if not raised.frames:
         return ""
     frame = raised.frames[-1]

@@ -204,14 +204,7 @@ _CONNECT_GONE: Final = re.compile(
 
 
 def with_next_step(error: RowMergeError) -> RowMergeError:
-    """Add a hint to an error, if one is known.
-
-    >>> with_next_step(ExecutionError("Division by zero", code="DIVISION_BY_ZERO")).hint
-    'NULLIF(divisor, 0) makes the quotient NULL instead.'
-    >>> long = ExecutionError("Cannot truncate non-space characters when casting ...", code="INVALID_CAST_ARGUMENT")
-    >>> with_next_step(long).hint.partition(" makes")[0]
-    'ALTER TABLE ... ALTER COLUMN ... SET DATA TYPE varchar'
-    """
+    """Add a hint to an error, if one is known."""
     step = None
     if isinstance(error, ExecutionError):
         step = next(
@@ -258,22 +251,7 @@ def java_gone(error: BaseException, step: str) -> ExecutionError | None:
 
 
 def translate(error: BaseException, step: str) -> RowMergeError:
-    r"""Translate an exception of Spark.
-
-    >>> error = translate(RuntimeError("[DIVIDE_BY_ZERO] Division by zero. SQLSTATE: 22012"), "run")
-    >>> error.code, error.message
-    ('DIVISION_BY_ZERO', 'Division by zero')
-    >>> translate(RuntimeError("x [[CONSTRAINT_VIOLATION]] NULL value not allowed SQLSTATE: P0001"), "run").message
-    'NULL value not allowed'
-    >>> translate(RuntimeError("Caused by: java.util.regex.PatternSyntaxException: Unclosed group near index 6"), "run").message
-    'end pattern with unmatched parenthesis'
-    >>> translate(RuntimeError("java.io.IOException: No space left on device"), "run").code
-    'GENERIC_INSUFFICIENT_RESOURCES'
-    >>> translate(RuntimeError("An error occurred.\n: java.lang.StackOverflowError\n\tat x"), "run").code
-    'NOT_SUPPORTED'
-    >>> translate(RuntimeError("An error occurred.\n: java.lang.OutOfMemoryError: Java heap space\n\tat x"), "run").message
-    'Spark ran out of memory: Java heap space'
-    """
+    """Translate an exception of Spark."""
     if isinstance(error, RowMergeError):
         return error
     if (dead_java := java_gone(error, step)) is not None:

@@ -35,11 +35,7 @@ _UNCOUNTED: Final = frozenset(
 
 @cache
 def steps() -> dict[str, bool]:
-    """Return the calls of the contract by name, each with whether a task makes it.
-
-    >>> steps()["store_merged_rows"], steps()["commit"]
-    (True, False)
-    """
+    """Return the calls of the contract by name, each with whether a task makes it."""
     from rowmerge_nb.spi import (
         connector,
         layout,
@@ -92,12 +88,6 @@ def fault_of(value: Any) -> Fault:
 
     Raises:
         RowMergeError: INVALID_ARGUMENTS, with the nearest name or the grammar.
-
-    >>> fault_of("store_merged_rows:2:after").what
-    'call 2 of store_merged_rows raised an error after its work'
-    >>> fault_of("stor_merged_rows")
-    Traceback (most recent call last):
-    rowmerge_nb.base.errors.RowMergeError: INVALID_ARGUMENTS: The contract has no step 'stor_merged_rows'. Did you mean 'store_merged_rows'?
     """
     form = f"{GRAMMAR}, as 'store_merged_rows:2:after'"
     if isinstance(value, Fault):

@@ -48,9 +48,6 @@ def frame_name(name_in_sql: str, frames: Iterable[str]) -> str | None:
 
     Raises:
         AnalysisError: AMBIGUOUS_NAME, if only inexact matches exist, and several of them.
-
-    >>> frame_name("News", ["news", "new"]), frame_name("old", ["news"])
-    ('news', None)
     """
     matching = [name for name in frames if name.lower() == name_in_sql.lower()]
     if name_in_sql in matching:

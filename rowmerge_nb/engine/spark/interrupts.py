@@ -87,11 +87,6 @@ def interrupts_put_off() -> Iterator[Interrupts]:
     """Defer SIGINT.
 
     A foreign handler is called at the end; unless it raises, the interrupt counts as handled.
-
-    >>> with interrupts_put_off() as interrupts:
-    ...     signal.raise_signal(signal.SIGINT)
-    >>> interrupts.came
-    True
     """
     interrupts = Interrupts()
     before = signal.getsignal(signal.SIGINT)
@@ -115,17 +110,7 @@ def interrupts_put_off() -> Iterator[Interrupts]:
 
 @contextmanager
 def interrupts_afterwards() -> Iterator[None]:
-    """Defer an interrupt to the end of a short call, and raise it then.
-
-    >>> try:
-    ...     with interrupts_afterwards():
-    ...         signal.raise_signal(signal.SIGINT)
-    ...         print("done")
-    ... except KeyboardInterrupt:
-    ...     print("interrupted")
-    done
-    interrupted
-    """
+    """Defer an interrupt to the end of a short call, and raise it then."""
     with interrupts_put_off() as interrupts:
         yield
     if interrupts.came:
@@ -275,11 +260,6 @@ def interruption(
     """Return the error of an interrupted statement; None for another failure.
 
     `changed` is None if the outcome is unknown; then `look` begins the hint.
-
-    >>> interruption(KeyboardInterrupt(), "run").message
-    'The statement was interrupted'
-    >>> interruption(KeyboardInterrupt(), "commit", changed=True).hint
-    'Do not run it again.'
     """
     if not isinstance(failure, KeyboardInterrupt):
         return None

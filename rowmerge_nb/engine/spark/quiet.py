@@ -23,11 +23,7 @@ _has_own_java = threading.Event()
 
 @contextmanager
 def quietly() -> Iterator[None]:
-    """Mark the work of this thread as part of a statement.
-
-    >>> with quietly(), quietly():
-    ...     pass
-    """
+    """Mark the work of this thread as part of a statement."""
     before = getattr(_here, "quiet", False)
     _here.quiet = True
     try:

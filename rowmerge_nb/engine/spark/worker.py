@@ -47,9 +47,6 @@ def without_archives(path: Sequence[str], spark: str) -> list[str]:
     Modules from archives are compiled in every process, and reading the archives' file lists takes
     longer than a small task. ``spark`` is Spark's directory, that of PySpark if it was installed as
     a package.
-
-    >>> without_archives(["/spark/python/lib/pyspark.zip", "/nowhere"], "/spark")
-    ['/spark/python/lib/pyspark.zip', '/nowhere']
     """
     others = [entry for entry in path if not (spark and Path(entry).is_relative_to(spark))]
     pyspark_spec, py4j_spec = (

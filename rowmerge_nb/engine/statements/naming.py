@@ -41,11 +41,7 @@ _WITH_TARGET: Final = (
 
 
 def kind_of(analysis: Analysis) -> str:
-    """Return the statement's first words, its name in reports.
-
-    >>> kind_of(DropTableAnalysis("DROP TABLE t", (), (), None))
-    'DROP TABLE'
-    """
+    """Return the statement's first words, its name in reports."""
     if isinstance(analysis, CreateTableAnalysis):
         return "CREATE TABLE" if analysis.tree is None else "CREATE TABLE AS"
     if isinstance(
@@ -63,9 +59,6 @@ def kind_of(analysis: Analysis) -> str:
 def name_shown(analysis: Analysis) -> tuple[str, str, str]:
     """Return the target's name as written, its full name and its catalog; empty texts without a
     target.
-
-    >>> name_shown(DefinitionAnalysis("DROP VIEW v", (), (), "DROP VIEW", ("memory", "default", "v")))
-    ('v', 'memory.default.v', 'memory')
     """
     if isinstance(analysis, CreateTableAnalysis | DefinitionAnalysis | CallAnalysis):
         return analysis.name[-1], ".".join(analysis.name), analysis.name[0]

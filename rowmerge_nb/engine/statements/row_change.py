@@ -390,9 +390,6 @@ def _partitions(usual: int, rows: int | None) -> int:
     """Return the number of partitions of the joined rows.
 
     A task holds one partition, to find duplicates in it.
-
-    >>> _partitions(2, 1_000_000), _partitions(2, 40_000_000), _partitions(2, None)
-    (2, 80, 8)
     """
     return usual * UNKNOWN_SIZE if rows is None else max(usual, -(-rows // TASK_ROWS))
 

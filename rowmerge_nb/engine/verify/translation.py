@@ -39,10 +39,6 @@ def column_type(sql_type: Type, engine: str) -> str:
 
     Raises:
         UntranslatableError: no type holds the same values and compares them alike.
-
-    >>> from rowmerge_nb.spi.types import DOUBLE
-    >>> column_type(DOUBLE, "postgresql")
-    'double precision'
     """
     if sql_type.base in _PLAIN:
         return str(sql_type)
@@ -57,9 +53,6 @@ def translate(text: str, engine: str) -> str:
     Raises:
         UntranslatableError: it cannot be expressed there with the same meaning.
         SetupError: sqlglot is not installed.
-
-    >>> translate("UPDATE memory.default.T SET a = strpos(B, C)", "duckdb")
-    'UPDATE "t" SET "a" = STRPOS("b", "c")'
     """
     try:
         from sqlglot import ErrorLevel, exp, parse_one

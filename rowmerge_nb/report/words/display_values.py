@@ -40,11 +40,7 @@ NULL: Final = Cell("NULL", null=True)
 
 
 def visible(text: str) -> str:
-    r"""Escape characters that are invisible or change the reading direction.
-
-    >>> visible("a\nb\u202ec")
-    'a\\nb\\u202ec'
-    """
+    """Escape characters that are invisible or change the reading direction."""
     return "".join(
         _escape(char) if char in _NO_CHARACTERS or unicodedata.category(char) in _HIDDEN else char
         for char in text
@@ -91,13 +87,7 @@ def with_ends(value: Any) -> Any:
 
 
 def cell(value: Any, limit: int = LIMIT) -> Cell:
-    """Return the cell of a plain Python value.
-
-    >>> cell(None), cell(True).text, cell({"bucket": 0, "row": 12}).text
-    (Cell(text='NULL', null=True, title=''), 'true', '(0, 12)')
-    >>> cell("x" * 50, limit=5)
-    Cell(text='xxxx…', null=False, title='xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx (50 characters)')
-    """
+    """Return the cell of a plain Python value."""
     if value is None:
         return NULL
     # Only the start of a long value is formatted: a cell of some megabytes must not take seconds.

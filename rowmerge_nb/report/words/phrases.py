@@ -31,11 +31,7 @@ Phrase: TypeAlias = tuple[Run, ...]
 
 
 def phrase_text(phrase: Iterable[Run]) -> str:
-    """Return a sentence without roles.
-
-    >>> phrase_text((Run("2 rows inserted", "I"), Run(".")))
-    '2 rows inserted.'
-    """
+    """Return a sentence without roles."""
     return "".join(run.text for run in phrase)
 
 

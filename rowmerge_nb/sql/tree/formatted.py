@@ -13,13 +13,7 @@ if TYPE_CHECKING:
 
 
 def formatted(node: s.Expression, text: str) -> str:
-    """Format an expression of ``text`` as Trino does; rare forms stay as written.
-
-    >>> from rowmerge_nb.sql.parser.statement_reader import parse_expression
-    >>> text = "nationkey<100 and not regionkey between 1 and 2.5 or lower(name) LIKE 'a%' AND id IN (1,2)"
-    >>> formatted(parse_expression(text), text)
-    "(((nationkey < 100) AND (NOT (regionkey BETWEEN 1 AND DECIMAL '2.5'))) OR ((lower(name) LIKE 'a%') AND (id IN (1, 2))))"
-    """
+    """Format an expression of ``text`` as Trino does; rare forms stay as written."""
     return Formatter(text).write(node)
 
 

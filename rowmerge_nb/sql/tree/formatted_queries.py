@@ -23,17 +23,6 @@ class _NoForm(Exception):
 def formatted_query(node: s.QueryNode, text: str) -> str:
     """Format a query of ``text`` as Trino does; one with grouping sets, whose text the tree does
     not hold, stays as written.
-
-    >>> from rowmerge_nb.sql.parser.statement_reader import parse_query
-    >>> text = "select a, count(*) c from t where a>1 group by a"
-    >>> print(formatted_query(parse_query(text), text))
-    SELECT
-      a
-    , count(*) c
-    FROM
-      t
-    WHERE (a > 1)
-    GROUP BY a
     """
     try:
         return _Queries(text).query(node, 0).strip()

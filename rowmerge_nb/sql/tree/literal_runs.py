@@ -94,12 +94,7 @@ def run_ends(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 class LiteralRun:
-    """A run of literals, or of rows of literals.
-
-    >>> run = LiteralRun("VALUES (1, 'a'), (2, NULL)", Span.within("VALUES (1, 'a'), (2, NULL)", 7, 26))
-    >>> run.width, run.column(1), run.span_of(2).column
-    (2, ["'a'", 'NULL'], 19)
-    """
+    """A run of literals, or of rows of literals."""
 
     def __init__(self, text: str, span: Span) -> None:
         self._text = text

@@ -94,11 +94,6 @@ class EmbeddedMetastore(Metastore):
     Raises:
         ConnectorError: HIVE_METASTORE_ERROR if a warehouse has tables without a file, or the file
             is invalid; or an error of the disk.
-
-    >>> import tempfile, pathlib
-    >>> store = EmbeddedMetastore(pathlib.Path(tempfile.mkdtemp()) / "metastore.sqlite")
-    >>> store.list_schemas(), store.list_tables()
-    (['default'], [])
     """
 
     def __init__(self, file: Path) -> None:

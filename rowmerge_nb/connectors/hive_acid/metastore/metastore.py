@@ -126,14 +126,7 @@ class OpenTransaction:
 
 @contextmanager
 def new_compaction() -> Iterator[str]:
-    """Yield the query id of a compaction, which is running until the block ends.
-
-    >>> with new_compaction() as query_id:
-    ...     is_abandoned(OpenTransaction(1, "compactor", query_id, this_process(), 0.0))
-    False
-    >>> is_abandoned(OpenTransaction(1, "compactor", query_id, this_process(), 0.0))
-    True
-    """
+    """Yield the query id of a compaction, which is running until the block ends."""
     query_id = f"{_COMPACTION}{uuid.uuid4().hex[:12]}"
     _compactions.add(query_id)
     try:
@@ -289,10 +282,6 @@ def partition_name(columns: Sequence[str], texts: Sequence[str | None]) -> str:
 
 
 def partition_texts(name: str) -> list[str | None]:
-    """Return the values in a partition's name.
-
-    >>> partition_texts("p=z a%2Fb/d=__HIVE_DEFAULT_PARTITION__")
-    ['z a/b', None]
-    """
+    """Return the values in a partition's name."""
     texts = [part.split("=", 1)[1] for part in name.split("/")] if name else []
     return [None if text == DEFAULT_PARTITION else unescape(text) for text in texts]

@@ -27,11 +27,7 @@ Hive treats every transactional table as managed.
 
 
 def folder_of(location: str | None, subject: str) -> Path:
-    """Return the folder of a location; NOT_SUPPORTED if it is not on a mounted file system.
-
-    >>> folder_of("file:///lake/a%20b/t", "Table 's.t'").as_posix(), folder_of("file:/lake/t", "Table 's.t'").as_posix()
-    ('/lake/a%20b/t', '/lake/t')
-    """
+    """Return the folder of a location; NOT_SUPPORTED if it is not on a mounted file system."""
     # Hive does not percent-encode paths. Two slashes would begin a host.
     text = str(location or "")
     path = text.removeprefix("file:")

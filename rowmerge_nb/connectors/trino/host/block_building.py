@@ -274,11 +274,7 @@ def children_of(
 
 
 def _fixed12(first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.int32]:
-    """Return 12-byte values: the long in two ints, then the int.
-
-    >>> _fixed12(np.array([2**32 + 5]), np.array([7])).tolist()
-    [[5, 1, 7]]
-    """
+    """Return 12-byte values: the long in two ints, then the int."""
     values = np.empty((len(first), 3), np.int32)
     values[:, :2] = np.ascontiguousarray(first).view(np.int32).reshape(-1, 2)
     values[:, 2] = second

@@ -85,13 +85,7 @@ def native_values(
 
 
 def values_of_type(values: Sequence[Any], sql_type: Type) -> pa.Array:
-    """Return the values of the wire that a type can hold.
-
-    >>> values_of_type([1, 300], parse_type("tinyint")).to_pylist()
-    [1]
-    >>> values_of_type(["2026-01-31"], parse_type("date")).to_pylist()
-    [datetime.date(2026, 1, 31)]
-    """
+    """Return the values of the wire that a type can hold."""
     python_values = [_READERS.get(sql_type.base, _unchanged)(value) for value in values]
     try:
         return pa.array(python_values, sql_type.arrow)

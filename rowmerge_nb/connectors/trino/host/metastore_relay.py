@@ -42,9 +42,6 @@ def relayed_properties(properties: Mapping[str, str]) -> dict[str, str]:
     """Return the properties of a catalog with the address of a relay as its metastore.
 
     Catalogs without a metastore, and with one whose messages are encrypted, are left as they are.
-
-    >>> relayed_properties({"hive.metastore": "file"})
-    {'hive.metastore': 'file'}
     """
     uris = properties.get(_URI, "")
     is_plain = properties.get(_AUTHENTICATION, "NONE") == "NONE" and properties.get(_SSL) != "true"
@@ -142,11 +139,7 @@ def substituted_answer(request: Message, answer: Message) -> Message:
 
 
 def struct_fields(data: bytes) -> dict[int, tuple[int, bytes]]:
-    r"""Return type and bytes of each field of a struct.
-
-    >>> struct_fields(struct.pack(">bhib", 8, 1, 7, 0))
-    {1: (8, b'\x00\x00\x00\x07')}
-    """
+    """Return type and bytes of each field of a struct."""
     recording = _Recording(data)
     protocol = _protocol(recording)
     fields: dict[int, tuple[int, bytes]] = {}
@@ -160,11 +153,7 @@ def struct_fields(data: bytes) -> dict[int, tuple[int, bytes]]:
 
 
 def message_bytes(name: str, message_type: int, number: int, content: bytes) -> bytes:
-    r"""Return a message of the strict binary protocol.
-
-    >>> message_bytes("a", 1, 5, b"\x00")
-    b'\x80\x01\x00\x01\x00\x00\x00\x01a\x00\x00\x00\x05\x00'
-    """
+    """Return a message of the strict binary protocol."""
     text = name.encode()
     head = struct.pack(">HHI", 0x8001, message_type, len(text))
     return head + text + struct.pack(">I", number) + content

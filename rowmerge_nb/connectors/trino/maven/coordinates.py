@@ -38,19 +38,11 @@ class Coordinates:
 
     @property
     def folder(self) -> str:
-        """The folder of all versions in a repository.
-
-        >>> Coordinates("io.trino", "trino-memory", "483").folder
-        'io/trino/trino-memory'
-        """
+        """The folder of all versions in a repository."""
         return f"{self.group.replace('.', '/')}/{self.artifact}"
 
     def file(self, extension: str, classifier: str = "") -> str:
-        """Return the path of a file in a repository.
-
-        >>> Coordinates("io.trino", "trino-memory", "483").file("pom")
-        'io/trino/trino-memory/483/trino-memory-483.pom'
-        """
+        """Return the path of a file in a repository."""
         suffix = f"-{classifier}" if classifier else ""
         name = f"{self.artifact}-{self.version}{suffix}.{extension}"
         return f"{self.folder}/{self.version}/{name}"
@@ -61,12 +53,6 @@ def parse_coordinates(text: str, argument: str = "maven") -> Coordinates:
 
     Raises:
         SetupError: INVALID_ARGUMENTS if it has another form, or its version is not one version.
-
-    >>> parse_coordinates("io.trino:trino-memory:483").version
-    '483'
-    >>> parse_coordinates("trino-memory")
-    Traceback (most recent call last):
-    rowmerge_nb.base.errors.SetupError: INVALID_ARGUMENTS: maven = 'trino-memory' is not group:artifact:version. Write it as 'io.trino:trino-iceberg:483'.
     """
     match = _COORDINATES.fullmatch(text.strip()) if isinstance(text, str) else None
     if (
@@ -91,11 +77,7 @@ def parse_coordinates(text: str, argument: str = "maven") -> Coordinates:
 
 
 def is_coordinates(value: str | os.PathLike[str]) -> bool:
-    """Return whether a value has the form of coordinates and is not a path.
-
-    >>> is_coordinates("io.trino:trino-main:483"), is_coordinates("/opt/trino/lib")
-    (True, False)
-    """
+    """Return whether a value has the form of coordinates and is not a path."""
     return isinstance(value, str) and value.count(":") > 1 and not Path(value).exists()
 
 

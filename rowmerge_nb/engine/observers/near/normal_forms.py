@@ -49,21 +49,13 @@ _MARK: Final = "\x01"
 
 
 def kinds_of(bits: int) -> tuple[Difference, ...]:
-    """Return the differences in a set of bit flags.
-
-    >>> [str(kind) for kind in kinds_of(BITS[Difference.CASE] | BITS[Difference.LEADING_BLANKS])]
-    ['leading blanks', 'case']
-    """
+    """Return the differences in a set of bit flags."""
     return tuple(difference for difference, bit in BITS.items() if bits & bit)
 
 
 def normal_form(texts: pa.Array) -> pa.Array:
     """Return the normal form: equal for texts that differ only in blanks, case, Unicode form or
     number format.
-
-    >>> forms = normal_form(pa.array([" Ann", "ANN ", "007", "7.0", "-0", "+.0", None])).to_pylist()
-    >>> forms[0] == forms[1], forms[2] == forms[3], forms[4] == forms[5], forms[6]
-    (True, True, True, None)
     """
     return _numbers(_plain(pc.utf8_trim(texts, characters=BLANKS)))
 
@@ -94,11 +86,7 @@ def _numbers(plain: pa.Array) -> pa.Array:
 
 
 def differences(one: pa.Array, other: pa.Array) -> npt.NDArray[np.int64]:
-    """Return the minimal sets of differences between texts of equal normal form, as bit flags.
-
-    >>> [kinds_of(bits) for bits in differences(pa.array(["Ed ", "07"]), pa.array(["ED", "7"])).tolist()]
-    [(<Difference.TRAILING_BLANKS: 'trailing blanks'>, <Difference.CASE: 'case'>), (<Difference.NUMBER: 'number'>,)]
-    """
+    """Return the minimal sets of differences between texts of equal normal form, as bit flags."""
     bits = np.where(_true(one.is_null()), BITS[Difference.NULL], 0).astype(np.int64)
     ends = [pc.utf8_rtrim(texts, characters=BLANKS) for texts in (one, other)]
     bare = [pc.utf8_ltrim(texts, characters=BLANKS) for texts in ends]
@@ -161,9 +149,6 @@ def without_one_letter(texts: pa.Array, lengths: tuple[int, int]) -> pa.Table:
     Returns:
         The index of the text ``at``, the index of the removed letter ``i`` from 1 (0: none), and
         the rest ``w``.
-
-    >>> without_one_letter(pa.array(["a1b"]), (1, 9)).to_pylist()
-    [{'at': 0, 'i': 0, 'w': 'a1b'}, {'at': 0, 'i': 1, 'w': '1b'}, {'at': 0, 'i': 3, 'w': 'a1'}]
     """
     sizes = pc.fill_null(pc.utf8_length(texts), 0).to_numpy()
     at = np.flatnonzero((sizes >= lengths[0]) & (sizes <= lengths[1]))

@@ -88,9 +88,6 @@ def driver_memory(conf: Mapping[str, str] | None = None) -> str:
 def java_options(cores: int, conf: Mapping[str, str] | None = None) -> str:
     """Return the options of Spark's Java; the user's own (ROWMERGE_JAVA_OPTIONS, Spark's setting)
     come last and win.
-
-    >>> java_options(16, {"spark.driver.extraJavaOptions": "-Xss16m"})
-    '-XX:+UseParallelGC -XX:-UsePerfData -Xss8m -Xss16m'
     """
     quick = _QUICK_COMPILER if cores <= _FEW_CORES else ""
     users = (

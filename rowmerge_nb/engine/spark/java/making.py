@@ -203,17 +203,7 @@ def why_not_in_background(cache: ClassCache) -> str:
 
 
 class IdleMaking:
-    """Runs a job after `seconds` without statements.
-
-    >>> job_ran = threading.Event()
-    >>> idle = IdleMaking(seconds=0.01)
-    >>> idle.wish(job_ran.set)
-    >>> with idle.statement():
-    ...     job_ran.is_set()
-    False
-    >>> job_ran.wait(10)
-    True
-    """
+    """Runs a job after `seconds` without statements."""
 
     def __init__(self, seconds: float = _IDLE_SECONDS) -> None:
         self._seconds = seconds

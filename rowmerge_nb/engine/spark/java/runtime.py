@@ -74,11 +74,7 @@ def find_java(environ: Mapping[str, str] = os.environ) -> Java:
 
 
 def rejections(environ: Mapping[str, str] = os.environ) -> list[str]:
-    """Return why runtimes before the one of `find_java` were rejected.
-
-    >>> rejections({"JAVA_HOME": "/nowhere"})
-    ["JAVA_HOME is '/nowhere', where no Java runs"]
-    """
+    """Return why runtimes before the one of `find_java` were rejected."""
     rejected: list[str] = []
     home = environ.get("JAVA_HOME")
     if home and next(_inspect(Path(home) / "bin" / "java", ""), None) is None:

@@ -63,12 +63,7 @@ class _Part:
 
 @dataclass(frozen=True)
 class ConstantColumn:
-    """A column of constants by type; other rows are NULL.
-
-    >>> column = ConstantColumn.of_literals(["1", "NULL", "2.50"])
-    >>> str(column.type), column.values(column.type).to_pylist()
-    ('decimal(12,2)', [Decimal('1.00'), None, Decimal('2.50')])
-    """
+    """A column of constants by type; other rows are NULL."""
 
     count: int
     parts: tuple[_Part, ...]
@@ -145,11 +140,7 @@ class ConstantColumn:
 
 
 def literal_constant(text: str) -> Constant:
-    """Return a literal as a typed constant.
-
-    >>> literal_constant("-1.50").value, str(literal_constant("DATE '2024-02-29'").type)
-    ('-1.50', 'date')
-    """
+    """Return a literal as a typed constant."""
     word = text.upper()
     if word == "NULL":
         return Constant(UNKNOWN, None)
