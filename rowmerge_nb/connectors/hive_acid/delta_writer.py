@@ -100,7 +100,6 @@ class HivePageSink(ConnectorPageSink):
             writer.append(data if rows is None else data.take(pa.array(rows)))
 
     def finish(self) -> list[bytes]:
-        """Close the files and return their fragments."""
         staged = []
         for (partition, bucket), writer in self._writers.items():
             writer.close()
@@ -111,7 +110,6 @@ class HivePageSink(ConnectorPageSink):
         return _fragments(staged)
 
     def abort(self) -> None:
-        """Remove what this attempt wrote."""
         for writer in self._writers.values():
             writer.abort()
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -163,7 +161,6 @@ class HiveMergeSink(ConnectorMergeSink):
             self._inserts.append_page(parts.insertions)
 
     def finish(self) -> list[bytes]:
-        """Write the delete events and return fragments. May be called again."""
         staged = []
         for (partition, bucket), batches in self._deletes.items():
             keys = RowKeys.concat(batches)
@@ -177,7 +174,6 @@ class HiveMergeSink(ConnectorMergeSink):
         return [*_fragments(staged), *self._inserts.finish()]
 
     def abort(self) -> None:
-        """Remove what this attempt wrote."""
         self._deletes.clear()
         self._inserts.abort()
 

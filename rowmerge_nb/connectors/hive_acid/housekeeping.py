@@ -32,7 +32,6 @@ The latter form was once that of single attempts.
 
 
 def note_creation(folder: Path) -> None:
-    """Mark the folder of a table being created, for removal if the process dies."""
     (folder / _IN_THE_MAKING).touch()
 
 
@@ -65,11 +64,7 @@ def is_uncommitted(folder: Path) -> bool:
 
 
 def adopted_partitions(table: HiveTable) -> list[str]:
-    """Return the names of a directory's partitions; ``[""]`` without partition columns.
-
-    Raises:
-        ConnectorError: HIVE_INVALID_PARTITION_VALUE.
-    """
+    """Return the names of a directory's partitions; ``[""]`` without partition columns."""
     names = list(_partitions(Path(table.location), table.partitioned_by))
     for name in names:
         for column, text in zip(table.partition_columns, partition_texts(name), strict=True):
@@ -144,7 +139,6 @@ def _partition_folders(folder: Path, depth: int) -> Iterator[Path]:
 
 
 def folders_in(folder: Path) -> list[Path]:
-    """Return the folders within a folder, without links."""
     try:
         with os.scandir(folder) as entries:
             return [folder / entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]

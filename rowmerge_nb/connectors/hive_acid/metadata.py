@@ -288,7 +288,6 @@ class HiveAcidMetadata(UpdatableMetadata):
         table_handle: ConnectorTableHandle,
         columns: Sequence[ColumnHandle],
     ) -> HiveInsertTableHandle:
-        """Allocate a write id."""
         handle = hive_table(table_handle)
         if not handle.table.transactional:
             raise ConnectorError(
@@ -319,14 +318,12 @@ class HiveAcidMetadata(UpdatableMetadata):
     def get_merge_row_id_column_handle(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle
     ) -> HiveRowIdColumn:
-        """Return the row id: original write id, bucket and row number."""
         changeable_table(table_handle)
         return HiveRowIdColumn("$row_id", ROW_ID_TYPE)
 
     def get_insert_layout(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle
     ) -> ConnectorTableLayout | None:
-        """Return bucket and partition columns in table order, with Hive's bucket function."""
         table = hive_table(table_handle).table
         placing = {*table.bucketed_by, *table.partitioned_by}
         columns = [column for column in table.columns if column.name in placing]
@@ -345,7 +342,6 @@ class HiveAcidMetadata(UpdatableMetadata):
     def get_update_layout(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle
     ) -> ConnectorTableLayout | None:
-        """Return the row id's bucket for bucketed tables."""
         count = hive_table(table_handle).table.bucket_count
         return None if count is None else ConnectorTableLayout((), HiveUpdateHandle(count))
 

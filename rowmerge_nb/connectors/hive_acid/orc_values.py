@@ -222,7 +222,6 @@ def _rebuilt(
 
 
 def lowered(sql_type: Type) -> Type:
-    """Return a type with lower-case field names, as in files."""
     inner = tuple(lowered(part) if isinstance(part, Type) else part for part in sql_type.parameters)
     return Type(
         sql_type.base, inner, tuple(name.lower() if name else name for name in sql_type.fields)
@@ -230,8 +229,6 @@ def lowered(sql_type: Type) -> Type:
 
 
 def with_numbers(array: pa.Array, sql_type: Type) -> pa.Array:
-    """Convert timestamps to microseconds since 1970."""
-
     def leaf(values: pa.Array, of: Type, target: pa.DataType) -> pa.Array:
         return (
             values.cast(pa.timestamp("us"), safe=False).cast(pa.int64())

@@ -37,11 +37,7 @@ class PlacedFolder:
 
 
 def place(source: Path, path: Path, record: list[PlacedFolder]) -> None:
-    """Move a directory, recording its identity before.
-
-    Raises:
-        FileExistsError: the path exists.
-    """
+    """Move a directory, recording its identity before."""
     state = source.lstat()
     record.append(PlacedFolder(source, path, state.st_dev, state.st_ino))
     # A rename would replace an empty directory.
@@ -56,7 +52,6 @@ def place(source: Path, path: Path, record: list[PlacedFolder]) -> None:
 
 
 def remove_placed(folders: Iterable[PlacedFolder]) -> None:
-    """Remove recorded directories, but no others of the same names."""
     for folder in folders:
         if folder.is_placed:
             shutil.rmtree(folder.path, ignore_errors=True)
@@ -88,11 +83,7 @@ def is_within(path: Path, root: Path) -> bool:
 
 
 def make_folder(folder: Path, root: Path | None) -> None:
-    """Make a directory and its parents below a root; None makes all parents.
-
-    Raises:
-        FileNotFoundError: the root is missing, as after the end of the statement.
-    """
+    """Make a directory and its parents below a root; None makes all parents."""
     if root is None:
         folder.mkdir(parents=True, exist_ok=True)
         return

@@ -88,16 +88,11 @@ class HiveSplitManager(ConnectorSplitManager):
         table_handle: ConnectorTableHandle,
         constraint: Constraint,
     ) -> Sequence[ConnectorSplit]:
-        """Return the splits that the constraint does not rule out."""
         return splits_of(hive_table(table_handle), constraint)
 
 
 def splits_of(handle: HiveTableHandle, constraint: Constraint | None = None) -> list[HiveSplit]:
-    """Return the splits of a table.
-
-    Raises:
-        ConnectorError: a folder or file is missing or invalid.
-    """
+    """Return the splits of a table."""
     with folder_errors(Path(handle.table.location)):
         return _splits(handle, constraint)
 
@@ -222,7 +217,6 @@ class HivePageSourceProvider(ConnectorPageSourceProvider):
         table_handle: ConnectorTableHandle,
         columns: Sequence[ColumnHandle],
     ) -> ConnectorPageSource:
-        """Return a source without deleted rows."""
         split = own(split, HiveSplit)
         table = hive_table(table_handle).table
         if isinstance(table_handle, HiveUpdatableTableHandle):

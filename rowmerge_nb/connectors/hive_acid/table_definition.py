@@ -37,11 +37,7 @@ def defined_table(
     managed: bool,
     comment: str | None = None,
 ) -> HiveTable:
-    """Validate a table's definition and return it.
-
-    Raises:
-        AnalysisError: INVALID_TABLE_PROPERTY, HIVE_COLUMN_ORDER_MISMATCH or NOT_SUPPORTED.
-    """
+    """Validate a table's definition and return it."""
     require_known(properties, TABLE_PROPERTIES, "Catalog 'hive'")
     if str(properties.get("format") or "ORC").upper() != "ORC":
         raise invalid_property(

@@ -156,7 +156,6 @@ class HiveUpdatablePageSource(UpdatablePageSource):
         )
 
     def finish(self) -> list[bytes]:
-        """Write the delete events and return fragments."""
         return self._sink.finish()
 
     def abort(self) -> None:

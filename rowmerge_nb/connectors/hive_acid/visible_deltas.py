@@ -71,7 +71,6 @@ class ValidWriteIds:
         )
 
     def any_valid(self, lowest: int, highest: int) -> bool:
-        """Return whether any id of the inclusive range is visible."""
         hidden_count = sum(
             1
             for number in self.open | self.aborted
@@ -93,9 +92,6 @@ class ValidWriteIds:
 
 def stated_write_ids(value: Any) -> ValidWriteIds:
     """Parse the write ids that a program states, in the format of a metastore.
-
-    Raises:
-        RowMergeError: INVALID_ARGUMENTS.
 
     >>> stated_write_ids({"highWatermark": 6, "open": [5], "aborted": [2]})
     ValidWriteIds(high_watermark=6, open=frozenset({5}), aborted=frozenset({2}))

@@ -254,7 +254,6 @@ class JdbcConnector(Connector):
         return JdbcPageSinkProvider(self.store)
 
     def close(self) -> None:
-        """Roll back all open transactions."""
         while self._transactions:
             self._transactions.popitem()[1].rollback()
 
@@ -316,7 +315,6 @@ class JdbcMetadata(UpdatableMetadata):
     def row_count(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle
     ) -> int | None:
-        """Return the number of rows; None if counting takes long."""
         return self._transaction.row_count(table_handle_of(table_handle))
 
     def create_table(

@@ -122,7 +122,6 @@ class Store(ABC):
         return name
 
     def cast_of(self, declared: str) -> str:
-        """Return the suffix that converts a staged value."""
         return ""
 
     undeclared: str
@@ -150,11 +149,7 @@ class Store(ABC):
         return f"{type(self).__name__}({self.shown})"
 
     def driver(self) -> Any:
-        """Import the driver.
-
-        Raises:
-            SetupError: it is not installed.
-        """
+        """Import the driver."""
         package = f"adbc_driver_{self.extra}"
         try:
             # A loaded submodule is returned even if its package cannot be imported.
@@ -169,12 +164,7 @@ class Store(ABC):
 
     @abstractmethod
     def connect(self, *, writing: bool = False) -> Session:
-        """Open a session in autocommit mode.
-
-        Raises:
-            SetupError: the driver is not installed.
-            ConnectorError: the database cannot be reached.
-        """
+        """Open a session in autocommit mode."""
 
     @abstractmethod
     def translate(self, error: Exception, doing: str) -> RowMergeError:
@@ -213,11 +203,7 @@ class Store(ABC):
 
     @abstractmethod
     def transported(self, column: Column, array: pa.Array) -> pa.Array:
-        """Convert values for staging.
-
-        Raises:
-            ConnectorError: the database has no such value.
-        """
+        """Convert values for staging."""
 
     @abstractmethod
     def stage_columns(self, handle: JdbcTableHandle) -> list[tuple[str, pa.DataType, str]]:
@@ -287,7 +273,6 @@ class Store(ABC):
         return ".".join(map(quoted, handle.spelled))
 
     def check_room(self, name: SchemaTableName, columns: int, keys: int) -> None:
-        """Raise if a table has too many columns for the database or its stage."""
         room = self.most_columns - self.staged_beside - keys
         if columns > room:
             raise ConnectorError(
@@ -357,7 +342,6 @@ class Session:
                 yield from reader
 
     def bind(self, sql: str, rows: pa.RecordBatchReader, doing: str) -> None:
-        """Run a statement with parameters once per row."""
         with self._cursor(doing) as cursor:
             interruptible(partial(cursor.executemany, sql, rows), cursor.adbc_cancel)
 
@@ -367,7 +351,6 @@ class Session:
             interruptible(ingest, cursor.adbc_cancel)
 
     def close(self) -> None:
-        """Close the connection, which rolls back."""
         with suppress(Exception):
             self._connection.close()
 

@@ -51,12 +51,7 @@ class Changes:
     whole_rows: bool = True
 
     def apply(self) -> ConnectorOutputMetadata:
-        """Apply everything, and return the executed statements.
-
-        Raises:
-            ExecutionError: TRANSACTION_CONFLICT or CONSTRAINT_VIOLATION.
-            ConnectorError: a value was given for a computed column.
-        """
+        """Apply everything, and return the executed statements."""
         outputs: list[Written] = []
         notices: list[str] = []
         count_rows = self.session.query(

@@ -64,7 +64,6 @@ class StageWriter(ABC):
         """Stage rows."""
 
     def finish(self) -> list[bytes]:
-        """Return a fragment with attempt and number of rows."""
         return (
             [json.dumps({"attempt": self.attempt, "rows": self.rows}).encode()] if self.rows else []
         )
@@ -83,11 +82,7 @@ class FileWriter(StageWriter):
         self._writer: Any = None
 
     def write(self, rows: pa.RecordBatch) -> None:
-        """Append rows to the file.
-
-        Raises:
-            ConnectorError: the disk is full, or another error of the disk.
-        """
+        """Append rows to the file."""
         with self._disk_errors():
             if self._writer is None:
                 self._file = pa.OSFile(str(self._path), "wb")
@@ -188,7 +183,6 @@ class JdbcPageSink(ConnectorPageSink):
     def stage(
         self, page: Page, operations: pa.Array, cases: pa.Array | None, row_ids: pa.Array | None
     ) -> None:
-        """Stage rows with an operation and perhaps a case number each; new rows have no row ids."""
         count, columns = page.num_rows, self._handle.columns
         data = [
             self._store.transported(column, page.column(index))
@@ -286,6 +280,5 @@ def file_of(directory: str, attempt: int) -> Path:
 
 
 def read_fragments(fragments: Collection[bytes]) -> dict[int, int]:
-    """Return the number of rows by valid attempt."""
     entries = [json.loads(fragment) for fragment in fragments]
     return {entry["attempt"]: entry["rows"] for entry in entries}

@@ -39,13 +39,7 @@ _NAMING: Final = ("bucketed_by", "primary_key")
 def altered(
     metadata: ConnectorTableMetadata, rows: pa.Table, alteration: Alteration
 ) -> tuple[ConnectorTableMetadata, pa.Table]:
-    """Return a table's definition and rows after an alteration.
-
-    Raises:
-        AnalysisError: INVALID_TABLE_PROPERTY.
-        ConnectorError: NOT_SUPPORTED for a column that properties name, or a type without all
-            values of the old one.
-    """
+    """Return a table's definition and rows after an alteration."""
     match alteration:
         case AddColumn():
             return _added(metadata, rows, alteration)
@@ -165,7 +159,6 @@ def _renamed(metadata: ConnectorTableMetadata, name: str, new: str) -> Mapping[s
 
 
 def refuse_placing(metadata: ConnectorTableMetadata, name: str, verb: str) -> None:
-    """Raise NOT_SUPPORTED if the table's properties name a column."""
     transforms = parse_transforms(metadata.properties["partitioned_by"], by_name(metadata.columns))
     naming = [key for key in _NAMING if name in metadata.properties[key]]
     naming += (

@@ -165,7 +165,6 @@ class MemoryConnector(Connector):
         return MemorySplitManager(self)
 
     def close(self) -> None:
-        """Remove the files of large tables."""
         self._splits.close()
 
     # -- beyond the contract --------------------------------------------------------------------------------------
@@ -191,11 +190,7 @@ class MemoryConnector(Connector):
             self._splits.sweep(set(self._transactions))
 
     def read(self, name: SchemaTableName, version: int | None = None) -> pa.Table:
-        """Return the rows of a table's version, by default the current one.
-
-        Raises:
-            ConnectorError: TABLE_NOT_FOUND, or NOT_FOUND for a version that is not retained.
-        """
+        """Return the rows of a table's version, by default the current one."""
         with self._lock:
             table = self._tables.get(name)
             if table is None:
@@ -206,11 +201,7 @@ class MemoryConnector(Connector):
             return table.versions[number]
 
     def partitions(self, name: SchemaTableName, version: int | None = None) -> pa.Table:
-        """Return a column per transform, and the number of rows.
-
-        Raises:
-            ConnectorError: as in `read`; NOT_FOUND for a table without partitions.
-        """
+        """Return a column per transform, and the number of rows."""
         data = self.read(name, version)
         with self._lock:
             transforms = MemoryTableHandle(name, 0, self._tables[name].metadata).transforms
@@ -291,7 +282,6 @@ class MemoryConnector(Connector):
             return self._splits.splits(handle.name, handle.version, self._find(handle))
 
     def next_version(self) -> int:
-        """Return a version number, unique among all tables."""
         return next(self._versions)
 
     def _find(self, handle: MemoryTableHandle) -> pa.Table:

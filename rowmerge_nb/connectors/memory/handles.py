@@ -35,7 +35,6 @@ class MemoryTableHandle(ConnectorTableHandle):
 
     @property
     def transforms(self) -> tuple[Transform, ...]:
-        """The transforms that determine a row's partition."""
         return parse_transforms(self.columns_of("partitioned_by"), by_name(self.metadata.columns))
 
     @property
@@ -70,7 +69,6 @@ class MemoryPartitioningHandle(ConnectorPartitioningHandle):
 
     @property
     def described(self) -> str:
-        """The partition functions in EXPLAIN."""
         functions = (
             f"{t.name.upper()}{'' if t.width is None else f'[{t.width}]'}({t.column})"
             for t in self.transforms

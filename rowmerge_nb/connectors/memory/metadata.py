@@ -298,7 +298,6 @@ class MemoryMetadata(UpdatableMetadata):
     def get_row_change_paradigm(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle
     ) -> RowChangeParadigm:
-        """Return the statement's paradigm, otherwise the table's."""
         paradigm = (
             session.properties.get("row_change_paradigm")
             or table_handle_of(table_handle).metadata.properties["paradigm"]
@@ -308,7 +307,6 @@ class MemoryMetadata(UpdatableMetadata):
     def get_merge_row_id_column_handle(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle
     ) -> ColumnHandle:
-        """Return the row id: a position, or bucket and position."""
         bucketed = table_handle_of(table_handle).bucket_count is not None
         return RowIdColumn(
             "$row_id", row_of([("bucket", INTEGER), ("position", BIGINT)]) if bucketed else BIGINT
@@ -317,7 +315,6 @@ class MemoryMetadata(UpdatableMetadata):
     def get_insert_layout(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle
     ) -> ConnectorTableLayout | None:
-        """Return partition and bucket columns in table order."""
         handle = table_handle_of(table_handle)
         bucketed_by, transforms = handle.columns_of("bucketed_by"), handle.transforms
         placing = {*(transform.column for transform in transforms), *bucketed_by}
@@ -339,7 +336,6 @@ class MemoryMetadata(UpdatableMetadata):
     def get_update_layout(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle
     ) -> ConnectorTableLayout | None:
-        """Return the row id's bucket for bucketed tables."""
         count = table_handle_of(table_handle).bucket_count
         return (
             None

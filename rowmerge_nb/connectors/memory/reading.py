@@ -64,7 +64,6 @@ class MemorySplit(ConnectorSplit):
 
     @property
     def remotely_accessible(self) -> bool:
-        """False for a file of this machine."""
         return self.path is None
 
     is_repeatable = True
@@ -99,11 +98,7 @@ class SplitStore:
     def store(
         self, name: SchemaTableName, version: int, schema: pa.Schema, pages: Iterable[Page]
     ) -> pa.Table:
-        """Store pages as they arrive; return them as a table, which maps a file if it is large.
-
-        Raises:
-            SetupError: the file cannot be written.
-        """
+        """Store pages as they arrive; return them as a table, which maps a file if it is large."""
         rest, first = iter(pages), list[pa.RecordBatch]()
         for page in rest:
             first.append(page)
@@ -152,11 +147,7 @@ class SplitStore:
 
 
 def make_splits(data: pa.Table, new_file: Any = None) -> list[MemorySplit]:
-    """Split Arrow data: into one split with the data, or several that refer to a new file.
-
-    Raises:
-        SetupError: the file cannot be written.
-    """
+    """Split Arrow data: into one split with the data, or several that refer to a new file."""
     batches = data.to_batches(max_chunksize=PAGE_ROWS)
     if new_file is None:
         sink = pa.BufferOutputStream()
@@ -219,7 +210,6 @@ class MemoryPageSourceProvider(ConnectorPageSourceProvider):
         table_handle: ConnectorTableHandle,
         columns: Sequence[ColumnHandle],
     ) -> ConnectorPageSource:
-        """Return a source; row ids are built from positions."""
         handle: Any = table_handle
         split = own(split, MemorySplit)
         names = [column.name for column in columns]

@@ -115,7 +115,6 @@ def by_name(columns: Iterable[ColumnMetadata]) -> dict[str, tuple[str, Type]]:
 
 
 def check_content(metadata: ConnectorTableMetadata, data: pa.Table) -> None:
-    """Raise for content that breaks a NOT NULL column or the primary key."""
     for column in metadata.columns:
         if not column.nullable and data.column(column.name).null_count:
             raise ExecutionError(

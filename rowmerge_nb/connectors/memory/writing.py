@@ -65,7 +65,6 @@ class MemoryMergeSink(ConnectorMergeSink):
         return data.append_column("position", positions_of(row_ids_of(page)))
 
     def finish(self) -> list[bytes]:
-        """Return one or more fragments per operation."""
         return [
             *encode("delete", self._deletes),
             *encode("update", self._updates),

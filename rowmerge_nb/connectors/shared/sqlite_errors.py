@@ -9,7 +9,6 @@ _CODE = 0xFF
 
 
 def is_full(error: BaseException) -> bool:
-    """Return whether the disk is full."""
     inner = _innermost(error)
     return _code(inner) == sqlite3.SQLITE_FULL or (
         inner is not None and "disk is full" in str(inner)
@@ -17,7 +16,6 @@ def is_full(error: BaseException) -> bool:
 
 
 def is_read_only(error: BaseException) -> bool:
-    """Return whether the file or its folder is read-only."""
     inner = _innermost(error)
     return _code(inner) in {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM} or (
         inner is not None and "readonly" in str(inner)

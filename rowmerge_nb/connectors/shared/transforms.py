@@ -145,8 +145,6 @@ def parse_transforms(
 
     Args:
         texts: names of columns, and calls of transforms.
-        columns: name and type of each column, by lower-case name.
-        table_property: the property's name.
     """
     transforms: list[Transform] = []
     try:

@@ -89,14 +89,7 @@ class Request:
 def audit(
     runner: StatementRunner, request: Request, options: Options, given: Mapping[str, Any]
 ) -> Audit:
-    """Audit another engine's commit; see `rowmerge_nb.engine.engine.Engine.audit`.
-
-    Args:
-        runner: runs the engine's statements.
-        request: the arguments.
-        options: the statement's options.
-        given: the options that the user set.
-    """
+    """Audit another engine's commit; see `rowmerge_nb.engine.engine.Engine.audit`."""
     _check_options(given)
     tree = _parsed(request.statement, options)
     name = _target(runner, tree, request.table)

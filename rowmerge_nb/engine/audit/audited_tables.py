@@ -76,11 +76,7 @@ def version_of(point: Point) -> ConnectorTableVersion:
 
 
 def state_of(runner: StatementRunner, name: TableName, point: Any) -> TableState:
-    """Return a stored state of a table; None means the current one.
-
-    Raises:
-        ConnectorError: CATALOG_NOT_FOUND.
-    """
+    """Return a stored state of a table; None means the current one."""
     connectors = runner.catalogs.connectors
     if name[0] not in connectors:
         raise ConnectorError(
@@ -98,16 +94,7 @@ def state_of(runner: StatementRunner, name: TableName, point: Any) -> TableState
 def given_state(
     name: TableName, frame: Any, columns: tuple[ColumnMetadata, ...] | None = None
 ) -> TableState:
-    """Return a frame's rows as a state of a table.
-
-    Args:
-        name: the table.
-        frame: the rows.
-        columns: the table's columns; None for the frame's.
-
-    Raises:
-        RowMergeError: the frame has other columns, or values that no column can hold.
-    """
+    """Return a frame's rows as a state of a table."""
     frame_table = whole_frame(name[2], frame)
     data = frame_table.table if columns is None else _like(frame_table.table, columns)
     columns = frame_table.columns if columns is None else columns
@@ -222,9 +209,6 @@ class _Instead(Mapping["TableName", "TableName"]):
 class Audited:
     """The audited table before and after, and its sources.
 
-    Args:
-        sources: versions or rows of sources by full names; ``()`` for all others.
-
     Raises:
         RowMergeError: a state is unavailable, or the two do not fit.
     """
@@ -260,7 +244,6 @@ class Audited:
 
     @property
     def asked(self) -> frozenset[tuple[str, ...]]:
-        """The full names of the tables that statements have read."""
         return frozenset(self._instead.known)
 
     # -- the two states -------------------------------------------------------------------------------------------
@@ -338,27 +321,16 @@ class Audited:
 
     @property
     def is_small(self) -> bool:
-        """Whether both states are small enough to be read on the driver."""
         return None not in self._rows and sum(rows or 0 for rows in self._rows) <= LOCAL_ROWS
 
     def run(self, sql: str, **options: Any) -> tuple[Bag, Result]:
-        """Run a statement on the former table, and return its changes.
-
-        Args:
-            sql: the statement.
-            options: changed options.
-        """
+        """Run a statement on the former table, and return its changes."""
         self.audited.change = Bag.none()
         result = self._runner.run(sql, replace(self._options, **options))
         return self.audited.change, result
 
     def ask(self, sql: str, frames: Mapping[str, Any]) -> list[tuple[Any, ...]]:
-        """Return a query's rows.
-
-        Args:
-            sql: the query.
-            frames: DataFrames that it names.
-        """
+        """Return a query's rows."""
         options = replace(
             self._options, rehearse=False, namespace={**self._options.namespace, **frames}
         )
@@ -370,7 +342,6 @@ class Audited:
         )
 
     def committed(self) -> tuple[int, int, Bag]:
-        """Return the row counts before and after, and the other engine's changes."""
         with self._reading() as (transaction, bindings):
             scans = {
                 side: transaction.scans.whole_table(bindings[name])
@@ -425,11 +396,8 @@ class Audited:
         """Return rows of one state.
 
         Args:
-            after: select the later state.
-            most: the maximum number of rows.
             hashes: row hashes to select; None for all.
             keys: key hashes to select; None for all.
-            key: the key columns.
         """
         places = tuple(self.names.index(name) for name in key)
         with self._reading() as (transaction, bindings):

@@ -61,15 +61,7 @@ class TableState:
     def handle(
         self, metadata: ConnectorMetadata, session: ConnectorSession
     ) -> ConnectorTableHandle | None:
-        """Return the table's handle; None if it does not exist.
-
-        Args:
-            metadata: its connector's metadata.
-            session: the session.
-
-        Raises:
-            ConnectorError: the version is unavailable.
-        """
+        """Return the table's handle; None if it does not exist."""
         if self.version is None:
             return metadata.get_table_handle(session, self.name)
         return metadata.get_former_table_handle(session, self.name, self.version)
@@ -87,10 +79,6 @@ class AuditedTables(Connector):
 
     Args:
         kind: the type of store of the audited table.
-
-    Attributes:
-        tables: the tables, by their names here.
-        change: the change of the last statement.
     """
 
     get_page_source_provider = always(AuditingSourceProvider())
@@ -103,15 +91,12 @@ class AuditedTables(Connector):
         self._open = Transactions[_Opened]("audit")
 
     def begin_transaction(self) -> NumberedTransactionHandle:
-        """Begin a transaction; those of the stores begin at the first look-up."""
         return self._open.begin(lambda _: _Opened())
 
     def commit(self, transaction_handle: ConnectorTransactionHandle) -> None:
-        """End the transaction, which has changed nothing."""
         self.rollback(transaction_handle)
 
     def rollback(self, transaction_handle: ConnectorTransactionHandle) -> None:
-        """End the read-only transactions of the stores."""
         stores_in_use = self._open.pop(self._open.number(transaction_handle), _Opened())
         for connector, handle, _ in stores_in_use.stores.values():
             connector.rollback(handle)
@@ -125,7 +110,6 @@ class AuditedTables(Connector):
     def store(
         self, opened: _Opened, connector: Connector
     ) -> tuple[Connector, ConnectorTransactionHandle, ConnectorMetadata]:
-        """Return a store with its transaction, begun by the first call."""
         if id(connector) not in opened.stores:
             handle = connector.begin_transaction()
             try:

@@ -46,13 +46,6 @@ _ASKED: Final = "audited_rows_before"
 
 
 def key_of(trace: Trace, names: Sequence[str]) -> tuple[str, ...]:
-    """Return the key columns: those that ON reads for a MERGE, those that an UPDATE does not
-    assign, or all.
-
-    Args:
-        trace: the statement's trace.
-        names: the table's columns.
-    """
     read = {name for _, name in _reads(trace.join.on, "target")}
     assigned = {name for clause in trace.clauses for name, _ in clause.values}
     key = [
@@ -73,11 +66,7 @@ class Evidence:
     """The facts about the differing rows.
 
     Args:
-        tables: the audited table.
-        tree: the statement.
-        trace: its run on the former table.
         wrong: the differing rows; positive counts are missing rows.
-        key: the key columns.
         most: the maximum number of listed rows of each sort.
     """
 
@@ -189,7 +178,6 @@ class Evidence:
         return any(number + 1 in missing or number - 1 in missing for number in unexpected)
 
     def is_explained(self, rows: Sequence[AuditedRow], rest: Bag) -> bool:
-        """Return whether at least one listed key is fully explained, and no key partially."""
         masks = [rest.holds(self._hashes[_texts(row.key.values())]) for row in rows]
         return any(not mask.any() for mask in masks) and all(
             mask.all() or not mask.any() for mask in masks

@@ -42,9 +42,6 @@ class Variant:
     """A statement as another engine may have read it.
 
     Args:
-        cause: the known difference.
-        sentence: that engine's behavior.
-        text: the original statement.
         changes: replaced spans.
     """
 
@@ -71,7 +68,6 @@ def variants_of(
     """Yield a variant per known difference, the likelier ones first.
 
     Args:
-        statement: the statement.
         integers: whether each target column is an integer, by lower-case name in table order.
     """
     text = statement.text

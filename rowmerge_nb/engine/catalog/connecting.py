@@ -52,11 +52,7 @@ class ConnectionRequest:
     """A catalog to connect.
 
     Args:
-        store: the store's name; ``""`` if the location's scheme implies it.
         location: the value of the store's property for it, or None.
-        name: the name of the catalog; None for that of the store.
-        properties: further properties by name. ``${ENV:NAME}`` in a text is replaced by an
-            environment variable.
         origin: the file that requests it; ``""`` for a cell or a program.
         base: the folder of relative paths; None for the current one.
     """
@@ -74,8 +70,6 @@ class Connection:
     """A connected catalog.
 
     Args:
-        name: the catalog's name.
-        store: the store's name.
         location: where its data is, without secrets; ``""`` if unknown.
         origin: the file that requested it, or ``""``.
         problem: why it could not be connected; ``""`` if it is.
@@ -96,8 +90,6 @@ def connect(catalogs: Catalogs, request: ConnectionRequest, *, check: bool) -> C
     The same connection under the same name again changes nothing.
 
     Args:
-        catalogs: the engine's catalogs.
-        request: the request.
         check: ask the store for its schemas, unless it starts slowly.
 
     Raises:
@@ -159,11 +151,7 @@ def validate(request: ConnectionRequest) -> None:
 
 
 def factory_of(store: str, location: str | None) -> ConnectorFactory:
-    """Return the factory of a store, by its name or by the scheme of an address.
-
-    Raises:
-        RowMergeError: INVALID_ARGUMENTS if there is none.
-    """
+    """Return the factory of a store, by its name or by the scheme of an address."""
     if store:
         return store_factory(store)
     scheme = _SCHEME.match(location or "")

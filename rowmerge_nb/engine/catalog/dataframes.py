@@ -46,11 +46,7 @@ class FrameTable:
     refused: Mapping[str, AnalysisError] = field(default_factory=dict)
 
     def whole(self) -> FrameTable:
-        """Return the table if all columns are supported.
-
-        Raises:
-            AnalysisError: the error of the first unsupported column.
-        """
+        """Return the table if all columns are supported."""
         for error in self.refused.values():
             raise error
         return self
@@ -61,11 +57,7 @@ class FrameTable:
 
 
 def collected(frame: Any) -> pa.Table:
-    """Compute the rows of a Spark frame.
-
-    Raises:
-        ExecutionError: Spark's error under Trino's name.
-    """
+    """Compute the rows of a Spark frame."""
     try:
         return collect(
             frame.sparkSession, frame, f"rowmerge-{uuid.uuid4().hex[:12]}", threading.Event()
@@ -98,13 +90,7 @@ def read_frame(name: str, frame: Any) -> FrameTable:
 
 
 def whole_frame(name: str, frame: Any) -> FrameTable:
-    """Return a frame, also one of Spark, as a table whose columns are all supported.
-
-    Raises:
-        AnalysisError: NOT_SUPPORTED for a column whose values have no SQL type;
-            DUPLICATE_COLUMN_NAME.
-        ExecutionError: Spark's error.
-    """
+    """Return a frame, also one of Spark, as a table whose columns are all supported."""
     return read_frame(name, collected(frame) if is_spark_frame(frame) else frame).whole()
 
 

@@ -72,12 +72,7 @@ class Catalogs:
         self._copies: Mapping[TableName, TableName] = {}
 
     def add(self, name: str, connector: Connector) -> None:
-        """Add a catalog.
-
-        Raises:
-            ConnectorError: ALREADY_EXISTS.
-            RowMergeError: INVALID_ARGUMENTS for an invalid name or connector.
-        """
+        """Add a catalog."""
         checked(
             name,
             "name",
@@ -107,7 +102,6 @@ class Catalogs:
         return Connection(name, connector.name, str(connector.shared_directory or ""))
 
     def descriptions(self) -> list[Connection]:
-        """Return the connections of all catalogs, with those that failed."""
         failures = [
             Connection(name, "", problem=error.message)
             for name, error in self.failures.items()
@@ -134,7 +128,6 @@ class Catalogs:
         return self.settings.get(TIME_ZONE, "UTC")
 
     def close(self) -> dict[str, Exception]:
-        """Close the connectors, and return the errors by what could not be closed."""
         failures: dict[str, Exception] = {}
         for name, connector in self.connectors.items():
             try:
@@ -241,11 +234,7 @@ class Catalogs:
         return (self.default[1], parts[0]) if len(parts) == 1 else (parts[0], parts[1])
 
     def full_name(self, name: str) -> TableName:
-        """Complete a name of one to three parts by the default catalog and schema.
-
-        Raises:
-            RowMergeError: INVALID_ARGUMENTS for an invalid name.
-        """
+        """Complete a name of one to three parts by the default catalog and schema."""
         parts = checked_name(name, "name", "table").lower().split(".")
         if len(parts) > 3:
             raise RowMergeError(
@@ -263,7 +252,6 @@ class Catalogs:
         """Begin a statement's transaction.
 
         Args:
-            options: the statement's options.
             changes: the changed catalog, whose calls a fault counts; ``""`` for all.
             explicit: the surrounding explicit transaction.
         """
@@ -304,11 +292,7 @@ class Catalogs:
         return self.connectors[name[0]].name if name and name[0] in self.connectors else ""
 
     def metadata(self, name: TableName, options: Options) -> ConnectorTableMetadata | None:
-        """Return a table's columns and properties; None if it does not exist.
-
-        Raises:
-            ConnectorError: CATALOG_NOT_FOUND.
-        """
+        """Return a table's columns and properties; None if it does not exist."""
         if name[0] not in self.connectors:
             if name[0] in self.failures:
                 raise unconnected_catalog(name[0], self.failures[name[0]])

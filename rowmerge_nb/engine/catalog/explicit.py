@@ -153,11 +153,7 @@ class TransactionManager:
     current: ExplicitTransaction | None = None
 
     def start(self, statement: StartTransaction) -> None:
-        """Begin a transaction.
-
-        Raises:
-            ConnectorError: NOT_SUPPORTED within a transaction.
-        """
+        """Begin a transaction."""
         if self.current is not None:
             raise ConnectorError(
                 "Nested transactions not supported",
@@ -191,7 +187,6 @@ class TransactionManager:
             self.rollback()
 
     def failed(self) -> None:
-        """Abort the transaction after a failed statement."""
         if self.current is not None:
             self.current.abort()
 

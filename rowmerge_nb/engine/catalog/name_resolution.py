@@ -45,8 +45,6 @@ class StatementTables:
     """Resolves names for one statement (`rowmerge_nb.sql.analyzer.analysis.Tables`).
 
     Args:
-        namespace: DataFrames by name; tables of the same name win.
-        spark: returns the Spark session.
         registered: the identity of the DataFrame behind each table in memory, to suppress notices.
         copies: full names of tables, to those of their copies.
         versions: the versions of tables without one in the statement.
@@ -224,7 +222,6 @@ class StatementTables:
         )
 
     def qualify(self, parts: Sequence[str]) -> tuple[str, str, str]:
-        """Complete a name by the default catalog and schema, and check that they exist."""
         catalog, schema, table = self._completed(parts)
         if not self.has_schema(catalog, schema):
             schemas = self.schemas(catalog)
@@ -299,14 +296,12 @@ class StatementTables:
         return self._default
 
     def settings(self) -> Mapping[str, str]:
-        """Return the session properties that were set."""
         return self._settings
 
     def user(self) -> str:
         return self._transaction.session.user
 
     def schemas(self, catalog: str) -> Sequence[str]:
-        """Return a catalog's sorted schema names, including ``information_schema``."""
         return sorted(
             {
                 *self._transaction.metadata(catalog).list_schemas(self._transaction.session),
@@ -320,27 +315,19 @@ class StatementTables:
         )
 
     def cascades(self, catalog: str) -> bool:
-        """Return whether a catalog supports DROP SCHEMA CASCADE."""
         return self._transaction.metadata(catalog).cascades_schemas
 
     def stores_comments(self, catalog: str) -> bool:
         return self._transaction.metadata(catalog).stores_comments
 
     def alters_fields(self, catalog: str) -> bool:
-        """Return whether a catalog supports adding, dropping and renaming fields."""
         return self._transaction.metadata(catalog).alters_fields
 
     def evolves_tables(self, catalog: str) -> bool:
-        """Return whether a catalog supports MERGE WITH SCHEMA EVOLUTION."""
         return self._transaction.metadata(catalog).evolves_tables
 
     def evolved(self, table: TableBinding, columns: Sequence[ColumnMetadata]) -> TableBinding:
-        """Return a table with additional last columns.
-
-        Raises:
-            RowMergeError: the store does not support them; GENERIC_INTERNAL_ERROR if the connector
-                returns other columns.
-        """
+        """Return a table with additional last columns."""
         metadata, session, handle = (
             self._transaction.metadata(table.catalog),
             self._transaction.session,
@@ -373,11 +360,9 @@ class StatementTables:
         return self._transaction.metadata(catalog).stores_defaults
 
     def replaces_tables(self, catalog: str) -> bool:
-        """Return whether a catalog supports CREATE OR REPLACE TABLE."""
         return self._transaction.metadata(catalog).replaces_tables
 
     def keeps_sizes(self, catalog: str) -> bool:
-        """Return whether CREATE TABLE AS keeps lengths and precisions in a catalog."""
         return self._transaction.metadata(catalog).keeps_sizes
 
     def hidden(self, table: TableBinding) -> tuple[ColumnHandle, ...]:
@@ -390,7 +375,6 @@ class StatementTables:
         return tuple(column for column in hidden_columns if column.name not in names)
 
     def relations(self, catalog: str, schema: str) -> Sequence[str]:
-        """Return the sorted names of a schema's tables and views."""
         if schema == INFORMATION_SCHEMA:
             return sorted(TABLES)
         return sorted(name.table for name in self._listed(catalog) if name.schema == schema)
@@ -424,7 +408,6 @@ class StatementTables:
         return []
 
     def table_properties(self, parts: Sequence[str]) -> Sequence[tuple[str, str]]:
-        """Return a catalog's table properties, sorted, with descriptions."""
         catalog, _, _ = self._completed(parts)
         return sorted(
             (name, str(meaning))
@@ -449,7 +432,6 @@ class StatementTables:
         return catalog, schema, table
 
     def source_hint(self, name: str) -> str | None:
-        """Return how a list, dict or Series of the notebook becomes a DataFrame."""
         for variable, value in self._namespace.items():
             if isinstance(variable, str) and variable.lower() == name.lower():
                 value_type = type(value).__name__
@@ -466,7 +448,6 @@ class StatementTables:
         return None
 
     def index_hint(self, column: str) -> str | None:
-        """Return how the index of a DataFrame becomes a column."""
         for name, _ in self._bindings:
             for frame in self._frame_names(name[0]) if len(name) == 1 else ():
                 index = getattr(self._namespace[frame], "index", None)
@@ -481,7 +462,6 @@ class StatementTables:
         return None
 
     def names(self) -> Sequence[str]:
-        """Return all candidate names, unqualified in the default catalog and schema."""
         candidates = [name for name, value in self._namespace.items() if is_frame(value)]
         for catalog in self._connectors:
             listed: Sequence[SchemaTableName] = ()
@@ -496,7 +476,6 @@ class StatementTables:
         return candidates
 
     def evaluate(self, values: Sequence[Typed]) -> Sequence[Any]:
-        """Compute expressions without columns on Spark."""
         transaction, spark = self._transaction, self._spark()
         tag, cancelled = transaction.session.query_id, transaction.cancelled
         try:

@@ -308,7 +308,6 @@ class Scans:
         return all(getattr(split, "is_repeatable", False) for split in splits)
 
     def split_numbers(self, count: int) -> Any:
-        """Return a row per task with its number in ``id``."""
         return self._spark().range(0, count, 1, max(count, 1))
 
     def splits_in_tasks(self, count: int) -> Any:
@@ -539,7 +538,6 @@ class Scans:
     def bucket_function(
         self, layout: ConnectorTableLayout, types: tuple[Type, ...]
     ) -> BucketFunction:
-        """Return the bucket function of a layout's partitioning, with checked results."""
         open_catalog = self._transaction.opened_target()
         if layout.partitioning is None:
             raise ValueError("A layout without a partitioning has no bucket function")

@@ -30,12 +30,7 @@ def store_names() -> list[str]:
 
 
 def store_factory(store: str) -> ConnectorFactory:
-    """Return the factory of a store.
-
-    Raises:
-        RowMergeError: INVALID_ARGUMENTS if there is no such store, with those that exist.
-        SetupError: its package cannot be imported, or two packages offer it.
-    """
+    """Return the factory of a store."""
     checked(store, "store", str, "the name of a store, such as 'iceberg'")
     entries = _entries()
     candidates = entries.get(store.lower().replace("-", "_"), [])

@@ -106,7 +106,6 @@ class StatementTransaction:
         )
 
     def metadata(self, catalog: str) -> ConnectorMetadata:
-        """Return a catalog's metadata; the first call begins its transaction."""
         if catalog not in self._open and self._explicit is not None:
             self._open[catalog] = self._explicit.opened(catalog, self._connectors[catalog])
         if catalog not in self._open:

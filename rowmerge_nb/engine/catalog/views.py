@@ -62,7 +62,6 @@ class Views:
         name: SchemaTableName,
         view: ConnectorViewDefinition,
     ) -> None:
-        """Store a view under a new name, and drop the old one."""
         self.create(catalog, metadata, session, view)
         self.drop(catalog, metadata, session, name)
 

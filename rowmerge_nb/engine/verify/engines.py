@@ -34,7 +34,6 @@ class Verifier(Protocol):
     """A session of another engine for one statement.
 
     Attributes:
-        name: its name for readers.
         dialect: ``duckdb`` or ``postgresql``.
     """
 
@@ -92,7 +91,6 @@ class DuckDBVerifier:
         self._connection = duckdb.connect()
 
     def load(self, name: str, columns: Sequence[ColumnMetadata], rows: pa.Table) -> None:
-        """Create a table with rows; a view's columns have no types, so they become a view."""
         typed = [column for column in columns if column.type != UNKNOWN] or columns
         table = name if len(typed) == len(columns) else f"{name} without NULLs"
         self._connection.execute(create_table(table, typed, self.dialect))
@@ -129,11 +127,7 @@ class DuckDBVerifier:
 
 
 class PostgreSQLVerifier:
-    """A PostgreSQL server, used with temporary tables.
-
-    Args:
-        uri: its address; ``""`` for the variable ROWMERGE_POSTGRES.
-    """
+    """A PostgreSQL server, used with temporary tables."""
 
     name = "PostgreSQL"
     dialect = "postgresql"
@@ -188,19 +182,11 @@ class PostgreSQLVerifier:
             return [tuple(row) for row in cursor.fetchall()]
 
     def close(self) -> None:
-        """Close the connection, which drops its temporary tables."""
         self._connection.close()
 
 
 def open_verifier(engine: str) -> Verifier:
-    """Open an engine.
-
-    Args:
-        engine: ``duckdb``, ``postgresql``, or a server's address: ``postgresql://...``.
-
-    Raises:
-        SetupError: it is unavailable.
-    """
+    """Open an engine."""
     if engine == "duckdb":
         return DuckDBVerifier()
     return PostgreSQLVerifier("" if engine == "postgresql" else engine)

@@ -59,9 +59,6 @@ def begin_verification(
     """Read the input of a statement; None if there is nothing to verify, as for a query.
 
     Args:
-        options: the statement's options.
-        analysis: the statement.
-        memory: the connector of tables in memory.
         run: runs a query, to read tables of other stores.
         unknown: the columns that an INSERT leaves to its store.
 
@@ -128,7 +125,6 @@ class Verification:
     """One statement's verification.
 
     Args:
-        read: returns a table's current rows.
         tables: the target, then the sources, each with its former rows.
         problem: why there are none, or ``""``.
     """
@@ -140,12 +136,7 @@ class Verification:
     problem: str = ""
 
     def told(self, result: Result) -> Result:
-        """Run the statement on the other engine, and add the outcome to its result.
-
-        Raises:
-            StatementInterrupted: the user interrupted it; the statement is committed, and the error
-                has its result.
-        """
+        """Run the statement on the other engine, and add the outcome to its result."""
         try:
             with interruptible("verify"), interrupts_let_in():
                 self.options.step("verify")

@@ -141,7 +141,6 @@ class Scope:
         return None
 
     def blocked(self, depth: int) -> bool:
-        """Return whether a barrier hides names ``depth`` scopes out."""
         scope: Scope | None = self
         for _ in range(depth):
             assert scope is not None

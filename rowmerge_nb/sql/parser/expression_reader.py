@@ -57,7 +57,6 @@ class ExpressionReader(PrimaryReader):
         return self._predicate_of(start, self.value())
 
     def when_predicate(self, operand: s.Expression) -> s.Expression | None:
-        """Parse a predicate of CASE's operand behind WHEN, or return None before a value."""
         word, following = self.token, self.ahead().word
         is_predicate = (
             (word.word in _COMPARISONS and word.kind is Kind.SYMBOL)

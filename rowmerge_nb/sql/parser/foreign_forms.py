@@ -81,14 +81,7 @@ _INSTEAD: Final = {
 def foreign_form_hint(
     text: str, tokens: Sequence[Token], index: int, expected: AbstractSet[str]
 ) -> str | None:
-    """Return what to write instead of another engine's form, or None.
-
-    Args:
-        text: the statement.
-        tokens: its tokens.
-        index: the unexpected token.
-        expected: the labels of expected tokens.
-    """
+    """Return what to write instead of another engine's form, or None."""
     token = tokens[index]
     return (
         _character(token)
@@ -99,7 +92,6 @@ def foreign_form_hint(
 
 
 def name_hint(token: Token) -> str | None:
-    """Return how a name with backquotes, or one that starts with a digit, is written."""
     if token.kind is Kind.DIGITS_FIRST:
         number = re.fullmatch(r"(?i)(\d+)[lsyd]", token.text)
         return f"Write {number[1]}." if number else f'Write "{token.text}".'

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 
 def json_lookup(reader: PrimaryReader, start: int) -> s.Expression:
-    """Parse JSON_EXISTS, JSON_VALUE or JSON_QUERY."""
     name = reader.take().word
     reader.expect("(")
     document = _input(reader)

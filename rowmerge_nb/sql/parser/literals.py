@@ -53,7 +53,6 @@ class SimpleReader(Reader):
         return s.Literal(token.span, literal_kind, digits)
 
     def string(self) -> str:
-        """Take a text and return its value."""
         if self.token.kind is Kind.STRING:
             return self.take().string
         literal = self._coded_literal()

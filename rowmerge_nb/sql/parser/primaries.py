@@ -41,11 +41,9 @@ class PrimaryReader(WindowReader):
         raise NotImplementedError
 
     def value(self) -> s.Expression:
-        """Parse an expression without comparisons and logic."""
         raise NotImplementedError
 
     def when_predicate(self, operand: s.Expression) -> s.Expression | None:
-        """Parse a predicate of CASE's operand behind WHEN, or return None before a value."""
         raise NotImplementedError
 
     def values_rows(self) -> tuple[s.Expression, ...]:
@@ -57,13 +55,7 @@ class PrimaryReader(WindowReader):
     def listed(
         self, *, runs: bool = False, only_name: bool = False, subscript: bool = False
     ) -> tuple[s.Expression, ...]:
-        """Parse a list of expressions up to its end.
-
-        Args:
-            runs: accept long runs of literals.
-            only_name: the first name may be something else.
-            subscript: the first item may be a subscript.
-        """
+        """Parse a list of expressions up to its end."""
         read = self._expression_or_run if runs else self.expression
         first = self.index
         items = [read()]

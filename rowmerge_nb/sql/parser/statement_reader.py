@@ -155,12 +155,10 @@ def _read(
 
 
 def parse_query(text: str) -> s.QueryNode:
-    """Parse a query."""
     return _read(text, StatementReader.query)
 
 
 def parse_expression(text: str) -> s.Expression:
-    """Parse an expression."""
     with room():
         return _read(text, StatementReader.expression)
 

@@ -241,7 +241,6 @@ class Reader:
     # -- names ----------------------------------------------------------------------------------------------------
 
     def at_identifier(self, token: Token | None = None) -> bool:
-        """Return whether a token, by default the next, can be a name."""
         token = token or self.token
         if token.kind is Kind.WORD:
             return token.word not in RESERVED
@@ -295,7 +294,6 @@ class Reader:
         return None
 
     def identifiers(self) -> tuple[Identifier, ...]:
-        """Take names, comma-separated."""
         names = [self.identifier()]
         while self.accept(","):
             names.append(self.identifier())
@@ -338,7 +336,6 @@ class Reader:
 
     @property
     def refuses(self) -> bool:
-        """Return whether the text is refused, however it continues."""
         return self._refused is not None and self._refused.code == "NOT_SUPPORTED"
 
     def check(self) -> None:
@@ -351,7 +348,6 @@ class Reader:
         return self._farthest == index
 
     def fail(self) -> NoReturn:
-        """Raise Trino's error about an unexpected token."""
         self._fail(is_decided=False)
 
     def _fail(self, *, is_decided: bool) -> NoReturn:

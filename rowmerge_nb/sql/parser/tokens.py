@@ -196,10 +196,6 @@ def tokenize(text: str, runs: Runs = Runs.TOKENS) -> tuple[Token, ...]:
     Characters that begin no token form one of kind UNKNOWN. An unclosed comment becomes two
     symbols.
 
-    Args:
-        text: the text.
-        runs: the treatment of long runs of literals.
-
     Raises:
         ParseError: parentheses are nested too deeply.
 

@@ -17,7 +17,6 @@ class WindowReader(SimpleReader):
         raise NotImplementedError
 
     def expressions(self) -> tuple[s.Expression, ...]:
-        """Parse a comma-separated list of expressions."""
         items = [self.expression()]
         while self.accept(","):
             items.append(self.expression())
@@ -34,14 +33,12 @@ class WindowReader(SimpleReader):
         return self.window_specification(start)
 
     def over_follows(self, count: int) -> bool:
-        """Return whether OVER begins ``count`` tokens later."""
         following = self.ahead(count + 1)
         return self.ahead(count).word == "OVER" and (
             following.word == "(" or self.at_identifier(following)
         )
 
     def window_specification(self, start: int) -> s.Window:
-        """Parse ``([name] [PARTITION BY ...] [ORDER BY ...] [frame])``."""
         self.expect("(")
         name = None
         is_name = self.token.word == "PARTITION" and self.ahead().word != "BY"

@@ -102,7 +102,6 @@ class LiteralRun:
 
     @cached_property
     def texts(self) -> list[str]:
-        """The literals as written, row by row."""
         return _CELL.findall(self._text, self.span.start, self.span.end)
 
     @cached_property
@@ -121,7 +120,6 @@ class LiteralRun:
         return self.texts[index :: self.width]
 
     def long_integers(self) -> list[int]:
-        """Return the indices of integers that may exceed bigint."""
         if _LONG.search(self._text, self.span.start, self.span.end) is None:
             return []
         return [index for index, text in enumerate(self.texts) if _LONG_INTEGER.fullmatch(text)]

@@ -60,14 +60,12 @@ class Span:
 
     @classmethod
     def within(cls, text: str, start: int, end: int) -> Span:
-        """Build a span from offsets, counting lines and columns."""
         return cls(start, end, text.count("\n", 0, start) + 1, start - text.rfind("\n", 0, start))
 
     def of(self, text: str) -> str:
         return text[self.start : self.end]
 
     def shown(self, text: str) -> str:
-        """Return the span's text for readers, shortened by `excerpt`."""
         return excerpt(self.of(text))
 
 

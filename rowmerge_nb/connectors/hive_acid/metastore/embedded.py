@@ -255,7 +255,6 @@ class EmbeddedMetastore(Metastore):
             return _new_transaction(connection, "open", user, query_id, this_process())
 
     def open_compaction(self, query_id: str, table: HiveTable) -> int:
-        """Begin a compaction's transaction, once no other one is running."""
         end = time.monotonic() + COMPACTION_PATIENCE_SECONDS
         while True:
             with self._writing() as connection:
@@ -298,7 +297,6 @@ class EmbeddedMetastore(Metastore):
     def while_open(
         self, transaction: int, table: HiveTable, action: Callable[[], None], *, is_new: bool
     ) -> None:
-        """Change a table's files while it cannot be dropped."""
         with self._writing() as connection:
             _require_open(connection, transaction)
             if not is_new:

@@ -149,7 +149,6 @@ def is_abandoned(transaction: OpenTransaction) -> bool:
 
 
 def compaction_conflict(table: HiveTable, holder: str) -> ConnectorError:
-    """Return the error of a compaction that another one blocks."""
     return ConnectorError(
         f"Table '{table.name}' is being compacted by {holder}",
         code="TRANSACTION_CONFLICT",

@@ -157,7 +157,6 @@ class ThriftMetastore(Metastore):
     # -- transactions ---------------------------------------------------------------------------------------------
 
     def open_transaction(self, user: str, query_id: str) -> int:
-        """Begin a transaction, and keep it alive."""
         with self._clients.connected("begin a transaction") as client:
             # Hive 3 drops the agent and keeps the host, up to 128 characters.
             host = f"{self._process} {query_id}"[:_HOST_CHARACTERS]

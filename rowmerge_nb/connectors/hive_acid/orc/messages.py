@@ -22,7 +22,6 @@ _MOST: Final = 1 << 28
 
 
 def fields(message: bytes) -> Iterator[tuple[int, int, int | bytes]]:
-    """Yield number, wire type and value of each field."""
     at = 0
     while at < len(message):
         key, at = _read_varint(message, at)

@@ -66,7 +66,6 @@ def reading(path: Path) -> Iterator[Any]:
 
 
 def row_count(path: Path) -> int:
-    """Return the number of rows in a file's footer."""
     with reading(path) as file:
         return int(file.nrows)
 
@@ -86,7 +85,6 @@ class RowKeys:
 
     @property
     def locations(self) -> npt.NDArray[np.int64]:
-        """Write id and bucket as one number."""
         return self.write_ids << 32 | self.buckets
 
     @classmethod
@@ -112,7 +110,6 @@ class RowKeys:
         return RowKeys(self.write_ids[rows], self.buckets[rows], self.numbers[rows])
 
     def order(self) -> npt.NDArray[np.int64]:
-        """Return the sort order: by write id, bucket, row number."""
         return np.lexsort((self.numbers, self.locations))
 
     def as_array(self) -> pa.Array:
@@ -152,7 +149,6 @@ class KeyBounds:
         return cls(*pairs)
 
     def meets(self, other: KeyBounds | None) -> bool:
-        """Return whether a key can be within both bounds."""
         return other is None or all(
             mine[0] <= theirs[1] and theirs[0] <= mine[1]
             for mine, theirs in ((self.write_ids, other.write_ids), (self.numbers, other.numbers))

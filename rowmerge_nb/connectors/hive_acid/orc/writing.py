@@ -192,7 +192,6 @@ class AcidFileWriter:
         self._file = _EventFile(path, columns, codec, root)
 
     def append(self, page: Page) -> None:
-        """Append rows of the data columns."""
         arrays = [to_file(page.column(i), c.name, c.type) for i, c in enumerate(self._columns)]
         self._waiting.append(
             pa.RecordBatch.from_arrays(arrays, names=[c.name.lower() for c in self._columns])
@@ -212,7 +211,6 @@ class AcidFileWriter:
             )
 
     def abort(self) -> None:
-        """Close the file without metadata, ignoring errors."""
         self._file.abandon()
 
     def _flush(self) -> None:

@@ -120,7 +120,6 @@ _CONFLICTS: Final = frozenset({"40001", "40P01"})
 
 
 def translated(error: Exception, doing: str, where: str, dsn: str) -> RowMergeError:
-    """Convert an error of the driver, redacting secrets of the connection string."""
     state, words = (
         getattr(error, "sqlstate", None) or "",
         redacted(_words_of(error), dsn).rstrip("."),

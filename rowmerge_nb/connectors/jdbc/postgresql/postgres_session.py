@@ -63,7 +63,6 @@ class PostgresSession(Session):
         self._options = options
 
     def prepare(self) -> None:
-        """Apply this connector's settings."""
         # A pooler may have dropped the options of the connection string.
         self.execute(
             f"SELECT pg_catalog.set_config('search_path', {literal(SAFE_PATH)}, false)",
@@ -106,7 +105,6 @@ class PostgresSession(Session):
 
     @contextmanager
     def own_settings(self) -> Iterator[None]:
-        """Apply the role's settings within the block, in an open transaction."""
         self.use_own_settings()
         yield
         # After an error nothing must be reset: the settings end with the transaction or savepoint.

@@ -186,7 +186,6 @@ class PostgresStore(Store):
         return f"{reading.column}::text"
 
     def address(self, handle: JdbcTableHandle) -> str:
-        """Build the primary key or ctid as text."""
         if not handle.key:
             return "'ctid ' || ctid::text" if handle.ranges else ""
         return " || ', ' || ".join(
@@ -222,7 +221,6 @@ class PostgresStore(Store):
         return [*keys, parts[-1]]
 
     def row_id_conditions(self, handle: JdbcTableHandle) -> list[str]:
-        """Build the join conditions: key and version."""
         parts = [f"t.{quoted(column.name)}" for column in handle.key_columns]
         casts = [*(column.cast for column in handle.key_columns), ""]
         return [

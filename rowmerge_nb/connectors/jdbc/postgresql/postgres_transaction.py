@@ -105,7 +105,6 @@ class PostgresTransaction(JdbcTransaction):
     # -- tables ---------------------------------------------------------------------------------------------------
 
     def find(self, name: SchemaTableName) -> JdbcTableHandle | None:
-        """Return a table or view, ignoring case."""
         matches = self.reader().query(
             "SELECT c.oid::bigint AS oid, n.nspname::text AS schema, c.relname::text AS name,"
             " c.relkind::text AS kind, obj_description(c.oid, 'pg_class') AS comment, c.relkind ="
@@ -259,7 +258,6 @@ class PostgresTransaction(JdbcTransaction):
         return next(matches, name.schema), name.table
 
     def create_table(self, metadata: ConnectorTableMetadata, key: Sequence[str]) -> None:
-        """Create a table with lower-case names of columns."""
         table = ".".join(map(quoted, self.spelled_name(metadata.name)))
         self._declare_table(table, metadata, key)
         comments = [(f"TABLE {table}", metadata.comment)]

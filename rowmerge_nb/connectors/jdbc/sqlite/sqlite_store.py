@@ -143,7 +143,6 @@ class SqliteStore(Store):
             )
 
     def read_only(self) -> ConnectorError:
-        """Return the error for a file without write permission."""
         return ConnectorError(
             f"SQLite database {self.shown} is read-only and cannot be written",
             code="PERMISSION_DENIED",
@@ -216,7 +215,6 @@ class SqliteStore(Store):
         """Rely on `check_unchanged` instead of a snapshot."""
 
     def select(self, readings: Sequence[Reading], names: Sequence[str], source: str) -> str:
-        """Build the query, with a first row of examples."""
         models = ", ".join(
             f"{_MODELS[reading.kind]} AS {name}"
             for reading, name in zip(readings, names, strict=True)
@@ -233,7 +231,6 @@ class SqliteStore(Store):
         )
 
     def address(self, handle: JdbcTableHandle) -> str:
-        """Build the rowid or key as text."""
         number = rowid_of(handle)
         if number:
             return f"'rowid ' || {number}"

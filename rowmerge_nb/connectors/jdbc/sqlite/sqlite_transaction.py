@@ -168,7 +168,6 @@ class SqliteTransaction(JdbcTransaction):
     def splits(
         self, handle: JdbcTableHandle, domains: Mapping[str, ColumnDomain]
     ) -> list[JdbcSplit]:
-        """Split a large table into ranges of rowids or keys."""
         unicode = bool(domains) and self.reader().value("PRAGMA encoding") == "UTF-8"
         predicate, _ = predicate_of(
             handle, domains, lambda column: self._store.terms(column, unicode=unicode)
@@ -229,7 +228,6 @@ class SqliteTransaction(JdbcTransaction):
     # -- stages ---------------------------------------------------------------------------------------------------
 
     def begin_stage(self, session: ConnectorSession, handle: JdbcTableHandle) -> Stage:
-        """Create a directory next to the database."""
         self.reader()
         if not os.access(self._store.path, os.W_OK):
             raise self._store.read_only()
@@ -239,7 +237,6 @@ class SqliteTransaction(JdbcTransaction):
         return Stage(str(self._spool.directory))
 
     def collect(self, handle: JdbcTableHandle, stage: Stage, attempts: Mapping[int, int]) -> str:
-        """Load valid attempts' files into a temporary table."""
         session, columns = self.writer(), self._store.stage_columns(handle)
         declared = ", ".join(f"{name} {type_name}" for name, _, type_name in columns)
         session.execute(f"CREATE TEMP TABLE rowmerge_nb_stage ({declared})", "Staging rows")

@@ -129,7 +129,6 @@ def has_text_affinity(declared: str) -> bool:
 
 
 def storage_type(sql_type: Type) -> pa.DataType:
-    """Return the Arrow type in which values are stored."""
     if sql_type.base in {"boolean", "tinyint", "smallint", "integer", "bigint"}:
         return pa.int64()
     if sql_type.base in {"real", "double"}:
@@ -233,11 +232,7 @@ def _refuse(column: Column, value: str, why: str, hint: str) -> None:
 
 
 def converted(column: Column, array: pa.Array) -> pa.Array:
-    """Convert stored values to the column's Arrow type.
-
-    Raises:
-        pyarrow.ArrowInvalid: a text is not a value of the type.
-    """
+    """Convert stored values to the column's Arrow type."""
     if column.type.base == "decimal":
         return array.cast(column.type.arrow)
     if column.type.base == "char":

@@ -101,11 +101,7 @@ class ExpressionAnalyzer(CallAnalyzer):
     """Converts expressions into typed ones, in one scope."""
 
     def analyze(self, node: s.Expression) -> e.Typed:
-        """Return a typed expression.
-
-        Raises:
-            AnalysisError: with Trino's code, message and place.
-        """
+        """Return a typed expression."""
         if isinstance(node, s.Lambda):
             self.context.error(
                 "TYPE_MISMATCH",
@@ -138,7 +134,6 @@ class ExpressionAnalyzer(CallAnalyzer):
         return value
 
     def judge_written(self, node: s.Expression) -> None:
-        """Refuse the aggregates, window functions and GROUPING in an expression."""
         self._not_scalars = [
             part
             for part in s.walk(node)
@@ -866,7 +861,6 @@ class ExpressionAnalyzer(CallAnalyzer):
     def no_common_type(
         self, what: str, common: Type, kind: Type, kinds: str, span: Span
     ) -> NoReturn:
-        """Refuse a value without a common type with those before it; ``kinds`` lists all types."""
         self.context.error(
             "TYPE_MISMATCH",
             f"{what} must be the same type or coercible to a common type. Cannot find common type"

@@ -49,11 +49,7 @@ _VALUE: Final = "v"
 
 
 def long_list(analyzer: ExpressionAnalyzer, node: s.InList) -> e.Typed | None:
-    """Analyze IN over a long list, or return None for a short one.
-
-    Raises:
-        AnalysisError: TYPE_MISMATCH; NOT_SUPPORTED for too long a list of some types.
-    """
+    """Analyze IN over a long list, or return None for a short one."""
     if len(node.items) <= _SHORT and not any(isinstance(item, s.Literals) for item in node.items):
         return None
     value = analyzer.analyze(node.value)

@@ -238,7 +238,6 @@ def _query(analyzer: CallAnalyzer, node: j.JsonLookup) -> _Part:
 
 
 def output_type(analyzer: CallAnalyzer, node: j.JsonLookup | j.JsonConstructor) -> Type:
-    """Return the type of the returned JSON text; errors as in `read_as_json`."""
     sql_type = _returning(analyzer, node)
     form = node.output_format or "JSON"
     binary = sql_type.base == "varbinary"

@@ -22,7 +22,6 @@ _MOMENTS: Final = frozenset({"timestamp", _WITH_ZONE})
 
 
 def written(sql_type: Type, name: str, *arguments: e.Typed, key: Any = None) -> e.Typed:
-    """Build an operation with its own printer; see `rowmerge_nb.sql.typed.expressions.Written`."""
     return e.Apply(sql_type, "written", arguments, e.Written(name, key))
 
 

@@ -295,7 +295,6 @@ def interval_literal(node: Interval) -> Constant | None:
 
 
 def interval_refusal(node: Interval) -> str:
-    """Return Trino's message about an interval literal."""
     last = node.last if node.last and node.last != node.first else None
     words = f"{node.first} TO {last}" if last else node.first
     return (

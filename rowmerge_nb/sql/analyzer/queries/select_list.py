@@ -78,11 +78,7 @@ def output_field(item: s.SelectItem, analyzer: ExpressionAnalyzer, value: e.Type
 
 
 def expanded(context: Context, item: s.AllColumns, fields: Fields | None) -> tuple[ScopeField, ...]:
-    """Return the columns that ``*`` or ``t.*`` means.
-
-    Raises:
-        AnalysisError: COLUMN_NOT_FOUND without FROM, TABLE_NOT_FOUND, MISMATCHED_COLUMN_ALIASES.
-    """
+    """Return the columns that ``*`` or ``t.*`` means."""
     columns = _expanded(context, item, fields)
     context.check_read(columns, item.span)
     return columns
@@ -124,11 +120,7 @@ def _expanded(
 def numbered_output(
     context: Context, item: s.Expression, outputs: Sequence[Output], clause: str
 ) -> Output | None:
-    """Return the column that a number in GROUP BY or ORDER BY means, if it is a number.
-
-    Raises:
-        AnalysisError: INVALID_COLUMN_REFERENCE.
-    """
+    """Return the column that a number in GROUP BY or ORDER BY means, if it is a number."""
     position = _position(item)
     if position is not None and not 1 <= position <= len(outputs):
         context.error(

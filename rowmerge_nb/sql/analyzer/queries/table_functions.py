@@ -88,7 +88,6 @@ def kept_columns(
 def sequence_rows(
     context: Context, arguments: Mapping[str, s.Expression], analyzer: ExpressionAnalyzer
 ) -> tuple[ScopeField, tuple[int, int, int]]:
-    """Return the column of ``sequence``, and its start, stop and step."""
     numbers = {
         parameter: _constant(context, parameter, value, analyzer)
         for parameter, value in arguments.items()

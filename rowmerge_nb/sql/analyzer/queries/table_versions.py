@@ -24,13 +24,7 @@ _TEMPORAL: Final = frozenset({"date", "timestamp", _ZONED})
 
 
 def version_of(context: Context, period: s.QueryPeriod) -> ConnectorTableVersion:
-    """Return the version of a query period.
-
-    Raises:
-        AnalysisError: EXPRESSION_NOT_CONSTANT, TYPE_MISMATCH, INVALID_ARGUMENTS for NULL and for a
-            moment not in the past.
-        RowMergeError: the expression cannot be computed.
-    """
+    """Return the version of a query period."""
     refuse_subqueries(context, period.end)
     analyzer = ExpressionAnalyzer(context, Scope(()), ExpressionSite(period.words))
     value = analyzer.analyze(period.end)

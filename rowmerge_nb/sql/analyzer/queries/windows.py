@@ -112,7 +112,6 @@ def order_span(analyzer: CallAnalyzer, order_by: Sequence[s.SortItem]) -> Span:
 
 
 def inner_span(analyzer: CallAnalyzer, window: s.Window) -> Span:
-    """Return the place of a window's contents, or of its name."""
     text, span = analyzer.context.text, window.span
     start = text.find("(", span.start, span.end) + 1
     if not start:
@@ -193,11 +192,7 @@ def check_only_aggregates(analyzer: CallAnalyzer, node: s.Call) -> None:
 def analyzed_frame(
     analyzer: CallAnalyzer, window: s.Window, order_by: Sequence[e.Sort]
 ) -> tuple[e.Frame | None, tuple[e.Sort, ...]]:
-    """Return a window's frame, and its keys; for RANGE with an offset, in the type of their sum.
-
-    Raises:
-        AnalysisError: Trino refuses the frame; NOT_SUPPORTED for an offset that is not constant.
-    """
+    """Return a window's frame, and its keys; for RANGE with an offset, in the type of their sum."""
     keys, frame = tuple(order_by), window.frame
     if frame is None:
         return None, keys

@@ -118,11 +118,7 @@ class ConstantColumn:
         )
 
     def values(self, sql_type: Type) -> pa.Array:
-        """Return the values as the common type.
-
-        Raises:
-            UnfitConstant: the common type has too few digits.
-        """
+        """Return the values as the common type."""
         arrays = [_cast(part, sql_type) for part in self.parts]
         rows = [part.rows for part in self.parts]
         filled_count = sum(map(len, rows))
@@ -140,7 +136,6 @@ class ConstantColumn:
 
 
 def literal_constant(text: str) -> Constant:
-    """Return a literal as a typed constant."""
     word = text.upper()
     if word == "NULL":
         return Constant(UNKNOWN, None)

@@ -58,7 +58,6 @@ class ConstantRows:
         return pa.Table.from_arrays(arrays, names=list(self.names))
 
     def first(self, most: int) -> list[list[Constant]]:
-        """Return up to ``most`` rows as constants, or nothing."""
         if self.count > most:
             return []
         try:

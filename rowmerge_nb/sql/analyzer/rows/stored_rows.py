@@ -29,7 +29,6 @@ class StoredRows:
     columns: tuple[ColumnMetadata, ...]
 
     def span_of(self, code: str, message: str) -> Span | None:
-        """Return the place of the first constant that can have caused an error."""
         table = self.rows.table()
         cells = []
         for index, (sql_type, column) in enumerate(zip(self.rows.types, self.columns, strict=True)):

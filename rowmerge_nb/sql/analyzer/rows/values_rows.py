@@ -78,7 +78,6 @@ class LiteralRows:
         return len(self.columns)
 
     def types(self) -> Sequence[Type | None]:
-        """Return the columns' common types, or None per column."""
         return [column.type for column in self.columns]
 
     def types_of(self, row: int) -> list[Type]:
@@ -105,7 +104,6 @@ Part = WrittenRow | LiteralRows
 
 
 def values_rows(context: Context, analyzer: ExpressionAnalyzer, node: s.Values) -> list[Part]:
-    """Analyze the rows of VALUES; the first wrong expression is reported."""
     return [
         (
             LiteralRows(row, literal_columns(context, row))
@@ -211,7 +209,6 @@ def _refuse(context: Context, node: s.Values, column_types: list[Type], part: Pa
 
 
 def constant_rows(parts: Sequence[Part], fields: Sequence[ScopeField]) -> ConstantRows | None:
-    """Return the rows of VALUES as data, or None if values must be computed."""
     part_columns = [part.columns for part in parts]
     columns = [part for part in part_columns if part is not None]
     if len(columns) < len(part_columns):

@@ -202,7 +202,6 @@ def _refuse_comment_on(
 
 
 def defined_column(context: Context, catalog: str, column: st.ColumnDefinition) -> ColumnMetadata:
-    """Return a new column in the connectors' form."""
     comment, sql_type = (
         None if column.comment is None else column.comment.text,
         defined_type(column.type),

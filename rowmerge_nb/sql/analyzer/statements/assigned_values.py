@@ -27,11 +27,7 @@ if TYPE_CHECKING:
 def assigned_value(
     analyzer: ExpressionAnalyzer, target: a.TableBinding, field: ScopeField, node: s.Expression
 ) -> e.Typed:
-    """Return the value of a column of the target.
-
-    Raises:
-        AnalysisError: with Trino's code, message and place.
-    """
+    """Return the value of a column of the target."""
     if isinstance(node, s.Default):
         # The target may be a table that the statement adds columns to.
         column = next((c for c in target.columns if c.name == field.name), None)

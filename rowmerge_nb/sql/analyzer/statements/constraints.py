@@ -29,11 +29,7 @@ _INVALID: Final = "INVALID_CHECK_CONSTRAINT"
 def check_constraints(
     context: Context, table: a.TableBinding, span: Span, *, subqueries: bool = False
 ) -> tuple[a.CheckConstraint, ...]:
-    """Parse the CHECK constraints of a table; errors are at the table's name, ``span``.
-
-    Raises:
-        AnalysisError: INVALID_CHECK_CONSTRAINT, or an error of a condition.
-    """
+    """Parse the CHECK constraints of a table; errors are at the table's name, ``span``."""
     texts = () if table.metadata is None else table.metadata.check_constraints
     return tuple(_Reader(context, table, span, text).read(subqueries=subqueries) for text in texts)
 

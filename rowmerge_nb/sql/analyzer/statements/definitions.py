@@ -76,7 +76,6 @@ def query_columns(
 
 
 def create_view(context: Context, statement: st.Statement) -> a.Analysis:
-    """Analyze CREATE VIEW; the query must be valid now."""
     assert isinstance(statement, st.CreateView)
     functions = statement.query.tree.functions
     if functions:
@@ -276,7 +275,6 @@ def is_known_schema(context: Context, catalog: str, schema: str) -> bool:
 
 
 def known_schema(context: Context, catalog: str, schema: str, span: st.Span) -> None:
-    """Raise SCHEMA_NOT_FOUND unless the schema exists."""
     if not is_known_schema(context, catalog, schema):
         context.error(
             "SCHEMA_NOT_FOUND",
@@ -287,7 +285,6 @@ def known_schema(context: Context, catalog: str, schema: str, span: st.Span) -> 
 
 
 def completed_schema(context: Context, name: st.TableName | None) -> tuple[str, str]:
-    """Complete a schema's name without checks."""
     span = context.statement_span(name.span if name is not None else None)
     values = [part.value for part in name.parts] if name is not None else []
     if len(values) > 2:

@@ -600,7 +600,6 @@ def _without_length(sql_type: Type) -> Type:
 
 
 def first_unfit(column_types: Sequence[Type], values: Sequence[e.Typed]) -> int:
-    """Return the index of the first value that does not fit its column."""
     return next(
         i
         for i, (column_type, value) in enumerate(zip(column_types, values, strict=True))

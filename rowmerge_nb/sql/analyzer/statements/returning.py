@@ -28,7 +28,6 @@ _WORDS: Final = "in RETURNING"
 
 
 def typed(context: Context, value: e.Typed, span: Span, words: str = "") -> a.TypedExpression:
-    """Return an analyzed expression with its origin and text."""
     return a.TypedExpression(context.placed(value, span, words), span.shown(context.text))
 
 

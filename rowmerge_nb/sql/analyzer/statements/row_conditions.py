@@ -115,7 +115,6 @@ class RowConditions:
 
 
 def names_of_sides(analysis: RowChangeAnalysis) -> tuple[Mapping[str, None], Mapping[str, None]]:
-    """Return the column names of the target and of the source."""
     target, source = (
         dict.fromkeys(f.name or f.symbol for f in side)
         for side in (analysis.target_fields, _source(analysis))

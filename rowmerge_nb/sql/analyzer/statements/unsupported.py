@@ -21,11 +21,7 @@ if TYPE_CHECKING:
 
 
 def analyze_table(context: Context, statement: st.Statement) -> NoReturn:
-    """Analyze ANALYZE.
-
-    Raises:
-        AnalysisError: TABLE_NOT_FOUND, INVALID_ANALYZE_PROPERTY, or NOT_SUPPORTED.
-    """
+    """Analyze ANALYZE."""
     assert isinstance(statement, st.AnalyzeTable)
     span = context.statement_span(statement.name.span)
     context.refuse_view(statement.name, "Analyzing views is not supported")
@@ -41,11 +37,7 @@ def analyze_table(context: Context, statement: st.Statement) -> NoReturn:
 
 
 def rename_schema(context: Context, statement: st.Statement) -> NoReturn:
-    """Analyze ``ALTER SCHEMA ... RENAME TO``.
-
-    Raises:
-        AnalysisError: SCHEMA_NOT_FOUND, SCHEMA_ALREADY_EXISTS, or NOT_SUPPORTED.
-    """
+    """Analyze ``ALTER SCHEMA ... RENAME TO``."""
     assert isinstance(statement, st.RenameSchema)
     span = context.statement_span(statement.name.span)
     catalog, schema = completed_schema(context, statement.name)
