@@ -34,7 +34,6 @@ class Translation:
     """A statement of another engine as this one runs it.
 
     Args:
-        sql: the statement.
         differences: sentences on what it does otherwise than there, or has become.
         dialect: ``trino``, or ``extended`` if Trino has no words for it.
     """
@@ -51,7 +50,6 @@ def translate_statement(sql: str, dialect: str) -> Translation:
     """Translate one statement of another engine.
 
     Args:
-        sql: the statement.
         dialect: one of ``delta``, ``postgresql``, ``duckdb``, ``snowflake``, ``sqlserver`` and
             ``oracle``.
 

@@ -196,7 +196,6 @@ class MagicUse:
     Args:
         values: option name to value; ``"true"`` for options without a value.
         quiet_name: the variable of ``NAME <<``.
-        rest: a command or a statement.
     """
 
     values: Mapping[str, str] = field(default_factory=dict)

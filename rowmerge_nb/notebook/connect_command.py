@@ -37,10 +37,7 @@ class ConnectLine:
 
     Args:
         store: the store's name; ``""`` if the address implies it.
-        location: a path or an address, or None.
-        name: the name behind AS, or None.
         properties: the texts of properties, each with the name inside of a table or ``""``.
-        options: the options of the line.
     """
 
     store: str = ""

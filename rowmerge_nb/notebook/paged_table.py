@@ -36,7 +36,6 @@ def paged_html(table: pa.Table, row_count: str) -> str:
 
     Args:
         table: the rows; the first `MOST_PAGED_ROWS` are written.
-        row_count: the number of rows in words.
     """
     import pandas as pd
     from itables import to_html_datatable

@@ -43,10 +43,6 @@ class Prestart:
 
     A cell that names a Spark session of the user's ends an unused one, with its Java, before the
     cell runs: one process has one Spark.
-
-    Args:
-        shell: the shell of a kernel.
-        is_wanted: returns whether the option is on.
     """
 
     def __init__(self, shell: InteractiveShell, is_wanted: Callable[[], bool]) -> None:
@@ -132,7 +128,6 @@ class _Line:
     """A line below the cell of ``%load_ext``, which leaves nothing in a saved notebook.
 
     Args:
-        shell: the shell.
         parent: the message that ran the cell, if the cell has no other output: then clearing all of
             it removes the line alone. None shows no line.
     """

@@ -42,11 +42,9 @@ class Progress:
     again.
 
     Args:
-        shell: the shell.
         again: shows the cell's earlier reports.
         whole_cell: the cell has no other code; otherwise no line is shown.
         tasks: returns the numbers of finished and all Spark tasks.
-        rows: returns the number of processed rows.
 
     Attributes:
         last: the latest step, or ``""``.
@@ -118,8 +116,6 @@ class Progress:
 
 
 class _Painter:
-    """Shows nothing: for output that is neither a notebook nor a terminal."""
-
     def start(self) -> None: ...
 
     def paint(self, line: str) -> None: ...

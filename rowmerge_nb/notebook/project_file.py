@@ -53,12 +53,7 @@ _TABLES: Final = ("tool", "rowmerge_nb")
 
 @dataclass(frozen=True)
 class DeclaredCatalogs:
-    """The catalogs of a project's file, for its default engine.
-
-    Args:
-        requests: the catalogs that can be connected.
-        errors: the others, with the reasons.
-    """
+    """The catalogs of a project's file, for its default engine."""
 
     requests: tuple[ConnectionRequest, ...]
     errors: Mapping[str, RowMergeError]

@@ -28,8 +28,6 @@ class Rendered:
     """A cell with its expressions replaced.
 
     Args:
-        text: the SQL.
-        source: the cell's body.
         pieces: (offset in ``text``, offset in ``source``) of each expression and of the text after
             it.
     """

@@ -41,7 +41,6 @@ def debugger_at(error: BaseException) -> None:
 
 
 def has_keyboard() -> bool:
-    """Return whether input is possible, in a notebook or a terminal."""
     return hasattr(_shell(), "kernel") or (
         sys.stdin is not None and not sys.stdin.closed and sys.stdin.isatty()
     )

@@ -63,11 +63,7 @@ def checked_port(port: int | None) -> int | None:
 
 
 def checked_connector(connector: Connector) -> JavaDebugging:
-    """Return a connector that can wait for a debugger of Java.
-
-    Raises:
-        RowMergeError: NOT_SUPPORTED for a connector in Python.
-    """
+    """Return a connector that can wait for a debugger of Java."""
     if isinstance(connector, JavaDebugging):
         return connector
     raise RowMergeError(
@@ -94,11 +90,7 @@ def is_of_coordinator(record: Record, call: str | None) -> bool:
 def debugged(
     connector: Connector, port: int | None, *, coordinator: bool, before_tables: bool
 ) -> AbstractContextManager[object]:
-    """Wait for a debugger at one of two moments: before the table is prepared, or after it.
-
-    Raises:
-        RowMergeError: NOT_SUPPORTED for a connector in Python.
-    """
+    """Wait for a debugger at one of two moments: before the table is prepared, or after it."""
     if port is None:
         return nullcontext()
     java = checked_connector(connector)

@@ -9,13 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 
 @dataclass(frozen=True)
 class PluginFacts:
-    """What a test in Java must know of a plugin, besides the catalog's properties.
-
-    Args:
-        plugin_class: the class that implements Trino's Plugin.
-        version: the version of trino-spi.
-        features: which calls the SPI has, by name.
-    """
+    """What a test in Java must know of a plugin, besides the catalog's properties."""
 
     plugin_class: str
     version: str

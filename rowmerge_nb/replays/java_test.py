@@ -48,11 +48,6 @@ _CONFLICT: Final = "TRANSACTION_CONFLICT"
 def write_java_test(result: Replay, file: Path, *, expect_error: bool) -> str:
     """Return the text of a test for JUnit 5.
 
-    Args:
-        result: the replay.
-        file: the file that the text is for; its name is that of the class.
-        expect_error: the test expects the replay's error.
-
     Raises:
         RowMergeError: INVALID_ARGUMENTS if the name is no class name, or a value cannot be
             written; NOT_SUPPORTED if the connector is in Python or the flow is the older one.

@@ -50,7 +50,6 @@ class Origin:
 
     @property
     def is_own(self) -> bool:
-        """Whether the connector is created for the replay."""
         return not isinstance(self.source, Connector)
 
     @property
@@ -61,7 +60,6 @@ class Origin:
 
     @property
     def reference(self) -> str | None:
-        """The factory's ``module:name``, or None."""
         module, name = (
             getattr(self.source, "__module__", ""),
             getattr(self.source, "__qualname__", ""),
@@ -76,7 +74,6 @@ class Origin:
 
     @property
     def may_create_schema(self) -> bool:
-        """Whether the catalog is a replay's own."""
         return self.is_own or self.is_kept
 
     @contextmanager

@@ -33,7 +33,6 @@ class KeptError(Recorder):
     raised: BaseException | None = None
 
     def failed(self, error: Exception | SystemExit, step: str) -> None:
-        """Record the error that ended the work."""
         self.raised = error
         super().failed(error, step)
 
@@ -50,7 +49,6 @@ class Work:
 
     @classmethod
     def of(cls, recorder: KeptError, batches: Iterable[pa.RecordBatch]) -> Work:
-        """Run a task's pass, and return its work."""
         outcomes = list(batches)
         fragments = [
             payload
@@ -95,11 +93,9 @@ class LocalStatement:
 
     @property
     def columns(self) -> list[ColumnHandle]:
-        """The table's columns in table order, as the connector's handles."""
         return list(self.metadata.get_column_handles(self.session, self.handle))
 
     def scan(self, handle: Any = None, row_id: ColumnHandle | None = None) -> ScanPass:
-        """Return a pass that reads the table and its row ids."""
         handle = self.handle if handle is None else handle
         columns = [*self.columns, *([row_id] if row_id is not None else [])]
         schema = pa.schema(
@@ -174,7 +170,6 @@ class LocalStatement:
         return row_id
 
     def merge(self, writer: int, pages: Iterable[Page], layout: PageLayout) -> Work:
-        """Pass transformed pages to a merge sink."""
         provider = self.connector.get_page_sink_provider()
         sinks = SinkFactory(provider, self.transaction, self.session, self.merge_handle)
         recorder = KeptError(writer, 0)

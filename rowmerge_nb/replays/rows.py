@@ -27,7 +27,6 @@ NOT_FOUND = -1
 
 
 def data_of(record: Record, page: Page) -> Page:
-    """Return a page's columns of the record's table, or raise ArrowInvalid."""
     fields = [pa.field(column.name, column.sql_type.arrow) for column in record.columns]
     arrays = [conform(page.column(index), field.type) for index, field in enumerate(fields)]
     return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
@@ -107,7 +106,6 @@ def row_ids_in(record: Record, page: Page) -> pa.Array:
 def rows_left(
     record: Record, table: Page, places: npt.NDArray[np.int64], pages: Iterable[HandedPage]
 ) -> Page:
-    """Return the expected rows after pages have been stored."""
     rows_named = NamedRows(record)
     removed, added = [np.zeros(0, np.int64)], [table.slice(0, 0)]
     for handed_page in pages:

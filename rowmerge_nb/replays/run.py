@@ -55,13 +55,10 @@ class Replay:
     """The result of a replay; displays as text, or as HTML in a notebook.
 
     Args:
-        origin: the source of the connector.
         numbers: the writers, or splits, whose pages were replayed.
         call: the last call to make.
-        calls: the contract's calls, in order.
         expected: the expected rows, if known.
         remaining: the actual rows, if read.
-        error: the exception of a call, if any.
         step: the call that raised it.
         has_rows: whether the table had the record's rows.
         plugin: the plugin of Trino, if the connector is one.

@@ -78,7 +78,6 @@ class ReplayedSplits:
         self.handle = self._ask(f"begin_{self.verb}", *self.arguments)
 
     def work(self, number: int, pages: Sequence[tuple[Page, pa.Array]]) -> Work:
-        """Read all splits, and pass the pages' rows to the sources that read them."""
         statement, record = self.statement, self.record
         names = [ROW_ID, *record.updated.get(0, ())]
         rows = pa.concat_batches(

@@ -35,9 +35,7 @@ class Prepared:
     """A table for a replay.
 
     Args:
-        has_rows: whether it has the record's rows.
         is_own: whether it has no rows of others, so that changes may be committed.
-        is_temporary: whether it is dropped at the end.
         notice: why it lacks the rows.
     """
 
@@ -48,7 +46,6 @@ class Prepared:
     notice: str = ""
 
     def drop(self, connector: Connector, record: Record) -> str:
-        """Drop a temporary table; return an error message."""
         if not self.is_temporary:
             return ""
         try:

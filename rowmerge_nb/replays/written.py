@@ -36,7 +36,6 @@ def write_test(
     *,
     expect_error: bool,
 ) -> Path:
-    """Write the file; see `rowmerge_nb.replays.Replay.to_test`."""
     file = Path(checked_path(path, "path"))
     checked(expect_error, "expect_error", bool, "True or False")
     if expect_error and result.error is None:
@@ -126,7 +125,6 @@ def _maker(result: Replay, make_table: str | None) -> str | None:
 
 
 def replayed_record(result: Replay) -> Record:
-    """Return the record with the pages of the replayed writers or splits."""
     pages = tuple(page for page in result.record.pages if page.number in result.numbers)
     return replace(result.record, pages=pages)
 
@@ -245,7 +243,6 @@ def _arguments(record: Record) -> dict[str, Any]:
 
 
 def target_rows(record: Record) -> list[tuple[Any, ...]]:
-    """Return the rows of the table before the statement."""
     if record.rows is None:
         return []
     return list(zip(*map(python_values, record.rows.columns[: len(record.columns)]), strict=True))

@@ -30,7 +30,6 @@ def mime_bundle(
     ``text/html``.
 
     Args:
-        trace: the statement's trace.
         show: names of the parts to show; None for the default ones.
         timings: show times, which differ from run to run.
         number: distinguishes this output's ids from earlier ones.
@@ -67,7 +66,6 @@ def mime_bundle(
 
 
 def rows_bundle(rows: Mapping[str, str], trace: Trace, first_line: int = 1) -> dict[str, str]:
-    """Return the mime bundle of a query: its rows, with notices below."""
     notices = "\n".join(notice_lines(notices_of(trace), first_line))
     return {
         "text/plain": f"{rows['text/plain']}\n\n{notices}",
@@ -76,7 +74,6 @@ def rows_bundle(rows: Mapping[str, str], trace: Trace, first_line: int = 1) -> d
 
 
 def explained_bundle(trace: Trace, explained: str) -> dict[str, str]:
-    """Return the mime bundle of an EXPLAIN: its text, and the drawn plan if any."""
     if trace.state != StatementState.EXPLAINED or not trace.plan:
         return {"text/plain": explained, "text/html": preformatted(explained)}
     report = mime_bundle(trace, show="outcome,clauses,plan")

@@ -119,7 +119,6 @@ def column_names(comparison: Comparison) -> list[str]:
 
 
 def metric_texts(comparison: Comparison, metric: Metric) -> tuple[str, str]:
-    """Return the display texts of a number on both sides."""
     missing = "not known" if metric.name in _REPORTED_BY_STORES else ""
     left, right = ("" if side.failed else missing for side in (comparison.left, comparison.right))
     return metric.left or left, metric.right or right

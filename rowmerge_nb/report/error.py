@@ -44,9 +44,6 @@ def render_error_text(error: RowMergeError, trace: Trace | None = None, first_li
 def render_error_html(
     error: RowMergeError, trace: Trace | None = None, first_line: int = 1, *, number: int = 0
 ) -> str:
-    """Return an error as an HTML fragment; ``number`` is as for
-    `rowmerge_nb.report.html.render_html`.
-    """
     failure = failure_of_error(error, trace)
     if trace is None:
         text = "\n".join(failure_text(failure, first_line, WIDTH))

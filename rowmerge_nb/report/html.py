@@ -129,7 +129,6 @@ def render_verdicts(verdicts: tuple[Verdict, ...], text: str) -> str:
 
 
 def render_parts(template: str, names: dict[str, Any], text: str, statement: str) -> str:
-    """Return an HTML fragment from a template; ``statement`` determines its id."""
     from markupsafe import Markup
 
     part = _environment().get_template(template).render(names)
@@ -139,7 +138,6 @@ def render_parts(template: str, names: dict[str, Any], text: str, statement: str
 def render_failure(
     failure: Failure, text: str, *, statement: str = "", number: int = 0, first_line: int = 1
 ) -> str:
-    """Return a failure without a report as an HTML fragment."""
     from markupsafe import Markup
 
     part = (

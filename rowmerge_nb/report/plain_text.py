@@ -391,7 +391,6 @@ def _calls(report: Report, timings: bool) -> list[str]:
 
 
 def diff_lines(report: Report) -> list[str]:
-    """Return the lines of a report's changed rows; empty without any."""
     diff = report.diff
     if diff is None:
         return []

@@ -37,7 +37,6 @@ class Question:
 
     Args:
         topic: ``join``, ``condition``, ``clause``, ``page``, ``paradigm`` or ``writer``.
-        text: the question, as Markdown.
     """
 
     topic: str

@@ -54,8 +54,6 @@ class RowCheck:
     repetitions count.
 
     Args:
-        trace: the statement's trace, for the reasons.
-        total: the number of rows.
         missing: the expected rows that do not exist, with repetitions.
         unexpected: the other rows.
         by: the columns that relate joined rows to a wrong row.

@@ -48,7 +48,6 @@ class SideReport:
         pages: the first rows of the pages that the connector received; None without any.
         layout: the channels of these pages with their types.
         files: the first files or statements that were written.
-        fragments: the first fragments.
     """
 
     name: str
@@ -86,7 +85,6 @@ def store_comparison_bundle(comparison: StoreComparison) -> dict[str, str]:
 
 
 def about(comparison: StoreComparison) -> str:
-    """Return what ran where."""
     removal = "" if comparison.notices else " The copies were removed."
     return (
         f"In each catalog, the statement ran on a copy of {comparison.target}, which is"
@@ -95,7 +93,6 @@ def about(comparison: StoreComparison) -> str:
 
 
 def sentences(comparison: StoreComparison) -> list[str]:
-    """Return remarks, hints and notices."""
     lines = [f"{remark.removesuffix('.')}." for side in comparison.sides for remark in side.remarks]
     by_text: dict[str, list[str]] = {}
     for side in comparison.sides:
@@ -109,7 +106,6 @@ def sentences(comparison: StoreComparison) -> list[str]:
 
 
 def metric_texts(comparison: StoreComparison, metric: StoreMetric) -> list[str]:
-    """Return the display texts of a measurement on all sides."""
     missing = "not known" if metric.name in _REPORTED_BY_STORES else ""
     texts = java_names(metric)
     return [

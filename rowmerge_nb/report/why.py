@@ -50,9 +50,6 @@ class Why(ShownSequence[Journey]):
         """Find rows in a trace, and request those that it lacks.
 
         Args:
-            trace: the trace.
-            row: the positional argument of `Result.why`.
-            source_row: the number of the source row, from 0; None for any.
             columns: values of the source row or the target row.
             ask: returns a trace with requested rows, if that is possible.
 

@@ -17,11 +17,6 @@ def unknown_catalog(
     """Build the error of a name whose catalog does not exist: NOT_SUPPORTED for Trino's own catalog
     ``system``, which no engine has.
 
-    Args:
-        catalog: the catalog's name.
-        catalogs: the names of all catalogs.
-        failures: the errors of catalogs that could not be connected, by name.
-
     >>> unknown_catalog("lak", ["lake", "memory"]).hint
     "Did you mean 'lake'?"
     """

@@ -80,7 +80,6 @@ class AuditedRow:
     """The differing rows of one key.
 
     Args:
-        journeys: the related joined rows.
         where: the result of WHERE for a row not selected by an UPDATE or DELETE.
         remark: how the journeys apply to this row, or ``""``.
     """
@@ -102,7 +101,6 @@ class Explanation:
 
     Args:
         sentence: what the other engine seems to have done.
-        rows: the number of explained rows.
         statement: a statement that yields these rows, or ``""``.
     """
 
@@ -119,7 +117,6 @@ class Audit:
 
     Args:
         before: the state it was evaluated on, in words, and ``after`` the compared state.
-        rows: the first differing rows.
         told: the number of missing and unexpected rows in ``rows``.
     """
 

@@ -50,7 +50,6 @@ def cell_patterns(expected: pa.Table, actual: pa.Table) -> tuple[str, ...]:
     """Return one sentence for each pattern that explains all differing cells of a column.
 
     Args:
-        expected: the expected rows.
         actual: the stored rows, each beside its expected row, in the order of the sinks' pages.
 
     >>> cell_patterns(pa.table({"id": [1, 2], "v": ["a", "b"]}), pa.table({"id": [1, 2], "v": ["A", "B"]}))

@@ -27,7 +27,6 @@ class Regions:
     """Where a store puts rows: its partitions or buckets.
 
     Args:
-        codes: the number of each change's region.
         describe: returns the words for the region of a change, such as ``bucket 3``.
     """
 
@@ -40,7 +39,6 @@ class WrongChanges:
     """The changes that sinks received, one per row of their pages, and what became of them.
 
     Args:
-        method: the method that received them.
         classes: INSERTS, UPDATES or DELETES; both halves of an update are UPDATES.
         is_new: the change adds a row.
         is_old: the change removes a row.
@@ -52,7 +50,6 @@ class WrongChanges:
         writers: the number of the sink's writer; -1 if unknown.
         calls: the number of the call within its writer, from 1; -1 if unknown.
         rows: the index of the row within the page of that call.
-        regions: the partitions, and the buckets, of the changes.
         untouched: the number of rows that the statement does not touch.
         lost_rows: the indices before the statement of untouched rows that are gone.
         surviving_rows: the indices before the statement of the rows of `survivors`.

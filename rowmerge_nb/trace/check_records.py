@@ -26,7 +26,6 @@ class WrongRow:
     """A row that the store should hold differently.
 
     Args:
-        sentence: the difference, with values.
         problem: ``other values``, ``old values`` (those before the statement), ``missing``, or of a
             row that must not be there ``too often``, ``still there`` or ``not requested``.
         differing: for a row with other or old values the indices of the columns that differ.
@@ -52,7 +51,6 @@ class CommitCheck:
     Args:
         state: ``agrees``, ``differs`` or ``not compared``.
         wrong: the number of wrong rows; a stored row and the row that was meant count as one.
-        rows: the first of them.
         expected: for each of ``rows`` the row that must be in the store, or NULLs.
         actual: for each of ``rows`` the row that is in the store, or NULLs.
         patterns: sentences about what all wrong rows have in common.

@@ -87,12 +87,10 @@ class Comparison:
     """One statement, run in two ways.
 
     Args:
-        by: a key of `WAYS`.
         notice: a note for the reader, or ``""``.
 
     Attributes:
         compared: the method: ``rows``, ``changes``, or ``""`` if neither was possible.
-        differences: the rows that differ.
     """
 
     def __init__(

@@ -48,7 +48,6 @@ class WriterRecord:
     """One writer's work.
 
     Args:
-        rows: rows stored per operation number.
         counted: changed rows: positions minus the sum of insert_from_update.
         state: ``finished`` or ``aborted``.
     """

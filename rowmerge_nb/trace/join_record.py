@@ -25,7 +25,6 @@ class MatchPattern:
     Args:
         acting: matches for which a changing clause fired: ``updates`` plus ``deletes``.
         repeated: one clause, or no clause, took several of them.
-        rows: the number of target rows.
     """
 
     matches: int
@@ -42,7 +41,6 @@ class DuplicateGroup:
 
     Args:
         target: its values; empty if they could not be fetched.
-        sources: the first matching source rows.
         case_number: the clause that fired more than once; None for several clauses.
     """
 
@@ -58,12 +56,10 @@ class JoinRecord:
     """The join of target and source; all fields are empty for a statement without one.
 
     Args:
-        on: the condition of MERGE.
         rows: output rows: ``matched_rows`` plus ``unmatched_rows`` plus, under FULL,
             ``unmatched_target_rows``.
         unmatched_rows: source rows without a target row.
         unmatched_target_rows: target rows without a source row; None if the join drops them.
-        source_rows: rows of the source, if known.
         duplicate_groups: target rows with several matches, some of them.
         multiple_matches: the match patterns of such rows; None if unknown.
     """

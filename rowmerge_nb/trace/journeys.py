@@ -118,8 +118,6 @@ class Journey:
         becomes: the letters of the output rows; ``""`` if dropped.
         writers: the writer of each output row; -1 if unknown.
         on: ON's result; None for an unmatched row or if unknown.
-        made: the new row, if any.
-        page_row: its index in the sampled page.
         barred: for an unmatched source row, the part of ON that its own NULL makes unknown for
             every target row.
     """

@@ -35,7 +35,6 @@ class NearTerm:
     """A part of ON that must be true for a match.
 
     Args:
-        text: the SQL as written.
         key: it equates one value of each side.
     """
 
@@ -49,7 +48,6 @@ class Separation:
 
     Args:
         term: the key's index among the terms.
-        kinds: a minimal set of differences.
     """
 
     term: int

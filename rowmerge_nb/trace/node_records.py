@@ -58,7 +58,6 @@ class ScanFacts:
 
     Args:
         target: it reads the rows that may change, with row ids.
-        name: the table's name or alias.
     """
 
     target: bool
@@ -155,7 +154,6 @@ class NodeRecord:
         name: Trino's name (``RightJoin``, ``Filter``, ``TableCommit``).
         arguments: the text after the name: ``accounts t``, ``t.customer = s.customer``,
             ``(unique_id, case_number)``.
-        trino: its arguments as Trino prints them.
         would: for a plan that did not run, the estimated or known output rows.
         rows: the output rows of a node of a query; None if not counted. `Trace.rows` has those of
             other nodes.

@@ -76,7 +76,6 @@ class AskedRows:
 
     Args:
         pages: both sides' values; None if there are none or they are not known.
-        more: further rows satisfy the condition.
     """
 
     condition: str

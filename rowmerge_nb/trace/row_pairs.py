@@ -53,8 +53,6 @@ def pair_rows(
     step compares the first `MOST_COMPARED` rows only.
 
     Args:
-        missing: the expected rows that are not stored.
-        unexpected: the stored rows that are not expected.
         keys: the indices of the columns that identify a row.
         strange: the unexpected rows that the last step may pair; by default all of them.
 

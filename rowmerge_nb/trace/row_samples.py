@@ -17,10 +17,8 @@ class RowSamples:
     Args:
         pages: input and output of ``transform_page``; in the older flow, the changed rows on both
             sides.
-        requested_rows: joined rows requested by a condition.
         untouched_rows: the first target rows that were not joined or not selected by WHERE; None if
             unknown.
-        stored_pages: the first rows of each writer.
         near_misses: unmatched rows with the nearest keys of the other side; None if not requested.
     """
 

@@ -48,7 +48,6 @@ class StoreSide(Side):
 
     Args:
         lasting_call: the call that makes a change permanent.
-        fragments: what its sinks returned.
         remarks: what the copy of the target lacks.
     """
 

@@ -34,7 +34,6 @@ class Trace:
         committed: False for a rehearsal or an unfinished statement.
         count: rows changed; None unless it finished.
         returned: the number of rows of RETURNING; None without it, or unfinished.
-        seconds: the duration of each step.
         clauses: the WHEN clauses with counts (MERGE only, like ``join.on``).
         rows: per node id the input rows per source, and the output rows; None if unknown.
 

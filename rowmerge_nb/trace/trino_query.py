@@ -59,8 +59,6 @@ class TrinoNode:
     """A plan node as EXPLAIN names it, with its operators.
 
     Args:
-        descriptor: the arguments after the name.
-        outputs: the names of the output symbols.
         sources: the nodes below; for a RemoteSource, the roots of its stages.
     """
 

@@ -48,8 +48,6 @@ class EngineRule:
     """An engine's duplicate rule.
 
     Args:
-        name: the engine, with a version if the rule has changed.
-        source: the documenting page.
         fails: whether a target row with this pattern ends the statement.
     """
 

@@ -70,10 +70,7 @@ class HiveSplit(ConnectorSplit):
 
     Args:
         original: bucket and number of the first row, for a file without row ids.
-        bucket: the bucket of all rows, if the table is bucketed.
         stripes: the half-open range of stripes; None for all.
-        domains: the domains of data columns, by index.
-        carries_rows: whether the driver reads the rows.
         elsewhere: rows up to this write id are in another directory.
     """
 

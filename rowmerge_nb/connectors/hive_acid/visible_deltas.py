@@ -30,7 +30,6 @@ class ValidTransactions:
     """The transactions whose compactions (``_vN``) a reader may use.
 
     Args:
-        high_watermark: the largest transaction.
         uncommitted: open and aborted ones.
     """
 
@@ -47,7 +46,6 @@ class ValidWriteIds:
 
     Args:
         high_watermark: the largest allocated write id.
-        transactions: the transactions whose compactions count; None for all.
     """
 
     high_watermark: int

@@ -27,11 +27,7 @@ class Column:
     Args:
         nullable: whether NULL may be written; a default may replace it.
         default: the expression that replaces NULL in a NOT NULL column.
-        generated: whether the database computes it.
-        always: whether it is GENERATED ALWAYS AS IDENTITY.
         cast: the suffix that converts a staged value: ``::uuid``.
-        added: whether a MERGE adds the column.
-        numbered: whether a number replaces NULL.
     """
 
     name: str
@@ -57,8 +53,6 @@ class JdbcTableHandle(ConnectorTableHandle):
     """A table or view.
 
     Args:
-        name: in lower case.
-        spelled: schema and table as the database spells them.
         key: the primary key's columns, in order.
         kind: ``table``, or ``view`` and the like.
         ranges: whether it can be read in ranges of row addresses.
@@ -106,7 +100,6 @@ class JdbcSplit(ConnectorSplit):
         high: the first row address after the range, or None.
         address: the SQL of the address, if it differs between tables.
         snapshot: the database's name of the snapshot, or ``""``.
-        carries_rows: whether the driver reads the rows.
     """
 
     low: int | None = None
@@ -141,11 +134,7 @@ class JdbcInsertTableHandle(ConnectorInsertTableHandle):
 
 @dataclass(frozen=True)
 class JdbcOutputTableHandle(JdbcInsertTableHandle, ConnectorOutputTableHandle):
-    """The table of a CREATE TABLE AS, which does not exist yet.
-
-    Args:
-        old_table: the table that it replaces.
-    """
+    """The table of a CREATE TABLE AS, which does not exist yet."""
 
     metadata: ConnectorTableMetadata
     old_table: JdbcTableHandle | None = None

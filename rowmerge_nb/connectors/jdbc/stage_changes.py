@@ -36,8 +36,6 @@ class Changes:
 
     Args:
         stage: the stage's name in SQL; all its rows are valid.
-        updated: by case number, the columns to write; None for all.
-        filled: the columns that an INSERT names; None for all.
         whole_rows: whether updated rows are staged with all columns, and can be reinserted.
     """
 

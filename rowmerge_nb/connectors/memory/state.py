@@ -156,11 +156,7 @@ KEEPING: Final = "MemoryConnector(keep_versions=...) says how many are kept."
 
 @dataclass
 class MemoryTransaction:
-    """The versions that a transaction reads, and the changes that its commit makes visible.
-
-    Args:
-        appended: rows for tables that are only appended to.
-    """
+    """The versions that a transaction reads, and the changes that its commit makes visible."""
 
     number: int = 0
     read: dict[SchemaTableName, int] = field(default_factory=dict)

@@ -25,7 +25,6 @@ def writing(what: str, code: str) -> Iterator[None]:
 
     Args:
         what: the file or directory, as the start of the message.
-        code: the store's code for other errors.
 
     Raises:
         ConnectorError: GENERIC_INSUFFICIENT_RESOURCES, PERMISSION_DENIED, or that code.

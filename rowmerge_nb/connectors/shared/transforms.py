@@ -141,11 +141,7 @@ def parse_transforms(
     columns: Mapping[str, tuple[str, Type]],
     table_property: str = "partitioned_by",
 ) -> tuple[Transform, ...]:
-    """Parse ``partitioned_by``, or a property like it, or raise INVALID_TABLE_PROPERTY.
-
-    Args:
-        texts: names of columns, and calls of transforms.
-    """
+    """Parse ``partitioned_by``, or a property like it, or raise INVALID_TABLE_PROPERTY."""
     transforms: list[Transform] = []
     try:
         for text in texts:

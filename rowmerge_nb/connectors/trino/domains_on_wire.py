@@ -38,10 +38,6 @@ def constraint_on_wire(
 
     The engine filters again, so a domain that cannot be written exactly is omitted.
 
-    Args:
-        domains: the domains by column.
-        types: the types of the table's columns.
-
     >>> from rowmerge_nb.spi.page_source import ColumnDomain
     >>> from rowmerge_nb.spi.types import parse_type
     >>> domains = {"day": ColumnDomain(low=dt.date(2026, 1, 31)), "code": ColumnDomain((b"a",))}

@@ -86,11 +86,7 @@ class HostProcess:
         return self._greeting.done()
 
     def hello(self, seconds: float | None = _START_SECONDS) -> dict[str, Any]:
-        """Wait until the plugin is ready, and return what the process says of it.
-
-        Args:
-            seconds: the longest wait; None for any.
-        """
+        """Wait until the plugin is ready, and return what the process says of it."""
         try:
             line = self._greeting.result(seconds)
         except FutureTimeoutError as error:

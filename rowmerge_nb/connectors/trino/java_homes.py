@@ -28,7 +28,6 @@ class JavaNeed:
     """The Java that a version of Trino needs.
 
     Args:
-        trino: Trino and its version, for messages.
         newest: the last one; None if there is none yet.
         vectors: whether the module jdk.incubator.vector must be there.
     """

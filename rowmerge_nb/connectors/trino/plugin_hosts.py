@@ -23,7 +23,6 @@ class PluginHosts:
 
     Args:
         settings: builds what a process needs to start the plugin.
-        paths: the plugin's folders and jars.
         count: 2, or 1 if one process serves both sides.
     """
 

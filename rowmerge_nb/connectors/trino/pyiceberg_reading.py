@@ -36,9 +36,6 @@ def read_table(
 ) -> IndependentRows | None:
     """Read the table of a metadata file; None if the file is not on this machine.
 
-    Args:
-        metadata_file: its location, as the plugin has it.
-
     Raises:
         Exception: PyIceberg cannot read the table.
     """

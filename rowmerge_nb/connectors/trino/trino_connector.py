@@ -234,7 +234,6 @@ class TrinoConnector(Connector):
 
         Args:
             port: where the process waits for the debugger.
-            coordinator: the process of the coordinator, and not that of the tasks.
         """
         return self.hosts.debugging(port, coordinator=coordinator)
 

@@ -34,7 +34,6 @@ class PluginError(ConnectorError):
     """An exception of a plugin.
 
     Attributes:
-        java_class: the class of the exception.
         java_frames: the lines of its stack, the innermost first.
         java_causes: its causes, each with class, message and frames.
     """

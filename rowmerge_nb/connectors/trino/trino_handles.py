@@ -36,8 +36,6 @@ class JavaHandle:
     """A handle of Java as text; its repr is short.
 
     Args:
-        interface: the interface of Trino's SPI.
-        class_name: the plugin's class that implements it.
         json: the handle as Trino's HandleJsonModule writes it.
         number: the number of the Java object, which the coordinator's host keeps until the
             transaction ends; not part of equality.
@@ -168,11 +166,7 @@ class TrinoSession:
 
 @dataclass(frozen=True)
 class TaskContext:
-    """What task calls need besides their handles.
-
-    Args:
-        transaction: the plugin's ConnectorTransactionHandle.
-    """
+    """What task calls need besides their handles."""
 
     transaction: JavaHandle
     session: TrinoSession
@@ -275,11 +269,7 @@ class TrinoPartitioningHandle(ConnectorPartitioningHandle):
 
 @dataclass(frozen=True, repr=False)
 class TrinoInsertTableHandle(ConnectorInsertTableHandle):
-    """The target of an INSERT.
-
-    Args:
-        types: the types of the page's channels.
-    """
+    """The target of an INSERT."""
 
     context: TaskContext = field(compare=False, repr=False)
     java: JavaHandle

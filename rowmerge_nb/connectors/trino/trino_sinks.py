@@ -133,11 +133,7 @@ class TrinoPageSink(ConnectorPageSink):
 
 
 class TrinoMergeSink(ConnectorMergeSink):
-    """A ConnectorMergeSink of a plugin.
-
-    Args:
-        channel_count: the number of channels of Trino's page.
-    """
+    """A ConnectorMergeSink of a plugin."""
 
     def __init__(self, sink: _HostSink, channel_count: int) -> None:
         self._sink = sink

@@ -31,11 +31,7 @@ _UNKNOWN_END = "HOST_TERMINATED"
 
 
 class TrinoTransaction:
-    """A transaction.
-
-    Attributes:
-        notices: sentences for the report.
-    """
+    """A transaction."""
 
     def __init__(self, number: int, hosts: PluginHosts, properties: Mapping[str, Any]) -> None:
         self.number = number

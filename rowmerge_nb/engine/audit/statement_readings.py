@@ -39,11 +39,7 @@ _MOMENTARY: Final = frozenset(
 
 @dataclass(frozen=True)
 class Variant:
-    """A statement as another engine may have read it.
-
-    Args:
-        changes: replaced spans.
-    """
+    """A statement as another engine may have read it."""
 
     cause: Cause
     sentence: str

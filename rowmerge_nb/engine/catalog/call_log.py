@@ -27,7 +27,6 @@ class CallLog:
 
     Attributes:
         raised: errors of the connector's code.
-        handle: the handle of the calls.
     """
 
     started: float = field(default_factory=time.perf_counter)

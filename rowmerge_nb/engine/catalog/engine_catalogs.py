@@ -253,7 +253,6 @@ class Catalogs:
 
         Args:
             changes: the changed catalog, whose calls a fault counts; ``""`` for all.
-            explicit: the surrounding explicit transaction.
         """
         properties: dict[str, Any] = {"era": str(options.era)}
         if options.paradigm is not None:

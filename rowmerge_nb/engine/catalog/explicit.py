@@ -57,9 +57,6 @@ class ExplicitTransaction:
 
     Args:
         isolation: the requested level, or ``""``.
-
-    Attributes:
-        aborted: a statement in it has failed.
     """
 
     read_only: bool = False

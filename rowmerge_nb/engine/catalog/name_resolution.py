@@ -46,8 +46,6 @@ class StatementTables:
 
     Args:
         registered: the identity of the DataFrame behind each table in memory, to suppress notices.
-        copies: full names of tables, to those of their copies.
-        versions: the versions of tables without one in the statement.
         failures: the errors of catalogs that could not be connected, by name.
     """
 

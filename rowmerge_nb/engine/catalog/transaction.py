@@ -48,13 +48,11 @@ class StatementTransaction:
     """All connectors' transactions of one statement.
 
     Args:
-        fault: a fault to inject.
         explicit: the surrounding explicit transaction, whose catalogs stay open.
 
     Attributes:
         changed: whether the change is stored: False before the committing call, None until it
             returns, then True.
-        version: the committed version, if any.
     """
 
     def __init__(

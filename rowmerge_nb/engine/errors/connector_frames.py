@@ -45,12 +45,7 @@ class RemoteTraceback(Exception):
 
 
 def told(raised: Iterable[Raised], source_lines: SourceLines) -> tuple[Raised, ...]:
-    """Add what only this process knows: names and lines of cells, and lines of other languages.
-
-    Args:
-        raised: the errors.
-        source_lines: returns the lines of a connector that is not in Python.
-    """
+    """Add what only this process knows: names and lines of cells, and lines of other languages."""
 
     def frames(one: Raised | RaisedFrom, *, is_python: bool) -> tuple[CodeFrame, ...]:
         if is_python:

@@ -73,9 +73,7 @@ class Executed:
     """The expansion of an EXECUTE IMMEDIATE, in whose text Trino counts positions.
 
     Args:
-        statement: the EXECUTE IMMEDIATE.
         filled: the inner statement with its values.
-        text: the user's whole text.
         offset: the start of the EXECUTE IMMEDIATE in it.
     """
 

@@ -28,7 +28,6 @@ def group_of(rows: pa.Table, target_names: Sequence[str]) -> DuplicateGroup:
 
     Args:
         rows: its joined rows: ``case_number``, ``row_id`` and optionally ``witness``.
-        target_names: the target's column names.
     """
     cases = pc.fill_null(rows["case_number"], -1)
     numbers = (
@@ -78,9 +77,7 @@ def named_group(
     """Describe a target row, the rows that matched it, and the number of other such rows.
 
     Args:
-        group: the row and its matches.
         count: the number of target rows matched more than once.
-        rule: the rule on repeated matches.
         is_cut: not all rows were checked.
     """
     target = (

@@ -80,9 +80,6 @@ def name_failing_row(
 
     Args:
         run: the run, whose transaction is still open.
-        context: the context that its plan was lowered with.
-        error: the error, which has its position.
-        number: the number of the expression that failed.
     """
     if run.plan is None or error.hint is None:
         return

@@ -53,11 +53,7 @@ DUCKDB_INTERRUPTED: Final = "Query interrupted"
 
 
 class NearMisses(RunObserver):
-    """Adds the nearest keys to the trace of a MERGE.
-
-    Args:
-        analysis: the statement.
-    """
+    """Adds the nearest keys to the trace of a MERGE."""
 
     def __init__(self, analysis: MergeAnalysis) -> None:
         self._analysis = analysis

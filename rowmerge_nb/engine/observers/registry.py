@@ -46,15 +46,10 @@ def observers_of(
     """Return the observers of a run, in the order in which they are called.
 
     Args:
-        analysis: the statement.
-        options: its options.
         read_rows: reads the target in a version after the commit, at most a number of rows; None if
             it has more.
         read_independently: reads up to a number of rows by another library than the connector; None
             if there is none.
-        undo_log: the engine's changes.
-        user_observers: the observers of the engine's user.
-        request: the rows that were requested with the statement.
         verification: the second run of the option ``verify``.
     """
 

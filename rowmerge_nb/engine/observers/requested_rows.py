@@ -134,12 +134,7 @@ def request_by_values(
 
 
 class RequestedRows(RunObserver):
-    """Adds the requested rows to the trace.
-
-    Args:
-        analysis: the statement.
-        request: the request.
-    """
+    """Adds the requested rows to the trace."""
 
     def __init__(self, analysis: RowChangeAnalysis, request: RowRequest) -> None:
         self._analysis = analysis
@@ -176,15 +171,7 @@ def requested_rows(
     context: LoweringContext,
     request: RowRequest,
 ) -> AskedRows:
-    """Read the requested rows, and compute what the statement makes of them.
-
-    Args:
-        run: the run.
-        analysis: the statement.
-        planned: its plan.
-        context: the context that the plan is lowered with.
-        request: the request.
-    """
+    """Read the requested rows, and compute what the statement makes of them."""
     whole = planned.whole()
     if not _is_repeatable(run, analysis, whole):
         return AskedRows(request.words, problem=UNREPEATABLE)
@@ -231,13 +218,6 @@ def unmatched_target_rows(
 ) -> pa.RecordBatch | None:
     """Return the requested target rows of a MERGE that have no partner; None if none are requested,
     or the joined rows have them.
-
-    Args:
-        run: the run.
-        analysis: the statement.
-        planned: its plan.
-        context: the context that the plan is lowered with.
-        request: the request.
     """
     from pyspark.sql import functions as F  # noqa: N812
 

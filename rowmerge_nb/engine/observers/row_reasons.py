@@ -65,9 +65,6 @@ class RowReasons(RunObserver):
     """Adds the answers of the conditions to the rows of the trace.
 
     An explanation that fails adds nothing.
-
-    Args:
-        analysis: the statement.
     """
 
     def __init__(self, analysis: RowChangeAnalysis) -> None:
@@ -91,14 +88,7 @@ class RowReasons(RunObserver):
 def with_truths(
     pages: PageSample, analysis: RowChangeAnalysis, target: Named, source: Named
 ) -> PageSample:
-    """Return sampled rows with the answers of their conditions.
-
-    Args:
-        pages: the rows.
-        analysis: the statement.
-        target: the target's columns, by their names in the witness.
-        source: the source's columns.
-    """
+    """Return sampled rows with the answers of their conditions."""
     if pages.witness is None or not pages.before.num_rows:
         return pages
     conditions = dict(_conditions(pages, analysis))

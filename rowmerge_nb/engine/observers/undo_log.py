@@ -42,14 +42,10 @@ class Change:
     """A statement that has changed the rows of a table.
 
     Args:
-        table: the table.
-        connector: its kind of store.
         kind: the statement's first words, and ``text`` its text, shortened.
         count: the number of rows that it has changed; None if it does not count.
         columns: the table's columns at that time, with those that it has added.
-        added: the names of the columns that it has added.
         handle: the table at that time; None for a table that the statement has made.
-        keeps: whether the store keeps versions.
         before: the version that it was made from; None before the first one.
         after: the version that it has made; ``before`` if it has only added or dropped columns and
             its store makes no version of that.

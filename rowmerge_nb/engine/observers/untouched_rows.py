@@ -33,9 +33,6 @@ class UntouchedRows(RunObserver):
 
     They are found by their row ids, in the statement's transaction, in stores that keep versions. A
     reading that fails adds nothing.
-
-    Args:
-        analysis: the statement.
     """
 
     def __init__(self, analysis: RowChangeAnalysis) -> None:

@@ -60,9 +60,6 @@ class ObserverRegistry:
     """The observers of one engine, in the order in which they were added.
 
     Threads may add and remove.
-
-    Args:
-        observers: the first ones.
     """
 
     def __init__(self, observers: Iterable[Observer] = ()) -> None:
@@ -123,11 +120,7 @@ class ObserverRegistry:
 
 
 class CalledObservers(RunObserver):
-    """Calls the observers of users in one run, until they fail.
-
-    Args:
-        observers: the observers.
-    """
+    """Calls the observers of users in one run, until they fail."""
 
     def __init__(self, observers: tuple[Observer, ...]) -> None:
         self._observers = observers

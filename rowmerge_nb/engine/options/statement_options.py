@@ -32,9 +32,6 @@ NEAR_ROWS: Final = 2_000_000
 class Progress:
     """Reports steps until the report fails: a statement does not depend on it.
 
-    Args:
-        tell: takes the name of a step.
-
     >>> Progress(print)("run")
     run
     """
@@ -74,9 +71,7 @@ class Option:
             or no value.
         short: its one-letter form in a cell, or ``""``.
         assumed: the value if the cell writes none; None if a value is needed.
-        has_flag: whether cells can write it.
         is_setting: whether ``%config`` and pyproject.toml can set it for all cells.
-        default: its value if it is not set.
         unset: what applies without a value, in words; ``""`` if the default is a value.
         aliases: other spellings of its choices, in lower-case letters and digits alone.
         page: where docs/ says more, as ``flows.md``; ``""`` for nowhere.

@@ -116,7 +116,6 @@ class StatementRunner:
         session: what the engine remembers between statements.
         defaults: its options, for statements that it runs of its own accord.
         sizes: sizes that decide the form of a plan.
-        observers: the observers of the user.
         running: the statements that run now, by the tags of their Spark jobs; setting an event
             cancels.
     """
@@ -150,8 +149,6 @@ class StatementRunner:
         """Run one statement; see `rowmerge_nb.engine.engine.Engine.run`.
 
         Args:
-            sql: the statement.
-            options: its options.
             complete: completes its result; an interrupt meanwhile is reported as one that came too
                 late.
         """
@@ -289,13 +286,6 @@ class StatementRunner:
     ) -> Trace:
         """Plan a MERGE, UPDATE or DELETE again on tables as they were, and read its rows; nothing
         begins, and all is rolled back.
-
-        Args:
-            text: the statement.
-            options: its options.
-            versions: the versions of the tables.
-            read: reads the rows, with the run of the statement and the reader of conditions on its
-                rows.
         """
         from rowmerge_nb.sql.parser.statement_reader import parse
 

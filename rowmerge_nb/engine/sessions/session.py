@@ -62,8 +62,6 @@ class Session:
     Args:
         catalogs: the engine's catalogs, with the current catalog and schema, and the session's
             properties.
-        spark_session: the engine's Spark session.
-        prepared: the texts of prepared statements by name.
         transactions: the transaction of several statements, if one is open.
         undo_log: the changes that can be taken back.
     """

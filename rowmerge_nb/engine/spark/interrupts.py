@@ -56,11 +56,7 @@ class WaitEndedError(KeyboardInterrupt):
 
 
 class Interrupts:
-    """Deferred interrupts.
-
-    Attributes:
-        came: there was one.
-    """
+    """Deferred interrupts."""
 
     def __init__(self) -> None:
         self.came = False

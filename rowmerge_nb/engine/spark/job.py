@@ -31,9 +31,6 @@ def collect(
     """Run a DataFrame and return its rows.
 
     Args:
-        spark: the session.
-        rows: the DataFrame.
-        tag: the tag of Spark's jobs.
         cancelled: set by `Engine.cancel`.
         find_loss: returns the error of a process that the tasks have lost, or None.
 

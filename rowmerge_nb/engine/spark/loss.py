@@ -47,7 +47,6 @@ class Home:
 
     Args:
         kills: the machine's count of out-of-memory kills at the start.
-        folders: the folders of Spark's files.
         condemned: a statement has found a folder emptied.
     """
 

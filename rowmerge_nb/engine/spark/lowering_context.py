@@ -77,7 +77,6 @@ class LoweringContext:
         tasks: the number of tasks that read a table whose changed rows are not exchanged.
         witness: rows carry both sides' values.
         target: symbols of the target's columns, for the witness and for errors.
-        source: those of the source.
         keys: the symbols that identify a row of each side, in errors.
     """
 

@@ -28,7 +28,6 @@ class Account:
     """The records of all tasks, added up.
 
     Args:
-        clause_rows: joined rows per case number.
         returned: the rows of RETURNING, as Arrow streams.
         errors: the errors that ended tasks, in the order of their partitions.
         failed: the partition of the first error.
@@ -70,7 +69,6 @@ def sum_up(records: Sequence[TaskRecord], writers: int = 1) -> Account:
     """Return the account of all tasks, ordered by partition.
 
     Args:
-        records: the tasks' records.
         writers: the number of writers of the exchange, if there was one.
     """
     records = sorted(records, key=lambda r: r.partition)
@@ -125,10 +123,6 @@ def sum_up(records: Sequence[TaskRecord], writers: int = 1) -> Account:
 
 def check_fragments(account: Account, fragments: Sequence[bytes]) -> None:
     """Check that the driver has all fragments of the tasks, before anything becomes permanent.
-
-    Args:
-        account: the tasks' account.
-        fragments: the fragments that arrived.
 
     Raises:
         ExecutionError: fragments are missing, or there are too many.

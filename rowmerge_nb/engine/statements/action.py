@@ -21,7 +21,6 @@ class Planned:
 
     Args:
         first: the plan before the rules.
-        settings: the settings of the rules.
         carried: columns of the target that count as read though no expression below the writer
             reads them; None for an INSERT.
     """
@@ -51,8 +50,6 @@ class Action:
     """The outcome of the one Spark action.
 
     Args:
-        context: the context that the plan was lowered with.
-        account: the tasks' records as one account.
         fragments: the fragments for the connector's finish call.
         planned: the plan of a row change; None for INSERT and other statements.
     """

@@ -29,11 +29,7 @@ def blame(
     expression changes nothing.
 
     Args:
-        error: the error that is raised.
         failure: the exception that led to it: Spark's, perhaps wrapped.
-        texts: the texts that Spark executed.
-        origins: the expressions of the statement, by number.
-        trees: the expressions of its plan.
 
     Returns:
         The number of the expression; None if it is not known.

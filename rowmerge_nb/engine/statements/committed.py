@@ -184,11 +184,9 @@ class Checking:
     """One statement's check.
 
     Args:
-        read: reads the table in a version.
         read_independently: reads the table by another library, for a requested check.
         before: the former rows with the row id last; None if unknown.
         pages: the sinks' pages; None without rows.
-        inserted: an INSERT's pages with their writers.
         problem: why there is nothing to compare with, or ``""``.
     """
 

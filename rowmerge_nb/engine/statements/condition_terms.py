@@ -16,13 +16,7 @@ _STRICT: Final = frozenset({"=", "<>", "<", "<=", ">", ">=", "arithmetic"})
 
 
 def term_of(term: ConditionTerm, target: Named, source: Named) -> Term:
-    """Return a condition as a trace keeps it.
-
-    Args:
-        term: the condition.
-        target: the target's columns, by their names in the witness.
-        source: the source's columns.
-    """
+    """Return a condition as a trace keeps it."""
     names = {
         symbol.name: (side, name)
         for side, columns in (("target", target), ("source", source))

@@ -60,8 +60,6 @@ def make_table(
     """Create a table, which becomes the statement's target, and return it without a handle.
 
     Args:
-        run: the run.
-        analysis: the statement, CREATE TABLE with a query or without one.
         make: makes the call: a permanent change, or the first of several calls that a rollback
             takes back.
     """
@@ -89,7 +87,6 @@ def check_defined(
 
     Args:
         run: the run, which gets their origins, and the tables that they read.
-        binding: the table.
         property_spans: the positions of properties in the statement.
 
     Returns:

@@ -34,8 +34,6 @@ def groups_of(
     """Return the target rows that were matched more than once, with their matches.
 
     Args:
-        account: the tasks' account.
-        analysis: the statement.
         failing: whether those that fail the check are returned, or those that only deserve a
             warning.
     """

@@ -183,8 +183,6 @@ def stored_rows(
     """Return how many rows of each operation the sinks must get.
 
     Args:
-        clauses: the operation of every clause by its number.
-        rows: the joined rows of each clause.
         paradigm: whether an update is one row, or a deleted and an inserted one.
 
     >>> rows = stored_rows({0: Operation.UPDATE, 1: Operation.INSERT}, {0: 3, 1: 2}, RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW)

@@ -28,7 +28,6 @@ class PushedDelete:
     """A DELETE that the connector has taken.
 
     Args:
-        metadata: the metadata of the target's catalog.
         handle: the handle of ``apply_delete``.
 
     Attributes:
@@ -64,12 +63,7 @@ class PushedDelete:
 
 
 def push_delete(run: StatementRun, analysis: DeleteAnalysis) -> PushedDelete | None:
-    """Return a DELETE that the connector takes; None after a notice of why the sink gets the rows.
-
-    Args:
-        run: the run, which gets the plan.
-        analysis: the statement.
-    """
+    """Return a DELETE that the connector takes; None after a notice of why the sink gets the rows."""
     run.transaction.target = analysis.target
     run.step = "plan"
     fields = zip(analysis.target_fields, analysis.target.columns, strict=True)

@@ -21,7 +21,6 @@ def returned_table(pages: Sequence[bytes], returning: Returning | None) -> pa.Ta
 
     Args:
         pages: Arrow streams; their columns are those of RETURNING by position.
-        returning: the RETURNING clause.
     """
     if returning is None:
         return None
@@ -44,8 +43,6 @@ def check_returned(
     """Refuse a RETURNING that reads columns whose values the store itself sets.
 
     Args:
-        returning: the RETURNING clause.
-        target: the table.
         omitted: the names of the columns that the store sets.
 
     Raises:

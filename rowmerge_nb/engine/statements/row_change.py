@@ -68,10 +68,7 @@ def plan_change(
     """Ask the connector about the target, and plan the statement.
 
     Args:
-        run: the run, which gets the plan.
-        analysis: the statement.
         ask: asks the connector what the planner needs.
-        plan: returns the plan before the rules.
     """
     run.transaction.target = analysis.target
     run.step = "plan"
@@ -137,9 +134,6 @@ def checked(metadata: ConnectorMetadata, method: str, value: Any, answer_type: A
     """Return the answer of a call of the contract, if it has the right type.
 
     Args:
-        metadata: the metadata that was called.
-        method: the method's name.
-        value: the answer.
         answer_type: the type of the contract, or a union of types.
 
     Raises:
@@ -170,11 +164,9 @@ def action_context(
     """Return the context that the plan is lowered with; starts Spark if necessary.
 
     Args:
-        run: the run.
         settings: sizes that decide what is small.
         flowing: a measure of the rows that go through the plan, if it is known.
         target: the symbols of the target whose values are shown for every row.
-        source: those of the source.
         keys: the symbols of target and source that identify a row in an error.
     """
     run.begin_step("start Spark")
@@ -214,12 +206,6 @@ def act(
 ) -> Action:
     """Run the one action of a statement.
 
-    Args:
-        run: the run, which gets the account.
-        planned: its plan.
-        context: returns the context that the plan is lowered with.
-        lowered: returns the plan as a DataFrame.
-
     Raises:
         RowMergeError: an error that ended a task; what sinks have done does not count then.
     """
@@ -243,7 +229,6 @@ def call_facts(run: StatementRun, verb: str, worker: str) -> list[Consequence]:
     """Return the calls of the contract that had been made when a statement failed.
 
     Args:
-        run: the run.
         verb: the verb of the calls: ``begin_merge``, ``finish_merge``.
         worker: the object of a task: a sink, or a page source.
     """
@@ -281,9 +266,6 @@ def row_change_trace(
     """Return a trace with what statements that change rows add to it.
 
     Args:
-        run: the run.
-        analysis: the statement.
-        trace: the trace of all statements.
         sizes: yields the rows of the nodes below the processor.
     """
     is_finished, account = trace.state == StatementState.FINISHED, run.account

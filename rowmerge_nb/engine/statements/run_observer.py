@@ -47,7 +47,6 @@ class RunObserver:
 
         Args:
             run: the run, whose transaction is still open.
-            error: the error that will be raised.
             origin: the number of the expression that failed; None if it is not known, and after the
                 point of no return.
         """
@@ -56,7 +55,6 @@ class RunObserver:
         """Called last, exactly once per run.
 
         Args:
-            run: the run.
             result: its result, of a failed statement that of the error; None if there is none.
         """
 

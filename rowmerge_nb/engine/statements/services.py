@@ -34,11 +34,9 @@ class Services:
         spark: returns the Spark session, which it starts if necessary.
         row_count: counts the target's rows in a version, after the commit.
         settings: sizes that decide the form of a plan.
-        views: the views that the engine keeps.
         read_constraints: the analyzer's `read_constraints`, for a table that the statement makes or
             alters.
         note_failure: records in an error of Spark whether the session can still be used.
-        notices: notices that are not part of the analysis.
     """
 
     connector: str
@@ -56,7 +54,6 @@ class TargetVersions:
     """The version of the target that a statement is made from.
 
     Attributes:
-        is_kept: whether the target's store keeps versions.
         before: the version that the statement read; None without versions, and for a table that it
             makes.
         is_overtaken: whether others committed between the read and the commit, which was put on

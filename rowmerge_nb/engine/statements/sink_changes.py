@@ -33,15 +33,10 @@ class SinkChanges:
     """The changes, in the order of the sample that the trace holds.
 
     Args:
-        method: the sink's method that received them.
         values: the table's columns, named by their indices.
         ids: what identifies the old row: the insert layout's columns, then the row id.
-        page: all channels that the sink received.
-        operations: the operation numbers.
         halves: whether a change is one half of an update.
-        writers: the writers, -1 if unknown.
         joined_rows: the indices in the sample ``before``, -1 if there is none.
-        layout_columns: the indices of the insert layout's columns.
         numbers: the numbers by which the exchange chose the writers; None without an exchange.
     """
 

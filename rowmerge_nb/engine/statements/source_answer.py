@@ -34,7 +34,6 @@ def answer_source(run: StatementRun, planned: PlannedT) -> PlannedT:
 
     Args:
         run: the run, which gets the new plan.
-        planned: its plan.
 
     Returns:
         The plan with the answer; the same plan without such a query.

@@ -112,26 +112,16 @@ class StatementRun:
     committing, rolling back and reporting are here, once.
 
     Args:
-        analysis: the statement, resolved.
-        transaction: its transactions in connectors.
-        options: its options.
         services: what the engine lends to it.
-        observers: what watches it.
 
     Attributes:
         rehearsable: whether a rollback leaves nothing of the statement.
-        changes_rows: whether it counts changed rows.
-        plan: the plan, once there is one.
         query_rows: for a query that DuckDB has answered, the row counts of its nodes by their ids.
         account: the tasks' records, once they have ended.
-        lowering: the context that the plan was lowered with.
         rows: the rows of the answer: those of a query, of RETURNING, of SHOW.
         paradigm: the name of the connector's row change paradigm, once it was asked.
         skipped: whether IF EXISTS or IF NOT EXISTS leaves everything unchanged.
-        step: the current step.
         output: what the connector's finish call has reported as written.
-        versions: the version of the target that the statement is made from.
-        seconds: the duration of each step.
     """
 
     rehearsable: ClassVar[bool] = False
@@ -325,10 +315,6 @@ class StatementRun:
     def locate(self, error: RowMergeError, failure: BaseException) -> int | None:
         """Set an error's position to that of its expression.
 
-        Args:
-            error: the error that is raised.
-            failure: the exception that led to it.
-
         Returns:
             The number of the expression; None if it is not known.
         """
@@ -470,8 +456,6 @@ class StatementRun:
         than it finds out.
 
         Args:
-            spark: the session.
-            rows: the DataFrame.
             partitions: the number of partitions if Spark sends rows.
         """
         small = self.plan is not None and is_small(self.plan)
@@ -533,8 +517,6 @@ class StatementRun:
         """Make a connector's call that changes something: with the commit, or at once.
 
         Args:
-            method: its name.
-            call: makes it.
             given: its arguments in a few words.
             at_once: whether the change is permanent when the call returns, whatever the connector
                 does with other changes.

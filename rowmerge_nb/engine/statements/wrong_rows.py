@@ -61,7 +61,6 @@ def wrong_sentence(count: int, reader: str = "") -> str:
     """Return the sentence about a number of wrong rows.
 
     Args:
-        count: their number.
         reader: who has read them if not the connector, as `` by PyIceberg``.
 
     >>> wrong_sentence(1)
@@ -99,14 +98,9 @@ class WrongRows:
     """The difference between a store's rows and the expected ones, row by row.
 
     Args:
-        names: the table's columns.
         keys: the indices of the columns that identify a row.
-        before: the former rows.
         stays: the former rows that the statement does not touch.
-        changes: the statement's changes.
         old_rows: per change the index of its old row in ``before``, or -1.
-        missing: the expected rows that are not in the store.
-        extra: the rows in the store that are not expected.
         streams: the pages that sinks received, see `SinkChanges.located`.
     """
 

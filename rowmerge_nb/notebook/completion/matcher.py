@@ -89,7 +89,6 @@ def register(
 
 
 def _python(completer: Any, code: str) -> tuple[str, Iterable[tuple[str, str]]]:
-    """Return Python's names without Jedi, which would parse the cell as Python."""
     pattern_match = _EXPRESSION.search(code)
     expression = pattern_match[0] if pattern_match is not None else ""
     owner, dot, word = expression.rpartition(".")

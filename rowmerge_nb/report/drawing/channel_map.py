@@ -63,7 +63,6 @@ def channel_map_dot(pages: Pages) -> str:
 
 
 def channel_map_description(pages: Pages) -> str:
-    """Describe the drawing in words."""
     before = ", ".join(f"{channel.number} {channel.name}" for channel in pages.channels.before)
     after = ", ".join(f"{channel.number} {channel.name}" for channel in pages.channels.after)
     return f"Before: {before}. After: {after}."

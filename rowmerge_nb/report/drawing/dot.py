@@ -67,7 +67,6 @@ def bold(text: str, color: str = "fg") -> Text:
 
 
 def mono(text: str, color: str = "fg", *, size: int = 12, strong: bool = False) -> Text:
-    """Return a run of fixed-width text."""
     return Text(
         visible(text).replace(" ", "\N{NO-BREAK SPACE}"), color, mono=True, bold=strong, size=size
     )
@@ -101,7 +100,6 @@ class Box:
         return max([self.width, *(math.ceil(width) for width in widths)])
 
     def markup(self) -> str:
-        """Return the HTML-like cell."""
         height = len(self.lines) * LINE + 4 if self.lines else self.height
         attributes = {
             "PORT": self.port,
@@ -131,7 +129,6 @@ def _run(run: Text) -> str:
 
 
 def new_graph(name: str, **attributes: str) -> graphviz.Digraph:
-    """Return an empty drawing from top to bottom."""
     import graphviz
 
     settings = {

@@ -68,12 +68,8 @@ def plan_dot(report: Report, *, with_conditions: bool = True) -> str:
     """Return the drawing of a report's plan as DOT.
 
     Args:
-        report: the report.
         with_conditions: CASE lists its conditions, which a table of clauses beside the drawing
             has, too.
-
-    Raises:
-        ValueError: the report has no plan.
     """
     if report.plan is None:
         raise ValueError(f"The report of a {report.kind} has no plan to draw")
@@ -81,18 +77,13 @@ def plan_dot(report: Report, *, with_conditions: bool = True) -> str:
 
 
 def pages_dot(report: Report) -> str:
-    """Return the drawing of both pages as DOT.
-
-    Raises:
-        ValueError: the report has no pages.
-    """
+    """Return the drawing of both pages as DOT."""
     if report.pages is None:
         raise ValueError(f"The report of a {report.kind} has no pages to draw")
     return channel_map_dot(report.pages)
 
 
 def plan_description(plan: Plan) -> str:
-    """Describe the drawing in words."""
     names = [f"{operator.title} {operator.arguments}".strip() for operator in plan.in_order]
     lanes = [
         f"{lane.label} {operation_word(lane.operation)}{_rows_words(lane.rows)}"

@@ -49,9 +49,6 @@ def dot_to_svg(
     Args:
         dot: the DOT text.
         prefix: the prefix of the drawing's ids; unique in a document.
-        title: the drawing's name, for screen readers.
-        description: its content in words.
-        standalone: include a style sheet.
     """
     import pygraphviz
 

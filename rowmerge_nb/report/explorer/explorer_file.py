@@ -99,19 +99,16 @@ _STILL: Final = "The explorer needs a trusted notebook, or a viewer that runs it
 
 @cache
 def explorer_module() -> str:
-    """Return the front end's module, which exports `render` by default."""
     return files("rowmerge_nb.report.explorer").joinpath("explorer.mjs").read_text("utf-8")
 
 
 @cache
 def explorer_styles() -> str:
-    """Return the report's style sheet and the explorer's."""
     own = files("rowmerge_nb.report.explorer").joinpath("explorer.css").read_text("utf-8")
     return f"{style_sheet()}\n{own}"
 
 
 def has_predict(state: Mapping[str, Any]) -> bool:
-    """Return whether the outcomes of the rows can be guessed."""
     return state["kind"] == "MERGE" and not state["failed"] and bool(state["rows"])
 
 
@@ -160,10 +157,6 @@ def explorer_page(
 ) -> str:
     """Return an HTML document with the explorer of a statement; without scripts it shows the
     report.
-
-    Raises:
-        RowMergeError: NOT_SUPPORTED, see
-            `rowmerge_nb.report.explorer.explorer_state.explorer_state`.
     """
     from markupsafe import escape
 

@@ -94,7 +94,6 @@ def absent_parts(trace: Trace) -> list[str]:
 
 
 def raised_parts(trace: Trace) -> list[dict[str, Any]]:
-    """Return the errors of the connector's code."""
     return [
         {
             "call": f"{error.method}, {error.where}",

@@ -66,11 +66,8 @@ class BesideTrino:
     """Our run of a statement beside Trino's. ``str()`` of it is a text; a notebook displays it.
 
     Args:
-        query: Trino's query.
-        steps: the steps in execution order.
         only_ours: operators that Trino's plan lacks, with their rows.
         only_trino: nodes that our plan lacks, with their rows.
-        notices: caveats.
         failed: one of the two failed, so its numbers are incomplete.
     """
 

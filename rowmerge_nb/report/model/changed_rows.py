@@ -87,7 +87,6 @@ class Diff:
     """Changed rows, in the order of the source.
 
     Args:
-        total: the number of all changed rows.
         untouched: the number of unchanged target rows; None if the connector does not count rows.
         same: the first unchanged rows, if known.
         sizes: how the row counts before and after add up.
@@ -432,7 +431,6 @@ def _cell(style: str, old: Any, new: Any, recorded: bool) -> ChangeCell:
 
 
 def build_stored(trace: Trace, pages: Pages | None) -> Stored | None:
-    """Build the pages that sinks received; None if none was recorded."""
     samples = sorted(trace.samples.stored_pages, key=lambda sample: sample.writer)
     if not samples:
         return None

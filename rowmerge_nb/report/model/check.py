@@ -36,7 +36,6 @@ class WrongLine:
     """A wrong row.
 
     Args:
-        sentence: the difference, with values.
         problem: the kind of difference, in one or two words.
         cells: per shown column the stored value (``old``) and the expected one (``new``); a value
             is None if there is no such row.

@@ -36,7 +36,6 @@ class ClauseRow:
         lines: the clause as written, continuation lines indented by two.
         line: its line within the statement; None for rows without a clause.
         rows: the joined rows that it took; None if nothing ran.
-        share: those rows as a fraction of all.
     """
 
     number: int
@@ -78,7 +77,6 @@ class Lane:
 
 
 def build_clauses(trace: Trace) -> ClauseTable | None:
-    """Build the clauses table; None for statements other than MERGE."""
     if not trace.clauses or trace.kind != "MERGE":
         return None
     counts = [record.rows for record in trace.clauses]

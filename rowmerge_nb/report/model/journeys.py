@@ -106,7 +106,6 @@ class Journeys:
 
     @property
     def clauses(self) -> tuple[int, ...]:
-        """The case numbers, in the order of the marks."""
         return tuple(range(len(self.rows[0].marks))) if self.rows else ()
 
     @property
@@ -139,7 +138,6 @@ class Journeys:
 
     @property
     def columns(self) -> dict[str, str]:
-        """The column names of the rows, by column head."""
         return {
             "source row": self.source_columns,
             "target row": self.target_columns,

@@ -22,7 +22,6 @@ class Near:
 
 
 def build_near(trace: Trace) -> Near | None:
-    """Return the likely near misses; None without any."""
     near = trace.samples.near_misses
     if near is None or near.source is None:
         return None

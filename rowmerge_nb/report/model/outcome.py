@@ -92,7 +92,6 @@ _SESSION: Final = {
 
 
 def build_outcome(trace: Trace) -> Outcome:
-    """Return the outcome of a statement, actual or expected."""
     rehearsed = (
         "rehearsal, rolled back"
         if trace.state == StatementState.FINISHED and not trace.committed
@@ -280,7 +279,6 @@ def _finished(trace: Trace) -> Phrase:
 
 
 def is_pushed(trace: Trace) -> bool:
-    """Return whether the connector executed a DELETE itself."""
     return any(record.kind == "TableDelete" for record in trace.plan)
 
 
@@ -393,7 +391,6 @@ _NO_COUNTS: Final = "no row counts because nothing was executed"
 
 
 def build_balance(trace: Trace) -> Balance | None:
-    """Build the balance; None if the rows before are unknown."""
     rows_before, rows_after = trace.target.rows_before, trace.target.rows_after
     is_finished = trace.state == StatementState.FINISHED
     if not is_finished or trace.kind not in ROW_CHANGES or rows_before is None or is_pushed(trace):

@@ -115,7 +115,6 @@ class Channels:
 
     @property
     def before(self) -> tuple[Channel, ...]:
-        """The page before, with the fields of the merge row as channels."""
         return (
             *self.location,
             *self.fields,
@@ -132,13 +131,11 @@ class Channels:
 
     @property
     def others(self) -> tuple[Channel, ...]:
-        """The channels of the page after other than the table's columns."""
         extra = (self.after_case,) if self.after_case else ()
         return (self.after_operation, *extra, self.after_row_id, self.insert_from_update)
 
     @property
     def long_types(self) -> tuple[Channel, ...]:
-        """The channels whose type does not fit into a drawing."""
         return tuple(
             channel for channel in (self.row_id, *self.columns) if len(channel.type) > TYPE_ROOM
         )
@@ -234,7 +231,6 @@ class Pages:
 
 
 def build_pages(trace: Trace, other: Trace | None = None) -> Pages | None:
-    """Build the pages part; None for statements without a ``transform_page``."""
     channels = _channels(trace)
     if channels is None:
         return None
@@ -471,7 +467,6 @@ def _numbered(
 
 
 def stored_channels(schema: pa.Schema) -> tuple[Channel, ...]:
-    """Return the channels of a page as a sink receives it."""
     return tuple(
         Channel(str(i), visible(field.name), str(from_arrow(field.type)))
         for i, field in enumerate(schema)

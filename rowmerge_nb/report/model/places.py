@@ -49,7 +49,6 @@ class Place:
 
     @property
     def cells(self) -> tuple[str, str, str]:
-        """The input, the result and the writer, as cells of a table."""
         if self.rule == EVENLY:
             return _EVENLY, "", number(self.writer) if self.writer >= 0 else ""
         if self.writer < 0:
@@ -63,7 +62,6 @@ class Place:
 
     @property
     def sentence(self) -> str:
-        """The steps from the values to the writer on one line."""
         if self.rule == EVENLY:
             return _EVENLY
         if self.writer < 0:
@@ -78,7 +76,6 @@ class Place:
 
 
 def place_sentence(trace: Trace) -> str:
-    """Describe which rows are kept together, and their writer."""
     exchange = exchange_of(trace)
     if exchange is None or exchange.insert_rule == "":
         return exchange_sentence(trace)
@@ -102,12 +99,10 @@ def place_sentence(trace: Trace) -> str:
 
 
 def placed_rows(trace: Trace) -> list[str]:
-    """Return a sentence for each row after ``transform_page``."""
     return [place.sentence for place in places_of(trace)]
 
 
 def places_of(trace: Trace) -> list[Place]:
-    """Return the place of each row after ``transform_page``."""
     pages, exchange = trace.samples.pages, exchange_of(trace)
     if pages is None or exchange is None or not pages.writers:
         return []

@@ -49,14 +49,12 @@ def exchange_of(trace: Trace) -> ExchangeFacts | None:
 
 
 def rules_of(trace: Trace, exchange: ExchangeFacts) -> tuple[str, str]:
-    """Return the rules for rows to insert and for others."""
     inserts = exchange.insert_rule or EVENLY
     updates = inserts if trace.settings.era == Era.DOCUMENTS else EVENLY
     return inserts, exchange.update_rule or updates
 
 
 def writers_among(trace: Trace) -> int | None:
-    """Return the number of writers that the exchange chose from; None if unknown."""
     placement = None if trace.samples.pages is None else trace.samples.pages.placement
     return None if placement is None else placement.writers
 
@@ -83,7 +81,6 @@ def writers_word(trace: Trace) -> str:
 
 
 def number_head(trace: Trace) -> str:
-    """Return the head of the numbers that select writers."""
     exchange = exchange_of(trace)
     if trace.samples.pages is None or trace.samples.pages.placement is None:
         return ""
@@ -127,12 +124,10 @@ def _rule(rule: str) -> str:
 
 
 def update_form(paradigm: str) -> str:
-    """Describe an UPDATE under a row change paradigm."""
     return _TWO_ROWS if paradigm == DELETE_AND_INSERT else _ONE_ROW
 
 
 def other_paradigm(trace: Trace) -> str:
-    """Describe the statement under the other paradigm; ``""`` without a paradigm."""
     if trace.settings.paradigm not in {DELETE_AND_INSERT, CHANGE_ONLY}:
         return ""
     other = CHANGE_ONLY if trace.settings.paradigm == DELETE_AND_INSERT else DELETE_AND_INSERT

@@ -56,7 +56,6 @@ class Inner:
     rows: int | None = None
 
     def upward(self) -> Iterator[Inner]:
-        """Yield all nodes below it, and then the node."""
         for source in self.sources:
             yield from source.upward()
         yield self
@@ -72,7 +71,6 @@ class Operator:
         rows_in: input rows per source; ``rows_out``: output rows; None if unknown.
         takes: input other than rows: ``2 fragments``; ``carries``: such output.
         notes: facts of this run, one line each.
-        exchange: its input is redistributed.
         short: the part of the arguments that distinguishes it from others of its kind.
         would: the expected output rows of a plan that was not run.
         passage: for ``transform_page``, how input rows become output rows.
@@ -99,19 +97,16 @@ class Operator:
 
     @property
     def rows_text(self) -> str:
-        """The output, actual or expected, in words; may be ``""``."""
         if self.rows_out is None and not self.carries:
             return self.would_text
         return self.carries or plural(self.rows_out or 0, "row")
 
     @property
     def would_text(self) -> str:
-        """The expected output in words; ``""`` if unknown or if the plan was run."""
         return "" if self.would is None else f"would be {self.would}"
 
     @property
     def in_text(self) -> str:
-        """The input; rows of several sources as a sum."""
         return self.takes or " + ".join(number(rows) for rows in self.rows_in if rows is not None)
 
     @property
@@ -195,7 +190,6 @@ class Plan:
 
 
 def build_plan(trace: Trace) -> Plan | None:
-    """Build the plan part; None for statements without a plan."""
     if not trace.plan:
         return None
     outputs = _outputs(trace)

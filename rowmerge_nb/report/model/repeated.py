@@ -71,7 +71,6 @@ class Repeated:
 
     Args:
         sentence: everything as sentences, for output without a table.
-        rules: both rules, and which one applies.
         examples: the results of both for rows like those of the statement.
         here: the results for the statement's own rows, if known.
         equality: which values are equal, which neither rule defines.
@@ -87,7 +86,6 @@ class Repeated:
 
 
 def build_repeated(trace: Trace) -> Repeated | None:
-    """Compare the two rules; None if the plan has no duplicate check."""
     if not _is_checked(trace):
         return None
     return Repeated(

@@ -81,7 +81,6 @@ def _row(trace: Trace, call: Call) -> CallRow:
 
 
 def given_and_gave(trace: Trace, call: Call) -> tuple[str, str]:
-    """Return the arguments of a call without the session, and its result."""
     method, arguments, gave = call.method, visible(call.given), visible(call.gave)
     if method.startswith("get_") and method.endswith(
         ("_row_id_column_handle", "_paradigm", "_layout")
@@ -114,7 +113,6 @@ def begun_with(trace: Trace) -> str:
 
 
 def stored_with(rows: str) -> str:
-    """Describe the page that a sink receives, by rows per operation."""
     return f"a page: {rows}" if rows else "a page"
 
 

@@ -37,12 +37,10 @@ class Terms:
 
     @property
     def summary(self) -> str:
-        """The terms on one line, for a closed fold."""
         return ", ".join(word for word, _ in self.rows)
 
 
 def build_terms(trace: Trace) -> Terms | None:
-    """Explain the terms in the report of a finished row change."""
     if trace.kind not in ROW_CHANGES or trace.state != StatementState.FINISHED:
         return None
     return Terms(tuple(_terms(trace)))

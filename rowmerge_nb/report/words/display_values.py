@@ -26,8 +26,6 @@ class Cell:
     """One value.
 
     Args:
-        text: the display text.
-        null: the value is NULL.
         title: a longer form if ``text`` is truncated, or ``""``.
     """
 

@@ -18,7 +18,6 @@ class Run:
     """A piece of a sentence.
 
     Args:
-        text: the text.
         style: ``""`` plain, ``I`` ``U`` ``D`` ``N`` an operation, ``code`` a name, ``err`` an
             alarm, ``b`` emphasis, ``nw`` unbroken.
     """

@@ -48,7 +48,6 @@ class TableBinding:
     constants.
 
     Args:
-        display: the name as written.
         catalog: ``""`` for a DataFrame and for a table of ``information_schema``.
         view: the name in Spark text, unique within the engine; its columns are ``c0``, ``c1``, ...
         dataframe: a Spark DataFrame, an Arrow table, or the rows of a table of
@@ -56,9 +55,7 @@ class TableBinding:
         rows: the rows of VALUES; reading them may raise.
         deterministic: reading it again within the statement returns the same rows.
         is_read_by_tasks: every task can read it, with the same rows in the same order.
-        version: the version that the statement names.
         hidden: columns that the statement may name, and ``*`` omits; they follow the others.
-        checks_reads: see `ConnectorMetadata.checks_reads`.
         refused: errors of DataFrame columns without an SQL type, raised if the statement reads
             them.
     """
@@ -249,7 +246,6 @@ class ConditionTerm:
 
     Args:
         operator: ``AND``, ``OR``, ``NOT``, or ``""`` without parts.
-        terms: the parts.
     """
 
     tree: Typed
@@ -385,7 +381,6 @@ class Analysis:
     Args:
         bindings: the tables that the statement reads; the engine creates their views before it runs
             Spark text.
-        origins: the places of the expressions, by number.
     """
 
     text: str
@@ -400,9 +395,6 @@ class RowChangeAnalysis(Analysis):
 
     Args:
         target: read under ``target_fields``; only subqueries use its view.
-        target_alias: its name in the statement.
-        checks: the target's CHECK constraints, if rows are written.
-        hidden: the target's hidden columns.
     """
 
     target: TableBinding
@@ -459,10 +451,8 @@ class InsertAnalysis(Analysis):
     """A resolved INSERT.
 
     Args:
-        tree: the query, with the table's columns.
         stored: constant rows, used to locate errors.
         returning: its symbols are the table's column names.
-        columns: the names of the assigned columns.
     """
 
     target: TableBinding
@@ -480,8 +470,6 @@ class CreateTableAnalysis(Analysis):
     Args:
         name: catalog, schema, table (lower case).
         metadata: the new table; column names as written.
-        exists: the table exists, and IF NOT EXISTS applies.
-        property_spans: the places of the properties' names.
     """
 
     name: tuple[str, str, str]
@@ -506,8 +494,6 @@ class DefinitionAnalysis(Analysis):
     Args:
         kind: the statement's words, such as ``CREATE VIEW``.
         skipped: IF EXISTS or IF NOT EXISTS applies.
-        view: the new definition of the view.
-        property_spans: the places of the properties' names.
     """
 
     kind: str
@@ -527,7 +513,6 @@ class TableExecuteAnalysis(Analysis):
     Args:
         constraint: WHERE as a constraint on single columns.
         tree: the query of all rows, for a procedure that rewrites them.
-        where: the place of the condition.
     """
 
     target: TableBinding

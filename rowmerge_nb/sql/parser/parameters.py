@@ -42,9 +42,7 @@ class Place:
     """A ``?`` of a statement.
 
     Args:
-        span: its place.
         row_count: ``LIMIT``, ``OFFSET``, ``FETCH FIRST``, or ``""`` if it is not a row count.
-        clause: the begin of that clause.
     """
 
     span: Span
@@ -77,7 +75,6 @@ class Filled:
     """A statement with values instead of its ``?``.
 
     Args:
-        text: the resulting text.
         pieces: per piece its offset in the text and in the statement, and the number of the value,
             if it is one.
     """

@@ -69,10 +69,8 @@ class Place:
 
     Args:
         words: the possible keywords, in upper case.
-        slots: the possible kinds of names.
         relations: the visible relations, innermost query first.
         target: the table that the statement changes, or the procedure that it calls.
-        named: the queries of WITH.
     """
 
     words: frozenset[str]
@@ -91,7 +89,6 @@ def place(
         before: the text up to the unfinished word.
         after: the text behind it, which may name tables.
         qualified: a qualifier precedes, as in ``t.``, so keywords are impossible.
-        extended: include the extended dialect.
 
     >>> sorted(place("MERGE INTO t USING s ON t.a = s.a WHEN ").words)
     ['MATCHED', 'NOT']

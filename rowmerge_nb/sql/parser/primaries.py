@@ -93,7 +93,6 @@ class PrimaryReader(WindowReader):
 
         Args:
             opened: a parenthesis has been taken; ``((SELECT 1), 2)`` is a list then.
-            behind: the number of tokens to skip.
         """
         count = behind
         while self.ahead(count).word == "(":

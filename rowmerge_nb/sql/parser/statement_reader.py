@@ -85,7 +85,6 @@ def parse(text: str, *, dialect: str = "trino") -> st.Statement:
     """Parse one statement.
 
     Args:
-        text: the statement.
         dialect: ``trino``, or ``extended`` for forms of MERGE that Trino refuses.
 
     Raises:

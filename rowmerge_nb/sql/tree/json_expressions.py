@@ -32,11 +32,8 @@ class JsonLookup(s.Expression):
     """JSON_EXISTS, JSON_VALUE or JSON_QUERY.
 
     Args:
-        path_name: valid in JSON_TABLE only.
-        passing: the path's parameters with their names.
         returning: the result type; ``output_format`` is its FORMAT.
         wrapper: WITHOUT, CONDITIONAL or UNCONDITIONAL.
-        quotes: KEEP or OMIT.
     """
 
     name: str

@@ -29,11 +29,7 @@ _RECORD_BATCH: Final = 3
 
 
 class UnfoldsTooFar(Exception):
-    """A file would exceed its memory limit.
-
-    Args:
-        needed: the least number of bytes that it needs.
-    """
+    """A file would exceed its memory limit."""
 
     def __init__(self, needed_bytes: int, budget: Budget) -> None:
         self.needed = needed_bytes

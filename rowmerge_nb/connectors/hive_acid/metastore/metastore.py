@@ -88,10 +88,8 @@ class Changes:
     Args:
         adopted: write ids from another metastore, for new tables.
         replaced: of dropped tables that new ones replace, the write ids that were visible.
-        commented: tables with comments to set.
         schemas: schemas to create (True) or drop (False).
         written: tables with inserted or deleted rows.
-        partitions: partitions with new rows.
         updated: partitions with changed rows; ``""`` without partition columns.
         sequences: the sequence of the snapshot that was read.
     """

@@ -67,7 +67,6 @@ class ThriftMetastore(Metastore):
 
     Args:
         uri: ``thrift://host:port``; several, separated by commas, are tried in order.
-        folder: the folder for new schemas, or None.
 
     Raises:
         ConnectorError: HIVE_METASTORE_ERROR if it does not answer.

@@ -35,7 +35,6 @@ class SqliteTransaction(JdbcTransaction):
     """A statement on one connection, which detects commits of others.
 
     Args:
-        create: whether to create a missing file.
         repeatable: whether several statements read in it, and fail if another commit comes between.
     """
 

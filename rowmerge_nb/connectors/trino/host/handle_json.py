@@ -36,11 +36,7 @@ _NO_VALUES: Final = frozenset(
 
 
 class HandleJson:
-    """Writes and reads the handles of one plugin.
-
-    Args:
-        class_loaders: the class loaders of the plugin.
-    """
+    """Writes and reads the handles of one plugin."""
 
     def __init__(self, class_loaders: Sequence[JavaObject], types: JavaObject) -> None:
         self._class_loaders = class_loaders

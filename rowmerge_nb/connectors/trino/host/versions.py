@@ -92,7 +92,6 @@ class SpiVersion:
 
         Args:
             valid: Arrow's packed validity bits from position 0 on, or None without NULLs.
-            count: the number of positions.
         """
         if valid is None:
             return java_class("java.util.Optional").empty()

@@ -81,7 +81,6 @@ class JarSets:
     """The sets of the cache.
 
     Args:
-        home: the folder of the cache.
         repository: builds the repository; it is called if a jar is missing.
         resolver: finds out which jars coordinates need.
         others: folders with jars, in the form of a repository, that may be copied.

@@ -28,11 +28,6 @@ def may_be_near(on: On, source: SideRows, target: SideRows) -> bool:
     """Return whether an unmatched source row equals a target key in normal form, or up to one
     inserted or deleted letter.
 
-    Args:
-        on: ON, which has keys.
-        source: the source's rows, with `matched`.
-        target: the target's rows.
-
     Raises:
         UnreadableError: a key cannot be computed on pages.
         RowMergeError: a key cannot be computed for a row.

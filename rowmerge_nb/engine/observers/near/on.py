@@ -179,7 +179,6 @@ class KeyValues:
     Args:
         values: the compared values: char without padding, timestamps with zone as instants.
         clocks: local times of timestamps with zone; None for other types.
-        shown: the values for display.
     """
 
     values: pa.Array
@@ -282,7 +281,6 @@ def answers_of(conditions: Sequence[Condition], pairs: pa.RecordBatch) -> list[p
     """Compute the other conditions of ON for pairs of rows.
 
     Args:
-        conditions: the conditions.
         pairs: both rows of each pair, with columns named by symbols.
 
     Raises:

@@ -68,9 +68,6 @@ class SideRows:
 
     Args:
         columns: the columns that ON reads, named by symbols.
-        names: their display names.
-        numbers: the row numbers, if any.
-        matched: which rows have a partner, if known.
     """
 
     columns: pa.RecordBatch

@@ -95,9 +95,7 @@ class ClassCache:
     """The cache for one Java, one Spark and one set of options; it may not exist.
 
     Args:
-        home: the directory of all caches.
         name: a hash of everything that it must fit.
-        spark: the directory of Spark's jars.
     """
 
     home: Path

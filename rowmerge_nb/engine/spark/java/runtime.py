@@ -44,8 +44,6 @@ class Java:
 
     Args:
         home: the directory of ``bin/java``.
-        version: its feature version, such as 17.
-        origin: its origin, for messages.
     """
 
     home: Path

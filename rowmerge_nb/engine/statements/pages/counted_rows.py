@@ -33,12 +33,7 @@ _OPERATORS: Final[Mapping[type[PlanNode], tuple[str, ...]]] = {
 
 
 def counted_rows(connection: Any, root: PlanNode) -> dict[str, int]:
-    """Return the rows that came out of the nodes of the last query, by their ids.
-
-    Args:
-        connection: DuckDB's connection, which profiles.
-        root: the last node of the query.
-    """
+    """Return the rows that came out of the nodes of the last query, by their ids."""
     read = getattr(connection, "get_profiling_information", None)
     try:
         operators = list(_operators(json.loads(read(format="json")))) if read is not None else []
@@ -51,7 +46,6 @@ def match_rows(root: PlanNode, operators: list[tuple[str, int]]) -> dict[str, in
     """Return the rows of nodes; nothing unless each operator belongs to a node.
 
     Args:
-        root: the last node of a query.
         operators: names and rows of DuckDB's operators, the scan first.
     """
     nodes = list(_upward(root))
