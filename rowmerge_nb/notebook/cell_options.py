@@ -203,16 +203,11 @@ class MagicUse:
     rest: str = ""
 
     def has(self, name: str) -> bool:
-        """Return whether an option was written."""
         return name in self.values
 
 
 def parse_line(line: str) -> MagicUse:
-    """Parse the text after ``%%merge`` or ``%merge``.
-
-    Raises:
-        RowMergeError: INVALID_ARGUMENTS for an unknown option or value, with the nearest name.
-    """
+    """Parse the text after ``%%merge`` or ``%merge``."""
     values: dict[str, str] = {}
     quiet_name = ""
     rest = line.strip()
@@ -236,9 +231,6 @@ def parse_line(line: str) -> MagicUse:
 
 def states_of(text: str) -> tuple[int | str | dt.date, int | str | dt.date | None]:
     """Parse the value of ``--audit``: the states before and after, None for the current table.
-
-    Raises:
-        RowMergeError: INVALID_ARGUMENTS for another form.
 
     >>> states_of("3..5"), states_of("before-may.."), states_of("2026-05-01..2026-05-02T08:30:00")
     ((3, 5), ('before-may', None), (datetime.date(2026, 5, 1), datetime.datetime(2026, 5, 2, 8, 30)))

@@ -48,11 +48,7 @@ class ConnectLine:
 
 
 def parse_connect(text: str) -> ConnectLine:
-    """Parse the words behind ``connect``.
-
-    Raises:
-        RowMergeError: INVALID_ARGUMENTS.
-    """
+    """Parse the words behind ``connect``."""
     try:
         words = shlex.split(text)
     except ValueError as error:
@@ -90,11 +86,7 @@ def is_listing(line: ConnectLine) -> bool:
 
 
 def request_of(line: ConnectLine, *, ask: bool) -> ConnectionRequest:
-    """Build the request of a line; ``ask`` prompts for the password.
-
-    Raises:
-        RowMergeError: INVALID_ARGUMENTS, also if nothing can be typed here.
-    """
+    """Build the request of a line; ``ask`` prompts for the password."""
     from rowmerge_nb.engine.catalog.connecting import ConnectionRequest, factory_of
 
     factory = factory_of(line.store, line.location)
@@ -152,7 +144,6 @@ def connected_bundle(connection: Connection) -> Bundle:
 
 
 def catalogs_bundle(engine: Engine) -> Bundle:
-    """Return the list of catalogs, and how to connect another one."""
     from rowmerge_nb.engine.catalog.store_registry import store_names
 
     connections = engine.catalogs()

@@ -25,7 +25,6 @@ Bundle = dict[str, Any]
 
 
 def show(bundle: Bundle) -> None:
-    """Show a bundle as an output of the running cell."""
     from IPython.display import display
 
     display(bundle, raw=True)  # type: ignore[no-untyped-call]
@@ -182,7 +181,6 @@ def _grid_html(
 
 
 def plan_bundle(result: Result, form: str) -> Bundle:
-    """Return the bundle of a plan as ``text`` (drawn in HTML), ``dot``, ``json`` or ``svg``."""
     explained = result.explained or ""
     if form == "text" or not result.trace.plan:
         from rowmerge_nb.report.bundle import explained_bundle
@@ -206,7 +204,6 @@ def plan_bundle(result: Result, form: str) -> Bundle:
 def error_bundle(
     error: RowMergeError, first_line: int, *, parts: str | None, timings: bool
 ) -> Bundle:
-    """Return the bundle of an error, with the report of its trace if there is one."""
     trace: Trace | None = error.result.trace if error.result is not None else None
     if trace is not None and trace.error is not None:
         from rowmerge_nb.report.bundle import mime_bundle

@@ -759,7 +759,6 @@ def _where(file: Path | None) -> str:
 
 
 def unregister(shell: InteractiveShell) -> None:
-    """Remove the magics, their completion and their cell transformer from a shell."""
     magic = shell.magics_manager.registry.get("MergeMagic")
     if magic is not None:
         magic.spark_start.unregister()

@@ -133,7 +133,6 @@ class ShownOnce(ast.NodeTransformer):
     """Keeps IPython from showing the value of a line of ``%merge``, which has shown its report."""
 
     def visit_Module(self, node: ast.Module) -> ast.Module:
-        """Wrap the lines of ``%merge`` among the statements of a cell."""
         for statement in node.body:
             if isinstance(statement, ast.Expr) and _is_merge(statement.value):
                 nothing = ast.Constant(None)

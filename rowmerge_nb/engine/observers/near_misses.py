@@ -60,11 +60,7 @@ class NearMisses(RunObserver):
         self._near: NearKeys | None = None
 
     def after_checks(self, run: StatementRun, action: Action) -> None:
-        """Search the nearest keys.
-
-        Raises:
-            StatementInterrupted: the user has stopped the search; nothing was changed.
-        """
+        """Search the nearest keys."""
         self._near = near_of(run, self._analysis, action)
 
     def add_to_trace(self, trace: Trace) -> Trace:
@@ -74,9 +70,6 @@ class NearMisses(RunObserver):
 def near_of(run: StatementRun, analysis: MergeAnalysis, action: Action) -> NearKeys | None:
     """Search the nearest keys of the rows without a partner; None if every source row has one, and
     for large statements without ``near``.
-
-    Raises:
-        StatementInterrupted: the user has stopped the search; nothing was changed.
     """
     is_requested, pages = run.options.near, action.account.pages
     is_complete = (

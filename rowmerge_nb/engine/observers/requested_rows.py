@@ -95,11 +95,7 @@ class RowRequest:
 
 
 def request_by_condition(conditions: RowConditions, text: str) -> RowRequest:
-    """Return the request of a condition in SQL.
-
-    Raises:
-        RowMergeError: it is wrong.
-    """
+    """Return the request of a condition in SQL."""
     with room():
         return RowRequest(text.strip(), conditions.read(text))
 
@@ -142,11 +138,7 @@ class RequestedRows(RunObserver):
         self._rows: AskedRows | None = None
 
     def after_checks(self, run: StatementRun, action: Action) -> None:
-        """Read the rows.
-
-        Raises:
-            StatementInterrupted: the user has stopped the reading; nothing was changed.
-        """
+        """Read the rows."""
         run.begin_step("fetch the rows asked for")
         assert action.planned is not None
         try:

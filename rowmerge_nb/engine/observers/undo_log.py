@@ -65,7 +65,6 @@ class Change:
 
     @property
     def words(self) -> str:
-        """Describe it in a few words: ``MERGE of 2 rows``."""
         return self.kind if self.count is None else f"{self.kind} of {plural(self.count, 'row')}"
 
 

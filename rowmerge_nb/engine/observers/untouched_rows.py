@@ -40,11 +40,7 @@ class UntouchedRows(RunObserver):
         self._rows: pa.RecordBatch | None = None
 
     def after_checks(self, run: StatementRun, action: Action) -> None:
-        """Read the rows.
-
-        Raises:
-            StatementInterrupted: the user has stopped the reading; nothing was changed.
-        """
+        """Read the rows."""
         try:
             self._rows = _untouched(run, self._analysis, action)
         except StatementInterrupted:

@@ -33,11 +33,7 @@ _hook: ContextVar[str] = ContextVar("hook", default="")
 
 
 def refuse_in_hook() -> None:
-    """Refuse a statement that an observer's hook runs.
-
-    Raises:
-        RowMergeError: NOT_SUPPORTED, in a hook.
-    """
+    """Refuse a statement that an observer's hook runs."""
     if _hook.get():
         raise RowMergeError(
             f"An observer cannot run statements in its hook {_hook.get()}: the observed statement"
@@ -101,11 +97,7 @@ class ObserverRegistry:
             self._observers = (*self._observers, observer)
 
     def remove(self, observer: Observer) -> None:
-        """Remove an observer.
-
-        Raises:
-            RowMergeError: NOT_FOUND.
-        """
+        """Remove an observer."""
         with self._lock:
             if not any(other is observer for other in self._observers):
                 raise RowMergeError(

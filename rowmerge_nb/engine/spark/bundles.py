@@ -43,7 +43,6 @@ class Bundle:
     locations: tuple[Path, ...]
 
     def state(self) -> tuple[tuple[str, int, int], ...]:
-        """Return path, size and time of every file."""
         return tuple((path, state.st_size, state.st_mtime_ns) for path, _, state in self._files())
 
     def content(self) -> bytes:

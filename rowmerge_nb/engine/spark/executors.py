@@ -71,11 +71,7 @@ class Executors:
     def task(
         self, spark: Any, task: Callable[..., Any], marks: Sequence[Mark], schema: pa.Schema | None
     ) -> Callable[..., Any]:
-        """Return the function for ``mapInArrow``; `schema` is that of records, if there are any.
-
-        Raises:
-            SetupError: nothing can be sent to the executors.
-        """
+        """Return the function for ``mapInArrow``; `schema` is that of records, if there are any."""
         if not self.sent:
             return task
         content, modules = pickled(task)

@@ -135,11 +135,7 @@ class LazySession:
         )
 
     def check_open(self) -> None:
-        """Reject a closed engine, and one of another process.
-
-        Raises:
-            RowMergeError: INVALID_ARGUMENTS.
-        """
+        """Reject a closed engine, and one of another process."""
         if self.closed:
             raise RowMergeError(
                 "The engine is closed", code="INVALID_ARGUMENTS", hint="Make a new one: Engine()."
@@ -185,7 +181,6 @@ class LazySession:
 
     @property
     def has_remote_executors(self) -> bool:
-        """Whether tasks may run on other machines."""
         if self._user_session is None:
             return False
         from rowmerge_nb.engine.spark.executors import executors_of
@@ -232,7 +227,6 @@ class LazySession:
         )
 
     def cancel(self, tag: str) -> None:
-        """Cancel the Spark work with a tag, from any thread."""
         session = self._session_there()
         if session is not None:
             from rowmerge_nb.engine.spark.job import cancel

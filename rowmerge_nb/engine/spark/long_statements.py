@@ -80,7 +80,6 @@ def many_joins(texts: Iterable[str]) -> Mapping[str, str]:
 
 
 def long_settings(spark: Any) -> Mapping[str, str]:
-    """Return the settings for a long statement, merged with those of the session."""
     rules = [f"org.apache.spark.sql.catalyst.optimizer.{rule}" for rule in _SIMPLIFYING]
     return {
         **_UNCOMPILED,

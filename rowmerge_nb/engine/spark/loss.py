@@ -81,7 +81,6 @@ def keep_home(context: Any, directory: PrivateDirectory) -> None:
 
 
 def home_of(session: Any) -> Home | None:
-    """Return the environment of our own Spark; None for others."""
     context = getattr(session, "sparkContext", None)
     return None if context is None else _homes.get(context)
 

@@ -257,7 +257,6 @@ def _answers(printer: PagePrinter) -> list[str]:
 
 
 def source_schema(join: Join) -> pa.Schema:
-    """Return the channels of a join's source without the mark of its rows."""
     symbols = [symbol for symbol in join.right.outputs if symbol.name != SOURCE_PRESENT]
     return pa.schema([pa.field(symbol.name, symbol.type.arrow) for symbol in symbols])
 
@@ -430,11 +429,7 @@ def _branch(
 def assigned_column(
     column: Symbol, arrow_type: pa.DataType, value: Typed, names: RowNames, printer: PagePrinter
 ) -> AssignedColumn:
-    """Print the value of a column for pages.
-
-    Raises:
-        UnprintableError: it cannot be computed on pages.
-    """
+    """Print the value of a column for pages."""
     tree, refusal = without_refusal(value)
     return AssignedColumn(
         column.name,
@@ -447,11 +442,7 @@ def assigned_column(
 def check_columns(
     checks: Sequence[CheckConstraint], symbols: Mapping[str, str]
 ) -> tuple[AssignedColumn, ...]:
-    """Print CHECK constraints for new rows; `symbols` has the channel of every column.
-
-    Raises:
-        UnprintableError: one cannot be computed on pages.
-    """
+    """Print CHECK constraints for new rows; `symbols` has the channel of every column."""
     pairs = [
         (part, Column(part.type, symbols[part.symbol]))
         for check in checks
@@ -505,11 +496,7 @@ def names_of(context: LoweringContext, *, source: bool = True) -> RowNames:
 def page_expression(
     tree: Typed, printer: PagePrinter, *, condition: bool, names: RowNames | None = None
 ) -> PageExpression:
-    """Print an expression for pages; `names` identify rows in errors.
-
-    Raises:
-        UnprintableError: it cannot be computed on pages.
-    """
+    """Print an expression for pages; `names` identify rows in errors."""
     text = printer.text(tree, condition=condition)
     span, words = (None, "") if tree.origin is None else (tree.origin.span, tree.origin.words)
     read = references(tree)

@@ -169,7 +169,6 @@ def placing(
 def writer_pass(
     node: MergeProcessor | DeleteProject, sinks: SinkFactory, context: LoweringContext
 ) -> WriterPass:
-    """Return the pass of the writers behind an exchange."""
     return WriterPass(node.layout, _columns(node), sinks, context.per_clause, context.keeping)
 
 

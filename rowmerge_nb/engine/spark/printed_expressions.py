@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
 
 def computed(node: Project) -> Mapping[str, str]:
-    """Return the SQL of every symbol that a Project assigns."""
     texts = {assignment.symbol.name: _text(assignment.value) for assignment in node.assignments}
     if node.case is not None:
         texts[node.case.symbol.name] = case_expression(node.case)
@@ -89,7 +88,6 @@ def conformed(value: str, spark_name: str) -> str:
 
 
 def answer(query: Subquery, symbol: str) -> str:
-    """Print the column with the result of a subquery, named `symbol`."""
     name = backquoted(symbol)
     if query.outer:
         rows = keyed(query).rows

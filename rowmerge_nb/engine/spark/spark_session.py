@@ -157,7 +157,6 @@ def _beside(conf: Mapping[str, str]) -> dict[str, str]:
 
 
 def places(session: Any) -> int:
-    """Return the minimum number of parallel tasks of a session."""
     with interrupts_afterwards():
         context = getattr(session, "sparkContext", None)
         return max(
@@ -166,7 +165,6 @@ def places(session: Any) -> int:
 
 
 def usual_partitions(session: Any) -> int:
-    """Return the session's default number of shuffle partitions."""
     with interrupts_afterwards():
         return int(session.conf.get("spark.sql.shuffle.partitions"))
 
@@ -211,7 +209,6 @@ def _running_session() -> SparkSession | None:
 
 
 def has_ended(session: Any) -> bool:
-    """Return whether a session's Spark context was stopped in this process."""
     context = getattr(session, "sparkContext", None)
     return context is not None and context._jsc is None  # noqa: SLF001 - as PySpark itself looks at it
 

@@ -122,11 +122,7 @@ def sum_up(records: Sequence[TaskRecord], writers: int = 1) -> Account:
 
 
 def check_fragments(account: Account, fragments: Sequence[bytes]) -> None:
-    """Check that the driver has all fragments of the tasks, before anything becomes permanent.
-
-    Raises:
-        ExecutionError: fragments are missing, or there are too many.
-    """
+    """Check that the driver has all fragments of the tasks, before anything becomes permanent."""
     finished = [writer for writer in account.writers if writer.state == "finished"]
     count, size = (
         sum(writer.fragments for writer in finished),

@@ -200,12 +200,7 @@ class Checking:
     problem: str = ""
 
     def told(self, result: Result) -> Result:
-        """Compare, and add the outcome to a result.
-
-        Raises:
-            StatementInterrupted: the user interrupted the check; the statement is committed, and
-                the error has its result.
-        """
+        """Compare, and add the outcome to a result."""
         run = self.run
         try:
             with interruptible("check"), interrupts_let_in(), run.timed("check"):

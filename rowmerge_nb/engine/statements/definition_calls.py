@@ -251,7 +251,6 @@ class ListingRun(StatementRun):
     analysis: ListingAnalysis
 
     def work(self) -> None:
-        """Make a table of the rows, if there are any columns."""
         if not self.analysis.columns:
             return
         with self.timed("run"):
@@ -268,7 +267,6 @@ class ListingRun(StatementRun):
             self.rows = pa.Table.from_arrays(arrays, schema=pa.schema(fields))
 
     def result(self, trace: Trace) -> Result:
-        """Return the result, for SHOW CREATE with the statement as text."""
         result = super().result(trace)
         if result.table is not None and self.analysis.kind.startswith("SHOW CREATE"):
             result.explained = str(result.table.column(0)[0])

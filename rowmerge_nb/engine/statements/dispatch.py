@@ -71,7 +71,6 @@ def kind_of_run(analysis: Analysis, options: Options) -> type[StatementRun]:
 
 
 def check_flow(analysis: Analysis, options: Options) -> None:
-    """Refuse statements that a flow does not have."""
     inner = analysis.inner if isinstance(analysis, ExplainAnalysis) else analysis
     if options.flow == Flow.UPDATABLE and isinstance(inner, MergeAnalysis):
         raise AnalysisError(

@@ -40,7 +40,6 @@ class InsertRun(StatementRun):
     analysis: InsertAnalysis
 
     def work(self) -> Callable[[], None] | None:
-        """Insert up to the finish call."""
         with self.timed("run"):
             analysis = self.analysis
             return _inserted(
@@ -69,7 +68,6 @@ class InsertRun(StatementRun):
         )
 
     def locate(self, error: RowMergeError, failure: BaseException) -> int | None:
-        """Set an error's position to that of its expression, or of its constant."""
         origin = super().locate(error, failure)
         if error.line is None and self.analysis.stored is not None:
             span = self.analysis.stored.span_of(error.code, error.message)
@@ -87,7 +85,6 @@ class CreateTableAsRun(StatementRun):
     analysis: CreateTableAnalysis
 
     def work(self) -> Callable[[], None] | None:
-        """Create the table, and insert into it up to the finish call."""
         analysis = self.analysis
         with self.timed("run"):
             if analysis.exists or self.options.dry_run:

@@ -79,7 +79,6 @@ class MergeRun(StatementRun):
     analysis: MergeAnalysis
 
     def work(self) -> Callable[[], None] | None:
-        """Plan, begin, run the one Spark action, and check its account."""
         analysis, planned = self.analysis, self.planned()
         if self.options.dry_run:
             return None
@@ -99,7 +98,6 @@ class MergeRun(StatementRun):
     # -- steps ----------------------------------------------------------------------------------------------------
 
     def planned(self) -> PlannedChange:
-        """Ask the connector about the target, and plan the statement."""
         analysis, options = self.analysis, self.options
         return plan_change(
             self,
@@ -206,9 +204,6 @@ class MergeRun(StatementRun):
         )
 
     def locate(self, error: RowMergeError, failure: BaseException) -> int | None:
-        """Set the position of a run-time error: its expression, or the clause that was matched
-        twice.
-        """
         if not isinstance(error, DuplicateMatchError):
             return super().locate(error, failure)
         if error.line is None and error.groups:
@@ -218,7 +213,6 @@ class MergeRun(StatementRun):
         return None
 
     def facts(self) -> list[Consequence]:
-        """Return which calls of the contract had been made."""
         return call_facts(self, "merge", "sink")
 
     def _source_rows(self) -> int | None:

@@ -144,11 +144,7 @@ def lowered(run: StatementRun, context: LoweringContext) -> Any:
 def check_stored(
     analysis: RowChangeAnalysis, account: Account, paradigm: RowChangeParadigm
 ) -> None:
-    """Check that the sinks have the rows that the clauses ask for, before they become permanent.
-
-    Raises:
-        ExecutionError: rows were lost or doubled on their way from the processor to the sinks.
-    """
+    """Check that the sinks have the rows that the clauses ask for, before they become permanent."""
     expected_rows = stored_rows(
         {c.number: c.operation for c in analysis.clauses}, account.clause_rows, paradigm
     )

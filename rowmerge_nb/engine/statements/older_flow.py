@@ -77,7 +77,6 @@ class UpdatableRun(StatementRun):
         return kind_of(self.analysis).lower()
 
     def work(self) -> Callable[[], None] | None:
-        """Plan, begin, and run the one Spark action, in which page sources change what they read."""
         analysis = self.analysis
         planned = plan_change(
             self, analysis, self._facts, lambda facts: plan_updatable(analysis, facts.row_id)
@@ -321,13 +320,11 @@ class UpdatableRun(StatementRun):
     # -- account --------------------------------------------------------------------------------------------------
 
     def trace(self, state: StatementState) -> Trace:
-        """Return the trace as far as it is known; pages of this flow are the same in every era."""
         trace = row_change_trace(self, self.analysis, super().trace(state), self._sizes)
         settings = replace(trace.settings, flow=Flow.UPDATABLE, era=str(Era.DOCUMENTS))
         return replace(trace, settings=settings)
 
     def facts(self) -> list[Consequence]:
-        """Return which calls of the contract had been made."""
         return call_facts(self, self.verb, "page source")
 
     def _sizes(self, account: Account) -> Iterator[NodeRows]:

@@ -39,7 +39,6 @@ class PushedDelete:
     rows: int | None = None
 
     def execute(self, run: StatementRun) -> None:
-        """Let the connector delete the rows."""
         run.step = STEP
         run.begin_step(STEP)
         run.transaction.log.handle = self.handle
@@ -52,7 +51,6 @@ class PushedDelete:
             )
 
     def add_to_trace(self, trace: Trace) -> Trace:
-        """Return a trace with the number of deleted rows."""
         is_finished = trace.state is StatementState.FINISHED
         rows = self.rows if is_finished else None
         return replace(

@@ -61,7 +61,6 @@ class RestoreRun(StatementRun):
             ) from error
 
     def trace(self, state: StatementState) -> Trace:
-        """Return the trace, with the rows before and after."""
         trace, target = super().trace(state), self.analysis.target
         is_finished = state is StatementState.FINISHED
         rows_after, unread_reason = self.rows_after() if is_finished else (None, "")

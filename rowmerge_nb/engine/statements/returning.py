@@ -44,9 +44,6 @@ def check_returned(
 
     Args:
         omitted: the names of the columns that the store sets.
-
-    Raises:
-        ConnectorError: NOT_SUPPORTED, with the first such column.
     """
     if returning is None:
         return

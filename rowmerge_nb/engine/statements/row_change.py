@@ -135,9 +135,6 @@ def checked(metadata: ConnectorMetadata, method: str, value: Any, answer_type: A
 
     Args:
         answer_type: the type of the contract, or a union of types.
-
-    Raises:
-        ConnectorError: GENERIC_INTERNAL_ERROR.
     """
     if isinstance(value, answer_type):
         return value

@@ -72,37 +72,30 @@ class RunObservers(RunObserver):
     members: tuple[RunObserver, ...] = ()
 
     def before_begin(self, run: StatementRun) -> None:
-        """Call the hook of each member."""
         for member in self.members:
             member.before_begin(run)
 
     def after_action(self, run: StatementRun, action: Action) -> None:
-        """Call the hook of each member."""
         for member in self.members:
             member.after_action(run, action)
 
     def after_checks(self, run: StatementRun, action: Action) -> None:
-        """Call the hook of each member."""
         for member in self.members:
             member.after_checks(run, action)
 
     def before_finish(self, run: StatementRun) -> None:
-        """Call the hook of each member."""
         for member in self.members:
             member.before_finish(run)
 
     def after_result(self, run: StatementRun, result: Result) -> None:
-        """Call the hook of each member."""
         for member in self.members:
             member.after_result(run, result)
 
     def on_failure(self, run: StatementRun, error: RowMergeError, origin: int | None) -> None:
-        """Call the hook of each member."""
         for member in self.members:
             member.on_failure(run, error, origin)
 
     def at_end(self, run: StatementRun, result: Result | None) -> None:
-        """Call the hook of each member."""
         for member in self.members:
             member.at_end(run, result)
 
@@ -112,6 +105,5 @@ class RunObservers(RunObserver):
         return trace
 
     def add_to_result(self, result: Result) -> None:
-        """Call the hook of each member."""
         for member in self.members:
             member.add_to_result(result)

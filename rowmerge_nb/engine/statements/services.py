@@ -65,7 +65,6 @@ class TargetVersions:
     is_overtaken: bool = False
 
     def read(self, transaction: StatementTransaction, target: TableBinding | None) -> None:
-        """Ask the connector for the version of the target."""
         if target is None or target.handle is None:
             return
         metadata = transaction.metadata(target.catalog)

@@ -53,7 +53,6 @@ class SinkChanges:
 
     @classmethod
     def of_sample(cls, pages: PageSample) -> SinkChanges:
-        """Build the changes of a merge from all of its pages."""
         layout, after = pages.layout, pages.after
         produced = np.array(pages.produced, np.int64)
         joined_rows = np.repeat(np.arange(len(produced)), produced)

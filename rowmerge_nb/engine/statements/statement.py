@@ -231,7 +231,6 @@ class StatementRun:
         raise NotImplementedError
 
     def trace(self, state: StatementState) -> Trace:
-        """Return the trace as far as it is known; kinds of statements add to it."""
         account, is_finished = self.account, state is StatementState.FINISHED
         return Trace(
             statement=self.analysis.text,
@@ -326,7 +325,6 @@ class StatementRun:
         return blame(error, failure, self.sql(), self.analysis.origins, trees)
 
     def sql(self) -> Sequence[str]:
-        """Return the texts of the plan that Spark executes."""
         with room():
             return tuple(sql_of(self.plan)) if self.plan is not None else ()
 
@@ -488,8 +486,6 @@ class StatementRun:
             self.seconds[step] = time.perf_counter() - started
 
     def finish(self, method: str, fragments: Sequence[bytes], call: Callable[[], object]) -> None:
-        """Make the connector's finish call, and keep its report of what was written."""
-
         def describe_output(answer: object) -> str:
             self.output = answer if isinstance(answer, ConnectorOutputMetadata) else None
             return self.output.summary if self.output is not None and self.output.written else ""
@@ -576,7 +572,6 @@ class StatementRun:
         return tuple(replace(call, order=number) for number, call in enumerate(calls, 1))
 
     def notice_records(self, *notices: Notice) -> tuple[NoticeRecord, ...]:
-        """Return notices as plain data."""
         return tuple(
             NoticeRecord(
                 notice.message,

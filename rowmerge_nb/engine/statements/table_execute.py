@@ -33,7 +33,6 @@ class TableExecuteRun(StatementRun):
     outcome: ProcedureOutcome | None = None
 
     def work(self) -> Callable[[], None] | None:
-        """Run the procedure, up to the finish call."""
         with self.timed("run"):
             analysis, target = self.analysis, self.analysis.target
             self.transaction.target = target
@@ -70,7 +69,6 @@ class TableExecuteRun(StatementRun):
             return self._rewritten(metadata, execute)
 
     def trace(self, state: StatementState) -> Trace:
-        """Return the trace, with the outcome that the procedure reports."""
         outcome = self.outcome if state is StatementState.FINISHED else None
         if outcome is None:
             return super().trace(state)

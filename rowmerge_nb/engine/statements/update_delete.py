@@ -57,7 +57,6 @@ class UpdateDeleteRun(StatementRun):
     pushed: PushedDelete | None = None
 
     def work(self) -> Callable[[], None] | None:
-        """Plan, begin, run the one Spark action, and check its account."""
         if self.options.delete_pushdown and isinstance(self.analysis, DeleteAnalysis):
             self.pushed = push_delete(self, self.analysis)
         if self.pushed is not None:
@@ -74,7 +73,6 @@ class UpdateDeleteRun(StatementRun):
         return partial(finish_merge, self, analysis, action.fragments)
 
     def planned(self) -> PlannedChange:
-        """Ask the connector about the target, and plan the statement."""
         return plan_change(
             self, self.analysis, partial(ask_target, self, self.analysis), self._plan
         )
@@ -100,7 +98,6 @@ class UpdateDeleteRun(StatementRun):
         )
 
     def facts(self) -> list[Consequence]:
-        """Return which calls of the contract had been made."""
         return [] if self.pushed is not None else call_facts(self, "merge", "sink")
 
     def _sizes(self, account: Account) -> Iterator[NodeRows]:

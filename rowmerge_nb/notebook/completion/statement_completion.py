@@ -83,15 +83,12 @@ class Known:
         self._lookups = lookups
 
     def below(self, *parts: str) -> Sequence[tuple[str, str]]:
-        """Return the names that may follow the first parts of a table's name."""
         return self._lookup("names", parts)
 
     def procedures(self, *parts: str) -> Sequence[tuple[str, str]]:
-        """Return what `Names.procedures` does."""
         return self._lookup("procedures", parts)
 
     def table_properties(self, *parts: str) -> Sequence[tuple[str, str]]:
-        """Return what `Names.table_properties` does."""
         return self._lookup("table_properties", parts)
 
     def _lookup(self, method: str, parts: tuple[str, ...]) -> Sequence[tuple[str, str]]:

@@ -27,10 +27,6 @@ _BETWEEN, _NULL = "\x00", "\x02"
 def may_be_near(on: On, source: SideRows, target: SideRows) -> bool:
     """Return whether an unmatched source row equals a target key in normal form, or up to one
     inserted or deleted letter.
-
-    Raises:
-        UnreadableError: a key cannot be computed on pages.
-        RowMergeError: a key cannot be computed for a row.
     """
     assert source.matched is not None
     unmatched = source.columns.filter(pa.array(~source.matched))

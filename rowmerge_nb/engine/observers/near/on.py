@@ -187,12 +187,7 @@ class KeyValues:
 
 
 def key_values(tree: Typed, rows: pa.RecordBatch) -> KeyValues:
-    """Compute one side of a key.
-
-    Raises:
-        UnreadableError: it cannot be computed on pages.
-        RowMergeError: it cannot be computed for a row.
-    """
+    """Compute one side of a key."""
     sql_type = tree.type
     if sql_type.base == MOMENT:
         return _moments(tree, rows)
@@ -282,10 +277,6 @@ def answers_of(conditions: Sequence[Condition], pairs: pa.RecordBatch) -> list[p
 
     Args:
         pairs: both rows of each pair, with columns named by symbols.
-
-    Raises:
-        UnreadableError: one cannot be computed on pages.
-        RowMergeError: one cannot be computed for a pair.
     """
     programs = [_program(one.tree, pa.bool_(), "ON") for one in conditions]
     return PageEvaluator(PageProgram()).values_of(programs, pairs)

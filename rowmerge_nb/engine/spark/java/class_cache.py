@@ -194,7 +194,6 @@ class ClassCache:
             os.utime(self.directory / "seal.json")
 
     def remove(self) -> None:
-        """Remove the cache; a running Java is not affected."""
         remove_cache(self.directory)
 
     def _seal_of(self, directory: Path) -> dict[str, object]:
