@@ -27,7 +27,6 @@ _STARTUP: Final = (
 
 
 def parameters(dsn: str) -> dict[str, str]:
-    """Parse a connection string, ignoring unreadable parts."""
     if "://" in dsn:
         try:
             parts = urlsplit(dsn)

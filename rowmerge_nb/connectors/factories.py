@@ -77,7 +77,6 @@ def _postgresql(dsn: str, password: str | None = None) -> PostgresConnector:
 
 
 def dsn_with_password(dsn: str, password: str) -> str:
-    """Return a connection string with a password, which replaces one that it has."""
     if "://" in dsn:
         return f"{dsn}{'&' if '?' in dsn else '?'}password={quote(password, safe='')}"
     escaped = password.replace("\\", "\\\\").replace("'", "\\'")

@@ -207,7 +207,6 @@ class MagicUse:
 
 
 def parse_line(line: str) -> MagicUse:
-    """Parse the text after ``%%merge`` or ``%merge``."""
     values: dict[str, str] = {}
     quiet_name = ""
     rest = line.strip()
@@ -347,7 +346,6 @@ def _refuse(message: str, hint: str | None = None) -> NoReturn:
 
 
 def help_text(options: Sequence[Option] = OPTIONS) -> str:
-    """Return the help page."""
     return "\n".join(_help_lines(options))
 
 

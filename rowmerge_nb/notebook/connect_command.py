@@ -48,7 +48,6 @@ class ConnectLine:
 
 
 def parse_connect(text: str) -> ConnectLine:
-    """Parse the words behind ``connect``."""
     try:
         words = shlex.split(text)
     except ValueError as error:

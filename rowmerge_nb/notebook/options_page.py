@@ -30,7 +30,6 @@ _HEADS: Final = ("in a cell", "in a program", "`%config`", "without it", "meanin
 
 
 def page() -> str:
-    """Return the text of the page."""
     rows = [_HEADS, ("---",) * len(_HEADS), *map(_row, ALL_OPTIONS)]
     table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
     commands = "\n".join(f"- `%merge {name}`: {meaning}" for name, meaning in COMMANDS.items())

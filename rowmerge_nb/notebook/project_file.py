@@ -79,7 +79,6 @@ class DeclaredCatalogs:
 
 
 def declared_catalogs(table: Any, file: Path) -> DeclaredCatalogs:
-    """Read the table of catalogs of a project's file."""
     # Only files with catalogs pay for this import.
     from rowmerge_nb.engine.catalog.connecting import ConnectionRequest, validate
 

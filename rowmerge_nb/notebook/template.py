@@ -198,7 +198,6 @@ _FRAME: Final = (
 
 
 def sql_text(value: Any) -> str:
-    """Return a Python value as SQL."""
     if isinstance(value, str):
         return value
     if getattr(value, "ndim", 0) == 1 and hasattr(value, "tolist"):

@@ -27,7 +27,6 @@ def last_error(error: BaseException) -> Iterator[None]:
 
 
 def debugger_at(error: BaseException) -> None:
-    """Open the debugger at the line that raised the error."""
     shell = _shell()
     with last_error(error):
         if shell is None:

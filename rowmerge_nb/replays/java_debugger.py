@@ -63,7 +63,6 @@ def checked_port(port: int | None) -> int | None:
 
 
 def checked_connector(connector: Connector) -> JavaDebugging:
-    """Return a connector that can wait for a debugger of Java."""
     if isinstance(connector, JavaDebugging):
         return connector
     raise RowMergeError(

@@ -95,7 +95,6 @@ class Origin:
 
     @contextmanager
     def opened_in(self) -> Iterator[tuple[Connector, Path | None]]:
-        """Yield the connector, and the directory that its factory got."""
         if isinstance(self.source, Connector):
             yield self.source, None
             return

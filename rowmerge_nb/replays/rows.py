@@ -89,7 +89,6 @@ class NamedRows:
         self._keys = keys[self._order]
 
     def of(self, page: Page) -> npt.NDArray[np.int64]:
-        """Return the index of each row's target row in the record, or -1."""
         if not len(self._keys):
             return np.full(page.num_rows, NOT_FOUND, np.int64)
         ids = row_ids_in(self._record, page)

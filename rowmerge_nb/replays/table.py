@@ -209,7 +209,6 @@ def _properties(connector: Connector, record: Record) -> dict[str, Any]:
 
 
 def unlocated_properties(record: Record) -> dict[str, Any]:
-    """Return the properties of a record's table, except locations of its data."""
     properties = {}
     for name, value in record.properties.items():
         flat = value if isinstance(value, tuple) else (value,)

@@ -64,7 +64,6 @@ def error_of(side: Side) -> str:
 
 
 def reasons(comparison: Comparison) -> list[str]:
-    """Return the hints of failed sides."""
     sides_by_hint: dict[str, list[str]] = {}
     for side in (comparison.left, comparison.right):
         if (error := side.result.trace.error) is not None and error.hint:

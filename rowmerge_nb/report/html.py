@@ -100,7 +100,6 @@ def render_page(reports: Sequence[Report | Trace | PageEntry], title: str) -> st
 
 
 def render_standing_alone(title: str, statement: str, fragment: str) -> str:
-    """Return an HTML document with a statement and one fragment of `render_parts`."""
     from markupsafe import Markup
 
     entry = {

@@ -37,7 +37,6 @@ _MOST_ZEROS: Final = 12
 
 
 def differing_cells(expected: pa.Table, actual: pa.Table) -> Mask:
-    """Return for each pair of rows, and for each column, whether the cells differ."""
     rows = expected.num_rows
     mask = np.zeros((rows, expected.num_columns), np.bool_)
     for index, columns in enumerate(zip(expected.columns, actual.columns, strict=True)):

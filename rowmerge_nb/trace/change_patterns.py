@@ -271,7 +271,6 @@ def _places(changes: WrongChanges, among: Mask, all_of: str) -> Iterator[str]:
 
 
 def _groups(codes: Numbers, wrong: Mask, among: Mask) -> list[int] | None:
-    """Return the groups whose changes are all wrong, if these are all wrong ones, and others exist."""
     groups = ascending(codes[wrong])
     in_groups = among & np.isin(codes, groups)
     if not np.array_equal(in_groups, wrong) or len(groups) == len(ascending(codes[among])):

@@ -156,7 +156,6 @@ def _side_has(
 def any_has_values(
     rows: Iterable[Mapping[str, Any] | None], columns: Mapping[str, Any], *, padded: bool = False
 ) -> bool:
-    """Return whether any row has all values; see `has_values`."""
     return any(has_values(row, columns, padded=padded) for row in rows if row)
 
 

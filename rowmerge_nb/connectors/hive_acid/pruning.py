@@ -34,7 +34,6 @@ Floating point is not among them: zero has two forms.
 
 
 def partition_matters(name: str, table: HiveTable, constraint: Constraint | None) -> bool:
-    """Return whether a partition may hold rows within a constraint."""
     for column, text in zip(table.partition_columns, partition_texts(name), strict=True):
         domain = constraint.domains.get(column.name) if constraint is not None else None
         # char values are equal with and without trailing spaces.

@@ -92,7 +92,6 @@ class HiveSplitManager(ConnectorSplitManager):
 
 
 def splits_of(handle: HiveTableHandle, constraint: Constraint | None = None) -> list[HiveSplit]:
-    """Return the splits of a table."""
     with folder_errors(Path(handle.table.location)):
         return _splits(handle, constraint)
 

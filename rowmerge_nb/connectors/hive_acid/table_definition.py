@@ -37,7 +37,6 @@ def defined_table(
     managed: bool,
     comment: str | None = None,
 ) -> HiveTable:
-    """Validate a table's definition and return it."""
     require_known(properties, TABLE_PROPERTIES, "Catalog 'hive'")
     if str(properties.get("format") or "ORC").upper() != "ORC":
         raise invalid_property(

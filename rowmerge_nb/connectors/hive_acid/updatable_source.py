@@ -171,7 +171,6 @@ def handles_of(columns: Iterable[ColumnMetadata]) -> tuple[ColumnHandle, ...]:
 
 
 def update_row_id(table: HiveTable, updated: Collection[str]) -> HiveUpdateRowIdColumn:
-    """Return the row id for UPDATE, with the data columns that are not updated."""
     unchanged = [(column.name, column.type) for column in unchanged_columns(table, updated)]
     identity = [("originalTransaction", BIGINT), ("bucket", INTEGER), ("rowId", BIGINT)]
     return HiveUpdateRowIdColumn(

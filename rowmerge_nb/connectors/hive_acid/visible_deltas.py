@@ -223,7 +223,6 @@ def _require_known(
 
 
 def visible(folder: Path) -> list[Path]:
-    """Return the entries of a folder that are not hidden, by name."""
     return [folder / entry.name for entry in _entries(folder)]
 
 

@@ -149,7 +149,6 @@ class Store(ABC):
         return f"{type(self).__name__}({self.shown})"
 
     def driver(self) -> Any:
-        """Import the driver."""
         package = f"adbc_driver_{self.extra}"
         try:
             # A loaded submodule is returned even if its package cannot be imported.

@@ -111,7 +111,6 @@ class JdbcSplit(ConnectorSplit):
 
     @property
     def is_repeatable(self) -> bool:
-        """Whether all readers see one snapshot."""
         return bool(self.snapshot)
 
 

@@ -49,7 +49,6 @@ class Changes:
     whole_rows: bool = True
 
     def apply(self) -> ConnectorOutputMetadata:
-        """Apply everything, and return the executed statements."""
         outputs: list[Written] = []
         notices: list[str] = []
         count_rows = self.session.query(

@@ -82,7 +82,6 @@ class FileWriter(StageWriter):
         self._writer: Any = None
 
     def write(self, rows: pa.RecordBatch) -> None:
-        """Append rows to the file."""
         with self._disk_errors():
             if self._writer is None:
                 self._file = pa.OSFile(str(self._path), "wb")

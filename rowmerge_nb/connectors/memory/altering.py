@@ -39,7 +39,6 @@ _NAMING: Final = ("bucketed_by", "primary_key")
 def altered(
     metadata: ConnectorTableMetadata, rows: pa.Table, alteration: Alteration
 ) -> tuple[ConnectorTableMetadata, pa.Table]:
-    """Return a table's definition and rows after an alteration."""
     match alteration:
         case AddColumn():
             return _added(metadata, rows, alteration)

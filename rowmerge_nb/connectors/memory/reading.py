@@ -184,7 +184,6 @@ def _write(path: str, schema: pa.Schema, batches: Iterable[Page]) -> list[int]:
 
 
 def read_split(split: MemorySplit) -> Iterator[tuple[int, Page]]:
-    """Yield pages with the position of their first row."""
     position = split.first
     if split.data is not None:
         with pa.ipc.open_stream(pa.py_buffer(split.data)) as stream:

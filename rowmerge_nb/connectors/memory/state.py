@@ -49,7 +49,6 @@ class MemoryTable:
         return version >= self.first and _shape(metadata) == _shape(self.metadata)
 
     def has_columns_of(self, version: int) -> bool:
-        """Return whether a version is kept and has current columns."""
         return version in self.versions and version not in self.former_columns
 
     def metadata_of(self, version: int) -> ConnectorTableMetadata:

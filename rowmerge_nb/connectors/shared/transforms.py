@@ -210,7 +210,6 @@ def _unquoted(text: str) -> str:
 
 
 def uuid_bytes(values: pa.Array) -> pa.Array:
-    """Convert UUIDs from text to sixteen bytes."""
     zero = "0" * 32
     digits = pc.fill_null(pc.replace_substring(pc.utf8_lower(values), "-", ""), zero).cast(
         pa.binary(32)

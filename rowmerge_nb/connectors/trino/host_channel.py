@@ -52,7 +52,6 @@ class HostChannel:
             raise ChannelClosedError(f"The connection is closed: {error}") from error
 
     def receive(self) -> tuple[dict[str, Any], memoryview]:
-        """Receive one message: its header and its payload."""
         (length,) = _LENGTH.unpack(self._read(_LENGTH.size))
         if length > _LONGEST_HEADER:
             raise ValueError(f"A header of {length} bytes is longer than {_LONGEST_HEADER}")
@@ -79,7 +78,6 @@ class HostChannel:
 
 
 def pack_batch(batch: pa.RecordBatch) -> pa.Buffer:
-    """Write a record batch as an Arrow IPC stream."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, batch.schema) as writer:
         writer.write_batch(batch)
@@ -92,7 +90,6 @@ def unpack_batch(payload: bytes | memoryview | pa.Buffer) -> pa.RecordBatch:
 
 
 def pack_fragments(fragments: Iterable[bytes]) -> tuple[list[int], bytes]:
-    """Return the lengths of fragments for the header, and their bytes for the payload."""
     parts = list(fragments)
     return [len(part) for part in parts], b"".join(parts)
 

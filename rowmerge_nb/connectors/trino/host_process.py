@@ -108,7 +108,6 @@ class HostProcess:
         return ready
 
     def request(self, call: str, payload: bytes = b"", **arguments: Any) -> tuple[Any, memoryview]:
-        """Make one call, and return its result and payload."""
         self.hello()
         with self._calling():
             return self._request(call, payload, arguments)
@@ -211,7 +210,6 @@ def open_channel(socket_path: str) -> HostChannel:
 def exchange(
     channel: HostChannel, call: str, payload: Any = b"", **arguments: Any
 ) -> tuple[Any, memoryview]:
-    """Send a call, and return the result and payload of its answer."""
     channel.send({"call": call, **arguments}, payload)
     header, result_payload = channel.receive()
     if "error" in header:
@@ -235,7 +233,6 @@ class TaskConnection:
             raise terminated(f"nothing listens at {socket_path}", self._log.last_words()) from error
 
     def request(self, call: str, payload: Any = b"", **arguments: Any) -> tuple[Any, memoryview]:
-        """Make one call, and return its result and payload."""
         if self._channel is None:
             raise terminated("its connection is closed", "")
         try:

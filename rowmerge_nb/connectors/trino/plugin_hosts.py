@@ -50,7 +50,6 @@ class PluginHosts:
             return [host for host in self._hosts if host.is_alive]
 
     def coordinator(self) -> HostProcess:
-        """Return the coordinator's process, ready for requests."""
         host = self._started()[0]
         host.hello()
         return host
@@ -93,7 +92,6 @@ class PluginHosts:
 
     @property
     def is_single(self) -> bool:
-        """Whether one process serves both sides."""
         return self._count == 1
 
     @contextmanager

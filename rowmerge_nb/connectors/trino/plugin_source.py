@@ -94,7 +94,6 @@ class PluginJars:
 
 
 def checked_folder(path: str | os.PathLike[str], argument: str, example: str) -> Path:
-    """Return a folder with jars."""
     folder = Path(path).expanduser().absolute()
     if not folder.is_dir():
         raise SetupError(
@@ -108,7 +107,6 @@ def checked_folder(path: str | os.PathLike[str], argument: str, example: str) ->
 
 
 def checked_plugin(plugin: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> list[Path]:
-    """Return the folders and jars of a plugin."""
     paths = [plugin] if isinstance(plugin, str | os.PathLike) else list(plugin)
     result = []
     for path in paths:

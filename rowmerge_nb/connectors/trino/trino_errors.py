@@ -46,7 +46,6 @@ class PluginError(ConnectorError):
 
 
 def error_of(answer: Mapping[str, Any]) -> PluginError:
-    """Return the error of a host's answer."""
     causes = tuple(answer.get("causes") or ())
     code = str(answer.get("code") or "GENERIC_INTERNAL_ERROR")
     message = str(answer.get("message") or answer.get("class") or "The plugin failed")
@@ -88,7 +87,6 @@ def _place_hint(frames: tuple[str, ...]) -> str | None:
 
 
 def terminated(reason: str, log_end: str, *, changed: bool | None = False) -> ConnectorError:
-    """Return the error of a host that has ended."""
     tail = f"; its last words: {log_end}" if log_end else ""
     return ConnectorError(
         f"The process of the plugin ended ({reason}){tail}",

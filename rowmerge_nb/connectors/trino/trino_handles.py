@@ -215,7 +215,6 @@ class TrinoTableHandle(ConnectorTableHandle):
         return repr(self.java)
 
     def columns_of(self, handles: Iterable[ColumnHandle]) -> list[TrinoColumnHandle]:
-        """Return the plugin's handles of columns."""
         by_name = {column.name: column for column in (*self.columns, *self.hidden_columns)}
         result: list[TrinoColumnHandle] = []
         for handle in handles:

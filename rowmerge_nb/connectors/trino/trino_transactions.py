@@ -77,7 +77,6 @@ class TrinoTransaction:
         return flow in (self._running_host().hello().get("flows") or ("merge",))
 
     def has_capability(self, name: str) -> bool:
-        """Return whether the plugin has a capability of Trino's SPI; this starts the plugin."""
         host = self._host or self._hosts.coordinator()
         return name in (host.hello().get("capabilities") or ())
 
@@ -87,12 +86,10 @@ class TrinoTransaction:
     def request_payload(
         self, session: ConnectorSession, call: str, **arguments: Any
     ) -> tuple[Any, memoryview]:
-        """Make one metadata call, and return its result and payload."""
         self.context(session)
         return self._running_host().request(call, transaction=self._java_number, **arguments)
 
     def note_lost_fields(self, *handles: JavaHandle | None) -> None:
-        """Add the fields that tasks do not receive to the notices."""
         for handle in filter(None, handles):
             for loss in handle.losses:
                 notice = f"{loss} {LOST_FIELD_HINT}"
@@ -135,7 +132,6 @@ class TrinoTransaction:
     def splits(
         self, session: ConnectorSession, table: TrinoTableHandle, constraint: Mapping[str, Any]
     ) -> Sequence[TrinoSplit]:
-        """Return the splits of a table, the same ones for equal arguments."""
         key = (table.java.json, json.dumps(constraint, sort_keys=True))
         if key not in self._splits:
             result = self.request(

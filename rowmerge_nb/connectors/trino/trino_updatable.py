@@ -120,7 +120,6 @@ class UpdatableTrinoMetadata(ConnectorMetadata):
         return self._finish(session, "finish_update", table_handle, fragments)
 
     def _check_merge(self, session: ConnectorSession) -> None:
-        """Check that the plugin has the calls of MERGE."""
         if not self._transaction.has_flow(session, "merge"):
             raise ConnectorError(
                 f"The plugin is one of Trino {self._transaction.trino_version}, and MERGE and its"
@@ -202,7 +201,6 @@ class TrinoUpdatablePageSource(UpdatablePageSource):
         self._updated_types = [column.signature for column in table.updated]
 
     def get_next_page(self) -> Page | None:
-        """Return the next page, with the columns that the plugin omits."""
         page, omitted = self.source.get_next_page(), self._omitted
         if page is None or omitted is None:
             return page

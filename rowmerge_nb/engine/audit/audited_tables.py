@@ -76,7 +76,6 @@ def version_of(point: Point) -> ConnectorTableVersion:
 
 
 def state_of(runner: StatementRunner, name: TableName, point: Any) -> TableState:
-    """Return a stored state of a table; None means the current one."""
     connectors = runner.catalogs.connectors
     if name[0] not in connectors:
         raise ConnectorError(
@@ -94,7 +93,6 @@ def state_of(runner: StatementRunner, name: TableName, point: Any) -> TableState
 def given_state(
     name: TableName, frame: Any, columns: tuple[ColumnMetadata, ...] | None = None
 ) -> TableState:
-    """Return a frame's rows as a state of a table."""
     frame_table = whole_frame(name[2], frame)
     data = frame_table.table if columns is None else _like(frame_table.table, columns)
     columns = frame_table.columns if columns is None else columns
@@ -324,13 +322,11 @@ class Audited:
         return None not in self._rows and sum(rows or 0 for rows in self._rows) <= LOCAL_ROWS
 
     def run(self, sql: str, **options: Any) -> tuple[Bag, Result]:
-        """Run a statement on the former table, and return its changes."""
         self.audited.change = Bag.none()
         result = self._runner.run(sql, replace(self._options, **options))
         return self.audited.change, result
 
     def ask(self, sql: str, frames: Mapping[str, Any]) -> list[tuple[Any, ...]]:
-        """Return a query's rows."""
         options = replace(
             self._options, rehearse=False, namespace={**self._options.namespace, **frames}
         )

@@ -61,7 +61,6 @@ class TableState:
     def handle(
         self, metadata: ConnectorMetadata, session: ConnectorSession
     ) -> ConnectorTableHandle | None:
-        """Return the table's handle; None if it does not exist."""
         if self.version is None:
             return metadata.get_table_handle(session, self.name)
         return metadata.get_former_table_handle(session, self.name, self.version)

@@ -46,7 +46,6 @@ class FrameTable:
     refused: Mapping[str, AnalysisError] = field(default_factory=dict)
 
     def whole(self) -> FrameTable:
-        """Return the table if all columns are supported."""
         for error in self.refused.values():
             raise error
         return self
@@ -57,7 +56,6 @@ class FrameTable:
 
 
 def collected(frame: Any) -> pa.Table:
-    """Compute the rows of a Spark frame."""
     try:
         return collect(
             frame.sparkSession, frame, f"rowmerge-{uuid.uuid4().hex[:12]}", threading.Event()

@@ -72,7 +72,6 @@ class Catalogs:
         self._copies: Mapping[TableName, TableName] = {}
 
     def add(self, name: str, connector: Connector) -> None:
-        """Add a catalog."""
         checked(
             name,
             "name",
@@ -291,7 +290,6 @@ class Catalogs:
         return self.connectors[name[0]].name if name and name[0] in self.connectors else ""
 
     def metadata(self, name: TableName, options: Options) -> ConnectorTableMetadata | None:
-        """Return a table's columns and properties; None if it does not exist."""
         if name[0] not in self.connectors:
             if name[0] in self.failures:
                 raise unconnected_catalog(name[0], self.failures[name[0]])

@@ -88,7 +88,6 @@ class ExplicitTransaction:
         return self._open[catalog]
 
     def check_open(self) -> None:
-        """Reject a statement in an aborted transaction."""
         if self.aborted:
             raise ConnectorError(
                 "Current transaction is aborted, commands ignored until end of transaction block",
@@ -97,7 +96,6 @@ class ExplicitTransaction:
             )
 
     def refuse_write(self, kind: str, catalog: str, connector: Connector) -> NoReturn:
-        """Raise the connector's error for a writing statement."""
         if self.read_only:
             raise ConnectorError(
                 "Cannot execute write in a read-only transaction",
@@ -150,7 +148,6 @@ class TransactionManager:
     current: ExplicitTransaction | None = None
 
     def start(self, statement: StartTransaction) -> None:
-        """Begin a transaction."""
         if self.current is not None:
             raise ConnectorError(
                 "Nested transactions not supported",

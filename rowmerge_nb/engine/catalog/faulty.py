@@ -69,7 +69,6 @@ class FaultyConnector(Connector):
         return self._diary.read_text().split()
 
     def forget(self) -> None:
-        """Clear the recorded calls."""
         self._diary.write_text("")
         self._watch.strikes.write_text("")
 
@@ -142,7 +141,6 @@ class FaultyConnector(Connector):
         return provider
 
     def get_node_partitioning_provider(self) -> ConnectorNodePartitioningProvider:
-        """Return the provider of bucket functions, wrapped."""
         provider: ConnectorNodePartitioningProvider = self._call("get_node_partitioning_provider")
         return provider
 

@@ -23,7 +23,6 @@ Row = tuple[Any, ...]
 def information_rows(
     table: str, catalog: str, metadata: ConnectorMetadata, session: ConnectorSession, views: Views
 ) -> pa.Table:
-    """Return the rows of a table of `TABLES`, as the statement's transaction sees the catalog."""
     rows = list(_MAKERS[table](_CatalogView(catalog, metadata, session, views)))
     columns = TABLES[table]
     arrays = [

@@ -232,7 +232,6 @@ class StatementTables:
         return catalog, schema, table
 
     def columns(self, parts: Sequence[str]) -> Sequence[ColumnMetadata] | None:
-        """Return the columns of a table or view; None if it does not exist."""
         catalog, schema, table = self._completed(parts)
         if schema == INFORMATION_SCHEMA:
             return TABLES.get(table)
@@ -325,7 +324,6 @@ class StatementTables:
         return self._transaction.metadata(catalog).evolves_tables
 
     def evolved(self, table: TableBinding, columns: Sequence[ColumnMetadata]) -> TableBinding:
-        """Return a table with additional last columns."""
         metadata, session, handle = (
             self._transaction.metadata(table.catalog),
             self._transaction.session,

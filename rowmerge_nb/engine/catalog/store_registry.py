@@ -30,7 +30,6 @@ def store_names() -> list[str]:
 
 
 def store_factory(store: str) -> ConnectorFactory:
-    """Return the factory of a store."""
     checked(store, "store", str, "the name of a store, such as 'iceberg'")
     entries = _entries()
     candidates = entries.get(store.lower().replace("-", "_"), [])

@@ -79,7 +79,6 @@ class StatementTransaction:
         self._open: dict[str, OpenCatalog] = {}
 
     def left_to_store(self, analysis: Analysis) -> tuple[str, ...]:
-        """Return the columns whose values an INSERT leaves to the store."""
         if isinstance(analysis, MergeAnalysis):
             inserts = [
                 clause.values for clause in analysis.clauses if clause.operation is Operation.INSERT
@@ -153,7 +152,6 @@ class StatementTransaction:
 
     @property
     def commits_in_finish(self) -> bool:
-        """Whether the target's finish call commits."""
         return self.target is not None and self.opened_target().connector.commits_in_finish
 
     def lasting(

@@ -77,7 +77,6 @@ def with_raised(error: RowMergeError, raised: tuple[Raised, ...]) -> RowMergeErr
 
 
 def place_of(raised: Raised) -> str:
-    """Describe the line that raised an error; ``""`` if unknown."""
     if not raised.frames:
         return ""
     frame = raised.frames[-1]

@@ -115,7 +115,6 @@ def named_group(
 
 
 def shown_value(value: Any) -> str:
-    """Format a value as SQL, truncated."""
     text = (
         "NULL"
         if value is None

@@ -204,7 +204,6 @@ _CONNECT_GONE: Final = re.compile(
 
 
 def with_next_step(error: RowMergeError) -> RowMergeError:
-    """Add a hint to an error, if one is known."""
     step = None
     if isinstance(error, ExecutionError):
         step = next(
@@ -251,7 +250,6 @@ def java_gone(error: BaseException, step: str) -> ExecutionError | None:
 
 
 def translate(error: BaseException, step: str) -> RowMergeError:
-    """Translate an exception of Spark."""
     if isinstance(error, RowMergeError):
         return error
     if (dead_java := java_gone(error, step)) is not None:

@@ -95,7 +95,6 @@ class RowRequest:
 
 
 def request_by_condition(conditions: RowConditions, text: str) -> RowRequest:
-    """Return the request of a condition in SQL."""
     with room():
         return RowRequest(text.strip(), conditions.read(text))
 

@@ -88,7 +88,6 @@ class RowReasons(RunObserver):
 def with_truths(
     pages: PageSample, analysis: RowChangeAnalysis, target: Named, source: Named
 ) -> PageSample:
-    """Return sampled rows with the answers of their conditions."""
     if pages.witness is None or not pages.before.num_rows:
         return pages
     conditions = dict(_conditions(pages, analysis))

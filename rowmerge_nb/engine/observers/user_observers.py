@@ -33,7 +33,6 @@ _hook: ContextVar[str] = ContextVar("hook", default="")
 
 
 def refuse_in_hook() -> None:
-    """Refuse a statement that an observer's hook runs."""
     if _hook.get():
         raise RowMergeError(
             f"An observer cannot run statements in its hook {_hook.get()}: the observed statement"
@@ -97,7 +96,6 @@ class ObserverRegistry:
             self._observers = (*self._observers, observer)
 
     def remove(self, observer: Observer) -> None:
-        """Remove an observer."""
         with self._lock:
             if not any(other is observer for other in self._observers):
                 raise RowMergeError(

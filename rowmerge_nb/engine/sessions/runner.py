@@ -197,7 +197,6 @@ class StatementRunner:
         return results
 
     def cancel(self) -> None:
-        """Cancel the statements that run now, from another thread."""
         for tag, cancelled in list(self.running.items()):
             cancelled.set()
             self.session.spark_session.cancel(tag)

@@ -165,7 +165,6 @@ class Session:
         )
 
     def check_transaction(self, statement: Statement, options: Options) -> None:
-        """Refuse what a transaction of several statements does not have."""
         current = self.transactions.current
         if current is None:
             return
@@ -186,11 +185,6 @@ class Session:
     # -- prepared statements ---------------------------------------------------------------------------------------------
 
     def prepared_text(self, name: Identifier) -> str:
-        """Return the text of a prepared statement.
-
-        Raises:
-            AnalysisError: NOT_FOUND.
-        """
         text = self.prepared.get(name.value)
         if text is None:
             raise AnalysisError(

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 
 def constants(spark: Any, values: Sequence[Typed], collect: Callable[[Any], pa.Table]) -> list[Any]:
-    """Compute expressions in one Spark query, which `collect` runs."""
     texts = [f"{print_spark(value)} AS `{index}`" for index, value in enumerate(values)]
     with interrupts_afterwards():
         rows = spark.sql(f"SELECT {', '.join(texts)}")

@@ -114,7 +114,6 @@ def interrupts_afterwards() -> Iterator[None]:
 
 
 def raise_put_off() -> NoReturn:
-    """Raise a deferred interrupt."""
     raise KeyboardInterrupt
 
 
@@ -388,7 +387,6 @@ class StatementGuard:
         return answer
 
     def check(self) -> None:
-        """Raise a deferred interrupt."""
         if self.came:
             raise KeyboardInterrupt
 

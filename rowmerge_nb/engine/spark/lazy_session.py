@@ -188,7 +188,6 @@ class LazySession:
         return executors_of(self._user_session).elsewhere
 
     def adopted(self) -> AbstractContextManager[Any]:
-        """Return a context in which the user's session has our settings."""
         if self._user_session is None:
             return nullcontext()
         if self._adopted is None:

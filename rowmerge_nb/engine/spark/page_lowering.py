@@ -429,7 +429,6 @@ def _branch(
 def assigned_column(
     column: Symbol, arrow_type: pa.DataType, value: Typed, names: RowNames, printer: PagePrinter
 ) -> AssignedColumn:
-    """Print the value of a column for pages."""
     tree, refusal = without_refusal(value)
     return AssignedColumn(
         column.name,

@@ -70,7 +70,6 @@ class SessionSettings:
 
     @contextmanager
     def held(self, values: Mapping[str, str]) -> Iterator[None]:
-        """Change settings within a context."""
         holder = self.hold(values)
         try:
             yield
@@ -78,7 +77,6 @@ class SessionSettings:
             self.release(holder)
 
     def hold(self, values: Mapping[str, str]) -> object:
-        """Change settings until the returned holder is released."""
         holder = object()
         with interrupts_put_off() as interrupts, self._lock:
             try:

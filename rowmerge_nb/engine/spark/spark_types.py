@@ -35,7 +35,6 @@ def spark_schema(fields: Iterable[tuple[str, pa.DataType]]) -> Any:
 
 
 def from_spark_schema(schema: Any) -> list[tuple[str, Type]]:
-    """Return names and SQL types of a Spark schema's columns."""
     return [(field.name, from_spark_type(field.dataType)) for field in schema.fields]
 
 

@@ -41,7 +41,6 @@ class PlannedChange(Planned):
     facts: TargetFacts
 
     def whole(self) -> Output:
-        """Return the plan that reads all columns of the target."""
         return apply_rules(self.first, whole_rows(self.settings))
 
 

@@ -53,7 +53,6 @@ _KEPT_BYTES: Final = 1 << 26
 
 
 def is_checked(run: StatementRun) -> bool:
-    """Return whether a statement's rows are checked after the commit."""
     options = run.options
     if options.dry_run or options.rehearse or options.check is False:
         return False
@@ -200,7 +199,6 @@ class Checking:
     problem: str = ""
 
     def told(self, result: Result) -> Result:
-        """Compare, and add the outcome to a result."""
         run = self.run
         try:
             with interruptible("check"), interrupts_let_in(), run.timed("check"):

@@ -16,7 +16,6 @@ _STRICT: Final = frozenset({"=", "<>", "<", "<=", ">", ">=", "arithmetic"})
 
 
 def term_of(term: ConditionTerm, target: Named, source: Named) -> Term:
-    """Return a condition as a trace keeps it."""
     names = {
         symbol.name: (side, name)
         for side, columns in (("target", target), ("source", source))

@@ -62,7 +62,6 @@ _RUNS: Final[Mapping[type[Analysis], type[StatementRun]]] = {
 
 
 def kind_of_run(analysis: Analysis, options: Options) -> type[StatementRun]:
-    """Return the class that runs a statement."""
     if options.flow == Flow.UPDATABLE and isinstance(analysis, UpdateAnalysis | DeleteAnalysis):
         return UpdatableRun
     if isinstance(analysis, CreateTableAnalysis) and analysis.tree is not None:

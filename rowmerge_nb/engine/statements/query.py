@@ -76,7 +76,6 @@ class QueryRun(StatementRun):
 
 
 def plan_rows(run: StatementRun, plan: Output) -> pa.Table:
-    """Run a plan without a join of ours, and return its rows."""
     run.begin_step("start Spark")
     spark = run.services.spark()
     run.begin_step("run")

@@ -366,7 +366,6 @@ def _partition(name: str, values: pa.ChunkedArray, row: int) -> str:
 
 
 def _batch(table: pa.Table, rows: Sequence[int], names: Sequence[str]) -> pa.RecordBatch:
-    """Return rows by their indices; -1 becomes a row of NULLs."""
     indices = pa.array([None if row < 0 else row for row in rows], pa.int64())
     columns = [
         column.combine_chunks().take(indices)

@@ -186,7 +186,6 @@ class PostgreSQLVerifier:
 
 
 def open_verifier(engine: str) -> Verifier:
-    """Open an engine."""
     if engine == "duckdb":
         return DuckDBVerifier()
     return PostgreSQLVerifier("" if engine == "postgresql" else engine)

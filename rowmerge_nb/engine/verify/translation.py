@@ -35,7 +35,6 @@ class UntranslatableError(Exception):
 
 
 def column_type(sql_type: Type, engine: str) -> str:
-    """Return the other engine's name of a type."""
     if sql_type.base in _PLAIN:
         return str(sql_type)
     if sql_type.base not in _OWN[engine]:

@@ -136,7 +136,6 @@ class Verification:
     problem: str = ""
 
     def told(self, result: Result) -> Result:
-        """Run the statement on the other engine, and add the outcome to its result."""
         try:
             with interruptible("verify"), interrupts_let_in():
                 self.options.step("verify")

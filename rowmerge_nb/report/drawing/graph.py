@@ -77,7 +77,6 @@ def plan_dot(report: Report, *, with_conditions: bool = True) -> str:
 
 
 def pages_dot(report: Report) -> str:
-    """Return the drawing of both pages as DOT."""
     if report.pages is None:
         raise ValueError(f"The report of a {report.kind} has no pages to draw")
     return channel_map_dot(report.pages)

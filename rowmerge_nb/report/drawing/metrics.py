@@ -40,7 +40,6 @@ _WIDE: Final = 1000
 
 
 def text_width(text: str, size: float, *, bold: bool = False, mono: bool = False) -> float:
-    """Return the width of a line of text in pixels."""
     table = _BOLD if bold else _REGULAR
     return sum(_char(char, table, mono) for char in text) * size / 1000
 

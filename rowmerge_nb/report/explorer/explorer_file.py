@@ -126,7 +126,6 @@ def opening(state: Mapping[str, Any], *, predict: bool = False) -> tuple[int, st
 
 
 def _with_clauses(state: Mapping[str, Any]) -> Markup:
-    """Return the statement with clause labels in its margin."""
     from markupsafe import Markup, escape
 
     statement: str = state["statement"]

@@ -81,7 +81,6 @@ class Failure:
     raised: tuple[ShownRaised, ...] = ()
 
     def place(self, first_line: int) -> str:
-        """Return the position, within the cell if possible."""
         if self.line is None:
             return ""
         column = f", column {self.column}" if self.column is not None else ""
@@ -322,7 +321,6 @@ def _clause(case_number: int, trace: Trace | None) -> tuple[str, str, str]:
 
 
 def failure_text(failure: Failure, first_line: int, width: int) -> list[str]:
-    """Return the lines of a failure; the statement begins on ``first_line`` of the cell."""
     lines = textwrap.wrap(f"{failure.code}: {failure.message}", width)
     context = " ".join(part for part in (failure.place(first_line), *failure.consequences) if part)
     lines += textwrap.wrap(context, width)

@@ -85,7 +85,6 @@ def with_ends(value: Any) -> Any:
 
 
 def cell(value: Any, limit: int = LIMIT) -> Cell:
-    """Return the cell of a plain Python value."""
     if value is None:
         return NULL
     # Only the start of a long value is formatted: a cell of some megabytes must not take seconds.

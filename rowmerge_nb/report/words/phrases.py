@@ -30,7 +30,6 @@ Phrase: TypeAlias = tuple[Run, ...]
 
 
 def phrase_text(phrase: Iterable[Run]) -> str:
-    """Return a sentence without roles."""
     return "".join(run.text for run in phrase)
 
 

@@ -22,7 +22,6 @@ _SIDES: Final = ("source", "target")
 
 
 def with_written_names(journeys: Iterable[Journey], statement: str) -> tuple[Journey, ...]:
-    """Return journeys whose conditions have their values under the names of the statement."""
     names = written_names(statement)
     return tuple(_with_names(journey, names) for journey in journeys)
 

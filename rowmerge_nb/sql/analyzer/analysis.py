@@ -90,12 +90,10 @@ class TableBinding:
 
     @property
     def qualified(self) -> str:
-        """The full name for display."""
         return ".".join(self.name)
 
     @property
     def kind(self) -> str:
-        """A noun for tables without a connector."""
         return (
             "a DataFrame of the notebook"
             if len(self.name) == 1
@@ -117,7 +115,6 @@ class TableBinding:
 
     @property
     def estimated_rows(self) -> int | None:
-        """The number of rows, or an upper bound."""
         return self.statistics().row_count if self.row_count is None else self.row_count
 
     @property
@@ -143,7 +140,6 @@ class ViewBinding:
 
     @property
     def qualified(self) -> str:
-        """The full name for display."""
         return ".".join(self.name)
 
 

@@ -89,7 +89,6 @@ class Context:
             self.parameters[value.place] = sql_type
 
     def stored(self, value: Typed, sql_type: Type) -> Typed:
-        """Coerce a value for a column."""
         self.note_parameter(value, sql_type)
         return value if value.type == sql_type else Apply(sql_type, "cast", (value,), "store")
 
@@ -132,7 +131,6 @@ class Context:
         return True
 
     def check_refusals(self) -> None:
-        """Raise the first recorded error."""
         if self.refusals:
             raise self.refusals[0]
 
@@ -184,7 +182,6 @@ class Context:
             )
 
     def canonical(self, name: Identifier) -> str:
-        """Return a name in capitals, unless quoted."""
         return name.text if name.span.of(self.text).startswith('"') else name.text.upper()
 
     def has_catalog(self, name: TableName) -> bool:
@@ -209,7 +206,6 @@ class Context:
         return catalog, schema, table
 
     def bind(self, rows: ConstantRows) -> TableBinding:
-        """Bind rows of constants."""
         binding = bound(rows)
         self.bindings[binding.qualified] = binding
         return binding
@@ -281,7 +277,6 @@ class Context:
             )
 
     def evaluate(self, values: Sequence[Typed], span: Span) -> Sequence[Any]:
-        """Compute constant expressions at the same moment."""
         self.check_refusals()
         with _placed(span):
             return self.tables.evaluate(values)

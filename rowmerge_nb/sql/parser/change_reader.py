@@ -65,7 +65,6 @@ class ChangeReader(MergeReader):
         clause: st.MergeClause,
         queries: _Named,
     ) -> st.Merge:
-        """Return the MERGE that changes the rows of the target that rows of a source match."""
         named_again = any(
             isinstance(part, s.Aliased)
             and (part.alias.value,) == tuple(p.value for p in target.parts)

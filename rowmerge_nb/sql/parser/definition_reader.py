@@ -72,7 +72,6 @@ _CONSTANTS: Final[dict[str, Any]] = {
 
 
 def read_type(name: s.TypeName) -> Type:
-    """Return the type of a type name."""
     # Imported here: types load Arrow, which completion does not need.
     from rowmerge_nb.spi.types import parse_type
 

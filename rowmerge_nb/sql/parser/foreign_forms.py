@@ -81,7 +81,6 @@ _INSTEAD: Final = {
 def foreign_form_hint(
     text: str, tokens: Sequence[Token], index: int, expected: AbstractSet[str]
 ) -> str | None:
-    """Return what to write instead of another engine's form, or None."""
     token = tokens[index]
     return (
         _character(token)

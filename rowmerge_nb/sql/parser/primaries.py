@@ -55,7 +55,6 @@ class PrimaryReader(WindowReader):
     def listed(
         self, *, runs: bool = False, only_name: bool = False, subscript: bool = False
     ) -> tuple[s.Expression, ...]:
-        """Parse a list of expressions up to its end."""
         read = self._expression_or_run if runs else self.expression
         first = self.index
         items = [read()]

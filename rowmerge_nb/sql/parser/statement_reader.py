@@ -110,7 +110,6 @@ def parse(text: str, *, dialect: str = "trino") -> st.Statement:
 
 
 def _offer_extended(text: str, error: ParseError) -> None:
-    """Complete the hint of an error if the extended dialect accepts the text."""
     if not is_mismatch(error):
         return
     try:

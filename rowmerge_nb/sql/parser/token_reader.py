@@ -226,7 +226,6 @@ class Reader:
 
     @property
     def is_behind_closed(self) -> bool:
-        """Return whether `close` took the last token."""
         return self._behind == self.index
 
     def expect_end(self) -> None:
@@ -344,7 +343,6 @@ class Reader:
                 raise error
 
     def failed_at(self, index: int) -> bool:
-        """Return whether the error is at this token."""
         return self._farthest == index
 
     def fail(self) -> NoReturn:

@@ -186,7 +186,6 @@ class Token:
 
     @property
     def string(self) -> str:
-        """The value of a plain string literal."""
         return self.text[self.text.index("'") + 1 : -1].replace("''", "'")
 
 
@@ -275,7 +274,6 @@ class _Tokenizer:
     # -- runs of literals -------------------------------------------------------------------------------------------
 
     def _look(self, token: Token) -> None:
-        """Check whether literals may begin behind a token."""
         if token.text == "(":
             self.depth += 1
             if len(self.found) > 1 and self.found[-2].word == "IN":

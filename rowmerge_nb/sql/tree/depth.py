@@ -74,7 +74,6 @@ def too_deep() -> ParseError:
 
 
 def check_tree(statement: Any) -> None:
-    """Raise ParseError if a tree is deeper than `DEEPEST_TREE`."""
     level = [statement]
     depth = 0
     while level:

@@ -102,7 +102,6 @@ def current_budget(size: int) -> Budget:
 
 
 def checked_bound(most_bytes: Any) -> int | None:
-    """Return the argument ``most_bytes``."""
     if most_bytes is None or (type(most_bytes) is int and most_bytes > 0):
         return most_bytes
     raise RowMergeError(

@@ -116,7 +116,6 @@ def checked_drawing(value: T, draw: Callable[[T], object]) -> T:
 
 
 def read_json(content: bytes) -> Any:
-    """Parse a JSON text within the file's budget."""
     current_budget(len(content)).take_json(content)
     return json.loads(content.decode("utf-8"))
 

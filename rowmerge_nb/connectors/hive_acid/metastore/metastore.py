@@ -279,6 +279,5 @@ def partition_name(columns: Sequence[str], texts: Sequence[str | None]) -> str:
 
 
 def partition_texts(name: str) -> list[str | None]:
-    """Return the values in a partition's name."""
     texts = [part.split("=", 1)[1] for part in name.split("/")] if name else []
     return [None if text == DEFAULT_PARTITION else unescape(text) for text in texts]

@@ -383,7 +383,6 @@ class ThriftMetastore(Metastore):
                 client.add_dynamic_partitions(request)
 
     def _adopt(self, client: Any, table: HiveTable, write_ids: ValidWriteIds) -> None:
-        """Continue the write ids of another metastore."""
         if not write_ids.high_watermark:
             return
         hidden_ids = sorted(

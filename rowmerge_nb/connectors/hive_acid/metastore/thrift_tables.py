@@ -27,7 +27,6 @@ Hive treats every transactional table as managed.
 
 
 def folder_of(location: str | None, subject: str) -> Path:
-    """Return the folder of a location; NOT_SUPPORTED if it is not on a mounted file system."""
     # Hive does not percent-encode paths. Two slashes would begin a host.
     text = str(location or "")
     path = text.removeprefix("file:")
@@ -125,7 +124,6 @@ def _require_layout(names: Sequence[str], buckets: Any, version: int) -> None:
 
 
 def thrift_table(table: HiveTable, owner: str) -> Any:
-    """Build the metastore's table, with the parameters of a transactional one."""
     parameters = (
         {_IDENTITY: table.id}
         if table.comment is None

@@ -148,7 +148,6 @@ zone.
 
 
 def read_tail(path: Path) -> OrcTail | None:
-    """Read a file's tail; None if it cannot be parsed."""
     try:
         with path.open("rb") as file:
             script, start, footer, codec = _script_and_footer(file)

@@ -109,7 +109,6 @@ class _EventFile:
 
     @property
     def unwritten_lengths(self) -> list[tuple[int, Type]]:
-        """The types whose lengths must be added to the footer."""
         return bounded_texts(self._columns, _FIRST_FIELD) if self._exact is None else []
 
     def write(self, events: pa.Table) -> None:

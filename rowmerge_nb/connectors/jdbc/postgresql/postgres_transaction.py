@@ -189,7 +189,6 @@ class PostgresTransaction(JdbcTransaction):
         return [SchemaTableName(row["schema"], row["name"]) for row in rows]
 
     def schemas(self) -> list[str]:
-        """Return all schemas except the server's own."""
         rows = self.reader().query(
             f"SELECT n.nspname::text AS name FROM pg_namespace n WHERE {_OWN_SCHEMAS}"
         )

@@ -96,7 +96,6 @@ def cast_of(base: str, category: str, declared: str) -> str:
 
 
 def transport_type(sql_type: Type) -> tuple[pa.DataType, str]:
-    """Return the types of staged values: Arrow's and the server's."""
     if sql_type.base in _AS_TEXT:
         return pa.string(), "text"
     if sql_type.base == "tinyint":

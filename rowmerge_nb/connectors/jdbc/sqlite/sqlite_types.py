@@ -232,7 +232,6 @@ def _refuse(column: Column, value: str, why: str, hint: str) -> None:
 
 
 def converted(column: Column, array: pa.Array) -> pa.Array:
-    """Convert stored values to the column's Arrow type."""
     if column.type.base == "decimal":
         return array.cast(column.type.arrow)
     if column.type.base == "char":

@@ -71,7 +71,6 @@ class BlockBuilder:
         }
 
     def page(self, batch: pa.RecordBatch, types: Sequence[ChannelType]) -> JavaObject:
-        """Build a page."""
         if batch.num_columns != len(types):
             raise ConnectorError(
                 f"A page has {batch.num_columns} columns and {len(types)} types",

@@ -73,7 +73,6 @@ class BlockReader:
         return pa.RecordBatch.from_arrays(columns, names=list(names))
 
     def array(self, block: JavaObject, channel: ChannelType) -> pa.Array:
-        """Read a block as an array of the Arrow type of its SQL type."""
         count = int(block.getPositionCount())
         read = self._readers.get(channel.sql.base)
         if read is None:

@@ -85,7 +85,6 @@ def native_values(
 
 
 def values_of_type(values: Sequence[Any], sql_type: Type) -> pa.Array:
-    """Return the values of the wire that a type can hold."""
     python_values = [_READERS.get(sql_type.base, _unchanged)(value) for value in values]
     try:
         return pa.array(python_values, sql_type.arrow)

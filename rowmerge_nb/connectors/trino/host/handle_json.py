@@ -155,7 +155,6 @@ class HandleJson:
 
 
 def _is_ignored(owner: JavaObject, field: JavaObject) -> bool:
-    """Return whether a field, or the method that returns it, has @JsonIgnore."""
     name = str(field.getName())
     names = {name, f"get{name[:1].upper()}{name[1:]}", f"is{name[:1].upper()}{name[1:]}"}
     members = [

@@ -113,7 +113,6 @@ class HostTransactions:
     def from_wire(
         self, transaction: HostTransaction, handle: Mapping[str, Any], interface: str | None = None
     ) -> JavaObject:
-        """Return the object of a handle, cast to its interface or to another of its interfaces."""
         name = handle["interface"].removeprefix(SPI)
         number = handle.get("number")
         target = transaction.objects.get(number) if isinstance(number, int) else None

@@ -132,7 +132,6 @@ def java_class(name: str) -> JavaObject:
 
 
 def call_plugin(target: JavaObject, method: str, *arguments: JavaObject) -> JavaObject:
-    """Call a method of a plugin that must not return null."""
     result = getattr(target, method)(*arguments)
     if result is None:
         raise ConnectorError(

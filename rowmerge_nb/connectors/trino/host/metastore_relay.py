@@ -139,7 +139,6 @@ def substituted_answer(request: Message, answer: Message) -> Message:
 
 
 def struct_fields(data: bytes) -> dict[int, tuple[int, bytes]]:
-    """Return type and bytes of each field of a struct."""
     recording = _Recording(data)
     protocol = _protocol(recording)
     fields: dict[int, tuple[int, bytes]] = {}
@@ -153,7 +152,6 @@ def struct_fields(data: bytes) -> dict[int, tuple[int, bytes]]:
 
 
 def message_bytes(name: str, message_type: int, number: int, content: bytes) -> bytes:
-    """Return a message of the strict binary protocol."""
     text = name.encode()
     head = struct.pack(">HHI", 0x8001, message_type, len(text))
     return head + text + struct.pack(">I", number) + content

@@ -64,13 +64,11 @@ class LoadedPlugin:
 
     @contextmanager
     def context(self) -> Iterator[None]:
-        """Make the plugin's class loader that of the current thread."""
         with _class_loader(self.class_loader):
             yield
 
 
 def load_plugin(settings: PluginSettings) -> LoadedPlugin:
-    """Load the plugin and create its connector; Java must run."""
     paths = plugin_paths(settings.plugin)
     urls = java_list([java_class("java.io.File")(java_text(str(p))).toURI().toURL() for p in paths])
     class_loader = java_class("io.trino.server.PluginManager").createClassLoader(
@@ -113,7 +111,6 @@ def load_plugin(settings: PluginSettings) -> LoadedPlugin:
 
 
 def plugin_paths(plugin: str | Sequence[str]) -> list[Path]:
-    """Return the jars and folders of classes of a plugin."""
     paths: list[Path] = []
     for path in [Path(plugin)] if isinstance(plugin, str) else [Path(each) for each in plugin]:
         if path.is_file():

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 
 def spi_version(engine_folder: str) -> SpiVersion:
-    """Return the version of the SPI that the running Java has loaded."""
     is_older = has_class("io.trino.spi.connector.UpdatablePageSource")
     versions: Sequence[type[SpiVersion]] = (SpiVersion, OlderSpi)
     return versions[is_older].detect(engine_folder)

@@ -164,7 +164,6 @@ class TableCalls:
         *,
         with_defaults: bool = True,
     ) -> JavaObject:
-        """Return properties as a map of Java values."""
         result = java_class("java.util.HashMap")()
         by_name = {str(each.getName()): each for each in properties}
         unknown = sorted(set(values) - set(by_name))

@@ -38,11 +38,9 @@ class Coordinates:
 
     @property
     def folder(self) -> str:
-        """The folder of all versions in a repository."""
         return f"{self.group.replace('.', '/')}/{self.artifact}"
 
     def file(self, extension: str, classifier: str = "") -> str:
-        """Return the path of a file in a repository."""
         suffix = f"-{classifier}" if classifier else ""
         name = f"{self.artifact}-{self.version}{suffix}.{extension}"
         return f"{self.folder}/{self.version}/{name}"

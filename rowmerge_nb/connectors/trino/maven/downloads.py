@@ -193,7 +193,6 @@ def megabytes(size: int) -> str:
 
 @contextmanager
 def disk_errors(folder: Path) -> Iterator[None]:
-    """Raise errors of the disk as SetupErrors."""
     try:
         yield
     except OSError as error:
@@ -225,7 +224,6 @@ def _missing(repository: Repository, path: str) -> SetupError:
 
 
 def _published(repository: Repository, path: str) -> str:
-    """Return the repository's checksum of a file, or ``""`` if it has none."""
     try:
         words = repository.read(f"{path}.sha1").decode("ascii", "replace").split()
     except MissingFileError:

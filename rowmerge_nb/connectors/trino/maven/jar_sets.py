@@ -68,7 +68,6 @@ class JarSet:
         return sum(jar.size for jar in self.jars)
 
     def checked_engine(self) -> Coordinates:
-        """Return the coordinates of the engine."""
         if not self.engine:
             raise SetupError(
                 f"The POM file of the plugin in {self.folder} names no version of trino-spi",
@@ -108,7 +107,6 @@ class JarSets:
         return jar_set
 
     def get(self, coordinates: Coordinates) -> JarSet:
-        """Return a set, and download what is missing."""
         jar_set = self.find(coordinates)
         if jar_set is not None:
             return jar_set

@@ -49,7 +49,6 @@ _MARK: Final = "\x01"
 
 
 def kinds_of(bits: int) -> tuple[Difference, ...]:
-    """Return the differences in a set of bit flags."""
     return tuple(difference for difference, bit in BITS.items() if bits & bit)
 
 

@@ -187,7 +187,6 @@ class KeyValues:
 
 
 def key_values(tree: Typed, rows: pa.RecordBatch) -> KeyValues:
-    """Compute one side of a key."""
     sql_type = tree.type
     if sql_type.base == MOMENT:
         return _moments(tree, rows)

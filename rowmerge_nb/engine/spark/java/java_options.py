@@ -98,7 +98,6 @@ def java_options(cores: int, conf: Mapping[str, str] | None = None) -> str:
 
 
 def write_log_settings(directory: Path) -> Path:
-    """Write log settings that send Java's log to a file in the same directory."""
     settings = directory / "log4j2.properties"
     settings.write_text(_LOG_SETTINGS.format(log=directory / "spark.log"))
     return settings

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 
 def checked(analyzer: CallAnalyzer, node: s.Call, values: list[e.Typed]) -> list[e.Typed]:
-    """Return the checked arguments of a call in the form that its overload expects."""
     check = _CHECKS.get(node.name)
     return values if check is None else check(analyzer, node, values)
 

@@ -134,7 +134,6 @@ class CallAnalyzer:
         raise NotImplementedError
 
     def boolean(self, node: s.Expression, message: str) -> e.Typed:
-        """Analyze a condition; see `ExpressionAnalyzer`."""
         raise NotImplementedError
 
     def refuse(self, message: str, node: s.Expression) -> NoReturn:
@@ -323,7 +322,6 @@ class CallAnalyzer:
         return e.Function(Type("function", (body.type,)), tuple(names), body)
 
     def function(self, name: str, values: Sequence[e.Typed], node: s.Expression) -> e.Typed:
-        """Analyze the call of a scalar function over analyzed arguments."""
         special = moment_function(self, name, values, node)
         if special is not None:
             return special
@@ -455,7 +453,6 @@ class CallAnalyzer:
         )
 
     def _aggregated(self, node: s.Call, *, over_groups: bool = False) -> e.Aggregate:
-        """Analyze an aggregate; in a window over groups, its arguments may be aggregates."""
         construct = _ARGUMENTS if over_groups else _AGGREGATION
         values, condition, order_by = self.within(construct, node, lambda: self._parts(node))
         self._check_aggregate_order(node, values, order_by)

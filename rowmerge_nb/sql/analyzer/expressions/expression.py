@@ -101,7 +101,6 @@ class ExpressionAnalyzer(CallAnalyzer):
     """Converts expressions into typed ones, in one scope."""
 
     def analyze(self, node: s.Expression) -> e.Typed:
-        """Return a typed expression."""
         if isinstance(node, s.Lambda):
             self.context.error(
                 "TYPE_MISMATCH",

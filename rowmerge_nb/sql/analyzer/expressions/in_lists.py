@@ -49,7 +49,6 @@ _VALUE: Final = "v"
 
 
 def long_list(analyzer: ExpressionAnalyzer, node: s.InList) -> e.Typed | None:
-    """Analyze IN over a long list, or return None for a short one."""
     if len(node.items) <= _SHORT and not any(isinstance(item, s.Literals) for item in node.items):
         return None
     value = analyzer.analyze(node.value)

@@ -30,7 +30,6 @@ _FORMATS: Final = {
 
 
 def json_lookup(analyzer: CallAnalyzer, node: j.JsonLookup) -> e.Typed:
-    """Analyze JSON_EXISTS, JSON_VALUE or JSON_QUERY."""
     if node.path_name is not None:
         analyzer.context.error(
             "INVALID_PATH",

@@ -105,7 +105,6 @@ def _order(analyzer: CallAnalyzer, node: j.JsonConstructor, keys: list[e.Typed])
 
 
 def hash_order(names: Sequence[str]) -> list[int]:
-    """Return the indexes of names in the order of a Java hash table."""
     buckets = _BUCKETS
     while len(set(names)) > buckets * _FULL // _BUCKETS:
         buckets *= 2

@@ -78,7 +78,6 @@ def output_field(item: s.SelectItem, analyzer: ExpressionAnalyzer, value: e.Type
 
 
 def expanded(context: Context, item: s.AllColumns, fields: Fields | None) -> tuple[ScopeField, ...]:
-    """Return the columns that ``*`` or ``t.*`` means."""
     columns = _expanded(context, item, fields)
     context.check_read(columns, item.span)
     return columns

@@ -24,7 +24,6 @@ _TEMPORAL: Final = frozenset({"date", "timestamp", _ZONED})
 
 
 def version_of(context: Context, period: s.QueryPeriod) -> ConnectorTableVersion:
-    """Return the version of a query period."""
     refuse_subqueries(context, period.end)
     analyzer = ExpressionAnalyzer(context, Scope(()), ExpressionSite(period.words))
     value = analyzer.analyze(period.end)

@@ -118,7 +118,6 @@ class ConstantColumn:
         )
 
     def values(self, sql_type: Type) -> pa.Array:
-        """Return the values as the common type."""
         arrays = [_cast(part, sql_type) for part in self.parts]
         rows = [part.rows for part in self.parts]
         filled_count = sum(map(len, rows))

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 def assigned_value(
     analyzer: ExpressionAnalyzer, target: a.TableBinding, field: ScopeField, node: s.Expression
 ) -> e.Typed:
-    """Return the value of a column of the target."""
     if isinstance(node, s.Default):
         # The target may be a table that the statement adds columns to.
         column = next((c for c in target.columns if c.name == field.name), None)

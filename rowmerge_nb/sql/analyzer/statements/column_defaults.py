@@ -31,7 +31,6 @@ _INVALID: Final = "INVALID_DEFAULT_COLUMN_VALUE"
 def default_text(
     context: Context, catalog: str, name: Identifier, column_type: Type, node: s.Expression | None
 ) -> str | None:
-    """Return a new column's default as its connector stores it."""
     if node is None:
         return None
     if not context.tables.stores_defaults(catalog):
@@ -63,7 +62,6 @@ def default_text(
 def default_value(
     context: Context, table: a.TableBinding, column: ColumnMetadata, span: Span
 ) -> e.Typed:
-    """Return the default of a column, or NULL."""
     if column.default is None:
         return e.Constant(column.type, None)
     catalog, schema, _ = table.name

@@ -91,7 +91,6 @@ def _of_interval(context: Context, seconds: Decimal, span: st.Span) -> str:
 
 
 def set_session(context: Context, statement: st.Statement) -> a.SettingAnalysis:
-    """Analyze SET SESSION and RESET SESSION."""
     assert isinstance(statement, st.SetSession)
     name = ".".join(part.value for part in statement.name.parts)
     if name not in {TIME_ZONE, RECURSION}:

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 
 def analyze_table(context: Context, statement: st.Statement) -> NoReturn:
-    """Analyze ANALYZE."""
     assert isinstance(statement, st.AnalyzeTable)
     span = context.statement_span(statement.name.span)
     context.refuse_view(statement.name, "Analyzing views is not supported")
@@ -37,7 +36,6 @@ def analyze_table(context: Context, statement: st.Statement) -> NoReturn:
 
 
 def rename_schema(context: Context, statement: st.Statement) -> NoReturn:
-    """Analyze ``ALTER SCHEMA ... RENAME TO``."""
     assert isinstance(statement, st.RenameSchema)
     span = context.statement_span(statement.name.span)
     catalog, schema = completed_schema(context, statement.name)
