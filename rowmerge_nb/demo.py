@@ -52,6 +52,12 @@ STATEMENT = """MERGE INTO accounts t USING monthly_accounts_update s
 """The documents' MERGE, verbatim."""
 
 
+_INTRODUCTION = (
+    "The same MERGE ran twice on five customers and six rows of monthly updates, once in each"
+    " paradigm. Each report says what changed, and which clause took which row. Open the folds below"
+    " for the pages and the calls. To follow a single row, open notebooks/00_start_here.ipynb."
+)
+
 _SENTENCES = {
     "DELETE_ROW_AND_INSERT_ROW": (
         "For stores that cannot change a row in place: transform_page turns each UPDATE into a"
@@ -105,7 +111,8 @@ def main() -> None:
     ]
     try:
         path.write_text(
-            render_page(page, "One MERGE in two row change paradigms"), encoding="utf-8"
+            render_page(page, "One MERGE in two row change paradigms", _INTRODUCTION),
+            encoding="utf-8",
         )
     except OSError as error:
         sys.exit(

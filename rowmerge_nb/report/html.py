@@ -79,7 +79,9 @@ def render_html(
     return _fragment(report, parts, timings=timings, number=number, first_line=first_line)
 
 
-def render_page(reports: Sequence[Report | Trace | PageEntry], title: str) -> str:
+def render_page(
+    reports: Sequence[Report | Trace | PageEntry], title: str, introduction: str = ""
+) -> str:
     from markupsafe import Markup
 
     entries = []
@@ -96,7 +98,7 @@ def render_page(reports: Sequence[Report | Trace | PageEntry], title: str) -> st
                 "fragment": Markup(fragment),  # noqa: S704 - made by our own templates, which escape
             }
         )
-    return _document(title, entries)
+    return _document(title, entries, introduction)
 
 
 def render_standing_alone(title: str, statement: str, fragment: str) -> str:
@@ -111,11 +113,12 @@ def render_standing_alone(title: str, statement: str, fragment: str) -> str:
     return _document(title, [entry])
 
 
-def _document(title: str, entries: Sequence[dict[str, Any]]) -> str:
+def _document(title: str, entries: Sequence[dict[str, Any]], introduction: str = "") -> str:
     from markupsafe import Markup
 
     page = _environment().get_template("page.html.j2")
-    text = page.render(title=title, entries=entries, style=Markup(style_sheet())) + "\n"  # noqa: S704 - our own file
+    style = Markup(style_sheet())  # noqa: S704 - our own file
+    text = page.render(title=title, introduction=introduction, entries=entries, style=style) + "\n"
     # A lone surrogate, possible in a text, cannot be encoded.
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 

@@ -78,6 +78,7 @@ class LoweringContext:
         witness: rows carry both sides' values.
         target: symbols of the target's columns, for the witness and for errors.
         keys: the symbols that identify a row of each side, in errors.
+        aliases: the names of target and source in the statement, for errors.
     """
 
     spark: Any
@@ -90,6 +91,7 @@ class LoweringContext:
     target: tuple[tuple[str, Symbol], ...] = ()
     source: tuple[tuple[str, Symbol], ...] = ()
     keys: tuple[frozenset[str], frozenset[str]] = (frozenset(), frozenset())
+    aliases: tuple[str, str] = ("target", "source")
     keeping: Keeping = IN_CASE
     chooser: RowChooser | None = None
 

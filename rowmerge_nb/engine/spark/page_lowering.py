@@ -486,7 +486,7 @@ class RowNames:
 
 def names_of(context: LoweringContext, *, source: bool = True) -> RowNames:
     """Return the display names of a statement's rows; without `source`, only the target's key."""
-    sides = (("target", context.target), ("source", context.source))
+    sides = zip(context.aliases, (context.target, context.source), strict=True)
     columns = {symbol.name: f"{side}.{name}" for side, symbols in sides for name, symbol in symbols}
     keys_of_target, keys_of_source = context.keys
     return RowNames(columns, keys_of_source if source and context.source else keys_of_target)

@@ -24,7 +24,12 @@ from rowmerge_nb.engine.tasks.recorder import EVERY_ROW
 from rowmerge_nb.plan.extended import returned_references
 from rowmerge_nb.plan.plan_nodes import DeleteProject, Exchange, MergeProcessor
 from rowmerge_nb.spi.operations import Era, Operation
-from rowmerge_nb.sql.analyzer.analysis import DeleteAnalysis, MergeAnalysis, UpdateAnalysis
+from rowmerge_nb.sql.analyzer.analysis import (
+    DeleteAnalysis,
+    MergeAnalysis,
+    RowChangeAnalysis,
+    UpdateAnalysis,
+)
 from rowmerge_nb.sql.tree.depth import room
 from rowmerge_nb.trace.clause_record import ClauseRecord
 from rowmerge_nb.trace.error_record import Consequence
@@ -41,7 +46,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.plan.rules import RuleSettings
     from rowmerge_nb.spi.handles import ConnectorTableHandle
     from rowmerge_nb.spi.metadata import ConnectorMetadata
-    from rowmerge_nb.sql.analyzer.analysis import ClauseAnalysis, RowChangeAnalysis, TypedExpression
+    from rowmerge_nb.sql.analyzer.analysis import Analysis, ClauseAnalysis, TypedExpression
     from rowmerge_nb.trace.clause_record import Term
     from rowmerge_nb.trace.trace import Trace
 
@@ -182,9 +187,17 @@ def action_context(
         target=target,
         source=source,
         keys=keys,
+        aliases=_aliases(run.analysis),
         keeping=keeping_of(run),
         chooser=chooser,
     )
+
+
+def _aliases(analysis: Analysis) -> tuple[str, str]:
+    """Return the names of target and source in the statement."""
+    target = analysis.target_alias if isinstance(analysis, RowChangeAnalysis) else "target"
+    source = analysis.source.alias if isinstance(analysis, MergeAnalysis) else None
+    return target, source or "source"
 
 
 def _sampled(run: StatementRun, *, small: bool) -> int:

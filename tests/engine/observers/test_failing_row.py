@@ -42,52 +42,52 @@ def failed(engine: Engine, statement: str, **options: Any) -> RowMergeError:
         (
             "t.id = q.id WHEN MATCHED THEN UPDATE SET n = 10 / m",
             "DIVISION_BY_ZERO",
-            "source.id = 2, source.m = 0",
+            "q.id = 2, q.m = 0",
         ),
         (
             "t.id = q.id WHEN MATCHED AND t.n = 1 THEN DELETE WHEN MATCHED THEN UPDATE SET n = 10 / (m * (m - 2))",
             "DIVISION_BY_ZERO",
-            "source.id = 2, source.m = 0",
+            "q.id = 2, q.m = 0",
         ),
         (
             "t.id = q.id WHEN MATCHED AND 10 / m > 3 THEN UPDATE SET n = 1",
             "DIVISION_BY_ZERO",
-            "source.id = 2, source.m = 0",
+            "q.id = 2, q.m = 0",
         ),
         (
             "t.id = q.id WHEN MATCHED THEN UPDATE SET n = CAST(x AS integer)",
             "INVALID_CAST_ARGUMENT",
-            "source.id = 2, source.x = 'x'",
+            "q.id = 2, q.x = 'x'",
         ),
         (
             "t.id = q.id WHEN NOT MATCHED THEN INSERT (id) VALUES (9223372036854775807 - 100 + m)",
             "NUMERIC_VALUE_OUT_OF_RANGE",
-            "source.id = 4, source.m = 200",
+            "q.id = 4, q.m = 200",
         ),
         (
             "t.id = q.id WHEN NOT MATCHED THEN INSERT (id) VALUES (nullif(q.m, 200))",
             "CONSTRAINT_VIOLATION",
-            "source.id = 4, source.m = 200",
+            "q.id = 4, q.m = 200",
         ),
         (
             "t.id = q.id WHEN MATCHED AND m = 0 THEN UPDATE SET id = NULL",
             "CONSTRAINT_VIOLATION",
-            "source.id = 2",
+            "q.id = 2",
         ),
         (
             "t.id = q.id WHEN NOT MATCHED THEN INSERT (s) VALUES (q.x)",
             "CONSTRAINT_VIOLATION",
-            "source.id = 4",
+            "q.id = 4",
         ),
         (
             "t.id = CAST(q.x AS integer) WHEN NOT MATCHED THEN INSERT (id) VALUES (q.m)",
             "INVALID_CAST_ARGUMENT",
-            "source.x = 'x'",
+            "q.x = 'x'",
         ),
         (
             "t.id = q.id WHEN NOT MATCHED BY SOURCE AND 10 / (n - 8) < 0 THEN DELETE",
             "DIVISION_BY_ZERO",
-            "target.id = 8, target.n = 8",
+            "t.id = 8, t.n = 8",
         ),
     ],
 )
@@ -112,9 +112,9 @@ def test_spark_names_the_row_that_tasks_name(
     [
         (
             "UPDATE t SET n = 10 / (n - 5) WHERE id > 1 AND s NOT IN (SELECT s FROM t WHERE id = 1)",
-            "target.id = 2, target.n = 5, target.s = 'b'",
+            "t.id = 2, t.n = 5, t.s = 'b'",
         ),
-        ("DELETE FROM t WHERE 10 / (n - 7) > 1", "target.n = 7"),
+        ("DELETE FROM t WHERE 10 / (n - 7) > 1", "t.n = 7"),
     ],
 )
 def test_so_do_update_and_delete(engine: Engine, statement: str, row: str) -> None:

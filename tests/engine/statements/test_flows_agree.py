@@ -144,7 +144,7 @@ def test_the_value_of_a_merge_that_fails_is_shown_where_it_was_written(spark: An
     wider = "Compute it in a wider type, or let TRY(...) make such values NULL."
     assert (
         caught.value.hint
-        == f"It happened in the value for column 'b' of clause 0. The first such row has source.k = 5, target.b = 6. {wider}"
+        == f"It happened in the value for column 'b' of clause 0. The first such row has s.k = 5, t.b = 6. {wider}"
     )
 
 

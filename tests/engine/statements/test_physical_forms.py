@@ -1115,19 +1115,19 @@ def test_a_full_trace_has_the_same_rows_of_both_sides_in_all_forms(spark: Any, n
 @pytest.mark.parametrize(
     ("statement", "row"),
     [
-        ("UPDATE t SET v = 1 WHERE 100 / (v - 40) > 0", "target.id = 4, target.v = 40"),
-        ("UPDATE t SET v = CAST(part AS bigint)", "target.id = 1, target.part = 'a'"),
+        ("UPDATE t SET v = 1 WHERE 100 / (v - 40) > 0", "t.id = 4, t.v = 40"),
+        ("UPDATE t SET v = CAST(part AS bigint)", "t.id = 1, t.part = 'a'"),
         (
             "MERGE INTO t USING s ON t.id = s.id AND 1 / (t.v - s.v - 19) = 0 WHEN MATCHED THEN DELETE",
-            "source.id = 2, source.v = 1, target.v = 20",
+            "s.id = 2, s.v = 1, t.v = 20",
         ),
         (
             "MERGE INTO t USING s ON t.id = s.id WHEN MATCHED AND 1 / (s.v - 2) > 0 THEN DELETE",
-            "source.id = 3, source.v = 2",
+            "s.id = 3, s.v = 2",
         ),
         (
             "MERGE INTO t USING s ON t.id = s.id WHEN NOT MATCHED THEN INSERT (id, v) VALUES (s.id, 1 / (s.v - 5))",
-            "source.id = 9, source.v = 5",
+            "s.id = 9, s.v = 5",
         ),
     ],
 )
@@ -1146,7 +1146,7 @@ def test_where_a_column_refuses_null_the_row_is_named(spark: Any) -> None:
         RowMergeError, match="NULL value not allowed for NOT NULL column: v"
     ) as caught:
         engine.run("UPDATE t SET v = NULLIF(id, 2)")
-    assert "The first such row has target.id = 2, target.v = 1." in (caught.value.hint or "")
+    assert "The first such row has t.id = 2, t.v = 1." in (caught.value.hint or "")
 
 
 @pytest.mark.parametrize("off", [frozenset(), frozenset({"prune_target_columns"})])

@@ -126,7 +126,7 @@ def test_an_error_in_returning_undoes_the_statement_and_points_at_its_place(spar
         1,
         len(UPSERT) + len("RETURNING t.id, ") + 1,
     )
-    row = "The first such row has source.id = 3, source.v = 0."
+    row = "The first such row has s.id = 3, s.v = 0."
     assert (
         error.hint
         == f"It happened in RETURNING. {row} NULLIF(divisor, 0) makes the quotient NULL instead."
