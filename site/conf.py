@@ -46,6 +46,8 @@ NAVIGATION = {
         "docs/own-connector",
         "docs/contract-kit",
         "docs/trino-connectors",
+        "docs/trino-plugin-debugging",
+        "docs/trino-plugin-reference",
         "docs/debugging",
         "docs/check",
         "docs/faults",
