@@ -205,29 +205,9 @@ class Result:
         """
         import pandas as pd
 
-        from rowmerge_nb.trace.journeys import asked_journeys, journeys_of, told_journeys
+        from rowmerge_nb.trace.journeys import journey_columns
 
-        rows = [
-            {
-                "source_row": journey.source_row,
-                **{f"source.{name}": value for name, value in (journey.source or {}).items()},
-                "join": journey.join,
-                **{f"target.{name}": value for name, value in (journey.target or {}).items()},
-                "passed": journey.passed,
-                "case_number": journey.case_number,
-                "operation": journey.operation.name,
-                "becomes": journey.becomes,
-                "writers": journey.writers,
-            }
-            for journey in (
-                journeys_of(self.trace) or asked_journeys(self.trace) or told_journeys(self.trace)
-            )
-        ]
-        # Every row has all columns, in the order of the path.
-        names = sorted(dict.fromkeys(name for row in rows for name in row), key=_column_order)
-        return pd.DataFrame(
-            [[row.get(name) for name in names] for row in rows], columns=names, dtype=object
-        )
+        return pd.DataFrame(journey_columns(self.trace), dtype=object)
 
     def why(
         self,
@@ -632,25 +612,6 @@ class Result:
 
     def __repr__(self) -> str:
         return f"<Result of {self.trace.kind}: {self.trace.state}, {self.count} rows>"
-
-
-def _column_order(name: str) -> int:
-    order = (
-        "source_row",
-        "source.",
-        "join",
-        "target.",
-        "passed",
-        "case_number",
-        "operation",
-        "becomes",
-        "writers",
-    )
-    return next(
-        rank
-        for rank, start in enumerate(order)
-        if name == start or (start.endswith(".") and name.startswith(start))
-    )
 
 
 def _frame(table: pa.Table) -> pd.DataFrame:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -21,9 +21,9 @@ def differing(rows: pa.Table, expected: pa.Table) -> tuple[pa.Table, pa.Table]:
     Both tables have the same types.
     """
     both = pa.concat_tables([expected, rows])
-    # Arrow cannot group by nested values; use their text instead.
+    # Arrow cannot group by nested values.
     keys = [
-        pa.array(map(repr, python_values(one))) if pa.types.is_nested(one.type) else _equal(one)
+        pa.array(cell_codes(one)) if pa.types.is_nested(one.type) else _equal(one)
         for one in both.columns
     ]
     sides = np.repeat(np.array([-1, 1], np.int64), [expected.num_rows, rows.num_rows])
@@ -57,11 +57,55 @@ def row_codes(*tables: pa.Table) -> list[npt.NDArray[np.int64]]:
 def cell_codes(*columns: pa.ChunkedArray) -> npt.NDArray[np.int64]:
     """Return one array with a number per cell of all columns: equal values have one number."""
     types = {column.type for column in columns}
-    if len(types) > 1 or pa.types.is_nested(columns[0].type):
+    if len(types) > 1:
         texts = [repr(value) for column in columns for value in python_values(column)]
         return value_codes(pa.array(texts, pa.string()))
     values = _equal(pa.chunked_array([c for column in columns for c in column.chunks], *types))
     return value_codes(pa.concat_arrays([pa.array([], values.type), *values.chunks]))
+
+
+def counted_rows(rows: pa.Table) -> list[tuple[tuple[Any, ...], int]]:
+    """Return the distinct rows in the order of their first occurrences, and how often each occurs.
+
+    >>> counted_rows(pa.table({"a": [2, 1, 2], "b": ["x", None, "x"]}))
+    [((2, 'x'), 2), ((1, None), 1)]
+    """
+    [codes] = row_codes(rows)
+    _, first, times = np.unique(codes, return_index=True, return_counts=True)
+    order = np.argsort(first)
+    columns = (python_values(column) for column in rows.take(first[order]).columns)
+    return list(zip(zip(*columns, strict=True), times[order].tolist(), strict=True))
+
+
+def of_one_type(rows: pa.Table, others: pa.Table) -> tuple[pa.Table, pa.Table]:
+    """Return both tables with the same types: those of the second, or texts if values would be
+    lost.
+    """
+    if rows.schema.types == others.schema.types:
+        return rows, others
+    columns = [
+        _columns_of_one_type(*pair) for pair in zip(rows.columns, others.columns, strict=True)
+    ]
+    names = others.column_names
+    first_columns, other_columns = zip(*columns, strict=True)
+    return pa.table(list(first_columns), names), pa.table(list(other_columns), names)
+
+
+def _columns_of_one_type(
+    column: pa.ChunkedArray, other: pa.ChunkedArray
+) -> tuple[pa.ChunkedArray, pa.ChunkedArray]:
+    if column.type == other.type:
+        return column, other
+    try:
+        return column.cast(other.type), other
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        first, second = (
+            pa.chunked_array(
+                [pa.array([None if v is None else str(v) for v in python_values(c)], pa.string())]
+            )
+            for c in (column, other)
+        )
+        return first, second
 
 
 def _equal(values: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -4,68 +4,91 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from rowmerge_nb.spi.operations import Operation
-from rowmerge_nb.spi.values import python_rows, python_values
+from rowmerge_nb.spi.values import python_values
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from rowmerge_nb.trace.page_samples import PageSample
     from rowmerge_nb.trace.trace import Trace
 
+_NAMES = {int(operation): operation.name for operation in Operation}
 
-def changed_rows(trace: Trace) -> list[dict[str, Any]]:
-    """Return an entry per sampled row for which a clause fired.
 
-    Its keys are ``operation``, ``case_number``, ``source_row``, and per table column ``old.<name>``
-    and ``new.<name>``. Old values are None if rows did not carry them.
+def changed_rows(trace: Trace) -> dict[str, list[Any]]:
+    """Return the sampled rows for which a clause fired, column by column.
+
+    The columns are ``operation``, ``case_number``, ``source_row``, and per table column
+    ``old.<name>`` and ``new.<name>``. Old values are None if rows did not carry them.
     """
     pages = trace.samples.pages
     if pages is None:
-        return []
+        return {}
     if not pages.transformed:
         return _without_merge_rows(pages)
     layout, merge_row = pages.layout.merge_row, pages.before.column(pages.layout.before.merge_row)
-    fields = [python_values(merge_row.field(index)) for index in range(layout.count)]
-    names = [merge_row.type.field(index).name for index in layout.columns]
-    valid = merge_row.is_valid().to_pylist()
-    witnesses = python_rows(pages.witness) if pages.witness is not None else [{} for _ in valid]
-    changes = []
-    for index, witness in enumerate(witnesses):
-        number, case = fields[layout.operation][index], fields[layout.case_number][index]
-        if not valid[index] or number == Operation.NONE:
-            continue
-        operation, target = Operation(number), witness.get("target") or {}
-        entry = {
-            "operation": operation.name,
-            "case_number": case,
-            "source_row": witness.get("source_row"),
-        }
-        for name, values in zip(names, fields, strict=False):
-            entry[f"old.{name}"] = target.get(name)
-            entry[f"new.{name}"] = None if operation is Operation.DELETE else values[index]
-        changes.append(entry)
-    return changes
+    operations = merge_row.field(layout.operation).fill_null(int(Operation.NONE))
+    fired = pc.and_(merge_row.is_valid(), pc.not_equal(operations, int(Operation.NONE)))
+    rows = np.flatnonzero(fired.to_numpy(zero_copy_only=False))
+    selected = merge_row.take(rows)
+    columns = {merge_row.type.field(index).name: selected.field(index) for index in layout.columns}
+    case_numbers = python_values(selected.field(layout.case_number))
+    return _columns(operations.take(rows), case_numbers, columns, pages, rows)
 
 
-def _without_merge_rows(pages: PageSample) -> list[dict[str, Any]]:
+def _without_merge_rows(pages: PageSample) -> dict[str, list[Any]]:
     channels = pages.layout.after
-    names = [pages.after.schema.names[index] for index in channels.columns]
-    witnesses = (
-        python_rows(pages.witness)
-        if pages.witness is not None
-        else [{} for _ in range(pages.after.num_rows)]
-    )
-    operations = pages.after.column(channels.operation).to_pylist()
-    values = zip(
-        *(python_values(pages.after.column(index)) for index in channels.columns), strict=True
-    )
-    changes = []
-    for witness, number, row in zip(witnesses, operations, values, strict=True):
-        operation, target = Operation(number), witness.get("target") or {}
-        entry: dict[str, Any] = {"operation": operation.name, "case_number": 0, "source_row": None}
-        for name, value in zip(names, row, strict=True):
-            entry |= {
-                f"old.{name}": target.get(name),
-                f"new.{name}": None if operation is Operation.DELETE else value,
-            }
-        changes.append(entry)
+    operations = pages.after.column(channels.operation)
+    columns = {
+        pages.after.schema.names[index]: pages.after.column(index) for index in channels.columns
+    }
+    rows = np.arange(pages.after.num_rows)
+    return _columns(operations, [0] * len(rows), columns, pages, rows)
+
+
+def _columns(
+    operations: pa.Array,
+    case_numbers: list[Any],
+    columns: dict[str, pa.Array],
+    pages: PageSample,
+    rows: npt.NDArray[np.int64],
+) -> dict[str, list[Any]]:
+    """Return the columns of rows of a page sample.
+
+    Args:
+        operations: their operations.
+        case_numbers: their case numbers.
+        columns: their new values.
+        pages: the sample.
+        rows: their indices in the sample.
+    """
+    unknown = [None] * len(rows)
+    old: dict[str, pa.Array] = {}
+    source_rows: list[Any] = unknown
+    if pages.witness is not None:
+        names = pages.witness.schema.names
+        if "target" in names:
+            target = pages.witness.column("target").take(rows)
+            old = dict(zip(_field_names(target.type), target.flatten(), strict=True))
+        if "source_row" in names and pages.transformed:
+            source_rows = python_values(pages.witness.column("source_row").take(rows))
+    is_deleted = pc.equal(operations, int(Operation.DELETE))
+    changes = {
+        "operation": [_NAMES[number] for number in operations.to_pylist()],
+        "case_number": case_numbers,
+        "source_row": source_rows,
+    }
+    for name, values in columns.items():
+        changes[f"old.{name}"] = python_values(old[name]) if name in old else unknown
+        new = pc.if_else(is_deleted, pa.scalar(None, values.type), values)
+        changes[f"new.{name}"] = python_values(new)
     return changes
+
+
+def _field_names(row_type: pa.StructType) -> list[str]:
+    return [row_type.field(index).name for index in range(row_type.num_fields)]

@@ -11,17 +11,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+import pyarrow as pa
+
 from rowmerge_nb.base.choices import StatementState
 from rowmerge_nb.base.words import number, plural
 from rowmerge_nb.spi.operations import Operation
-from rowmerge_nb.spi.values import python_values
-from rowmerge_nb.trace.bags import differing
+from rowmerge_nb.trace.bags import counted_rows, differing, of_one_type, row_codes
 from rowmerge_nb.trace.node_records import MarkDistinctFacts, ScanFacts
 from rowmerge_nb.trace.words import operation_letters
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
     import pandas as pd
-    import pyarrow as pa
 
     from rowmerge_nb.trace.node_records import NodeRecord
     from rowmerge_nb.trace.page_samples import PageSample
@@ -324,96 +326,82 @@ def _compared(left: Side, right: Side) -> tuple[str, tuple[Difference, ...]]:
     if left.failed or right.failed:
         return "", ()
     if left.rows is not None and right.rows is not None:
-        mine, theirs = _rows_of_one_side(left.rows, right.rows)
-        return "rows", _differing(left, right, "has", _counted(mine), _counted(theirs))
+        return "rows", _differences(left, right, "has", left.rows, right.rows)
     changes = [_changes(side.whole or side.result.trace) for side in (left, right)]
-    differences: list[Difference] = []
+    known = [side for side in changes if side is not None]
+    if len(known) < len(changes):
+        return "", ()
+    differences: tuple[Difference, ...] = ()
     for what in ("removes", "adds"):
-        one, other = (side.get(what) for side in changes)
-        if one is None or other is None:
-            one, other = (side.get(f"{what} by id") for side in changes)
-        if one is None or other is None:
-            return "", ()
-        differences += _differing(left, right, what, one, other)
-    return "changes", tuple(differences)
+        name = what if all(what in side or not side for side in known) else f"{what} by id"
+        one, other = (side.get(name) for side in known)
+        differences += _differences(left, right, what, one, other)
+    return "changes", differences
 
 
-Rows = dict[str, tuple[int, tuple[Any, ...]]]
-"""Rows by their text: how often, and the values."""
-
-
-def _rows_of_one_side(one: pa.Table, other: pa.Table) -> tuple[pa.Table, pa.Table]:
-    if one.schema.types != other.schema.types:
-        return one, other
-    missing, unexpected = differing(one, other.rename_columns(one.column_names))
-    return unexpected, missing
-
-
-def _counted(rows: Any) -> Rows:
-    values = (
-        rows
-        if isinstance(rows, list)
-        else list(zip(*(python_values(column) for column in rows.columns), strict=True))
-    )
-    counts = Counter(map(repr, values))
-    return {repr(row): (counts[repr(row)], row) for row in values}
-
-
-def _differing(
-    left: Side, right: Side, what: str, one: Rows, other: Rows
+def _differences(
+    left: Side, right: Side, what: str, one: pa.Table | None, other: pa.Table | None
 ) -> tuple[Difference, ...]:
-    differences = []
-    for side, mine, theirs in ((left, one, other), (right, other, one)):
-        for text, (count, row) in mine.items():
-            more = count - theirs.get(text, (0, ()))[0]
-            if more > 0:
-                differences.append(Difference(side.name, what, row, more))
-    return tuple(differences)
+    """Return the rows that one side has more often than the other; None is a table without rows."""
+    if one is None or other is None:
+        extra, missing = one, other
+    else:
+        missing, extra = differing(*of_one_type(one, other.rename_columns(one.column_names)))
+    return tuple(
+        Difference(side.name, what, row, times)
+        for side, rows in ((left, extra), (right, missing))
+        if rows is not None
+        for row, times in counted_rows(rows)
+    )
 
 
-def _changes(trace: Trace) -> dict[str, Rows]:
+def _changes(trace: Trace) -> dict[str, pa.Table] | None:
+    """Return the rows that a run has removed and added; None if they are not known.
+
+    The result is empty if the run has changed nothing.
+    """
     pages = trace.samples.pages
     if pages is None:
-        empty = not any(writer.pages for writer in trace.writers)
-        return {name: {} for name in ("removes", "removes by id", "adds")} if empty else {}
+        return None if any(writer.pages for writer in trace.writers) else {}
     if not pages.complete:
-        return {}
+        return None
     channels = pages.layout.after
-    operation = pages.after.column(channels.operation).to_pylist()
-    row_ids = python_values(pages.after.column(channels.row_id))
-    added = {Operation.INSERT, Operation.UPDATE_INSERT, Operation.UPDATE}
-    values = list(
-        zip(*(python_values(pages.after.column(i)) for i in channels.columns), strict=True)
-    )
-    output_rows = list(zip(operation, row_ids, values, strict=True))
-    removed_rows = [
-        (row_id, row)
-        for o, row_id, row in output_rows
-        if o not in {Operation.INSERT, Operation.UPDATE_INSERT}
-    ]
+    after = pa.Table.from_batches([pages.after])
+    operations = pages.after.column(channels.operation).to_numpy(zero_copy_only=False)
+    values = after.select(list(channels.columns))
+    is_added = np.isin(operations, [Operation.INSERT, Operation.UPDATE_INSERT, Operation.UPDATE])
+    is_removed = ~np.isin(operations, [Operation.INSERT, Operation.UPDATE_INSERT])
+    row_ids = pa.table({"row_id": after.column(channels.row_id)})
     if trace.kind == "MERGE":
         # Two clauses may act on one row. Its values are part of its identity, since a store may
         # number its rows per partition.
-        removed_rows = list({repr(pair): pair for pair in removed_rows}.values())
-    changes = {
-        "adds": _counted([row for o, row in zip(operation, values, strict=True) if o in added]),
-        "removes by id": _counted([(row_id,) for row_id, _ in removed_rows]),
-    }
+        identity = pa.table(
+            [*row_ids.columns, *values.columns], [*map(str, range(len(values.columns) + 1))]
+        )
+        is_removed &= _is_first(identity, is_removed)
+    changes = {"adds": values.filter(is_added), "removes by id": row_ids.filter(is_removed)}
     old = _old_rows(pages)
-    return changes if old is None else {**changes, "removes": _counted(old)}
+    return changes if old is None else {**changes, "removes": old}
 
 
-def _old_rows(pages: PageSample) -> list[tuple[Any, ...]] | None:
+def _is_first(rows: pa.Table, selected: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    """Return whether each row is the first of its equals among the selected ones."""
+    [codes] = row_codes(rows)
+    indices = np.flatnonzero(selected)
+    is_first = np.zeros(len(codes), np.bool_)
+    is_first[indices[np.unique(codes[indices], return_index=True)[1]]] = True
+    return is_first
+
+
+def _old_rows(pages: PageSample) -> pa.Table | None:
     if pages.witness is None:
         return None
     target = pages.witness.column("target")
     if target.type.num_fields != pages.layout.column_count:
         return None
-    acting = zip(pages.produced, python_values(pages.row_ids), python_values(target), strict=True)
-    return list(
-        {
-            repr((row_id, row)): tuple(row.values())
-            for count, row_id, row in acting
-            if count and row is not None
-        }.values()
-    )
+    names = [*map(str, range(target.type.num_fields))]
+    rows = pa.table(target.flatten(), names)
+    acts = np.array(pages.produced, np.int64) > 0
+    acts &= target.is_valid().to_numpy(zero_copy_only=False)
+    identity = pa.table([pages.row_ids, *rows.columns], ["row_id", *names])
+    return rows.filter(acts & _is_first(identity, acts))

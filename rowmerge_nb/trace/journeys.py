@@ -247,13 +247,129 @@ def _of_pages(
     return tuple(journeys)
 
 
+def journey_columns(trace: Trace) -> dict[str, list[Any]]:
+    """Return the recorded journeys column by column, in source order.
+
+    The columns are those of `Journey` without the conditions' answers; the values of source and
+    target are ``source.<name>`` and ``target.<name>``. A side that no row has is missing.
+
+    Raises:
+        RowMergeError: NOT_SUPPORTED if there are none.
+    """
+    request = trace.samples.requested_rows
+    for pages in (trace.samples.pages, None if request is None else request.pages):
+        if pages is not None and pages.witness is not None and pages.before.num_rows:
+            return _columns_of(trace, rows_of(pages, source_order(pages)))
+    raise _no_journeys(trace)
+
+
+def _columns_of(trace: Trace, pages: PageSample) -> dict[str, list[Any]]:
+    joins, cases = [Join.CHOSEN], np.zeros(pages.before.num_rows, np.int64)
+    join_of_row = np.zeros(pages.before.num_rows, np.int64)
+    if trace.kind == "MERGE":
+        names, join_of_row = np.unique(joins_of(pages), return_inverse=True)
+        joins, cases = [Join(name) for name in names], case_numbers(pages)
+    codes = join_of_row * (cases.max() + 2) + cases - NO_CLAUSE
+    _, first, path_of_row = np.unique(codes, return_index=True, return_inverse=True)
+    paths = [(joins[join_of_row[row]], int(cases[row])) for row in first.tolist()]
+    operations = {clause.number: clause.operation.name for clause in trace.clauses}
+    sizes = np.array(pages.produced, np.int64)
+    numbers = pages.after.column(pages.layout.after.operation).to_numpy(zero_copy_only=False)
+    produced, produced_of_row = _distinct_spans(numbers, sizes)
+    writers, writers_of_row = _distinct_spans(
+        np.array(pages.writers, np.int64), sizes if pages.writers else sizes * 0
+    )
+    letters = ["".join(Operation(number).letter for number in span) for span in produced]
+    return {
+        "source_row": _source_rows(pages),
+        **_side_columns(pages, "source"),
+        "join": _each([join for join, _ in paths], path_of_row),
+        **_side_columns(pages, "target"),
+        "passed": _each([_passed(trace, *path) for path in paths], path_of_row),
+        "case_number": cases.tolist(),
+        "operation": _each(
+            [operations.get(case, Operation.NONE.name) for _, case in paths], path_of_row
+        ),
+        "becomes": _each(letters, produced_of_row),
+        "writers": _each(writers, writers_of_row),
+    }
+
+
+def _each(values: Sequence[Any], indices: npt.NDArray[np.int64]) -> list[Any]:
+    """Return the value at each index; values may be tuples."""
+    objects = np.empty(len(values), dtype=object)
+    for index, value in enumerate(values):
+        objects[index] = value
+    chosen: list[Any] = objects[indices].tolist()
+    return chosen
+
+
+def _distinct_spans(
+    numbers: npt.NDArray[np.int64], sizes: npt.NDArray[np.int64]
+) -> tuple[list[tuple[int, ...]], npt.NDArray[np.int64]]:
+    """Return the distinct runs of numbers, and for each run of these sizes its index there.
+
+    >>> _distinct_spans(np.array([2, 1, 3, 2, 1]), np.array([2, 0, 1, 2]))
+    ([(), (3,), (2, 1)], array([2, 0, 1, 2]))
+    """
+    starts = np.cumsum(sizes) - sizes
+    codes = sizes
+    for step in range(sizes.max(initial=0)):
+        part = np.zeros(len(sizes), np.int64)
+        longer = sizes > step
+        part[longer] = numbers[starts[longer] + step] - numbers.min()
+        codes = np.unique(codes * (part.max() + 1) + part, return_inverse=True)[1]
+    _, first, indices = np.unique(codes, return_index=True, return_inverse=True)
+    spans = [
+        tuple(numbers[start : start + size].tolist())
+        for start, size in zip(starts[first], sizes[first], strict=True)
+    ]
+    return spans, indices
+
+
+def _source_rows(pages: PageSample) -> list[Any]:
+    numbers = _witness(pages, "source_row")
+    return [None] * pages.before.num_rows if numbers is None else numbers.to_pylist()
+
+
+def _witness(pages: PageSample, name: str) -> pa.Array | None:
+    witness = pages.witness
+    return witness.column(name) if witness is not None and name in witness.schema.names else None
+
+
+def _side_columns(pages: PageSample, side: str) -> dict[str, list[Any]]:
+    rows = _witness(pages, side)
+    if rows is None or rows.null_count == len(rows):
+        return {}
+    return {
+        f"{side}.{rows.type.field(index).name}": python_values(values)
+        for index, values in enumerate(rows.flatten())
+    }
+
+
+def _passed(trace: Trace, join: Join, case: int) -> tuple[int, ...]:
+    """Return the clauses whose conditions were evaluated for a row and were not true."""
+    return tuple(
+        clause.number
+        for clause in trace.clauses
+        if clause.number >= 0
+        and clause.number != case
+        and join_of_clause(clause) is join
+        and (case == NO_CLAUSE or clause.number < case)
+    )
+
+
 def told_journeys(trace: Trace, limit: int | None = None) -> tuple[Journey, ...]:
     """Return the journeys of a trace; NOT_SUPPORTED if it has none."""
     journeys = journeys_of(trace, limit)
     if journeys:
         return journeys
+    raise _no_journeys(trace)
+
+
+def _no_journeys(trace: Trace) -> RowMergeError:
     msg, hint = _why_none(trace)
-    raise RowMergeError(msg, code="NOT_SUPPORTED", hint=hint)
+    return RowMergeError(msg, code="NOT_SUPPORTED", hint=hint)
 
 
 def _why_none(trace: Trace) -> tuple[str, str]:

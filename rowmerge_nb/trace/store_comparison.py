@@ -6,11 +6,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-import pyarrow as pa
-
 from rowmerge_nb.base.words import join, plural
-from rowmerge_nb.spi.values import python_values
-from rowmerge_nb.trace.bags import differing
+from rowmerge_nb.trace.bags import counted_rows, differing, of_one_type
 from rowmerge_nb.trace.comparison import METRICS, Side, measured
 
 if TYPE_CHECKING:
@@ -264,44 +261,11 @@ def _differences(sides: Sequence[StoreSide], columns: Sequence[str]) -> Iterator
             continue
         # A statement may have added columns where the store can.
         missing, unexpected = differing(
-            *_of_one_type(other.rows.select(columns), first.rows.select(columns))
+            *of_one_type(other.rows.select(columns), first.rows.select(columns))
         )
         for present, absent, rows in ((first, other, missing), (other, first, unexpected)):
-            values = list(zip(*(python_values(column) for column in rows.columns), strict=True))
-            by_text = {repr(row): row for row in values}
-            for text, times in Counter(map(repr, values)).items():
-                yield RowDifference(present.name, absent.name, by_text[text], times)
-
-
-def _of_one_type(rows: pa.Table, others: pa.Table) -> tuple[pa.Table, pa.Table]:
-    """Return both tables with the same types: those of the second, or texts if values would be
-    lost.
-    """
-    if rows.schema.types == others.schema.types:
-        return rows, others
-    columns = [
-        _columns_of_one_type(*pair) for pair in zip(rows.columns, others.columns, strict=True)
-    ]
-    names = others.column_names
-    first_columns, other_columns = zip(*columns, strict=True)
-    return pa.table(list(first_columns), names), pa.table(list(other_columns), names)
-
-
-def _columns_of_one_type(
-    column: pa.ChunkedArray, other: pa.ChunkedArray
-) -> tuple[pa.ChunkedArray, pa.ChunkedArray]:
-    if column.type == other.type:
-        return column, other
-    try:
-        return column.cast(other.type), other
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        first, second = (
-            pa.chunked_array(
-                [pa.array([None if v is None else str(v) for v in python_values(c)], pa.string())]
-            )
-            for c in (column, other)
-        )
-        return first, second
+            for row, times in counted_rows(rows):
+                yield RowDifference(present.name, absent.name, row, times)
 
 
 # -- calls --------------------------------------------------------------------------------------------------------
