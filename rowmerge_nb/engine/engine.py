@@ -23,7 +23,12 @@ from rowmerge_nb.engine.errors.position import behind
 from rowmerge_nb.engine.observers.user_observers import ObserverRegistry
 from rowmerge_nb.engine.options.statement_options import Options
 from rowmerge_nb.engine.reruns.compared_runs import compare
-from rowmerge_nb.engine.reruns.compared_stores import CATALOGS, compare_catalogs
+from rowmerge_nb.engine.reruns.compared_stores import (
+    CATALOGS,
+    STORES,
+    compare_catalogs,
+    compare_stores,
+)
 from rowmerge_nb.engine.reruns.rerun import LEFT_OUT, Again
 from rowmerge_nb.engine.reruns.undo import restore, undo
 from rowmerge_nb.engine.sessions.runner import StatementRunner
@@ -523,7 +528,13 @@ class Engine:
         return result
 
     def compare(
-        self, sql: str, *, by: str, catalogs: Sequence[str] | None = None, **options: Any
+        self,
+        sql: str,
+        *,
+        by: str,
+        catalogs: Sequence[str] | None = None,
+        stores: Sequence[str] | None = None,
+        **options: Any,
     ) -> Comparison | StoreComparison:
         """Run a MERGE, UPDATE or DELETE in several ways on the same rows, side by side; no table is
         changed.
@@ -532,10 +543,13 @@ class Engine:
             sql: the statement.
             by: ``flows`` (the machinery of MERGE and the older flow, for UPDATE and DELETE),
                 ``paradigms`` (both row change paradigms; if the store has only one, on a copy of
-                the target in memory), ``duplicates`` (both rules for repeated matches), or
-                ``catalogs``.
+                the target in memory), ``duplicates`` (both rules for repeated matches),
+                ``catalogs``, or ``stores``.
             catalogs: the catalogs of ``by="catalogs"``: the target is copied into each, the
                 statement runs there, and the copies are removed.
+            stores: the stores of ``by="stores"``, which are opened in a temporary folder:
+                ``memory``, ``hive``, ``iceberg_merge_on_read``, ``delta``, ``sqlite``; names of
+                catalogs too. None for all, and for catalogs with plugins of Trino.
             options: see `Options`.
 
         Raises:
@@ -543,15 +557,19 @@ class Engine:
                 is part of the comparison.
         """
         engine = self._over(self._catalogs)
+        for comparison, names in ((CATALOGS, catalogs), (STORES, stores)):
+            if by != comparison and names is not None:
+                raise RowMergeError(
+                    f"A comparison of {by} takes no {comparison}",
+                    code="INVALID_ARGUMENTS",
+                    hint=f"Leave {comparison} out, or pass by='{comparison}'.",
+                )
         if by == CATALOGS:
             self._session.check_open()
             return compare_catalogs(engine, self._catalogs.connectors, sql, catalogs, options)
-        if catalogs is not None:
-            raise RowMergeError(
-                f"A comparison of {by} takes no catalogs",
-                code="INVALID_ARGUMENTS",
-                hint="Leave catalogs out, or pass by='catalogs'.",
-            )
+        if by == STORES:
+            self._session.check_open()
+            return compare_stores(engine, self._catalogs.connectors, sql, stores, options)
         return compare(engine, sql, by, options)
 
     def audit(

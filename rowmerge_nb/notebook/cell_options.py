@@ -51,10 +51,17 @@ _OF_CELLS: Final = (
         page="explorer.md",
     ),
     Option(
-        "Run a MERGE, UPDATE or DELETE in two ways on the same rows, or in several catalogs on a copy"
-        " of its target in each, and show them side by side; no table is changed.",
+        "Run a MERGE, UPDATE or DELETE in two ways on the same rows, or in several catalogs or stores"
+        " on a copy of its target in each, and show them side by side; no table is changed.",
         "compare",
-        choices=("flows", "paradigms", "duplicates", "catalogs=NAME,NAME"),
+        choices=(
+            "flows",
+            "paradigms",
+            "duplicates",
+            "catalogs=NAME,NAME",
+            "stores",
+            "stores=NAME,NAME",
+        ),
         page="compare.md#two-ways-side-by-side",
     ),
     Option(
@@ -319,7 +326,7 @@ def _value(option: Option, inline_value: str | None, rest: str) -> tuple[str, st
     forms = {form.partition("=")[0]: form for form in words.values()}
     form = forms.get(kind.lower(), "")
     if "=" in form:
-        if not value:
+        if not value and word not in words:
             _refuse(f"--{option.name} {kind} needs a value", f"Write --{option.name} {form}")
         return inline_value, rest
     choice = option.choice_of(inline_value)

@@ -537,7 +537,7 @@ def _for_comparison(use: MagicUse, options: Mapping[str, Any]) -> dict[str, Any]
     supported = {
         name: value for name, value in options.items() if name not in left_out or use.has(name)
     }
-    return {**supported, "by": by, **({"catalogs": list(names)} if names else {})}
+    return {**supported, "by": by, **({by: list(names)} if names else {})}
 
 
 def _for_audit(use: MagicUse, options: Mapping[str, Any]) -> dict[str, Any]:

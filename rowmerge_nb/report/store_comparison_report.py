@@ -13,6 +13,7 @@ from rowmerge_nb.report.plain_text import WIDTH, stored_lines
 from rowmerge_nb.report.words.columns import columns_of
 from rowmerge_nb.report.words.display_values import cell, visible
 from rowmerge_nb.report.words.java_names import java_name
+from rowmerge_nb.trace.store_comparison import FILE_METRICS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,7 +36,7 @@ MOST_PAGES: Final = 3
 """The maximum number of writers whose pages are shown."""
 MOST_TEXT: Final = 200
 """The length of a fragment's JSON in a text report."""
-_REPORTED_BY_STORES: Final = frozenset({"rows read", "written", "rows after"})
+_REPORTED_BY_STORES: Final = frozenset({"rows read", "written", "rows after", *FILE_METRICS})
 """Numbers that not every store reports: an empty one of a side that ran is unknown."""
 
 
@@ -87,7 +88,7 @@ def store_comparison_bundle(comparison: StoreComparison) -> dict[str, str]:
 def about(comparison: StoreComparison) -> str:
     removal = "" if comparison.notices else " The copies were removed."
     return (
-        f"In each catalog, the statement ran on a copy of {comparison.target}, which is"
+        f"In each {comparison.by_singular}, the statement ran on a copy of {comparison.target}, which is"
         f" unchanged.{removal}"
     )
 

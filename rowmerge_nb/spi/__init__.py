@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.handles import ConnectorTransactionHandle as ConnectorTransactionHandle
     from rowmerge_nb.spi.handles import Fragments as Fragments
     from rowmerge_nb.spi.handles import PointerType as PointerType
+    from rowmerge_nb.spi.handles import ReadFile as ReadFile
     from rowmerge_nb.spi.handles import SchemaTableName as SchemaTableName
     from rowmerge_nb.spi.handles import own as own
     from rowmerge_nb.spi.layout import BucketFunction as BucketFunction
@@ -151,6 +152,7 @@ _HOMES: Final = {
     "RenameColumn": "alterations",
     "RenameField": "alterations",
     "RenameTable": "alterations",
+    "ReadFile": "handles",
     "RowChangeParadigm": "operations",
     "SaveMode": "operations",
     "SchemaTableName": "handles",

@@ -155,8 +155,32 @@ class ConnectorTableVersion:
         )
 
 
+@dataclass(frozen=True)
+class ReadFile:
+    """A file that a split reads.
+
+    Args:
+        path: its path or address; below the table's location if the connector has it so.
+        bytes: its size, if known without opening it.
+        rows: its number of rows, if known without opening it.
+        deletes: whether it only deletes rows of other files, with which readers merge it.
+    """
+
+    path: str
+    bytes: int | None = None
+    rows: int | None = None
+    deletes: bool = False
+
+
 class ConnectorSplit:
     """A part of a table that one task reads."""
+
+    @property
+    def read_files(self) -> tuple[ReadFile, ...]:
+        """The files that it reads, for comparisons of costs; empty if the connector does not report
+        them.
+        """
+        return ()
 
     @property
     def carries_rows(self) -> bool:

@@ -1,4 +1,6 @@
-"""``compare(by="catalogs")``: one statement run in several catalogs, on a copy of its target in each."""
+"""``compare(by="catalogs")`` and ``compare(by="stores")``: one statement run in several places, on a copy of
+its target in each.
+"""
 
 from __future__ import annotations
 
@@ -16,15 +18,30 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from rowmerge_nb.trace.contract_calls import Call
+    from rowmerge_nb.trace.file_costs import FileCosts
 
 STORE_METRICS: Final[Mapping[str, str]] = {
     "store": "the connector of the catalog",
     "the change lasts": "the call that makes it permanent",
     **METRICS,
+    "loaded files": "files of the copy before the statement",
+    "files read": "files of the copy that the statement read",
+    "files written": "files that the statement added to the copy",
+    "left to merge": "files of deleted rows that readers merge with others afterwards",
+    "a full read": "files that a reader of all rows reads afterwards, with those to merge",
     "seconds": "of the statement, without copying its target",
     "seconds in tasks": "of Spark's job",
 }
 """What is measured of each side, and its meaning."""
+
+FILE_METRICS: Final = (
+    "loaded files",
+    "files read",
+    "files written",
+    "left to merge",
+    "a full read",
+)
+"""The metrics of `FileCosts`, in the order of its fields."""
 
 
 @dataclass(frozen=True)
@@ -46,12 +63,14 @@ class StoreSide(Side):
     Args:
         lasting_call: the call that makes a change permanent.
         remarks: what the copy of the target lacks.
+        costs: the files that it reads, writes and leaves; None if unknown.
     """
 
     connector: str = ""
     lasting_call: str = ""
     fragments: tuple[SinkFragment, ...] = ()
     remarks: tuple[str, ...] = ()
+    costs: FileCosts | None = None
 
     @property
     def seconds(self) -> float:
@@ -111,9 +130,10 @@ class AlignedCall:
 
 
 class StoreComparison:
-    """One statement, run in several catalogs.
+    """One statement, run in several catalogs or stores.
 
     Args:
+        by: ``catalogs`` or ``stores``.
         sides: the runs, in the order in which the catalogs were named.
         notices: sentences about copies of the target that could not be removed.
 
@@ -145,12 +165,17 @@ class StoreComparison:
         return not self.differences if compared > 1 else None
 
     @property
+    def by_singular(self) -> str:
+        """What a side is."""
+        return self.by.removesuffix("s")
+
+    @property
     def sentence(self) -> str:
         """The outcome in one sentence."""
         good = [side for side in self.sides if not side.failed]
         bad = [side.name for side in self.sides if side.failed]
         if not good:
-            return "The statement fails in every catalog."
+            return f"The statement fails in every {self.by_singular}."
         failures = f"; {join(bad)} {'fails' if len(bad) == 1 else 'fail'}." if bad else "."
         if len(good) == 1:
             changed_rows = plural(good[0].result.count or 0, "row")
@@ -195,6 +220,23 @@ class StoreComparison:
         values = {side.name: [m.texts[i] for m in metrics] for i, side in enumerate(self.sides)}
         return pd.DataFrame(values, index=pd.Index([m.name for m in metrics], name=self.by))
 
+    def costs_to_pandas(self) -> pd.DataFrame:
+        """Return the files and bytes that each side reads, writes and leaves; numbers are missing if
+        they are unknown.
+        """
+        import pandas as pd
+
+        rows = {
+            side.name: {
+                f"{part} {unit}": getattr(count, unit)
+                for part, count in ({} if side.costs is None else vars(side.costs)).items()
+                for unit in ("files", "bytes")
+                if count is not None
+            }
+            for side in self.sides
+        }
+        return pd.DataFrame.from_dict(rows, orient="index")
+
     def calls_to_pandas(self) -> pd.DataFrame:
         """Return the numbers of calls, with a column per side."""
         import pandas as pd
@@ -237,8 +279,14 @@ class StoreComparison:
 
 
 def _measured(side: StoreSide) -> dict[str, str]:
-    trace = side.result.trace
+    trace, costs = side.result.trace, side.costs
     values = measured(side)
+    if costs is not None and not side.failed:
+        counts = (costs.loaded, costs.read, costs.written, costs.to_merge, costs.full_read)
+        values |= {
+            name: "" if count is None else str(count)
+            for name, count in zip(FILE_METRICS, counts, strict=True)
+        }
     if trace.target.output is not None and not trace.target.output.written:
         # An empty report of a store may mean that it writes nothing, or that it has no report.
         values |= {"written": "none reported", "bytes written": ""}

@@ -609,6 +609,19 @@ def test_a_comparison_of_catalogs_names_them_behind_the_equals_sign(notebook):
     assert notebook.engine.compared == []
 
 
+def test_a_comparison_of_stores_needs_no_names(notebook):
+    for written, names in (
+        ("--compare stores", None),
+        ("--compare stores=delta,hive", ["delta", "hive"]),
+        ("--compare Stores", None),
+    ):
+        assert notebook.run(f"%%merge {written}\nDELETE FROM t").error is None
+        by, sql, options = notebook.engine.compared.pop()
+        assert (by, sql, options.get("stores")) == ("stores", "DELETE FROM t", names)
+    assert "needs a value" in notebook.run("%%merge --compare stores=\nDELETE FROM t").text
+    assert notebook.engine.compared == []
+
+
 @pytest.mark.parametrize(
     "option", ["--explain", "--dry-run", "--show plan", "--explore", "--predict"]
 )

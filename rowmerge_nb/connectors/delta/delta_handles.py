@@ -13,6 +13,7 @@ from rowmerge_nb.spi import (
     ConnectorPartitioningHandle,
     ConnectorSplit,
     ConnectorTableHandle,
+    ReadFile,
     SchemaTableName,
     own,
 )
@@ -111,6 +112,11 @@ class DeltaSplit(ConnectorSplit):
 
     is_repeatable = True
     """The files of a version do not change."""
+
+    @property
+    def read_files(self) -> tuple[ReadFile, ...]:
+        """The data file, as the log describes it."""
+        return (ReadFile(self.file.path, self.file.size, self.file.rows),)
 
 
 def delta_table(handle: ConnectorTableHandle) -> DeltaTableHandle:

@@ -15,6 +15,7 @@ from rowmerge_nb.spi import (
     ConnectorMergeTableHandle,
     ConnectorSplit,
     ConnectorTableHandle,
+    ReadFile,
     own,
 )
 from rowmerge_nb.spi.types import BIGINT, INTEGER, row_of
@@ -86,6 +87,14 @@ class HiveSplit(ConnectorSplit):
 
     is_repeatable = True
     """Files of a write id never change."""
+
+    @property
+    def read_files(self) -> tuple[ReadFile, ...]:
+        """The file of rows, and those of delete events."""
+        return (
+            ReadFile(str(self.path), self.path.stat().st_size),
+            *(ReadFile(str(path), path.stat().st_size, deletes=True) for path in self.deletes),
+        )
 
 
 def hive_table(handle: ConnectorTableHandle) -> HiveTableHandle:

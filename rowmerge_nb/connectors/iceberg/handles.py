@@ -18,6 +18,7 @@ from rowmerge_nb.spi import (
     ConnectorTableExecuteHandle,
     ConnectorTableHandle,
     Constraint,
+    ReadFile,
     SchemaTableName,
     Type,
     own,
@@ -211,12 +212,14 @@ class DeleteFile:
         content: ``"position"``, ``"vector"`` or ``"equality"``.
         whole: whether all of its positions refer to one data file.
         fields: the columns that an equality delete compares.
+        file: its size and number of deletes, as the manifest has them.
     """
 
     path: str
     content: str
     whole: bool = False
     fields: tuple[Field, ...] = ()
+    file: ReadFile | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -229,6 +232,7 @@ class IcebergSplit(ConnectorSplit):
         domains: predicates that skip row groups, by field id.
         carries_rows: whether reading the whole table on the driver is cheaper than a task.
         partition: the file's partition as a path, if the statement reads it.
+        data_file: the size and number of rows of the file, as the manifest has them.
     """
 
     path: str
@@ -240,9 +244,16 @@ class IcebergSplit(ConnectorSplit):
     domains: Mapping[int, ColumnDomain] = field(default_factory=dict)
     carries_rows: bool = False
     partition: str = ""
+    data_file: ReadFile | None = field(default=None, compare=False)
 
     is_repeatable = True
     """The files of a snapshot do not change."""
+
+    @property
+    def read_files(self) -> tuple[ReadFile, ...]:
+        """The data file, and the delete files that apply to it."""
+        files = (self.data_file, *(delete.file for delete in self.deletes))
+        return tuple(file for file in files if file is not None)
 
 
 def iceberg_table(handle: ConnectorTableHandle) -> IcebergTableHandle:

@@ -12,7 +12,7 @@ from rowmerge_nb.base.errors import ConnectorError, RowMergeError
 from rowmerge_nb.connectors.iceberg.handles import PATH_ID, DataFileRef, DeleteFile, IcebergSplit
 from rowmerge_nb.connectors.iceberg.iceberg_types import field_of
 from rowmerge_nb.connectors.iceberg.pruning import domains_by_id
-from rowmerge_nb.spi import Constraint
+from rowmerge_nb.spi import Constraint, ReadFile
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -251,10 +251,15 @@ class DeleteIndex:
                     code="ICEBERG_BAD_DATA",
                     hint=_HINT,
                 )
-            return DeleteFile(file.file_path, "equality", fields=fields)
+            return DeleteFile(file.file_path, "equality", fields=fields, file=_read_file(file))
         if _format(file) == "PUFFIN":
-            return DeleteFile(file.file_path, "vector")
-        return DeleteFile(file.file_path, "position", whole=_only_path(file) is not None)
+            return DeleteFile(file.file_path, "vector", file=_read_file(file))
+        return DeleteFile(
+            file.file_path,
+            "position",
+            whole=_only_path(file) is not None,
+            file=_read_file(file),
+        )
 
     def _field(self, number: int, path: str) -> Field:
         for column in self._handle.fields:
@@ -270,6 +275,17 @@ class DeleteIndex:
             f" {number}, which is no top-level column",
             hint=_HINT,
         )
+
+
+def _read_file(file: DataFile) -> ReadFile:
+    from pyiceberg.manifest import DataFileContent
+
+    return ReadFile(
+        file.file_path,
+        file.file_size_in_bytes,
+        file.record_count,
+        file.content != DataFileContent.DATA,
+    )
 
 
 def _is_equality(entry: ManifestEntry) -> bool:
@@ -395,7 +411,7 @@ def splits_of(
             field_id: file.partition[index] for field_id, index in specs[file.spec_id].items()
         }
         deletes = index.of(entry)
-        number = numbers[file.file_path]
+        number, read_file = numbers[file.file_path], _read_file(file)
         partition = _partition_path(table, file) if places else ""
         for start, end in _ranges(file):
             splits.append(
@@ -409,6 +425,7 @@ def splits_of(
                     domains,
                     small,
                     partition,
+                    read_file,
                 )
             )
     return splits

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.base.choices import Flow, RepeatedMatches, StatementState, TraceLevel
 from rowmerge_nb.base.errors import RowMergeError
-from rowmerge_nb.engine.reruns.compared_stores import CATALOGS
+from rowmerge_nb.engine.reruns.compared_stores import CATALOGS, STORES
 from rowmerge_nb.engine.reruns.rerun import with_copy
 from rowmerge_nb.engine.result import Result
 from rowmerge_nb.trace.comparison import Comparison, Side
@@ -50,7 +50,7 @@ def _check(by: str, statement_kind: str, options: Mapping[str, Any]) -> None:
         raise RowMergeError(
             f"by = {by!r} is not possible",
             code="INVALID_ARGUMENTS",
-            hint=f"There are: {', '.join((*WAYS, CATALOGS))}.",
+            hint=f"There are: {', '.join((*WAYS, CATALOGS, STORES))}.",
         )
     names = (WAYS[by][0], *sorted(DECIDED[by]), "dry_run", "verify", "rehearse", "record", "fault")
     clashing = [name for name in names if options.get(name)]

@@ -1,8 +1,8 @@
-"""Running a statement in several catalogs, on a copy of its target in each."""
+"""Running a statement in several catalogs or stores, on a copy of its target in each."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
@@ -12,9 +12,16 @@ from rowmerge_nb.base.names import did_you_mean, quoted
 from rowmerge_nb.engine.observers.fragment_samples import FragmentKeeper
 from rowmerge_nb.engine.reruns.rerun import with_copy
 from rowmerge_nb.engine.reruns.scratch_copies import ScratchCopies, ScratchCopy
+from rowmerge_nb.engine.reruns.temporary_stores import (
+    STORE_KINDS,
+    OpenStore,
+    TemporaryStores,
+    checked_stores,
+)
 from rowmerge_nb.engine.result import Result
 from rowmerge_nb.engine.spark.interrupts import guarded, interruptible
 from rowmerge_nb.engine.statements.statement import error_record
+from rowmerge_nb.trace.file_costs import FileCosts, count_of
 from rowmerge_nb.trace.store_comparison import StoreComparison, StoreSide
 from rowmerge_nb.trace.trace import Trace
 
@@ -24,11 +31,13 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.catalog.engine_catalogs import TableName
     from rowmerge_nb.engine.reruns.running_engine import RunningEngine
     from rowmerge_nb.spi.connector import Connector
+    from rowmerge_nb.spi.handles import ReadFile
 
 CATALOGS: Final = "catalogs"
-"""The name of the comparison."""
+STORES: Final = "stores"
+"""The names of the comparisons."""
 REFUSED: Final = ("dry_run", "fault", "record", "rehearse", "verify", "why")
-"""Options that a comparison of catalogs does not have."""
+"""Options that these comparisons do not have."""
 _EXAMPLE: Final = "Name at least two: catalogs=['memory', 'ice']."
 
 
@@ -49,14 +58,80 @@ def compare_catalogs(
         options: the options of the statement.
     """
     names = checked_catalogs(catalogs, connectors)
+    _check_options(CATALOGS, options)
+    venues = [Venue(name, name) for name in names]
+    # Each statement of the comparison has a guard of its own.
+    return guarded(partial(_compared, engine, connectors, sql, venues, options, CATALOGS))
+
+
+def compare_stores(
+    engine: RunningEngine,
+    connectors: Mapping[str, Connector],
+    sql: str,
+    stores: object,
+    options: Mapping[str, Any],
+) -> StoreComparison:
+    """Run a statement in stores of a temporary folder; see
+    `rowmerge_nb.engine.engine.Engine.compare`.
+
+    Args:
+        engine: the engine.
+        connectors: its connectors by catalog.
+        sql: the statement.
+        stores: the names of stores, or of catalogs; None for all stores, and for the catalogs with
+            plugins of Trino.
+        options: the options of the statement.
+    """
+    names = checked_stores(stores, connectors)
+    _check_options(STORES, options)
+    if stores is None:
+        names += tuple(name for name, one in connectors.items() if one.name == "trino")
+
+    def run() -> StoreComparison:
+        temporary = TemporaryStores([name for name in names if name in STORE_KINDS], connectors)
+        try:
+            venues = [
+                Venue(
+                    name,
+                    temporary.stores[name].catalog if name in temporary.stores else name,
+                    temporary.stores.get(name),
+                    temporary.refusals.get(name),
+                )
+                for name in names
+            ]
+            twin = engine.with_copies(temporary.connectors, {})
+            all_connectors = {**connectors, **temporary.connectors}
+            return _compared(twin, all_connectors, sql, venues, options, STORES)
+        finally:
+            temporary.remove()
+
+    return guarded(run)
+
+
+@dataclass(frozen=True)
+class Venue:
+    """Where a statement runs.
+
+    Args:
+        name: its name in the comparison.
+        catalog: the catalog.
+        store: the store of a temporary folder; None for a catalog of the engine.
+        refusal: why it cannot be opened.
+    """
+
+    name: str
+    catalog: str
+    store: OpenStore | None = None
+    refusal: RowMergeError | None = None
+
+
+def _check_options(by: str, options: Mapping[str, Any]) -> None:
     for name in REFUSED:
         if options.get(name):
             _refuse(
-                f"A comparison of catalogs and the option {name} do not go together",
+                f"A comparison of {by} and the option {name} do not go together",
                 f"Leave {name} out.",
             )
-    # Each statement of the comparison has a guard of its own.
-    return guarded(partial(_compared, engine, connectors, sql, names, options))
 
 
 def checked_catalogs(catalogs: object, connectors: Mapping[str, Connector]) -> tuple[str, ...]:
@@ -97,10 +172,11 @@ def _compared(
     engine: RunningEngine,
     connectors: Mapping[str, Connector],
     sql: str,
-    names: Sequence[str],
+    venues: Sequence[Venue],
     options: Mapping[str, Any],
+    by: str,
 ) -> StoreComparison:
-    target, statement_kind = _target_of(engine, sql, options)
+    target, statement_kind = target_of(engine, sql, options)
     metadata = engine.table_metadata(*target)
     if metadata is None:
         raise RowMergeError(
@@ -111,21 +187,30 @@ def _compared(
     # All copies have the same rows, whatever others commit meanwhile.
     source, _ = with_copy(engine.apart({}), target)
     copies = ScratchCopies(engine.apart({}), connectors, target, metadata)
+    sides = _Sides(engine, sql, target, options, statement_kind)
     problems: list[str] = []
-    sides: list[StoreSide] = []
     try:
         with interruptible("run"):
-            tables = {name: copies.create(name) for name in names}
-            for copy in tables.values():
-                copies.fill(copy, source)
-            sides += [
-                replace(
-                    _run(engine, sql, target, copy, options, statement_kind),
-                    connector=connectors[name].name,
-                    lasting_call="finish_merge" if connectors[name].commits_in_finish else "commit",
-                )
-                for name, copy in tables.items()
-            ]
+            if by == CATALOGS:
+                # A catalog without a copy is an error before the statement runs.
+                tables = [copies.create(venue.catalog) for venue in venues]
+                for copy in tables:
+                    copies.fill(copy, source)
+                for venue, copy in zip(venues, tables, strict=True):
+                    sides.run(venue, copy, connectors[venue.catalog])
+            else:
+                for venue in venues:
+                    try:
+                        if venue.refusal is not None:
+                            raise venue.refusal
+                        copy = copies.create(venue.catalog)
+                        copies.fill(copy, source)
+                    except StatementInterrupted:
+                        raise
+                    except RowMergeError as error:
+                        sides.refuse(venue, error)
+                    else:
+                        sides.run(venue, copy, connectors[venue.catalog])
     except StatementInterrupted as interrupt:
         problems += copies.remove()
         raise StatementInterrupted(
@@ -143,12 +228,10 @@ def _compared(
     finally:
         problems += copies.remove()
     columns = [column.name for column in metadata.columns]
-    return StoreComparison(CATALOGS, sql, ".".join(target), columns, sides, problems)
+    return StoreComparison(by, sql, ".".join(target), columns, sides.sides, problems)
 
 
-def _target_of(
-    engine: RunningEngine, sql: str, options: Mapping[str, Any]
-) -> tuple[TableName, str]:
+def target_of(engine: RunningEngine, sql: str, options: Mapping[str, Any]) -> tuple[TableName, str]:
     """Return the full name of a statement's target, and the first word of the statement.
 
     Raises:
@@ -180,39 +263,94 @@ def _target_of(
     return engine.full_name(".".join(part.value for part in statement.target.parts)), statement_kind
 
 
-def _run(
-    engine: RunningEngine,
-    sql: str,
-    target: TableName,
-    copy: ScratchCopy,
-    options: Mapping[str, Any],
-    statement_kind: str,
-) -> StoreSide:
-    """Run the statement on a copy, and read what it leaves."""
-    keeper, name = FragmentKeeper(), copy.name[0]
-    try:
-        result = engine.apart({target: copy.name}, keeper).run(sql, **{**options, "check": False})
-    except StatementInterrupted:
-        raise
-    except RowMergeError as error:
-        if isinstance(error.result, Result):
-            failed_result = error.result
-        else:
-            trace = Trace(
-                statement=sql,
-                kind=statement_kind,
-                state=StatementState.FAILED,
-                error=error_record(error, ()),
+class _Sides:
+    """The runs of a statement on copies of its target."""
+
+    def __init__(
+        self,
+        engine: RunningEngine,
+        sql: str,
+        target: TableName,
+        options: Mapping[str, Any],
+        statement_kind: str,
+    ) -> None:
+        self._engine, self._sql, self._target = engine, sql, target
+        self._options, self._statement_kind = options, statement_kind
+        self.sides: list[StoreSide] = []
+
+    def refuse(self, venue: Venue, error: RowMergeError) -> None:
+        """Add a store that cannot have a copy."""
+        self.sides.append(StoreSide(venue.name, self._failed(error), connector=venue.catalog))
+
+    def run(self, venue: Venue, copy: ScratchCopy, connector: Connector) -> None:
+        """Run the statement on a copy, and read what it leaves."""
+        keeper, store, table = FragmentKeeper(), venue.store, copy.name[2]
+        loaded = {} if store is None else store.files(table)
+        if store is not None:
+            store.recorder.forget()
+        read: Mapping[str, ReadFile] = {}
+        rows, remarks = None, list(copy.remarks)
+        try:
+            result = self._engine.apart({self._target: copy.name}, keeper).run(
+                self._sql, **{**self._options, "check": False}
             )
-            failed_result = Result(trace)
-        return StoreSide(name, failed_result, fragments=keeper.fragments, remarks=copy.remarks)
-    # A rerun would need the copy.
-    result.again = None
-    rows, remarks = None, list(copy.remarks)
-    try:
-        rows = engine.apart({}).table(".".join(map(quoted, copy.name)))
-    except StatementInterrupted:
-        raise
-    except RowMergeError as error:
-        remarks.append(f"The rows in {name} cannot be read: {error.message}")
-    return StoreSide(name, result, rows, fragments=keeper.fragments, remarks=tuple(remarks))
+        except StatementInterrupted:
+            raise
+        except RowMergeError as error:
+            result = error.result if isinstance(error.result, Result) else self._failed(error)
+        else:
+            # A rerun would need the copy.
+            result.again = None
+            read = {} if store is None else store.recorder.files
+            try:
+                rows = self._engine.apart({}).table(".".join(map(quoted, copy.name)))
+            except StatementInterrupted:
+                raise
+            except RowMergeError as error:
+                remarks.append(f"The rows in {venue.name} cannot be read: {error.message}")
+        self.sides.append(
+            StoreSide(
+                venue.name,
+                result,
+                rows,
+                connector=connector.name,
+                lasting_call="finish_merge" if connector.commits_in_finish else "commit",
+                fragments=keeper.fragments,
+                remarks=tuple(remarks),
+                costs=None if store is None else costs_of(store, table, loaded, read),
+            )
+        )
+
+    def _failed(self, error: RowMergeError) -> Result:
+        trace = Trace(
+            statement=self._sql,
+            kind=self._statement_kind,
+            state=StatementState.FAILED,
+            error=error_record(error, ()),
+        )
+        return Result(trace)
+
+
+def costs_of(
+    store: OpenStore, table: str, before: Mapping[str, ReadFile], read: Mapping[str, ReadFile]
+) -> FileCosts:
+    """Return the files that a statement has read and written, and those that it leaves.
+
+    Args:
+        store: the store.
+        table: the table.
+        before: the files of a full read before the statement.
+        read: the files that the statement read.
+    """
+    after = store.files(table)
+    if not store.kind.has_files:
+        full_read = count_of(after.values()) if after else None
+        return FileCosts(loaded=count_of(before.values()) if before else None, full_read=full_read)
+    return FileCosts(
+        loaded=count_of(before.values()),
+        read=count_of(file for path, file in read.items() if path in before),
+        # A commit adds files, and none of them is removed by the same commit.
+        written=count_of(file for path, file in after.items() if path not in before),
+        to_merge=count_of(file for file in after.values() if file.deletes),
+        full_read=count_of(after.values()),
+    )

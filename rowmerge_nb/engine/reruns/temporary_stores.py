@@ -1,0 +1,208 @@
+"""Stores in a temporary folder, for copies of tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from rowmerge_nb.base.errors import RowMergeError, SetupError
+from rowmerge_nb.base.names import did_you_mean
+from rowmerge_nb.base.private import PrivateDirectory
+from rowmerge_nb.engine.catalog.table_files import SplitRecorder, files_of_table
+from rowmerge_nb.engine.spark.interrupts import to_its_end
+from rowmerge_nb.spi.handles import ReadFile, SchemaTableName
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping, Sequence
+
+    from rowmerge_nb.engine.catalog.engine_catalogs import TableName
+    from rowmerge_nb.spi.connector import Connector
+
+
+@dataclass(frozen=True)
+class StoreKind:
+    """A store that can be opened in a temporary folder.
+
+    Args:
+        meaning: what it is, in a few words.
+        open: opens it in a folder.
+        properties: properties of its tables.
+        schema: the schema of its tables.
+        compaction: the statement that compacts a table, with its ``table``, and its ``catalog``,
+            ``schema`` and ``name``; ``""`` if it needs none.
+        has_files: whether its tables are files, which splits report.
+    """
+
+    meaning: str
+    open: Callable[[Path], Connector]
+    properties: Mapping[str, Any] = field(default_factory=dict)
+    schema: str = "default"
+    compaction: str = ""
+    has_files: bool = True
+
+
+def _memory(_folder: Path) -> Connector:
+    from rowmerge_nb.connectors.memory.connector import MemoryConnector
+
+    return MemoryConnector(keep_versions=1)
+
+
+def _hive(folder: Path) -> Connector:
+    from rowmerge_nb.connectors.hive_acid.connector import HiveAcidConnector
+
+    return HiveAcidConnector(folder)
+
+
+def _iceberg(folder: Path) -> Connector:
+    from rowmerge_nb.connectors.iceberg.connector import IcebergConnector
+
+    return IcebergConnector(folder)
+
+
+def _delta(folder: Path) -> Connector:
+    from rowmerge_nb.connectors.delta.delta_connector import DeltaConnector
+
+    return DeltaConnector(folder)
+
+
+def _sqlite(folder: Path) -> Connector:
+    from rowmerge_nb.connectors.jdbc.sqlite.connector import SqliteConnector
+
+    folder.mkdir(parents=True, exist_ok=True)
+    return SqliteConnector(folder / SQLITE_FILE, create=True)
+
+
+SQLITE_FILE: Final = "tables.db"
+_OPTIMIZE: Final = "ALTER TABLE {table} EXECUTE optimize"
+
+STORE_KINDS: Final[Mapping[str, StoreKind]] = {
+    "memory": StoreKind("tables in memory, changed in place", _memory, has_files=False),
+    "hive": StoreKind(
+        "Hive ACID: delta files, merged by readers",
+        _hive,
+        compaction="CALL {catalog}.system.compact('{schema}', '{name}')",
+    ),
+    "iceberg_merge_on_read": StoreKind(
+        "Iceberg with position delete files, merged by readers", _iceberg, compaction=_OPTIMIZE
+    ),
+    "delta": StoreKind("Delta Lake, whose changed files are rewritten", _delta),
+    "sqlite": StoreKind(
+        "SQLite, whose rows are changed in place", _sqlite, schema="main", has_files=False
+    ),
+}
+"""The stores by name."""
+
+
+def checked_stores(stores: object, others: Collection[str] = ()) -> tuple[str, ...]:
+    """Return the names of different stores, in lower case.
+
+    Args:
+        stores: the names; None for all.
+        others: further names that are possible, such as those of catalogs.
+
+    Raises:
+        RowMergeError: INVALID_ARGUMENTS.
+
+    >>> checked_stores(["Delta", "hive"])
+    ('delta', 'hive')
+    """
+    if stores is None:
+        return tuple(STORE_KINDS)
+    example = f"Name some of: {', '.join(STORE_KINDS)}."
+    if not isinstance(stores, list | tuple) or not all(isinstance(name, str) for name in stores):
+        raise RowMergeError(
+            f"stores = {stores!r} is not a list of names", code="INVALID_ARGUMENTS", hint=example
+        )
+    names = tuple(name.strip().lower() for name in stores)
+    known_names = (*STORE_KINDS, *others)
+    for name in names:
+        if name not in known_names:
+            raise RowMergeError(
+                f"There is no store '{name}'",
+                code="INVALID_ARGUMENTS",
+                hint=did_you_mean(name, known_names) or f"There are: {', '.join(known_names)}.",
+            )
+        if names.count(name) > 1:
+            raise RowMergeError(
+                f"Store '{name}' is named twice",
+                code="INVALID_ARGUMENTS",
+                hint="Name each store once.",
+            )
+    if not names:
+        raise RowMergeError("No store is named", code="INVALID_ARGUMENTS", hint=example)
+    return names
+
+
+class OpenStore:
+    """A store that is open.
+
+    Args:
+        name: its name.
+        catalog: its catalog.
+        folder: its folder.
+
+    Attributes:
+        connector: its connector.
+        recorder: the files that statements read.
+    """
+
+    def __init__(self, name: str, catalog: str, folder: Path) -> None:
+        self.name, self.catalog = name, catalog
+        self.kind = STORE_KINDS[name]
+        self._folder = folder
+        self.connector = self.kind.open(folder)
+        self.recorder = SplitRecorder(self.connector)
+
+    def table_name(self, table: str) -> TableName:
+        """Return the full name of a table."""
+        return self.catalog, self.kind.schema, table
+
+    def files(self, table: str) -> dict[str, ReadFile]:
+        """Return the files of a full read of a table; for SQLite the file of the database."""
+        if self.name == "sqlite":
+            path = self._folder / SQLITE_FILE
+            return {path.name: ReadFile(path.name, path.stat().st_size)}
+        return files_of_table(self.connector, SchemaTableName(self.kind.schema, table))
+
+
+class TemporaryStores:
+    """Stores in a temporary folder, until `remove`.
+
+    Args:
+        taken: names of catalogs that theirs must differ from.
+
+    Attributes:
+        stores: the stores that are open, by name.
+        refusals: why the others could not be opened, by name.
+    """
+
+    def __init__(self, names: Sequence[str], taken: Collection[str]) -> None:
+        self._directory = PrivateDirectory()
+        self.stores: dict[str, OpenStore] = {}
+        self.refusals: dict[str, SetupError] = {}
+        try:
+            for name in names:
+                catalog = f"copy_{name}" if name in taken else name
+                try:
+                    self.stores[name] = OpenStore(name, catalog, self._directory.path / name)
+                except SetupError as error:
+                    self.refusals[name] = error
+        except BaseException:
+            self.remove()
+            raise
+
+    @property
+    def connectors(self) -> dict[str, Connector]:
+        """The connectors by catalog."""
+        return {store.catalog: store.connector for store in self.stores.values()}
+
+    def remove(self) -> None:
+        """Close the stores and remove their folder, also after an interrupt."""
+
+        def end() -> None:
+            while self.stores:
+                self.stores.popitem()[1].connector.close()
+            self._directory.remove()
+
+        to_its_end(end)
