@@ -50,7 +50,8 @@ class ConnectorSession:
             leftovers.
         time_zone: an IANA zone name.
         properties: the session properties; the engine sets ``row_change_paradigm`` and ``era`` on
-            request. In the era of the documents, ``updated_columns`` has the names of all columns
+            request, and ``statement`` (``MERGE``, ``UPDATE`` or ``DELETE``) before it asks for the
+            row id. In the era of the documents, ``updated_columns`` has the names of all columns
             that UPDATE clauses assign, for ``begin_merge``.
         writer: for a sink, the number of its writer, the same for every attempt of a task and
             unique within the statement.

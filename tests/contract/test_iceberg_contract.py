@@ -38,3 +38,12 @@ class TestIceberg(ConnectorContract):
 
     def make_connector(self, directory: Path) -> IcebergConnector:
         return IcebergConnector(directory)
+
+
+COPY_ON_WRITE = {"extra_properties": {"write.merge.mode": "copy-on-write"}}
+
+
+class TestIcebergCopyOnWrite(TestIceberg):
+    """The same tables, whose files are rewritten."""
+
+    layouts = {name: {**layout, **COPY_ON_WRITE} for name, layout in TestIceberg.layouts.items()}

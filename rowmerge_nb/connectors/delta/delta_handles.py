@@ -17,13 +17,6 @@ from rowmerge_nb.spi import (
     SchemaTableName,
     own,
 )
-from rowmerge_nb.spi.types import BIGINT, INTEGER, row_of
-
-ROW_ID_TYPE = row_of([("file", INTEGER), ("position", BIGINT)])
-"""A row's file, as its index in the merge handle, and the position in it."""
-
-BUCKETS = 65_536
-"""The number of hash buckets for rows; the engine spreads them over its writers."""
 
 
 @dataclass(frozen=True)

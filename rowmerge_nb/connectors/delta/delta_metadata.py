@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Final
 from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.connectors.delta import log, notes
 from rowmerge_nb.connectors.delta.delta_handles import (
-    ROW_ID_TYPE,
     DataFile,
     DeltaInsertTableHandle,
     DeltaMergeTableHandle,
@@ -24,6 +23,8 @@ from rowmerge_nb.connectors.delta.delta_handles import (
 from rowmerge_nb.connectors.delta.delta_types import columns_of, schema_json
 from rowmerge_nb.connectors.delta.features import check_writable
 from rowmerge_nb.connectors.delta.partitions import check_partition_columns
+from rowmerge_nb.connectors.shared.copy_on_write import rewrite_of
+from rowmerge_nb.connectors.shared.file_positions import ROW_ID_TYPE
 from rowmerge_nb.connectors.shared.history import no_history, unsupported_version
 from rowmerge_nb.connectors.shared.properties import (
     invalid_property,
@@ -427,33 +428,22 @@ class DeltaMetadata(ConnectorMetadata):
         """Collect the files to add and to remove for one commit."""
         merge_handle = own(merge_handle, DeltaMergeTableHandle)
         handle = delta_table(merge_handle.get_table_handle())
-        entries = [json.loads(fragment) for fragment in fragments]
-        adds, removes, counts = (
-            [entry for entry in entries if entry["kind"] == action]
-            for action in ("add", "remove", "counts")
-        )
-        numbers = [entry["file"] for entry in removes]
-        if len(set(numbers)) < len(numbers):
-            raise ConnectorError(
-                f"Two writers have rewritten one file of Delta table '{handle.name}', so that"
-                " deleted rows would come back",
-                code="GENERIC_INTERNAL_ERROR",
-                hint="All changes of a file must go to one writer: use the update layout.",
-            )
+        rewrite = rewrite_of(fragments, f"Delta table '{handle.name}'")
+        adds, removed = rewrite.added, [merge_handle.files[number] for number in rewrite.removed]
         metrics = {
-            "numTargetRowsInserted": sum(entry["inserted"] for entry in counts),
-            "numTargetRowsUpdated": sum(entry["updated"] for entry in counts),
-            "numTargetRowsDeleted": sum(entry["deleted"] for entry in counts),
-            "numTargetRowsCopied": sum(entry["copied"] for entry in removes),
+            "numTargetRowsInserted": rewrite.inserted,
+            "numTargetRowsUpdated": rewrite.updated,
+            "numTargetRowsDeleted": rewrite.deleted,
+            "numTargetRowsCopied": rewrite.copied,
             "numTargetFilesAdded": len(adds),
-            "numTargetFilesRemoved": len(removes),
+            "numTargetFilesRemoved": len(removed),
             "numTargetBytesAdded": sum(entry["bytes"] for entry in adds),
-            "numTargetBytesRemoved": sum(merge_handle.files[number].size for number in numbers),
+            "numTargetBytesRemoved": sum(file.size for file in removed),
         }
-        if adds or removes:
+        if adds or removed:
             table = self._transaction.table(handle)
             actions: list[AddAction | RemoveAction] = [
-                *(log.removed(merge_handle.files[number]) for number in numbers),
+                *map(log.removed, removed),
                 *map(log.added, adds),
             ]
             details = _details(session, metrics)

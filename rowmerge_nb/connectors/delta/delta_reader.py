@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
-import numpy as np
 import pyarrow as pa
 from pyarrow import parquet as pq
 
@@ -20,6 +19,7 @@ from rowmerge_nb.connectors.delta.delta_handles import (
     delta_table,
 )
 from rowmerge_nb.connectors.shared.disk import require_texts
+from rowmerge_nb.connectors.shared.file_positions import empty_page, middle_of, row_ids
 from rowmerge_nb.spi import (
     ColumnHandle,
     ConnectorPageSourceProvider,
@@ -52,8 +52,7 @@ class DeltaPageSourceProvider(ConnectorPageSourceProvider):
         """Return a source of the columns' pages."""
         split = own(split, DeltaSplit)
         return PagesSource(
-            page
-            for _, page in read_file(
+            read_file(
                 delta_table(table_handle),
                 split.file,
                 columns,
@@ -70,8 +69,8 @@ def read_file(
     *,
     number: int = -1,
     within: tuple[int, int] | None = None,
-) -> Iterator[tuple[int, Page]]:
-    """Yield pages of a file with the position of their first row.
+) -> Iterator[Page]:
+    """Yield pages of a file.
 
     Args:
         table: the table.
@@ -93,17 +92,17 @@ def read_file(
         for index in range(source.metadata.num_row_groups):
             group = source.metadata.row_group(index)
             start, first = first, first + group.num_rows
-            if within is not None and not within[0] <= _middle(group) < within[1]:
+            if within is not None and not within[0] <= middle_of(group) < within[1]:
                 continue
             for batch in _batches(source, index, names, group.num_rows):
                 rows = batch if isinstance(batch, int) else batch.num_rows
                 arrays = [
-                    _row_ids(number, start, rows)
+                    row_ids(number, start, rows)
                     if isinstance(column, DeltaRowIdColumn)
                     else _values(column, batch, file, rows)
                     for column in columns
                 ]
-                yield start, _page(arrays, [column.name for column in columns], rows)
+                yield _page(arrays, [column.name for column in columns], rows)
                 start += rows
 
 
@@ -132,22 +131,7 @@ def _values(column: ColumnHandle, batch: Page | int, file: DataFile, rows: int) 
 def _page(arrays: list[pa.Array], names: list[str], rows: int) -> Page:
     if arrays:
         return pa.RecordBatch.from_arrays(arrays, names=names)
-    return pa.RecordBatch.from_arrays([pa.array(np.zeros(rows, np.int8))], names=[""]).select([])
-
-
-def _row_ids(number: int, first: int, rows: int) -> pa.Array:
-    numbers = pa.array(np.full(rows, number, np.int32))
-    positions = pa.array(np.arange(first, first + rows))
-    return pa.StructArray.from_arrays([numbers, positions], names=["file", "position"])
-
-
-def _middle(group: pq.RowGroupMetaData) -> int:
-    column = group.column(0)
-    start = column.data_page_offset
-    if column.has_dictionary_page:
-        start = min(start, column.dictionary_page_offset)
-    size = sum(group.column(i).total_compressed_size for i in range(group.num_columns))
-    return int(start + size // 2)
+    return empty_page(rows)
 
 
 @contextmanager

@@ -4,57 +4,48 @@ files that lose rows.
 
 from __future__ import annotations
 
-import json
 import uuid
-from collections import defaultdict
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyarrow import parquet as pq
 
 from rowmerge_nb.base.errors import ConnectorError
-from rowmerge_nb.base.ordering import ascending
 from rowmerge_nb.connectors.delta.delta_handles import (
     DeltaInsertTableHandle,
     DeltaMergeTableHandle,
+    DeltaRowIdColumn,
     delta_table,
 )
 from rowmerge_nb.connectors.delta.delta_reader import read_file
 from rowmerge_nb.connectors.delta.file_statistics import FileStatistics
 from rowmerge_nb.connectors.delta.notes import is_running
 from rowmerge_nb.connectors.delta.partitions import folder_of, groups
+from rowmerge_nb.connectors.shared.copy_on_write import CopyOnWriteSink
 from rowmerge_nb.connectors.shared.disk import writing
+from rowmerge_nb.connectors.shared.file_positions import ROW_ID_TYPE
+from rowmerge_nb.connectors.shared.partitioned_sink import PartitionedSink
 from rowmerge_nb.spi import (
     ColumnHandle,
     ConnectorInsertTableHandle,
-    ConnectorMergeSink,
     ConnectorMergeTableHandle,
-    ConnectorPageSink,
     ConnectorPageSinkProvider,
     ConnectorSession,
     ConnectorTransactionHandle,
-    Operation,
     Page,
     own,
-    row_ids_of,
-    split_page,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    import numpy.typing as npt
-
     from rowmerge_nb.connectors.delta.delta_handles import DataFile, DeltaTableHandle
 
 FILE_BYTES: Final = 256 * 1024 * 1024
 GROUP_ROWS: Final = 524_288
-GATHERED_BYTES: Final = 128 * 1024 * 1024
-OPEN_FILES: Final = 100
 
 
 class _FileWriter:
@@ -139,170 +130,43 @@ def remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-class DeltaPageSink(ConnectorPageSink):
+class DeltaPageSink(PartitionedSink[_FileWriter]):
     """Writes rows to data files, one open file per partition."""
 
     def __init__(self, table: DeltaTableHandle, prefix: str) -> None:
+        super().__init__(FILE_BYTES, partitioned=bool(table.partition_columns))
         self._table, self._prefix = table, prefix
-        self._columns = [c for c in table.columns if c.name not in table.partition_columns]
-        self._schema = pa.schema([pa.field(c.name, c.type.arrow) for c in self._columns])
-        self._writers: dict[tuple[str | None, ...], _FileWriter] = {}
-        self._entries: list[dict[str, Any]] = []
-        self._gathered: list[Page] = []
-        self._gathered_bytes = 0
+        self._columns = [c.name for c in table.columns if c.name not in table.partition_columns]
+        self._schema = pa.schema(
+            [pa.field(c.name, c.type.arrow) for c in table.columns if c.name in self._columns]
+        )
 
     def append_page(self, page: Page) -> None:
-        """Write the rows of a page, or gather them, since a page may have rows of many partitions."""
-        page = page.rename_columns([column.name for column in self._table.columns])
-        if not self._table.partition_columns:
-            self._append((), page)
-            return
-        self._gathered.append(page)
-        self._gathered_bytes += page.nbytes
-        if self._gathered_bytes >= GATHERED_BYTES:
-            self._write_gathered()
+        """Write the rows of a page, or gather them."""
+        super().append_page(page.rename_columns([column.name for column in self._table.columns]))
 
-    def _write_gathered(self) -> None:
-        if not self._gathered:
-            return
-        page = pa.concat_batches(self._gathered)
-        self._gathered.clear()
-        self._gathered_bytes = 0
-        for values, rows in groups(self._table.partition_columns, page):
-            self._append(values, rows.select([column.name for column in self._columns]))
-            if values in self._writers:
-                # Gathered slices would keep the whole page in memory.
-                self._writers[values].flush()
+    def _groups(self, page: Page) -> Iterator[tuple[tuple[Any, ...], Page]]:
+        return groups(self._table.partition_columns, page)
 
-    def _append(self, values: tuple[str | None, ...], rows: Page) -> None:
-        # Removed and added again, so that the first one is the least recently used.
-        writer = self._writers.pop(values, None)
-        if writer is None:
-            if len(self._writers) >= OPEN_FILES:
-                self._close(next(iter(self._writers)))
-            require_running(self._table, self._prefix)
-            writer = _FileWriter(self._table, self._prefix, self._schema, values)
-        self._writers[values] = writer
-        writer.append(rows)
-        if writer.size >= FILE_BYTES:
-            self._close(values)
+    def _open(self, values: tuple[Any, ...]) -> _FileWriter:
+        return _FileWriter(self._table, self._prefix, self._schema, values)
 
-    def _close(self, values: tuple[str | None, ...]) -> None:
-        self._entries.append(self._writers.pop(values).close())
+    def _write(self, file: _FileWriter, rows: Page) -> None:
+        file.append(rows.select(self._columns))
 
-    def finish(self) -> list[bytes]:
-        """Close the files and return their fragments."""
-        self._write_gathered()
-        for values in list(self._writers):
-            self._close(values)
-        if self._entries:
-            try:
-                require_running(self._table, self._prefix)
-            except ConnectorError:
-                self.abort()
-                raise
-        return [json.dumps(entry).encode() for entry in self._entries]
+    def _entry(self, values: tuple[Any, ...], file: _FileWriter) -> dict[str, Any]:
+        return file.close()
 
-    def abort(self) -> None:
-        """Remove the files of this attempt."""
-        for writer in self._writers.values():
-            writer.abort()
-        for entry in self._entries:
-            remove(Path(self._table.location) / entry["path"])
-        self._writers.clear()
-        self._entries.clear()
-        self._gathered.clear()
+    def _remove(self, path: str) -> None:
+        remove(Path(self._table.location) / path)
 
-
-def require_running(table: DeltaTableHandle, prefix: str) -> None:
-    """Raise TRANSACTION_CONFLICT in a task whose statement has ended: nothing would remove its
-    files.
-    """
-    if not is_running(Path(table.location), prefix):
-        raise ConnectorError(
-            f"The statement that writes to Delta table '{table.name}' has ended",
-            code="TRANSACTION_CONFLICT",
-            hint="Run the statement again.",
-        )
-
-
-class DeltaMergeSink(ConnectorMergeSink):
-    """Writes inserted rows, and the remaining rows of each file that loses some."""
-
-    def __init__(self, table: DeltaTableHandle, files: tuple[DataFile, ...], prefix: str) -> None:
-        self._table, self._files = table, files
-        self._rows = DeltaPageSink(table, prefix)
-        self._deletes: dict[int, list[npt.NDArray[np.int64]]] = defaultdict(list)
-        self._counts = {"inserted": 0, "updated": 0, "deleted": 0}
-
-    def store_merged_rows(self, page: Page) -> None:
-        width = len(self._table.columns)
-        parts = split_page(page, width)
-        if parts.deletions is not None:
-            self._delete(row_ids_of(parts.deletions))
-        if parts.insertions is not None:
-            self._rows.append_page(parts.insertions)
-        operations = page.column("operation")
-        for word, operation in (
-            ("inserted", Operation.INSERT),
-            ("deleted", Operation.DELETE),
-            ("updated", Operation.UPDATE_INSERT),
-        ):
-            self._counts[word] += pc.sum(pc.equal(operations, operation)).as_py() or 0
-
-    def _delete(self, ids: pa.Array) -> None:
-        numbers, positions = (
-            pc.struct_field(ids, [i]).to_numpy(zero_copy_only=False) for i in range(2)
-        )
-        order = np.argsort(numbers, kind="stable")
-        file_numbers, starts = np.unique(numbers[order], return_index=True)
-        if len(file_numbers) and not 0 <= file_numbers[0] <= file_numbers[-1] < len(self._files):
-            raise ValueError(
-                f"Row ids name files {file_numbers[0]} to {file_numbers[-1]} of"
-                f" {len(self._files)}: they were not read for this merge"
+    def _require_running(self, *, now: bool = False) -> None:
+        if not is_running(Path(self._table.location), self._prefix):
+            raise ConnectorError(
+                f"The statement that writes to Delta table '{self._table.name}' has ended",
+                code="TRANSACTION_CONFLICT",
+                hint="Run the statement again.",
             )
-        for number, rows in zip(
-            file_numbers.tolist(), np.split(positions[order], starts[1:]), strict=True
-        ):
-            self._deletes[number].append(rows)
-
-    def finish(self) -> list[bytes]:
-        """Rewrite the files that lose rows, close all files and return their fragments."""
-        if not self._deletes and not any(self._counts.values()):
-            return []
-        removals = [
-            {"kind": "remove", "file": number, "copied": self._copy_rest(number)}
-            for number in sorted(self._deletes)
-        ]
-        self._deletes.clear()
-        counts = {"kind": "counts", **self._counts}
-        self._counts = dict.fromkeys(self._counts, 0)
-        fragments = [json.dumps(entry).encode() for entry in (*removals, counts)]
-        return [*self._rows.finish(), *fragments]
-
-    def _copy_rest(self, number: int) -> int:
-        deleted = ascending(np.concatenate(self._deletes[number]))
-        columns = [ColumnHandle(column.name, column.type) for column in self._table.columns]
-        copied, end = 0, 0
-        for first, page in read_file(self._table, self._files[number], columns):
-            end = first + page.num_rows
-            low, high = np.searchsorted(deleted, [first, end])
-            alive = np.ones(page.num_rows, bool)
-            alive[deleted[low:high] - first] = False
-            rest = page if low == high else page.filter(pa.array(alive))
-            copied += rest.num_rows
-            if rest.num_rows:
-                self._rows.append_page(rest)
-        if len(deleted) and not 0 <= deleted[0] <= deleted[-1] < end:
-            raise ValueError(
-                f"Row ids name positions {deleted[0]} to {deleted[-1]} of a file of {end} rows"
-            )
-        return copied
-
-    def abort(self) -> None:
-        """Remove the files of this attempt."""
-        self._rows.abort()
-        self._deletes.clear()
 
 
 class DeltaPageSinkProvider(ConnectorPageSinkProvider):
@@ -322,7 +186,21 @@ class DeltaPageSinkProvider(ConnectorPageSinkProvider):
         transaction_handle: ConnectorTransactionHandle,
         session: ConnectorSession,
         merge_handle: ConnectorMergeTableHandle,
-    ) -> DeltaMergeSink:
+    ) -> CopyOnWriteSink:
+        """Return a sink that rewrites the files that lose rows."""
         merge_handle = own(merge_handle, DeltaMergeTableHandle)
         table = delta_table(merge_handle.get_table_handle())
-        return DeltaMergeSink(table, merge_handle.files, merge_handle.prefix)
+        return CopyOnWriteSink(
+            DeltaPageSink(table, merge_handle.prefix),
+            len(table.columns),
+            len(merge_handle.files),
+            partial(_rows_with_ids, merge_handle.files, table),
+        )
+
+
+def _rows_with_ids(
+    files: Sequence[DataFile], table: DeltaTableHandle, number: int
+) -> Iterator[Page]:
+    columns = [ColumnHandle(column.name, column.type) for column in table.columns]
+    row_id = DeltaRowIdColumn("$row_id", ROW_ID_TYPE)
+    return read_file(table, files[number], [*columns, row_id], number=number)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowmerge_nb.base.errors import AnalysisError, ConnectorError
-from rowmerge_nb.connectors.delta.delta_handles import BUCKETS, DeltaPartitioningHandle
+from rowmerge_nb.connectors.delta.delta_handles import DeltaPartitioningHandle
+from rowmerge_nb.connectors.shared.file_positions import BUCKETS, FileBucketFunction
 from rowmerge_nb.connectors.shared.hashing import hashed_buckets
 from rowmerge_nb.connectors.shared.runs import runs_of
 from rowmerge_nb.spi import (
@@ -98,23 +98,13 @@ def folder_of(names: Sequence[str], values: Sequence[str | None]) -> str:
     return "/".join(parts) if plain else ""
 
 
-@dataclass(frozen=True)
-class DeltaBucketFunction(BucketFunction):
-    """Hashes partition values, or the row id's file, whose rows must meet in one writer.
+class PartitionBucketFunction(BucketFunction):
+    """Hashes partition values."""
 
-    >>> ids = pa.array([{"file": 3, "position": 1}, {"file": 3, "position": 2}])
-    >>> page = pa.RecordBatch.from_arrays([ids], names=["row_id"])
-    >>> buckets = DeltaBucketFunction(by_file=True).get_buckets(page)
-    >>> buckets[0] == buckets[1]
-    True
-    """
-
-    by_file: bool
     bucket_count = BUCKETS
 
     def get_buckets(self, page: Page) -> pa.Array:
-        columns = [pc.struct_field(page.column(0), [0])] if self.by_file else page.columns
-        return hashed_buckets(columns, BUCKETS)
+        return hashed_buckets(page.columns, BUCKETS)
 
 
 class DeltaPartitioningProvider(ConnectorNodePartitioningProvider):
@@ -132,4 +122,4 @@ class DeltaPartitioningProvider(ConnectorNodePartitioningProvider):
             return super().get_bucket_function(
                 transaction_handle, session, partitioning_handle, partition_channel_types
             )
-        return DeltaBucketFunction(partitioning_handle.by_file)
+        return FileBucketFunction() if partitioning_handle.by_file else PartitionBucketFunction()

@@ -17,6 +17,7 @@ from rowmerge_nb.connectors.iceberg.table_definition import (
     ISOLATION,
     PROPERTIES,
     RETRIES,
+    extra_properties,
     property_text,
     transforms_of,
     written_transform,
@@ -221,6 +222,9 @@ def _set_properties(
             transaction.remove_properties(
                 *(name for name in ISOLATION if name in transaction.table_metadata.properties)
             )
+    extra = extra_properties(properties)
+    if extra:
+        transaction.set_properties(extra)
     for name in PROPERTIES.keys() & properties.keys():
         own, value = PROPERTIES[name], properties[name]
         value = RETRIES if value is None and name == "max_commit_retry" else value

@@ -38,6 +38,7 @@ class Change:
         read: the live files at the start of the statement; None for INSERT.
         scans: the predicates of the statement's scans.
         serializable: whether commits of rows that match `scans` are conflicts too.
+        compacts: whether the rows stay the same.
     """
 
     handle: IcebergTableHandle
@@ -48,13 +49,14 @@ class Change:
     read: Content | None = None
     scans: Sequence[BooleanExpression] = ()
     serializable: bool = True
+    compacts: bool = False
 
     @property
     def operation(self) -> Operation:
         """The operation of the snapshot's summary."""
-        if self.removed.data:
+        if self.compacts:
             return Operation.REPLACE
-        if not self.deletes:
+        if not self.deletes and not self.removed.data:
             return Operation.APPEND
         return Operation.OVERWRITE if self.data else Operation.DELETE
 

@@ -23,6 +23,7 @@ from rowmerge_nb.connectors.iceberg.snapshot_producers import (
 )
 from rowmerge_nb.connectors.iceberg.sorting import sort_fields
 from rowmerge_nb.connectors.iceberg.table_definition import COMMENT, ISOLATION, PROPERTIES
+from rowmerge_nb.connectors.iceberg.write_modes import WRITE_PROPERTIES
 from rowmerge_nb.connectors.shared.disk import refused
 from rowmerge_nb.connectors.shared.sqlite_errors import is_full, sqlite_message
 from rowmerge_nb.spi import ConnectorTableVersion
@@ -131,7 +132,8 @@ def alter(
 
 def _altered_parts(metadata: TableMetadata) -> tuple[Any, ...]:
     set_here = [
-        metadata.properties.get(name) for name in (COMMENT, *ISOLATION, *PROPERTIES.values())
+        metadata.properties.get(name)
+        for name in (COMMENT, *ISOLATION, *PROPERTIES.values(), *WRITE_PROPERTIES)
     ]
     return (
         metadata.schema(),

@@ -6,8 +6,11 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.base.errors import ConnectorError
+from rowmerge_nb.connectors.iceberg.write_modes import WRITE_PROPERTIES
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from rowmerge_nb.connectors.iceberg.handles import IcebergTableHandle
 
 _INTEGERS: Final = (
@@ -29,7 +32,7 @@ _BOOLEANS: Final = (
     "write.object-storage.enabled",
     "write.object-storage.partitioned-paths",
 )
-_WORDS: Final = {
+_WORDS: Final[Mapping[str, tuple[str, ...]]] = {
     "write.parquet.compression-codec": (
         "brotli",
         "gzip",
@@ -48,6 +51,7 @@ _WORDS: Final = {
         "zstandard",
         "zstd",
     ),
+    **WRITE_PROPERTIES,
 }
 _METRICS: Final = "write.metadata.metrics."
 _TRUE_OR_FALSE: Final = frozenset(

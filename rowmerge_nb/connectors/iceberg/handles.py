@@ -24,18 +24,10 @@ from rowmerge_nb.spi import (
     own,
     parse_type,
 )
-from rowmerge_nb.spi.types import BIGINT, INTEGER, VARCHAR, row_of
-
-ROW_ID_TYPE = row_of([("file", INTEGER), ("position", BIGINT)])
-"""A row's file, as its index in the merge handle (a tenth of a path's size), and the position in
-it.
-"""
+from rowmerge_nb.spi.types import VARCHAR
 
 PATH_ID, POSITION_ID = 2_147_483_546, 2_147_483_545
 """The field ids of the two columns of position delete files."""
-
-BUCKETS = 65_536
-"""The number of hash buckets for rows; the engine spreads them over its writers."""
 
 
 @dataclass(frozen=True)
@@ -161,10 +153,13 @@ class IcebergMergeTableHandle(ConnectorMergeTableHandle):
 
     Args:
         files: its data files; row ids have their indexes.
+        whole_files: the reads of these files as a whole, if the statement rewrites files that lose
+            rows; None if it writes delete files.
     """
 
     files: tuple[DataFileRef, ...]
     prefix: str
+    whole_files: tuple[IcebergSplit, ...] | None = None
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,6 @@ from rowmerge_nb.connectors.iceberg.foreign_properties import check_properties
 from rowmerge_nb.connectors.iceberg.fragments import DataFileEntries, DeleteFileEntries
 from rowmerge_nb.connectors.iceberg.handles import (
     HIDDEN,
-    ROW_ID_TYPE,
     IcebergColumn,
     IcebergInsertTableHandle,
     IcebergMergeTableHandle,
@@ -35,6 +34,8 @@ from rowmerge_nb.connectors.iceberg.planning import (
     rewritable,
     rows_of,
     total_of,
+    useless_deletes,
+    whole_files,
 )
 from rowmerge_nb.connectors.iceberg.pruning import expression_of
 from rowmerge_nb.connectors.iceberg.snapshots_by_version import as_of, check_restorable, snapshot_of
@@ -54,7 +55,16 @@ from rowmerge_nb.connectors.iceberg.table_procedures import (
     moment_before,
     refuse_disabled,
 )
+from rowmerge_nb.connectors.iceberg.write_modes import (
+    Distribution,
+    WriteMode,
+    distribution,
+    notices,
+    write_mode,
+)
 from rowmerge_nb.connectors.iceberg.writer import target_bytes
+from rowmerge_nb.connectors.shared.copy_on_write import Rewrite, rewrite_of
+from rowmerge_nb.connectors.shared.file_positions import ROW_ID_TYPE
 from rowmerge_nb.spi import (
     ColumnHandle,
     ColumnMetadata,
@@ -616,7 +626,7 @@ class IcebergMetadata(ConnectorMetadata):
     ) -> ConnectorTableLayout | None:
         """Return the layout that sends each partition to one writer, or None."""
         handle = iceberg_table(table_handle)
-        if not handle.partitioning:
+        if not handle.partitioning or distribution(handle, session) is Distribution.NONE:
             return None
         columns, partitioning = layout_of(handle.partitioning)
         return ConnectorTableLayout(
@@ -628,9 +638,14 @@ class IcebergMetadata(ConnectorMetadata):
     def get_update_layout(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle
     ) -> ConnectorTableLayout | None:
-        """Return the layout by the row id's file, which minimizes delete files."""
+        """Return the layout by the row id's file: one writer has to rewrite it, or fewer delete
+        files result.
+        """
+        mode = write_mode(iceberg_table(table_handle), session)
         return ConnectorTableLayout(
-            (), IcebergPartitioningHandle(), multiple_writers_per_partition_supported=True
+            (),
+            IcebergPartitioningHandle(),
+            multiple_writers_per_partition_supported=mode is WriteMode.MERGE_ON_READ,
         )
 
     def begin_merge(
@@ -643,7 +658,12 @@ class IcebergMetadata(ConnectorMetadata):
         handle = iceberg_table(table_handle)
         loaded, prefix = self._begin_write(session, handle)
         loaded.read = content_of(loaded.table, handle.snapshot)
-        return IcebergMergeTableHandle(handle, live_files(loaded.read), prefix)
+        files = (
+            whole_files(loaded.table, handle, loaded.read)
+            if write_mode(handle, session) is WriteMode.COPY_ON_WRITE
+            else None
+        )
+        return IcebergMergeTableHandle(handle, live_files(loaded.read), prefix, files)
 
     def finish_merge(
         self,
@@ -654,9 +674,11 @@ class IcebergMetadata(ConnectorMetadata):
         """Collect the new files for the commit."""
         merge_handle = own(merge_handle, IcebergMergeTableHandle)
         handle = iceberg_table(merge_handle.get_table_handle())
-        return self._finish(
-            session, handle, tuple(file.path for file in merge_handle.files), fragments
-        )
+        paths, rewrite = tuple(file.path for file in merge_handle.files), None
+        if merge_handle.whole_files is not None:
+            rewrite = rewrite_of(fragments, f"Iceberg table '{handle.name}'")
+        output = self._finish(session, handle, paths, fragments, rewrite)
+        return replace(output, notices=tuple(notices(handle, session, rewrite)))
 
     # -- both -----------------------------------------------------------------------------------------------------
 
@@ -685,14 +707,15 @@ class IcebergMetadata(ConnectorMetadata):
             "serializable",
         )
         # Compaction changes no rows, so concurrent inserts are no conflict.
-        serializable = level.lower() == "serializable" and not loaded.removed.data
+        compacts = bool(loaded.removed.data)
         return Change(
             handle,
             read=loaded.read,
             deleted_from=paths_of(loaded.removed.data),
             removed=loaded.removed,
             scans=tuple(loaded.scans),
-            serializable=serializable,
+            serializable=level.lower() == "serializable" and not compacts,
+            compacts=compacts,
         )
 
     def _finish(
@@ -701,6 +724,7 @@ class IcebergMetadata(ConnectorMetadata):
         handle: IcebergTableHandle,
         files: Sequence[str],
         fragments: Collection[bytes],
+        rewrite: Rewrite | None = None,
     ) -> ConnectorOutputMetadata:
         loaded, transaction = self._transaction.loaded(handle), self._transaction
         change = self._change(handle)
@@ -712,8 +736,11 @@ class IcebergMetadata(ConnectorMetadata):
         summaries = []
         data_files = DataFileEntries(loaded.table, loaded.schema)
         delete_files = DeleteFileEntries()
-        for fragment in fragments:
-            fragment_data = json.loads(fragment)
+        if rewrite is not None and loaded.read is not None:
+            change.removed = _rewritten(loaded, handle, {files[n] for n in rewrite.removed})
+            change.deleted_from = paths_of(change.removed.data)
+        described = rewrite.added if rewrite is not None else map(json.loads, fragments)
+        for fragment_data in described:
             transaction.committed_files.add(fragment_data["path"])
             description = "data file" if fragment_data["kind"] == "data" else "position delete file"
             name = fragment_data["path"].removeprefix(f"{handle.location.rstrip('/')}/")
@@ -736,6 +763,15 @@ class IcebergMetadata(ConnectorMetadata):
                 lambda: self._tables.commit(change, loaded, properties, transaction)
             )
         return ConnectorOutputMetadata(tuple(summaries))
+
+
+def _rewritten(loaded: Loaded, handle: IcebergTableHandle, paths: Collection[str]) -> Content:
+    """Return rewritten files, and the delete files that become useless."""
+    content = loaded.read or Content()
+    return Content(
+        [entry for entry in content.data if entry.data_file.file_path in paths],
+        useless_deletes(loaded.table, handle, content, paths),
+    )
 
 
 def _check_writable(handle: IcebergTableHandle) -> None:

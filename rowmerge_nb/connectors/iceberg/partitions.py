@@ -14,11 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowmerge_nb.base.errors import ConnectorError
-from rowmerge_nb.connectors.iceberg.handles import (
-    BUCKETS,
-    IcebergPartitioningHandle,
-    PartitionField,
-)
+from rowmerge_nb.connectors.iceberg.handles import IcebergPartitioningHandle, PartitionField
+from rowmerge_nb.connectors.shared.file_positions import BUCKETS, FileBucketFunction
 from rowmerge_nb.connectors.shared.hashing import hashed_buckets
 from rowmerge_nb.connectors.shared.runs import runs_of
 from rowmerge_nb.connectors.shared.transforms import Transform
@@ -211,22 +208,6 @@ class PartitionBucketFunction(BucketFunction):
 
     def get_buckets(self, page: Page) -> pa.Array:
         return hashed_buckets(_values(self.partitioning, page), BUCKETS)
-
-
-@dataclass(frozen=True)
-class FileBucketFunction(BucketFunction):
-    """Hashes the row id's file, so that one writer makes its delete file.
-
-    >>> ids = pa.array([{"file": 3, "position": 1}, {"file": 3, "position": 2}])
-    >>> buckets = FileBucketFunction().get_buckets(pa.RecordBatch.from_arrays([ids], names=["row_id"]))
-    >>> buckets[0] == buckets[1]
-    True
-    """
-
-    bucket_count = BUCKETS
-
-    def get_buckets(self, page: Page) -> pa.Array:
-        return hashed_buckets([pc.struct_field(page.column(0), [0])], BUCKETS)
 
 
 class IcebergPartitioningProvider(ConnectorNodePartitioningProvider):

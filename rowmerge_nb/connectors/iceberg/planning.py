@@ -353,10 +353,7 @@ def rewritable(
     Per partition these are small files, if there are several, and files with deleted rows. If any
     candidate has another partitioning, all candidates are compacted.
     """
-    index = DeleteIndex(table, handle, content.deletes)
-    deleting = {
-        entry.data_file.file_path: {one.path for one in index.of(entry)} for entry in content.data
-    }
+    deleting = _deletes_by_file(table, handle, content)
     groups: dict[Any, list[ManifestEntry]] = defaultdict(list)
     for entry in content.data:
         file = entry.data_file
@@ -375,12 +372,28 @@ def rewritable(
         for entry in group
         if all_of_them or len(group) > 1 or deleting[entry.data_file.file_path]
     ]
-    removed = paths_of(data)
+    return Content(data, useless_deletes(table, handle, content, paths_of(data)))
+
+
+def useless_deletes(
+    table: Table, handle: IcebergTableHandle, content: Content, removed: Collection[str]
+) -> list[ManifestEntry]:
+    """Return the delete files that can only refer to removed data files."""
+    if not content.deletes:
+        return []
+    deleting = _deletes_by_file(table, handle, content)
     useless = set[str]().union(*(deleting[path] for path in removed))
     useless -= set[str]().union(*(paths for path, paths in deleting.items() if path not in removed))
-    return Content(
-        data, [entry for entry in content.deletes if entry.data_file.file_path in useless]
-    )
+    return [entry for entry in content.deletes if entry.data_file.file_path in useless]
+
+
+def _deletes_by_file(
+    table: Table, handle: IcebergTableHandle, content: Content
+) -> dict[str, set[str]]:
+    index = DeleteIndex(table, handle, content.deletes)
+    return {
+        entry.data_file.file_path: {one.path for one in index.of(entry)} for entry in content.data
+    }
 
 
 # -- splits -----------------------------------------------------------------------------------------------------------
@@ -429,6 +442,30 @@ def splits_of(
                 )
             )
     return splits
+
+
+def whole_files(
+    table: Table, handle: IcebergTableHandle, content: Content
+) -> tuple[IcebergSplit, ...]:
+    """Return a split for each data file, in the order of row ids."""
+    index = DeleteIndex(table, handle, content.deletes)
+    specs = {
+        number: _constants(spec, handle.fields) for number, spec in table.metadata.specs().items()
+    }
+    return tuple(
+        IcebergSplit(
+            entry.data_file.file_path,
+            number,
+            0,
+            entry.data_file.file_size_in_bytes,
+            index.of(entry),
+            {
+                field_id: entry.data_file.partition[index]
+                for field_id, index in specs[entry.data_file.spec_id].items()
+            },
+        )
+        for number, entry in enumerate(content.data)
+    )
 
 
 def _partition_path(table: Table, file: DataFile) -> str:

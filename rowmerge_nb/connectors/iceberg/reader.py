@@ -22,6 +22,7 @@ from rowmerge_nb.connectors.iceberg.projection import FileField, constant, find_
 from rowmerge_nb.connectors.iceberg.pruning import may_matter
 from rowmerge_nb.connectors.iceberg.servers import local_path
 from rowmerge_nb.connectors.shared.disk import require_texts
+from rowmerge_nb.connectors.shared.file_positions import empty_page, middle_of, row_ids
 from rowmerge_nb.connectors.shared.late import has_match, is_selective
 from rowmerge_nb.spi import (
     ColumnHandle,
@@ -87,7 +88,7 @@ def read_split(
             file, split, file_fields, deciding, deleted_all=_is_all(deleted, file)
         ):
             arrays = [channel(batch, first, rows) for channel in channels]
-            page = pa.RecordBatch.from_arrays(arrays, names=names) if arrays else _empty(rows)
+            page = pa.RecordBatch.from_arrays(arrays, names=names) if arrays else empty_page(rows)
             alive = _alive_mask(deleted, first, rows)
             for deletes in equality:
                 values = [
@@ -121,7 +122,7 @@ def _batches(
     for number in range(file.metadata.num_row_groups):
         group = file.metadata.row_group(number)
         here, first = first, first + group.num_rows
-        if not split.start <= _middle(group) < split.end or not may_matter(
+        if not split.start <= middle_of(group) < split.end or not may_matter(
             group, deciding, split.domains
         ):
             continue
@@ -156,18 +157,6 @@ def _has_rows(
     )
 
 
-def _middle(group: Any) -> int:
-    """Return the middle byte of a row group, which decides the split that reads it."""
-    column = group.column(0) if group.num_columns else None
-    if column is None:
-        return 0
-    start = column.data_page_offset
-    if column.has_dictionary_page and column.dictionary_page_offset < start:
-        start = column.dictionary_page_offset
-    size = sum(group.column(i).total_compressed_size for i in range(group.num_columns))
-    return int(start + size // 2)
-
-
 def _is_all(deleted: npt.NDArray[np.int64], file: pq.ParquetFile) -> bool:
     return bool(len(deleted)) and len(deleted) == file.metadata.num_rows
 
@@ -198,7 +187,7 @@ def _channel(
     table: IcebergTableHandle,
 ) -> Callable[[Any, int, int], pa.Array]:
     if isinstance(column, IcebergRowIdColumn):
-        return lambda _batch, first, rows: _row_ids(split.file, first, rows)
+        return lambda _batch, first, rows: row_ids(split.file, first, rows)
     if isinstance(column, IcebergHiddenColumn):
         value = pa.scalar(_hidden_value(column.name, split, table), column.type.arrow)
         return lambda _batch, _first, rows: pa.repeat(value, rows)
@@ -214,13 +203,3 @@ def _values(file_field: FileField, split: IcebergSplit) -> Callable[[Any, int, i
         return lambda _batch, _first, rows: constant(field, value, rows)
     name = file_field.name
     return lambda batch, _first, rows: file_field.values(require_texts(batch.column(name)), rows)
-
-
-def _row_ids(file: int, first: int, rows: int) -> pa.Array:
-    numbers = pa.array(np.full(rows, file, np.int32))
-    positions = pa.array(np.arange(first, first + rows))
-    return pa.StructArray.from_arrays([numbers, positions], names=["file", "position"])
-
-
-def _empty(rows: int) -> Page:
-    return pa.RecordBatch.from_arrays([pa.array(np.zeros(rows, np.int8))], names=[""]).select([])

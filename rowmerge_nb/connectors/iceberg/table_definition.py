@@ -9,6 +9,7 @@ from rowmerge_nb.base.errors import AnalysisError
 from rowmerge_nb.connectors.iceberg.iceberg_types import schema_of
 from rowmerge_nb.connectors.iceberg.servers import local_path
 from rowmerge_nb.connectors.iceberg.sorting import order_of, parse_keys, shown_keys
+from rowmerge_nb.connectors.iceberg.write_modes import WRITE_PROPERTIES
 from rowmerge_nb.connectors.shared.properties import invalid_property, listed_names, require_known
 from rowmerge_nb.connectors.shared.transforms import Transform, parse_transforms
 from rowmerge_nb.spi import ColumnMetadata, ConnectorTableMetadata
@@ -43,6 +44,11 @@ TABLE_PROPERTIES: Final = {
     "data_location": "the folder of data files with that layout",
     "isolation_level": (
         "what MERGE, UPDATE and DELETE guard against: 'serializable' (default) or 'snapshot'"
+    ),
+    "extra_properties": (
+        "properties of Iceberg: write.{merge,update,delete}.mode and"
+        " write[.{merge,update,delete}].distribution-mode,"
+        " MAP(ARRAY['write.merge.mode'], ARRAY['copy-on-write'])"
     ),
 }
 """The table properties that CREATE TABLE accepts."""
@@ -131,6 +137,7 @@ def defined_table(metadata: ConnectorTableMetadata) -> Definition:
     properties.update(
         {PROPERTIES[name]: property_text(settings[name]) for name in PROPERTIES if name in settings}
     )
+    properties.update(extra_properties(settings))
     schema = schema_of(metadata.columns)
     order = order_of(parse_keys(listed_names(settings, "sorted_by")), schema)
     location = _checked_location(str(settings["location"])) if "location" in settings else None
@@ -141,6 +148,12 @@ def defined_table(metadata: ConnectorTableMetadata) -> Definition:
         location,
         properties,
     )
+
+
+def extra_properties(settings: Mapping[str, Any]) -> dict[str, str]:
+    """Return the properties of Iceberg that a definition sets by their own names."""
+    extra = settings.get("extra_properties") or {}
+    return {name: str(value).lower() for name, value in extra.items()}
 
 
 def _checked_location(location: str, name: str = "location") -> str:
@@ -207,13 +220,8 @@ def transforms_of(
 def _checked(properties: Mapping[str, Any]) -> dict[str, Any]:
     """Validate names and values, except against columns; return those that are set."""
     for name, value in properties.items():
-        if name == "extra_properties" and isinstance(value, dict):
-            # Trino's connector allows only those that its configuration lists, by default none.
-            raise invalid_property(
-                name,
-                f"Illegal keys in extra_properties: [{', '.join(value)}]",
-                "Set them by connector.catalog, pyiceberg's own.",
-            )
+        if name == "extra_properties" and value is not None:
+            _check_extra(name, value)
         if name in _REFUSED:
             raise AnalysisError(
                 f"Table property '{name}' is not supported: {_REFUSED[name]}",
@@ -242,6 +250,26 @@ def _checked(properties: Mapping[str, Any]) -> dict[str, Any]:
     if "data_location" in settings:
         settings["data_location"] = _checked_location(settings["data_location"], "data_location")
     return settings
+
+
+def _check_extra(name: str, value: Any) -> None:
+    if not isinstance(value, dict):
+        raise invalid_property(
+            name,
+            f"Invalid value for catalog 'iceberg' table property '{name}': Cannot convert"
+            f" [{value!r}] to map(varchar, varchar)",
+            "Write MAP(ARRAY['write.merge.mode'], ARRAY['copy-on-write']).",
+        )
+    # Trino's connector allows only those that its configuration lists, by default none.
+    illegal = [key for key in value if key not in WRITE_PROPERTIES]
+    if illegal:
+        raise invalid_property(
+            name,
+            f"Illegal keys in extra_properties: [{', '.join(illegal)}]",
+            "Set them by connector.catalog, pyiceberg's own.",
+        )
+    for key, choice in value.items():
+        _check_one_of(key, str(choice).lower(), WRITE_PROPERTIES[key])
 
 
 def _check_types(settings: Mapping[str, Any]) -> None:

@@ -9,35 +9,38 @@ import io
 import json
 import uuid
 import zlib
-from collections import defaultdict
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import parquet as pq
 
 from rowmerge_nb.base.errors import ConnectorError
-from rowmerge_nb.base.ordering import ascending
 from rowmerge_nb.connectors.iceberg.file_values import file_schema, for_file
 from rowmerge_nb.connectors.iceberg.files import create, remove
 from rowmerge_nb.connectors.iceberg.handles import (
     PATH_ID,
     POSITION_ID,
+    IcebergColumn,
     IcebergInsertTableHandle,
     IcebergMergeTableHandle,
+    IcebergRowIdColumn,
     iceberg_table,
 )
 from rowmerge_nb.connectors.iceberg.notes import Presence
 from rowmerge_nb.connectors.iceberg.partitions import folder_of, groups
+from rowmerge_nb.connectors.iceberg.reader import read_split
 from rowmerge_nb.connectors.iceberg.sorting import sorted_rows
+from rowmerge_nb.connectors.shared.copy_on_write import CopyOnWriteSink
 from rowmerge_nb.connectors.shared.disk import writing
+from rowmerge_nb.connectors.shared.file_positions import ROW_ID_TYPE, FilePositions
+from rowmerge_nb.connectors.shared.partitioned_sink import PartitionedSink
 from rowmerge_nb.spi import (
     ConnectorInsertTableHandle,
     ConnectorMergeSink,
     ConnectorMergeTableHandle,
-    ConnectorPageSink,
     ConnectorPageSinkProvider,
     ConnectorSession,
     ConnectorTransactionHandle,
@@ -51,17 +54,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
+    import numpy as np
     import numpy.typing as npt
 
-    from rowmerge_nb.connectors.iceberg.handles import DataFileRef, IcebergTableHandle
+    from rowmerge_nb.connectors.iceberg.handles import (
+        DataFileRef,
+        IcebergSplit,
+        IcebergTableHandle,
+    )
 
 GROUP_ROWS: Final = 262_144
 GROUP_BYTES: Final = 64 * 1024 * 1024
-OPEN_FILES: Final = 100
-GATHERED_BYTES: Final = 128 * 1024 * 1024
-"""The size of the buffer for rows of a partitioned table, since a page may have rows of many
-partitions.
-"""
 SORTED_BYTES: Final = 256 * 1024 * 1024
 _SAMPLE: Final = 1 << 14
 _FILE_BYTES: Final = "536870912"
@@ -239,66 +242,21 @@ def _location(table: IcebergTableHandle, prefix: str, folder: str, suffix: str =
     return provider.new_data_location(f"{folder}/{name}" if folder else name)
 
 
-class IcebergPageSink(ConnectorPageSink):
+class IcebergPageSink(PartitionedSink[FileWriter]):
     """Writes rows to data files, one open file per partition."""
 
     def __init__(
         self, table: IcebergTableHandle, prefix: str, presence: Presence | None = None
     ) -> None:
+        super().__init__(target_bytes(table.properties), partitioned=bool(table.partitioning))
         self._table = table
         self._prefix = prefix
         self._presence = presence
         self._schema = file_schema(table.fields)
-        self._target = target_bytes(table.properties)
-        self._writers: dict[tuple[Any, ...], FileWriter] = {}
-        self._entries: list[dict[str, Any]] = []
-        self._gathered: list[Page] = []
-        self._gathered_bytes = 0
 
     def append_page(self, page: Page) -> None:
         """Write the rows of a page, or buffer them."""
-        if not self._table.partitioning:
-            self._append((), page)
-            self._bound_sorted()
-            return
-        self._gathered.append(page)
-        self._gathered_bytes += page.nbytes
-        if self._gathered_bytes >= GATHERED_BYTES:
-            self._write_buffered()
-
-    def _write_buffered(self) -> None:
-        if not self._gathered:
-            return
-        page = pa.concat_batches(self._gathered)
-        self._gathered.clear()
-        self._gathered_bytes = 0
-        for values, rows in groups(self._table.partitioning, page):
-            for start in range(0, rows.num_rows, GROUP_ROWS):
-                self._append(values, rows.slice(start, GROUP_ROWS))
-            if values in self._writers:
-                # Buffered slices would keep the whole page in memory.
-                self._writers[values].flush()
-        self._bound_sorted()
-
-    def _append(self, values: tuple[Any, ...], rows: Page) -> None:
-        table = self._table
-        # Removed and added again, so that the first one is the least recently used.
-        writer = self._writers.pop(values, None)
-        if writer is None:
-            if len(self._writers) >= OPEN_FILES:
-                self._close(next(iter(self._writers)))
-            if self._presence is not None:
-                self._presence.require()
-            folder = folder_of(table.partitioning, values)
-            writer = FileWriter(
-                table, _location(table, self._prefix, folder), self._schema, table.sorted_by
-            )
-        self._writers[values] = writer
-        writer.append(for_file(rows, self._schema, table.fields))
-        if writer.size >= self._target:
-            self._close(values)
-
-    def _bound_sorted(self) -> None:
+        super().append_page(page)
         if (
             self._table.sorted_by
             and sum(writer.size for writer in self._writers.values()) >= SORTED_BYTES
@@ -307,38 +265,26 @@ class IcebergPageSink(ConnectorPageSink):
             for values in list(self._writers):
                 self._close(values)
 
-    def _close(self, values: tuple[Any, ...]) -> None:
-        writer = self._writers.pop(values)
-        self._entries.append({"kind": "data", "partition": list(values), **writer.close()})
+    def _groups(self, page: Page) -> Iterator[tuple[tuple[Any, ...], Page]]:
+        return groups(self._table.partitioning, page)
 
-    def finish(self) -> list[bytes]:
-        """Close the files and return their fragments."""
-        self._write_buffered()
-        for values in list(self._writers):
-            self._close(values)
-        if self._entries and self._presence is not None:
-            with _removed_if_late(self):
-                self._presence.require(now=True)
-        return [json.dumps(entry).encode() for entry in self._entries]
+    def _open(self, values: tuple[Any, ...]) -> FileWriter:
+        folder = folder_of(self._table.partitioning, values)
+        location = _location(self._table, self._prefix, folder)
+        return FileWriter(self._table, location, self._schema, self._table.sorted_by)
 
-    def abort(self) -> None:
-        """Remove the files of this attempt."""
-        for writer in self._writers.values():
-            writer.abort()
-        for entry in self._entries:
-            remove(self._table.io, entry["path"])
-        self._writers.clear()
-        self._entries.clear()
-        self._gathered.clear()
+    def _write(self, file: FileWriter, rows: Page) -> None:
+        file.append(for_file(rows, self._schema, self._table.fields))
 
+    def _entry(self, values: tuple[Any, ...], file: FileWriter) -> dict[str, Any]:
+        return {"kind": "data", "partition": list(values), **file.close()}
 
-@contextmanager
-def _removed_if_late(sink: IcebergPageSink | IcebergMergeSink) -> Iterator[None]:
-    try:
-        yield
-    except ConnectorError:
-        sink.abort()
-        raise
+    def _remove(self, path: str) -> None:
+        remove(self._table.io, path)
+
+    def _require_running(self, *, now: bool = False) -> None:
+        if self._presence is not None:
+            self._presence.require(now=now)
 
 
 class IcebergMergeSink(ConnectorMergeSink):
@@ -356,41 +302,28 @@ class IcebergMergeSink(ConnectorMergeSink):
         self._prefix = prefix
         self._presence = presence
         self._inserts = IcebergPageSink(table, prefix, presence)
-        self._deletes: dict[int, list[npt.NDArray[np.int64]]] = defaultdict(list)
+        self._deletes = FilePositions(len(files))
         self._delete_entries: list[dict[str, Any]] = []
 
     def store_merged_rows(self, page: Page) -> None:
         parts = split_page(page, len(self._table.fields))
         if parts.deletions is not None:
-            ids = row_ids_of(parts.deletions)
-            numbers, positions = (
-                pc.struct_field(ids, [i]).to_numpy(zero_copy_only=False) for i in range(2)
-            )
-            order = np.argsort(numbers, kind="stable")
-            file_numbers, starts = np.unique(numbers[order], return_index=True)
-            if len(file_numbers) and not 0 <= file_numbers[0] <= file_numbers[-1] < len(
-                self._files
-            ):
-                raise ValueError(
-                    f"Row ids name files {file_numbers[0]} to {file_numbers[-1]} of"
-                    f" {len(self._files)}: they were not read for this merge"
-                )
-            for number, rows in zip(
-                file_numbers.tolist(), np.split(positions[order], starts[1:]), strict=True
-            ):
-                self._deletes[number].append(rows)
+            self._deletes.add(row_ids_of(parts.deletions))
         if parts.insertions is not None:
             self._inserts.append_page(parts.insertions)
 
     def finish(self) -> list[bytes]:
         """Write the delete files, close all files and return their fragments."""
-        with _removed_if_late(self):
-            for number in sorted(self._deletes):
-                self._write_deletes(number, ascending(np.concatenate(self._deletes[number])))
+        try:
+            for number, positions in self._deletes.by_file():
+                self._write_deletes(number, positions)
             self._deletes.clear()
             inserted = self._inserts.finish()
             if self._delete_entries and self._presence is not None:
                 self._presence.require(now=True)
+        except ConnectorError:
+            self.abort()
+            raise
         return [*inserted, *(json.dumps(entry).encode() for entry in self._delete_entries)]
 
     def _write_deletes(self, number: int, positions: npt.NDArray[np.int64]) -> None:
@@ -430,9 +363,23 @@ class IcebergPageSinkProvider(ConnectorPageSinkProvider):
         transaction_handle: ConnectorTransactionHandle,
         session: ConnectorSession,
         merge_handle: ConnectorMergeTableHandle,
-    ) -> IcebergMergeSink:
+    ) -> IcebergMergeSink | CopyOnWriteSink:
+        """Return a sink that writes delete files, or one that rewrites files."""
         merge_handle = own(merge_handle, IcebergMergeTableHandle)
         table = iceberg_table(merge_handle.get_table_handle())
-        return IcebergMergeSink(
-            table, merge_handle.files, merge_handle.prefix, Presence(table, merge_handle.prefix)
+        presence = Presence(table, merge_handle.prefix)
+        if merge_handle.whole_files is None:
+            return IcebergMergeSink(table, merge_handle.files, merge_handle.prefix, presence)
+        return CopyOnWriteSink(
+            IcebergPageSink(table, merge_handle.prefix, presence),
+            len(table.fields),
+            len(merge_handle.whole_files),
+            partial(_rows_with_ids, merge_handle.whole_files, table),
         )
+
+
+def _rows_with_ids(
+    files: Sequence[IcebergSplit], table: IcebergTableHandle, number: int
+) -> Iterator[Page]:
+    columns = [IcebergColumn(field.name, field.type, field) for field in table.fields]
+    return read_split(files[number], table, [*columns, IcebergRowIdColumn("$row_id", ROW_ID_TYPE)])

@@ -13,6 +13,7 @@ from rowmerge_nb.base.errors import ConnectorError, ExecutionError
 from rowmerge_nb.engine.catalog.call_log import layout_text
 from rowmerge_nb.engine.spark.interrupts import interrupts_afterwards
 from rowmerge_nb.engine.spark.lowering import lower
+from rowmerge_nb.engine.statements.naming import kind_of
 from rowmerge_nb.engine.statements.row_change import (
     checked,
     plan_of,
@@ -46,12 +47,10 @@ HALVES: Final = {
 
 def ask_target(run: StatementRun, analysis: RowChangeAnalysis) -> TargetFacts:
     """Ask the connector what the planner needs, in the document's order."""
-    session, log, metadata = (
-        run.transaction.session,
-        run.transaction.log,
-        target_metadata(run, analysis),
-    )
+    log, metadata = run.transaction.log, target_metadata(run, analysis)
     handle = target_handle(analysis)
+    properties = {**run.transaction.session.properties, "statement": kind_of(analysis)}
+    session = run.transaction.session = replace(run.transaction.session, properties=properties)
 
     def ask(method: str, answer_type: Any, gave: Callable[[Any], str]) -> Any:
         return log.call(

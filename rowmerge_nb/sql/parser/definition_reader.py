@@ -391,6 +391,12 @@ class DefinitionReader(AccessReader):
             return value.parts[0].text
         if isinstance(value, s.ArrayConstructor):
             return tuple(self._property_value(item) for item in value.items)
+        if isinstance(value, s.Call) and value.name.lower() == "map":
+            match [self._property_value(array) for array in value.arguments]:
+                case [tuple(keys), tuple(values)] if len(keys) == len(values) and all(
+                    isinstance(key, str) for key in keys
+                ):
+                    return dict(zip(keys, values, strict=True))
         if (
             isinstance(value, s.Unary)
             and isinstance(value.operand, s.Literal)

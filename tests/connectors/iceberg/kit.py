@@ -13,8 +13,9 @@ from pyarrow import parquet as pq
 
 from rowmerge_nb import IcebergConnector
 from rowmerge_nb.connectors.iceberg.commit_conflicts import Change
-from rowmerge_nb.connectors.iceberg.handles import ROW_ID_TYPE, IcebergSplit
+from rowmerge_nb.connectors.iceberg.handles import IcebergSplit
 from rowmerge_nb.connectors.iceberg.snapshot_producers import RowDelta
+from rowmerge_nb.connectors.shared.file_positions import ROW_ID_TYPE
 from rowmerge_nb.spi import (
     ColumnMetadata,
     ConnectorSession,

@@ -235,6 +235,8 @@ def test_a_table_that_cannot_be_shown_does_not_hide_the_others(lake: Engine) -> 
 class IcebergServer(Server):
     """Recorded cases on Iceberg tables, as they were recorded."""
 
+    extra: Mapping[str, str] = {}
+
     def __init__(self, spark: Any, directory: Path) -> None:
         super().__init__(spark)
         self.engine.close()
@@ -253,7 +255,14 @@ class IcebergServer(Server):
     def _create(self, name: str, table: Mapping[str, Any]) -> None:
         columns = ", ".join(f'"{column[0]}" {" ".join(column[1:])}' for column in table["columns"])
         transforms = ", ".join(f"'{transform}'" for transform in table.get("partitioned_by", ()))
-        properties = f" WITH (partitioning = ARRAY[{transforms}])" if transforms else ""
+        parts = [f"partitioning = ARRAY[{transforms}]"] if transforms else []
+        if self.extra:
+            keys, values = (
+                ", ".join(f"'{text}'" for text in texts)
+                for texts in (self.extra, self.extra.values())
+            )
+            parts.append(f"extra_properties = MAP(ARRAY[{keys}], ARRAY[{values}])")
+        properties = f" WITH ({', '.join(parts)})" if parts else ""
         self.engine.run(f"CREATE TABLE {SCHEMA}.{name} ({columns}){properties}")
         if table["rows"]:
             self._fill(name, table)

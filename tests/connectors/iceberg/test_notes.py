@@ -290,7 +290,7 @@ def test_tasks_that_have_not_noticed_the_end_of_their_statement_leave_nothing(
 
 
 def insertion() -> pa.RecordBatch:
-    from rowmerge_nb.connectors.iceberg.handles import ROW_ID_TYPE
+    from rowmerge_nb.connectors.shared.file_positions import ROW_ID_TYPE
 
     arrays = [
         pa.array([9]),

@@ -27,9 +27,10 @@ class LakeUnderTest(EngineUnderTest):
 
     name = "rowmerge_nb on Iceberg"
 
-    def __init__(self, engine: Any, store: IcebergConnector) -> None:
+    def __init__(self, engine: Any, store: IcebergConnector, mode: str) -> None:
         super().__init__(engine)
         self._store = store
+        self._extra = {f"write.{word}.mode": mode for word in ("merge", "update", "delete")}
         self._count = 0
 
     def run(self, scenario: Scenario) -> Outcome:
@@ -43,7 +44,13 @@ class LakeUnderTest(EngineUnderTest):
             f"bucket({c}, 3)" if self._is_bucketed(scenario, c) else c
             for c in settings.partitioned_by
         ]
-        create(self._store, columns, name, partitioning=tuple(partitioning))
+        create(
+            self._store,
+            columns,
+            name,
+            partitioning=tuple(partitioning),
+            extra_properties=self._extra,
+        )
         # In two commits, so that there are several files.
         data = arrow_table(target)
         for part in (data.slice(0, len(data) // 2), data.slice(len(data) // 2)):
@@ -98,14 +105,15 @@ class Adapted:
         self._backend.close()
 
 
+@pytest.mark.parametrize("mode", ["merge-on-read", "copy-on-write"])
 def test_random_statements_on_iceberg_tables_end_as_the_oracle_says(
-    spark: Any, tmp_path: Path
+    spark: Any, tmp_path: Path, mode: str
 ) -> None:
     def make() -> Any:
         engine = Engine(spark=spark, catalog="lake")
         store = IcebergConnector(tmp_path)
         engine.add_catalog("lake", store)
-        return Adapted(LakeUnderTest(engine, store)), [Adapted(Oracle())]
+        return Adapted(LakeUnderTest(engine, store, mode)), [Adapted(Oracle())]
 
     summary = fuzz(make, range(STATEMENTS), 2718, at_once=1)
     assert summary.failures == [], summary.failures[0].text(2718)

@@ -240,7 +240,7 @@ def test_files_are_rolled_at_their_target_size_and_only_some_are_open_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("rowmerge_nb.connectors.iceberg.writer.GROUP_ROWS", 1000)
-    monkeypatch.setattr("rowmerge_nb.connectors.iceberg.writer.OPEN_FILES", 3)
+    monkeypatch.setattr("rowmerge_nb.connectors.shared.partitioned_sink.OPEN_FILES", 3)
     store = make_table(tmp_path, [("id", "bigint"), ("r", "double")])
     with table(store).transaction() as update:
         update.set_properties({"write.target-file-size-bytes": "20000"})
@@ -266,7 +266,9 @@ def test_files_are_rolled_at_their_target_size_and_only_some_are_open_at_once(
     assert len(contents(store, many)) == 12
     schema = pa.schema([("id", pa.int64()), ("v", pa.string()), ("p", pa.string())])
     for gathered_bytes, file_count in ((1, 5), (1 << 20, 4)):
-        monkeypatch.setattr("rowmerge_nb.connectors.iceberg.writer.GATHERED_BYTES", gathered_bytes)
+        monkeypatch.setattr(
+            "rowmerge_nb.connectors.shared.partitioned_sink.GATHERED_BYTES", gathered_bytes
+        )
         writer = IcebergPageSink(Statement(store, many).handle, "q")
         for page in ({"id": [key], "v": ["v"], "p": ["p"]} for key in (1, 2, 3, 4, 1)):
             writer.append_page(pa.RecordBatch.from_pydict(page, schema=schema))
