@@ -98,7 +98,7 @@ def folder_of(names: Sequence[str], values: Sequence[str | None]) -> str:
     return "/".join(parts) if plain else ""
 
 
-class PartitionBucketFunction(BucketFunction):
+class DeltaBucketFunction(BucketFunction):
     """Hashes partition values."""
 
     bucket_count = BUCKETS
@@ -122,4 +122,4 @@ class DeltaPartitioningProvider(ConnectorNodePartitioningProvider):
             return super().get_bucket_function(
                 transaction_handle, session, partitioning_handle, partition_channel_types
             )
-        return FileBucketFunction() if partitioning_handle.by_file else PartitionBucketFunction()
+        return FileBucketFunction() if partitioning_handle.by_file else DeltaBucketFunction()

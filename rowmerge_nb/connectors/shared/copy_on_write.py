@@ -14,7 +14,6 @@ from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.connectors.shared.file_positions import FilePositions
 from rowmerge_nb.spi import (
     ConnectorMergeSink,
-    ConnectorPageSink,
     Operation,
     Page,
     row_ids_of,
@@ -25,6 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
 
     import numpy.typing as npt
+
+    from rowmerge_nb.connectors.shared.partitioned_sink import PartitionedSink
 
 
 class CopyOnWriteSink(ConnectorMergeSink):
@@ -42,7 +43,7 @@ class CopyOnWriteSink(ConnectorMergeSink):
 
     def __init__(
         self,
-        rows: ConnectorPageSink,
+        rows: PartitionedSink[Any],
         width: int,
         files: int,
         read: Callable[[int], Iterator[Page]],
