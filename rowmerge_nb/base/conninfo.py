@@ -27,6 +27,7 @@ _STARTUP: Final = (
 
 
 def parameters(dsn: str) -> dict[str, str]:
+    """Parse a connection string, ignoring unreadable parts."""
     if "://" in dsn:
         try:
             parts = urlsplit(dsn)
