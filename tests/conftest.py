@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from rowmerge_nb.connectors.jdbc.database import Session
+    from rowmerge_nb.connectors.jdbc.database import DatabaseSession
 
 
 # What is in the home directory of whoever runs the tests is no part of them, and nothing is to be put there. Who asks for a cache has one
@@ -56,7 +56,7 @@ def postgresql() -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def postgresql_session(postgresql: str) -> Iterator[Session]:
+def postgresql_session(postgresql: str) -> Iterator[DatabaseSession]:
     """A session of somebody else on that server, for tests to make and look at tables by."""
     from rowmerge_nb import PostgresConnector
 

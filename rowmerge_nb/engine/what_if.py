@@ -2,9 +2,8 @@
 its trace alone.
 
 The joined rows and the clauses that took them are the same under all of them. What follows is
-    repeated by the code of the tasks: the check for
-repeated matches, the processors, the positions of the exchange. Neither Spark nor a connector is
-needed.
+repeated by the code of the tasks: the check for repeated matches, the processors, the positions of
+the exchange. Neither Spark nor a connector is needed.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ from rowmerge_nb.notebook.display import (
 )
 from rowmerge_nb.notebook.orphan_report import orphans_bundle
 from rowmerge_nb.notebook.prestart import Prestart
-from rowmerge_nb.notebook.progress import Progress, ends_with_cell
+from rowmerge_nb.notebook.progress import CellProgress, ends_with_cell
 from rowmerge_nb.notebook.project_file import (
     CATALOGS,
     OWN_FILE,
@@ -242,7 +242,7 @@ class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made fr
         whole_cell = cell.first_line > 1 and self.progress
         tasks = getattr(engine, "running_tasks", lambda: None)
         rows = getattr(engine, "running_rows", lambda: None)
-        with Progress(
+        with CellProgress(
             self.shell, lambda: show_all(bundles), whole_cell=whole_cell, tasks=tasks, rows=rows
         ) as progress:
             result = self._statement(engine, text, use, {**options, "progress": progress})

@@ -34,7 +34,7 @@ _STEPS: Final = {
 }
 
 
-class Progress:
+class CellProgress:
     """Shows the current step; a context manager around a statement.
 
     In a notebook the line is an output, and outputs can only be cleared together.

@@ -17,7 +17,7 @@ from rowmerge_nb.spi.connector import Connector
 
 
 @dataclass(frozen=True)
-class Origin:
+class ReplayOrigin:
     """A connector, or a factory of connectors.
 
     >>> Origin.of("rowmerge_nb.connectors.memory.connector:MemoryConnector").reference
@@ -29,11 +29,11 @@ class Origin:
     """Whether a factory has created the connector, for several replays."""
 
     @classmethod
-    def of(cls, source: Any) -> Origin:
+    def of(cls, source: Any) -> ReplayOrigin:
         """Resolve a connector, a factory, or the ``module:name`` of one, or raise
         INVALID_ARGUMENTS.
         """
-        if isinstance(source, Origin):
+        if isinstance(source, ReplayOrigin):
             return source
         if isinstance(source, str):
             source = _imported(source)
@@ -77,7 +77,7 @@ class Origin:
         return self.is_own or self.is_kept
 
     @contextmanager
-    def kept(self) -> Iterator[Origin]:
+    def kept(self) -> Iterator[ReplayOrigin]:
         """Yield what several replays use: one connector if its start takes long, which then gets
         a table for each of them. Otherwise each of them creates a connector.
         """
@@ -85,7 +85,7 @@ class Origin:
             yield self
             return
         with self.opened() as connector:
-            yield Origin(connector, is_kept=True) if connector.starts_slowly else self
+            yield ReplayOrigin(connector, is_kept=True) if connector.starts_slowly else self
 
     @contextmanager
     def opened(self) -> Iterator[Connector]:

@@ -23,7 +23,7 @@ from rowmerge_nb.engine.tasks.call_frames import own_frame
 from rowmerge_nb.replays.debugging import has_keyboard
 from rowmerge_nb.replays.java_debugger import checked_port, debugged, is_of_coordinator
 from rowmerge_nb.replays.java_plugin import PluginFacts, plugin_facts
-from rowmerge_nb.replays.origin import Origin
+from rowmerge_nb.replays.origin import ReplayOrigin
 from rowmerge_nb.replays.replayed_statement import LocalStatement, Work
 from rowmerge_nb.replays.rows import (
     NOT_FOUND,
@@ -65,7 +65,7 @@ class Replay:
     """
 
     record: Record
-    origin: Origin
+    origin: ReplayOrigin
     numbers: tuple[int, ...]
     call: str
     make_table: Any = None
@@ -225,7 +225,7 @@ def replay(
         RowMergeError: INVALID_ARGUMENTS for a writer, split or call that the record lacks, and for
             a port in use; NOT_SUPPORTED if the table cannot be created. Errors of the connector are in the result.
     """
-    loaded, origin = _record(record), Origin.of(connector)
+    loaded, origin = _record(record), ReplayOrigin.of(connector)
     checked(
         make_table,
         "make_table",

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from rowmerge_nb.engine.result import Result
-    from rowmerge_nb.replays.origin import Origin
+    from rowmerge_nb.replays.origin import ReplayOrigin
 
 Places = "npt.NDArray[np.int64]"
 
@@ -115,7 +115,7 @@ class _TimeIsUpError(Exception):
 class _Trial:
     """The smallest failing replay so far."""
 
-    def __init__(self, failing: Replay, origin: Origin, deadline: float) -> None:
+    def __init__(self, failing: Replay, origin: ReplayOrigin, deadline: float) -> None:
         self.best = failing
         self._origin = origin
         self.tries = 0

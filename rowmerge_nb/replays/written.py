@@ -14,7 +14,7 @@ from rowmerge_nb.base.choices import Flow
 from rowmerge_nb.base.errors import RowMergeError, checked, checked_path, error_text
 from rowmerge_nb.base.words import number as written_number
 from rowmerge_nb.replays.case import case
-from rowmerge_nb.replays.origin import Origin
+from rowmerge_nb.replays.origin import ReplayOrigin
 from rowmerge_nb.replays.rows import NamedRows
 from rowmerge_nb.replays.shown import headline
 from rowmerge_nb.spi.operations import Era, Operation
@@ -84,7 +84,7 @@ def _java_text(
 
 def _reference(result: Replay, connector: str | None) -> str:
     if connector is not None:
-        origin = Origin.of(connector)
+        origin = ReplayOrigin.of(connector)
         if not origin.is_own:
             raise RowMergeError(
                 f"connector = {connector!r} is a connector, which would be changed by every run of"

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import jinja2
 
     from rowmerge_nb.trace.trace import Trace
-    from rowmerge_nb.trace.verdicts import Verdict
+    from rowmerge_nb.trace.verdicts import EngineVerdict
 
 _OURS: Final = ".rm.rm.rm.rm"
 _RULE: Final = re.compile(r"(\.rm\.rm\.rm\.rm[^{]*)\{[^{}]*\}")
@@ -123,7 +123,7 @@ def _document(title: str, entries: Sequence[dict[str, Any]], introduction: str =
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def render_verdicts(verdicts: tuple[Verdict, ...], text: str) -> str:
+def render_verdicts(verdicts: tuple[EngineVerdict, ...], text: str) -> str:
     from markupsafe import Markup
 
     part = _environment().get_template("verdicts.html.j2").render(verdicts=verdicts)

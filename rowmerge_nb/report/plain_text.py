@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from rowmerge_nb.report.model.changed_rows import ChangeCell, Stored
-    from rowmerge_nb.report.model.pages import AfterRow, Channel, LedgerRow, Pages
+    from rowmerge_nb.report.model.pages import AfterRow, Channel, Pages, TransformedRow
     from rowmerge_nb.report.model.plan import Inner, Operator, Plan
-    from rowmerge_nb.report.model.report import Notice, Report
-    from rowmerge_nb.trace.verdicts import Verdict
+    from rowmerge_nb.report.model.report import Report, ShownNotice
+    from rowmerge_nb.trace.verdicts import EngineVerdict
 
 WIDTH: Final = 88
 _BAR: Final = 24
@@ -72,7 +72,7 @@ def render_text(
     return "\n\n".join("\n".join(line.rstrip() for line in block) for block in blocks if block)
 
 
-def verdict_lines(verdicts: Iterable[Verdict]) -> list[str]:
+def verdict_lines(verdicts: Iterable[EngineVerdict]) -> list[str]:
     grid = [
         ["engine", "answer", "because"],
         *([verdict.engine, verdict.answer, verdict.reason] for verdict in verdicts),
@@ -107,7 +107,7 @@ def _outcome(report: Report, timings: bool, first_line: int) -> list[str]:
     return [*lines, *notice_lines(report.notices, first_line)]
 
 
-def notice_lines(notices: Iterable[Notice], first_line: int) -> list[str]:
+def notice_lines(notices: Iterable[ShownNotice], first_line: int) -> list[str]:
     lines = []
     for notice in notices:
         where = f"line {notice.line + first_line - 1}: " if notice.line is not None else ""
@@ -317,7 +317,7 @@ def _pick(count: int, first: list[int]) -> list[int]:
     return sorted(list(order)[:_MOST_COLUMNS])
 
 
-def _ledger_lines(row: LedgerRow, indexes: list[int], with_numbers: bool) -> list[list[str]]:
+def _ledger_lines(row: TransformedRow, indexes: list[int], with_numbers: bool) -> list[list[str]]:
     name = (
         " ".join(part for part in (row.source, row.name.text if row.name else "") if part) or "row"
     )

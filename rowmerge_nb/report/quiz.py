@@ -47,7 +47,7 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Mark:
+class AnswerMark:
     """The result of an answer.
 
     >>> print(Mark(False, "unknown", "t.purchases is NULL."))
@@ -109,7 +109,7 @@ class Quiz(ShownSequence[Question]):
         ]
         return cls(selected[:n])
 
-    def check(self, number: int, answer: str) -> Mark:
+    def check(self, number: int, answer: str) -> AnswerMark:
         """Return whether an answer, a choice or its letter, to question ``number``, from 1, is
         right, and why.
 
@@ -137,7 +137,7 @@ class Quiz(ShownSequence[Question]):
                 code="INVALID_ARGUMENTS",
                 hint=f"Its choices are: {'; '.join(question.choices)}.",
             )
-        return Mark(choice == question.answer, question.answer, question.because)
+        return AnswerMark(choice == question.answer, question.answer, question.because)
 
     def markdown(self, *, answers: bool = False) -> str:
         """Return the questions as Markdown, optionally with the answers at the end."""

@@ -39,7 +39,7 @@ SHOWN: Final = 10
 
 
 @dataclass(frozen=True)
-class WrongRow:
+class MismatchedRow:
     """A ``missing`` or ``unexpected`` row; ``about`` has related joined rows with their results and
     reasons.
     """
@@ -117,12 +117,12 @@ class RowCheck:
         return f"Not yet: {', '.join(counts)}."
 
     @property
-    def rows(self) -> tuple[WrongRow, ...]:
+    def rows(self) -> tuple[MismatchedRow, ...]:
         """The first wrong rows of each kind; rows with equal `by` are neighbors."""
         keyed_rows = [
             (
                 tuple(repr(row[name]) for name in self._by),
-                WrongRow(label, tuple(map(cell, row.values())), self._about(row)),
+                MismatchedRow(label, tuple(map(cell, row.values())), self._about(row)),
             )
             for label, table in (("missing", self.missing), ("unexpected", self.unexpected))
             for row in _rows(table.slice(0, SHOWN))

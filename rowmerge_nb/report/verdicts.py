@@ -8,7 +8,7 @@ from rowmerge_nb.base.errors import RowMergeError
 from rowmerge_nb.report.html import render_verdicts
 from rowmerge_nb.report.plain_text import verdict_lines
 from rowmerge_nb.report.sequence import ShownSequence
-from rowmerge_nb.trace.verdicts import Verdict, verdicts_of
+from rowmerge_nb.trace.verdicts import EngineVerdict, verdicts_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.trace.trace import Trace
 
 
-class Verdicts(ShownSequence[Verdict]):
+class Verdicts(ShownSequence[EngineVerdict]):
     """What ten engines' rules answer to one statement; a sequence of `Verdict` that displays as a
     table.
 

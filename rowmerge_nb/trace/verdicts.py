@@ -58,7 +58,7 @@ class EngineRule:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class EngineVerdict:
     """One engine's answer, ``runs`` or ``fails``.
 
     Args:
@@ -203,7 +203,7 @@ ENGINES: Final = tuple(_RULES)
 TRINO, STANDARD = ENGINES[:2]
 
 
-def verdicts_of(trace: Trace) -> tuple[Verdict, ...] | None:
+def verdicts_of(trace: Trace) -> tuple[EngineVerdict, ...] | None:
     """Return each engine's verdict on a traced MERGE; None for other statements or unknown matches."""
     if trace.kind != "MERGE" or trace.join.multiple_matches is None:
         return None
@@ -213,7 +213,7 @@ def verdicts_of(trace: Trace) -> tuple[Verdict, ...] | None:
 
 def _verdict(
     engine: EngineRule, patterns: Sequence[MatchPattern], clauses: MatchedClauses
-) -> Verdict:
+) -> EngineVerdict:
     failing = [pattern for pattern in patterns if engine.fails(pattern, clauses)]
     rows = sum(pattern.rows for pattern in failing)
     several = sum(pattern.rows for pattern in patterns)
@@ -231,6 +231,6 @@ def _verdict(
         )
     else:
         reason = "no target row is matched more than once"
-    return Verdict(
+    return EngineVerdict(
         engine.name, "fails" if rows else "runs", rows, reason, engine.rule, engine.source
     )

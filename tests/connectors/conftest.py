@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rowmerge_nb import PostgresConnector, SqliteConnector
-from rowmerge_nb.connectors.jdbc.database import Session
+from rowmerge_nb.connectors.jdbc.database import DatabaseSession
 from tests.connectors.jdbc.support import Database
 
 
@@ -22,7 +22,7 @@ def lite(tmp_path: Any) -> Iterator[Database]:
 
 
 @pytest.fixture
-def pg(postgresql: str, postgresql_session: Session) -> Iterator[Database]:
+def pg(postgresql: str, postgresql_session: DatabaseSession) -> Iterator[Database]:
     made = Database("postgresql", PostgresConnector(postgresql), "public", postgresql_session)
     made.sql("DROP SCHEMA public CASCADE", "CREATE SCHEMA public")
     yield made

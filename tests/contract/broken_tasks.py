@@ -18,7 +18,7 @@ from rowmerge_nb.connectors.memory.partitioning import (
     MemoryBucketFunction,
     MemoryPartitioningProvider,
 )
-from rowmerge_nb.connectors.memory.reading import MemoryPageSourceProvider, RowIdColumn
+from rowmerge_nb.connectors.memory.reading import MemoryPageSourceProvider, MemoryRowIdColumn
 from rowmerge_nb.connectors.memory.updatable_pages import MemoryUpdatablePageSource
 from rowmerge_nb.connectors.memory.writing import MemoryMergeSink
 from rowmerge_nb.spi import Operation, PagesSource
@@ -122,7 +122,9 @@ NUMBERS = itertools.count()
 
 def with_row_ids(page: Any, columns: Any, number: Any) -> Any:
     """Give a page with other positions in its row ids."""
-    place = next((i for i, column in enumerate(columns) if isinstance(column, RowIdColumn)), None)
+    place = next(
+        (i for i, column in enumerate(columns) if isinstance(column, MemoryRowIdColumn)), None
+    )
     if place is None:
         return page
     ids = page.column(place)

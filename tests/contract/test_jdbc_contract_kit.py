@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rowmerge_nb import PostgresConnector, SqliteConnector
-from rowmerge_nb.connectors.jdbc.database import Session
+from rowmerge_nb.connectors.jdbc.database import DatabaseSession
 from rowmerge_nb.testing.contract import ConnectorContract
 from rowmerge_nb.testing.contract.sample_values import TYPES
 from tests.connectors.jdbc.support import Database
@@ -28,7 +28,7 @@ class Keyed(ConnectorContract):
     """A database: its rows are told apart by a primary key."""
 
     kind = ""
-    kept: Session | None = None
+    kept: DatabaseSession | None = None
     layouts = {"keyed": {"primary_key": ("id",)}}
     types = tuple(name for name in TYPES if not name.startswith(("array", "map", "row")))
     keyed = True
@@ -68,7 +68,7 @@ class TestPostgresql(Keyed):
     )
 
     @pytest.fixture
-    def connector(self, postgresql: str, postgresql_session: Session) -> Any:
+    def connector(self, postgresql: str, postgresql_session: DatabaseSession) -> Any:
         connector, self.kept = PostgresConnector(postgresql), postgresql_session
         Database("postgresql", connector, "public", self.kept).sql(
             "DROP SCHEMA public CASCADE", "CREATE SCHEMA public"

@@ -108,10 +108,10 @@ def test_a_kernel_of_nbval_shows_no_progress_since_cleared_outputs_are_compared(
 
 
 def test_what_a_terminal_shows_is_taken_away_again(monkeypatch, capsys):
-    from rowmerge_nb.notebook.progress import Progress
+    from rowmerge_nb.notebook.progress import CellProgress
 
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    with Progress(object(), lambda: None) as progress:
+    with CellProgress(object(), lambda: None) as progress:
         progress("start Spark")
         progress._thread.join(0.7)
     told = capsys.readouterr().err
@@ -121,9 +121,9 @@ def test_what_a_terminal_shows_is_taken_away_again(monkeypatch, capsys):
 
 
 def test_a_quick_statement_shows_nothing(capsys):
-    from rowmerge_nb.notebook.progress import Progress
+    from rowmerge_nb.notebook.progress import CellProgress
 
-    with Progress(object(), lambda: None) as progress:
+    with CellProgress(object(), lambda: None) as progress:
         progress("run")
     assert capsys.readouterr().err == ""
 
@@ -140,10 +140,10 @@ def test_a_quick_statement_shows_nothing(capsys):
 def test_the_line_says_how_many_tasks_are_done_and_rows_told_while_they_run(
     monkeypatch, capsys, step, tasks, rows, line
 ):
-    from rowmerge_nb.notebook.progress import Progress
+    from rowmerge_nb.notebook.progress import CellProgress
 
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    with Progress(object(), lambda: None, tasks=lambda: tasks, rows=lambda: rows) as progress:
+    with CellProgress(object(), lambda: None, tasks=lambda: tasks, rows=lambda: rows) as progress:
         progress(step)
         progress._thread.join(0.7)
     assert capsys.readouterr().err.startswith((f"\r{line}0 s", f"\r{line}1 s"))

@@ -38,7 +38,7 @@ from rowmerge_nb.connectors.hive_acid.layout_names import highest_visibility
 from rowmerge_nb.connectors.hive_acid.metadata import HiveAcidMetadata, HiveTransaction
 from rowmerge_nb.connectors.hive_acid.metastore.embedded import EmbeddedMetastore, other_owner
 from rowmerge_nb.connectors.hive_acid.metastore.metastore import (
-    Changes,
+    MetastoreChanges,
     is_abandoned,
     new_compaction,
 )
@@ -232,7 +232,7 @@ class HiveAcidConnector(Connector):
         if transaction.number is not None:
             # A transaction that only read has no rows to hide, and it may have ended already.
             try:
-                self.metastore.commit(transaction.number, Changes())
+                self.metastore.commit(transaction.number, MetastoreChanges())
             except ConnectorError:
                 self._unended.add(transaction.number)
         created = [
@@ -324,7 +324,7 @@ class HiveAcidConnector(Connector):
         adopted = adopted_write_ids(table, partitions) if valid is None else valid
         # Compactions belong to transactions of another metastore, and all of them count.
         adopted = replace(adopted, transactions=ValidTransactions(highest_visibility(folder)))
-        changes = Changes(tables=[table], adopted={table.id: adopted}, written=[table])
+        changes = MetastoreChanges(tables=[table], adopted={table.id: adopted}, written=[table])
         if partitioned_by:
             changes.partitions[table.id] = set(partitions)
         forget_creation(folder)
@@ -358,7 +358,7 @@ class HiveAcidConnector(Connector):
         table = self._table(schema, name)
         # Before the commit: a folder that has a note and no table is an orphan.
         forget_creation(Path(table.location))
-        self.metastore.commit(None, Changes(dropped=[table]))
+        self.metastore.commit(None, MetastoreChanges(dropped=[table]))
 
     def compact(self, schema: str, name: str, *, major: bool = True) -> list[Path]:
         """Compact a table: join its deltas (minor), or write bases of its current rows (major).
@@ -400,7 +400,7 @@ class HiveAcidConnector(Connector):
             self.metastore.while_open(
                 number, table, lambda: _place_all(directories, record), is_new=False
             )
-            self.metastore.commit(number, Changes(sequences={table.id: 0}))
+            self.metastore.commit(number, MetastoreChanges(sequences={table.id: 0}))
         except BaseException as error:
             if getattr(error, "changed", False) is not None and self._is_hidden(number) and suffix:
                 remove_placed(record)

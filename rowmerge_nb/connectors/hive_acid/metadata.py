@@ -24,7 +24,11 @@ from rowmerge_nb.connectors.hive_acid.handles import (
     hive_table,
 )
 from rowmerge_nb.connectors.hive_acid.housekeeping import dropped_folder, note_creation
-from rowmerge_nb.connectors.hive_acid.metastore.metastore import Changes, HiveTable, Snapshot
+from rowmerge_nb.connectors.hive_acid.metastore.metastore import (
+    HiveTable,
+    MetastoreChanges,
+    Snapshot,
+)
 from rowmerge_nb.connectors.hive_acid.orc.codecs import OrcCodec
 from rowmerge_nb.connectors.hive_acid.placing import place
 from rowmerge_nb.connectors.hive_acid.statistics import table_size
@@ -79,7 +83,7 @@ class HiveTransaction:
     """
 
     number: int | None = None
-    changes: Changes = field(default_factory=Changes)
+    changes: MetastoreChanges = field(default_factory=MetastoreChanges)
     tables: dict[SchemaTableName, HiveTableHandle | None] = field(default_factory=dict)
     beginning: str = ""
     attempt_folders: list[tuple[Path, str]] = field(default_factory=list)

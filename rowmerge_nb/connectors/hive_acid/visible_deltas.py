@@ -363,8 +363,7 @@ def visible_deltas(
     """Select deltas of one kind so that each event is read once.
 
     Of overlapping directories the widest is read, and others for the write ids that it lacks. Kinds
-        must be selected separately: events of
-    one never replace those of the other.
+    must be selected separately: events of one never replace those of the other.
 
     Returns:
         The directories ordered by write id, each with the largest write id to skip in it, or 0.

@@ -13,16 +13,16 @@ from rowmerge_nb.base.names import quoted
 from rowmerge_nb.connectors.jdbc.altering import alteration_sql
 from rowmerge_nb.connectors.jdbc.database import unsupported
 from rowmerge_nb.connectors.jdbc.handles import (
-    Column,
+    JdbcColumn,
     JdbcInsertTableHandle,
     JdbcMergeTableHandle,
     JdbcOutputTableHandle,
+    JdbcRowIdColumn,
     JdbcTableHandle,
-    RowIdColumn,
     table_handle_of,
 )
 from rowmerge_nb.connectors.jdbc.split_reading import JdbcPageSourceProvider
-from rowmerge_nb.connectors.jdbc.stage_changes import NO_CASE, Changes, computed_error
+from rowmerge_nb.connectors.jdbc.stage_changes import NO_CASE, StagedChanges, computed_error
 from rowmerge_nb.connectors.jdbc.staging import JdbcPageSinkProvider, read_fragments
 from rowmerge_nb.connectors.jdbc.updatable_source import (
     ONLY_CASE,
@@ -66,7 +66,7 @@ from rowmerge_nb.spi.transactions import NumberedTransactionHandle, Transactions
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from rowmerge_nb.connectors.jdbc.database import Session, Store
+    from rowmerge_nb.connectors.jdbc.database import DatabaseSession, Store
     from rowmerge_nb.connectors.jdbc.handles import JdbcSplit, Stage
     from rowmerge_nb.spi.alterations import Alteration
 
@@ -82,11 +82,11 @@ class JdbcTransaction(ABC):
     _store: Store
 
     @abstractmethod
-    def reader(self) -> Session:
+    def reader(self) -> DatabaseSession:
         """Return a session that sees the snapshot and own changes."""
 
     @abstractmethod
-    def writer(self) -> Session:
+    def writer(self) -> DatabaseSession:
         """Return a session with a writing transaction."""
 
     def release(self) -> None:
@@ -374,7 +374,7 @@ class JdbcMetadata(UpdatableMetadata):
         names = tuple(column.name for column in handle.columns)
         return JdbcOutputTableHandle(handle, stage, names, metadata, old_table)
 
-    def _new_columns(self, metadata: ConnectorTableMetadata) -> tuple[Column, ...]:
+    def _new_columns(self, metadata: ConnectorTableMetadata) -> tuple[JdbcColumn, ...]:
         columns = (self._new_column(metadata.name, column) for column in metadata.columns)
         return tuple(replace(column, added=False) for column in columns)
 
@@ -423,7 +423,7 @@ class JdbcMetadata(UpdatableMetadata):
 
     def _unbound(
         self, table_handle: ConnectorTableHandle, verb: str
-    ) -> tuple[JdbcTableHandle, Session]:
+    ) -> tuple[JdbcTableHandle, DatabaseSession]:
         """Return the table and the writer, or raise NOT_SUPPORTED for a table to which others refer."""
         handle = self._own_rows(table_handle, verb)
         self._transaction.release()
@@ -472,9 +472,9 @@ class JdbcMetadata(UpdatableMetadata):
             ),
         )
 
-    def _new_column(self, table: SchemaTableName, column: ColumnMetadata) -> Column:
+    def _new_column(self, table: SchemaTableName, column: ColumnMetadata) -> JdbcColumn:
         declared = self._transaction.declared(table, column.name, column.type)
-        return Column(
+        return JdbcColumn(
             self._store.column_name(column.name),
             column.type,
             declared,
@@ -569,9 +569,9 @@ class JdbcMetadata(UpdatableMetadata):
 
     def _collected(
         self, handle: JdbcTableHandle, stage: Stage, attempts: Mapping[int, int]
-    ) -> Changes:
+    ) -> StagedChanges:
         writer = self._transaction.writer()
-        return Changes(
+        return StagedChanges(
             self._store, writer, handle, self._transaction.collect(handle, stage, attempts)
         )
 
@@ -583,7 +583,7 @@ class JdbcMetadata(UpdatableMetadata):
 
     def get_merge_row_id_column_handle(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle
-    ) -> RowIdColumn:
+    ) -> JdbcRowIdColumn:
         """Return the primary key, or raise NOT_SUPPORTED."""
         handle = self._own_rows(table_handle, "changed")
         if not handle.key:
@@ -595,7 +595,7 @@ class JdbcMetadata(UpdatableMetadata):
                     " reading and INSERT work without."
                 ),
             )
-        return RowIdColumn("$row_id", self._store.row_id_type(handle))
+        return JdbcRowIdColumn("$row_id", self._store.row_id_type(handle))
 
     def begin_merge(
         self,

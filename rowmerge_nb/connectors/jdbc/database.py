@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rowmerge_nb.base.errors import ExecutionError
-    from rowmerge_nb.connectors.jdbc.handles import Column, JdbcSplit, JdbcTableHandle, Stage
-    from rowmerge_nb.connectors.jdbc.predicates import Terms
+    from rowmerge_nb.connectors.jdbc.handles import JdbcColumn, JdbcSplit, JdbcTableHandle, Stage
+    from rowmerge_nb.connectors.jdbc.predicates import ColumnTerms
     from rowmerge_nb.connectors.jdbc.staging import StageWriter
 
 SHOWN: Final = 200
@@ -162,7 +162,7 @@ class Store(ABC):
             ) from None
 
     @abstractmethod
-    def connect(self, *, writing: bool = False) -> Session:
+    def connect(self, *, writing: bool = False) -> DatabaseSession:
         """Open a session in autocommit mode."""
 
     @abstractmethod
@@ -170,7 +170,7 @@ class Store(ABC):
         """Convert an error of the driver."""
 
     @abstractmethod
-    def reading(self, column: Column) -> Reading:
+    def reading(self, column: JdbcColumn) -> Reading:
         """Return the way a column is read."""
 
     @abstractmethod
@@ -186,11 +186,11 @@ class Store(ABC):
         """Return the condition of a split, or ``""``."""
 
     @abstractmethod
-    def terms(self, column: Column, *, unicode: bool) -> Terms | None:
+    def terms(self, column: JdbcColumn, *, unicode: bool) -> ColumnTerms | None:
         """Return the comparisons that agree with the engine's, if any."""
 
     @abstractmethod
-    def begin_reading(self, session: Session, split: JdbcSplit) -> None:
+    def begin_reading(self, session: DatabaseSession, split: JdbcSplit) -> None:
         """Set a session to the common snapshot."""
 
     @abstractmethod
@@ -201,7 +201,7 @@ class Store(ABC):
     """The number of rows at the head of a `select` that are not the table's."""
 
     @abstractmethod
-    def transported(self, column: Column, array: pa.Array) -> pa.Array:
+    def transported(self, column: JdbcColumn, array: pa.Array) -> pa.Array:
         """Convert values for staging."""
 
     @abstractmethod
@@ -217,7 +217,7 @@ class Store(ABC):
         """Build the expression of a row's address, or ``""``."""
 
     def address_of_text(
-        self, session: Session, handle: JdbcTableHandle, column: Column, value: bytes
+        self, session: DatabaseSession, handle: JdbcTableHandle, column: JdbcColumn, value: bytes
     ) -> str:
         """Describe the row that has a text, or ``""``."""
         return ""
@@ -243,15 +243,15 @@ class Store(ABC):
         """Build the statements that delete and reinsert updated rows."""
 
     @abstractmethod
-    def triggers(self, session: Session, handle: JdbcTableHandle) -> list[str]:
+    def triggers(self, session: DatabaseSession, handle: JdbcTableHandle) -> list[str]:
         """Return a table's triggers and rules."""
 
     @abstractmethod
-    def followers(self, session: Session, handle: JdbcTableHandle) -> list[Follower]:
+    def followers(self, session: DatabaseSession, handle: JdbcTableHandle) -> list[Follower]:
         """Return what would act differently if updated rows were reinserted."""
 
     @abstractmethod
-    def bound_tables(self, session: Session, handle: JdbcTableHandle) -> list[str]:
+    def bound_tables(self, session: DatabaseSession, handle: JdbcTableHandle) -> list[str]:
         """Return other tables whose rows DROP or TRUNCATE would change."""
 
     @abstractmethod
@@ -259,13 +259,15 @@ class Store(ABC):
         """Return whether an error means a duplicate key."""
 
     @abstractmethod
-    def changed(self, session: Session, sql: str, doing: str) -> int:
+    def changed(self, session: DatabaseSession, sql: str, doing: str) -> int:
         """Run a statement; return the number of rows."""
 
-    def fill(self, session: Session, handle: JdbcTableHandle, stage: str, operation: int) -> None:
+    def fill(
+        self, session: DatabaseSession, handle: JdbcTableHandle, stage: str, operation: int
+    ) -> None:
         """Replace NULL by defaults in staged rows, if `inserted` does not."""
 
-    def inserted(self, column: Column, value: str) -> str:
+    def inserted(self, column: JdbcColumn, value: str) -> str:
         return f"COALESCE({value}, {column.default})" if column.default else value
 
     def table(self, handle: JdbcTableHandle) -> str:
@@ -280,7 +282,7 @@ class Store(ABC):
                 hint="Divide it into several tables, or keep it in a store of files.",
             )
 
-    def converted(self, column: Column, array: pa.Array) -> pa.Array:
+    def converted(self, column: JdbcColumn, array: pa.Array) -> pa.Array:
         if isinstance(array, pa.ExtensionArray):
             array = array.storage
         if column.type.base == "char":
@@ -288,7 +290,7 @@ class Store(ABC):
         return array.cast(column.type.arrow)
 
 
-class Session:
+class DatabaseSession:
     """A connection: SQL in, Arrow in and out, converted errors."""
 
     def __init__(self, store: Store, connection: Any) -> None:

@@ -21,7 +21,7 @@ from rowmerge_nb.spi import (
 
 
 @dataclass(frozen=True)
-class Column:
+class JdbcColumn:
     """A column of a database.
 
     Args:
@@ -61,18 +61,18 @@ class JdbcTableHandle(ConnectorTableHandle):
 
     name: SchemaTableName
     spelled: tuple[str, str]
-    columns: tuple[Column, ...]
+    columns: tuple[JdbcColumn, ...]
     key: tuple[str, ...] = ()
     kind: str = "table"
     ranges: bool = True
     comment: str | None = None
     refusing: str = ""
 
-    def column(self, name: str) -> Column:
+    def column(self, name: str) -> JdbcColumn:
         return next(column for column in self.columns if column.name == name)
 
     @property
-    def key_columns(self) -> tuple[Column, ...]:
+    def key_columns(self) -> tuple[JdbcColumn, ...]:
         return tuple(self.column(name) for name in self.key)
 
     @property
@@ -87,7 +87,7 @@ class JdbcTableHandle(ConnectorTableHandle):
 
 
 @dataclass(frozen=True)
-class RowIdColumn(ColumnHandle):
+class JdbcRowIdColumn(ColumnHandle):
     """The row id column, which its class identifies, not its name."""
 
 

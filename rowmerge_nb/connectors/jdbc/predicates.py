@@ -15,7 +15,7 @@ from rowmerge_nb.spi import ColumnDomain
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rowmerge_nb.connectors.jdbc.handles import Column, JdbcTableHandle
+    from rowmerge_nb.connectors.jdbc.handles import JdbcColumn, JdbcTableHandle
 
 MOST_VALUES: Final = 1_000
 """Longer lists of values become ranges."""
@@ -26,7 +26,7 @@ NOTHING: Final = "1 = 0"
 
 
 @dataclass(frozen=True)
-class Terms:
+class ColumnTerms:
     """SQL comparisons of a column with values.
 
     Args:
@@ -47,7 +47,7 @@ class Terms:
 def predicate_of(
     handle: JdbcTableHandle,
     domains: Mapping[str, ColumnDomain],
-    terms: Callable[[Column], Terms | None],
+    terms: Callable[[JdbcColumn], ColumnTerms | None],
 ) -> tuple[str, bool]:
     """Return the condition of relevant rows, and whether the primary key finds them."""
     parts: list[str] = []
@@ -69,7 +69,7 @@ def predicate_of(
     return " AND ".join(parts), by_key
 
 
-def condition(terms: Terms, domain: ColumnDomain) -> str:
+def condition(terms: ColumnTerms, domain: ColumnDomain) -> str:
     """Build the condition of one column.
 
     >>> condition(integer('"id"'), ColumnDomain(low=3))
@@ -98,7 +98,9 @@ def condition(terms: Terms, domain: ColumnDomain) -> str:
     return " AND ".join(part for part in parts if part)
 
 
-def _bound(terms: Terms, sign: str, value: Any, special: Callable[[Any], str | None] | None) -> str:
+def _bound(
+    terms: ColumnTerms, sign: str, value: Any, special: Callable[[Any], str | None] | None
+) -> str:
     if value is None:
         return ""
     if special is not None:
@@ -125,6 +127,8 @@ def _is_nan(value: Any) -> bool:
     return isinstance(value, float) and math.isnan(value)
 
 
-def integer(name: str) -> Terms:
+def integer(name: str) -> ColumnTerms:
     """Return the terms of integers, which all databases compare alike."""
-    return Terms(lambda value: str(int(value)) if isinstance(value, int) else None, name, name)
+    return ColumnTerms(
+        lambda value: str(int(value)) if isinstance(value, int) else None, name, name
+    )

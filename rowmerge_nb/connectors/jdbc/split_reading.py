@@ -11,11 +11,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowmerge_nb.base.errors import ConnectorError
-from rowmerge_nb.connectors.jdbc.database import SHOWN, Reading, Session, Store, literal
+from rowmerge_nb.connectors.jdbc.database import SHOWN, DatabaseSession, Reading, Store, literal
 from rowmerge_nb.connectors.jdbc.handles import (
+    JdbcRowIdColumn,
     JdbcSplit,
     JdbcTableHandle,
-    RowIdColumn,
     table_handle_of,
 )
 from rowmerge_nb.connectors.jdbc.updatable_source import (
@@ -37,7 +37,7 @@ from rowmerge_nb.spi import ConnectorTransactionHandle as TransactionHandle
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
 
-    from rowmerge_nb.connectors.jdbc.handles import Column
+    from rowmerge_nb.connectors.jdbc.handles import JdbcColumn
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class JdbcPageSource(ConnectorPageSource):
         self._handle = handle
         self._split = split
         self._columns = list(columns)
-        self._session: Session | None = None
+        self._session: DatabaseSession | None = None
         self._pages = self._read()
 
     def get_next_page(self) -> Page | None:
@@ -92,7 +92,7 @@ class JdbcPageSource(ConnectorPageSource):
     def _parts(self) -> list[tuple[str, list[Reading]]]:
         parts = []
         for column in self._columns:
-            if isinstance(column, RowIdColumn):
+            if isinstance(column, JdbcRowIdColumn):
                 parts.append(("the primary key", self._store.row_id_readings(self._handle)))
             elif not self._handle.column(column.name).added:
                 reading = self._store.reading(self._handle.column(column.name))
@@ -134,7 +134,7 @@ class JdbcPageSource(ConnectorPageSource):
     def _page(self, batch: pa.RecordBatch) -> Page:
         arrays, first = [], 0
         for column in self._columns:
-            if isinstance(column, RowIdColumn):
+            if isinstance(column, JdbcRowIdColumn):
                 arrow_type = column.type.arrow
                 is_struct = pa.types.is_struct(arrow_type)
                 part_types = [field.type for field in arrow_type] if is_struct else [arrow_type]
@@ -159,7 +159,7 @@ class JdbcPageSource(ConnectorPageSource):
             first += 1
         return pa.RecordBatch.from_arrays(arrays, names=[column.name for column in self._columns])
 
-    def _converted(self, column: Column, array: pa.Array, *, carried: bool) -> pa.Array:
+    def _converted(self, column: JdbcColumn, array: pa.Array, *, carried: bool) -> pa.Array:
         """Convert values to the column's Arrow type; misfits of a carried column become NULL."""
 
         def convert(values: pa.Array) -> pa.Array:
@@ -178,7 +178,7 @@ class JdbcPageSource(ConnectorPageSource):
         is_misfit[misfits] = True
         return convert(pc.if_else(pa.array(is_misfit), pa.scalar(None, array.type), array))
 
-    def _misfit_text(self, column: Column, scalar: pa.Scalar) -> tuple[str, str]:
+    def _misfit_text(self, column: JdbcColumn, scalar: pa.Scalar) -> tuple[str, str]:
         if not pa.types.is_string(scalar.type):
             return str(scalar), ""
         value = scalar.as_buffer().to_pybytes()

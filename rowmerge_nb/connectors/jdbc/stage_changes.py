@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Final
 from rowmerge_nb.base.errors import ConnectorError, ExecutionError
 from rowmerge_nb.base.names import quoted
 from rowmerge_nb.base.words import plural
-from rowmerge_nb.connectors.jdbc.database import Session, Store
+from rowmerge_nb.connectors.jdbc.database import DatabaseSession, Store
 from rowmerge_nb.spi import ConnectorOutputMetadata, Operation, Written
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from rowmerge_nb.connectors.jdbc.handles import Column, JdbcTableHandle
+    from rowmerge_nb.connectors.jdbc.handles import JdbcColumn, JdbcTableHandle
 
 NO_CASE: Final = -1
 SAVEPOINT: Final = "rowmerge_nb_updates"
@@ -31,7 +31,7 @@ NAMED: Final = 5
 
 
 @dataclass(frozen=True)
-class Changes:
+class StagedChanges:
     """The changes of one statement.
 
     Args:
@@ -40,7 +40,7 @@ class Changes:
     """
 
     store: Store
-    session: Session
+    session: DatabaseSession
     handle: JdbcTableHandle
     stage: str
     updated: Mapping[int, tuple[str, ...]] | None = None
@@ -127,7 +127,7 @@ class Changes:
         )
         return (f"{rows} hold values in {columns} {name_list} {explanation}",)
 
-    def _odd_columns(self, updates: Mapping[int, int]) -> Iterator[Column]:
+    def _odd_columns(self, updates: Mapping[int, int]) -> Iterator[JdbcColumn]:
         if not self.whole_rows:
             return
         for case in updates:
@@ -147,7 +147,7 @@ class Changes:
                 ):
                     yield column
 
-    def _with_nulls(self, columns: Sequence[Column], rows: str) -> list[Column]:
+    def _with_nulls(self, columns: Sequence[JdbcColumn], rows: str) -> list[JdbcColumn]:
         if not columns:
             return []
         nulls = (
@@ -311,27 +311,27 @@ class Changes:
             f" FROM {self.stage} AS s WHERE s.o {self.store.equals} {int(operation)}"
         )
 
-    def _refuse_computed(self, assigned: Sequence[Column]) -> None:
+    def _refuse_computed(self, assigned: Sequence[JdbcColumn]) -> None:
         if assigned:
             raise computed_error(self.store, self.handle, assigned[0])
 
-    def _is_given(self, column: Column) -> bool:
+    def _is_given(self, column: JdbcColumn) -> bool:
         return self._any(f"{self.stage} AS s", f"s.o = 1 AND {self._staged(column)} IS NOT NULL")
 
-    def _is_changed(self, column: Column) -> bool:
+    def _is_changed(self, column: JdbcColumn) -> bool:
         differs = f"s.o = 3 AND {self._staged(column)} IS DISTINCT FROM t.{quoted(column.name)}"
         return self._any(
             f"{self.stage} AS s, {self._target} AS t", f"{differs} AND {self._same_row}"
         )
 
-    def _staged(self, column: Column) -> str:
+    def _staged(self, column: JdbcColumn) -> str:
         return f"s.c{self.handle.columns.index(column)}{column.cast}"
 
     def _any(self, source: str, condition: str) -> bool:
         return bool(self.session.value(f"SELECT count(*) AS n FROM {source} WHERE {condition}"))
 
 
-def computed_error(store: Store, handle: JdbcTableHandle, column: Column) -> ConnectorError:
+def computed_error(store: Store, handle: JdbcTableHandle, column: JdbcColumn) -> ConnectorError:
     return ConnectorError(
         f"Column '{column.name}' of {store.name} table '{handle.name}' is computed by the database"
         " and cannot be assigned",

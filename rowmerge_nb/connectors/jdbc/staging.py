@@ -2,8 +2,8 @@
 fragment.
 
 A staged row has the attempt (``a``), operation (``o``), case number (``n``), row id (``k0``,
-``k1``, ...) and columns (``c0``, ``c1``,
-...). Attempts whose fragments do not reach the driver are never applied.
+``k1``, ...) and columns (``c0``, ``c1``, ...).
+Attempts whose fragments do not reach the driver are never applied.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class StageWriter(ABC):
         """Discard staged rows."""
 
 
-class FileWriter(StageWriter):
+class StageFileWriter(StageWriter):
     """Writes an Arrow file into a directory."""
 
     def __init__(self, directory: str) -> None:

@@ -16,7 +16,7 @@ from rowmerge_nb.connectors.memory.handles import (
     MemoryTableHandle,
     table_handle_of,
 )
-from rowmerge_nb.connectors.memory.reading import RowIdColumn
+from rowmerge_nb.connectors.memory.reading import MemoryRowIdColumn
 from rowmerge_nb.connectors.memory.row_changes import appended_rows, apply_changes
 from rowmerge_nb.connectors.memory.table_properties import (
     check_content,
@@ -308,7 +308,7 @@ class MemoryMetadata(UpdatableMetadata):
         self, session: ConnectorSession, table_handle: ConnectorTableHandle
     ) -> ColumnHandle:
         bucketed = table_handle_of(table_handle).bucket_count is not None
-        return RowIdColumn(
+        return MemoryRowIdColumn(
             "$row_id", row_of([("bucket", INTEGER), ("position", BIGINT)]) if bucketed else BIGINT
         )
 

@@ -39,7 +39,7 @@ SPLIT_PAGES = 8
 
 
 @dataclass(frozen=True)
-class RowIdColumn(ColumnHandle):
+class MemoryRowIdColumn(ColumnHandle):
     """The row id column, which its class identifies, not its name."""
 
 
@@ -215,7 +215,7 @@ class MemoryPageSourceProvider(ConnectorPageSourceProvider):
         bucket_by = handle.columns_of("bucketed_by")
 
         def channel(column: ColumnHandle, position: int, page: Page) -> pa.Array:
-            if isinstance(column, RowIdColumn):
+            if isinstance(column, MemoryRowIdColumn):
                 return _row_ids(page, position, handle.bucket_count, bucket_by)
             return (
                 pa.nulls(page.num_rows, column.type.arrow)

@@ -93,7 +93,7 @@ def momentary(statement: t.Statement) -> list[str]:
     for node in _walk(statement):
         name = (
             node.name
-            if isinstance(node, s.Call)
+            if isinstance(node, s.FunctionCall)
             else node.word
             if isinstance(node, s.Special)
             else ""

@@ -42,7 +42,7 @@ _views = itertools.count(1)
 
 
 class StatementTables:
-    """Resolves names for one statement (`rowmerge_nb.sql.analyzer.analysis.Tables`).
+    """Resolves names for one statement (`rowmerge_nb.sql.analyzer.analysis.AnalyzerCatalogs`).
 
     Args:
         registered: the identity of the DataFrame behind each table in memory, to suppress notices.

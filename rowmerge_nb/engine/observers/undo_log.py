@@ -38,7 +38,7 @@ MOST_SHOWN: Final = 300
 
 
 @dataclass(frozen=True)
-class Change:
+class UndoableChange:
     """A statement that has changed the rows of a table.
 
     Args:
@@ -73,7 +73,7 @@ class UndoLog(RunObserver):
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._changes: list[Change] = []
+        self._changes: list[UndoableChange] = []
 
     def at_end(self, run: StatementRun, result: Result | None) -> None:
         """Add what a statement has changed, or remove what it has taken back; a change with an
@@ -95,14 +95,14 @@ class UndoLog(RunObserver):
             else:
                 self._changes = [*self._changes, change][-MOST:]
 
-    def last(self, table: tuple[str, ...] | None) -> Change | None:
+    def last(self, table: tuple[str, ...] | None) -> UndoableChange | None:
         return next(
             (change for change in reversed(self._changes) if table in {None, change.table}), None
         )
 
     def that_made(
         self, table: tuple[str, ...], version: ConnectorTableVersion | None
-    ) -> Change | None:
+    ) -> UndoableChange | None:
         """Return the change that has made a version of a table, or None.
 
         If threads change one table side by side, the last change in the log need not be the last
@@ -116,12 +116,12 @@ class UndoLog(RunObserver):
         )
         return next((change for change in changes if change.table == table), None)
 
-    def _took_back(self, undone: Change) -> None:
+    def _took_back(self, undone: UndoableChange) -> None:
         """Remove the change that was taken back; the rows of the change before it, if it is
         adjacent, are now in the new version.
         """
 
-        def is_reverted(change: Change) -> bool:
+        def is_reverted(change: UndoableChange) -> bool:
             return (change.table, change.after) == (undone.table, undone.before)
 
         reverted = next((change for change in reversed(self._changes) if is_reverted(change)), None)
@@ -132,7 +132,10 @@ class UndoLog(RunObserver):
         )
 
     def _moved(
-        self, changes: list[Change], later: Change, version: ConnectorTableVersion | None
+        self,
+        changes: list[UndoableChange],
+        later: UndoableChange,
+        version: ConnectorTableVersion | None,
     ) -> None:
         """Set the changes; the one that made a version of the table has the same rows in the later
         version.
@@ -147,7 +150,7 @@ class UndoLog(RunObserver):
         ]
 
 
-def _change_of(run: StatementRun) -> Change | None:
+def _change_of(run: StatementRun) -> UndoableChange | None:
     analysis, version = run.analysis, run.transaction.version
     if not isinstance(
         analysis, RowChangeAnalysis | InsertAnalysis | DefinitionAnalysis | RestoreAnalysis
@@ -169,7 +172,7 @@ def _change_of(run: StatementRun) -> Change | None:
         version = versions.before
     count = run.account.counted if run.account is not None and run.changes_rows else None
     text = shorten(analysis.text, MOST_SHOWN, placeholder=" ...")
-    return Change(
+    return UndoableChange(
         name,
         run.services.connector,
         kind_of(analysis),

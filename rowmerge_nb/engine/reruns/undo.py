@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.engine.catalog.name_resolution import StatementTables
     from rowmerge_nb.engine.catalog.transaction import StatementTransaction
-    from rowmerge_nb.engine.observers.undo_log import Change, UndoLog
+    from rowmerge_nb.engine.observers.undo_log import UndoableChange, UndoLog
     from rowmerge_nb.engine.result import Result
     from rowmerge_nb.engine.sessions.runner import StatementRunner
     from rowmerge_nb.spi.handles import ConnectorSession, ConnectorTableHandle, SchemaTableName
@@ -110,7 +110,7 @@ def _existing_table(tables: StatementTables, name: str) -> TableBinding:
     return binding
 
 
-def _last_change(changes: UndoLog, tables: StatementTables, name: str | None) -> Change:
+def _last_change(changes: UndoLog, tables: StatementTables, name: str | None) -> UndoableChange:
     table = None if name is None else _existing_table(tables, name)
     change = changes.last(None if table is None else table.name)
     if change is None:
@@ -134,8 +134,11 @@ def _last_change(changes: UndoLog, tables: StatementTables, name: str | None) ->
 
 
 def _change_of_current_version(
-    changes: UndoLog, change: Change, transaction: StatementTransaction, tables: StatementTables
-) -> Change:
+    changes: UndoLog,
+    change: UndoableChange,
+    transaction: StatementTransaction,
+    tables: StatementTables,
+) -> UndoableChange:
     """Return the change that made the table's current version, if this engine made it; otherwise
     the last one in the log.
     """
@@ -147,7 +150,7 @@ def _change_of_current_version(
 
 
 def _unchanged_table(
-    change: Change, transaction: StatementTransaction, tables: StatementTables
+    change: UndoableChange, transaction: StatementTransaction, tables: StatementTables
 ) -> TableBinding:
     """Return the table of a change, if nothing has changed it since."""
     target = tables.resolve(change.table)
@@ -179,7 +182,7 @@ def _shape(columns: Sequence[ColumnMetadata]) -> list[tuple[str, Type, bool]]:
 
 
 def _has_same_columns(
-    change: Change,
+    change: UndoableChange,
     handle: ConnectorTableHandle,
     metadata: ConnectorMetadata,
     session: ConnectorSession,
@@ -205,7 +208,7 @@ def _is_kept(
     return False
 
 
-def _conflict(change: Change, why: str, *, is_kept: bool = False) -> NoReturn:
+def _conflict(change: UndoableChange, why: str, *, is_kept: bool = False) -> NoReturn:
     """Refuse to take back a change that others have built on."""
     table_name = ".".join(change.table)
     hint = "Nothing was taken back."

@@ -20,7 +20,7 @@ from rowmerge_nb.engine.sessions.step_errors import complete_error, reporting_st
 from rowmerge_nb.engine.spark.interrupts import at_once
 from rowmerge_nb.sql.missing_catalog import unknown_catalog
 from rowmerge_nb.sql.tree.statements import (
-    Call,
+    CallStatement,
     Commit,
     Deallocate,
     Execute,
@@ -169,7 +169,7 @@ class Session:
         if current is None:
             return
         current.check_open()
-        if isinstance(statement, Call):
+        if isinstance(statement, CallStatement):
             raise ConnectorError(
                 "Procedures cannot be called within a transaction (use autocommit mode)",
                 code="NOT_SUPPORTED",

@@ -79,7 +79,7 @@ from rowmerge_nb.trace.node_records import JoinType
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from rowmerge_nb.engine.spark.lowering_context import Tables
+    from rowmerge_nb.engine.spark.lowering_context import LoweringTables
     from rowmerge_nb.engine.tasks.page_row_change import RowTask
     from rowmerge_nb.engine.tasks.partitioned import PartitionedJoinTask
     from rowmerge_nb.engine.tasks.scan import ScanPass
@@ -543,7 +543,7 @@ def _task_count(target: ScanPass, context: LoweringContext) -> int:
     return max(1, min(len(target.splits), context.tasks))
 
 
-def with_answers(rows: Any, count: int, answers: Sequence[str], tables: Tables) -> Any:
+def with_answers(rows: Any, count: int, answers: Sequence[str], tables: LoweringTables) -> Any:
     """Add the results of subqueries to rows, the same for all, although Spark evaluates
     ``(SELECT random())`` per row.
     """
@@ -558,7 +558,7 @@ def with_answers(rows: Any, count: int, answers: Sequence[str], tables: Tables) 
     )
 
 
-def _answered(answers: Sequence[str], tables: Tables) -> Any:
+def _answered(answers: Sequence[str], tables: LoweringTables) -> Any:
     return tables.split_numbers(1).selectExpr(*answers)
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.layout import BucketFunction, ConnectorTableLayout
 
 
-class Tables(Protocol):
+class LoweringTables(Protocol):
     """The rows and sinks for lowering, from the statement's transaction."""
 
     def scan(self, node: TableScan) -> Any:
@@ -82,7 +82,7 @@ class LoweringContext:
     """
 
     spark: Any
-    tables: Tables
+    tables: LoweringTables
     partitions: int
     tasks: int
     writers: int

@@ -92,8 +92,8 @@ def _read_columns(run: StatementRun, analysis: RowChangeAnalysis) -> frozenset[s
     reads them.
 
     RETURNING may read new rows. In the era of the documents a connector gets the columns of all
-        UPDATE clauses together: a column that some
-    of them do not assign is written with the value that was read.
+    UPDATE clauses together: a column that some of them do not assign is written with the value that
+    was read.
     """
     columns, read = analysis.target.columns, set[int]()
     if analysis.returning is not None:

@@ -25,7 +25,7 @@ _NUMBER: Final = re.compile(r"(?<![\w@:])[0-9][\w.]*\Z")
 
 
 @dataclass(frozen=True)
-class Options:
+class OptionLine:
     """The cursor is in the options, after ``line``."""
 
     line: str
@@ -63,7 +63,7 @@ class Sql:
     is_closed: bool = False
 
 
-def where(text: str, line: int, column: int) -> Options | Braces | Text | Sql | None:
+def where(text: str, line: int, column: int) -> OptionLine | Braces | Text | Sql | None:
     r"""Return the position of the cursor; None outside of this project's magics.
 
     ``line`` is 0-based, ``column`` counts characters before the cursor.
@@ -85,7 +85,7 @@ def where(text: str, line: int, column: int) -> Options | Braces | Text | Sql | 
         return None if magic is None else _behind(here[magic.end() :], lines[line][column:])
     if line <= first:
         return (
-            Options(here[cell.end() :].lstrip(), is_cell=True)
+            OptionLine(here[cell.end() :].lstrip(), is_cell=True)
             if line == first and column > cell.end()
             else None
         )
@@ -94,17 +94,17 @@ def where(text: str, line: int, column: int) -> Options | Braces | Text | Sql | 
     return _in_sql(before, after, lines[first][cell.end() :])
 
 
-def _behind(before: str, after: str) -> Options | Braces | Text | Sql:
+def _behind(before: str, after: str) -> OptionLine | Braces | Text | Sql:
     if _CONNECT.match(before):
         # Its properties may be named like statements, such as create=true.
-        return Options(before, is_cell=False)
+        return OptionLine(before, is_cell=False)
     if undone := _UNDO.match(before):
         # Its argument is a table, as in TABLE t.
         return _in_sql(f"TABLE {before[undone.end() :]}", after, "")
     words = before.split(" ")
     words_of_statement = next((n for n, word in enumerate(words) if _begins(words, n, word)), None)
     if words_of_statement is None:
-        return Options(before, is_cell=False)
+        return OptionLine(before, is_cell=False)
     options = " ".join(words[:words_of_statement])
     return _in_sql(before[len(options) :].lstrip(), after, options)
 

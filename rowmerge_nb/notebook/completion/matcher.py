@@ -9,7 +9,7 @@ import sys
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.engine.spark.frames import is_frame
-from rowmerge_nb.notebook.completion.cells import Braces, Options, Sql, Text, where
+from rowmerge_nb.notebook.completion.cells import Braces, OptionLine, Sql, Text, where
 from rowmerge_nb.notebook.completion.lookups import Lookups
 
 if TYPE_CHECKING:
@@ -61,12 +61,12 @@ def register(
             "matched_fragment": word,
         }
 
-    def _completions(at: Options | Braces | Text | Sql) -> tuple[str, Iterable[tuple[str, str]]]:
+    def _completions(at: OptionLine | Braces | Text | Sql) -> tuple[str, Iterable[tuple[str, str]]]:
         if isinstance(at, Text):
             return "", ()
         if isinstance(at, Braces):
             return _python(completer, at.code)
-        if isinstance(at, Options):
+        if isinstance(at, OptionLine):
             from rowmerge_nb.notebook.completion.option_completion import in_options
 
             return in_options(at, variables=_engines(shell.user_ns))

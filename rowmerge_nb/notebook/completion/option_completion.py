@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from rowmerge_nb.notebook.cell_options import COMMANDS, OPTIONS
 
 if TYPE_CHECKING:
-    from rowmerge_nb.notebook.completion.cells import Options
+    from rowmerge_nb.notebook.completion.cells import OptionLine
 
 
 def in_options(
-    at: Options, *, variables: tuple[str, ...] = ()
+    at: OptionLine, *, variables: tuple[str, ...] = ()
 ) -> tuple[str, list[tuple[str, str]]]:
     """Return the incomplete word and its completions, each with a label; ``variables`` are names of
     engines.

@@ -259,7 +259,7 @@ class _Reader:
                 )
             case s.SubqueryRelation(query=query) | s.Lateral(query=query):
                 return self._output(query)
-            case s.Join(left=left, right=right):
+            case s.JoinRelation(left=left, right=right):
                 return [*self._columns(left), *self._columns(right)]
         return []
 
@@ -301,7 +301,7 @@ class _Reader:
 
 
 def _leaves(relation: s.Relation) -> Iterator[s.Relation]:
-    if isinstance(relation, s.Join):
+    if isinstance(relation, s.JoinRelation):
         yield from _leaves(relation.left)
         yield from _leaves(relation.right)
     else:

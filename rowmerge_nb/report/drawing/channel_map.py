@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from rowmerge_nb.base.words import plural
 from rowmerge_nb.report.drawing.dot import (
     Box,
-    Text,
+    TextRun,
     bold,
     edge,
     mono,
@@ -30,7 +30,7 @@ _BLANK: Final = "\N{NO-BREAK SPACE}"
 
 
 @dataclass(frozen=True)
-class Slot:
+class DrawnColumn:
     """A table column in the drawing, or several hidden ones."""
 
     index: int
@@ -68,23 +68,23 @@ def channel_map_description(pages: Pages) -> str:
     return f"Before: {before}. After: {after}."
 
 
-def _slots(channels: Channels) -> list[Slot]:
+def _slots(channels: Channels) -> list[DrawnColumn]:
     """Select the columns to draw: the first three, the last, and the redistribution columns."""
     count = len(channels.columns)
     if count <= MOST_COLUMNS:
-        return [Slot(index) for index in range(count)]
+        return [DrawnColumn(index) for index in range(count)]
     redistribution = {channel.name for channel in channels.redistribution}
     keep = {0, 1, 2, count - 1} | {
         i for i, channel in enumerate(channels.columns) if channel.name in redistribution
     }
-    slots: list[Slot] = []
+    slots: list[DrawnColumn] = []
     for index in range(count):
         if index in keep:
-            slots.append(Slot(index))
+            slots.append(DrawnColumn(index))
         elif slots and slots[-1].omitted:
-            slots.append(Slot(slots[-1].index, slots.pop().omitted + 1))
+            slots.append(DrawnColumn(slots[-1].index, slots.pop().omitted + 1))
         else:
-            slots.append(Slot(index, 1))
+            slots.append(DrawnColumn(index, 1))
     return slots
 
 
@@ -105,11 +105,11 @@ def _channel(channel: Channel, port: str, fill: str, width: int, fate: str | Non
         [mono(type_text, "mut", size=11)],
     ]
     if fate is not None:
-        lines.append([Text(fate or _BLANK, "mut", size=11)])
+        lines.append([TextRun(fate or _BLANK, "mut", size=11)])
     return Box(lines, "CENTER", port, fill, 1, width)
 
 
-def _hidden(slot: Slot, port: str, fill: str) -> Box:
+def _hidden(slot: DrawnColumn, port: str, fill: str) -> Box:
     return Box([[muted("…")], [muted(plural(slot.omitted, "more column"))]], "CENTER", port, fill)
 
 
@@ -117,11 +117,11 @@ def _splits(pages: Pages) -> bool:
     return pages.paradigm == DELETE_AND_INSERT
 
 
-def _before(pages: Pages, slots: list[Slot]) -> list[list[Box]]:
+def _before(pages: Pages, slots: list[DrawnColumn]) -> list[list[Box]]:
     channels = pages.channels
     location = channels.location
     total = "" if pages.total_before is None else f", {plural(pages.total_before, 'row')}"
-    merge_row: list[Text] = [
+    merge_row: list[TextRun] = [
         mono(channels.merge_row.number, "mut", size=11),
         bold(_BLANK + channels.merge_row.name),
     ]
@@ -157,7 +157,7 @@ def _before(pages: Pages, slots: list[Slot]) -> list[list[Box]]:
     return [head, cells]
 
 
-def _after(pages: Pages, slots: list[Slot], halves: list[Half]) -> list[list[Box]]:
+def _after(pages: Pages, slots: list[DrawnColumn], halves: list[Half]) -> list[list[Box]]:
     channels = pages.channels
     others = channels.others
     count = len(slots) + len(others)
@@ -199,7 +199,7 @@ def _after(pages: Pages, slots: list[Slot], halves: list[Half]) -> list[list[Box
     ]
 
 
-def _halves(pages: Pages, slots: list[Slot]) -> list[Half]:
+def _halves(pages: Pages, slots: list[DrawnColumn]) -> list[Half]:
     channels = pages.channels
     redistribution = {channel.name: channel.number for channel in channels.redistribution}
     new = tuple(
@@ -239,7 +239,7 @@ def _halves(pages: Pages, slots: list[Slot]) -> list[Half]:
     return updates if pages.updates_only else [*updates, *others]
 
 
-def _wires(pages: Pages, slots: list[Slot]) -> list[tuple[str, str, str]]:
+def _wires(pages: Pages, slots: list[DrawnColumn]) -> list[tuple[str, str, str]]:
     channels = pages.channels
     # The drawing is that of a table with one column per slot.
     slot_layout = PageLayout(len(slots), era=channels.layout.era).after

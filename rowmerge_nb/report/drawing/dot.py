@@ -44,7 +44,7 @@ LINE: Final = 14
 
 
 @dataclass(frozen=True)
-class Text:
+class TextRun:
     """A run of text in a cell."""
 
     text: str
@@ -58,21 +58,21 @@ class Text:
         return text_width(self.text, self.size, bold=self.bold, mono=self.mono)
 
 
-def plain(text: str, color: str = "fg") -> Text:
-    return Text(visible(text).replace(" ", "\N{NO-BREAK SPACE}"), color)
+def plain(text: str, color: str = "fg") -> TextRun:
+    return TextRun(visible(text).replace(" ", "\N{NO-BREAK SPACE}"), color)
 
 
-def bold(text: str, color: str = "fg") -> Text:
-    return Text(visible(text).replace(" ", "\N{NO-BREAK SPACE}"), color, bold=True)
+def bold(text: str, color: str = "fg") -> TextRun:
+    return TextRun(visible(text).replace(" ", "\N{NO-BREAK SPACE}"), color, bold=True)
 
 
-def mono(text: str, color: str = "fg", *, size: int = 12, strong: bool = False) -> Text:
-    return Text(
+def mono(text: str, color: str = "fg", *, size: int = 12, strong: bool = False) -> TextRun:
+    return TextRun(
         visible(text).replace(" ", "\N{NO-BREAK SPACE}"), color, mono=True, bold=strong, size=size
     )
 
 
-def muted(text: str) -> Text:
+def muted(text: str) -> TextRun:
     return plain(text, "mut")
 
 
@@ -86,7 +86,7 @@ class Box:
         width: the minimum width; ``height`` is the height of a bar.
     """
 
-    lines: Sequence[Sequence[Text]] = field(default=())
+    lines: Sequence[Sequence[TextRun]] = field(default=())
     align: str = "LEFT"
     port: str = ""
     fill: str = ""
@@ -115,11 +115,11 @@ class Box:
         return f"<TD {text}>{'<BR/>'.join(_line(line) for line in self.lines)}</TD>"
 
 
-def _line(runs: Sequence[Text]) -> str:
+def _line(runs: Sequence[TextRun]) -> str:
     return "".join(_run(run) for run in runs)
 
 
-def _run(run: Text) -> str:
+def _run(run: TextRun) -> str:
     text = escape(run.text, quote=False)
     face = MONO if run.mono else SANS
     return (
@@ -186,7 +186,7 @@ def edge(
     head: str,
     *,
     color: str = "line",
-    label: Text | None = None,
+    label: TextRun | None = None,
     rows: int | None = None,
     dashed: bool = False,
     weight: int = 1,

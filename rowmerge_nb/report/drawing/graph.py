@@ -15,7 +15,7 @@ from rowmerge_nb.report.drawing.channel_map import channel_map_dot
 from rowmerge_nb.report.drawing.dot import (
     GAP,
     Box,
-    Text,
+    TextRun,
     bold,
     edge,
     identifier,
@@ -202,7 +202,7 @@ class _Drawing:
             lines[-1],
         ]
 
-    def _predicate(self, index: int) -> list[Text]:
+    def _predicate(self, index: int) -> list[TextRun]:
         label, text, style = self._branches()[index]
         return [mono(label, style, strong=True), mono(text) if label else muted(text)]
 
@@ -263,7 +263,7 @@ class _Drawing:
             for port, rows in parts
         ]
 
-    def _title(self, operator: Operator) -> list[Text]:
+    def _title(self, operator: Operator) -> list[TextRun]:
         return [bold(operator.title), mono(GAP + cell(operator.arguments, ARGUMENTS + 24).text)]
 
     def _case(self, projects: list[Operator], streams: list[Stream]) -> list[Stream]:
@@ -333,7 +333,7 @@ class _Drawing:
         self._arrive("distinct", streams, 9)
         return self._lane_streams("distinct", "c")
 
-    def _lane_head(self, operator: Operator) -> list[Text]:
+    def _lane_head(self, operator: Operator) -> list[TextRun]:
         line = [bold(operator.title), mono(GAP + operator.arguments)]
         if operator.kind == "DuplicateCheck":
             return [
@@ -370,7 +370,7 @@ class _Drawing:
                 groups.append((lane, 1))
         return groups
 
-    def _becomes(self, lane: Lane, count: int) -> list[list[list[Text]]]:
+    def _becomes(self, lane: Lane, count: int) -> list[list[list[TextRun]]]:
         rows = "" if lane.rows is None else f" {number(lane.rows)}"
         splits = lane.style == "U" and "U" not in self.plan.outputs
         amount = "" if lane.rows is None else f"{number(lane.rows)} "
@@ -463,7 +463,7 @@ def _inside(operator: Operator) -> list[list[Box]]:
     return [[Box([line], span=2)] for line in lines]
 
 
-def _lines(step: Inner, indent: str) -> Iterator[list[Text]]:
+def _lines(step: Inner, indent: str) -> Iterator[list[TextRun]]:
     for source in step.sources:
         yield from _lines(source, indent + 2 * GAP if len(step.sources) > 1 else indent)
     arguments = cell(step.arguments, ARGUMENTS).text
@@ -496,7 +496,7 @@ def _count(style: str, rows: int | None) -> str:
     return "" if rows is None else f"{'·' if style == 'N' else style} {number(rows)}"
 
 
-def _label(stream: Stream) -> Text | None:
+def _label(stream: Stream) -> TextRun | None:
     if not stream.label:
         return None
     return plain(stream.label) if stream.style == "line" else bold(stream.label, stream.style)

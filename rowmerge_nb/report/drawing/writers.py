@@ -7,7 +7,7 @@ from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.base.words import number, plural
-from rowmerge_nb.report.drawing.dot import GAP, Box, Text, bold, edge, mono, muted, node, plain
+from rowmerge_nb.report.drawing.dot import GAP, Box, TextRun, bold, edge, mono, muted, node, plain
 from rowmerge_nb.report.model.plan import CHANGERS
 from rowmerge_nb.report.words.display_values import cell
 from rowmerge_nb.report.words.phrases import by_operation, operation_word
@@ -15,7 +15,7 @@ from rowmerge_nb.report.words.phrases import by_operation, operation_word
 if TYPE_CHECKING:
     import graphviz
 
-    from rowmerge_nb.report.model.plan import Operator, Plan, Writer
+    from rowmerge_nb.report.model.plan import Operator, Plan, PlanWriter
 
 MOST_WRITERS: Final = 3
 _SINKS: Final = {
@@ -35,7 +35,7 @@ class Arrival:
     port: str
     style: str
     rows: int | None
-    label: Text | None
+    label: TextRun | None
     width: int
 
 
@@ -82,7 +82,7 @@ def draw_writers(
     ]
 
 
-def _sinks(plan: Plan) -> list[Writer | None]:
+def _sinks(plan: Plan) -> list[PlanWriter | None]:
     """Return the writers with a node of their own; the last one may represent many.
 
     None: no known writer.
@@ -180,7 +180,7 @@ def _named(style: str, rows: int | None) -> str:
 
 
 def _outlets(
-    sinks: list[Writer | None], styles: list[str], total: int
+    sinks: list[PlanWriter | None], styles: list[str], total: int
 ) -> list[tuple[int, str, int]]:
     """Divide the lower edge of the exchange by writer and operation, so that no edges cross."""
     styles_of_sinks = [
@@ -202,14 +202,14 @@ def _outlets(
     return outlets
 
 
-def _name(sink: Writer | None) -> str:
+def _name(sink: PlanWriter | None) -> str:
     if sink is None:
         return ""
     return f"writer {sink.number}" if sink.number >= 0 else plural(-sink.number, "more writer")
 
 
 def _sink_node(
-    graph: graphviz.Digraph, plan: Plan, name: str, sink: Writer | None, styles: list[str]
+    graph: graphviz.Digraph, plan: Plan, name: str, sink: PlanWriter | None, styles: list[str]
 ) -> None:
     mine = [style for style in styles if sink is None or sink.rows.get(style)]
     span = len(mine)

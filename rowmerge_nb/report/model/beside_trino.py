@@ -44,7 +44,7 @@ _PROJECTED: Final = {"merge_row": CASE, "case_number": CASE_NUMBER, "present": P
 
 
 @dataclass(frozen=True)
-class Step:
+class AlignedStep:
     """A step of execution: our operator and Trino's node, ``""`` if missing, with their rows, None
     if not counted.
     """
@@ -72,14 +72,14 @@ class BesideTrino:
     """
 
     query: TrinoQuery
-    steps: tuple[Step, ...]
+    steps: tuple[AlignedStep, ...]
     only_ours: tuple[tuple[str, int | None], ...]
     only_trino: tuple[tuple[str, int | None], ...]
     notices: tuple[str, ...]
     failed: bool
 
     @property
-    def first(self) -> Step | None:
+    def first(self) -> AlignedStep | None:
         """The first step at which the rows differ; None without one, or after a failure."""
         return None if self.failed else next((step for step in self.steps if step.parts), None)
 
@@ -132,7 +132,7 @@ def lay_beside(trace: Trace, query: TrinoQuery) -> BesideTrino:
     for name in ORDER:
         (here, our_rows), (there, trino_rows) = ours.get(name, nothing), theirs.get(name, nothing)
         if here or there:
-            steps.append(Step(name, here, there, our_rows, trino_rows))
+            steps.append(AlignedStep(name, here, there, our_rows, trino_rows))
     only_trino = [
         (_shown(node), node.rows_out)
         for node in reversed(list(query.plan.walk()))
@@ -259,7 +259,7 @@ def _words(text: str) -> list[str]:
     return re.sub(r"\s+", " ", text).strip().rstrip("; ").split(" ")
 
 
-def _notices(trace: Trace, query: TrinoQuery, steps: Sequence[Step]) -> Iterator[str]:
+def _notices(trace: Trace, query: TrinoQuery, steps: Sequence[AlignedStep]) -> Iterator[str]:
     if _words(trace.statement) != _words(query.statement):
         yield "The texts of the statements are not the same; the plans are compared all the same"
     if query.state != "FINISHED":

@@ -53,7 +53,7 @@ class ChangeCell:
 
 
 @dataclass(frozen=True)
-class Change:
+class ChangedRow:
     """A changed row of the target."""
 
     sign: str
@@ -96,7 +96,7 @@ class Diff:
     """
 
     columns: tuple[Channel, ...]
-    rows: tuple[Change, ...]
+    rows: tuple[ChangedRow, ...]
     total: int
     untouched: int | None
     summary: str
@@ -207,7 +207,9 @@ def build_diff(trace: Trace, pages: Pages | None) -> Diff | None:
     )
 
 
-def _left(trace: Trace, changes: Sequence[Change], same: Sequence[SameRow]) -> tuple[LeftRow, ...]:
+def _left(
+    trace: Trace, changes: Sequence[ChangedRow], same: Sequence[SameRow]
+) -> tuple[LeftRow, ...]:
     """Return all rows of a small table; none if the store counts another number."""
     present = [change for change in changes if change.style != "D"]
     if len(present) + len(same) != trace.target.rows_after or trace.target.rows_after > MOST_LEFT:
@@ -349,7 +351,7 @@ def _cells(values: Iterable[Any]) -> tuple[Cell, ...]:
     return tuple(cell(with_ends(value)) for value in values)
 
 
-def _changes(sample: PageSample) -> list[Change]:
+def _changes(sample: PageSample) -> list[ChangedRow]:
     layout = sample.layout.merge_row
     merge_rows = struct_rows(sample.before.column(sample.layout.before.merge_row))
     rows = zip(merge_rows, _both_sides(sample), python_values(sample.row_ids), strict=True)
@@ -367,7 +369,7 @@ def _changes(sample: PageSample) -> list[Change]:
     ]
 
 
-def _without_merge_rows(sample: PageSample) -> list[Change]:
+def _without_merge_rows(sample: PageSample) -> list[ChangedRow]:
     """Return the changes of a DELETE, which passes only row ids and keys, or of the older flow."""
     channels = sample.layout.after
     row_ids = python_values(sample.after.column(channels.row_id))
@@ -403,9 +405,9 @@ def _change(
     case: int,
     at: int | None,
     row_id: Any,
-) -> Change:
+) -> ChangedRow:
     style = style_of(operation)
-    return Change(
+    return ChangedRow(
         sign=_SIGNS[style],
         style=style,
         word=operation.name,

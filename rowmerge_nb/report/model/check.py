@@ -51,7 +51,7 @@ class WrongLine:
 
 
 @dataclass(frozen=True)
-class Check:
+class ShownCheck:
     """The first wrong rows after the commit.
 
     Args:
@@ -67,7 +67,7 @@ class Check:
     more: str
 
 
-def build_check(trace: Trace) -> Check | None:
+def build_check(trace: Trace) -> ShownCheck | None:
     check = trace.checks.commit
     if check is None or check.state != "differs":
         return None
@@ -83,7 +83,7 @@ def build_check(trace: Trace) -> Check | None:
         (max(check.wrong - len(rows), 0) if rows else 0, "more wrong row"),
         (len(schema) - len(indices), "more column"),
     ]
-    return Check(
+    return ShownCheck(
         visible(check.message),
         tuple(map(visible, check.patterns)),
         tuple(

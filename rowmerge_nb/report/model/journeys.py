@@ -30,7 +30,7 @@ _VALUES: Final = 48
 
 
 @dataclass(frozen=True)
-class Mark:
+class ClauseMark:
     """A clause's effect on a row: one character and a sentence."""
 
     text: str
@@ -51,7 +51,7 @@ class JourneyRow:
     target: str
     join: str
     clause: str
-    marks: tuple[Mark, ...]
+    marks: tuple[ClauseMark, ...]
     style: str
     becomes: str
     writers: str
@@ -266,9 +266,9 @@ def journey_row(journey: Journey, joined: bool) -> JourneyRow:
     )
 
 
-def _mark(verdict: Verdict) -> Mark:
+def _mark(verdict: Verdict) -> ClauseMark:
     text = mark_of(verdict)
-    return Mark(text, text if text in "DUI" else "N", reason_of(verdict))
+    return ClauseMark(text, text if text in "DUI" else "N", reason_of(verdict))
 
 
 def _values(side: Mapping[str, Any] | None) -> str:

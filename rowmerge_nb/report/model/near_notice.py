@@ -15,13 +15,13 @@ MOST_SENTENCES: Final = 5
 
 
 @dataclass(frozen=True)
-class Near:
+class NearNotice:
     """Sentences about near misses."""
 
     sentences: tuple[str, ...]
 
 
-def build_near(trace: Trace) -> Near | None:
+def build_near(trace: Trace) -> NearNotice | None:
     near = trace.samples.near_misses
     if near is None or near.source is None:
         return None
@@ -35,4 +35,4 @@ def build_near(trace: Trace) -> Near | None:
             f"{rest} of the source {'is' if len(rows) == MOST_SENTENCES + 1 else 'are'} near to a"
             " key of the target: result.near() lists them."
         )
-    return Near(tuple(sentences))
+    return NearNotice(tuple(sentences))

@@ -159,7 +159,7 @@ class AfterRow:
 
 
 @dataclass(frozen=True)
-class Destination:
+class SentRows:
     """Rows that the exchange sent to one writer; ``number`` is the result of the hash or function
     for ``values``.
     """
@@ -171,7 +171,7 @@ class Destination:
 
 
 @dataclass(frozen=True)
-class LedgerRow:
+class TransformedRow:
     """A row before ``transform_page`` and its results; a dropped row has none.
 
     Args:
@@ -215,7 +215,7 @@ class Pages:
 
     channels: Channels
     paradigm: str
-    rows: tuple[LedgerRow, ...]
+    rows: tuple[TransformedRow, ...]
     total_before: int | None
     total_after: int | None
     summary: str
@@ -225,7 +225,7 @@ class Pages:
     updates_only: bool = False
     number_head: str = ""
     writer_head: str = "writer"
-    destinations: tuple[Destination, ...] = ()
+    destinations: tuple[SentRows, ...] = ()
     other: str = ""
     otherwise: tuple[AlignedRow, ...] = ()
 
@@ -288,7 +288,7 @@ def build_pages(trace: Trace, other: Trace | None = None) -> Pages | None:
     )
 
 
-def _destinations(trace: Trace, rows: Sequence[LedgerRow]) -> tuple[Destination, ...]:
+def _destinations(trace: Trace, rows: Sequence[TransformedRow]) -> tuple[SentRows, ...]:
     places = places_of(trace)
     groups: dict[tuple[str, str, str], list[str]] = {}
     for row in rows:
@@ -298,7 +298,7 @@ def _destinations(trace: Trace, rows: Sequence[LedgerRow]) -> tuple[Destination,
                     f"{row.source or (row.name.text if row.name else 'row')} {half.letter}"
                 )
     return tuple(
-        Destination(*cells, ", ".join(rows_of_group)) for cells, rows_of_group in groups.items()
+        SentRows(*cells, ", ".join(rows_of_group)) for cells, rows_of_group in groups.items()
     )
 
 
@@ -473,7 +473,7 @@ def stored_channels(schema: pa.Schema) -> tuple[Channel, ...]:
     )
 
 
-def _ledger(sample: PageSample, channels: Channels) -> list[LedgerRow]:
+def _ledger(sample: PageSample, channels: Channels) -> list[TransformedRow]:
     merge_row = sample.layout.before.merge_row
     before = [
         struct_rows(column) if i == merge_row else python_values(column)
@@ -518,13 +518,13 @@ def _ledger_row(
     witness: tuple[int | None, Cell | None],
     channels: Channels,
     after: tuple[AfterRow, ...],
-) -> LedgerRow:
+) -> TransformedRow:
     before, layout = channels.layout.before, channels.layout.merge_row
     merge_row = row[before.merge_row]
     values = merge_row if merge_row is not None else [None] * layout.count
     operation = values[layout.operation]
     requested = Operation(operation) if operation is not None else Operation.NONE
-    return LedgerRow(
+    return TransformedRow(
         source="" if witness[0] is None else str(witness[0]),
         name=witness[1],
         redistribution=tuple(

@@ -31,7 +31,7 @@ NOT_SHOWN: Final = "a function of the connector's decides, and the run has shown
 
 
 @dataclass(frozen=True)
-class Place:
+class WriterChoice:
     """How a row got its writer.
 
     Args:
@@ -102,7 +102,7 @@ def placed_rows(trace: Trace) -> list[str]:
     return [place.sentence for place in places_of(trace)]
 
 
-def places_of(trace: Trace) -> list[Place]:
+def places_of(trace: Trace) -> list[WriterChoice]:
     pages, exchange = trace.samples.pages, exchange_of(trace)
     if pages is None or exchange is None or not pages.writers:
         return []
@@ -119,7 +119,7 @@ def places_of(trace: Trace) -> list[Place]:
         placed_number, among = (
             (None, None) if placement is None else (placement.numbers[at], placement.writers)
         )
-        places.append(Place(rule, values, placed_number, among, writer))
+        places.append(WriterChoice(rule, values, placed_number, among, writer))
     return places
 
 

@@ -115,7 +115,7 @@ class Operator:
 
 
 @dataclass(frozen=True)
-class Writer:
+class PlanWriter:
     """The rows that a writer stored, per letter D, U, I."""
 
     number: int
@@ -149,7 +149,7 @@ class Plan:
     lanes: tuple[Lane, ...]
     branches: tuple[BranchRecord, ...]
     outputs: dict[str, int | None]
-    writers: tuple[Writer, ...]
+    writers: tuple[PlanWriter, ...]
     counted: bool
     dashed: bool
     matched: int | None
@@ -242,12 +242,12 @@ def _outputs(trace: Trace) -> dict[str, int | None]:
     return {style: None if unknown else rows for style, rows in requested.items() if present[style]}
 
 
-def _writer(record: WriterRecord) -> Writer:
+def _writer(record: WriterRecord) -> PlanWriter:
     rows: dict[str, int] = {}
     for operation, count in sorted(record.rows.items()):
         rows[style_of(operation)] = rows.get(style_of(operation), 0) + count
     ordered = {style: rows[style] for style in "DUI" if rows.get(style)}
-    return Writer(record.writer, ordered, record.pages, record.fragments, record.state)
+    return PlanWriter(record.writer, ordered, record.pages, record.fragments, record.state)
 
 
 def _alone(trace: Trace) -> str:

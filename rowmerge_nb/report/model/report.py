@@ -9,18 +9,18 @@ from rowmerge_nb.base.choices import ROW_CHANGES, StatementState
 from rowmerge_nb.base.words import code
 from rowmerge_nb.report.model.absences import absence_of
 from rowmerge_nb.report.model.changed_rows import Diff, Stored, build_diff, build_stored
-from rowmerge_nb.report.model.check import Check, build_check
+from rowmerge_nb.report.model.check import ShownCheck, build_check
 from rowmerge_nb.report.model.clauses import ClauseTable, build_clauses
 from rowmerge_nb.report.model.failures import Failure, build_failure
 from rowmerge_nb.report.model.journeys import Journeys, build_journeys
-from rowmerge_nb.report.model.near_notice import Near, build_near
+from rowmerge_nb.report.model.near_notice import NearNotice, build_near
 from rowmerge_nb.report.model.outcome import Outcome, build_outcome
 from rowmerge_nb.report.model.pages import Pages, build_pages
 from rowmerge_nb.report.model.plan import Plan, build_plan
 from rowmerge_nb.report.model.spi_calls import Calls, build_calls
-from rowmerge_nb.report.model.terms import Terms, build_terms
+from rowmerge_nb.report.model.terms import TermDefinitions, build_terms
 from rowmerge_nb.report.words.display_values import visible
-from rowmerge_nb.trace.verdicts import Verdict, verdicts_of
+from rowmerge_nb.trace.verdicts import EngineVerdict, verdicts_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -64,7 +64,7 @@ JOURNEYS_BY_NAME: Final = (
 
 
 @dataclass(frozen=True)
-class Notice:
+class ShownNotice:
     """A message to the user; the line is within the statement."""
 
     message: str
@@ -81,9 +81,9 @@ class Report:
     kind: str
     state: StatementState
     outcome: Outcome
-    notices: tuple[Notice, ...]
+    notices: tuple[ShownNotice, ...]
     failure: Failure | None
-    check: Check | None
+    check: ShownCheck | None
     clauses: ClauseTable | None
     plan: Plan | None
     pages: Pages | None
@@ -91,9 +91,9 @@ class Report:
     calls: Calls | None
     diff: Diff | None
     journeys: Journeys | None
-    near: Near | None
-    words: Terms | None
-    verdicts: tuple[Verdict, ...] | None
+    near: NearNotice | None
+    words: TermDefinitions | None
+    verdicts: tuple[EngineVerdict, ...] | None
     absences: Mapping[str, str]
     timings: tuple[tuple[str, float], ...]
 
@@ -136,12 +136,12 @@ def build_report(trace: Trace, other: Trace | None = None) -> Report:
     return replace(report, absences={part: absence_of(trace, part) for part in absent})
 
 
-def notices_of(trace: Trace) -> tuple[Notice, ...]:
-    notices = [Notice(visible(notice.message), notice.line) for notice in trace.notices]
+def notices_of(trace: Trace) -> tuple[ShownNotice, ...]:
+    notices = [ShownNotice(visible(notice.message), notice.line) for notice in trace.notices]
     if trace.checks.commit is not None and trace.checks.commit.state != "differs":
-        notices.append(Notice(visible(trace.checks.commit.message), None))
+        notices.append(ShownNotice(visible(trace.checks.commit.message), None))
     if trace.checks.verification is not None:
-        notices.append(Notice(visible(trace.checks.verification.message), None))
+        notices.append(ShownNotice(visible(trace.checks.verification.message), None))
     return tuple(notices)
 
 

@@ -30,7 +30,7 @@ _VERSION: Final = (
 
 
 @dataclass(frozen=True)
-class Terms:
+class TermDefinitions:
     """Terms with their definitions."""
 
     rows: tuple[tuple[str, str], ...]
@@ -40,10 +40,10 @@ class Terms:
         return ", ".join(word for word, _ in self.rows)
 
 
-def build_terms(trace: Trace) -> Terms | None:
+def build_terms(trace: Trace) -> TermDefinitions | None:
     if trace.kind not in ROW_CHANGES or trace.state != StatementState.FINISHED:
         return None
-    return Terms(tuple(_terms(trace)))
+    return TermDefinitions(tuple(_terms(trace)))
 
 
 def _terms(trace: Trace) -> Iterator[tuple[str, str]]:

@@ -143,7 +143,7 @@ class ViewBinding:
         return ".".join(self.name)
 
 
-class Tables(Protocol):
+class AnalyzerCatalogs(Protocol):
     """The catalogs as the analyzer sees them; the engine implements this."""
 
     def resolve(

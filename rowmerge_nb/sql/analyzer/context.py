@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.metadata import ColumnMetadata
     from rowmerge_nb.spi.operations import Era
     from rowmerge_nb.spi.types import Type
-    from rowmerge_nb.sql.analyzer.analysis import TableBinding, Tables, ViewBinding
+    from rowmerge_nb.sql.analyzer.analysis import AnalyzerCatalogs, TableBinding, ViewBinding
     from rowmerge_nb.sql.analyzer.expressions.inline_functions import InlineFunction
     from rowmerge_nb.sql.analyzer.rows.constant_rows import ConstantRows
     from rowmerge_nb.sql.analyzer.scope import ScopeField
@@ -46,7 +46,7 @@ class Context:
     creates: str | None = None
     """The full name of the view that the statement makes."""
 
-    def __init__(self, text: str, tables: Tables, era: Era) -> None:
+    def __init__(self, text: str, tables: AnalyzerCatalogs, era: Era) -> None:
         self.text = text
         self.tables = tables
         self.era = era
@@ -345,7 +345,7 @@ def _placed(span: Span) -> Iterator[None]:
 
 
 class _InView:
-    def __init__(self, tables: Tables, catalog: str, schema: str) -> None:
+    def __init__(self, tables: AnalyzerCatalogs, catalog: str, schema: str) -> None:
         self._tables = tables
         self._default = (catalog, schema)
 

@@ -110,7 +110,7 @@ class ChangeReader(MergeReader):
         )
 
     def _joined(self, source: s.Relation) -> str:
-        if isinstance(source, s.Join) and source.kind == "CROSS":
+        if isinstance(source, s.JoinRelation) and source.kind == "CROSS":
             return f"{self._joined(source.left)} CROSS JOIN {self._joined(source.right)}"
         return source.span.of(self.text)
 

@@ -498,15 +498,15 @@ class DefinitionReader(AccessReader):
     def _alteration(
         self, *, if_exists: bool
     ) -> (
-        st.AddColumn
-        | st.DropColumn
-        | st.RenameColumn
-        | st.RenameTable
-        | st.SetColumnType
-        | st.DropNotNull
-        | st.SetDefault
-        | st.DropDefault
-        | st.SetProperties
+        st.AddColumnAction
+        | st.DropColumnAction
+        | st.RenameColumnAction
+        | st.RenameTableAction
+        | st.SetColumnTypeAction
+        | st.DropNotNullAction
+        | st.SetDefaultAction
+        | st.DropDefaultAction
+        | st.SetPropertiesAction
         | st.TableExecute
     ):
         if not if_exists and self.at("EXECUTE"):
@@ -515,9 +515,9 @@ class DefinitionReader(AccessReader):
         if word == "SET":
             self.note("'AUTHORIZATION'")
             self.expect("PROPERTIES")
-            return st.SetProperties(*self._assigned_properties())
+            return st.SetPropertiesAction(*self._assigned_properties())
         if word == "RENAME" and self.accept("TO"):
-            return st.RenameTable(self.table_name())
+            return st.RenameTableAction(self.table_name())
         if word in {"ADD", "DROP"}:
             self._second(word, "COLUMN")
         else:
@@ -529,13 +529,13 @@ class DefinitionReader(AccessReader):
         if_exists = self._accept_if("EXISTS")
         name, *fields = self._path()
         if word == "DROP":
-            return st.DropColumn(name, if_exists, tuple(fields))
+            return st.DropColumnAction(name, if_exists, tuple(fields))
         self.expect("TO")
-        return st.RenameColumn(name, self.identifier(), if_exists, tuple(fields))
+        return st.RenameColumnAction(name, self.identifier(), if_exists, tuple(fields))
 
     def _altered_by(
         self, name: st.Identifier, *fields: st.Identifier
-    ) -> st.SetColumnType | st.DropNotNull | st.SetDefault | st.DropDefault:
+    ) -> st.SetColumnTypeAction | st.DropNotNullAction | st.SetDefaultAction | st.DropDefaultAction:
         sets = self.token.word == "SET"
         if sets:
             self.close("SET")
@@ -545,18 +545,18 @@ class DefinitionReader(AccessReader):
         else:
             self.expect(*(() if fields else ("DROP",)), "SET")
         if self.accept("DEFAULT"):
-            return st.SetDefault(name, self.literal()) if sets else st.DropDefault(name)
+            return st.SetDefaultAction(name, self.literal()) if sets else st.DropDefaultAction(name)
         if sets:
             self.close("DATA")
             self.close("TYPE")
             type_name = self.type_name()
             whole = replace(name, text=".".join(part.text for part in (name, *fields)))
-            return st.SetColumnType(
+            return st.SetColumnTypeAction(
                 name, self._type_of_column(whole, type_name, type_name.span), fields
             )
         self.expect("NOT")
         self.expect("NULL")
-        return st.DropNotNull(name)
+        return st.DropNotNullAction(name)
 
     def _path(self) -> tuple[st.Identifier, ...]:
         names = [self.identifier()]
@@ -581,12 +581,12 @@ class DefinitionReader(AccessReader):
         self.expect(")")
         return arguments
 
-    def _added_column(self) -> st.AddColumn:
+    def _added_column(self) -> st.AddColumnAction:
         if_not_exists = self._accept_if("NOT", "EXISTS")
         column, within = self._column(added=True)
         position = self.accept("FIRST", "LAST", "AFTER")
         after = self.identifier() if position is not None and position.word == "AFTER" else None
-        return st.AddColumn(
+        return st.AddColumnAction(
             column, if_not_exists, "LAST" if position is None else position.word, after, within
         )
 
@@ -597,14 +597,14 @@ class DefinitionReader(AccessReader):
 
     # -- procedures -----------------------------------------------------------------------------------------------
 
-    def _call_procedure(self) -> st.Call:
+    def _call_procedure(self) -> st.CallStatement:
         self.take()
         name = self.table_name()
         arguments: list[st.CallArgument] = []
         self.expect("(")
         if not self.accept(")"):
             arguments = self._call_arguments()
-        return st.Call(*self.whole(), name, tuple(arguments))
+        return st.CallStatement(*self.whole(), name, tuple(arguments))
 
     def _call_argument(self) -> st.CallArgument:
         start, name = self.index, None

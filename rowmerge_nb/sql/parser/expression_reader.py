@@ -8,7 +8,7 @@ from rowmerge_nb.base.errors import AnalysisError, ParseError
 from rowmerge_nb.sql.parser.literals import STRINGS
 from rowmerge_nb.sql.parser.primaries import PrimaryReader
 from rowmerge_nb.sql.parser.token_reader import is_mismatch
-from rowmerge_nb.sql.parser.tokens import Kind
+from rowmerge_nb.sql.parser.tokens import TokenKind
 from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.tree.depth import DEEPEST_TREE, LONGEST_CHAIN, NESTED_CHAIN, too_deep
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _COMPARISONS: Final = ("=", "<>", "!=", "<", "<=", ">", ">=")
 _ADDITION: Final = ("+", "-")
 _MULTIPLICATION: Final = ("*", "/", "%")
-_NUMBERS: Final = frozenset({Kind.INTEGER, Kind.DECIMAL, Kind.DOUBLE})
+_NUMBERS: Final = frozenset({TokenKind.INTEGER, TokenKind.DECIMAL, TokenKind.DOUBLE})
 
 
 class ExpressionReader(PrimaryReader):
@@ -59,7 +59,7 @@ class ExpressionReader(PrimaryReader):
     def when_predicate(self, operand: s.Expression) -> s.Expression | None:
         word, following = self.token, self.ahead().word
         is_predicate = (
-            (word.word in _COMPARISONS and word.kind is Kind.SYMBOL)
+            (word.word in _COMPARISONS and word.kind is TokenKind.SYMBOL)
             or word.word in {"IS", "IN", "BETWEEN", "LIKE"}
             or (word.word == "NOT" and following in {"BETWEEN", "IN", "LIKE"})
         )
@@ -71,7 +71,7 @@ class ExpressionReader(PrimaryReader):
 
     def _predicate_of(self, start: int, value: s.Expression) -> s.Expression:
         word = self.token
-        if word.word in _COMPARISONS and word.kind is Kind.SYMBOL:
+        if word.word in _COMPARISONS and word.kind is TokenKind.SYMBOL:
             self.take()
             return self._comparison(start, value, word)
         if word.word == "IS":
@@ -162,7 +162,7 @@ class ExpressionReader(PrimaryReader):
         """Accept SYMMETRIC or ASYMMETRIC, unless it is a name: neither is reserved."""
         following = self.ahead()
         if self.token.word not in {"SYMMETRIC", "ASYMMETRIC"} or (
-            following.kind is Kind.SYMBOL and following.text not in "([+-?"
+            following.kind is TokenKind.SYMBOL and following.text not in "([+-?"
         ):
             return False
         return following.word != "AND" and self.take().word == "SYMMETRIC"
@@ -195,10 +195,10 @@ class ExpressionReader(PrimaryReader):
     def _chained(self, term: Callable[[], s.Expression], *operators: str) -> s.Expression:
         start = self.index
         first = term()
-        steps: list[s.Step] = []
+        steps: list[s.ChainStep] = []
         while operator := self.accept(*operators):
             operand = term()
-            steps.append(s.Step(self.span_from(start), operator.word, operand, operator.span))
+            steps.append(s.ChainStep(self.span_from(start), operator.word, operand, operator.span))
             _check_length(len(steps) + 1)
         if len(steps) > NESTED_CHAIN:
             return s.Chain(self.span_from(start), first, tuple(steps))
@@ -235,14 +235,16 @@ class ExpressionReader(PrimaryReader):
                 self.fail()
             return self._signed()
         is_typed = self.at_identifier() and self.ahead().kind in STRINGS
-        is_word = token.word in {"TRUE", "FALSE", "NULL", "INTERVAL"} and token.kind is Kind.WORD
+        is_word = (
+            token.word in {"TRUE", "FALSE", "NULL", "INTERVAL"} and token.kind is TokenKind.WORD
+        )
         is_double = token.word == "DOUBLE" and self.ahead().word == "PRECISION"
         if not (
             token.kind in _NUMBERS
             or is_typed
             or is_word
             or is_double
-            or token.kind in {*STRINGS, Kind.BINARY, Kind.UNICODE_STRING}
+            or token.kind in {*STRINGS, TokenKind.BINARY, TokenKind.UNICODE_STRING}
         ):
             self.note("'-'", "'DOUBLE'", "'FALSE'", "'INTERVAL'", "'NULL'", "'TRUE'")
             self.note("<identifier>", "<integer>", "<string>")
@@ -256,7 +258,7 @@ class ExpressionReader(PrimaryReader):
         while self.accept("AT"):
             if self.accept("LOCAL"):
                 span = self.span_from(start)
-                zone: s.Expression = s.Call(span, "current_timezone", ())
+                zone: s.Expression = s.FunctionCall(span, "current_timezone", ())
                 value = s.AtTimeZone(span, value, zone)
                 continue
             if self.token.word != "TIME":
@@ -304,7 +306,7 @@ class ExpressionReader(PrimaryReader):
                 value = self._dereferenced(start, value, field)
                 if self.undecided and isinstance(value, s.Name) and start != self.undecided_primary:
                     self.note_looked("'('")
-            elif self.token.word == "." and self.ahead().kind is Kind.WORD:
+            elif self.token.word == "." and self.ahead().kind is TokenKind.WORD:
                 # Only the name of a method may be a reserved word.
                 self.take()
                 method = self.take()
@@ -337,9 +339,11 @@ class ExpressionReader(PrimaryReader):
         return s.Dereference(span, value, field)
 
 
-def _nested(left: s.Expression, step: s.Step) -> s.Expression:
+def _nested(left: s.Expression, step: s.ChainStep) -> s.Expression:
     if step.operator == "||":
-        return s.Call(step.span, "concat", (left, step.operand), operator_span=step.operator_span)
+        return s.FunctionCall(
+            step.span, "concat", (left, step.operand), operator_span=step.operator_span
+        )
     return s.Binary(step.span, step.operator, left, step.operand, step.operator_span)
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from rowmerge_nb.base.words import code
 from rowmerge_nb.sql.parser.functions import FunctionReader
-from rowmerge_nb.sql.parser.tokens import Kind
+from rowmerge_nb.sql.parser.tokens import TokenKind
 from rowmerge_nb.sql.tree import statements as st
 from rowmerge_nb.sql.tree import syntax as s
 
@@ -70,7 +70,7 @@ class ExtendedReader(FunctionReader):
         token = self.token
         if (
             self.extended
-            and token.kind is Kind.WORD
+            and token.kind is TokenKind.WORD
             and token.word in words
             and self.at_identifier(self.ahead())
         ):

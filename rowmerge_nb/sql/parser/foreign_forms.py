@@ -7,7 +7,7 @@ import unicodedata
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.sql.functions.foreign_names import TYPES
-from rowmerge_nb.sql.parser.tokens import RESERVED, Kind
+from rowmerge_nb.sql.parser.tokens import RESERVED, TokenKind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -91,10 +91,10 @@ def foreign_form_hint(
 
 
 def name_hint(token: Token) -> str | None:
-    if token.kind is Kind.DIGITS_FIRST:
+    if token.kind is TokenKind.DIGITS_FIRST:
         number = re.fullmatch(r"(?i)(\d+)[lsyd]", token.text)
         return f"Write {number[1]}." if number else f'Write "{token.text}".'
-    if token.kind is not Kind.BACKQUOTED:
+    if token.kind is not TokenKind.BACKQUOTED:
         return None
     # BigQuery writes one pair of backquotes around a full name.
     parts = token.text.strip("`").split(".")
@@ -109,7 +109,7 @@ def name_hint(token: Token) -> str | None:
 
 def _character(token: Token) -> str | None:
     character = token.text[:1]
-    if token.kind is not Kind.UNKNOWN or not character or character.isascii():
+    if token.kind is not TokenKind.UNKNOWN or not character or character.isascii():
         return None
     name = unicodedata.name(character, "a character without a name")
     replacement = _QUOTES.get(character) or ("a blank" if character.isspace() else None)
@@ -300,7 +300,7 @@ def _continues(tokens: Sequence[Token], at: int) -> bool:
         return at > 0
     return (
         token.text == "("
-        and before.kind is Kind.WORD
+        and before.kind is TokenKind.WORD
         and before.word not in RESERVED
         and before.span.end == token.span.start
     )
@@ -332,16 +332,16 @@ def _part(text: str, tokens: Sequence[Token], index: int, expected: AbstractSet[
         return f"Write THEN before {token.text}."
     if (
         before is not None
-        and before.kind is Kind.STRING
-        and token.kind is Kind.WORD
+        and before.kind is TokenKind.STRING
+        and token.kind is TokenKind.WORD
         and before.span.end == token.span.start
     ):
         return f"Double a quote within a text: {before.text}'{token.text}'."
-    if "'SET'" in expected and first == "UPDATE" and token.kind is Kind.WORD:
+    if "'SET'" in expected and first == "UPDATE" and token.kind is TokenKind.WORD:
         return "UPDATE takes no alias in Trino; write the table's name before its columns, or none."
-    if first == "DELETE" and "'WHERE'" in expected and token.kind is Kind.WORD:
+    if first == "DELETE" and "'WHERE'" in expected and token.kind is TokenKind.WORD:
         return "DELETE takes no alias in Trino; remove it, also before the columns."
-    if before is not None and before.word == "INTERVAL" and token.kind is Kind.INTEGER:
+    if before is not None and before.word == "INTERVAL" and token.kind is TokenKind.INTEGER:
         return f"Write the number in quotes: INTERVAL '{token.text}' {following.text}."
     return _INSTEAD.get(token.word)
 

@@ -6,7 +6,7 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.sql.parser.tokens import Kind
+from rowmerge_nb.sql.parser.tokens import TokenKind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -402,8 +402,8 @@ def _line(text: str, tokens: Sequence[Token], index: int) -> str:
     words = [token.text for token in tokens[:2]] if first else []
     window = tokens[first : index + _WINDOW]
     for at, token in enumerate(window, first):
-        word = "" if token.kind is Kind.END else token.text.replace("§", " ")
-        if token.kind is Kind.UNKNOWN and at + 1 < len(tokens):
+        word = "" if token.kind is TokenKind.END else token.text.replace("§", " ")
+        if token.kind is TokenKind.UNKNOWN and at + 1 < len(tokens):
             # A run of one character is one token, whose text is the character.
             word = text[token.span.start : tokens[at + 1].span.start].strip()
         words.append(f"§{word[:_LONGEST]}" if at == index else word[:_LONGEST])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rowmerge_nb.sql.parser.tokens import Kind
+from rowmerge_nb.sql.parser.tokens import TokenKind
 from rowmerge_nb.sql.tree import json_expressions as j
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ def json_lookup(reader: PrimaryReader, start: int) -> s.Expression:
     reader.expect("(")
     document = _input(reader)
     reader.expect(",")
-    if reader.token.kind not in {Kind.STRING, Kind.UNICODE_STRING}:
+    if reader.token.kind not in {TokenKind.STRING, TokenKind.UNICODE_STRING}:
         reader.note("<string>")
         reader.fail()
     path = reader.primary()

@@ -153,24 +153,24 @@ class _PathReader:
 
     def _plain(self, part: t.Part) -> t.Part:
         """Refuse decimals of Trino: here numbers are integers and doubles."""
-        if isinstance(part, t.Literal) and _DECIMAL.fullmatch(part.item):
+        if isinstance(part, t.PathLiteral) and _DECIMAL.fullmatch(part.item):
             self.refuse(f"the decimal {part.item}, which is no side of a comparison")
         return part
 
     def _begin(self) -> t.Part:
         if self.kind == "variable":
-            return t.Variable(self.take()[1:])
+            return t.PathVariable(self.take()[1:])
         if self.kind == "string":
-            return t.Literal(self._string(mark='"'))
+            return t.PathLiteral(self._string(mark='"'))
         if self.kind == "integer":
             if len(self.word) > 18:
                 self.refuse(f"the number {self.word}")
-            return t.Literal(str(int(self.take())))
+            return t.PathLiteral(str(int(self.take())))
         if self.kind == "fraction":
             word = self.take()
-            return t.Literal(f"0{word}" if word.startswith(".") else word.removesuffix("."))
+            return t.PathLiteral(f"0{word}" if word.startswith(".") else word.removesuffix("."))
         if self.kind == "word" and self.word in {"true", "false", "null"}:
-            return t.Literal(self.take())
+            return t.PathLiteral(self.take())
         if self.accept("("):
             inner = self._sum()
             self.expect(")")
@@ -219,13 +219,13 @@ class _PathReader:
 
     # -- predicates ---------------------------------------------------------------------------------------------------
 
-    def _filter(self) -> t.Filter:
+    def _filter(self) -> t.PathFilter:
         self._open()
         self.filters += 1
         predicate = self._or()
         self.filters -= 1
         self.expect(")")
-        return t.Filter(predicate)
+        return t.PathFilter(predicate)
 
     def _open(self) -> None:
         if not self.accept("("):
@@ -234,20 +234,20 @@ class _PathReader:
     def _or(self) -> t.Part:
         predicate = self._and()
         while self.accept("||"):
-            predicate = t.Logical("OR", predicate, self._and())
+            predicate = t.PathLogical("OR", predicate, self._and())
         return predicate
 
     def _and(self) -> t.Part:
         predicate = self._predicate()
         while self.accept("&&"):
-            predicate = t.Logical("AND", predicate, self._predicate())
+            predicate = t.PathLogical("AND", predicate, self._predicate())
         return predicate
 
     def _predicate(self) -> t.Part:
         if self.accept("!"):
             if self.word not in {"(", "exists"}:
                 self.fail("{'(', 'exists'}")
-            return t.Not(self._delimited())
+            return t.PathNot(self._delimited())
         if self.word == "exists":
             return self._delimited()
         if self.word == "(" and (enclosed := self._enclosed()):
@@ -256,7 +256,7 @@ class _PathReader:
         left = self._sum()
         if self.kind == "symbol" and self.word in _OPERATORS:
             operator = self.take()
-            return t.Comparison("<>" if operator == "!=" else operator, left, self._sum())
+            return t.PathComparison("<>" if operator == "!=" else operator, left, self._sum())
         if self.accept("starts"):
             self.expect("with")
             if self.kind not in {"string", "variable"}:
@@ -272,7 +272,7 @@ class _PathReader:
     def _delimited(self) -> t.Part:
         if self.accept("exists"):
             self._open()
-            predicate: t.Part = t.Exists(self._sum())
+            predicate: t.Part = t.PathExists(self._sum())
             self.expect(")")
             return predicate
         self.expect("(")

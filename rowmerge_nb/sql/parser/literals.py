@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.sql.parser.token_reader import Reader
-from rowmerge_nb.sql.parser.tokens import Kind
+from rowmerge_nb.sql.parser.token_reader import TokenReader
+from rowmerge_nb.sql.parser.tokens import TokenKind
 from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.tree.literal_runs import LiteralRun
 from rowmerge_nb.sql.tree.statements import Span
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.parser.tokens import Token
 
 LITERALS: Final = {
-    Kind.STRING: "string",
-    Kind.INTEGER: "integer",
-    Kind.DECIMAL: "decimal",
-    Kind.DOUBLE: "double",
+    TokenKind.STRING: "string",
+    TokenKind.INTEGER: "integer",
+    TokenKind.DECIMAL: "decimal",
+    TokenKind.DOUBLE: "double",
 }
-STRINGS: Final = frozenset({Kind.STRING, Kind.UNICODE_STRING})
+STRINGS: Final = frozenset({TokenKind.STRING, TokenKind.UNICODE_STRING})
 _LARGEST_BIGINT: Final = 2**63 - 1
 _LOWEST: Final = frozenset({2**31, 2**63})
 """The minimum of each type, whose sign belongs to the literal."""
@@ -28,7 +28,7 @@ _LAST_CODE_POINT: Final = 0x10FFFF
 _SURROGATES: Final = range(0xD800, 0xE000)
 
 
-class SimpleReader(Reader):
+class SimpleReader(TokenReader):
     """Parses literals and types."""
 
     # -- literals -------------------------------------------------------------------------------------------------
@@ -53,7 +53,7 @@ class SimpleReader(Reader):
         return s.Literal(token.span, literal_kind, digits)
 
     def string(self) -> str:
-        if self.token.kind is Kind.STRING:
+        if self.token.kind is TokenKind.STRING:
             return self.take().string
         literal = self._coded_literal()
         assert isinstance(literal, s.Literal)
@@ -77,7 +77,7 @@ class SimpleReader(Reader):
 
     def _coded_literal(self) -> s.Expression:
         token = self.take()
-        if token.kind is Kind.BINARY:
+        if token.kind is TokenKind.BINARY:
             digits = re.sub(r"\s", "", token.string).upper()
             if not re.fullmatch(r"[0-9A-F]*", digits):
                 self.wrong("Binary literal can only contain hexadecimal digits", token.span)
@@ -88,7 +88,7 @@ class SimpleReader(Reader):
         escape = "\\"
         if self.accept("UESCAPE"):
             mark_token = self.take()
-            if mark_token.kind is not Kind.STRING or len(mark_token.string) != 1:
+            if mark_token.kind is not TokenKind.STRING or len(mark_token.string) != 1:
                 self.error("Invalid Unicode escape character", mark_token.span)
             escape = mark_token.string
         return s.Literal(token.span, "string", self._decode(token, escape))
@@ -166,7 +166,7 @@ class SimpleReader(Reader):
     def _type_arguments(self, *, is_row: bool) -> None:
         first = True
         while True:
-            if self.token.kind is Kind.INTEGER:
+            if self.token.kind is TokenKind.INTEGER:
                 self.take()
             else:
                 self.note("<integer>" if first or not is_row else "<identifier>")

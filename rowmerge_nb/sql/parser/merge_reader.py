@@ -8,7 +8,7 @@ from rowmerge_nb.base.words import code
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.sql.parser.extended_reader import ExtendedReader
 from rowmerge_nb.sql.parser.literals import STRINGS
-from rowmerge_nb.sql.parser.tokens import Kind
+from rowmerge_nb.sql.parser.tokens import TokenKind
 from rowmerge_nb.sql.tree import statements as st
 from rowmerge_nb.sql.tree import syntax as s
 
@@ -258,7 +258,7 @@ class MergeReader(ExtendedReader):
                 matching = st.StarMatching.EXISTING
         elif inserts and word == "ROW":
             self.take()
-        elif self.token.kind is not Kind.END and word not in {"WHEN", "RETURNING"}:
+        elif self.token.kind is not TokenKind.END and word not in {"WHEN", "RETURNING"}:
             return None
         self.accept("*")
         self.without_words()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.base.errors import AnalysisError
 from rowmerge_nb.sql.constants import NoConstantError, constant
-from rowmerge_nb.sql.parser.tokens import Kind, Runs, tokenize
+from rowmerge_nb.sql.parser.tokens import Runs, TokenKind, tokenize
 from rowmerge_nb.sql.tree.statements import Span
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def parameter(value: object) -> str:
 
 
 @dataclass(frozen=True)
-class Place:
+class ParameterPlace:
     """A ``?`` of a statement.
 
     Args:
@@ -50,7 +50,7 @@ class Place:
     clause: Span
 
 
-def parameter_places(text: str) -> list[Place]:
+def parameter_places(text: str) -> list[ParameterPlace]:
     """Return the places of a statement's parameters.
 
     >>> [place.row_count for place in parameter_places("SELECT ?, '?' FROM t OFFSET ? FETCH NEXT ? ROWS ONLY")]
@@ -59,14 +59,14 @@ def parameter_places(text: str) -> list[Place]:
     tokens = tokenize(text, Runs.WHOLE)
     places = []
     for index, token in enumerate(tokens):
-        if token.kind is Kind.SYMBOL and token.text == "?":
+        if token.kind is TokenKind.SYMBOL and token.text == "?":
             before, last = tokens[max(index - 2, 0)], tokens[max(index - 1, 0)]
             if last.word in {"LIMIT", "OFFSET"}:
-                places.append(Place(token.span, last.word, last.span))
+                places.append(ParameterPlace(token.span, last.word, last.span))
             elif before.word == "FETCH" and last.word in {"FIRST", "NEXT"}:
-                places.append(Place(token.span, "FETCH FIRST", before.span))
+                places.append(ParameterPlace(token.span, "FETCH FIRST", before.span))
             else:
-                places.append(Place(token.span, "", token.span))
+                places.append(ParameterPlace(token.span, "", token.span))
     return places
 
 

@@ -339,7 +339,7 @@ class _Watching(StatementReader):
         is_alias_here = self._is_here()
         with self._names(None):
             relation = super()._aliased()
-        if not is_alias_here and not isinstance(relation, s.Join):
+        if not is_alias_here and not isinstance(relation, s.JoinRelation):
             self._frames[-1].relations.append(relation)
         return relation
 

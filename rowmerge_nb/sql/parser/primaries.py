@@ -11,7 +11,7 @@ from rowmerge_nb.base.errors import AnalysisError, ParseError
 from rowmerge_nb.sql.parser.json_calls import json_constructor, json_lookup
 from rowmerge_nb.sql.parser.literals import LITERALS, STRINGS
 from rowmerge_nb.sql.parser.token_reader import is_mismatch
-from rowmerge_nb.sql.parser.tokens import Kind
+from rowmerge_nb.sql.parser.tokens import TokenKind
 from rowmerge_nb.sql.parser.window_reader import WindowReader
 from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.tree.depth import DEEPEST, too_deep
@@ -72,7 +72,7 @@ class PrimaryReader(WindowReader):
         return tuple(items)
 
     def _expression_or_run(self) -> s.Expression:
-        return self.literals() if self.token.kind is Kind.LITERALS else self.expression()
+        return self.literals() if self.token.kind is TokenKind.LITERALS else self.expression()
 
     def _subscripted(self) -> None:
         """Refuse what follows a possible subscript, as ARRAY is not reserved."""
@@ -99,7 +99,7 @@ class PrimaryReader(WindowReader):
             if count > DEEPEST:
                 raise too_deep()
         token = self.ahead(count)
-        if token.kind is not Kind.WORD or token.word not in _QUERY_WORDS:
+        if token.kind is not TokenKind.WORD or token.word not in _QUERY_WORDS:
             return False
         # ((SELECT 1) + 1) is an expression, ((SELECT 1) s JOIN t ...) a relation: the token behind
         # the inner query decides.
@@ -108,7 +108,7 @@ class PrimaryReader(WindowReader):
             self.tokens[min(self.closing(index) + 1, len(self.tokens) - 1)] for index in inner
         )
         return all(
-            following.kind is Kind.END or following.word in _AFTER_QUERY
+            following.kind is TokenKind.END or following.word in _AFTER_QUERY
             for following in behind_inner
         )
 
@@ -119,9 +119,11 @@ class PrimaryReader(WindowReader):
         if token.kind in LITERALS:
             self.take()
             return self._literal(token)
-        if token.kind in {Kind.BINARY, Kind.UNICODE_STRING}:
+        if token.kind in {TokenKind.BINARY, TokenKind.UNICODE_STRING}:
             return self._coded_literal()
-        special = SPECIAL.get(token.word) if token.kind in {Kind.WORD, Kind.SYMBOL} else None
+        special = (
+            SPECIAL.get(token.word) if token.kind in {TokenKind.WORD, TokenKind.SYMBOL} else None
+        )
         if special is not None:
             expression = special(self, start)
             if expression is not None:
@@ -194,13 +196,13 @@ class PrimaryReader(WindowReader):
 
     def _parameter(self, start: int) -> s.Expression:
         self.take()
-        return s.Parameter(self.span_from(start))
+        return s.ParameterMarker(self.span_from(start))
 
     def _special_word(self, start: int) -> s.Expression:
         word = self.take().word
         precision = None
         if word in _CLOCKS and self.accept("("):
-            if self.token.kind is not Kind.INTEGER:
+            if self.token.kind is not TokenKind.INTEGER:
                 self.note("<number>")
                 self.fail()
             precision = int(self.take().text)
@@ -321,7 +323,7 @@ class PrimaryReader(WindowReader):
             items.append(self.expression())
             self._listed(items[-1])
             is_named = self.accept("AS") is not None or self.at_identifier()
-            is_quoted = self.token.kind is Kind.QUOTED
+            is_quoted = self.token.kind is TokenKind.QUOTED
             name = self.identifier().text if is_named else None
             names.append(name if name is None or is_quoted else name.upper())
         return tuple(items)
@@ -367,7 +369,7 @@ class PrimaryReader(WindowReader):
         self.expect("IN")
         haystack = self.value()
         self.close(")")
-        return s.Call(self.span_from(start), "strpos", (haystack, needle))
+        return s.FunctionCall(self.span_from(start), "strpos", (haystack, needle))
 
     def _overlay(self, start: int) -> s.Expression | None:
         if self.ahead().word != "(" or not self._has_word("PLACING", start + 2):
@@ -382,7 +384,7 @@ class PrimaryReader(WindowReader):
         if self.accept("FOR"):
             arguments.append(self.value())
         self.close(")")
-        return s.Call(self.span_from(start), "$overlay", tuple(arguments))
+        return s.FunctionCall(self.span_from(start), "$overlay", tuple(arguments))
 
     def _substring(self, start: int) -> s.Expression | None:
         if self.ahead().word != "(" or not self._has_word("FROM", start + 2):
@@ -396,7 +398,7 @@ class PrimaryReader(WindowReader):
         if self.accept("FOR"):
             arguments.append(self.value())
         self.expect(")")
-        return s.Call(self.span_from(start), "substr", tuple(arguments))
+        return s.FunctionCall(self.span_from(start), "substr", tuple(arguments))
 
     def _has_word(self, searched_word: str, index: int, *, whole: bool = False) -> bool:
         """Return whether a word such as FROM precedes the end of an expression, or of the whole
@@ -432,7 +434,7 @@ class PrimaryReader(WindowReader):
                 (first, self.value()) if first and not side and self.accept(",") else (first,)  # type: ignore[assignment]
             )
         self.expect(")")
-        return s.Call(self.span_from(start), name, arguments)
+        return s.FunctionCall(self.span_from(start), name, arguments)
 
     def _normalize(self, start: int) -> s.Expression:
         self.take()
@@ -441,7 +443,7 @@ class PrimaryReader(WindowReader):
         form = self.expect("NFD", "NFC", "NFKD", "NFKC").word if self.accept(",") else "NFC"
         self.expect(")")
         span = self.span_from(start)
-        return s.Call(span, "normalize", (value, s.Literal(span, "string", form)))
+        return s.FunctionCall(span, "normalize", (value, s.Literal(span, "string", form)))
 
     def _listagg(self, start: int) -> s.Expression:
         self.take()
@@ -465,7 +467,7 @@ class PrimaryReader(WindowReader):
         condition, window = self._filter(), self.over()
         distinct = quantifier is not None and quantifier.word == "DISTINCT"
         arguments = (value, separator, *truncated)
-        return s.Call(
+        return s.FunctionCall(
             self.span_from(start),
             "listagg",
             arguments,
@@ -499,7 +501,7 @@ class PrimaryReader(WindowReader):
             while self.accept(","):
                 arguments.append(self._plain_name())
         self.expect(")")
-        return s.Call(self.span_from(start), "grouping", tuple(arguments))
+        return s.FunctionCall(self.span_from(start), "grouping", tuple(arguments))
 
     def _plain_name(self) -> s.Name:
         start = self.index
@@ -517,7 +519,7 @@ class PrimaryReader(WindowReader):
             self.take()
             body = self.expression()
             return s.Lambda(self.span_from(start), (parameter,), body)
-        if following.kind in STRINGS and self.token.kind in {Kind.WORD, Kind.QUOTED}:
+        if following.kind in STRINGS and self.token.kind in {TokenKind.WORD, TokenKind.QUOTED}:
             type_name, text = self.identifier().value, self.string()
             return s.TypedLiteral(self.span_from(start), type_name, text)
         if (
@@ -577,7 +579,7 @@ class PrimaryReader(WindowReader):
         window = self.over()
         parts = tuple(part.value for part in qualifier)
         span = self.span_from(start)
-        call = s.Call(
+        call = s.FunctionCall(
             span,
             name,
             arguments,
@@ -677,7 +679,7 @@ error of another number.
 """
 
 
-def _wrong_form(call: s.Call) -> str | None:
+def _wrong_form(call: s.FunctionCall) -> str | None:
     least, most, message = _FORMS[call.name]
     if len(call.arguments) < least or (most is not None and len(call.arguments) > most):
         return message

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 
 from rowmerge_nb.base.errors import ParseError
 from rowmerge_nb.sql.parser.expression_reader import ExpressionReader
-from rowmerge_nb.sql.parser.tokens import RESERVED, Kind
+from rowmerge_nb.sql.parser.tokens import RESERVED, TokenKind
 from rowmerge_nb.sql.tree import syntax as s
 
 if TYPE_CHECKING:
@@ -110,7 +110,9 @@ class QueryReader(ExpressionReader):
         self.expect("FIRST", "NEXT")
         self.note("'?'", "<integer>")
         count = (
-            self._row_count() if self.token.kind is Kind.INTEGER or self.token.word == "?" else 1
+            self._row_count()
+            if self.token.kind is TokenKind.INTEGER or self.token.word == "?"
+            else 1
         )
         self.expect("ROW", "ROWS")
         ties = self.expect("ONLY", "WITH").word == "WITH"
@@ -121,7 +123,7 @@ class QueryReader(ExpressionReader):
     def _row_count(self) -> int:
         if self.accept("?"):
             return 1
-        if self.token.kind is not Kind.INTEGER:
+        if self.token.kind is not TokenKind.INTEGER:
             self.note("<integer>")
             self.fail()
         literal = self._literal(self.take())
@@ -194,10 +196,10 @@ class QueryReader(ExpressionReader):
 
     def _behind_name(self) -> bool:
         following = self.ahead()
-        if following.kind is Kind.SYMBOL:
+        if following.kind is TokenKind.SYMBOL:
             return following.text not in {"(", "+", "-", "*", "?"}
-        if following.kind is not Kind.WORD:
-            return following.kind is Kind.END
+        if following.kind is not TokenKind.WORD:
+            return following.kind is TokenKind.END
         # A word that is not reserved may be an alias.
         return following.word in _BEHIND_NAME and (
             following.word in RESERVED or self.ahead(2).text not in {"", ",", "FROM"}
@@ -266,7 +268,7 @@ class QueryReader(ExpressionReader):
         relation = self.relation()
         while self.accept(","):
             right = self.relation()
-            relation = s.Join(self.span_from(start), "CROSS", relation, right)
+            relation = s.JoinRelation(self.span_from(start), "CROSS", relation, right)
         return relation
 
     def _group_by(self) -> tuple[tuple[s.Expression, ...] | None, s.GroupingSets | None]:
@@ -312,7 +314,7 @@ class QueryReader(ExpressionReader):
 
     def _keys_follow(self) -> bool:
         following = self.ahead()
-        if following.kind in {Kind.SYMBOL, Kind.END}:
+        if following.kind in {TokenKind.SYMBOL, TokenKind.END}:
             return following.text in {"(", "+", "-", "?"}
         return following.word not in _BEHIND_A_KEY
 
@@ -367,7 +369,7 @@ class QueryReader(ExpressionReader):
         if self.accept("CROSS"):
             self.expect("JOIN")
             right = self._sampled()
-            return s.Join(self.span_from(start), "CROSS", left, right)
+            return s.JoinRelation(self.span_from(start), "CROSS", left, right)
         natural = self.accept("NATURAL") is not None
         join_kind = self._join_kind()
         if join_kind is None:
@@ -376,15 +378,15 @@ class QueryReader(ExpressionReader):
         if not natural:
             self.restart()
         if natural:
-            return s.Join(self.span_from(start), join_kind, left, right, natural=True)
+            return s.JoinRelation(self.span_from(start), join_kind, left, right, natural=True)
         if self.accept("ON"):
             condition = self.expression()
-            return s.Join(self.span_from(start), join_kind, left, right, on=condition)
+            return s.JoinRelation(self.span_from(start), join_kind, left, right, on=condition)
         self.expect("USING")
         self.expect("(")
         columns = self.identifiers()
         self.expect(")")
-        return s.Join(self.span_from(start), join_kind, left, right, using=columns)
+        return s.JoinRelation(self.span_from(start), join_kind, left, right, using=columns)
 
     def _join_kind(self) -> str | None:
         if self.accept("JOIN"):

@@ -14,7 +14,7 @@ from rowmerge_nb.sql.parser.access import NO_USERS
 from rowmerge_nb.sql.parser.definition_reader import DefinitionReader
 from rowmerge_nb.sql.parser.literals import STRINGS
 from rowmerge_nb.sql.parser.token_reader import EXTENDED, is_mismatch
-from rowmerge_nb.sql.parser.tokens import Kind, Runs, tokenize
+from rowmerge_nb.sql.parser.tokens import Runs, TokenKind, tokenize
 from rowmerge_nb.sql.session_properties import SESSION_HINT
 from rowmerge_nb.sql.tree import statements as st
 from rowmerge_nb.sql.tree import syntax as s
@@ -72,7 +72,7 @@ def split_statements(text: str) -> tuple[tuple[str, int], ...]:
     statements: list[tuple[str, int]] = []
     run: list[Token] = []
     for token in tokenize(text, Runs.WHOLE):
-        if token.kind is not Kind.END and token.text != ";":
+        if token.kind is not TokenKind.END and token.text != ";":
             run.append(token)
         elif run:
             start, end = run[0].span.start, run[-1].span.end
@@ -142,7 +142,7 @@ def _read(
         reader.expect_end()
     except ParseError as error:
         if not is_mismatch(error) or not any(
-            token.kind is Kind.LITERALS for token in reader.tokens
+            token.kind is TokenKind.LITERALS for token in reader.tokens
         ):
             raise
         # The ends of runs have the same error; without one, a run is where Trino does not allow it.
@@ -172,7 +172,7 @@ class StatementReader(DefinitionReader):
     def _statement(self) -> st.Statement:
         word = self.token.word
         reader = READERS.get(word)
-        if reader is not None and self.token.kind is Kind.WORD:
+        if reader is not None and self.token.kind is TokenKind.WORD:
             return reader(self)
         if word in {"(", "SELECT", "TABLE", "VALUES", "WITH"}:
             return self._query_statement()
@@ -257,7 +257,7 @@ class StatementReader(DefinitionReader):
         following = self.ahead()
         return self.token.word == "ANALYZE" and (
             following.word in {*READERS, *_STATEMENTS, "(", "SELECT", "TABLE", "VALUES", "VERBOSE"}
-            or following.kind is Kind.END
+            or following.kind is TokenKind.END
         )
 
     def _explained(self) -> st.Statement:
@@ -300,7 +300,7 @@ class StatementReader(DefinitionReader):
         start = self.index
         self.take()
         self.expect("SESSION")
-        if self.at("AUTHORIZATION") and self.ahead().kind is Kind.END:
+        if self.at("AUTHORIZATION") and self.ahead().kind is TokenKind.END:
             self.take()
             self._refuse_later(
                 start, "RESET SESSION AUTHORIZATION not supported by client", NO_USERS

@@ -10,7 +10,7 @@ from rowmerge_nb.base.errors import ParseError, RowMergeError
 from rowmerge_nb.base.names import nearest
 from rowmerge_nb.sql.parser.foreign_forms import foreign_form_hint, name_hint
 from rowmerge_nb.sql.parser.foreign_patterns import pattern_hint
-from rowmerge_nb.sql.parser.tokens import RESERVED, Kind, Runs, Token, tokenize
+from rowmerge_nb.sql.parser.tokens import RESERVED, Runs, Token, TokenKind, tokenize
 from rowmerge_nb.sql.tree.depth import DEEPEST, too_deep
 from rowmerge_nb.sql.tree.statements import Identifier, Span, TableName
 
@@ -87,11 +87,11 @@ _REFUSED = {
 """(offending word, an expected one): hints on forms that every dialect refuses."""
 
 
-_NO_NAMES: dict[Kind | str, str] = {
-    Kind.BACKQUOTED: (
+_NO_NAMES: dict[TokenKind | str, str] = {
+    TokenKind.BACKQUOTED: (
         "backquoted identifiers are not supported; use double quotes to quote identifiers"
     ),
-    Kind.DIGITS_FIRST: (
+    TokenKind.DIGITS_FIRST: (
         "identifiers must not start with a digit; surround the identifier with double quotes"
     ),
     '""': "Zero-length delimited identifier not allowed",
@@ -103,7 +103,7 @@ def is_mismatch(error: ParseError) -> bool:
     return error.message.startswith("mismatched input")
 
 
-class Reader:
+class TokenReader:
     """A cursor over the tokens of one statement.
 
     As in Trino, errors list the tokens expected at the farthest position, so alternatives can be
@@ -229,7 +229,7 @@ class Reader:
         return self._behind == self.index
 
     def expect_end(self) -> None:
-        if self.token.kind is not Kind.END:
+        if self.token.kind is not TokenKind.END:
             self.note("<EOF>")
             self._fail(is_decided=True)
 
@@ -241,9 +241,9 @@ class Reader:
 
     def at_identifier(self, token: Token | None = None) -> bool:
         token = token or self.token
-        if token.kind is Kind.WORD:
+        if token.kind is TokenKind.WORD:
             return token.word not in RESERVED
-        return token.kind in {Kind.QUOTED, Kind.BACKQUOTED, Kind.DIGITS_FIRST}
+        return token.kind in {TokenKind.QUOTED, TokenKind.BACKQUOTED, TokenKind.DIGITS_FIRST}
 
     def identifier(self) -> Identifier:
         if not self.at_identifier():
@@ -270,7 +270,7 @@ class Reader:
         if word == "WINDOW" and self.at_identifier(following) and self.ahead(2).word == "AS":
             return False
         if word in {"LIMIT", "OFFSET"} and (
-            following.kind is Kind.INTEGER or following.word in {"ALL", "?"}
+            following.kind is TokenKind.INTEGER or following.word in {"ALL", "?"}
         ):
             return False
         return self.at_identifier() and not (
@@ -394,7 +394,7 @@ class Reader:
                 return _REFUSED[token.word, word]
             if within_merge and not self.extended and (token.word, word) in _ELSEWHERE:
                 return f"{_ELSEWHERE[token.word, word]} {EXTENDED}"
-        if token.kind is Kind.UNKNOWN and token.text in "'\"":
+        if token.kind is TokenKind.UNKNOWN and token.text in "'\"":
             return (
                 "The quote is never closed."
                 if token.text == "'"
@@ -402,7 +402,7 @@ class Reader:
             )
         if form is not None:
             return form
-        if token.kind is Kind.WORD:
+        if token.kind is TokenKind.WORD:
             near = nearest(token.word, (word for word in words if word.isalpha()))
             if near:
                 return f"Did you mean {near}?"

@@ -13,7 +13,7 @@ from rowmerge_nb.sql.tree.literal_runs import find_run, run_ends
 from rowmerge_nb.sql.tree.statements import Span
 
 
-class Kind(Enum):
+class TokenKind(Enum):
     """The kinds of tokens."""
 
     WORD = "word"
@@ -165,7 +165,7 @@ class Token:
     'Key'
     """
 
-    kind: Kind
+    kind: TokenKind
     text: str
     span: Span
 
@@ -174,15 +174,15 @@ class Token:
         """The text in upper case, if it can be a keyword."""
         return (
             self.text.upper()
-            if self.kind is Kind.WORD
+            if self.kind is TokenKind.WORD
             else self.text
-            if self.kind is Kind.SYMBOL
+            if self.kind is TokenKind.SYMBOL
             else ""
         )
 
     @property
     def name(self) -> str:
-        return self.text[1:-1].replace('""', '"') if self.kind is Kind.QUOTED else self.text
+        return self.text[1:-1].replace('""', '"') if self.kind is TokenKind.QUOTED else self.text
 
     @property
     def string(self) -> str:
@@ -228,13 +228,13 @@ class _Tokenizer:
                 if self.begins_part and not self._is_blank(offset)
                 else self._token(offset)
             )
-        self._add(Kind.END, offset, offset)
+        self._add(TokenKind.END, offset, offset)
         return tuple(self.found)
 
     def _token(self, offset: int) -> int:
         # Search an unclosed comment's end only once.
         unclosed = self.text.startswith("/*", offset) and self.last_close < offset + 2
-        kind, end = (Kind.SYMBOL, offset + 1) if unclosed else _next(self.text, offset)
+        kind, end = (TokenKind.SYMBOL, offset + 1) if unclosed else _next(self.text, offset)
         if kind is None:
             self._pass(offset, end)
             return end
@@ -243,8 +243,8 @@ class _Tokenizer:
             self._look(token)
         return end
 
-    def _add(self, kind: Kind, offset: int, end: int) -> Token:
-        shown_end = offset + 1 if kind is Kind.UNKNOWN else end
+    def _add(self, kind: TokenKind, offset: int, end: int) -> Token:
+        shown_end = offset + 1 if kind is TokenKind.UNKNOWN else end
         token = Token(
             kind,
             self.text[offset:shown_end],
@@ -296,7 +296,7 @@ class _Tokenizer:
             self.no_run_before = -end
             return offset
         if self.runs is Runs.WHOLE:
-            self._add(Kind.LITERALS, offset, end)
+            self._add(TokenKind.LITERALS, offset, end)
             return end
         self.no_run_before = end
         first, last = run_ends(self.text, offset, end)
@@ -312,11 +312,11 @@ class _Tokenizer:
         return end
 
 
-def _next(text: str, offset: int) -> tuple[Kind | None, int]:
+def _next(text: str, offset: int) -> tuple[TokenKind | None, int]:
     match = _PATTERN.match(text, offset)
     if match is None:
         unreadable = _UNREADABLE.match(text, offset)
-        return Kind.UNKNOWN, offset + 1 if unreadable is None else unreadable.end()
+        return TokenKind.UNKNOWN, offset + 1 if unreadable is None else unreadable.end()
     group = str(match.lastgroup)
     if group == "space":
         return None, match.end()
@@ -325,5 +325,5 @@ def _next(text: str, offset: int) -> tuple[Kind | None, int]:
         # numbers.
         longer = _DIGITS_FIRST.match(text, offset)
         if longer is not None and longer.end() > match.end():
-            return Kind.DIGITS_FIRST, longer.end()
-    return Kind[group.upper()], match.end()
+            return TokenKind.DIGITS_FIRST, longer.end()
+    return TokenKind[group.upper()], match.end()

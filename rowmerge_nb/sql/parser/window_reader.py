@@ -62,7 +62,7 @@ class WindowReader(SimpleReader):
         self.close(")")
         return s.Window(self.span_from(start), partition_by, order_by, frame, name)
 
-    def _frame(self) -> s.Frame:
+    def _frame(self) -> s.WindowFrame:
         start = self.index
         unit = self.take().word
         high = None
@@ -72,7 +72,7 @@ class WindowReader(SimpleReader):
             high = self._bound()
         else:
             low = self._bound()
-        return s.Frame(self.span_from(start), unit, low, high)
+        return s.WindowFrame(self.span_from(start), unit, low, high)
 
     def _bound(self) -> s.FrameBound:
         start = self.index

@@ -73,7 +73,7 @@ class Formatter:
         if isinstance(node, s.Not):
             return f"(NOT {self.write(node.operand)})"
         if (
-            isinstance(node, s.Call)
+            isinstance(node, s.FunctionCall)
             and (node.arguments or node.star or node.window)
             and node.name != "listagg"
         ):
@@ -174,7 +174,7 @@ class Formatter:
     def _listed(self, items: Iterable[s.Expression]) -> str:
         return ", ".join(map(self.write, items))
 
-    def _called(self, node: s.Call) -> str:
+    def _called(self, node: s.FunctionCall) -> str:
         """Return a function's name as written, the function behind an operator, or the keyword of a
         special form.
         """
@@ -186,7 +186,7 @@ class Formatter:
         # POSITION (a IN b) calls a function of another name.
         return text if text.lower().split(".")[-1].strip('" ') == node.name else node.name
 
-    def _call(self, node: s.Call) -> str:
+    def _call(self, node: s.FunctionCall) -> str:
         if node.name == "grouping":
             return f"GROUPING ({self._listed(node.arguments)})"
         if (

@@ -144,7 +144,7 @@ class _Queries(Formatter):
             )
         if isinstance(node, s.TableFunction):
             return self._function(node, depth)
-        if isinstance(node, s.Join):
+        if isinstance(node, s.JoinRelation):
             return self._join(node, depth)
         return " ".join(node.span.of(self.text).split())
 
@@ -160,7 +160,7 @@ class _Queries(Formatter):
         )
         return f"TABLE({self._dotted(node.name.parts)}({','.join(begin + argument for argument in arguments)}))"
 
-    def _join(self, node: s.Join, depth: int) -> str:
+    def _join(self, node: s.JoinRelation, depth: int) -> str:
         begin = _STEP * depth
         left, right = self._relation(node.left, depth), self._relation(node.right, depth)
         if "," in self.text[node.left.span.end : node.right.span.start]:

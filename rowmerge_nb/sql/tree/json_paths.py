@@ -42,7 +42,7 @@ class Subscripts(Part):
 
 
 @dataclass(frozen=True)
-class Filter(Part):
+class PathFilter(Part):
     """The items for which a predicate is true."""
 
     predicate: Part
@@ -66,14 +66,14 @@ class Current(Part):
 
 
 @dataclass(frozen=True)
-class Variable(Part):
+class PathVariable(Part):
     """A value of PASSING."""
 
     name: str
 
 
 @dataclass(frozen=True)
-class Literal(Part):
+class PathLiteral(Part):
     """A literal as JSON text; a string as itself after a quotation mark."""
 
     item: str
@@ -105,7 +105,7 @@ class Walk(Part):
 
 
 @dataclass(frozen=True)
-class Comparison(Part):
+class PathComparison(Part):
     """A comparison that holds for some pair of items."""
 
     operator: str
@@ -122,14 +122,14 @@ class StartsWith(Part):
 
 
 @dataclass(frozen=True)
-class Exists(Part):
+class PathExists(Part):
     """Whether there are items."""
 
     items: Part
 
 
 @dataclass(frozen=True)
-class Not(Part):
+class PathNot(Part):
     """The negation."""
 
     predicate: Part
@@ -143,7 +143,7 @@ class IsUnknown(Part):
 
 
 @dataclass(frozen=True)
-class Logical(Part):
+class PathLogical(Part):
     """``AND`` or ``OR`` of two predicates."""
 
     operator: str

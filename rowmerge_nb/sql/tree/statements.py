@@ -389,7 +389,7 @@ class Deallocate(Statement):
 
 
 @dataclass(frozen=True)
-class AddColumn:
+class AddColumnAction:
     """``ADD COLUMN [IF NOT EXISTS] name type [NOT NULL] [FIRST | LAST | AFTER other]``; ``within``
     is a new field's path.
     """
@@ -402,7 +402,7 @@ class AddColumn:
 
 
 @dataclass(frozen=True)
-class DropColumn:
+class DropColumnAction:
     """``DROP COLUMN [IF EXISTS] name``; ``fields`` is the path within the column."""
 
     name: Identifier
@@ -411,8 +411,8 @@ class DropColumn:
 
 
 @dataclass(frozen=True)
-class RenameColumn:
-    """``RENAME COLUMN [IF EXISTS] name TO other``; ``fields`` as in `DropColumn`."""
+class RenameColumnAction:
+    """``RENAME COLUMN [IF EXISTS] name TO other``; ``fields`` as in `DropColumnAction`."""
 
     name: Identifier
     to: Identifier
@@ -421,15 +421,15 @@ class RenameColumn:
 
 
 @dataclass(frozen=True)
-class RenameTable:
+class RenameTableAction:
     """``RENAME TO name``."""
 
     to: TableName
 
 
 @dataclass(frozen=True)
-class SetColumnType:
-    """``ALTER COLUMN name SET DATA TYPE type``; ``fields`` as in `DropColumn`, ``type`` is an error
+class SetColumnTypeAction:
+    """``ALTER COLUMN name SET DATA TYPE type``; ``fields`` as in `DropColumnAction`, ``type`` is an error
     if unknown.
     """
 
@@ -439,14 +439,14 @@ class SetColumnType:
 
 
 @dataclass(frozen=True)
-class DropNotNull:
+class DropNotNullAction:
     """``ALTER COLUMN name DROP NOT NULL``."""
 
     name: Identifier
 
 
 @dataclass(frozen=True)
-class SetDefault:
+class SetDefaultAction:
     """``ALTER COLUMN name SET DEFAULT literal``."""
 
     name: Identifier
@@ -454,14 +454,14 @@ class SetDefault:
 
 
 @dataclass(frozen=True)
-class DropDefault:
+class DropDefaultAction:
     """``ALTER COLUMN name DROP DEFAULT``."""
 
     name: Identifier
 
 
 @dataclass(frozen=True)
-class SetProperties:
+class SetPropertiesAction:
     """``SET PROPERTIES name = value, ...``: values as in `CreateTable`, None for DEFAULT."""
 
     properties: Mapping[str, Any]
@@ -484,15 +484,15 @@ class AlterTable(Statement):
     name: TableName
     if_exists: bool
     action: (
-        AddColumn
-        | DropColumn
-        | RenameColumn
-        | RenameTable
-        | SetColumnType
-        | DropNotNull
-        | SetDefault
-        | DropDefault
-        | SetProperties
+        AddColumnAction
+        | DropColumnAction
+        | RenameColumnAction
+        | RenameTableAction
+        | SetColumnTypeAction
+        | DropNotNullAction
+        | SetDefaultAction
+        | DropDefaultAction
+        | SetPropertiesAction
         | TableExecute
     )
     word: Span
@@ -592,7 +592,7 @@ class CallArgument:
 
 
 @dataclass(frozen=True)
-class Call(Statement):
+class CallStatement(Statement):
     """``CALL name(arguments)``."""
 
     name: TableName

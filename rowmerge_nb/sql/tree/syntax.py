@@ -125,7 +125,7 @@ class Binary(Expression):
 
 
 @dataclass(frozen=True)
-class Step(Node):
+class ChainStep(Node):
     """An operator of a chain and its operand; ``span`` starts at the chain's beginning."""
 
     operator: str
@@ -142,7 +142,7 @@ class Chain(Expression):
     """A long run of left-associative operators of equal precedence: ``a + b - c``."""
 
     first: Expression
-    steps: tuple[Step, ...]
+    steps: tuple[ChainStep, ...]
 
 
 @dataclass(frozen=True)
@@ -271,7 +271,7 @@ class FrameBound(Node):
 
 
 @dataclass(frozen=True)
-class Frame(Node):
+class WindowFrame(Node):
     """``ROWS BETWEEN low AND high``; the end defaults to the current row."""
 
     unit: str
@@ -285,7 +285,7 @@ class Window(Node):
 
     partition_by: tuple[Expression, ...]
     order_by: tuple[SortItem, ...]
-    frame: Frame | None
+    frame: WindowFrame | None
     name: Identifier | None = None
 
 
@@ -298,7 +298,7 @@ class Measure(Expression):
 
 
 @dataclass(frozen=True)
-class Call(Expression):
+class FunctionCall(Expression):
     """A function call, or a special form such as COALESCE and IF."""
 
     name: str
@@ -425,7 +425,7 @@ class Special(Expression):
 
 
 @dataclass(frozen=True)
-class Parameter(Expression):
+class ParameterMarker(Expression):
     """``?``."""
 
 
@@ -532,7 +532,7 @@ class TableFunction(Relation):
 
 
 @dataclass(frozen=True)
-class Join(Relation):
+class JoinRelation(Relation):
     """A join; ``kind`` is CROSS, INNER, LEFT, RIGHT or FULL."""
 
     kind: str

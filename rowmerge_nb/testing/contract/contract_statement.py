@@ -22,7 +22,7 @@ from rowmerge_nb.spi.operations import Era, Operation
 from rowmerge_nb.spi.page import PageLayout
 from rowmerge_nb.spi.page_source import Constraint
 from rowmerge_nb.testing.contract.sample_values import identity, read_values, stored_values
-from rowmerge_nb.testing.contract.unchanged import HandedPages, WatchedSink
+from rowmerge_nb.testing.contract.unchanged import WatchedPages, WatchedSink
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Hashable, Iterator
@@ -169,7 +169,7 @@ class PageStatement:
         self, columns: Sequence[ColumnHandle], splits: Sequence[Any] | None = None
     ) -> Iterator[Page]:
         """Yield pages as tasks read them: with pickled copies of handles, splits and providers."""
-        handle, passed_pages = self._scanned(), HandedPages("a page source")
+        handle, passed_pages = self._scanned(), WatchedPages("a page source")
         for split in self.splits() if splits is None else splits:
             provider = travel(self.connector.get_page_source_provider())
             handles = list(map(travel, columns))
@@ -229,7 +229,7 @@ class PageStatement:
                 sink = provider.create_page_sink(
                     travel(self.transaction), replace(self.session, writer=writer), travel(handle)
                 )
-                page, passed_pages = self.data_page(part), HandedPages("a page sink")
+                page, passed_pages = self.data_page(part), WatchedPages("a page sink")
                 passed_pages.add(page)
                 sink.append_page(page)
                 fragments += given(sink.finish())

@@ -30,7 +30,7 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True)
-class Difference:
+class DifferingKey:
     """A wrong row: the expected and actual rows of one key."""
 
     kind: Kind
@@ -52,7 +52,7 @@ class Difference:
         )
 
 
-class Cause(StrEnum):
+class CommonCause(StrEnum):
     """What all wrong rows of a table may have in common."""
 
     NO_FRAGMENT = "rows were stored without a fragment"
@@ -73,9 +73,9 @@ class RowsDiffer(AssertionError):
 
     def __init__(
         self,
-        found: Sequence[Difference],
+        found: Sequence[DifferingKey],
         columns: Sequence[str],
-        causes: Mapping[Cause, str] | None = None,
+        causes: Mapping[CommonCause, str] | None = None,
         about: str = "",
         types: Sequence[pa.DataType] = (),
     ) -> None:
@@ -101,7 +101,7 @@ class RowsDiffer(AssertionError):
 
 
 def _patterns(
-    differing: Sequence[Difference], columns: Sequence[str], types: Sequence[pa.DataType]
+    differing: Sequence[DifferingKey], columns: Sequence[str], types: Sequence[pa.DataType]
 ) -> tuple[str, ...]:
     pairs = [pair for difference in differing if (pair := difference.pair)]
     if not pairs or not types:
@@ -139,7 +139,7 @@ def must_be_same(what: str, seen: Sequence[Any], expected: Sequence[Any]) -> Non
 
 def differences(
     expected: Sequence[Row], seen: Sequence[Row], columns: Sequence[str], before: Sequence[Row] = ()
-) -> list[Difference]:
+) -> list[DifferingKey]:
     """Compare rows in any order, matched by their first column.
 
     >>> [d.sentence for d in differences([(1, "a"), (3, "c")], [(1, "b"), (2, "x"), (3, "c"), (3, "c")], ("id", "v"), [(2, "x")])]
@@ -195,7 +195,7 @@ def _of_key(
     columns: Sequence[str],
     *,
     existed: bool,
-) -> Iterator[Difference]:
+) -> Iterator[DifferingKey]:
     if same_rows(expected_rows, seen_rows):
         return
     if not expected_rows and existed:
@@ -237,7 +237,7 @@ def _of_key(
             if identity(value) != identity(other)
         ]
         row_kind, sentence = Kind.VALUES, f"row {key!r}: {', '.join(wrong)}"
-    yield Difference(row_kind, sentence, tuple(expected_rows), tuple(seen_rows))
+    yield DifferingKey(row_kind, sentence, tuple(expected_rows), tuple(seen_rows))
 
 
 def _unequal_pair(seen_rows: Sequence[Row], expected_rows: Sequence[Row]) -> tuple[Row, Row]:

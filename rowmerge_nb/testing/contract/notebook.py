@@ -43,7 +43,7 @@ _MOST_LINES: Final = 6
 
 
 @dataclass(frozen=True)
-class Place:
+class CodeLine:
     """A line of a connector's own code."""
 
     file: str
@@ -52,7 +52,7 @@ class Place:
     code: str
 
     @classmethod
-    def of(cls, frame: FrameSummary | None) -> Place | None:
+    def of(cls, frame: FrameSummary | None) -> CodeLine | None:
         """Return the place of a frame."""
         return (
             None
@@ -65,7 +65,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Check:
+class ContractCheck:
     """One check and its outcome: ``passed``, ``failed`` or ``skipped``.
 
     Args:
@@ -81,7 +81,7 @@ class Check:
     way: str
     outcome: str
     message: str = ""
-    place: Place | None = None
+    place: CodeLine | None = None
     differ: RowsDiffer | None = None
     again: str = ""
     details: str = ""
@@ -101,7 +101,7 @@ class Check:
 class Reason:
     """Failed checks with one cause: the simplest of them, and their number."""
 
-    first: Check
+    first: ContractCheck
     count: int
 
     @property
@@ -129,10 +129,10 @@ class Checked:
     """All checks of a connector; displays the failed ones."""
 
     name: str
-    checks: tuple[Check, ...]
+    checks: tuple[ContractCheck, ...]
 
     @property
-    def failed(self) -> tuple[Check, ...]:
+    def failed(self) -> tuple[ContractCheck, ...]:
         """The failed checks, the simplest first."""
         return tuple(check for check in self.checks if check.outcome == "failed")
 
@@ -194,10 +194,10 @@ class _Collector:
 
     spark: bool
     one: str
-    found: list[tuple[tuple[int, int, int], Check]] = field(default_factory=list)
+    found: list[tuple[tuple[int, int, int], ContractCheck]] = field(default_factory=list)
 
     @property
-    def checks(self) -> tuple[Check, ...]:
+    def checks(self) -> tuple[ContractCheck, ...]:
         return tuple(check for _, check in sorted(self.found, key=lambda one: one[0]))
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
@@ -220,7 +220,7 @@ class _Collector:
             message = str(report.longrepr[2]).removeprefix("Skipped: ")
         elif raised is not None:
             error = raised.value
-            position = Place.of(own_frame(error))
+            position = CodeLine.of(own_frame(error))
             text = (
                 str(error)
                 if isinstance(error, AssertionError)
@@ -231,7 +231,7 @@ class _Collector:
         outcome = "failed" if report.failed else report.outcome
         sentence = name.removeprefix("test_").replace("_", " ")
         details = report.longreprtext if report.failed else ""
-        check = Check(
+        check = ContractCheck(
             sentence, way.rstrip("]"), outcome, message, position, differ, item.name, details
         )
         self.found.append(((*_simplicity(item), len(self.found)), check))

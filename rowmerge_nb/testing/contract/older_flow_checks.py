@@ -15,7 +15,7 @@ from rowmerge_nb.spi.updatable import UpdatablePageSource
 from rowmerge_nb.testing.contract.contract_statement import Changes, PageStatement, given, travel
 from rowmerge_nb.testing.contract.sample_values import identity, read_values
 from rowmerge_nb.testing.contract.store_under_test import ContractStore, FilledTable
-from rowmerge_nb.testing.contract.unchanged import HandedPages
+from rowmerge_nb.testing.contract.unchanged import WatchedPages
 from rowmerge_nb.testing.faults import Fault, FaultyConnector
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class UpdatableStatement(PageStatement):
         requested: Collection[Any] = (
             new if changes.updated else {self._key(key) for key in changes.deleted}
         )
-        passed_pages = HandedPages("an updatable page source")
+        passed_pages = WatchedPages("an updatable page source")
         while pages and (page := source.get_next_page()) is not None:
             pages -= 1
             assert page.num_columns == len(self.columns) + 1, (

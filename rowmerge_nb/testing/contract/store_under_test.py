@@ -21,7 +21,7 @@ from rowmerge_nb.testing.contract.contract_statement import (
     Row,
     expected_rows,
 )
-from rowmerge_nb.testing.contract.differences import Cause, RowsDiffer, differences, same_rows
+from rowmerge_nb.testing.contract.differences import CommonCause, RowsDiffer, differences, same_rows
 from rowmerge_nb.testing.contract.sample_values import (
     TYPES,
     identity,
@@ -325,15 +325,15 @@ class FilledTable:
         causes = {}
         if self._last is not None and self._last.without_fragment:
             row_count = plural(self._last.without_fragment, "row")
-            causes[Cause.NO_FRAGMENT] = (
+            causes[CommonCause.NO_FRAGMENT] = (
                 f"finish() of a merge sink gave no fragment for {row_count} that it was given"
             )
         if not actual:
-            causes[Cause.EMPTY] = (
+            causes[CommonCause.EMPTY] = (
                 f"the table is read as one without rows, and must have {len(rows)}"
             )
         elif same_rows(actual, before):
-            causes[Cause.AS_BEFORE] = "the table is as it was before the statement"
+            causes[CommonCause.AS_BEFORE] = "the table is as it was before the statement"
         types = [parse_type(sql_type).arrow for sql_type in self.contract.columns.values()]
         raise RowsDiffer(wrong, list(self.contract.columns), causes, about, types)
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.page import Page
 
 
-class HandedPages:
+class WatchedPages:
     """Passed pages with copies; ``culprit`` is the suspected code with its article:
     ``a page source``.
     """
@@ -62,7 +62,7 @@ class WatchedSink(ConnectorMergeSink):
     """A merge sink that must not change its pages."""
 
     def __init__(self, sink: Any) -> None:
-        self.sink, self._handed = sink, HandedPages("a merge sink")
+        self.sink, self._handed = sink, WatchedPages("a merge sink")
 
     def store_merged_rows(self, page: Page) -> None:
         self._handed.add(page)

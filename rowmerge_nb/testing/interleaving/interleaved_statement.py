@@ -87,7 +87,7 @@ def left_of(rows: Sequence[Row], columns: Sequence[str], *statements: Asked) -> 
 
 
 @dataclass
-class Side:
+class InterleavedSide:
     """One of the two statements; ``asked`` returns its changes for the rows that it read."""
 
     connector: Connector

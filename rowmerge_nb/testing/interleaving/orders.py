@@ -23,13 +23,13 @@ class Effect(Enum):
 
 
 @dataclass(frozen=True)
-class Step:
+class CallStep:
     """Contract calls that are not interleaved with the other statement's, named by one of them."""
 
     name: str
     effect: Effect
 
-    def commutes(self, other: Step) -> bool:
+    def commutes(self, other: CallStep) -> bool:
         """Return whether the order of two steps does not matter.
 
         >>> begin, *_, commit = steps(commits_in_finish=False)
@@ -40,16 +40,16 @@ class Step:
 
 
 _STEPS: Final = (
-    Step("begin_transaction", Effect.READS),
-    Step("begin_merge", Effect.READS),
-    Step("get_next_page", Effect.READS),
-    Step("store_merged_rows", Effect.STORES),
-    Step("finish_merge", Effect.CHANGES),
-    Step("commit", Effect.CHANGES),
+    CallStep("begin_transaction", Effect.READS),
+    CallStep("begin_merge", Effect.READS),
+    CallStep("get_next_page", Effect.READS),
+    CallStep("store_merged_rows", Effect.STORES),
+    CallStep("finish_merge", Effect.CHANGES),
+    CallStep("commit", Effect.CHANGES),
 )
 
 
-def steps(*, commits_in_finish: bool) -> tuple[Step, ...]:
+def steps(*, commits_in_finish: bool) -> tuple[CallStep, ...]:
     """Return the steps of a statement; none follows a finish call that commits."""
     return _STEPS[:-1] if commits_in_finish else _STEPS
 
@@ -63,7 +63,7 @@ def changes_of_turn(turns: Sequence[int]) -> int:
     return sum(one != other for one, other in pairwise(turns))
 
 
-def orders(own: Sequence[Step]) -> Iterator[tuple[int, ...]]:
+def orders(own: Sequence[CallStep]) -> Iterator[tuple[int, ...]]:
     """Yield the distinct orders of two statements' steps as turns, 0 or 1, ignoring the order of
     commuting steps.
 

@@ -14,12 +14,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.base.errors import RowMergeError, checked, error_text
 from rowmerge_nb.base.names import did_you_mean
-from rowmerge_nb.replays.origin import Origin
+from rowmerge_nb.replays.origin import ReplayOrigin
 from rowmerge_nb.spi.handles import SchemaTableName
 from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
 from rowmerge_nb.spi.types import parse_type
 from rowmerge_nb.testing.contract.contract_statement import Changes, PageStatement, Row
-from rowmerge_nb.testing.interleaving.interleaved_statement import Asked, Side, fixed, left_of
+from rowmerge_nb.testing.interleaving.interleaved_statement import (
+    Asked,
+    InterleavedSide,
+    fixed,
+    left_of,
+)
 from rowmerge_nb.testing.interleaving.orders import changes_of_turn, orders, steps
 from rowmerge_nb.testing.interleaving.result import Interleaving, Order, Turn
 
@@ -84,7 +89,7 @@ def interleave(
     (0, 50)
     """
     setup = _Setup(
-        Origin.of(connector),
+        ReplayOrigin.of(connector),
         _definition(columns, properties),
         _rows(rows, columns),
         make_table,
@@ -153,7 +158,7 @@ def interleave(
 
 @dataclass(frozen=True)
 class _Setup:
-    origin: Origin
+    origin: ReplayOrigin
     definition: ConnectorTableMetadata
     rows: list[Row]
     make_table: Callable[[Connector, ConnectorTableMetadata, Sequence[Row]], object] | None
@@ -245,7 +250,7 @@ class _Run:
     def run(self) -> Order:
         with self.setup.table() as (connector, name):
             self.sides = tuple(
-                Side(connector, name, statement, self.setup.paradigm)
+                InterleavedSide(connector, name, statement, self.setup.paradigm)
                 for statement in self.statements
             )
             try:

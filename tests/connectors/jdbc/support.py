@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from rowmerge_nb.connectors.jdbc.connector import JdbcConnector
-from rowmerge_nb.connectors.jdbc.database import Session
+from rowmerge_nb.connectors.jdbc.database import DatabaseSession
 from rowmerge_nb.connectors.jdbc.handles import JdbcTableHandle
 from rowmerge_nb.spi import (
     ColumnDomain,
@@ -37,9 +37,9 @@ class Database:
     kind: str
     connector: JdbcConnector
     schema: str
-    kept: Session | None = None
+    kept: DatabaseSession | None = None
 
-    def session(self) -> Session:
+    def session(self) -> DatabaseSession:
         """Return a session with the search path that other programs' sessions have."""
         session = self.connector.store.connect(writing=True)
         if self.kind == "postgresql":
@@ -47,7 +47,7 @@ class Database:
         return session
 
     @contextmanager
-    def _own_session(self) -> Iterator[Session]:
+    def _own_session(self) -> Iterator[DatabaseSession]:
         if self.kept is not None:
             yield self.kept
             return

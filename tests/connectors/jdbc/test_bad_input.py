@@ -15,7 +15,7 @@ import pytest
 
 from rowmerge_nb import ConnectorError, PostgresConnector, RowMergeError
 from rowmerge_nb.connectors.jdbc import staging
-from rowmerge_nb.connectors.jdbc.database import Session
+from rowmerge_nb.connectors.jdbc.database import DatabaseSession
 from tests.connectors.jdbc.support import Database, Statement, merge
 from tests.connectors.jdbc.test_calls import content, insert
 
@@ -37,8 +37,8 @@ def test_a_database_file_that_may_not_grow_is_told_and_stays_as_it_was(
     )
     store, connect = type(lite.connector.store), type(lite.connector.store).connect
 
-    def narrow(self: Any, **more: Any) -> Session:
-        session: Session = connect(self, **more)
+    def narrow(self: Any, **more: Any) -> DatabaseSession:
+        session: DatabaseSession = connect(self, **more)
         session.execute("PRAGMA max_page_count = 10")
         return session
 

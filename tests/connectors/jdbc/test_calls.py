@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rowmerge_nb.base.errors import RowMergeError
-from rowmerge_nb.connectors.jdbc.handles import Column
+from rowmerge_nb.connectors.jdbc.handles import JdbcColumn
 from rowmerge_nb.connectors.shared.orphans import this_process
 from rowmerge_nb.spi import ColumnMetadata, ConnectorTableMetadata, parse_type
 from tests.connectors.jdbc.support import SESSION, Database, Statement, merge
@@ -671,7 +671,7 @@ def test_any_changes_leave_what_they_would_leave_of_a_dictionary(
 
 def test_handles_and_providers_show_no_column_but_travel_whole(shelf: Database) -> None:
     statement = Statement(shelf, "shelf")
-    assert statement.handle.column("Bin No") == Column(
+    assert statement.handle.column("Bin No") == JdbcColumn(
         "Bin No", parse_type("varchar(10)"), statement.handle.columns[2].declared
     )
     assert statement.handle.metadata.properties == {"primary_key": ("sku",)}

@@ -12,7 +12,7 @@ from rowmerge_nb import Engine, RowMergeError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rowmerge_nb.connectors.jdbc.database import Session
+    from rowmerge_nb.connectors.jdbc.database import DatabaseSession
 
 pytestmark = pytest.mark.spark
 
@@ -129,7 +129,7 @@ def test_a_form_has_the_rows_of_duckdb(engine: Engine, name: str) -> None:
 
 @pytest.mark.parametrize("name", POSTGRESQL)
 def test_a_form_has_the_rows_of_postgresql(
-    engine: Engine, postgresql_session: Session, name: str
+    engine: Engine, postgresql_session: DatabaseSession, name: str
 ) -> None:
     there = postgresql_session
     there.execute("DROP TABLE IF EXISTS t, s, u")

@@ -53,7 +53,7 @@ def test_the_last_on_after_a_bare_join_is_that_of_merge():
         "MERGE INTO t USING a JOIN b ON a.x = b.x ON t.id = a.id WHEN MATCHED THEN DELETE"
     )
     assert isinstance(merge, st.Merge)
-    assert isinstance(merge.source, s.Join)
+    assert isinstance(merge.source, s.JoinRelation)
     assert merge.on.span.of(merge.text) == "t.id = a.id"
 
 

@@ -3,34 +3,34 @@ from __future__ import annotations
 import pytest
 
 from rowmerge_nb.base.errors import ParseError
-from rowmerge_nb.sql.parser.tokens import Kind, tokenize
+from rowmerge_nb.sql.parser.tokens import TokenKind, tokenize
 from rowmerge_nb.sql.tree.depth import DEEPEST
 
 
 @pytest.mark.parametrize(
     ("text", "kind"),
     [
-        ("abc_1", Kind.WORD),
-        ('"A ""b"""', Kind.QUOTED),
-        ("`a`", Kind.BACKQUOTED),
-        ("1s", Kind.DIGITS_FIRST),
-        ("'it''s'", Kind.STRING),
-        ("U&'\\00e9'", Kind.UNICODE_STRING),
-        ("X'CA FE'", Kind.BINARY),
-        ("1_000", Kind.INTEGER),
-        ("0xFF", Kind.INTEGER),
-        ("1.", Kind.DECIMAL),
-        (".5", Kind.DECIMAL),
-        ("1E5", Kind.DOUBLE),
-        (".5e-3", Kind.DOUBLE),
-        ("->", Kind.SYMBOL),
-        ("š", Kind.UNKNOWN),
-        ("'", Kind.UNKNOWN),
+        ("abc_1", TokenKind.WORD),
+        ('"A ""b"""', TokenKind.QUOTED),
+        ("`a`", TokenKind.BACKQUOTED),
+        ("1s", TokenKind.DIGITS_FIRST),
+        ("'it''s'", TokenKind.STRING),
+        ("U&'\\00e9'", TokenKind.UNICODE_STRING),
+        ("X'CA FE'", TokenKind.BINARY),
+        ("1_000", TokenKind.INTEGER),
+        ("0xFF", TokenKind.INTEGER),
+        ("1.", TokenKind.DECIMAL),
+        (".5", TokenKind.DECIMAL),
+        ("1E5", TokenKind.DOUBLE),
+        (".5e-3", TokenKind.DOUBLE),
+        ("->", TokenKind.SYMBOL),
+        ("š", TokenKind.UNKNOWN),
+        ("'", TokenKind.UNKNOWN),
     ],
 )
 def test_one_token_of_each_kind(text, kind):
     token, end = tokenize(text)
-    assert (token.kind, token.text, end.kind) == (kind, text, Kind.END)
+    assert (token.kind, token.text, end.kind) == (kind, text, TokenKind.END)
 
 
 def test_columns_count_code_points_and_lines_begin_at_one():
@@ -44,7 +44,12 @@ def test_comments_and_spaces_leave_no_tokens():
 
 def test_characters_that_begin_no_token_are_one_token_shown_by_the_first():
     first, second, _ = tokenize("é\0\0☃ b")
-    assert (first.kind, first.text, first.span.start, first.span.end) == (Kind.UNKNOWN, "é", 0, 4)
+    assert (first.kind, first.text, first.span.start, first.span.end) == (
+        TokenKind.UNKNOWN,
+        "é",
+        0,
+        4,
+    )
     assert second.text == "b"
     assert [token.text for token in tokenize("#;#\n'")] == ["#", ";", "#", "'", ""]
 

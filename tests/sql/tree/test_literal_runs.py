@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 
 from rowmerge_nb.sql.parser.statement_reader import parse
-from rowmerge_nb.sql.parser.tokens import Kind, Runs, tokenize
+from rowmerge_nb.sql.parser.tokens import Runs, TokenKind, tokenize
 from rowmerge_nb.sql.tree.literal_runs import LiteralRun
 from tests.sql.literals import at_once, rows
 
@@ -16,7 +16,7 @@ from tests.sql.literals import at_once, rows
 def test_every_literal_has_the_place_of_its_tokens(written: str) -> None:
     text = f"VALUES {written}"
     with at_once():
-        runs = [token for token in tokenize(text, Runs.WHOLE) if token.kind is Kind.LITERALS]
+        runs = [token for token in tokenize(text, Runs.WHOLE) if token.kind is TokenKind.LITERALS]
     for token in runs:
         run = LiteralRun(text, token.span)
         assert len(run.texts) % run.width == 0
@@ -49,7 +49,7 @@ def test_every_literal_has_the_place_of_its_tokens(written: str) -> None:
 def test_runs_stand_behind_values_and_in(text: str, taken: list[str]) -> None:
     with at_once():
         assert [
-            token.text for token in tokenize(text, Runs.WHOLE) if token.kind is Kind.LITERALS
+            token.text for token in tokenize(text, Runs.WHOLE) if token.kind is TokenKind.LITERALS
         ] == taken
 
 
@@ -73,4 +73,4 @@ def test_a_list_where_a_run_is_no_list_is_read_token_by_token() -> None:
 def test_runs_that_are_never_long_enough_cost_no_more_than_tokens() -> None:
     # Each part would begin a run; none of them is looked through again and again.
     text = "VALUES " + ", ".join("(1, 2), (3, x)" for _ in range(5000))
-    assert sum(token.kind is Kind.LITERALS for token in tokenize(text, Runs.WHOLE)) == 0
+    assert sum(token.kind is TokenKind.LITERALS for token in tokenize(text, Runs.WHOLE)) == 0

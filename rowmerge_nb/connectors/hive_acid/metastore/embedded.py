@@ -18,9 +18,9 @@ from rowmerge_nb.base.errors import AnalysisError, ConnectorError
 from rowmerge_nb.connectors.hive_acid.layout_names import BUCKET_LIMIT, escape, highest_visibility
 from rowmerge_nb.connectors.hive_acid.metastore.metastore import (
     COMPACTION_PATIENCE_SECONDS,
-    Changes,
     HiveTable,
     Metastore,
+    MetastoreChanges,
     OpenTransaction,
     Snapshot,
     compaction_conflict,
@@ -303,7 +303,7 @@ class EmbeddedMetastore(Metastore):
                 _require_table(connection, table.id)
             action()
 
-    def commit(self, transaction: int | None, changes: Changes) -> None:
+    def commit(self, transaction: int | None, changes: MetastoreChanges) -> None:
         """Make changes visible. If the disk fails at the end, check the outcome."""
         if transaction is None:
             self._commit_definitions(changes)
@@ -317,7 +317,7 @@ class EmbeddedMetastore(Metastore):
             if not prepared or not self._has_landed(transaction, error):
                 raise
 
-    def _commit_definitions(self, changes: Changes) -> None:
+    def _commit_definitions(self, changes: MetastoreChanges) -> None:
         number = self.open_transaction("", "definitions")
         try:
             self.commit(number, changes)
@@ -532,7 +532,10 @@ def _table_folders(warehouse: Path) -> Iterator[Path]:
 
 
 def _make_changes(
-    connection: sqlite3.Connection, warehouse: Path, transaction: int | None, changes: Changes
+    connection: sqlite3.Connection,
+    warehouse: Path,
+    transaction: int | None,
+    changes: MetastoreChanges,
 ) -> None:
     if transaction is not None:
         _require_open(connection, transaction)

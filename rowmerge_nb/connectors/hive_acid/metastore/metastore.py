@@ -82,7 +82,7 @@ class Snapshot:
 
 
 @dataclass
-class Changes:
+class MetastoreChanges:
     """The changes that a transaction makes visible, all or none. Dictionaries are by table id.
 
     Args:
@@ -226,7 +226,7 @@ class Metastore(ABC):
         """
 
     @abstractmethod
-    def commit(self, transaction: int | None, changes: Changes) -> None:
+    def commit(self, transaction: int | None, changes: MetastoreChanges) -> None:
         """Make changes visible; without a transaction, only definitions.
 
         Raises:

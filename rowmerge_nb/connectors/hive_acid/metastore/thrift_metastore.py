@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from rowmerge_nb.connectors.hive_acid.metastore.metastore import Changes
+    from rowmerge_nb.connectors.hive_acid.metastore.metastore import MetastoreChanges
 
 _SELECT, _INSERT, _UPDATE = 1, 2, 3
 """Operations in locks and new partitions; UPDATE covers DELETE and MERGE."""
@@ -214,7 +214,7 @@ class ThriftMetastore(Metastore):
                 _require_table(client, table)
         action()
 
-    def commit(self, transaction: int | None, changes: Changes) -> None:
+    def commit(self, transaction: int | None, changes: MetastoreChanges) -> None:
         """Make definitions visible one by one, then all rows at once."""
         for schema, exists in changes.schemas.items():
             self._change(
@@ -353,7 +353,7 @@ class ThriftMetastore(Metastore):
             return bool(answer.state == ttypes.LockState.ACQUIRED)
 
     def _record_partitions(
-        self, client: Any, transaction: int | None, table: HiveTable, changes: Changes
+        self, client: Any, transaction: int | None, table: HiveTable, changes: MetastoreChanges
     ) -> None:
         """Record new and changed partitions, so that commits of writers conflict."""
         names = changes.partitions.get(table.id, set())

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from rowmerge_nb.base.errors import RowMergeError
 from rowmerge_nb.base.names import quoted
-from rowmerge_nb.connectors.jdbc.database import Session, literal
+from rowmerge_nb.connectors.jdbc.database import DatabaseSession, literal
 from rowmerge_nb.spi import Orphan
 
 PREFIX: Final = "rowmerge_nb_stage_"
@@ -18,11 +18,11 @@ STAGES: Final = literal(PREFIX.replace("_", r"\_") + "%")
 """The pattern of LIKE for their names."""
 
 
-def orphans(session: Session) -> list[Orphan]:
+def orphans(session: DatabaseSession) -> list[Orphan]:
     return [_described(row) for row in _orphans(session)]
 
 
-def _orphans(session: Session) -> list[dict[str, Any]]:
+def _orphans(session: DatabaseSession) -> list[dict[str, Any]]:
     rows = session.query(
         "SELECT n.nspname::text AS schema, c.relname::text AS name, obj_description(c.oid,"
         " 'pg_class') AS comment FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
@@ -67,7 +67,7 @@ def _described(row: Mapping[str, Any]) -> Orphan:
     )
 
 
-def remove_orphans(session: Session) -> list[Orphan]:
+def remove_orphans(session: DatabaseSession) -> list[Orphan]:
     removed = []
     for row in _orphans(session):
         # Another user may own it, or be removing it.

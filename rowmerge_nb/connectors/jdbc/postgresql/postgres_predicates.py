@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.base.names import quoted
 from rowmerge_nb.connectors.jdbc.database import literal
-from rowmerge_nb.connectors.jdbc.predicates import Terms, integer
+from rowmerge_nb.connectors.jdbc.predicates import ColumnTerms, integer
 
 if TYPE_CHECKING:
-    from rowmerge_nb.connectors.jdbc.handles import Column
+    from rowmerge_nb.connectors.jdbc.handles import JdbcColumn
 
 _UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
-def terms_of(column: Column, *, unicode: bool) -> Terms | None:
+def terms_of(column: JdbcColumn, *, unicode: bool) -> ColumnTerms | None:
     """Return the terms of a column; None if the server must not compare it.
 
     Texts are ordered by code points as in the engine, not by locale. A nondeterministic collation
@@ -29,15 +29,15 @@ def terms_of(column: Column, *, unicode: bool) -> Terms | None:
         own = f"{name}::text" if column.cast else name
         # The server ignores trailing blanks of a char, and so orders it differently.
         ordered = f'{own} COLLATE "C"' if unicode and base == "varchar" else ""
-        return Terms(
+        return ColumnTerms(
             lambda value: _text(value, padded=base == "char", unicode=unicode), own, ordered
         )
     if base == "uuid":
-        return Terms(
+        return ColumnTerms(
             lambda value: f"{literal(value)}::uuid" if _UUID.fullmatch(str(value)) else None, name
         )
     literal_of = _WRITTEN.get(base)
-    return Terms(literal_of, name, name) if literal_of is not None else None
+    return ColumnTerms(literal_of, name, name) if literal_of is not None else None
 
 
 def _text(value: Any, *, padded: bool, unicode: bool) -> str | None:

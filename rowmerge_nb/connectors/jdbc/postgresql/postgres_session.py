@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.base.conninfo import SAFE_PATH
-from rowmerge_nb.connectors.jdbc.database import Session, literal
+from rowmerge_nb.connectors.jdbc.database import DatabaseSession, literal
 
 if TYPE_CHECKING:
     from rowmerge_nb.connectors.jdbc.database import Store
@@ -55,7 +55,7 @@ _OWN_PATH: Final = re.compile(r"(?:-c\s*|--)search[_-]path=((?:\\.|\S)*)")
 _USUAL_PATH: Final = '"$user", public'
 
 
-class PostgresSession(Session):
+class PostgresSession(DatabaseSession):
     """A session whose statements mean the same for every role."""
 
     def __init__(self, store: Store, connection: Any, options: str) -> None:

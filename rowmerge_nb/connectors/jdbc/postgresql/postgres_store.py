@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from rowmerge_nb.base.conninfo import with_safe_path
 from rowmerge_nb.base.errors import ConnectorError, ExecutionError, RowMergeError
 from rowmerge_nb.base.names import quoted
-from rowmerge_nb.connectors.jdbc.database import Follower, Reading, Session, Store, literal
+from rowmerge_nb.connectors.jdbc.database import DatabaseSession, Follower, Reading, Store, literal
 from rowmerge_nb.connectors.jdbc.dsn import redacted, shown, startup_options
 from rowmerge_nb.connectors.jdbc.postgresql import postgres_types as types
 from rowmerge_nb.connectors.jdbc.postgresql.errors import translated
@@ -25,7 +25,7 @@ from rowmerge_nb.spi.types import BIGINT, row_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from rowmerge_nb.connectors.jdbc.handles import Column, JdbcSplit, JdbcTableHandle, Stage
+    from rowmerge_nb.connectors.jdbc.handles import JdbcColumn, JdbcSplit, JdbcTableHandle, Stage
 
 BATCH_BYTES: Final = 4 << 20
 VERSION: Final = "t.xmin::pg_catalog.text::pg_catalog.int8"
@@ -160,7 +160,7 @@ class PostgresStore(Store):
         upper = "" if split.high is None else f" AND ctid < '({split.high},0)'::tid"
         return f"ctid >= '({split.low},0)'::tid{upper}"
 
-    def begin_reading(self, session: Session, split: JdbcSplit) -> None:
+    def begin_reading(self, session: DatabaseSession, split: JdbcSplit) -> None:
         """Set the snapshot, and a stable order of rows."""
         if split.predicate:
             # A retried attempt must read rows in the same order, even if the planner's statistics
@@ -208,7 +208,7 @@ class PostgresStore(Store):
             *((f"c{i}", *types_of) for i, types_of in enumerate(data)),
         ]
 
-    def transported(self, column: Column, array: pa.Array) -> pa.Array:
+    def transported(self, column: JdbcColumn, array: pa.Array) -> pa.Array:
         if column.type.base == "char":
             return pc.utf8_rtrim(array.cast(pa.string()), " ")
         return array.cast(types.transport_type(column.type)[0])
@@ -245,7 +245,7 @@ class PostgresStore(Store):
             )
         ]
 
-    def triggers(self, session: Session, handle: JdbcTableHandle) -> list[str]:
+    def triggers(self, session: DatabaseSession, handle: JdbcTableHandle) -> list[str]:
         table = f"{literal(self.table(handle))}::regclass"
         # Partitions may have their own triggers.
         tables = f"(SELECT {table} UNION SELECT relid FROM pg_partition_tree({table}))"
@@ -256,7 +256,7 @@ class PostgresStore(Store):
         )
         return [row["name"] for row in rows]
 
-    def followers(self, session: Session, handle: JdbcTableHandle) -> list[Follower]:
+    def followers(self, session: DatabaseSession, handle: JdbcTableHandle) -> list[Follower]:
         table = f"{literal(self.table(handle))}::regclass"
         keys = session.query(
             'SELECT c.conrelid::regclass::text AS name, a.attname::text AS "column",'
@@ -270,17 +270,19 @@ class PostgresStore(Store):
             *(Follower.table(row["name"], row["column"]) for row in keys if row["moved"]),
         ]
 
-    def bound_tables(self, session: Session, handle: JdbcTableHandle) -> list[str]:
+    def bound_tables(self, session: DatabaseSession, handle: JdbcTableHandle) -> list[str]:
         """Return none: PostgreSQL refuses to drop a referenced table."""
         return []
 
-    def changed(self, session: Session, sql: str, doing: str) -> int:
+    def changed(self, session: DatabaseSession, sql: str, doing: str) -> int:
         """Run a statement with the role's own settings."""
         assert isinstance(session, PostgresSession)
         with session.own_settings():
             return session.execute(sql, doing)
 
-    def fill(self, session: Session, handle: JdbcTableHandle, stage: str, operation: int) -> None:
+    def fill(
+        self, session: DatabaseSession, handle: JdbcTableHandle, stage: str, operation: int
+    ) -> None:
         """Put defaults into the stage, under this connector's search path."""
         for index, column in enumerate(handle.columns):
             if column.default is not None:
@@ -291,6 +293,6 @@ class PostgresStore(Store):
                     f"Writing to table '{handle.name}'",
                 )
 
-    def inserted(self, column: Column, value: str) -> str:
+    def inserted(self, column: JdbcColumn, value: str) -> str:
         """Return the value: `fill` has put the default."""
         return value

@@ -14,8 +14,8 @@ from rowmerge_nb.base.errors import ConnectorError, ExecutionError, RowMergeErro
 from rowmerge_nb.base.names import quoted
 from rowmerge_nb.connectors.jdbc.altering import comment_sql
 from rowmerge_nb.connectors.jdbc.connector import JdbcTransaction
-from rowmerge_nb.connectors.jdbc.database import Session, literal, unsupported
-from rowmerge_nb.connectors.jdbc.handles import Column, JdbcSplit, JdbcTableHandle, Stage
+from rowmerge_nb.connectors.jdbc.database import DatabaseSession, literal, unsupported
+from rowmerge_nb.connectors.jdbc.handles import JdbcColumn, JdbcSplit, JdbcTableHandle, Stage
 from rowmerge_nb.connectors.jdbc.postgresql import postgres_types as types
 from rowmerge_nb.connectors.jdbc.postgresql.orphaned_stages import PREFIX, STAGES, remove_orphans
 from rowmerge_nb.connectors.jdbc.postgresql.postgres_session import PostgresSession
@@ -61,7 +61,7 @@ class PostgresTransaction(JdbcTransaction):
         self._snapshot = ""
         self._stages: list[Stage] = []
 
-    def reader(self) -> Session:
+    def reader(self) -> DatabaseSession:
         """Return the connection that sees the statement's own changes."""
         if self._writer is not None and self._writing:
             return self._writer
@@ -72,7 +72,7 @@ class PostgresTransaction(JdbcTransaction):
             )
         return self._reader
 
-    def writer(self) -> Session:
+    def writer(self) -> DatabaseSession:
         """Begin to write. Each statement sees the stage; see `VERSION`."""
         writer = self._connection()
         if not self._writing:
@@ -156,7 +156,7 @@ class PostgresTransaction(JdbcTransaction):
             " a.attnum"
         )
 
-    def _column(self, table: str, row: dict[str, Any]) -> Column:
+    def _column(self, table: str, row: dict[str, Any]) -> JdbcColumn:
         sql_type = types.type_of(row["base"], row["category"], row["modifier"])
         if sql_type is None:
             hint = "Make a view that leaves the column out or casts it"
@@ -168,7 +168,7 @@ class PostgresTransaction(JdbcTransaction):
         nullable = not row["required"] or default_sql is not None
         cast = types.cast_of(row["base"], row["category"], row["declared"])
         generated, always = bool(row["generated"]), row["identity"] == "a"
-        return Column(
+        return JdbcColumn(
             row["name"],
             sql_type,
             row["declared"],

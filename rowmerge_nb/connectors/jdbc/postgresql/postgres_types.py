@@ -25,7 +25,7 @@ from rowmerge_nb.spi.types import (
 )
 
 if TYPE_CHECKING:
-    from rowmerge_nb.connectors.jdbc.handles import Column
+    from rowmerge_nb.connectors.jdbc.handles import JdbcColumn
 
 _PLAIN: Final = {
     "bool": BOOLEAN, "int2": SMALLINT, "int4": INTEGER, "int8": BIGINT, "float4": REAL, "float8": DOUBLE, "text": VARCHAR,
@@ -106,7 +106,7 @@ def transport_type(sql_type: Type) -> tuple[pa.DataType, str]:
     return sql_type.arrow, declared
 
 
-def value_reading(column: Column) -> Reading:
+def value_reading(column: JdbcColumn) -> Reading:
     """Return the way a column is read. Infinite dates and NaN are misfits."""
     name, base = quoted(column.name), column.type.base
     if base == "decimal":

@@ -11,13 +11,13 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.connectors.jdbc.database import literal
-from rowmerge_nb.connectors.jdbc.predicates import Terms, integer
+from rowmerge_nb.connectors.jdbc.predicates import ColumnTerms, integer
 from rowmerge_nb.connectors.jdbc.sqlite.sqlite_types import EXACT_DIGITS, has_text_affinity, named
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rowmerge_nb.connectors.jdbc.handles import Column
+    from rowmerge_nb.connectors.jdbc.handles import JdbcColumn
 
 _MARGIN: Final = 1e-12
 """The relative margin of floating-point ranges: SQLite may read the last digits differently."""
@@ -26,7 +26,7 @@ _SINGLE: Final = 1e-6
 _SMALLEST: Final = 1e-44
 
 
-def terms_of(column: Column, *, unicode: bool) -> Terms | None:
+def terms_of(column: JdbcColumn, *, unicode: bool) -> ColumnTerms | None:
     """Return the terms of a column; None if SQLite must not compare it.
 
     ``unicode``: the file's texts are UTF-8, whose byte order is that of code points.
@@ -35,19 +35,21 @@ def terms_of(column: Column, *, unicode: bool) -> Terms | None:
     if base in {"boolean", "tinyint", "smallint", "integer", "bigint"}:
         return integer(name)
     if base in {"varchar", "uuid"}:
-        return Terms(_text, name, f"{name} COLLATE BINARY" if unicode and base == "varchar" else "")
+        return ColumnTerms(
+            _text, name, f"{name} COLLATE BINARY" if unicode and base == "varchar" else ""
+        )
     if base == "char":
-        return Terms(lambda value: _text(value.rstrip(" ")), f"rtrim({name}, ' ')")
+        return ColumnTerms(lambda value: _text(value.rstrip(" ")), f"rtrim({name}, ' ')")
     if base == "varbinary":
-        return Terms(lambda value: f"x'{value.hex()}'", name, name)
+        return ColumnTerms(lambda value: f"x'{value.hex()}'", name, name)
     if base == "date":
-        return Terms(lambda value: f"'{value.isoformat()}'", name, name)
+        return ColumnTerms(lambda value: f"'{value.isoformat()}'", name, name)
     if base == "timestamp":
-        return Terms(
+        return ColumnTerms(
             _never, low=lambda value: _from(name, value), high=lambda value: _until(name, value)
         )
     if base == "timestamp with time zone":
-        return Terms(
+        return ColumnTerms(
             _never,
             low=lambda value: _from_day(name, value, -1),
             high=lambda value: _until_day(name, value, 2),
@@ -69,7 +71,7 @@ def _text(value: Any) -> str | None:
 # -- numbers ----------------------------------------------------------------------------------------------------------
 
 
-def _numbers(column: Column, name: str) -> Terms | None:
+def _numbers(column: JdbcColumn, name: str) -> ColumnTerms | None:
     base, text = column.type.base, has_text_affinity(column.declared)
     if base == "decimal" and not text:
         precision, scale = column.type.parameters
@@ -95,14 +97,14 @@ def _widened(value: float, margin: float) -> tuple[float, float]:
     return value - off, value + off
 
 
-def _range(name: str, widened: Callable[[Any], tuple[Any, Any]]) -> Terms:
+def _range(name: str, widened: Callable[[Any], tuple[Any, Any]]) -> ColumnTerms:
     def low(value: Any) -> str | None:
         return f"{name} >= {_number(widened(value)[0])}" if math.isfinite(value) else None
 
     def high(value: Any) -> str | None:
         return f"{name} <= {_number(widened(value)[1])}" if math.isfinite(value) else None
 
-    return Terms(_never, low=low, high=high)
+    return ColumnTerms(_never, low=low, high=high)
 
 
 def _number(value: Any) -> str:

@@ -12,11 +12,18 @@ import pyarrow as pa
 
 from rowmerge_nb.base.errors import ConnectorError, ExecutionError, RowMergeError
 from rowmerge_nb.base.names import quoted
-from rowmerge_nb.connectors.jdbc.database import SHOWN, Follower, Reading, Session, Store, literal
-from rowmerge_nb.connectors.jdbc.handles import Column, JdbcSplit, JdbcTableHandle, Stage
+from rowmerge_nb.connectors.jdbc.database import (
+    SHOWN,
+    DatabaseSession,
+    Follower,
+    Reading,
+    Store,
+    literal,
+)
+from rowmerge_nb.connectors.jdbc.handles import JdbcColumn, JdbcSplit, JdbcTableHandle, Stage
 from rowmerge_nb.connectors.jdbc.sqlite import sqlite_types as types
 from rowmerge_nb.connectors.jdbc.sqlite.sqlite_predicates import terms_of
-from rowmerge_nb.connectors.jdbc.staging import FileWriter, StageWriter
+from rowmerge_nb.connectors.jdbc.staging import StageFileWriter, StageWriter
 from rowmerge_nb.spi import Type
 from rowmerge_nb.spi.types import row_of
 
@@ -90,7 +97,7 @@ class SqliteStore(Store):
             ) from None
         return True
 
-    def connect(self, *, writing: bool = False, create: bool = False) -> Session:
+    def connect(self, *, writing: bool = False, create: bool = False) -> DatabaseSession:
         path = Path(self.path)
         self.is_there()
         if not path.parent.is_dir():
@@ -116,7 +123,7 @@ class SqliteStore(Store):
             )
         except Exception as error:  # noqa: BLE001 - any error of the driver is converted
             raise self.translate(error, "Opening it") from None
-        session = Session(self, connection)
+        session = DatabaseSession(self, connection)
         try:
             session.execute(f"PRAGMA busy_timeout = {BUSY_MILLISECONDS}", "Opening it")
             session.execute("PRAGMA foreign_keys = ON", "Opening it")
@@ -129,7 +136,7 @@ class SqliteStore(Store):
             raise
         return session
 
-    def _refuse_shadows(self, session: Session) -> None:
+    def _refuse_shadows(self, session: DatabaseSession) -> None:
         names = ", ".join(map(literal, _ASKED))
         rows = session.query(
             f"SELECT name FROM main.sqlite_schema WHERE lower(name) IN ({names}) LIMIT 1",
@@ -211,7 +218,7 @@ class SqliteStore(Store):
             f"{split.address} {sign} {bound}" for sign, bound in bounds if bound is not None
         )
 
-    def begin_reading(self, session: Session, split: JdbcSplit) -> None:
+    def begin_reading(self, session: DatabaseSession, split: JdbcSplit) -> None:
         """Rely on `check_unchanged` instead of a snapshot."""
 
     def select(self, readings: Sequence[Reading], names: Sequence[str], source: str) -> str:
@@ -238,7 +245,7 @@ class SqliteStore(Store):
         return " || ', ' || ".join(parts)
 
     def address_of_text(
-        self, session: Session, handle: JdbcTableHandle, column: Column, value: bytes
+        self, session: DatabaseSession, handle: JdbcTableHandle, column: JdbcColumn, value: bytes
     ) -> str:
         address = self.address(handle)
         if not address:
@@ -253,7 +260,7 @@ class SqliteStore(Store):
     # -- writing --------------------------------------------------------------------------------------------------
 
     def stage_writer(self, stage: Stage) -> StageWriter:
-        return FileWriter(stage.area)
+        return StageFileWriter(stage.area)
 
     def stage_columns(self, handle: JdbcTableHandle) -> list[tuple[str, pa.DataType, str]]:
         """Return columns declared as the table's, so that values compare alike."""
@@ -294,7 +301,7 @@ class SqliteStore(Store):
             insert,
         ]
 
-    def triggers(self, session: Session, handle: JdbcTableHandle) -> list[str]:
+    def triggers(self, session: DatabaseSession, handle: JdbcTableHandle) -> list[str]:
         table = f"lower({literal(handle.spelled[1])})"
         rows = session.query(
             f"SELECT name FROM sqlite_schema WHERE type = 'trigger' AND lower(tbl_name) = {table}"
@@ -302,7 +309,7 @@ class SqliteStore(Store):
         )
         return [row["name"] for row in rows]
 
-    def followers(self, session: Session, handle: JdbcTableHandle) -> list[Follower]:
+    def followers(self, session: DatabaseSession, handle: JdbcTableHandle) -> list[Follower]:
         session.execute("PRAGMA defer_foreign_keys = ON")
         keys = _foreign_keys(session, handle)
         return [
@@ -315,7 +322,7 @@ class SqliteStore(Store):
             ),
         ]
 
-    def bound_tables(self, session: Session, handle: JdbcTableHandle) -> list[str]:
+    def bound_tables(self, session: DatabaseSession, handle: JdbcTableHandle) -> list[str]:
         """Return the tables that refer to this one: SQLite deletes all rows before a DROP."""
         keys = _foreign_keys(session, handle)
         return sorted(
@@ -326,7 +333,7 @@ class SqliteStore(Store):
             }
         )
 
-    def changed(self, session: Session, sql: str, doing: str) -> int:
+    def changed(self, session: DatabaseSession, sql: str, doing: str) -> int:
         session.execute(sql, doing)
         return int(session.value("SELECT changes() AS n"))
 
@@ -341,7 +348,7 @@ def rowid_of(handle: JdbcTableHandle) -> str:
     )
 
 
-def _foreign_keys(session: Session, handle: JdbcTableHandle) -> list[dict[str, Any]]:
+def _foreign_keys(session: DatabaseSession, handle: JdbcTableHandle) -> list[dict[str, Any]]:
     return session.query(
         'SELECT m.name AS name, f.seq AS place, f."to" AS "column", f.on_delete AS gone,'
         " f.on_update AS moved "

@@ -15,8 +15,8 @@ import pyarrow as pa
 from rowmerge_nb.base.errors import ConnectorError, ExecutionError, RowMergeError
 from rowmerge_nb.base.names import quoted
 from rowmerge_nb.connectors.jdbc.connector import JdbcTransaction
-from rowmerge_nb.connectors.jdbc.database import Session, literal, unsupported
-from rowmerge_nb.connectors.jdbc.handles import Column, JdbcSplit, JdbcTableHandle, Stage
+from rowmerge_nb.connectors.jdbc.database import DatabaseSession, literal, unsupported
+from rowmerge_nb.connectors.jdbc.handles import JdbcColumn, JdbcSplit, JdbcTableHandle, Stage
 from rowmerge_nb.connectors.jdbc.predicates import predicate_of
 from rowmerge_nb.connectors.jdbc.sqlite import sqlite_types as types
 from rowmerge_nb.connectors.jdbc.sqlite.spool import Spool, remove_orphans
@@ -44,12 +44,12 @@ class SqliteTransaction(JdbcTransaction):
         self._store = store
         self._create = create
         self._repeatable = repeatable
-        self._session: Session | None = None
+        self._session: DatabaseSession | None = None
         self._writing = False
         self._version = 0
         self._spool: Spool | None = None
 
-    def reader(self) -> Session:
+    def reader(self) -> DatabaseSession:
         if self._session is None:
             creating = not self._store.is_there() and self._create
             writing = not creating and os.access(self._store.path, os.W_OK)
@@ -59,7 +59,7 @@ class SqliteTransaction(JdbcTransaction):
             self._check_repeatable(self._session)
         return self._session
 
-    def _check_repeatable(self, session: Session) -> None:
+    def _check_repeatable(self, session: DatabaseSession) -> None:
         if session.value("PRAGMA data_version") != self._version:
             raise ConnectorError(
                 f"SQLite database {self._store.shown} was changed by another connection since START"
@@ -68,7 +68,7 @@ class SqliteTransaction(JdbcTransaction):
                 hint="ROLLBACK, and read again.",
             )
 
-    def writer(self) -> Session:
+    def writer(self) -> DatabaseSession:
         session = self.reader()
         if not self._writing:
             if not os.access(self._store.path, os.W_OK):
@@ -118,7 +118,7 @@ class SqliteTransaction(JdbcTransaction):
 
     def _column(
         self, table: str, row: dict[str, Any], keys: list[tuple[int, str]], *, without_rowid: bool
-    ) -> Column:
+    ) -> JdbcColumn:
         declared, default = row["type"], row["value"]
         sql_type = types.type_of(declared)
         if sql_type is None:
@@ -144,7 +144,7 @@ class SqliteTransaction(JdbcTransaction):
         )
         default_sql = f"({default})" if row["required"] and default is not None else None
         generated = row["hidden"] in {2, 3}
-        return Column(
+        return JdbcColumn(
             row["name"], sql_type, declared, nullable, default_sql, generated, numbered=numbered
         )
 

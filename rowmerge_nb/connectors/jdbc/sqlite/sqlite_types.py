@@ -35,7 +35,7 @@ from rowmerge_nb.spi.types import (
 )
 
 if TYPE_CHECKING:
-    from rowmerge_nb.connectors.jdbc.handles import Column
+    from rowmerge_nb.connectors.jdbc.handles import JdbcColumn
 
 EXACT_DIGITS: Final = 15
 """The number of decimal digits that survive in floating point."""
@@ -136,7 +136,7 @@ def storage_type(sql_type: Type) -> pa.DataType:
     return pa.binary() if sql_type.base == "varbinary" else pa.string()
 
 
-def value_reading(column: Column) -> Reading:
+def value_reading(column: JdbcColumn) -> Reading:
     """Return the way a column is read, with its misfits."""
     name, base, parameters = named(column.name), column.type.base, column.type.parameters
     if base == "decimal":
@@ -161,7 +161,7 @@ def value_reading(column: Column) -> Reading:
     return Reading(select, storage_type(column.type), misfit, name)
 
 
-def key_type(column: Column) -> Type:
+def key_type(column: JdbcColumn) -> Type:
     if column.type.base == "decimal" and not has_text_affinity(column.declared):
         return DOUBLE
     plain = {pa.int64(): BIGINT, pa.float64(): DOUBLE, pa.binary(): VARBINARY, pa.string(): VARCHAR}
@@ -169,7 +169,7 @@ def key_type(column: Column) -> Type:
     return own or plain[storage_type(column.type)]
 
 
-def key_reading(column: Column) -> Reading:
+def key_reading(column: JdbcColumn) -> Reading:
     """Return the way a key column is read for the row id. NULL is a misfit."""
     name, arrow_type = named(column.name), storage_type(key_type(column))
     misfit = f"typeof({name}) NOT IN ({_KINDS[arrow_type]})"
@@ -185,7 +185,7 @@ def _changes_as_real(name: str) -> str:
     return f"typeof({name}) = 'integer' AND {name} <> CAST({name} AS REAL)"
 
 
-def stored(column: Column, array: pa.Array) -> pa.Array:
+def stored(column: JdbcColumn, array: pa.Array) -> pa.Array:
     """Convert values to the form in which SQLite stores them.
 
     Raises:
@@ -210,7 +210,7 @@ def stored(column: Column, array: pa.Array) -> pa.Array:
     return array.cast(storage_type(column.type))
 
 
-def _check_digits(column: Column, array: pa.Array) -> None:
+def _check_digits(column: JdbcColumn, array: pa.Array) -> None:
     precision, scale = column.type.parameters
     if precision <= EXACT_DIGITS:
         return
@@ -223,7 +223,7 @@ def _check_digits(column: Column, array: pa.Array) -> None:
         )
 
 
-def _refuse(column: Column, value: str, why: str, hint: str) -> None:
+def _refuse(column: JdbcColumn, value: str, why: str, hint: str) -> None:
     raise ConnectorError(
         f"The value {value} of column '{column.name}' cannot be stored: {why}",
         code="NUMERIC_VALUE_OUT_OF_RANGE",
@@ -231,7 +231,7 @@ def _refuse(column: Column, value: str, why: str, hint: str) -> None:
     )
 
 
-def converted(column: Column, array: pa.Array) -> pa.Array:
+def converted(column: JdbcColumn, array: pa.Array) -> pa.Array:
     if column.type.base == "decimal":
         return array.cast(column.type.arrow)
     if column.type.base == "char":

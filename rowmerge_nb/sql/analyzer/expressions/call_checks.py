@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.tree import syntax as s
 
 
-def checked(analyzer: CallAnalyzer, node: s.Call, values: list[e.Typed]) -> list[e.Typed]:
+def checked(analyzer: CallAnalyzer, node: s.FunctionCall, values: list[e.Typed]) -> list[e.Typed]:
     check = _CHECKS.get(node.name)
     return values if check is None else check(analyzer, node, values)
 
@@ -40,8 +40,8 @@ def _is_literal(value: e.Typed) -> bool:
 
 def _literal_at(
     index: int, name_of_argument: str
-) -> Callable[[CallAnalyzer, s.Call, list[e.Typed]], list[e.Typed]]:
-    def check(analyzer: CallAnalyzer, node: s.Call, values: list[e.Typed]) -> list[e.Typed]:
+) -> Callable[[CallAnalyzer, s.FunctionCall, list[e.Typed]], list[e.Typed]]:
+    def check(analyzer: CallAnalyzer, node: s.FunctionCall, values: list[e.Typed]) -> list[e.Typed]:
         if len(values) > index and not _is_literal(values[index]):
             analyzer.refuse(
                 f"{node.name} with {name_of_argument} that is not a literal is not supported by"
@@ -53,13 +53,15 @@ def _literal_at(
     return check
 
 
-def _rounded(analyzer: CallAnalyzer, node: s.Call, values: list[e.Typed]) -> list[e.Typed]:
+def _rounded(analyzer: CallAnalyzer, node: s.FunctionCall, values: list[e.Typed]) -> list[e.Typed]:
     if values and values[0].type.base != "decimal":
         return values
     return _literal_at(1, "a number of digits")(analyzer, node, values)
 
 
-def _several_maps(analyzer: CallAnalyzer, node: s.Call, values: list[e.Typed]) -> list[e.Typed]:
+def _several_maps(
+    analyzer: CallAnalyzer, node: s.FunctionCall, values: list[e.Typed]
+) -> list[e.Typed]:
     if len(values) == 1 and values[0].type.base == "map":
         analyzer.context.error(
             "INVALID_FUNCTION_ARGUMENT",
@@ -69,13 +71,15 @@ def _several_maps(analyzer: CallAnalyzer, node: s.Call, values: list[e.Typed]) -
     return values
 
 
-def _separated(analyzer: CallAnalyzer, node: s.Call, values: list[e.Typed]) -> list[e.Typed]:
+def _separated(
+    analyzer: CallAnalyzer, node: s.FunctionCall, values: list[e.Typed]
+) -> list[e.Typed]:
     if len(values) == 2 and values[1].type == UNKNOWN != values[0].type:
         analyzer.ambiguous(node)
     return values
 
 
-def _joined(analyzer: CallAnalyzer, node: s.Call, values: list[e.Typed]) -> list[e.Typed]:
+def _joined(analyzer: CallAnalyzer, node: s.FunctionCall, values: list[e.Typed]) -> list[e.Typed]:
     if not values or values[0].type.base != "array":
         return values
     element = values[0].type.parameters[0]
@@ -88,7 +92,9 @@ def _joined(analyzer: CallAnalyzer, node: s.Call, values: list[e.Typed]) -> list
     return [e.Apply(Type("array", (VARCHAR,)), "cast", (values[0],)), *values[1:]]
 
 
-def _extracted(analyzer: CallAnalyzer, node: s.Call, values: list[e.Typed]) -> list[e.Typed]:
+def _extracted(
+    analyzer: CallAnalyzer, node: s.FunctionCall, values: list[e.Typed]
+) -> list[e.Typed]:
     """Check the group: if it takes no part in a match, Trino returns NULL, Spark an empty text."""
     if len(values) != 3 or (isinstance(values[2], e.Constant) and values[2].value == "0"):
         return values
@@ -135,7 +141,7 @@ def _number(value: e.Typed) -> int | None:
     return int(value.value) if isinstance(value, e.Constant) and value.value is not None else None
 
 
-def _replaced(analyzer: CallAnalyzer, node: s.Call, values: list[e.Typed]) -> list[e.Typed]:
+def _replaced(analyzer: CallAnalyzer, node: s.FunctionCall, values: list[e.Typed]) -> list[e.Typed]:
     """Check regexp_replace with a lambda: matches are derived from the pieces of the text."""
     if len(values) == 3 and isinstance(values[2], e.Function):
         if values[2].body.type == UNKNOWN:
@@ -159,7 +165,9 @@ def _replaced(analyzer: CallAnalyzer, node: s.Call, values: list[e.Typed]) -> li
     return values
 
 
-def _formatted(analyzer: CallAnalyzer, node: s.Call, values: list[e.Typed]) -> list[e.Typed]:
+def _formatted(
+    analyzer: CallAnalyzer, node: s.FunctionCall, values: list[e.Typed]
+) -> list[e.Typed]:
     literal = values[0]
     if literal.type.base != "varchar":
         analyzer.context.error(
@@ -236,7 +244,9 @@ _FIVE_DIGITS: Final = r"^(?=\d{5})"
 _ZEROS: Final = r"(:00)?\.000000$|(?<=\.\d{3})000$"
 
 
-_CHECKS: Final[dict[str, Callable[[CallAnalyzer, s.Call, list[e.Typed]], list[e.Typed]]]] = {
+_CHECKS: Final[
+    dict[str, Callable[[CallAnalyzer, s.FunctionCall, list[e.Typed]], list[e.Typed]]]
+] = {
     "array_join": _joined,
     "concat_ws": _separated,
     "map_concat": _several_maps,

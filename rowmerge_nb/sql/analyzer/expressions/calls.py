@@ -120,8 +120,8 @@ class CallAnalyzer:
         self.windows: dict[str, s.Window] = {}
         self.outputs: dict[str, e.Typed | None] = {}
         self.select: Span | None = None
-        self._around: tuple[str, s.Call] | None = None
-        self._not_scalars: list[s.Call | s.Measure] = []
+        self._around: tuple[str, s.FunctionCall] | None = None
+        self._not_scalars: list[s.FunctionCall | s.Measure] = []
         self._row_filters: tuple[s.Expression, ...] = ()
 
     def analyze(self, node: s.Expression) -> e.Typed:
@@ -172,7 +172,7 @@ class CallAnalyzer:
 
     # -- calls ----------------------------------------------------------------------------------------------------
 
-    def _call(self, node: s.Call) -> e.Typed:
+    def _call(self, node: s.FunctionCall) -> e.Typed:
         if node.qualifier and (node.qualifier != _BUILTIN or node.name in _WITHOUT_SCHEMA):
             self._arguments(replace(node, qualifier=()))
             self._no_distinct(node)
@@ -216,7 +216,7 @@ class CallAnalyzer:
         return self.function(node.name, self._arguments(node), node)
 
     def _special_form(
-        self, node: s.Call, analyze: Callable[[CallAnalyzer, s.Call], e.Typed]
+        self, node: s.FunctionCall, analyze: Callable[[CallAnalyzer, s.FunctionCall], e.Typed]
     ) -> e.Typed:
         self._no_distinct(node)
         value = analyze(self, node)
@@ -226,7 +226,7 @@ class CallAnalyzer:
             self._not_window(node)
         return value
 
-    def _no_distinct(self, node: s.Call) -> None:
+    def _no_distinct(self, node: s.FunctionCall) -> None:
         if node.distinct:
             self.context.error(
                 "FUNCTION_NOT_AGGREGATE",
@@ -238,7 +238,7 @@ class CallAnalyzer:
     def inside_aggregate(self) -> bool:
         return self._around is not None and self._around[0] == _AGGREGATION
 
-    def _no_window(self, node: s.Call) -> None:
+    def _no_window(self, node: s.FunctionCall) -> None:
         if self.site.name == "HAVING clause":
             self.context.error(
                 "NESTED_WINDOW",
@@ -246,7 +246,7 @@ class CallAnalyzer:
                 node.error_span,
             )
 
-    def _not_aggregate(self, node: s.Call) -> NoReturn:
+    def _not_aggregate(self, node: s.FunctionCall) -> NoReturn:
         if not self.site.aggregates:
             self._not_scalar(node)
         if node.filter is not None:
@@ -254,7 +254,7 @@ class CallAnalyzer:
         self.function(node.name, self._arguments(node), node)
         self._only_of_aggregates(node)
 
-    def _only_of_aggregates(self, node: s.Call) -> NoReturn:
+    def _only_of_aggregates(self, node: s.FunctionCall) -> NoReturn:
         clause = "Filter" if node.filter is not None else "ORDER BY"
         self.context.error(
             "FUNCTION_NOT_AGGREGATE",
@@ -262,7 +262,7 @@ class CallAnalyzer:
             node.error_span,
         )
 
-    def _arguments(self, node: s.Call) -> list[e.Typed]:
+    def _arguments(self, node: s.FunctionCall) -> list[e.Typed]:
         """Analyze the arguments; lambdas last, since others determine their parameter types."""
         try:
             values = [
@@ -388,7 +388,7 @@ class CallAnalyzer:
 
     # -- aggregates and windows -----------------------------------------------------------------------------------
 
-    def _aggregate(self, node: s.Call) -> e.Typed:
+    def _aggregate(self, node: s.FunctionCall) -> e.Typed:
         if self.site.judged_whole:
             self._not_scalars.append(node)
         elif not self.site.aggregates:
@@ -408,7 +408,7 @@ class CallAnalyzer:
             raise error
         return self._aggregated(node)
 
-    def within(self, construct: str, node: s.Call, analyze: Callable[[], T]) -> T:
+    def within(self, construct: str, node: s.FunctionCall, analyze: Callable[[], T]) -> T:
         """Analyze a part that may contain no window function and, within an aggregate, no
         aggregate.
         """
@@ -418,7 +418,7 @@ class CallAnalyzer:
         finally:
             self._around = before
 
-    def _check_nesting(self, node: s.Call) -> None:
+    def _check_nesting(self, node: s.FunctionCall) -> None:
         if self._around is None:
             return
         construct, outer = self._around
@@ -437,7 +437,7 @@ class CallAnalyzer:
             self._not_scalar(*self._not_scalars, whole=node)
 
     def _not_scalar(
-        self, *nodes: s.Call | s.Measure, whole: s.Expression | None = None
+        self, *nodes: s.FunctionCall | s.Measure, whole: s.Expression | None = None
     ) -> NoReturn:
         # Trino lists aggregates, then windows, then GROUPING, inner ones first.
         ordered = sorted(nodes, key=lambda node: (_rank(node), node.span.end))
@@ -452,7 +452,7 @@ class CallAnalyzer:
             else None,
         )
 
-    def _aggregated(self, node: s.Call, *, over_groups: bool = False) -> e.Aggregate:
+    def _aggregated(self, node: s.FunctionCall, *, over_groups: bool = False) -> e.Aggregate:
         construct = _ARGUMENTS if over_groups else _AGGREGATION
         values, condition, order_by = self.within(construct, node, lambda: self._parts(node))
         self._check_aggregate_order(node, values, order_by)
@@ -502,7 +502,7 @@ class CallAnalyzer:
         )
 
     def _check_aggregate_order(
-        self, node: s.Call, values: Sequence[e.Typed], order_by: Sequence[e.Sort]
+        self, node: s.FunctionCall, values: Sequence[e.Typed], order_by: Sequence[e.Sort]
     ) -> None:
         for key, item in zip(order_by, node.order_by, strict=True):
             if not is_orderable(key.value.type):
@@ -519,7 +519,7 @@ class CallAnalyzer:
                     item.value.error_span,
                 )
 
-    def _check_listagg(self, node: s.Call, value: e.Typed) -> None:
+    def _check_listagg(self, node: s.FunctionCall, value: e.Typed) -> None:
         if value.type.base != "varchar":
             argument = node.arguments[0]
             text = "null" if e.is_null(value) else argument.span.of(self.context.text)
@@ -529,7 +529,9 @@ class CallAnalyzer:
                 replace(node.error_span, about=argument.error_span),
             )
 
-    def _parts(self, node: s.Call) -> tuple[list[e.Typed], e.Typed | None, tuple[e.Sort, ...]]:
+    def _parts(
+        self, node: s.FunctionCall
+    ) -> tuple[list[e.Typed], e.Typed | None, tuple[e.Sort, ...]]:
         values = [] if node.star else self._arguments(node)
         condition = self.boolean(node.filter, _FILTER) if node.filter else None
         return values, condition, tuple(self.sort(item) for item in node.order_by)
@@ -537,7 +539,7 @@ class CallAnalyzer:
     def sort(self, item: s.SortItem) -> e.Sort:
         return e.Sort(self.analyze(item.value), item.descending, item.nulls_first)
 
-    def _windowed(self, node: s.Call) -> e.Typed:
+    def _windowed(self, node: s.FunctionCall) -> e.Typed:
         if self.site.judged_whole:
             self._not_scalars.append(node)
         elif not self.site.windows:
@@ -569,7 +571,7 @@ class CallAnalyzer:
             function.type, function, partition_by, order_by, frame, node.nulls == "IGNORE"
         )
 
-    def _not_window(self, node: s.Call) -> NoReturn:
+    def _not_window(self, node: s.FunctionCall) -> NoReturn:
         self.context.error(
             "FUNCTION_NOT_WINDOW",
             f"Not a window function: {node.name}",
@@ -591,7 +593,9 @@ class CallAnalyzer:
 
     # -- special forms --------------------------------------------------------------------------------------------
 
-    def ambiguous(self, node: s.Expression | s.Step, matches: Sequence[Resolved] = ()) -> NoReturn:
+    def ambiguous(
+        self, node: s.Expression | s.ChainStep, matches: Sequence[Resolved] = ()
+    ) -> NoReturn:
         """Refuse operands that several functions or operators match equally."""
         message = "Could not choose a best candidate operator. Explicit type casts must be added."
         if matches:
@@ -607,7 +611,7 @@ class CallAnalyzer:
             "NULL alone has no type: write CAST(NULL AS ...).",
         )
 
-    def _grouping(self, node: s.Call) -> e.Typed:
+    def _grouping(self, node: s.FunctionCall) -> e.Typed:
         if self.site.judged_whole:
             self._not_scalars.append(node)
         elif not self.site.aggregates:
@@ -615,7 +619,9 @@ class CallAnalyzer:
         values = tuple(self.analyze(argument) for argument in node.arguments)
         return e.Apply(INTEGER, "grouping", values, node)
 
-    def unexpected(self, node: s.Call, argument_types: Sequence[Type], expected: str) -> NoReturn:
+    def unexpected(
+        self, node: s.FunctionCall, argument_types: Sequence[Type], expected: str
+    ) -> NoReturn:
         """Raise Trino's error for arguments that no function takes."""
         self.context.error(
             "FUNCTION_NOT_FOUND",
@@ -625,7 +631,7 @@ class CallAnalyzer:
         )
 
 
-def _rank(node: s.Call | s.Measure) -> int:
+def _rank(node: s.FunctionCall | s.Measure) -> int:
     if isinstance(node, s.Measure) or node.window is not None:
         return 1
     return 2 if node.name == "grouping" else 0

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.tree import syntax as s
 
 
-def concat(analyzer: CallAnalyzer, node: s.Call) -> e.Typed:
+def concat(analyzer: CallAnalyzer, node: s.FunctionCall) -> e.Typed:
     values = [analyzer.analyze(argument) for argument in node.arguments]
     types = [value.type for value in values]
     if len(values) == 1 and types[0].base in {"varchar", "varbinary", "array", "unknown"}:
@@ -39,7 +39,9 @@ def concat(analyzer: CallAnalyzer, node: s.Call) -> e.Typed:
     return concatenated(analyzer, node, values)
 
 
-def concatenated(analyzer: CallAnalyzer, node: s.Call | s.Step, values: list[e.Typed]) -> e.Typed:
+def concatenated(
+    analyzer: CallAnalyzer, node: s.FunctionCall | s.ChainStep, values: list[e.Typed]
+) -> e.Typed:
     types = [value.type for value in values]
     arrays = [sql_type for sql_type in types if sql_type.base == "array"]
     if set(types) <= {UNKNOWN}:
@@ -76,7 +78,9 @@ def concatenated(analyzer: CallAnalyzer, node: s.Call | s.Step, values: list[e.T
     _refused(analyzer, node, types)
 
 
-def _of_arrays(analyzer: CallAnalyzer, node: s.Call | s.Step, values: list[e.Typed]) -> e.Typed:
+def _of_arrays(
+    analyzer: CallAnalyzer, node: s.FunctionCall | s.ChainStep, values: list[e.Typed]
+) -> e.Typed:
     element: Type | None = UNKNOWN
     for value in values:
         inner = value.type.parameters[0] if value.type.base == "array" else value.type
@@ -116,7 +120,9 @@ def _joined_part(analyzer: CallAnalyzer, value: e.Typed, target: Type) -> e.Type
     return e.Apply(target, "case", (e.Apply(BOOLEAN, "is null", (element,), True), singleton))
 
 
-def _refused(analyzer: CallAnalyzer, node: s.Call | s.Step, types: Sequence[Type]) -> NoReturn:
+def _refused(
+    analyzer: CallAnalyzer, node: s.FunctionCall | s.ChainStep, types: Sequence[Type]
+) -> NoReturn:
     analyzer.context.error(
         "FUNCTION_NOT_FOUND",
         f"Unexpected parameters ({listed_types(types)}) for function concat. Expected: concat(E,"

@@ -138,7 +138,7 @@ class ExpressionAnalyzer(CallAnalyzer):
             for part in s.walk(node)
             if isinstance(part, s.Measure)
             or (
-                isinstance(part, s.Call)
+                isinstance(part, s.FunctionCall)
                 and part.qualifier in _BUILT_IN
                 and (
                     part.window
@@ -373,7 +373,7 @@ class ExpressionAnalyzer(CallAnalyzer):
             return e.Constant(VARCHAR, "")
         self.refuse(f"{node.word} is not supported by this engine", node)
 
-    def _parameter(self, node: s.Parameter) -> e.Typed:
+    def _parameter(self, node: s.ParameterMarker) -> e.Typed:
         if self.context.parameters is not None:
             return e.Parameter(UNKNOWN, None, node.span.start)
         self.context.error(
@@ -437,7 +437,7 @@ class ExpressionAnalyzer(CallAnalyzer):
             raise too_deep()
         return chain
 
-    def _arithmetic(self, node: s.Binary | s.Step, left: e.Typed, right: e.Typed) -> e.Typed:
+    def _arithmetic(self, node: s.Binary | s.ChainStep, left: e.Typed, right: e.Typed) -> e.Typed:
         result = arithmetic_type(node.operator, left.type, right.type)
         if result is None:
             self._no_operator(node, node.operator, left, right)
@@ -465,7 +465,7 @@ class ExpressionAnalyzer(CallAnalyzer):
             left, right = (self._factor(part, node.operator) for part in (left, right))
         return e.Apply(result, "arithmetic", (left, right), node.operator)
 
-    def _check_scale(self, node: s.Binary | s.Step, left: Type, right: Type) -> None:
+    def _check_scale(self, node: s.Binary | s.ChainStep, left: Type, right: Type) -> None:
         if node.operator == "*" and left.base == right.base == "decimal":
             scale = left.parameters[1] + right.parameters[1]
             if scale > MAX_PRECISION:
@@ -491,7 +491,7 @@ class ExpressionAnalyzer(CallAnalyzer):
         return self.coerce(left, result), self.coerce(right, result)
 
     def _no_operator(
-        self, node: s.Binary | s.Step, operator: str, left: e.Typed, right: e.Typed
+        self, node: s.Binary | s.ChainStep, operator: str, left: e.Typed, right: e.Typed
     ) -> NoReturn:
         hint = None
         if {is_text(left.type), is_text(right.type)} == {True, False} and (
@@ -881,7 +881,7 @@ _METHODS: Final[dict[type[s.Expression], Callable[[ExpressionAnalyzer, Any], e.T
     s.TypedLiteral: ExpressionAnalyzer._typed_literal,
     s.Interval: ExpressionAnalyzer._interval,
     s.Special: ExpressionAnalyzer._special,
-    s.Parameter: ExpressionAnalyzer._parameter,
+    s.ParameterMarker: ExpressionAnalyzer._parameter,
     s.Unsupported: ExpressionAnalyzer._unsupported,
     s.Unary: ExpressionAnalyzer._unary,
     s.Binary: ExpressionAnalyzer._binary,
@@ -898,7 +898,7 @@ _METHODS: Final[dict[type[s.Expression], Callable[[ExpressionAnalyzer, Any], e.T
     s.Quantified: ExpressionAnalyzer._quantified,
     s.Exists: ExpressionAnalyzer._exists,
     s.ScalarQuery: ExpressionAnalyzer._scalar,
-    s.Call: ExpressionAnalyzer._call,
+    s.FunctionCall: ExpressionAnalyzer._call,
     s.Measure: ExpressionAnalyzer.measure,
     s.Cast: ExpressionAnalyzer._cast,
     s.Case: ExpressionAnalyzer._case,

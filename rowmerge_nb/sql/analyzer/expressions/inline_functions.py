@@ -101,7 +101,7 @@ def _type(context: Context, name: s.TypeName, span: Span) -> Type:
         context.error(error.code, error.message, span)
 
 
-def call_inline(analyzer: CallAnalyzer, node: s.Call) -> e.Typed | None:
+def call_inline(analyzer: CallAnalyzer, node: s.FunctionCall) -> e.Typed | None:
     context = analyzer.context
     functions = [
         function for function in context.functions if function.node.name.value == node.name
@@ -124,7 +124,7 @@ def call_inline(analyzer: CallAnalyzer, node: s.Call) -> e.Typed | None:
     return _expanded(context, function, arguments)
 
 
-def _check_call(analyzer: CallAnalyzer, node: s.Call) -> None:
+def _check_call(analyzer: CallAnalyzer, node: s.FunctionCall) -> None:
     error, span = analyzer.context.error, node.error_span
     if node.window is not None:
         error(
@@ -145,7 +145,7 @@ def _check_call(analyzer: CallAnalyzer, node: s.Call) -> None:
 
 def _matching_function(
     analyzer: CallAnalyzer,
-    node: s.Call,
+    node: s.FunctionCall,
     functions: Sequence[InlineFunction],
     argument_types: Sequence[Type],
 ) -> InlineFunction:
@@ -170,7 +170,7 @@ def _matching_function(
 
 def _not_found(
     analyzer: CallAnalyzer,
-    node: s.Call,
+    node: s.FunctionCall,
     functions: Sequence[InlineFunction],
     argument_types: Sequence[Type],
 ) -> NoReturn:

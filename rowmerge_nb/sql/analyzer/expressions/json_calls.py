@@ -9,7 +9,7 @@ from rowmerge_nb.spi.types import BOOLEAN, UNKNOWN, VARCHAR, Type
 from rowmerge_nb.sql.parser.definition_reader import read_type
 from rowmerge_nb.sql.parser.json_sequences import PathRefusedError, PathSyntaxError, parse_path
 from rowmerge_nb.sql.tree import json_expressions as j
-from rowmerge_nb.sql.tree.json_paths import Variable, parts_of_path
+from rowmerge_nb.sql.tree.json_paths import PathVariable, parts_of_path
 from rowmerge_nb.sql.tree.statements import Span
 from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed.json_call_types import Looked
@@ -118,7 +118,7 @@ def _passing(
             )
         values_by_name[canonical_name] = False, value
     for part in parts_of_path(path.root):
-        if isinstance(part, Variable) and part.name not in values_by_name:
+        if isinstance(part, PathVariable) and part.name not in values_by_name:
             hint = (
                 f'. Try quoting "{part.name}" in the PASSING clause to match case'
                 if part.name.upper() in values_by_name

@@ -39,14 +39,14 @@ _SAFE: Final = frozenset(
 )
 
 
-def _coalesce(analyzer: CallAnalyzer, node: s.Call) -> e.Typed:
+def _coalesce(analyzer: CallAnalyzer, node: s.FunctionCall) -> e.Typed:
     parts = analyzer.alike(
         [analyzer.analyze(a) for a in node.arguments], node.arguments, "All COALESCE operands"
     )
     return e.Apply(parts[0].type, "coalesce", tuple(parts))
 
 
-def _nullif(analyzer: CallAnalyzer, node: s.Call) -> e.Typed:
+def _nullif(analyzer: CallAnalyzer, node: s.FunctionCall) -> e.Typed:
     first, second = (analyzer.analyze(argument) for argument in node.arguments)
     common = common_type(first.type, second.type)
     if common is None:
@@ -59,7 +59,7 @@ def _nullif(analyzer: CallAnalyzer, node: s.Call) -> e.Typed:
     return e.Apply(first.type, "nullif", (first, same))
 
 
-def _if(analyzer: CallAnalyzer, node: s.Call) -> e.Typed:
+def _if(analyzer: CallAnalyzer, node: s.FunctionCall) -> e.Typed:
     condition = analyzer.boolean(
         node.arguments[0], "IF condition must evaluate to a boolean (actual: {})"
     )
@@ -74,7 +74,7 @@ def _if(analyzer: CallAnalyzer, node: s.Call) -> e.Typed:
     return e.Apply(values[0].type, "case", (condition, *values))
 
 
-def _try(analyzer: CallAnalyzer, node: s.Call) -> e.Typed:
+def _try(analyzer: CallAnalyzer, node: s.FunctionCall) -> e.Typed:
     value = analyzer.analyze(node.arguments[0])
     risky = _hidden_failure(value)
     if risky is not None:
@@ -84,7 +84,7 @@ def _try(analyzer: CallAnalyzer, node: s.Call) -> e.Typed:
     return e.Apply(value.type, "try", (value,))
 
 
-def _typeof(analyzer: CallAnalyzer, node: s.Call) -> e.Typed:
+def _typeof(analyzer: CallAnalyzer, node: s.FunctionCall) -> e.Typed:
     values = [analyzer.analyze(argument) for argument in node.arguments]
     if len(values) != 1:
         analyzer.unexpected(node, [value.type for value in values], "typeof(t) T")
@@ -95,7 +95,7 @@ def _typeof(analyzer: CallAnalyzer, node: s.Call) -> e.Typed:
     return e.Apply(VARCHAR, "case", (e.Apply(BOOLEAN, "is null", (values[0],), False), name, name))
 
 
-def _extreme(analyzer: CallAnalyzer, node: s.Call) -> e.Typed:
+def _extreme(analyzer: CallAnalyzer, node: s.FunctionCall) -> e.Typed:
     values = [analyzer.analyze(argument) for argument in node.arguments]
     argument_types = [value.type for value in values]
     common: Type | None = UNKNOWN
@@ -106,7 +106,7 @@ def _extreme(analyzer: CallAnalyzer, node: s.Call) -> e.Typed:
     return e.Apply(common, node.name, tuple(analyzer.coerce(value, common) for value in values))
 
 
-def _json_path(analyzer: CallAnalyzer, node: s.Call) -> e.Typed:
+def _json_path(analyzer: CallAnalyzer, node: s.FunctionCall) -> e.Typed:
     values = [analyzer.analyze(argument) for argument in node.arguments]
     argument_types = [value.type for value in values]
     fits = (
@@ -143,7 +143,7 @@ def _json_path(analyzer: CallAnalyzer, node: s.Call) -> e.Typed:
     return e.Apply(result, "json path", (value,), (node.name, tuple(tokens)))
 
 
-def _now(analyzer: CallAnalyzer, node: s.Call) -> e.Typed:
+def _now(analyzer: CallAnalyzer, node: s.FunctionCall) -> e.Typed:
     if node.arguments:
         analyzer.unexpected(
             node, [analyzer.analyze(argument).type for argument in node.arguments], "now()"
@@ -194,7 +194,7 @@ def _hidden_failure(node: e.Typed) -> str | None:
     return None
 
 
-SPECIAL_FORMS: Final[dict[str, Callable[[CallAnalyzer, s.Call], e.Typed]]] = {
+SPECIAL_FORMS: Final[dict[str, Callable[[CallAnalyzer, s.FunctionCall], e.Typed]]] = {
     "coalesce": _coalesce,
     "nullif": _nullif,
     "if": _if,

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.sql.analyzer.context import Context
     from rowmerge_nb.sql.analyzer.expressions.expression import ExpressionAnalyzer
-    from rowmerge_nb.sql.analyzer.queries.select_list import Output
+    from rowmerge_nb.sql.analyzer.queries.select_list import SelectedColumn
     from rowmerge_nb.sql.analyzer.scope import ScopeField
 
 
-def with_keys(node: s.Select, outputs: Sequence[Output]) -> s.Select:
+def with_keys(node: s.Select, outputs: Sequence[SelectedColumn]) -> s.Select:
     """Replace AUTO in GROUP BY by the SELECT list without aggregates and window functions."""
     if not any(isinstance(item, s.AutoKeys) for item in node.group_by or ()):
         return node
@@ -54,7 +54,7 @@ def with_keys(node: s.Select, outputs: Sequence[Output]) -> s.Select:
 
 
 def grouped_by(
-    node: s.Select, analyzer: ExpressionAnalyzer, outputs: Sequence[Output]
+    node: s.Select, analyzer: ExpressionAnalyzer, outputs: Sequence[SelectedColumn]
 ) -> tuple[e.Typed, ...] | None:
     """Return the keys of GROUP BY; NOT_SUPPORTED for types that this engine does not group by."""
     if node.group_by is None:
@@ -175,7 +175,11 @@ def _column_text(column: e.Column, fields: Sequence[ScopeField]) -> str:
 def _check_window(
     context: Context, value: e.Typed, node: s.Node, keys: tuple[e.Typed, ...]
 ) -> None:
-    if not isinstance(value, e.Windowed) or not isinstance(node, s.Call) or node.window is None:
+    if (
+        not isinstance(value, e.Windowed)
+        or not isinstance(node, s.FunctionCall)
+        or node.window is None
+    ):
         return
     divided = zip(value.partition_by, node.window.partition_by, strict=False)
     ordered = zip(value.order_by, node.window.order_by, strict=False)
@@ -192,7 +196,9 @@ def _check_window(
             )
 
 
-def _key(item: s.Expression, analyzer: ExpressionAnalyzer, outputs: Sequence[Output]) -> e.Typed:
+def _key(
+    item: s.Expression, analyzer: ExpressionAnalyzer, outputs: Sequence[SelectedColumn]
+) -> e.Typed:
     output = numbered_output(analyzer.context, item, outputs, "GROUP BY")
     if output is not None:
         value = output.value

@@ -27,7 +27,7 @@ from rowmerge_nb.sql.analyzer.queries.recursion import (
 )
 from rowmerge_nb.sql.analyzer.queries.relation import QueryResult, RelationAnalyzer, RelationResult
 from rowmerge_nb.sql.analyzer.queries.select_list import (
-    Output,
+    SelectedColumn,
     numbered_output,
     outputs_by_name,
     select_list,
@@ -60,7 +60,7 @@ _HAVING = ExpressionSite("HAVING clause", aggregates=True)
 
 @dataclass(frozen=True)
 class _Above:
-    outputs: tuple[Output, ...]
+    outputs: tuple[SelectedColumn, ...]
     having: e.Typed | None
     order_by: tuple[e.Sort, ...]
 
@@ -356,7 +356,9 @@ class QueryAnalyzer(RelationAnalyzer):
             ties=query.ties,
         )
 
-    def _placed_key(self, key: e.Typed, item: s.Expression, outputs: Sequence[Output]) -> e.Typed:
+    def _placed_key(
+        self, key: e.Typed, item: s.Expression, outputs: Sequence[SelectedColumn]
+    ) -> e.Typed:
         node = next((output.node for output in outputs if key in e.walk(output.value)), item)
         return replace(key, origin=self.context.origin(node.span))
 
@@ -377,7 +379,7 @@ class QueryAnalyzer(RelationAnalyzer):
         self,
         item: s.SortItem,
         analyzer: ExpressionAnalyzer,
-        outputs: Sequence[Output],
+        outputs: Sequence[SelectedColumn],
         node: s.Select,
     ) -> e.Sort:
         value = self._order_value(item.value, analyzer, outputs)
@@ -403,7 +405,7 @@ class QueryAnalyzer(RelationAnalyzer):
         return e.Sort(value, item.descending, item.nulls_first)
 
     def _order_value(
-        self, item: s.Expression, analyzer: ExpressionAnalyzer, outputs: Sequence[Output]
+        self, item: s.Expression, analyzer: ExpressionAnalyzer, outputs: Sequence[SelectedColumn]
     ) -> e.Typed:
         output = numbered_output(self.context, item, outputs, "ORDER BY")
         if output is not None:
@@ -423,7 +425,7 @@ class QueryAnalyzer(RelationAnalyzer):
         return analyzer.analyze(item)
 
     def _order_by_query(
-        self, item: s.Expression, analyzer: ExpressionAnalyzer, outputs: Sequence[Output]
+        self, item: s.Expression, analyzer: ExpressionAnalyzer, outputs: Sequence[SelectedColumn]
     ) -> e.Typed:
         try:
             return analyzer.analyze(item)
@@ -435,7 +437,7 @@ class QueryAnalyzer(RelationAnalyzer):
             ).analyze(item)
 
     def _sort_key(self, item: s.SortItem, fields: tuple[ScopeField, ...]) -> e.Sort:
-        outputs = [Output(e.Column(f.type, f.symbol), f, item) for f in fields]
+        outputs = [SelectedColumn(e.Column(f.type, f.symbol), f, item) for f in fields]
         analyzer = self.expressions(fields, ExpressionSite("ORDER BY clause"))
         return e.Sort(
             self._order_value(item.value, analyzer, outputs), item.descending, item.nulls_first

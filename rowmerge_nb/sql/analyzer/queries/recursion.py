@@ -199,7 +199,7 @@ def _shaped(context: Context, union: s.SetOperation, name: str) -> Recursion | N
 
 def _check_side(context: Context, part: s.Node, name: str) -> None:
     """Refuse the name on a side whose rows an outer join or EXCEPT can remove."""
-    if isinstance(part, s.Join):
+    if isinstance(part, s.JoinRelation):
         is_left_refused, is_right_refused = (
             part.kind in {"RIGHT", "FULL"},
             part.kind

@@ -189,7 +189,7 @@ class RelationAnalyzer:
         if isinstance(node, s.Lateral):
             scope = Scope(left, self.parent) if left is not None else self.parent
             return _derived(self.within(scope, self.named).query(node.query))
-        assert isinstance(node, s.Join)
+        assert isinstance(node, s.JoinRelation)
         return self._join(node)
 
     def _table_function(self, node: s.TableFunction) -> RelationResult:
@@ -385,7 +385,7 @@ class RelationAnalyzer:
 
     # -- joins ----------------------------------------------------------------------------------------------------
 
-    def _join(self, node: s.Join) -> RelationResult:
+    def _join(self, node: s.JoinRelation) -> RelationResult:
         if node.natural:
             self.context.refuse("Natural join not supported", node.span)
         left = self.relation(node.left)
@@ -420,7 +420,7 @@ class RelationAnalyzer:
         tree = q.Joined(node.kind, left.tree, right.tree, condition, lateral=lateral)
         return RelationResult((*left.fields, *right.fields), tree)
 
-    def _check_lateral(self, node: s.Join, left: RelationResult) -> None:
+    def _check_lateral(self, node: s.JoinRelation, left: RelationResult) -> None:
         """Refuse lateral joins as Trino does: UNNEST needs ON TRUE."""
         right = _unaliased(node.right)
         if not isinstance(right, (s.Unnest, s.Lateral)):
@@ -454,7 +454,9 @@ class RelationAnalyzer:
                 span,
             )
 
-    def _check_separable(self, node: s.Join, left: RelationResult, right: RelationResult) -> None:
+    def _check_separable(
+        self, node: s.JoinRelation, left: RelationResult, right: RelationResult
+    ) -> None:
         """Refuse a lateral query that Trino cannot decorrelate; one row of VALUES is inlined."""
         relation = _unaliased(node.right)
         one_row = isinstance(left.tree, q.Valued) and left.tree.count == 1
@@ -469,7 +471,7 @@ class RelationAnalyzer:
 
     def _using(
         self,
-        node: s.Join,
+        node: s.JoinRelation,
         left: RelationResult,
         right: RelationResult,
         using: tuple[Identifier, ...],

@@ -12,7 +12,7 @@ from rowmerge_nb.sql.analyzer.expressions.constancy import refuse_subqueries
 from rowmerge_nb.sql.analyzer.expressions.expression import ExpressionAnalyzer
 from rowmerge_nb.sql.analyzer.expressions.typed_literals import decimal_literal
 from rowmerge_nb.sql.analyzer.scope import Scope
-from rowmerge_nb.sql.parser.parameters import Place, parameter_places
+from rowmerge_nb.sql.parser.parameters import ParameterPlace, parameter_places
 from rowmerge_nb.sql.parser.statement_reader import parse_expression
 from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.tree.formatted import formatted
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from rowmerge_nb.spi.operations import Era
-    from rowmerge_nb.sql.analyzer.analysis import Tables
+    from rowmerge_nb.sql.analyzer.analysis import AnalyzerCatalogs
     from rowmerge_nb.sql.tree.statements import Execute
 
 
@@ -49,7 +49,10 @@ def check_row_counts(text: str, values: Sequence[str]) -> None:
 
 
 def computed_row_counts(
-    text: str, statement: Execute, tables: Callable[[], AbstractContextManager[Tables]], era: Era
+    text: str,
+    statement: Execute,
+    tables: Callable[[], AbstractContextManager[AnalyzerCatalogs]],
+    era: Era,
 ) -> list[str]:
     """Return the values of EXECUTE as SQL, with row counts computed; ``tables`` is called only if
     needed.
@@ -83,7 +86,7 @@ def computed_row_counts(
     return values
 
 
-def _error_span(code: str, parameter: Place, value_span: Span, statement: Execute) -> Span:
+def _error_span(code: str, parameter: ParameterPlace, value_span: Span, statement: Execute) -> Span:
     """Return the place of an error about a row count.
 
     Trino locates it in the executed text, except for types; for a prepared text, it is the value's

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Output:
+class SelectedColumn:
     """A column of a SELECT list."""
 
     value: e.Typed
@@ -29,9 +29,9 @@ class Output:
 
 def select_list(
     node: s.Select, analyzer: ExpressionAnalyzer, fields: Fields | None
-) -> list[Output]:
+) -> list[SelectedColumn]:
     """Return the columns of a SELECT list; ``fields`` is None without FROM."""
-    outputs: list[Output] = []
+    outputs: list[SelectedColumn] = []
     used: set[str] = set()
     for item in node.items:
         if (
@@ -117,8 +117,8 @@ def _expanded(
 
 
 def numbered_output(
-    context: Context, item: s.Expression, outputs: Sequence[Output], clause: str
-) -> Output | None:
+    context: Context, item: s.Expression, outputs: Sequence[SelectedColumn], clause: str
+) -> SelectedColumn | None:
     """Return the column that a number in GROUP BY or ORDER BY means, if it is a number."""
     position = _position(item)
     if position is not None and not 1 <= position <= len(outputs):
@@ -137,7 +137,7 @@ def _position(item: s.Expression) -> int | None:
     return int(item.value) if isinstance(item, s.Literal) and item.kind == "integer" else None
 
 
-def outputs_by_name(outputs: Sequence[Output]) -> dict[str, e.Typed | None]:
+def outputs_by_name(outputs: Sequence[SelectedColumn]) -> dict[str, e.Typed | None]:
     """Return a SELECT list's expressions by name; None if ambiguous, a column reference if
     volatile.
     """
@@ -166,7 +166,7 @@ def _is_table(target: s.Expression, analyzer: ExpressionAnalyzer, fields: Fields
 
 def _fields(
     item: s.AllColumns, target: s.Expression, analyzer: ExpressionAnalyzer, used: set[str]
-) -> list[Output]:
+) -> list[SelectedColumn]:
     row = analyzer.analyze(target)
     if row.type.base != "row":
         span = replace(analyzer.select or item.span, about=item.span)
@@ -198,7 +198,7 @@ def _check_aliases(context: Context, item: s.AllColumns, count: int) -> None:
 
 def _output(
     context: Context, value: e.Typed, field: ScopeField, node: s.Node, used: set[str]
-) -> Output:
+) -> SelectedColumn:
     is_passed = isinstance(value, e.Column) and not value.outer and value.symbol not in used
     symbol = (
         value.symbol
@@ -206,4 +206,4 @@ def _output(
         else context.symbols.new(field.name)
     )
     used.add(symbol)
-    return Output(value, replace(field, symbol=symbol), node)
+    return SelectedColumn(value, replace(field, symbol=symbol), node)

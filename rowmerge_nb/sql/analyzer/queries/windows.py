@@ -121,12 +121,12 @@ def inner_span(analyzer: CallAnalyzer, window: s.Window) -> Span:
 
 
 def analyzed_window(
-    analyzer: CallAnalyzer, window: s.Window, node: s.Call | None = None
+    analyzer: CallAnalyzer, window: s.Window, node: s.FunctionCall | None = None
 ) -> tuple[tuple[e.Typed, ...], e.Frame | None, tuple[e.Sort, ...]]:
     """Return a window's partition keys, frame and sort keys; ``node`` is the function over it, if
     any.
     """
-    owner = node or s.Call(window.span, "", ())
+    owner = node or s.FunctionCall(window.span, "", ())
     return analyzer.within(
         "window specification", owner, lambda: _analyzed_window(analyzer, window)
     )
@@ -149,7 +149,7 @@ def _analyzed_window(
     return partition_by, frame, order_by
 
 
-def check_window(analyzer: CallAnalyzer, node: s.Call, window: s.Window) -> None:
+def check_window(analyzer: CallAnalyzer, node: s.FunctionCall, window: s.Window) -> None:
     """Check a function's window: LAG needs an order, RANK takes no frame, SUM no IGNORE NULLS."""
     error = analyzer.context.error
     if node.name in {"lag", "lead"} and not window.order_by:
@@ -173,7 +173,7 @@ def check_window(analyzer: CallAnalyzer, node: s.Call, window: s.Window) -> None
         )
 
 
-def check_only_aggregates(analyzer: CallAnalyzer, node: s.Call) -> None:
+def check_only_aggregates(analyzer: CallAnalyzer, node: s.FunctionCall) -> None:
     """Refuse DISTINCT and ORDER BY in a window function that is not an aggregate."""
     if is_aggregate(node.name):
         return
@@ -212,7 +212,7 @@ def analyzed_frame(
 
 
 def _check_order(
-    analyzer: CallAnalyzer, frame: s.Frame, bounds: Sequence[tuple[str, e.Typed | None]]
+    analyzer: CallAnalyzer, frame: s.WindowFrame, bounds: Sequence[tuple[str, e.Typed | None]]
 ) -> None:
     """Refuse frames that Spark lacks: always empty, or bounded in both days and months."""
     (low_side, low), (high_side, high) = bounds
@@ -242,7 +242,7 @@ def _number(offset: e.Typed) -> Decimal:
     return Decimal(offset.value or 0)
 
 
-def _check_bounds(analyzer: CallAnalyzer, frame: s.Frame, high: s.FrameBound) -> None:
+def _check_bounds(analyzer: CallAnalyzer, frame: s.WindowFrame, high: s.FrameBound) -> None:
     low, message = frame.low, ""
     if low.side == "FOLLOWING" and low.offset is None:
         message = "Window frame start cannot be UNBOUNDED FOLLOWING"
@@ -258,7 +258,7 @@ def _check_bounds(analyzer: CallAnalyzer, frame: s.Frame, high: s.FrameBound) ->
 def _offset(
     analyzer: CallAnalyzer,
     window: s.Window,
-    frame: s.Frame,
+    frame: s.WindowFrame,
     node: s.Expression,
     word: str,
     keys: tuple[e.Sort, ...],

@@ -59,11 +59,11 @@ def alter_table(context: Context, statement: st.Statement) -> a.Analysis:
     if isinstance(statement.action, st.TableExecute):
         return table_execute(context, statement, statement.action)
     span = context.statement_span(statement.name.span)
-    sets = statement.action if isinstance(statement.action, st.SetProperties) else None
+    sets = statement.action if isinstance(statement.action, st.SetPropertiesAction) else None
     if sets is not None:
         # Trino checks the values before it looks for the table.
         constants_of(sets.properties)
-    if isinstance(statement.action, st.RenameTable):
+    if isinstance(statement.action, st.RenameTableAction):
         _refuse_renaming(context, statement.name, span)
     message = (
         "Altering views is not supported"
@@ -239,23 +239,23 @@ class _Alterations:
 
     def of(self, action: object) -> Alteration | None:
         match action:
-            case st.AddColumn():
+            case st.AddColumnAction():
                 return self._added(action)
-            case st.DropColumn():
+            case st.DropColumnAction():
                 return self._dropped(action)
-            case st.RenameColumn():
+            case st.RenameColumnAction():
                 return self._renamed(action)
-            case st.SetColumnType():
+            case st.SetColumnTypeAction():
                 return self._retyped(action)
-            case st.DropNotNull():
+            case st.DropNotNullAction():
                 return self._nullable(action)
-            case st.SetDefault():
+            case st.SetDefaultAction():
                 return self._defaulted(action)
-            case st.DropDefault():
+            case st.DropDefaultAction():
                 return self._without_default(action)
-            case st.RenameTable():
+            case st.RenameTableAction():
                 return self._moved(action)
-            case st.SetProperties():
+            case st.SetPropertiesAction():
                 return SetProperties(constants_of(action.properties))
         raise TypeError(action)
 
@@ -269,7 +269,7 @@ class _Alterations:
             self._error("COLUMN_NOT_FOUND", f"Column '{name.value}' does not exist", name, hint)
         return column.name
 
-    def _retyped(self, action: st.SetColumnType) -> SetColumnType | SetFieldType:
+    def _retyped(self, action: st.SetColumnTypeAction) -> SetColumnType | SetFieldType:
         if not action.fields:
             return SetColumnType(self._column(action.name), defined_type(action.type))
         names = [part.value for part in (action.name, *action.fields)]
@@ -296,7 +296,7 @@ class _Alterations:
             self._refuse("COLUMN_NOT_FOUND", f"Column '{name.value}' does not exist")
         return column
 
-    def _added(self, action: st.AddColumn) -> AddColumn | AddField | None:
+    def _added(self, action: st.AddColumnAction) -> AddColumn | AddField | None:
         if action.within:
             column, names = self._whole(action.within[0]), [part.value for part in action.within]
             if action.position != "LAST":
@@ -332,7 +332,7 @@ class _Alterations:
             after,
         )
 
-    def _dropped(self, action: st.DropColumn) -> DropColumn | DropField | None:
+    def _dropped(self, action: st.DropColumnAction) -> DropColumn | DropField | None:
         if action.fields and (action.name.value in self._columns or not action.if_exists):
             names = [part.text for part in action.fields]
             return fields.dropped(
@@ -350,7 +350,7 @@ class _Alterations:
             )
         return DropColumn(column)
 
-    def _renamed(self, action: st.RenameColumn) -> RenameColumn | RenameField | None:
+    def _renamed(self, action: st.RenameColumnAction) -> RenameColumn | RenameField | None:
         if action.fields and (action.name.value in self._columns or not action.if_exists):
             names = [part.value for part in (action.name, *action.fields)]
             whole = self._whole(action.name)
@@ -369,7 +369,7 @@ class _Alterations:
             )
         return RenameColumn(column, action.to.text)
 
-    def _nullable(self, action: st.DropNotNull) -> DropNotNull:
+    def _nullable(self, action: st.DropNotNullAction) -> DropNotNull:
         column = self._column(action.name)
         if self._columns[action.name.value].nullable:
             self._error(
@@ -380,7 +380,7 @@ class _Alterations:
             )
         return DropNotNull(column)
 
-    def _defaulted(self, action: st.SetDefault) -> SetDefault:
+    def _defaulted(self, action: st.SetDefaultAction) -> SetDefault:
         column = self._column(action.name)
         column_type = self._columns[action.name.value].type
         default = default_text(
@@ -388,7 +388,7 @@ class _Alterations:
         )
         return SetDefault(column, default or "NULL")
 
-    def _without_default(self, action: st.DropDefault) -> DropDefault:
+    def _without_default(self, action: st.DropDefaultAction) -> DropDefault:
         column = self._column(action.name)
         if self._columns[action.name.value].default is None:
             self._error(
@@ -399,7 +399,7 @@ class _Alterations:
             )
         return DropDefault(column)
 
-    def _moved(self, action: st.RenameTable) -> RenameTable:
+    def _moved(self, action: st.RenameTableAction) -> RenameTable:
         context, span = self._context, self._context.statement_span(action.to.span)
         name = context.renamed(action.to, span)
         qualified = ".".join(name)

@@ -30,7 +30,7 @@ def call(context: Context, statement: st.Statement) -> a.Analysis:
         AnalysisError: in Trino's order PROCEDURE_NOT_FOUND, INVALID_ARGUMENTS,
             EXPRESSION_NOT_CONSTANT, TYPE_MISMATCH.
     """
-    assert isinstance(statement, st.Call)
+    assert isinstance(statement, st.CallStatement)
     name = _name(context, statement)
     catalog, schema, _ = name
     procedures = context.tables.procedures(catalog)
@@ -73,7 +73,7 @@ def call(context: Context, statement: st.Statement) -> a.Analysis:
     return a.CallAnalysis(statement.text, (), tuple(context.notices), name, procedure, values)
 
 
-def _name(context: Context, statement: st.Call) -> tuple[str, str, str]:
+def _name(context: Context, statement: st.CallStatement) -> tuple[str, str, str]:
     parts = [part.value for part in statement.name.parts]
     if len(parts) > 3:
         context.error(
@@ -88,7 +88,7 @@ def _name(context: Context, statement: st.Call) -> tuple[str, str, str]:
 
 
 def _arguments(
-    context: Context, statement: st.Call, procedure: Procedure
+    context: Context, statement: st.CallStatement, procedure: Procedure
 ) -> dict[str, s.Expression]:
     whole, names = context.statement_span(), [argument.name for argument in procedure.arguments]
     hint = f"Its arguments are: {', '.join(names) or 'none'}."

@@ -36,7 +36,7 @@ def check_constraints(
 
 def read_constraints(
     text: str,
-    tables: a.Tables,
+    tables: a.AnalyzerCatalogs,
     table: a.TableBinding,
     origins: tuple[e.Origin, ...] = (),
     about: Span | None = None,

@@ -131,7 +131,11 @@ def _columns(
             # A column that is always NULL needs a type.
             value = analyzer.coerce(value, BOOLEAN)
         name = output_field(item, analyzer, value).name
-        if name is None and isinstance(item.value, s.Call) and item.value.name in site.functions:
+        if (
+            name is None
+            and isinstance(item.value, s.FunctionCall)
+            and item.value.name in site.functions
+        ):
             name = item.value.name
         yield a.Returned(name or f"_col{number}", typed(context, value, item.value.span, _WORDS))
         number += 1

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from rowmerge_nb.spi.operations import Era
-    from rowmerge_nb.sql.analyzer.analysis import Field, RowChangeAnalysis, Tables
+    from rowmerge_nb.sql.analyzer.analysis import AnalyzerCatalogs, Field, RowChangeAnalysis
     from rowmerge_nb.sql.typed.expressions import Typed
 
 _BOOLEAN = "The condition of 'why' must evaluate to a boolean: actual type {}"
@@ -33,7 +33,7 @@ class RowConditions:
     """Parses conditions on the rows of a statement."""
 
     analysis: RowChangeAnalysis
-    tables: Tables
+    tables: AnalyzerCatalogs
     era: Era
 
     def read(self, text: str) -> Typed:
@@ -59,8 +59,7 @@ class RowConditions:
             columns: the values by column name. A text is compared with another type by that type's
                 SQL text.
             marks: for target and source, the symbol that is NULL if a joined row lacks the side, or
-                ``""``. One mark selects the
-            target.
+                ``""``. One mark selects the target.
 
         Raises:
             RowMergeError: NOT_SUPPORTED for values and types that SQL does not compare.

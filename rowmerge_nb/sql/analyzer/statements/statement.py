@@ -56,7 +56,11 @@ if TYPE_CHECKING:
 
 
 def analyze(
-    statement: st.Statement, tables: a.Tables, *, era: Era = Era.DOCUMENTS, dialect: str = "trino"
+    statement: st.Statement,
+    tables: a.AnalyzerCatalogs,
+    *,
+    era: Era = Era.DOCUMENTS,
+    dialect: str = "trino",
 ) -> a.Analysis:
     """Return the meaning of a parsed statement.
 
@@ -305,7 +309,7 @@ _ANALYZERS: Final[dict[type[st.Statement], Callable[[Context, st.Statement], a.A
     st.SetSession: set_session,
     st.AlterTable: alter_table,
     st.CommentOn: comment_on,
-    st.Call: call,
+    st.CallStatement: call,
     st.Show: show,
     st.AnalyzeTable: analyze_table,
     st.RenameSchema: rename_schema,

@@ -1,7 +1,4 @@
-"""ANALYZE and ALTER SCHEMA ...
-
-RENAME, which no store supports; as in Trino, missing names are reported first.
-"""
+"""ANALYZE and renaming of schemas, which no store supports; as in Trino, missing names come first."""
 
 # Context.error never returns.
 

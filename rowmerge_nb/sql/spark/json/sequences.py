@@ -142,9 +142,9 @@ class _Sequences:
             return self.document
         if isinstance(part, t.Current):
             return "array(`$at`)"
-        if isinstance(part, t.Variable):
+        if isinstance(part, t.PathVariable):
             return self.variables[part.name]
-        if isinstance(part, t.Literal):
+        if isinstance(part, t.PathLiteral):
             is_double = re.fullmatch(r"[0-9.]+[eE].*", part.item)
             return f"array({f'CAST({part.item}D AS STRING)' if is_double else text_literal(part.item)})"
         if isinstance(part, t.Sign):
@@ -192,7 +192,7 @@ class _Sequences:
             )
         if isinstance(step, t.Descendants):
             return self._each(items, _descendants(step.key), failing=failing)
-        if isinstance(step, t.Filter):
+        if isinstance(step, t.PathFilter):
             condition = f"coalesce({self.condition(step.predicate)}, false)"
             return (
                 f"filter({self._unwrapped(items)}, `$at` ->"
@@ -303,13 +303,13 @@ class _Sequences:
 
     def condition(self, part: t.Part) -> str:
         """Write a predicate: true, false, or NULL for unknown."""
-        if isinstance(part, t.Logical):
+        if isinstance(part, t.PathLogical):
             return f"({self.condition(part.left)} {part.operator} {self.condition(part.right)})"
-        if isinstance(part, t.Not):
+        if isinstance(part, t.PathNot):
             return f"(NOT {self.condition(part.predicate)})"
         if isinstance(part, t.IsUnknown):
             return f"({self.condition(part.predicate)} IS NULL)"
-        if isinstance(part, t.Exists):
+        if isinstance(part, t.PathExists):
             exists = f"IF({_FAILED.format('`$s`')}, NULL, size(`$s`) > 0)"
             return f"transform(array({self.items(part.items)}), `$s` -> {exists})[0]"
         if isinstance(part, t.StartsWith):
@@ -320,7 +320,7 @@ class _Sequences:
             return self._any(
                 part.whole, part.initial, f"transform(`$p`.l, `$l` -> {begins})", "false", "false"
             )
-        assert isinstance(part, t.Comparison)
+        assert isinstance(part, t.PathComparison)
         pairs = (
             "flatten(transform(`$p`.l, `$l` -> transform(`$p`.r, `$r` ->"
             f" {_compared(part.operator)})))"

@@ -18,7 +18,11 @@ from thrift.transport.TTransport import TTransportException
 from rowmerge_nb import Engine, HiveAcidConnector
 from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.connectors.hive_acid.metastore import thrift_metastore
-from rowmerge_nb.connectors.hive_acid.metastore.metastore import Changes, HiveTable, new_compaction
+from rowmerge_nb.connectors.hive_acid.metastore.metastore import (
+    HiveTable,
+    MetastoreChanges,
+    new_compaction,
+)
 from rowmerge_nb.connectors.hive_acid.metastore.thrift_tables import (
     folder_of,
     hive_table_of,
@@ -371,7 +375,7 @@ def test_a_compaction_of_hive_4_counts_once_its_transaction_is_committed(
     names = {split.path.parent.name for split in splits_of(statement.handle)}
     statement.commit()
     assert names == {"delta_0000001_0000001_0000"}
-    store.metastore.commit(number, Changes())
+    store.metastore.commit(number, MetastoreChanges())
     assert contents(store) == [(1, "a", "x")]
     assert store.orphans() == []
 
@@ -401,7 +405,7 @@ def test_a_lost_answer_is_asked_for(
             statement.metadata.create_table(statement.session, made)
             statement.commit()
         elif call == "create_database":
-            store.metastore.commit(None, Changes(schemas={"sales": True}))
+            store.metastore.commit(None, MetastoreChanges(schemas={"sales": True}))
         else:
             merge(store, inserted((1, "a", "x")))
     names = {name.table for name in store.metastore.list_tables()}
@@ -467,7 +471,7 @@ def test_tables_that_trino_wrote_can_be_registered(
 
 
 def test_schemas_are_those_of_the_metastore(store: HiveAcidConnector, tmp_path: Path) -> None:
-    store.metastore.commit(None, Changes(schemas={"sales": True}))
+    store.metastore.commit(None, MetastoreChanges(schemas={"sales": True}))
     assert store.metastore.list_schemas() == ["default", "sales"]
     assert store.metastore.schema_location("sales") == store.warehouse / "sales.db"
     name = SchemaTableName("sales", "t")
@@ -478,16 +482,16 @@ def test_schemas_are_those_of_the_metastore(store: HiveAcidConnector, tmp_path: 
     )
     store.commit(transaction)
     with pytest.raises(ConnectorError, match="Schema not empty: sales"):
-        store.metastore.commit(None, Changes(schemas={"sales": False}))
+        store.metastore.commit(None, MetastoreChanges(schemas={"sales": False}))
     statement = Statement(store, name)
     statement.metadata.drop_table(statement.session, statement.handle)
     statement.commit()
-    store.metastore.commit(None, Changes(schemas={"sales": False}))
+    store.metastore.commit(None, MetastoreChanges(schemas={"sales": False}))
     assert store.metastore.list_schemas() == ["default"]
     with pytest.raises(ConnectorError, match="Schema 'sales' does not exist"):
         store.metastore.schema_location("sales")
     elsewhere = HiveAcidConnector(tmp_path, metastore=store.metastore._clients.uri)  # type: ignore[attr-defined]
-    elsewhere.metastore.commit(None, Changes(schemas={"sales": True}))
+    elsewhere.metastore.commit(None, MetastoreChanges(schemas={"sales": True}))
     assert store.metastore.schema_location("sales") == tmp_path / "sales.db"
 
 

@@ -12,7 +12,7 @@ import pytest
 from proof.engines import postgresql as servers
 from rowmerge_nb import PostgresConnector, RowMergeError
 from rowmerge_nb.base.errors import SetupError
-from rowmerge_nb.connectors.jdbc.database import Session
+from rowmerge_nb.connectors.jdbc.database import DatabaseSession
 from rowmerge_nb.connectors.jdbc.postgresql import postgres_transaction as module
 from tests.connectors.jdbc.support import Database, Statement
 
@@ -173,9 +173,9 @@ def test_a_server_that_is_stopped_during_the_commit_is_asked_what_has_become_of_
     server: Server, monkeypatch: pytest.MonkeyPatch, moment: str, returns: bool
 ) -> None:
     statement = merged(server)
-    true = Session.execute
+    true = DatabaseSession.execute
 
-    def execute(session: Session, sql: str, *words: Any) -> int:
+    def execute(session: DatabaseSession, sql: str, *words: Any) -> int:
         if sql != "COMMIT":
             return true(session, sql, *words)
         if moment == "after":
@@ -185,7 +185,7 @@ def test_a_server_that_is_stopped_during_the_commit_is_asked_what_has_become_of_
             threading.Timer(0.2, server.start).start()
         return true(session, "COMMIT" if moment == "before" else "SELECT 1", *words)
 
-    monkeypatch.setattr(Session, "execute", execute)
+    monkeypatch.setattr(DatabaseSession, "execute", execute)
     if not returns:
         monkeypatch.setattr(module, "ASKING_SECONDS", 0.5)
     try:
