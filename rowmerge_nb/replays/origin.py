@@ -20,7 +20,7 @@ from rowmerge_nb.spi.connector import Connector
 class ReplayOrigin:
     """A connector, or a factory of connectors.
 
-    >>> Origin.of("rowmerge_nb.connectors.memory.connector:MemoryConnector").reference
+    >>> ReplayOrigin.of("rowmerge_nb.connectors.memory.connector:MemoryConnector").reference
     'rowmerge_nb.connectors.memory.connector:MemoryConnector'
     """
 

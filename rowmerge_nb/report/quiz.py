@@ -50,7 +50,7 @@ class Question:
 class AnswerMark:
     """The result of an answer.
 
-    >>> print(Mark(False, "unknown", "t.purchases is NULL."))
+    >>> print(AnswerMark(False, "unknown", "t.purchases is NULL."))
     No: unknown. t.purchases is NULL.
     """
 

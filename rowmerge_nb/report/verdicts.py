@@ -20,7 +20,7 @@ class Verdicts(ShownSequence[EngineVerdict]):
     """What ten engines' rules answer to one statement; a sequence of `Verdict` that displays as a
     table.
 
-    >>> print(Verdicts([Verdict("Oracle", "runs", 0, "no target row is matched more than once", "", "")]))
+    >>> print(Verdicts([EngineVerdict("Oracle", "runs", 0, "no target row is matched more than once", "", "")]))
     What other rules about repeated matches answer
     engine  answer  because
     Oracle  runs    no target row is matched more than once

@@ -65,7 +65,7 @@ class EngineVerdict:
         rows: the number of target rows that make it fail.
         rule: the engine's rule; ``source`` is the documenting page.
 
-    >>> Verdict("Oracle", "fails", 2, "2 target rows would be changed more than once", "...", "...").answer
+    >>> EngineVerdict("Oracle", "fails", 2, "2 target rows would be changed more than once", "...", "...").answer
     'fails'
     """
 

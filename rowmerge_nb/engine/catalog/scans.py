@@ -50,7 +50,7 @@ TASKS_PER_PLACE: Final = 4
 
 
 class Scans:
-    """One statement's input and output on Spark (`rowmerge_nb.engine.spark.lowering.Tables`)."""
+    """One statement's input and output on Spark (`rowmerge_nb.engine.spark.lowering_context.LoweringTables`)."""
 
     def __init__(self, transaction: StatementTransaction, spark: Callable[[], Any]) -> None:
         self._transaction = transaction

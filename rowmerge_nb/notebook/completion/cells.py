@@ -69,7 +69,7 @@ def where(text: str, line: int, column: int) -> OptionLine | Braces | Text | Sql
     ``line`` is 0-based, ``column`` counts characters before the cursor.
 
     >>> where("%%merge --du", 0, 12)
-    Options(line='--du', is_cell=True)
+    OptionLine(line='--du', is_cell=True)
     >>> where("%%merge\nSELECT a.am FROM acc a", 1, 11)
     Sql(before='SELECT ', qualifier=('a',), word='am', after=' FROM acc a', options='', is_closed=False)
     >>> where("%%merge\nSELECT {{ li", 1, 12)

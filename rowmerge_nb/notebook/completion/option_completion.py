@@ -17,10 +17,10 @@ def in_options(
     """Return the incomplete word and its completions, each with a label; ``variables`` are names of
     engines.
 
-    >>> from rowmerge_nb.notebook.completion.cells import Options
-    >>> in_options(Options("--du", True))
+    >>> from rowmerge_nb.notebook.completion.cells import OptionLine
+    >>> in_options(OptionLine("--du", True))
     ('--du', [('--duplicates', 'option')])
-    >>> in_options(Options("--show plan,di", True))
+    >>> in_options(OptionLine("--show plan,di", True))
     ('di', [('diff', 'part of the report')])
     """
     *earlier, word = at.line.split(" ")
