@@ -391,7 +391,7 @@ class DefinitionReader(AccessReader):
             return value.parts[0].text
         if isinstance(value, s.ArrayConstructor):
             return tuple(self._property_value(item) for item in value.items)
-        if isinstance(value, s.Call) and value.name.lower() == "map":
+        if isinstance(value, s.FunctionCall) and value.name.lower() == "map":
             match [self._property_value(array) for array in value.arguments]:
                 case [tuple(keys), tuple(values)] if len(keys) == len(values) and all(
                     isinstance(key, str) for key in keys
