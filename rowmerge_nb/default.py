@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.result import Result
     from rowmerge_nb.engine.spark.lazy_session import LazySession
     from rowmerge_nb.trace.audit import Audit
+    from rowmerge_nb.trace.lab import Lab
 
 _lock = threading.Lock()
 _engines: list[Engine] = []
@@ -111,6 +112,16 @@ def run(sql: str, **options: Any) -> Result:
         if not name.startswith("_") and is_frame(value)
     }
     return default_engine().run(sql, **{"namespace": frames, **options})
+
+
+def lab(sql: str | None = None, **arguments: Any) -> Lab:
+    """Run a statement over a grid of stores, layouts and changes on the default engine; see
+    `Engine.lab`.
+
+    Raises:
+        RowMergeError: an argument is not possible, or the statement is wrong.
+    """
+    return default_engine().lab(sql, **arguments)
 
 
 def audit(

@@ -38,6 +38,7 @@ NAVIGATION = {
     ],
     "Explore a design": [
         "docs/design",
+        "docs/lab",
         "docs/compare",
         "docs/flows",
         "docs/speed",

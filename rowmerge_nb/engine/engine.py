@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.metadata import ConnectorTableMetadata
     from rowmerge_nb.trace.audit import Audit
     from rowmerge_nb.trace.comparison import Comparison
+    from rowmerge_nb.trace.lab import Lab
     from rowmerge_nb.trace.store_comparison import StoreComparison
     from rowmerge_nb.trace.trace import Trace
 
@@ -571,6 +572,59 @@ class Engine:
             self._session.check_open()
             return compare_stores(engine, self._catalogs.connectors, sql, stores, options)
         return compare(engine, sql, by, options)
+
+    def lab(
+        self,
+        sql: str | None = None,
+        *,
+        grid: Mapping[str, Any] | None = None,
+        rows: int = 10_000,
+        key: str | None = None,
+        seconds: float = 90.0,
+        results: str | os.PathLike[str] | None = None,
+        **options: Any,
+    ) -> Lab:
+        """Run one statement over a grid of stores, layouts and changes, and measure files, bytes and
+        writers. All tables are in a temporary folder; yours are only read.
+
+        Args:
+            sql: a MERGE, UPDATE or DELETE that reads ``changes``: rows of its target, which the lab
+                chooses. None for a statement of the lab on made rows, whose columns ``month`` and
+                ``region`` can partition them.
+            grid: lists of values by dimension: ``store``, ``share``, ``locality``,
+                ``partitioned_by``, ``buckets``, ``sorted``, ``files``, ``statements``,
+                ``compact_every``. docs/lab.md describes them.
+            rows: the number of rows of each table; of larger targets, so many are sampled.
+            key: the column that identifies a row; None for that of the primary key, or else the
+                first one.
+            seconds: the budget. A statement that runs when it ends is cancelled, and so are all
+                others of this engine.
+            results: a file for the results. A later call with the same statement and rows continues
+                it.
+            options: see `Options`.
+
+        Returns:
+            The finished runs: ``to_pandas()``, ``advice``, ``save_pictures(folder)``.
+
+        Raises:
+            RowMergeError: INVALID_ARGUMENTS for an argument that is not possible; the statement is
+                wrong. What a store refuses is part of the results.
+            StatementInterrupted: ``error.result`` has the runs before.
+        """
+        from rowmerge_nb.engine.lab.lab_run import LabRequest, run_lab
+
+        self._session.check_open()
+        request = LabRequest(
+            sql=sql,
+            grid=grid,
+            rows=rows,
+            key=key,
+            seconds=seconds,
+            results=results,
+            options=options,
+        )
+        engine = self._over(self._catalogs)
+        return run_lab(engine, self._catalogs.connectors, request, self.cancel)
 
     def audit(
         self,

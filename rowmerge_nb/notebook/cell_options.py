@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from keyword import iskeyword
-from typing import Final, NoReturn
+from typing import Any, Final, NoReturn
 
 from rowmerge_nb.base.errors import RowMergeError
 from rowmerge_nb.base.names import nearest
@@ -63,6 +63,15 @@ _OF_CELLS: Final = (
             "stores=NAME,NAME",
         ),
         page="compare.md#two-ways-side-by-side",
+    ),
+    Option(
+        "Run a statement that reads changes over a grid of stores, layouts and changes, in a temporary"
+        " folder, and show what each writes, reads and leaves; values are share=0.01,0.1"
+        " store=delta,hive seconds=60 and so on.",
+        "lab",
+        takes="'NAME=VALUE,VALUE ...'",
+        assumed="",
+        page="lab.md",
     ),
     Option(
         "Evaluate the statement on its target as it was before, and compare what it leaves with"
@@ -261,6 +270,41 @@ def comparison_of(text: str) -> tuple[str, tuple[str, ...]]:
     return kind.lower(), tuple(filter(None, map(str.strip, names.split(","))))
 
 
+def lab_arguments(text: str) -> dict[str, Any]:
+    """Parse the value of ``--lab`` as arguments of `Engine.lab`.
+
+    Raises:
+        RowMergeError: INVALID_ARGUMENTS for another form.
+
+    >>> lab_arguments("share=0.01,0.5 partitioned_by=,month sorted=true seconds=60 results=a.jsonl")
+    {'seconds': 60, 'results': 'a.jsonl', 'grid': {'share': [0.01, 0.5], 'partitioned_by': ['', 'month'], 'sorted': [True]}}
+    >>> lab_arguments("")
+    {}
+    """
+    arguments: dict[str, Any] = {}
+    grid: dict[str, list[Any]] = {}
+    for word in text.split():
+        name, equals, value = word.partition("=")
+        if not equals:
+            _refuse(f"--lab cannot be '{word}'", "Write NAME=VALUE, such as share=0.01,0.1")
+        if name in arguments or name in grid:
+            _refuse(f"--lab has {name} twice", "Leave one of them out")
+        if name in {"rows", "seconds", "key", "results"}:
+            arguments[name] = value if name in {"key", "results"} else _lab_value(value)
+        else:
+            grid[name] = [_lab_value(part) for part in value.split(",")]
+    return {**arguments, "grid": grid} if grid else arguments
+
+
+def _lab_value(word: str) -> Any:
+    if word.lower() in {"true", "false"}:
+        return word.lower() == "true"
+    for read in (int, float):
+        with suppress(ValueError):
+            return read(word)
+    return word
+
+
 def _state(word: str) -> int | str | dt.date:
     if word.isdecimal():
         return int(word)
@@ -311,7 +355,10 @@ def _value(option: Option, inline_value: str | None, rest: str) -> tuple[str, st
         follows = (
             not word.islower() or not word.isalpha() or word in COMMANDS or STATEMENT.match(word)
         )
-        if option.assumed is not None and (missing or (word not in option.choices and follows)):
+        is_value = bool(option.takes) and "=" in word
+        if option.assumed is not None and (
+            missing or (word not in option.choices and follows and not is_value)
+        ):
             return option.assumed, rest
         if missing:
             _refuse(f"--{option.name} needs a value", f"Write --{option.name} {option.values}")

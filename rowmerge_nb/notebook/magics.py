@@ -27,6 +27,7 @@ from rowmerge_nb.notebook.cell_options import (
     comparison_of,
     docstring,
     help_text,
+    lab_arguments,
     parse_line,
     states_of,
 )
@@ -73,6 +74,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.result import Result
     from rowmerge_nb.trace.audit import Audit
     from rowmerge_nb.trace.comparison import Comparison
+    from rowmerge_nb.trace.lab import Lab
     from rowmerge_nb.trace.store_comparison import StoreComparison
 
 
@@ -264,10 +266,12 @@ class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made fr
 
     def _statement(
         self, engine: Engine, text: str, use: MagicUse, options: Mapping[str, Any]
-    ) -> Result | Comparison | StoreComparison | Audit:
+    ) -> Result | Comparison | StoreComparison | Audit | Lab:
         if use.has("audit"):
             audit_options = _for_audit(use, options)
             return engine.audit(statement=text, **audit_options)
+        if use.has("lab"):
+            return engine.lab(text, **_for_lab(use, options))
         if use.has("compare"):
             return engine.compare(text, **_for_comparison(use, options))
         if use.has("explain"):
@@ -280,7 +284,7 @@ class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made fr
         return engine.run(text, **only_here, **options)
 
     def _bundle(self, result: Any, use: MagicUse, parts: str | None, first_line: int) -> Bundle:
-        if use.has("compare") or use.has("audit"):
+        if use.has("compare") or use.has("audit") or use.has("lab"):
             return dict(result._repr_mimebundle_())
         if use.has("explain"):
             return plan_bundle(result, use.values["explain"])
@@ -458,6 +462,13 @@ _CLASHES: Final[Mapping[str, Mapping[str, str]]] = {
         "audit": "an audit calls no sink of the connector's",
         "verify": "what fails has nothing to be verified",
     },
+    "lab": dict.fromkeys(
+        (
+            *(*_PLANNED, "compare", "audit", "rehearse", "record", "fault", "verify"),
+            *("show", "explore", "predict", "near", "check", "why"),
+        ),
+        "",
+    ),
     "compare": dict.fromkeys((*_PLANNED, "show", "explore", "predict", "near", "check", "why"), ""),
     "audit": dict.fromkeys(
         (*_PLANNED, "show", "explore", "predict", "near", "compare", "rehearse", "check", "why"), ""
@@ -468,6 +479,7 @@ obvious.
 """
 _ALONE: Final[Mapping[str, str]] = {
     "record": "--record saves the record of one statement",
+    "lab": "--lab runs one statement",
     "fault": "--fault counts the calls of one statement",
 }
 """Options that apply to one statement only, so the cell may not have several."""
@@ -538,6 +550,13 @@ def _for_comparison(use: MagicUse, options: Mapping[str, Any]) -> dict[str, Any]
         name: value for name, value in options.items() if name not in left_out or use.has(name)
     }
     return {**supported, "by": by, **({by: list(names)} if names else {})}
+
+
+def _for_lab(use: MagicUse, options: Mapping[str, Any]) -> dict[str, Any]:
+    from rowmerge_nb.engine.lab.lab_run import REFUSED
+
+    supported = {name: value for name, value in options.items() if name not in REFUSED}
+    return {**supported, **lab_arguments(use.values["lab"])}
 
 
 def _for_audit(use: MagicUse, options: Mapping[str, Any]) -> dict[str, Any]:

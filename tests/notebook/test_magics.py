@@ -609,6 +609,40 @@ def test_a_comparison_of_catalogs_names_them_behind_the_equals_sign(notebook):
     assert notebook.engine.compared == []
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("--lab --compare flows", "--lab and --compare do not go together"),
+        ("--lab --rehearse", "--lab and --rehearse do not go together"),
+        ("--lab --explain", "--lab and --explain do not go together"),
+        ("--lab=share", "--lab cannot be 'share'"),
+        ("--lab 'share=1 share=2'", "--lab has share twice"),
+    ],
+)
+def test_a_lab_has_one_statement_and_no_other_output(notebook, options, message):
+    assert message in notebook.run(f"%%merge {options}\nDELETE FROM t").text
+
+
+def test_a_lab_of_two_statements_is_refused(notebook):
+    shown = notebook.run("%%merge --lab\nDELETE FROM t;\nDELETE FROM t")
+    assert "--lab runs one statement, and the cell has 2" in shown.text
+
+
+def test_a_lab_gets_its_arguments_from_the_cell(notebook, monkeypatch):
+    calls = []
+
+    def lab(sql, **arguments):
+        calls.append((sql, arguments))
+        return notebook.engine.compare(sql, by="flows")
+
+    monkeypatch.setattr(notebook.engine, "lab", lab, raising=False)
+    for written, grid in (("--lab 'share=0.1,1 rows=50'", {"share": [0.1, 1]}), ("--lab", None)):
+        assert notebook.run(f"%%merge {written}\nDELETE FROM t").error is None
+        sql, arguments = calls.pop()
+        assert (sql, arguments.get("grid")) == ("DELETE FROM t", grid)
+        assert "verify" not in arguments
+
+
 def test_a_comparison_of_stores_needs_no_names(notebook):
     for written, names in (
         ("--compare stores", None),

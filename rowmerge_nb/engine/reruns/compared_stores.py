@@ -203,7 +203,9 @@ def _compared(
                     try:
                         if venue.refusal is not None:
                             raise venue.refusal
-                        copy = copies.create(venue.catalog)
+                        store = venue.store
+                        properties = None if store is None else store.kind.properties
+                        copy = copies.create(venue.catalog, properties)
                         copies.fill(copy, source)
                     except StatementInterrupted:
                         raise

@@ -72,8 +72,8 @@ class ScratchCopies:
         self._begun: list[TableName] = []
         self._schemas: list[tuple[str, str]] = []
 
-    def create(self, catalog: str) -> ScratchCopy:
-        """Create the empty copy in a catalog.
+    def create(self, catalog: str, further: Mapping[str, str] | None = None) -> ScratchCopy:
+        """Create the empty copy in a catalog, with further properties as SQL.
 
         Raises:
             RowMergeError: the catalog has no CREATE TABLE, or lacks the type of a column.
@@ -85,7 +85,9 @@ class ScratchCopies:
         for with_properties, with_constraints in self._forms(properties):
             options = properties if with_properties else {}
             try:
-                self._engine.run(self._definition(name, options, constraints=with_constraints))
+                self._engine.run(
+                    self._definition(name, options, further or {}, constraints=with_constraints)
+                )
             except StatementInterrupted:
                 raise
             except RowMergeError as error:
@@ -206,12 +208,18 @@ class ScratchCopies:
                 yield with_properties, with_constraints
 
     def _definition(
-        self, name: TableName, properties: Mapping[str, Any], *, constraints: bool
+        self,
+        name: TableName,
+        properties: Mapping[str, Any],
+        further: Mapping[str, str],
+        *,
+        constraints: bool,
     ) -> str:
         columns = ", ".join(
             _column(column, constraints=constraints) for column in self._metadata.columns
         )
-        values = ", ".join(f"{key} = {_literal(value)}" for key, value in properties.items())
+        texts = {**{key: _literal(value) for key, value in properties.items()}, **further}
+        values = ", ".join(f"{key} = {text}" for key, text in texts.items())
         return f"CREATE TABLE {_written(name)} ({columns})" + (
             f" WITH ({values})" if values else ""
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.base.errors import RowMergeError, SetupError
 from rowmerge_nb.base.names import did_you_mean
@@ -27,7 +27,7 @@ class StoreKind:
     Args:
         meaning: what it is, in a few words.
         open: opens it in a folder.
-        properties: properties of its tables.
+        properties: properties of its tables, as SQL.
         schema: the schema of its tables.
         compaction: the statement that compacts a table, with its ``table``, and its ``catalog``,
             ``schema`` and ``name``; ``""`` if it needs none.
@@ -36,7 +36,7 @@ class StoreKind:
 
     meaning: str
     open: Callable[[Path], Connector]
-    properties: Mapping[str, Any] = field(default_factory=dict)
+    properties: Mapping[str, str] = field(default_factory=dict)
     schema: str = "default"
     compaction: str = ""
     has_files: bool = True

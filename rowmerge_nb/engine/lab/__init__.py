@@ -1,0 +1,1 @@
+"""The lab: one statement over a grid of layouts, stores and changes."""
