@@ -594,7 +594,7 @@ class Engine:
             grid: lists of values by dimension: ``store``, ``share``, ``locality``,
                 ``partitioned_by``, ``buckets``, ``sorted``, ``files``, ``statements``,
                 ``compact_every``. docs/lab.md describes them.
-            rows: the number of rows of each table; of larger targets, so many are sampled.
+            rows: the number of rows of each table; larger targets are sampled.
             key: the column that identifies a row; None for that of the primary key, or else the
                 first one.
             seconds: the budget. A statement that runs when it ends is cancelled, and so are all

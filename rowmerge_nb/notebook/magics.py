@@ -271,7 +271,8 @@ class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made fr
             audit_options = _for_audit(use, options)
             return engine.audit(statement=text, **audit_options)
         if use.has("lab"):
-            return engine.lab(text, **_for_lab(use, options))
+            arguments = _for_lab(use, options)
+            return engine.lab(text, **arguments)
         if use.has("compare"):
             return engine.compare(text, **_for_comparison(use, options))
         if use.has("explain"):

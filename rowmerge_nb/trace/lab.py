@@ -206,8 +206,8 @@ class Lab:
     @property
     def sentence(self) -> str:
         """What ran, in one sentence."""
-        refused = len(self.runs) - len(self.measured)
-        refusals = f", {number(refused)} of them refused by the store" if refused else ""
+        count = len(self.runs) - len(self.measured)
+        refusals = f", {number(count)} of them refused by the store" if count else ""
         return (
             f"{number(len(self.runs))} of {plural(self.planned, 'run')}{refusals}, on tables of"
             f" {plural(self.rows, 'row')}."

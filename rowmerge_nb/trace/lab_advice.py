@@ -33,8 +33,8 @@ def break_even(cheaper_writer: LabRun, cheaper_reader: LabRun) -> float | None:
     ]
     if any(value is None for value in numbers):
         return None
-    written, other_written, read, other_read = (value or 0 for value in numbers)
-    more_written, less_read = other_written - written, read - other_read
+    bytes_written, other_bytes_written, read, other_read = (value or 0 for value in numbers)
+    more_written, less_read = other_bytes_written - bytes_written, read - other_read
     return more_written / less_read if less_read > 0 and more_written >= 0 else None
 
 
@@ -137,10 +137,10 @@ def _partitionings(lab: Lab) -> Iterator[str]:
         return
     names = _others(lab, "partitioned_by")
     for values, runs in lab.groups(*names).items():
-        written = [run for run in runs if run.bytes_written is not None]
-        if len(written) > 1:
+        with_files = [run for run in runs if run.bytes_written is not None]
+        if len(with_files) > 1:
             best, worst = (
-                choose(written, key=lambda run: run.bytes_written or 0) for choose in (min, max)
+                choose(with_files, key=lambda run: run.bytes_written or 0) for choose in (min, max)
             )
             yield (
                 f"The statements write least{_where(names, values)} if the table is"

@@ -38,7 +38,7 @@ def _is_count(value: Any, least: int) -> bool:
     return type(value) is int and value >= least
 
 
-DEFAULT_STORES: Final = tuple(name for name, kind in STORE_KINDS.items() if kind.has_files)
+DEFAULT_STORES: Final = tuple(name for name, store in STORE_KINDS.items() if store.has_files)
 _AT_LEAST_1: Final = "whole numbers from 1"
 _AT_LEAST_0: Final = "whole numbers from 0"
 

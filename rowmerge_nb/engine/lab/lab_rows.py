@@ -96,11 +96,11 @@ def made_rows(count: int) -> LabRows:
 
 
 def sampled_rows(table: pa.Table, key: str, count: int) -> LabRows:
-    """Return rows of a table with a key, at most so many, in the order of the key."""
+    """Return at most ``count`` rows of a table with a key, in the order of the key."""
     import numpy as np
 
     rows = table.filter(pc.is_valid(table.column(key)))
     if rows.num_rows > count:
-        chosen = np.random.default_rng(SEED).choice(rows.num_rows, count, replace=False)
-        rows = rows.take(pa.array(chosen))
+        positions = np.random.default_rng(SEED).choice(rows.num_rows, count, replace=False)
+        rows = rows.take(pa.array(positions))
     return LabRows(rows.sort_by(key).combine_chunks(), key)

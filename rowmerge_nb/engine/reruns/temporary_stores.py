@@ -170,20 +170,21 @@ class TemporaryStores:
     """Stores in a temporary folder, until `remove`.
 
     Args:
-        taken: names of catalogs that theirs must differ from.
+        names: the stores.
+        other_names: names of catalogs that theirs must differ from.
 
     Attributes:
         stores: the stores that are open, by name.
         refusals: why the others could not be opened, by name.
     """
 
-    def __init__(self, names: Sequence[str], taken: Collection[str]) -> None:
+    def __init__(self, names: Sequence[str], other_names: Collection[str]) -> None:
         self._directory = PrivateDirectory()
         self.stores: dict[str, OpenStore] = {}
         self.refusals: dict[str, SetupError] = {}
         try:
             for name in names:
-                catalog = f"copy_{name}" if name in taken else name
+                catalog = f"copy_{name}" if name in other_names else name
                 try:
                     self.stores[name] = OpenStore(name, catalog, self._directory.path / name)
                 except SetupError as error:

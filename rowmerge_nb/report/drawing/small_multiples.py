@@ -235,9 +235,9 @@ def _reading(ax: Axes, runs: Sequence[LabRun], lines: Mapping[str, tuple[str, st
     drew = False
     for run in runs:
         values = [run.read_amplification(index) for index in range(len(run.steps))]
-        known = [(index, value) for index, value in enumerate(values, 1) if value is not None]
-        if run.point.share == largest and known:
-            _line(ax, run.point.store, [(0, 1.0), *known], lines)
+        points = [(index, value) for index, value in enumerate(values, 1) if value is not None]
+        if run.point.share == largest and points:
+            _line(ax, run.point.store, [(0, 1.0), *points], lines)
             drew = True
     ax.set_xlabel(f"statements of {largest * 100:g} % of the rows")
     return drew
