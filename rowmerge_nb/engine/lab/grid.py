@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from rowmerge_nb.base.errors import RowMergeError
 from rowmerge_nb.base.names import did_you_mean
@@ -128,5 +128,5 @@ def _values(name: str, argument: Any) -> tuple[Any, ...]:
     return tuple(dict.fromkeys(values))
 
 
-def _refuse(message: str, hint: str) -> None:
+def _refuse(message: str, hint: str) -> NoReturn:
     raise RowMergeError(message, code="INVALID_ARGUMENTS", hint=hint)

@@ -179,7 +179,7 @@ def _style(ax: Axes, title: str) -> None:
     ax.set_ylabel(title, fontsize=8, color=_STANDINS["fg"])
     ax.tick_params(labelsize=7, color=_STANDINS["rule"], labelcolor=_STANDINS["mut"], which="both")
     ax.xaxis.label.set_color(_STANDINS["mut"])
-    ax.xaxis.label.set_size(7)
+    ax.xaxis.label.set_fontsize(7)
     ax.grid(visible=True, color=_STANDINS["rule"], linewidth=0.5)
     for spine in ax.spines.values():
         spine.set_color(_STANDINS["rule"])
