@@ -21,7 +21,17 @@ if TYPE_CHECKING:
     from benchmarks.engines import Work
     from rowmerge_nb import Engine, Result
 
-SCHEMAS = {"hive": "default", "iceberg": "default", "sqlite": "main", "postgresql": "public"}
+SCHEMAS = {
+    "hive": "default",
+    "iceberg": "default",
+    "delta": "default",
+    "sqlite": "main",
+    "postgresql": "public",
+}
+COPY_ON_WRITE = (
+    "WITH (extra_properties = MAP(ARRAY['write.merge.mode', 'write.update.mode',"
+    " 'write.delete.mode'], ARRAY['copy-on-write', 'copy-on-write', 'copy-on-write']))"
+)
 KEYED = (
     "(id bigint NOT NULL, region varchar, name varchar, amount decimal(12,2), updated_at"
     " timestamp(6)) WITH (primary_key = ARRAY['id'])"
@@ -45,6 +55,8 @@ def stores(dsn: str) -> list[Contestant]:
         Store("hive"),
         Store("hive", codec="ZSTD"),
         Store("iceberg"),
+        Store("iceberg", rewrites=True),
+        Store("delta"),
         Store("sqlite"),
         *([Store("postgresql", dsn)] if dsn else []),
     ]
@@ -62,18 +74,23 @@ class Store(SqlContestant):
         flow: str = "merge",
         trace: str = "auto",
         codec: str = "GZIP",
+        *,
+        rewrites: bool = False,
     ) -> None:
         self.name = (
             f"rowmerge_nb {store}"
             + ("" if flow == "merge" else ", flow updatable")
             + ("" if trace == "auto" else f", trace {trace}")
             + ("" if codec == "GZIP" else f", {codec}")
+            + (", copy-on-write" if rewrites else "")
         )
+        self.created_with = COPY_ON_WRITE if rewrites else ""
         self.store, self.dsn, self.flow, self.trace, self.codec = store, dsn, flow, trace, codec
         self.table = f"{store}.{SCHEMAS[store]}.target"
         self.engine: Engine | None = None
         self.folder = Path(tempfile.mkdtemp()) if store != "postgresql" else None
-        self.keys = {"iceberg": None, "hive": tuple(name for name in KINDS if name != "uuid")}.get(
+        without_uuid = tuple(name for name in KINDS if name != "uuid")
+        self.keys = {"iceberg": None, "hive": without_uuid, "delta": without_uuid}.get(
             store, BIGINT_KEYS
         )
 
@@ -94,8 +111,10 @@ class Store(SqlContestant):
         self.engine.register("loading", case.target)
         if work == "merge-parts":
             self.engine.run(f"CREATE TABLE {self.table} {self._partitioned('loading')}")
-        elif self.store in {"hive", "iceberg"}:
-            self.engine.run(f"CREATE TABLE {self.table} AS SELECT * FROM loading")
+        elif self.store in {"hive", "iceberg", "delta"}:
+            self.engine.run(
+                f"CREATE TABLE {self.table} {self.created_with} AS SELECT * FROM loading"
+            )
         else:
             self.engine.run(f"DROP TABLE IF EXISTS {self.table}")
             self.engine.run(f"CREATE TABLE {self.table} {KEYED}")
@@ -125,6 +144,8 @@ class Store(SqlContestant):
             return rm.HiveAcidConnector(str(self.folder), compression_codec=self.codec)
         if self.store == "iceberg":
             return rm.IcebergConnector(str(self.folder))
+        if self.store == "delta":
+            return rm.DeltaConnector(str(self.folder))
         return (
             rm.SqliteConnector(f"{self.folder}/race.db", create=True)
             if self.store == "sqlite"

@@ -20,6 +20,7 @@ from proof.engines.postgresql import find_server
 __all__ = [
     "READERS",
     "MissingTableError",
+    "read_delta",
     "read_hive",
     "read_iceberg",
     "read_postgresql",
@@ -254,8 +255,25 @@ def _orc_rows(pyorc: Any, directory: Path) -> Iterator[tuple[Any, ...]]:
                 yield from pyorc.Reader(file)
 
 
+def read_delta(where: str, table: str, columns: Sequence[str] = _COLUMNS) -> Rows:
+    """Read a table with delta-rs.
+
+    Raises:
+        MissingTableError: the table does not exist.
+    """
+    from deltalake import DeltaTable
+    from deltalake.exceptions import TableNotFoundError
+
+    try:
+        rows = DeltaTable(f"{where}/default/{table}").to_pyarrow_table()
+    except TableNotFoundError as error:
+        raise MissingTableError(table) from error
+    return list(zip(*(rows.column(name).to_pylist() for name in columns), strict=True))
+
+
 READERS: Final[dict[str, Callable[..., Rows]]] = {
     "iceberg": read_iceberg,
+    "delta": read_delta,
     "hive": read_hive,
     "sqlite": read_sqlite,
     "postgresql": read_postgresql,

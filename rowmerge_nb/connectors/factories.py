@@ -52,10 +52,10 @@ def _iceberg(
     )
 
 
-def _delta(directory: Path) -> DeltaConnector:
+def _delta(directory: Path, min_retention_days: int = 7) -> DeltaConnector:
     from rowmerge_nb.connectors.delta.delta_connector import DeltaConnector
 
-    return DeltaConnector(directory)
+    return DeltaConnector(directory, min_retention=timedelta(days=min_retention_days))
 
 
 def _sqlite(path: Path, create: bool = False) -> SqliteConnector:
@@ -158,7 +158,8 @@ DELTA: Final = ConnectorFactory(
     {
         "directory": _of(
             PropertyType.PATH, "the folder of schemas, with their tables", required=True
-        )
+        ),
+        "min_retention_days": _of(PropertyType.INTEGER, "the minimum age of what vacuum removes"),
     },
     "directory",
 )

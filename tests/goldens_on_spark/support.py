@@ -22,7 +22,7 @@ GOLDENS = Path(__file__).parent.parent / "goldens"
 SCHEMA = "gold"
 ON_STORES = ("clauses", "duplicates", "insert_columns", "partitioned")
 """The themes whose cases run on other stores than tables in memory as well."""
-STORES = ("hive", "iceberg", "sqlite", "postgresql")
+STORES = ("hive", "iceberg", "sqlite", "postgresql", "delta")
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,11 @@ def recorded_cases() -> list[dict[str, Any]]:
 def kind_of(case: Mapping[str, Any], store: str) -> tuple[Any, ...]:
     """Give what a store sees of a case: what is to be done to rows, where, and how it ends."""
     verbs = frozenset(re.findall(r"\b(?:UPDATE|DELETE|INSERT)\b", case["sql"]))
-    place = case["id"] if case["theme"] == "partitioned" and store in {"hive", "iceberg"} else None
+    place = (
+        case["id"]
+        if case["theme"] == "partitioned" and store in {"hive", "iceberg", "delta"}
+        else None
+    )
     return case["theme"], verbs, place, case["expect"].get("error", {}).get("code")
 
 

@@ -31,12 +31,13 @@ __all__ = [
 Seen: TypeAlias = dict[str, Any]
 """The content of a store by table: columns, rows and properties; None for a missing table."""
 _TABLES: Final = ("t", "u")
-_ALL: Final = ("memory", "hive", "iceberg", "sqlite", "postgresql")
+_ALL: Final = ("memory", "hive", "iceberg", "delta", "sqlite", "postgresql")
 _ALTERED: Final = ("memory", "iceberg", "sqlite", "postgresql")
-_VERSIONED: Final = ("memory", "iceberg")
+_VERSIONED: Final = ("memory", "iceberg", "delta")
 _PARTITIONED: Final = {
     "iceberg": " WITH (partitioning = ARRAY['name'])",
     "hive": " WITH (partitioned_by = ARRAY['name'])",
+    "delta": " WITH (partitioned_by = ARRAY['name'])",
 }
 
 
@@ -165,6 +166,14 @@ def _rollback(text: str) -> Callable[[Acting], Any]:
 
 _CHANGE: Final = _sql("UPDATE t SET v = v + 100 WHERE id < 5")
 _COLUMN: Final = _sql("ALTER TABLE t ADD COLUMN x bigint")
+_REWRITING: Final = _sql(
+    "ALTER TABLE t SET PROPERTIES extra_properties = MAP(ARRAY['write.merge.mode'],"
+    " ARRAY['copy-on-write'])"
+)
+
+
+def _merge(acting: Acting) -> Any:
+    return acting.sql(MERGE, namespace={"news": table_of(NEWS)})
 
 
 def _compact(kind: str) -> Callable[[Acting], Any]:
@@ -174,20 +183,19 @@ def _compact(kind: str) -> Callable[[Acting], Any]:
 STATEMENTS: Final[Mapping[str, PointStatement]] = {
     statement.name: statement
     for statement in (
-        PointStatement(
-            "MERGE", lambda acting: acting.sql(MERGE, namespace={"news": table_of(NEWS)})
-        ),
+        PointStatement("MERGE", _merge),
+        PointStatement("MERGE-copy-on-write", _merge, ("iceberg",), _REWRITING),
         PointStatement(
             "INSERT", _sql("INSERT INTO t (id, v, name) VALUES (40, 4, 'a'), (41, 5, 'b')")
         ),
         PointStatement("UPDATE", _sql("UPDATE t SET v = v + 1 WHERE id % 2 = 0")),
         PointStatement("DELETE", _sql("DELETE FROM t WHERE id % 3 = 0")),
-        PointStatement("TRUNCATE", _sql("TRUNCATE TABLE t"), _ALTERED),
+        PointStatement("TRUNCATE", _sql("TRUNCATE TABLE t"), (*_ALTERED, "delta")),
         PointStatement("CREATE", _sql("CREATE TABLE u (id bigint, v bigint)")),
         PointStatement("CREATE-AS", _created("CREATE TABLE u")),
         PointStatement("REPLACE", _created("CREATE OR REPLACE TABLE t")),
         PointStatement("DROP", _sql("DROP TABLE t")),
-        PointStatement("ADD-COLUMN", _COLUMN, _ALTERED),
+        PointStatement("ADD-COLUMN", _COLUMN, (*_ALTERED, "delta")),
         PointStatement(
             "RENAME-COLUMN", _sql("ALTER TABLE t RENAME COLUMN x TO y"), _ALTERED, _COLUMN
         ),
@@ -198,7 +206,13 @@ STATEMENTS: Final[Mapping[str, PointStatement]] = {
             _sql("ALTER TABLE t SET PROPERTIES isolation_level = 'snapshot'"),
             ("iceberg",),
         ),
-        PointStatement("optimize", _sql("ALTER TABLE t EXECUTE optimize"), ("iceberg",)),
+        PointStatement("optimize", _sql("ALTER TABLE t EXECUTE optimize"), ("iceberg", "delta")),
+        PointStatement(
+            "vacuum",
+            _sql("ALTER TABLE t EXECUTE vacuum(retention_threshold => '0s')"),
+            ("delta",),
+            _CHANGE,
+        ),
         PointStatement(
             "expire_snapshots",
             _sql("ALTER TABLE t EXECUTE expire_snapshots(retention_threshold => '0s')"),

@@ -234,6 +234,19 @@ class Iceberg(Store):
         return IcebergConnector(self.live, min_retention=timedelta(0))
 
 
+class Delta(Store):
+    """Tables with a log of their own."""
+
+    name = "delta"
+    properties = ("", " WITH (partitioned_by = ARRAY['name'])")
+
+    def connector(self) -> Connector:
+        """Open the directory."""
+        from rowmerge_nb import DeltaConnector
+
+        return DeltaConnector(self.live, min_retention=timedelta(0))
+
+
 class Sqlite(Store):
     """A database file."""
 
@@ -319,7 +332,7 @@ class Postgresql(Store):
 
 
 STORES: Final[Mapping[str, type[Store]]] = {
-    kind.name: kind for kind in (Memory, Hive, Iceberg, Sqlite, Postgresql)
+    kind.name: kind for kind in (Memory, Hive, Iceberg, Delta, Sqlite, Postgresql)
 }
 
 

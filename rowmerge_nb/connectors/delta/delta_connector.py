@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import threading
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.base.errors import checked_path
+from rowmerge_nb.base.errors import checked, checked_path
 from rowmerge_nb.connectors.delta import log, notes
 from rowmerge_nb.connectors.delta.delta_handles import DeltaSplit, delta_table
 from rowmerge_nb.connectors.delta.delta_metadata import (
@@ -14,11 +15,13 @@ from rowmerge_nb.connectors.delta.delta_metadata import (
     DeltaMetadata,
     DeltaTransaction,
 )
+from rowmerge_nb.connectors.delta.delta_procedures import TABLE_PROCEDURES
 from rowmerge_nb.connectors.delta.delta_pruning import may_matter
 from rowmerge_nb.connectors.delta.delta_reader import DeltaPageSourceProvider
 from rowmerge_nb.connectors.delta.delta_writer import DeltaPageSinkProvider
 from rowmerge_nb.connectors.delta.folders import Folders
 from rowmerge_nb.connectors.delta.partitions import DeltaPartitioningProvider
+from rowmerge_nb.connectors.shared.retention import Retention
 from rowmerge_nb.spi import (
     Connector,
     ConnectorSession,
@@ -44,6 +47,8 @@ class DeltaConnector(Connector):
     Args:
         directory: the directory; each schema is a folder in it, and each table a folder in its
             schema's.
+        min_retention: the minimum age of what ``vacuum`` removes; running statements of other
+            programs may need newer files.
 
     Raises:
         SetupError: deltalake is not installed.
@@ -63,8 +68,18 @@ class DeltaConnector(Connector):
     get_page_sink_provider = always(DeltaPageSinkProvider())
     get_node_partitioning_provider = always(DeltaPartitioningProvider())
     get_table_properties = always(TABLE_PROPERTIES)
+    get_table_procedures = always(TABLE_PROCEDURES)
 
-    def __init__(self, directory: str | Path) -> None:
+    def __init__(
+        self, directory: str | Path, *, min_retention: timedelta = timedelta(days=7)
+    ) -> None:
+        checked(
+            min_retention,
+            "min_retention",
+            lambda value: isinstance(value, timedelta) and value >= timedelta(0),
+            "a datetime.timedelta that is not negative",
+        )
+        self._min_retention = Retention(min_retention / timedelta(days=1), "d")
         self._directory = Path(checked_path(directory, "directory")).absolute()
         log.require_library()
         self._folders = Folders(self._directory)
@@ -104,7 +119,9 @@ class DeltaConnector(Connector):
                 )
 
     def get_metadata(self, transaction_handle: ConnectorTransactionHandle) -> DeltaMetadata:
-        return DeltaMetadata(self._folders, self._transactions.of(transaction_handle))
+        return DeltaMetadata(
+            self._folders, self._transactions.of(transaction_handle), self._min_retention
+        )
 
     def get_split_manager(self) -> DeltaSplitManager:
         return DeltaSplitManager(self._transactions)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from rowmerge_nb.spi import (
     ColumnHandle,
@@ -12,11 +13,16 @@ from rowmerge_nb.spi import (
     ConnectorMergeTableHandle,
     ConnectorPartitioningHandle,
     ConnectorSplit,
+    ConnectorTableExecuteHandle,
     ConnectorTableHandle,
     ReadFile,
     SchemaTableName,
     own,
 )
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 
 @dataclass(frozen=True)
@@ -31,12 +37,14 @@ class DataFile:
     Args:
         path: as the log has it: relative to the table's folder, URL-encoded.
         partition: the text of each partition column's value; None for NULL.
+        deleted: the positions in its deletion vector, ascending.
     """
 
     path: str
     size: int
     rows: int | None
     partition: Mapping[str, str | None] = field(default_factory=dict)
+    deleted: npt.NDArray[np.int64] | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -56,6 +64,16 @@ class DeltaTableHandle(ConnectorTableHandle):
     columns: tuple[ColumnMetadata, ...]
     partition_columns: tuple[str, ...] = ()
     pinned: bool = False
+    comment: str | None = None
+
+
+@dataclass(frozen=True)
+class DeltaTableExecuteHandle(ConnectorTableExecuteHandle):
+    """A call of a table procedure."""
+
+    table_handle: DeltaTableHandle
+    procedure: str
+    arguments: Mapping[str, Any]
 
 
 @dataclass(frozen=True)

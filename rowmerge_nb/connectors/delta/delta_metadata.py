@@ -6,20 +6,24 @@ import datetime as dt
 import json
 import uuid
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.connectors.delta import log, notes
+from rowmerge_nb.connectors.delta.delta_alterations import alter, check_alteration
 from rowmerge_nb.connectors.delta.delta_handles import (
     DataFile,
     DeltaInsertTableHandle,
     DeltaMergeTableHandle,
     DeltaPartitioningHandle,
     DeltaRowIdColumn,
+    DeltaTableExecuteHandle,
     DeltaTableHandle,
     delta_table,
 )
+from rowmerge_nb.connectors.delta.delta_procedures import optimize, vacuum
 from rowmerge_nb.connectors.delta.delta_types import columns_of, schema_json
 from rowmerge_nb.connectors.delta.features import check_writable
 from rowmerge_nb.connectors.delta.partitions import check_partition_columns
@@ -31,6 +35,7 @@ from rowmerge_nb.connectors.shared.properties import (
     listed_names,
     require_known,
 )
+from rowmerge_nb.connectors.shared.retention import check_retention
 from rowmerge_nb.spi import (
     ColumnHandle,
     ConnectorInsertTableHandle,
@@ -38,11 +43,13 @@ from rowmerge_nb.spi import (
     ConnectorMetadata,
     ConnectorOutputMetadata,
     ConnectorSession,
+    ConnectorTableExecuteHandle,
     ConnectorTableHandle,
     ConnectorTableLayout,
     ConnectorTableMetadata,
     ConnectorTableVersion,
     PointerType,
+    ProcedureOutcome,
     RowChangeParadigm,
     SaveMode,
     SchemaTableName,
@@ -59,6 +66,9 @@ if TYPE_CHECKING:
     from deltalake.transaction import AddAction, RemoveAction
 
     from rowmerge_nb.connectors.delta.folders import Folders
+    from rowmerge_nb.connectors.shared.retention import Retention
+    from rowmerge_nb.spi import Constraint
+    from rowmerge_nb.spi.alterations import Alteration
 
 TABLE_PROPERTIES: Final = {
     "partitioned_by": "columns whose values make the partitions, ARRAY['region']"
@@ -81,7 +91,7 @@ class DeltaTransaction:
     prefix: str = ""
     handles: dict[SchemaTableName, DeltaTableHandle | None] = field(default_factory=dict)
     tables: dict[tuple[str, int], DeltaTable] = field(default_factory=dict)
-    created: dict[str, str] = field(default_factory=dict)
+    created: dict[str, log.NewTable] = field(default_factory=dict)
     folders: list[Path] = field(default_factory=list)
     committed_files: set[str] = field(default_factory=set)
     actions: list[Callable[[], ConnectorTableVersion | None]] = field(default_factory=list)
@@ -99,9 +109,14 @@ class DeltaMetadata(ConnectorMetadata):
     """The metadata of one transaction."""
 
     keeps_versions = True
+    stores_comments = True
+    replaces_tables = True
 
-    def __init__(self, folders: Folders, transaction: DeltaTransaction) -> None:
+    def __init__(
+        self, folders: Folders, transaction: DeltaTransaction, min_retention: Retention
+    ) -> None:
         self._folders, self._transaction = folders, transaction
+        self._min_retention = min_retention
 
     # -- tables ---------------------------------------------------------------------------------------------------
 
@@ -179,24 +194,16 @@ class DeltaMetadata(ConnectorMetadata):
     ) -> ConnectorTableVersion | None:
         if number == handle.version:
             return None
-        from deltalake.transaction import CommitProperties
-
-        table = log.open_table(Path(handle.location), handle.name)
-        if (table.version(), str(table.metadata().id)) != (handle.version, handle.identity):
+        table = log.open_current(handle)
+        if table.version() != handle.version:
             raise log.conflict(handle.name)
-        details = _details(session, {})
-        properties = CommitProperties(custom_metadata=details, max_commit_retries=0)
-        try:
-            table.restore(number, commit_properties=properties)
-        except Exception as error:
-            if log.is_ours(handle, handle.version + 1, details):
-                return _new_version(handle.version + 1, handle)
-            raise ConnectorError(
-                f"Delta table '{handle.name}' cannot be restored to version {number}: {error}",
-                code="TRANSACTION_CONFLICT",
-                hint="Run the statement again; files of old versions may be vacuumed.",
-            ) from error
-        return _new_version(handle.version + 1, handle)
+        version = log.commit_by(
+            table,
+            handle,
+            _details(session, {}),
+            lambda properties: table.restore(number, commit_properties=properties),
+        )
+        return log.version_after(version, handle)
 
     def get_table_metadata(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle
@@ -205,7 +212,7 @@ class DeltaMetadata(ConnectorMetadata):
         properties = (
             {"partitioned_by": list(handle.partition_columns)} if handle.partition_columns else {}
         )
-        return ConnectorTableMetadata(handle.name, handle.columns, properties)
+        return ConnectorTableMetadata(handle.name, handle.columns, properties, handle.comment)
 
     def list_tables(self, session: ConnectorSession) -> Sequence[SchemaTableName]:
         return self._folders.tables()
@@ -231,7 +238,7 @@ class DeltaMetadata(ConnectorMetadata):
         metadata: ConnectorTableMetadata,
         save_mode: SaveMode = SaveMode.FAIL,
     ) -> None:
-        """Create a table at commit."""
+        """Create a table at commit, or replace one, whose earlier versions are retained."""
         name, columns = metadata.name, metadata.columns
         require_known(metadata.properties, TABLE_PROPERTIES, "Catalog 'delta'")
         partitioned_by = listed_names(metadata.properties, "partitioned_by")
@@ -252,17 +259,23 @@ class DeltaMetadata(ConnectorMetadata):
             )
         check_partition_columns(partition_columns, columns)
         schema = schema_json(columns)
+        replaced = self.get_table_handle(session, name) if save_mode is SaveMode.REPLACE else None
+        if replaced is not None:
+            self._writable(replaced, changes_rows=True)
         handle = DeltaTableHandle(
             name,
-            str(self._folders.new_table(name)),
+            str(self._folders.new_table(name)) if replaced is None else replaced.location,
             "",
             -1,
             columns_of(schema, name),
             partition_columns,
+            comment=metadata.comment,
         )
         self._transaction.handles[name] = handle
-        self._transaction.created[handle.location] = schema
-        self._begin_write(session, handle)
+        self._transaction.created[handle.location] = log.NewTable(
+            schema, metadata.comment, replaced
+        )
+        self._begin_write(session, handle if replaced is None else replaced)
         self._transaction.actions.append(lambda: self._create(session, handle, ()))
 
     def _create(
@@ -272,9 +285,8 @@ class DeltaMetadata(ConnectorMetadata):
         adds: Sequence[Mapping[str, Any]],
     ) -> ConnectorTableVersion | None:
         details = _details(session, {"numOutputRows": sum(entry["rows"] for entry in adds)})
-        schema = self._transaction.created[handle.location]
-        log.create(handle, schema, [log.added(entry) for entry in adds], details)
-        return _new_version(0, handle)
+        new = self._transaction.created[handle.location]
+        return log.create(handle, new, [log.added(entry) for entry in adds], details)
 
     def drop_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> None:
         """Drop a table at commit."""
@@ -282,9 +294,7 @@ class DeltaMetadata(ConnectorMetadata):
         self._transaction.handles[handle.name] = None
 
         def drop() -> None:
-            table = log.open_table(Path(handle.location), handle.name)
-            if str(table.metadata().id) != handle.identity:
-                raise log.conflict(handle.name)
+            log.open_current(handle)
             self._folders.remove(Path(handle.location))
 
         self._transaction.actions.append(drop)
@@ -297,8 +307,55 @@ class DeltaMetadata(ConnectorMetadata):
         details = _details(session, {"numTargetFilesRemoved": len(removes)})
         if removes:
             self._transaction.actions.append(
-                lambda: _new_version(log.commit(table, handle, removes, details), handle)
+                lambda: log.version_after(log.commit(table, handle, removes, details), handle)
             )
+
+    def alter_table(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle, alteration: Alteration
+    ) -> None:
+        """Alter a table at commit; earlier versions retain their columns."""
+        handle = delta_table(table_handle)
+        table = self._writable(handle, changes_rows=False)
+        check_alteration(alteration)
+        details = _details(session, {})
+        self._transaction.actions.append(
+            lambda: log.version_after(
+                log.commit_by(table, handle, details, partial(alter, table, alteration)), handle
+            )
+        )
+
+    # -- procedures of tables -------------------------------------------------------------------------------------
+
+    def get_table_handle_for_execute(
+        self,
+        session: ConnectorSession,
+        table_handle: ConnectorTableHandle,
+        procedure: str,
+        arguments: Mapping[str, Any],
+        constraint: Constraint,
+    ) -> DeltaTableExecuteHandle:
+        handle = delta_table(table_handle)
+        self._writable(handle, changes_rows=False)
+        if procedure == "VACUUM":
+            check_retention(
+                procedure, arguments["retention_threshold"], self._min_retention, "delta"
+            )
+        return DeltaTableExecuteHandle(handle, procedure, arguments)
+
+    def execute_table_execute(
+        self, session: ConnectorSession, execute_handle: ConnectorTableExecuteHandle
+    ) -> ProcedureOutcome:
+        """Schedule a procedure; the outcome is complete after the commit."""
+        execute = own(execute_handle, DeltaTableExecuteHandle)
+        handle, arguments, outcome = execute.table_handle, execute.arguments, ProcedureOutcome()
+        actions = self._transaction.actions
+        if execute.procedure == "OPTIMIZE":
+            target, details = arguments["file_size_threshold"], _details(session, {})
+            actions.append(lambda: optimize(handle, target, details, outcome))
+        else:
+            retention = arguments["retention_threshold"]
+            actions.append(lambda: vacuum(handle, retention, outcome))
+        return outcome
 
     # -- schemas --------------------------------------------------------------------------------------------------
 
@@ -367,7 +424,7 @@ class DeltaMetadata(ConnectorMetadata):
             ):
                 raise log.conflict(handle.name)
             try:
-                return _new_version(log.commit(table, newest, actions, details), newest)
+                return log.version_after(log.commit(table, newest, actions, details), newest)
             except ConnectorError as error:
                 if error.code != "TRANSACTION_CONFLICT" or attempt == _ATTEMPTS - 1:
                     raise
@@ -448,7 +505,7 @@ class DeltaMetadata(ConnectorMetadata):
             ]
             details = _details(session, metrics)
             self._transaction.actions.append(
-                lambda: _new_version(log.commit(table, handle, actions, details), handle)
+                lambda: log.version_after(log.commit(table, handle, actions, details), handle)
             )
         return self._output(adds)
 
@@ -485,11 +542,6 @@ def _details(session: ConnectorSession, metrics: Mapping[str, int]) -> dict[str,
         "rowmerge-nb-query-id": session.query_id,
         "operationMetrics": {name: str(number) for name, number in metrics.items()},
     }
-
-
-def _new_version(version: int, handle: DeltaTableHandle) -> ConnectorTableVersion:
-    base = ConnectorTableVersion(handle.version) if handle.version >= 0 else None
-    return ConnectorTableVersion(version, made_from=base)
 
 
 def _version_of(

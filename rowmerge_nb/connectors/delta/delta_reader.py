@@ -19,7 +19,12 @@ from rowmerge_nb.connectors.delta.delta_handles import (
     delta_table,
 )
 from rowmerge_nb.connectors.shared.disk import require_texts
-from rowmerge_nb.connectors.shared.file_positions import empty_page, middle_of, row_ids
+from rowmerge_nb.connectors.shared.file_positions import (
+    alive_mask,
+    empty_page,
+    middle_of,
+    row_ids,
+)
 from rowmerge_nb.spi import (
     ColumnHandle,
     ConnectorPageSourceProvider,
@@ -102,7 +107,9 @@ def read_file(
                     else _values(column, batch, file, rows)
                     for column in columns
                 ]
-                yield _page(arrays, [column.name for column in columns], rows)
+                page = _page(arrays, [column.name for column in columns], rows)
+                alive = alive_mask(file.deleted, start, rows) if file.deleted is not None else None
+                yield page if alive is None else page.filter(alive)
                 start += rows
 
 

@@ -59,7 +59,10 @@ def columns_of(schema: str, table: object) -> tuple[ColumnMetadata, ...]:
     """
     return tuple(
         ColumnMetadata(
-            field["name"], _to_sql(field["type"], field["name"], table), field["nullable"]
+            field["name"],
+            _to_sql(field["type"], field["name"], table),
+            field["nullable"],
+            comment=field["metadata"].get("comment") or None,
         )
         for field in json.loads(schema)["fields"]
     )
@@ -100,19 +103,22 @@ def schema_json(columns: Sequence[ColumnMetadata]) -> str:
     >>> schema_json([ColumnMetadata("id", BIGINT, nullable=False)])
     '{"type": "struct", "fields": [{"name": "id", "type": "long", "nullable": false, "metadata": {}}]}'
     """
-    for column in columns:
-        if _REFUSED_NAMES.search(column.name):
-            raise AnalysisError(
-                f"Column name '{column.name}' has a character that Delta tables without column"
-                " mapping do not allow",
-                code="NOT_SUPPORTED",
-                hint="Name the column without spaces and without , ; { } ( ) =.",
-            )
-    fields = [
-        _field(column.name, _to_delta(column.type, column.name), nullable=column.nullable)
-        for column in columns
-    ]
-    return json.dumps({"type": "struct", "fields": fields})
+    return json.dumps({"type": "struct", "fields": [field_json(column) for column in columns]})
+
+
+def field_json(column: ColumnMetadata) -> dict[str, Any]:
+    """Return the field of a column; errors as of `schema_json`."""
+    if _REFUSED_NAMES.search(column.name):
+        raise AnalysisError(
+            f"Column name '{column.name}' has a character that Delta tables without column"
+            " mapping do not allow",
+            code="NOT_SUPPORTED",
+            hint="Name the column without spaces and without , ; { } ( ) =.",
+        )
+    field = _field(column.name, _to_delta(column.type, column.name), nullable=column.nullable)
+    if column.comment is not None:
+        field["metadata"] = {"comment": column.comment}
+    return field
 
 
 def _field(name: str, delta_type: Any, *, nullable: bool) -> dict[str, Any]:

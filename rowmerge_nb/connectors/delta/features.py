@@ -21,9 +21,12 @@ _FEATURES: Final = {
     "columnMapping",
     "identityColumns",
     "timestampNtz",
+    "variantType",
+    "deletionVectors",
 }
-"""The features that are checked below, or have no effect on files."""
+"""The features that are checked elsewhere, or have no effect on files."""
 
+_READ: Final = {"timestampNtz", "columnMapping", "variantType", "deletionVectors"}
 _COLUMN_FEATURES: Final = {
     "delta.invariants": "invariants",
     "delta.generationExpression": "generatedColumns",
@@ -38,9 +41,7 @@ def check_readable(table: DeltaTable, name: object) -> None:
     mapping = table.metadata().configuration.get("delta.columnMapping.mode", "none")
     if mapping != "none":
         _refuse(name, "columnMapping", "read")
-    for feature in sorted(features - {"timestampNtz", "columnMapping"}):
-        if feature == "deletionVectors" and not table.deletion_vectors().read_all().num_rows:
-            continue
+    for feature in sorted(features - _READ):
         _refuse(name, feature, "read")
 
 
@@ -67,6 +68,12 @@ def _refused(table: DeltaTable, *, changes_rows: bool) -> Iterator[str]:
         ):
             if str(configuration.get(key, "false")).lower() == "true":
                 yield feature
+        # The removal of a file would have to name its vector, and delta-rs takes no name.
+        if (
+            "deletionVectors" in (protocol.reader_features or ())
+            and table.deletion_vectors().read_all().num_rows
+        ):
+            yield "deletionVectors"
 
 
 def _column_metadata(part: Any) -> Iterator[str]:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import time
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import unquote
 
+import numpy as np
 import pyarrow as pa
 
 from rowmerge_nb.base.errors import ConnectorError, RowMergeError, SetupError, error_text
@@ -17,11 +19,13 @@ from rowmerge_nb.connectors.delta.delta_types import columns_of
 from rowmerge_nb.connectors.delta.features import check_readable
 from rowmerge_nb.connectors.delta.notes import LOG
 from rowmerge_nb.connectors.delta.partitions import texts
+from rowmerge_nb.spi import ConnectorTableVersion
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from deltalake import DeltaTable
+    import numpy.typing as npt
+    from deltalake import CommitProperties, DeltaTable
     from deltalake.transaction import AddAction, RemoveAction
 
     from rowmerge_nb.spi import SchemaTableName
@@ -39,12 +43,8 @@ def require_library() -> None:
 
 
 @contextmanager
-def log_errors(name: object) -> Iterator[None]:
-    """Convert errors of delta-rs.
-
-    Raises:
-        ConnectorError: DELTA_LAKE_INVALID_TABLE.
-    """
+def log_errors(name: object, code: str = "DELTA_LAKE_INVALID_TABLE") -> Iterator[None]:
+    """Convert errors of delta-rs to ConnectorError."""
     try:
         yield
     except (RowMergeError, MemoryError):
@@ -53,7 +53,7 @@ def log_errors(name: object) -> Iterator[None]:
         raise ConnectorError(
             f"The log of Delta table '{name}' cannot be read or written:"
             f" {type(error).__name__}: {error_text(error)}",
-            code="DELTA_LAKE_INVALID_TABLE",
+            code=code,
             hint="Check the files of its folder _delta_log, or DROP TABLE.",
         ) from error
 
@@ -64,6 +64,20 @@ def open_table(folder: Path, name: SchemaTableName, version: int | None = None) 
 
     with log_errors(name):
         return DeltaTable(folder, version=version)
+
+
+def open_current(handle: DeltaTableHandle) -> DeltaTable:
+    """Open the newest version of a table; TRANSACTION_CONFLICT if another table has its name."""
+    table = open_table(Path(handle.location), handle.name)
+    if str(table.metadata().id) != handle.identity:
+        raise conflict(handle.name)
+    return table
+
+
+def version_after(version: int, handle: DeltaTableHandle) -> ConnectorTableVersion:
+    """Return the version of a commit on top of a handle's."""
+    base = ConnectorTableVersion(handle.version) if handle.version >= 0 else None
+    return ConnectorTableVersion(version, made_from=base)
 
 
 def handle_of(
@@ -81,6 +95,7 @@ def handle_of(
             columns_of(table.schema().to_json(), name),
             tuple(metadata.partition_columns),
             pinned,
+            metadata.description or None,
         )
 
 
@@ -101,8 +116,15 @@ def files_of(table: DeltaTable, name: SchemaTableName) -> tuple[DataFile, ...]:
                     partitions, texts(values.field(index)).to_pylist(), strict=True
                 ):
                     partition[field.name] = text
+        deleted = deleted_positions(table)
         return tuple(
-            DataFile(path, size, rows, partition)
+            DataFile(
+                path,
+                size,
+                None if rows is None else rows - len(deleted.get(path, ())),
+                partition,
+                deleted.get(path),
+            )
             for path, size, rows, partition in zip(
                 actions.column("path").to_pylist(),
                 actions.column("size_bytes").to_pylist(),
@@ -111,6 +133,20 @@ def files_of(table: DeltaTable, name: SchemaTableName) -> tuple[DataFile, ...]:
                 strict=True,
             )
         )
+
+
+def deleted_positions(table: DeltaTable) -> dict[str, npt.NDArray[np.int64]]:
+    """Return the positions that deletion vectors delete, by the path of their data file."""
+    if "deletionVectors" not in (table.protocol().reader_features or ()):
+        return {}
+    root = f"{table.table_uri.rstrip('/')}/"
+    vectors = pa.table(table.deletion_vectors().read_all())
+    return {
+        path.removeprefix(root): np.flatnonzero(~selected.values.to_numpy(zero_copy_only=False))
+        for path, selected in zip(
+            vectors.column("filepath").to_pylist(), vectors.column("selection_vector"), strict=True
+        )
+    }
 
 
 def added(fragment: Mapping[str, Any]) -> AddAction:
@@ -148,43 +184,82 @@ def commit(
     Raises:
         ConnectorError: TRANSACTION_CONFLICT if another statement committed meanwhile.
     """
-    from deltalake.transaction import CommitProperties
-
-    version = table.version() + 1
-    properties = CommitProperties(custom_metadata=dict(details), max_commit_retries=0)
-    try:
-        table.create_write_transaction(
+    return commit_by(
+        table,
+        handle,
+        details,
+        lambda properties: table.create_write_transaction(
             list(actions),
             "append",
             table.schema(),
             list(handle.partition_columns),
             commit_properties=properties,
-        )
+        ),
+    )
+
+
+def commit_by(
+    table: DeltaTable,
+    handle: DeltaTableHandle,
+    details: Mapping[str, Any],
+    act: Callable[[CommitProperties], object],
+) -> int:
+    """Let delta-rs commit the version after the table's, and return it; errors as of `commit`."""
+    from deltalake.transaction import CommitProperties
+
+    version = table.version() + 1
+    try:
+        act(CommitProperties(custom_metadata=dict(details), max_commit_retries=0))
     except Exception as error:  # noqa: BLE001 - delta-rs raises exceptions of many classes
         if not is_ours(handle, version, details):
             _raise_failed(error, handle, version)
     return version
 
 
+@dataclass(frozen=True)
+class NewTable:
+    """A table that a statement creates.
+
+    Args:
+        schema: its columns in JSON.
+        replaced: the table that it replaces.
+    """
+
+    schema: str
+    comment: str | None
+    replaced: DeltaTableHandle | None = None
+
+
 def create(
     handle: DeltaTableHandle,
-    schema: str,
+    new: NewTable,
     actions: Sequence[AddAction],
     details: Mapping[str, Any],
-) -> int:
-    """Create a table with its first rows as one version, and return it."""
+) -> ConnectorTableVersion:
+    """Create or replace a table with its first rows as one version."""
     from deltalake import Schema
-    from deltalake.transaction import CommitProperties, create_table_with_add_actions
+    from deltalake.transaction import create_table_with_add_actions
 
-    properties = CommitProperties(custom_metadata=dict(details), max_commit_retries=0)
-    try:
+    def act(properties: CommitProperties) -> None:
         create_table_with_add_actions(
             handle.location,
-            Schema.from_json(schema),
+            Schema.from_json(new.schema),
             list(actions),
+            mode="error" if new.replaced is None else "overwrite",
             partition_by=list(handle.partition_columns),
+            description=new.comment,
             commit_properties=properties,
         )
+
+    if new.replaced is not None:
+        table = open_current(new.replaced)
+        if table.version() != new.replaced.version:
+            raise conflict(handle.name)
+        return version_after(commit_by(table, handle, details, act), new.replaced)
+    from deltalake.transaction import CommitProperties
+
+    try:
+        act(CommitProperties(custom_metadata=dict(details), max_commit_retries=0))
     except Exception as error:
         if not is_ours(handle, 0, details):
             if (Path(handle.location) / LOG / f"{0:020}.json").exists():
@@ -194,7 +269,7 @@ def create(
                     hint="Choose another name, or DROP TABLE before.",
                 ) from error
             _raise_failed(error, handle, 0)
-    return 0
+    return version_after(0, handle)
 
 
 def is_ours(handle: DeltaTableHandle, version: int, details: Mapping[str, Any]) -> bool:

@@ -37,6 +37,13 @@ def is_running(table: Path, prefix: str) -> bool:
     return (table / FOLDER / prefix).exists()
 
 
+def running(table: Path) -> set[str]:
+    """Return the prefixes of statements that have not ended, in any process."""
+    with suppress(OSError):
+        return {path.name for path in (table / FOLDER).iterdir()}
+    return set()
+
+
 def end(table: Path, prefix: str, committed: Collection[str]) -> None:
     """Remove a statement's note, and its files that are not committed.
 

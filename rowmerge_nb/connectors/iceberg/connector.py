@@ -43,11 +43,11 @@ from rowmerge_nb.connectors.iceberg.servers import local_path
 from rowmerge_nb.connectors.iceberg.table_definition import TABLE_PROPERTIES
 from rowmerge_nb.connectors.iceberg.table_procedures import (
     TABLE_PROCEDURES,
-    Retention,
     procedures_of,
 )
 from rowmerge_nb.connectors.iceberg.writer import IcebergPageSinkProvider
 from rowmerge_nb.connectors.shared.arguments import checked_table_name
+from rowmerge_nb.connectors.shared.retention import Retention
 from rowmerge_nb.spi import (
     Connector,
     ConnectorSession,

@@ -50,7 +50,6 @@ from rowmerge_nb.connectors.iceberg.table_definition import (
 )
 from rowmerge_nb.connectors.iceberg.table_procedures import (
     check_partitions,
-    check_retention,
     check_rollback,
     moment_before,
     refuse_disabled,
@@ -65,6 +64,7 @@ from rowmerge_nb.connectors.iceberg.write_modes import (
 from rowmerge_nb.connectors.iceberg.writer import target_bytes
 from rowmerge_nb.connectors.shared.copy_on_write import Rewrite, rewrite_of
 from rowmerge_nb.connectors.shared.file_positions import ROW_ID_TYPE
+from rowmerge_nb.connectors.shared.retention import check_retention
 from rowmerge_nb.spi import (
     ColumnHandle,
     ColumnMetadata,
@@ -102,7 +102,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.connectors.iceberg.commit_conflicts import Change
     from rowmerge_nb.connectors.iceberg.housekeeping import Removal
     from rowmerge_nb.connectors.iceberg.iceberg_catalog import Tables
-    from rowmerge_nb.connectors.iceberg.table_procedures import Retention
+    from rowmerge_nb.connectors.shared.retention import Retention
     from rowmerge_nb.spi.alterations import Alteration
 
 _VERSIONS = {1, 2, 3}
@@ -497,7 +497,9 @@ class IcebergMetadata(ConnectorMetadata):
         _check_writable(handle)
         table = self._transaction.loaded(handle).table
         if "retention_threshold" in arguments:
-            check_retention(procedure, arguments["retention_threshold"], self._upkeep.least)
+            check_retention(
+                procedure, arguments["retention_threshold"], self._upkeep.least, "iceberg"
+            )
             if handle.properties.get("gc.enabled", "true").lower() == "false":
                 raise ConnectorError(
                     f"Files of Iceberg table '{handle.name}' may be another table's: its property"

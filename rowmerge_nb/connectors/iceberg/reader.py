@@ -22,7 +22,12 @@ from rowmerge_nb.connectors.iceberg.projection import FileField, constant, find_
 from rowmerge_nb.connectors.iceberg.pruning import may_matter
 from rowmerge_nb.connectors.iceberg.servers import local_path
 from rowmerge_nb.connectors.shared.disk import require_texts
-from rowmerge_nb.connectors.shared.file_positions import empty_page, middle_of, row_ids
+from rowmerge_nb.connectors.shared.file_positions import (
+    alive_mask,
+    empty_page,
+    middle_of,
+    row_ids,
+)
 from rowmerge_nb.connectors.shared.late import has_match, is_selective
 from rowmerge_nb.spi import (
     ColumnHandle,
@@ -89,7 +94,7 @@ def read_split(
         ):
             arrays = [channel(batch, first, rows) for channel in channels]
             page = pa.RecordBatch.from_arrays(arrays, names=names) if arrays else empty_page(rows)
-            alive = _alive_mask(deleted, first, rows)
+            alive = alive_mask(deleted, first, rows)
             for deletes in equality:
                 values = [
                     _values(file_fields[field.id], split)(batch, first, rows)
@@ -159,15 +164,6 @@ def _has_rows(
 
 def _is_all(deleted: npt.NDArray[np.int64], file: pq.ParquetFile) -> bool:
     return bool(len(deleted)) and len(deleted) == file.metadata.num_rows
-
-
-def _alive_mask(deleted: npt.NDArray[np.int64], first: int, rows: int) -> pa.Array | None:
-    low, high = np.searchsorted(deleted, [first, first + rows])
-    if low == high:
-        return None
-    alive = np.ones(rows, bool)
-    alive[deleted[low:high] - first] = False
-    return pa.array(alive)
 
 
 def _hidden_value(column: str, split: IcebergSplit, table: IcebergTableHandle) -> Any:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.base.errors import ConnectorError
+from rowmerge_nb.connectors.shared.retention import WEEK, Retention, parse_retention, parse_size
 from rowmerge_nb.spi import (
     Constraint,
     Procedure,
@@ -26,85 +25,15 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.connectors.iceberg.handles import IcebergTableHandle
 
-_NUMBER: Final = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]+)\s*")
-_SIZES: Final = {
-    unit: 1 << 10 * power for power, unit in enumerate(("B", "kB", "MB", "GB", "TB", "PB"))
-}
-_TIMES: Final = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _TEMPORAL: Final = {"year", "month", "day", "hour"}
 
 
-@dataclass(frozen=True)
-class Retention:
-    """A duration with its unit.
-
-    >>> str(Retention(25, "h")), Retention(25, "h") < Retention(7, "d")
-    ('25.00h', True)
-    """
-
-    number: float
-    unit: str
-
-    @property
-    def time(self) -> timedelta:
-        """The duration, capped at `timedelta.max`."""
-        try:
-            return timedelta(seconds=self.number * _TIMES[self.unit])
-        except OverflowError:
-            return timedelta.max
-
-    def __str__(self) -> str:
-        return f"{self.number:.2f}{self.unit}"
-
-    def __lt__(self, other: Retention) -> bool:
-        return self.time < other.time
-
-
-def _size(text: str) -> int:
-    """Parse a size as Trino does.
-
-    >>> _size("1.5kB")
-    1536
-    >>> _size("1XB")
-    Traceback (most recent call last):
-    ValueError: Unknown unit: XB
-    """
-    number, unit = _measured(text, "size", "size is not a valid data size string: ")
-    if unit not in _SIZES:
-        raise ValueError(f"Unknown unit: {unit}")
-    return int(number * _SIZES[unit])
-
-
-def _retention(text: str) -> Retention:
-    """Parse a duration as Trino does.
-
-    >>> str(_retention(" 7 d"))
-    '7.00d'
-    """
-    number, unit = _measured(text, "duration", "duration is not a valid data duration string: ")
-    if unit not in _TIMES:
-        raise ValueError(f"Unknown time unit: {unit}")
-    return Retention(number, unit)
-
-
-def _measured(text: str, what: str, invalid_text: str) -> tuple[float, str]:
-    if not text:
-        raise ValueError(f"{what} is empty")
-    match = _NUMBER.fullmatch(text)
-    if match is None:
-        raise ValueError(invalid_text + text)
-    return float(match[1]), match[2]
-
-
-WEEK: Final = Retention(7, "d")
-"""The default and minimum retention."""
-
-_RETAINED: Final = (TableProcedureArgument("retention_threshold", VARCHAR, WEEK, _retention),)
+_RETAINED: Final = (TableProcedureArgument("retention_threshold", VARCHAR, WEEK, parse_retention),)
 _FILES_OF: Final = parse_type("map(varchar, varchar)")
 TABLE_PROCEDURES: Final = (
     TableProcedure(
         "OPTIMIZE",
-        (TableProcedureArgument("file_size_threshold", VARCHAR, 100 << 20, _size),),
+        (TableProcedureArgument("file_size_threshold", VARCHAR, 100 << 20, parse_size),),
         rewrites=True,
     ),
     TableProcedure("OPTIMIZE_MANIFESTS"),
@@ -161,25 +90,6 @@ def refuse_disabled(procedure: str) -> None:
             "INSERT INTO ... SELECT copies the rows of another table.",
         )
         raise ConnectorError(msg, code="PERMISSION_DENIED", hint=hint)
-
-
-def check_retention(procedure: str, requested: Retention, least: Retention) -> None:
-    """Raise INVALID_PROCEDURE_ARGUMENT below the minimum retention, since concurrent statements
-    need files for a while.
-    """
-    if requested < least:
-        name = procedure.lower()
-        raise ConnectorError(
-            f"Retention specified ({requested}) is shorter than the minimum retention configured in"
-            f" the system ({least}). Minimum retention can be changed with"
-            f" iceberg.{name.replace('_', '-')}.min-retention configuration property or"
-            f" iceberg.{name}_min_retention session property",
-            code="INVALID_PROCEDURE_ARGUMENT",
-            hint=(
-                "Here it is the argument min_retention of IcebergConnector: no statement of anybody"
-                " may need what is younger."
-            ),
-        )
 
 
 def check_partitions(handle: IcebergTableHandle, constraint: Constraint, table: Table) -> None:

@@ -41,6 +41,20 @@ def row_ids(file: int, first: int, rows: int) -> pa.Array:
     return pa.StructArray.from_arrays([numbers, positions], names=["file", "position"])
 
 
+def alive_mask(deleted: Positions, first: int, rows: int) -> pa.Array | None:
+    """Return which of consecutive rows are not deleted, None for all.
+
+    >>> alive_mask(np.array([4]), 3, 3).to_pylist(), alive_mask(np.array([9]), 3, 3)
+    ([True, False, True], None)
+    """
+    low, high = np.searchsorted(deleted, [first, first + rows])
+    if low == high:
+        return None
+    alive = np.ones(rows, bool)
+    alive[deleted[low:high] - first] = False
+    return pa.array(alive)
+
+
 def middle_of(group: Any) -> int:
     """Return the middle byte of a Parquet row group, which decides the split that reads it."""
     column = group.column(0) if group.num_columns else None

@@ -19,7 +19,7 @@ from rowmerge_nb import IcebergConnector
 from rowmerge_nb.base.errors import AnalysisError, ConnectorError, RowMergeError
 from rowmerge_nb.connectors.iceberg import notes
 from rowmerge_nb.connectors.iceberg.metadata_tables import METADATA_TABLES
-from rowmerge_nb.connectors.iceberg.table_procedures import Retention
+from rowmerge_nb.connectors.shared.retention import Retention
 from rowmerge_nb.spi import SaveMode, SchemaTableName
 from rowmerge_nb.spi.alterations import SetProperties
 from tests.connectors.iceberg.kit import (

@@ -211,7 +211,7 @@ def test_the_files_of_a_process_that_commits_and_ends_after_the_tables_were_read
 
 
 def retention() -> Any:
-    from rowmerge_nb.connectors.iceberg.table_procedures import Retention
+    from rowmerge_nb.connectors.shared.retention import Retention
 
     return Retention(0, "s")
 

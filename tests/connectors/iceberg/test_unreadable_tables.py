@@ -15,7 +15,7 @@ import pytest
 from rowmerge_nb import IcebergConnector
 from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.connectors.iceberg.embedded import EmbeddedCatalog
-from rowmerge_nb.connectors.iceberg.table_procedures import Retention
+from rowmerge_nb.connectors.shared.retention import Retention
 from rowmerge_nb.engine.catalog.leftovers import orphans_of
 from rowmerge_nb.spi import Constraint, SchemaTableName
 from tests.connectors.iceberg.kit import (
