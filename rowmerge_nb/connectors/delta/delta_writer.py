@@ -26,6 +26,7 @@ from rowmerge_nb.connectors.delta.notes import is_running
 from rowmerge_nb.connectors.delta.partitions import folder_of, groups
 from rowmerge_nb.connectors.shared.copy_on_write import CopyOnWriteSink
 from rowmerge_nb.connectors.shared.disk import writing
+from rowmerge_nb.connectors.shared.encoding import repeating_columns
 from rowmerge_nb.connectors.shared.file_positions import ROW_ID_TYPE
 from rowmerge_nb.connectors.shared.partitioned_sink import PartitionedSink
 from rowmerge_nb.spi import (
@@ -62,13 +63,14 @@ class _FileWriter:
         self._statistics = FileStatistics()
         self._waiting: list[Page] = []
         self._waiting_rows = 0
+        self._writer: pq.ParquetWriter | None = None
         with self._errors():
             self._location.parent.mkdir(parents=True, exist_ok=True)
-            self._writer = pq.ParquetWriter(self._location, schema, compression="zstd")
+            self._stream = pa.OSFile(str(self._location), "wb")
 
     @property
     def size(self) -> int:
-        return self._location.stat().st_size
+        return int(self._stream.tell())
 
     def append(self, rows: Page) -> None:
         self._waiting.append(rows)
@@ -83,6 +85,14 @@ class _FileWriter:
             rows = pa.Table.from_batches(self._waiting).cast(self._schema)
             self._statistics.add(rows)
             with self._errors():
+                if self._writer is None:
+                    self._writer = pq.ParquetWriter(
+                        self._stream,
+                        self._schema,
+                        compression="zstd",
+                        use_dictionary=repeating_columns(rows),
+                        store_decimal_as_integer=True,
+                    )
                 self._writer.write_table(rows, row_group_size=GROUP_ROWS)
         except BaseException:
             self.abort()
@@ -94,9 +104,11 @@ class _FileWriter:
         """Finish the file and return its description; remove it on failure."""
         self.flush()
         try:
+            assert self._writer is not None, "a file is made for rows"
             with self._errors():
                 self._writer.close()
                 size = self.size
+                self._stream.close()
         except BaseException:
             self.abort()
             raise
@@ -119,8 +131,11 @@ class _FileWriter:
     def abort(self) -> None:
         """Remove the file."""
         self._waiting.clear()
-        # Otherwise its destructor writes the file's end, and prints the error of a full disk.
-        self._writer.is_open = False
+        if self._writer is not None:
+            # Otherwise its destructor writes the file's end, and prints the error of a full disk.
+            self._writer.is_open = False
+        with suppress(OSError, pa.ArrowException):
+            self._stream.close()
         remove(self._location)
 
 

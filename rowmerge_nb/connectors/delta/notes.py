@@ -84,7 +84,7 @@ def remove_leftover(path: Path) -> None:
 
 def orphans(table: Path) -> Iterator[Orphan]:
     """Yield what statements of dead processes have left in a table's folder."""
-    for note in (table / FOLDER).glob("*"):
+    for note in [table / FOLDER / prefix for prefix in sorted(running(table))]:
         try:
             content = json.loads(note.read_text())
             process, statement, version = (
@@ -106,12 +106,14 @@ def orphans(table: Path) -> Iterator[Orphan]:
 
 
 def _is_committed(table: Path, prefix: str, version: int) -> bool | None:
-    """Return whether a statement's files are in the log, None if the log begins later."""
-    commits = {int(p.stem): p for p in (table / LOG).glob("*.json") if p.stem.isdigit()}
-    newer = [number for number in commits if number > version]
-    if newer and min(newer) != version + 1:
-        return None
+    """Return whether a statement's files are in the log, None if the log begins later or cannot be
+    read.
+    """
     with suppress(OSError):
+        commits = {int(p.stem): p for p in (table / LOG).glob("*.json") if p.stem.isdigit()}
+        newer = [number for number in commits if number > version]
+        if newer and min(newer) != version + 1:
+            return None
         return any(prefix in commits[number].read_text() for number in newer)
     return None
 

@@ -14,7 +14,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyarrow import parquet as pq
 
 from rowmerge_nb.base.errors import ConnectorError
@@ -35,6 +34,7 @@ from rowmerge_nb.connectors.iceberg.reader import read_split
 from rowmerge_nb.connectors.iceberg.sorting import sorted_rows
 from rowmerge_nb.connectors.shared.copy_on_write import CopyOnWriteSink
 from rowmerge_nb.connectors.shared.disk import writing
+from rowmerge_nb.connectors.shared.encoding import repeating_columns
 from rowmerge_nb.connectors.shared.file_positions import ROW_ID_TYPE, FilePositions
 from rowmerge_nb.connectors.shared.partitioned_sink import PartitionedSink
 from rowmerge_nb.spi import (
@@ -66,7 +66,6 @@ if TYPE_CHECKING:
 GROUP_ROWS: Final = 262_144
 GROUP_BYTES: Final = 64 * 1024 * 1024
 SORTED_BYTES: Final = 256 * 1024 * 1024
-_SAMPLE: Final = 1 << 14
 _FILE_BYTES: Final = "536870912"
 _DELETES: Final = pa.schema(
     [
@@ -92,32 +91,6 @@ def _options(properties: Mapping[str, str]) -> dict[str, Any]:
 def target_bytes(properties: Mapping[str, str]) -> int:
     """Return the target size of a table's data files."""
     return int(properties.get("write.target-file-size-bytes", _FILE_BYTES))
-
-
-def _stored_values(values: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return the storage of extension types, which Arrow cannot count."""
-    arrow_type = values.type
-    if not isinstance(arrow_type, pa.BaseExtensionType):
-        return values
-    return pa.chunked_array([chunk.storage for chunk in values.chunks], arrow_type.storage_type)
-
-
-def _repeating(rows: pa.Table) -> list[str] | bool:
-    """Return the columns to dictionary-encode, or True for all.
-
-    >>> _repeating(pa.table({"id": range(9000), "region": ["north", "south", "west"] * 3000}))
-    ['region']
-    """
-    if rows.num_rows < _SAMPLE // 4 or any(
-        pa.types.is_nested(arrow_type) for arrow_type in rows.schema.types
-    ):
-        return True
-    sample = rows.slice(0, _SAMPLE)
-    return [
-        name
-        for name, values in zip(rows.column_names, sample, strict=True)
-        if pc.count_distinct(_stored_values(values)).as_py() < len(sample) // 4
-    ]
 
 
 class FileWriter:
@@ -185,7 +158,7 @@ class FileWriter:
                         self._stream,
                         self._schema,
                         **options,
-                        use_dictionary=_repeating(rows),
+                        use_dictionary=repeating_columns(rows),
                         metadata_collector=self._footers,
                         store_decimal_as_integer=True,
                     )
