@@ -168,10 +168,10 @@ def test_what_cannot_be_altered_is_refused(
 def test_an_alteration_conflicts_with_a_concurrent_commit(
     engine: Engine, store: DeltaConnector, folder: Path
 ) -> None:
-    committed = store.commit
+    committed, keys = store.commit, iter((1, 2))
 
     def late(transaction: Any) -> Any:
-        DeltaTable(folder).delete("id = 1")
+        DeltaTable(folder).delete(f"id = {next(keys)}")
         return committed(transaction)
 
     store.commit = late  # type: ignore[method-assign]
