@@ -97,7 +97,8 @@ class DeltaUnderTest(EngineUnderTest):
         partitions = tuple(
             column
             for column in settings.partitioned_by
-            if next(c for c in columns if c.name == column).type.base != "double"
+            # Delta has no empty text as the value of a partition.
+            if next(c for c in columns if c.name == column).type.base not in {"double", "varchar"}
         )
         properties = {"partitioned_by": partitions} if len(partitions) < len(columns) else {}
         session, transaction = ConnectorSession("fill"), self._store.begin_transaction()
