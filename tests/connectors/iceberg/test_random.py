@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from proof.engines.backends import EngineUnderTest, Oracle, arrow_table
+from proof.engines.backends import EngineUnderTest, Oracle, arrow_table, trino_class
 from proof.fuzz import fuzz
 from proof.oracle.oracle import Outcome, multiset
 from proof.statements.model import Scenario
@@ -69,7 +69,7 @@ class LakeUnderTest(EngineUnderTest):
             )
         except RowMergeError as error:
             kind = (
-                self._class(error)
+                trino_class(error)
                 if self._content(name) == before
                 else f"{error.code}, and the table was changed"
             )
