@@ -26,6 +26,7 @@ _OPTIONAL: Final = (
     ("deltalake", "delta", "Delta Lake tables"),
     ("pyiceberg", "iceberg", "Iceberg tables"),
     ("sqlalchemy", "iceberg", "the catalog of an Iceberg warehouse"),
+    ("matplotlib", "lab", "the pictures of the lab"),
     ("pymetastore", "hive", "a Hive Metastore"),
     ("pyorc", "hive", "values of Hive's tables that Arrow does not write"),
     ("adbc-driver-manager", "jdbc", "SQLite and PostgreSQL"),

@@ -549,8 +549,8 @@ class Engine:
             catalogs: the catalogs of ``by="catalogs"``: the target is copied into each, the
                 statement runs there, and the copies are removed.
             stores: the stores of ``by="stores"``, which are opened in a temporary folder:
-                ``memory``, ``hive``, ``iceberg_merge_on_read``, ``delta``, ``sqlite``; names of
-                catalogs too. None for all, and for catalogs with plugins of Trino.
+                ``memory``, ``hive``, ``iceberg_merge_on_read``, ``iceberg_copy_on_write``,
+                ``delta``, ``sqlite``; names of catalogs too. None for all, and for catalogs with plugins of Trino.
             options: see `Options`.
 
         Raises:

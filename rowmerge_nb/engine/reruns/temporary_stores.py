@@ -74,6 +74,10 @@ def _sqlite(folder: Path) -> Connector:
 
 
 SQLITE_FILE: Final = "tables.db"
+_COPY_ON_WRITE: Final = (
+    "MAP(ARRAY['write.merge.mode', 'write.update.mode', 'write.delete.mode'],"
+    " ARRAY['copy-on-write', 'copy-on-write', 'copy-on-write'])"
+)
 _OPTIMIZE: Final = "ALTER TABLE {table} EXECUTE optimize"
 
 STORE_KINDS: Final[Mapping[str, StoreKind]] = {
@@ -85,6 +89,12 @@ STORE_KINDS: Final[Mapping[str, StoreKind]] = {
     ),
     "iceberg_merge_on_read": StoreKind(
         "Iceberg with position delete files, merged by readers", _iceberg, compaction=_OPTIMIZE
+    ),
+    "iceberg_copy_on_write": StoreKind(
+        "Iceberg, whose changed files are rewritten",
+        _iceberg,
+        {"extra_properties": _COPY_ON_WRITE},
+        compaction=_OPTIMIZE,
     ),
     "delta": StoreKind("Delta Lake, whose changed files are rewritten", _delta),
     "sqlite": StoreKind(

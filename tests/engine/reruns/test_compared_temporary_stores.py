@@ -51,11 +51,13 @@ def test_all_stores_leave_the_same_rows_at_different_costs(engine: Engine) -> No
     assert iceberg.to_merge.files == 2, "a position delete file for each partition"
     assert iceberg.written.files == 4
     assert iceberg.full_read.files == iceberg.loaded.files + 4
+    rewritten = costs["iceberg_copy_on_write"]
+    assert (rewritten.read.files, rewritten.to_merge) == (2, FileCount(0, 0))
     assert costs["hive"].to_merge.files == 2
     assert costs["memory"].written is None
     assert costs["sqlite"].full_read.files == 1
     # What the finish call reports as written is what readers find in addition.
-    for name in ("hive", "iceberg_merge_on_read", "delta"):
+    for name in ("hive", "iceberg_merge_on_read", "iceberg_copy_on_write", "delta"):
         output = next(s for s in compared.sides if s.name == name).result.trace.target.output
         assert costs[name].written == FileCount(len(output.written), output.bytes)
     frame = compared.costs_to_pandas()
