@@ -119,7 +119,7 @@ def test_what_both_flows_hand_to_the_connector_stands_side_by_side_with_the_chan
     )
     assert "split  row_id  address  purchases" in text
     html = Comparison("flows", "UPDATE x", ["id"], left, right)._repr_mimebundle_()["text/html"]
-    assert "What the connector is handed" in html
+    assert "What the connector gets" in html
     assert "ANTIOCH" in html
 
 

@@ -1219,15 +1219,15 @@ def test_a_file_switches_paradigm_era_and_rule_by_itself(page: str, tmp_path: Pa
     )
     assert told["tables"] == ["before: 7 rows", "after: 5 rows"]
     assert says.startswith(
-        "not runOther than in the run, and marked \u2260: the pages of transform_page, exchange, sinks, finish_merge and commit, and what stands beside distinct. "
-        "transform_page gives 5 rows, in the run 7. What differs is framed there"
+        "not runOther than in the run, and marked \u2260: the pages of transform_page, exchange, sinks, finish_merge and commit, and the explanations beside distinct. "
+        "transform_page returns 5 rows, in the run 7. Differences are framed there"
     )
     assert first == "─▸ 0 Aaron Aaron 11 Arches 3 0 0"
     assert told["headline"].startswith("With these options, not run; the same rows change: ")
     assert told["sinks"].startswith("Not run: ")
     assert told["handed"][0].endswith("What the sinks would get")
     assert "insert_from_update" not in told["handed"][1]
-    assert told["sinks"].endswith("would be handed 5 rows.")
+    assert told["sinks"].endswith("would get 5 rows.")
     assert told["calls"].startswith(
         "not runNo call was made. These would be: those of the run, but that get_row_change_paradigm answers otherwise"
     )
@@ -1249,7 +1249,7 @@ def test_a_file_switches_paradigm_era_and_rule_by_itself(page: str, tmp_path: Pa
         "finish",
         "commit",
     ]
-    says = "not runOther than in the run, and marked \u2260: what stands beside distinct. Every page is as in the run. Back to the run"
+    says = "not runOther than in the run, and marked \u2260: the explanations beside distinct. Every page is as in the run. Back to the run"
     assert told["rule"] == [["distinct"], says]
     assert (told["asked"], told["loaded"]) == ([], 0)
 

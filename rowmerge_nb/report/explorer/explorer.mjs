@@ -11,7 +11,7 @@ const SHORT = { DELETE_ROW_AND_INSERT_ROW: "delete + insert", CHANGE_ONLY_UPDATE
 const OPTIONS = ["paradigm", "era", "duplicates"];
 // What an option is called, and what it decides.
 const OPTION_WORDS = {
-  paradigm: ["row change paradigm", "the form of changes that the connector asks for"],
+  paradigm: ["row change paradigm", "the form of changes that the connector accepts"],
   era: ["page format", "the pages and the exchange of the design documents of MERGE, or those of Trino today"],
   duplicates: ["duplicate rule", "when several source rows for one target row end the statement: Trino\u2019s rule, or the SQL standard\u2019s"],
 };

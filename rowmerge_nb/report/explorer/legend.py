@@ -22,15 +22,15 @@ if TYPE_CHECKING:
     from rowmerge_nb.trace.trace import Trace
 
 CALLS: Final = {
-    "get_merge_row_id_column_handle": "by what the store finds a row again",
-    "get_row_change_paradigm": "the form in which the store takes changes",
-    "get_insert_layout": "by what rows to insert find their writer",
-    "get_update_layout": "by what other rows find theirs; none: the step exchange says how",
-    "begin_merge": "gives the handle of the change, which every sink gets",
+    "get_merge_row_id_column_handle": "the type of the row id, by which the store finds a row",
+    "get_row_change_paradigm": "the form of changes that the store accepts",
+    "get_insert_layout": "how rows to insert are distributed over the writers",
+    "get_update_layout": "how the other rows are distributed; none: see the step exchange",
+    "begin_merge": "returns the handle of the change, which every sink gets",
     "create_merge_sink": "makes the sink of one writer",
-    "finish": "its fragments name what the sink has stored, for the coordinator alone",
-    "finish_merge": "makes one change of the fragments of all sinks",
-    "commit": "ends the transaction: from now on readers see the change, all of it at once",
+    "finish": "returns fragments, which tell the coordinator what the sink has stored",
+    "finish_merge": "combines the fragments of all sinks into one change",
+    "commit": "ends the transaction: from now on, readers see the whole change",
     "rollback": "drops the change",
 }
 """The purposes of the calls of the contract."""
@@ -46,7 +46,7 @@ LEGENDS: Final = {
 """The legends of each step's pages, see `legends`, each with a title, ``""`` for a single page."""
 _OF_DELETE: Final = [
     ["operation", "2 DELETE"],
-    ["row_id", "of the row to delete: by it the store finds the row"],
+    ["row_id", "of the row to delete; the store finds the row by it"],
 ]
 """The channels of a DELETE's page, which no processor produced."""
 

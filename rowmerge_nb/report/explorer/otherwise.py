@@ -224,7 +224,7 @@ def _pages_sentence(trace: Trace) -> str:
     writers = trace.samples.pages.writers if trace.samples.pages is not None else ()
     rows, unknown = len(writers), sum(writer < 0 for writer in writers)
     sentence = (
-        f"Not run: {plural(len(trace.writers), 'writer')} would be handed {plural(rows, 'row')}"
+        f"Not run: {plural(len(trace.writers), 'writer')} would get {plural(rows, 'row')}"
     )
     if not unknown:
         return f"{sentence}."
@@ -234,7 +234,7 @@ def _pages_sentence(trace: Trace) -> str:
     )
 
 
-_MARKS: Final = "What differs is framed there, and rows that only the run has are struck out."
+_MARKS: Final = "Differences are framed there, and rows that only the run has are struck out."
 
 
 def _says(state: Mapping[str, Any], run: Mapping[str, Any], differs: list[str]) -> str:
@@ -259,7 +259,7 @@ def _says(state: Mapping[str, Any], run: Mapping[str, Any], differs: list[str]) 
             if pages
             else []
         ),
-        *([f"what stands beside {join(asides)}"] if asides else []),
+        *([f"the explanations beside {join(asides)}"] if asides else []),
     ]
     sentence = f"Other than in the run, and marked \N{NOT EQUAL TO}: {', and '.join(parts)}."
     if not pages:
@@ -269,7 +269,7 @@ def _says(state: Mapping[str, Any], run: Mapping[str, Any], differs: list[str]) 
     row_counts = (
         ""
         if rows == before or run["sample"]
-        else f" transform_page gives {plural(rows, 'row')}, in the run {number(before)}."
+        else f" transform_page returns {plural(rows, 'row')}, in the run {number(before)}."
     )
     return f"{sentence}{row_counts} {_MARKS}"
 

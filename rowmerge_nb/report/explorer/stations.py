@@ -51,12 +51,12 @@ def finish_station(journey: Journey) -> tuple[str, str]:
         return "some writer", "The fragments of some writer's sink name what became of it."
     listed, one = join([str(writer) for writer in writers_of_row]), len(writers_of_row) == 1
     writers = f"writer {listed}" if one else f"writers {listed}"
-    sinks = f"sink of {writers} gives" if one else f"sinks of {writers} give"
+    sinks = f"sink of {writers} returns" if one else f"sinks of {writers} return"
     predicate = "it has" if one else "they have"
     return (
         writers,
         (
             f"The fragments that the {sinks} at the end name what {predicate} stored of this row;"
-            " finish_merge makes one change of all fragments."
+            " finish_merge combines all fragments into one change."
         ),
     )

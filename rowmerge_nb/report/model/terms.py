@@ -15,17 +15,17 @@ if TYPE_CHECKING:
     from rowmerge_nb.trace.trace import Trace
 
 SINKS: Final = (
-    "A writer is the engine's, and has one sink, which is the connector's: the writer counts the"
-    " rows of its pages and hands them over, the sink stores them."
+    "A writer belongs to the engine and has one sink, which belongs to the connector. The writer"
+    " counts the rows of its pages and passes the pages to the sink, which stores them."
 )
 _FRAGMENT: Final = (
-    "What a sink gives at its end, for the connector's finish call: what it has stored. How many"
-    " there are is the store's affair: tables in memory give one per kind of change (rows to"
-    " delete, rows to insert), Iceberg one per file."
+    "The sink's description of what it has stored, for the connector's finish call. The store"
+    " decides how many there are: tables in memory return one for the deleted and one for the"
+    " inserted rows, Iceberg returns one for each file."
 )
 _VERSION: Final = (
-    "The store's number of a state of the table, here {}. Each commit makes a new one; a store may"
-    " number those of all its tables together."
+    "The store's number of a state of the table, here {}. Each commit makes a new one; some stores"
+    " number the states of all their tables together."
 )
 
 
@@ -49,53 +49,50 @@ def build_terms(trace: Trace) -> TermDefinitions | None:
 def _terms(trace: Trace) -> Iterator[tuple[str, str]]:
     yield (
         "engine, connector, store",
-        "The engine runs a statement, by a connector's code, on tables that a store keeps.",
+        "The engine runs statements. A connector is the code by which it uses a store of tables.",
     )
     yield (
         "coordinator, task",
-        "The coordinator plans a statement and ends it; tasks do the work side by side.",
+        "The coordinator plans and commits a statement; tasks process its rows in parallel.",
     )
     yield (
         "page, channel",
-        "A page is some rows in columns, called channels and known by their numbers.",
+        "A page is a block of rows. Its columns are called channels and have numbers.",
     )
-    yield "row_id", "By it the store finds a row again; the engine does not look inside."
+    yield "row_id", "The store's identifier of a row; the engine does not interpret it."
     if trace.kind == "MERGE":
-        yield "unique_id", "The engine's own number of a target row while the statement runs."
+        yield "unique_id", "The engine's own number of a target row during the statement."
     if trace.settings.flow == Flow.UPDATABLE:
         yield (
             "split, page source",
             (
-                "A split is the part of the table that one task reads, by a page source, which"
-                " changes its rows as well."
+                "A split is the part of a table that one task reads. Its page source reads the rows,"
+                " and changes them too."
             ),
         )
     else:
         yield (
             "row change paradigm",
-            "The form in which the connector takes changes; transform_page brings rows into it.",
+            "The form of changes that the connector accepts; transform_page converts rows to it.",
         )
         yield (
             "era",
             (
-                "Whose pages these are: of the design documents of Trino's MERGE (documents), or"
-                f" of {TRINO_VERSION} (current). Here: {trace.settings.era}."
+                "The version of the page layouts: those of the design documents of Trino's MERGE"
+                f" (documents), or of {TRINO_VERSION} (current). Here: {trace.settings.era}."
             ),
         )
         yield (
             "layout",
             (
-                "What the connector wants rows spread over the writers by: the insert layout is for"
-                " rows to insert, the update layout for others."
+                "How the connector wants rows distributed over the writers: the insert layout for"
+                " rows to insert, the update layout for the others."
             ),
         )
         yield "writer (MergeWriter), sink (ConnectorMergeSink)", SINKS
     yield (
         "handle",
-        (
-            "The connector's own note of a table, or of this change of it; the engine only hands"
-            " it on."
-        ),
+        "The connector's description of a table or of a change; the engine only passes it on.",
     )
     yield "fragment", _FRAGMENT
     if trace.target.version_after is not None:
@@ -103,7 +100,7 @@ def _terms(trace: Trace) -> Iterator[tuple[str, str]]:
     yield (
         "commit",
         (
-            "It ends the transaction: before it readers see nothing of the change, and then all of"
-            " it at once."
+            "The end of the transaction. Before it, readers see nothing of the change; after it,"
+            " they see the whole change."
         ),
     )

@@ -185,8 +185,10 @@ class TransactionChecks(ContractStore):
             try:
                 metadata = self.metadata(filled_table.way.layout)
                 statement.metadata.create_table(statement.session, metadata, SaveMode.REPLACE)
-            except BaseException:
+            except BaseException as error:
                 statement.rollback()
+                if isinstance(error, RowMergeError) and error.code == "NOT_SUPPORTED":
+                    pytest.skip(f"CREATE OR REPLACE TABLE is refused: {error.message}")
                 raise
             if ends_with_commit:
                 statement.commit()

@@ -131,7 +131,7 @@ def test_alterations_are_calls_of_icebergs_plugin(iceberg):
             ("id", "bigint", "", ""),
             ("price", "decimal(10,2)", "", "in euros"),
             ("label", "varchar", "", "as printed"),
-            ("r", "row(first bigint, z double)", "", ""),
+            ("r", 'row("first" bigint, "z" double)', "", ""),
         ]
         shown = engine.run("SHOW CREATE TABLE ice.shop.renamed").explained
         assert "COMMENT 'who buys'" in shown

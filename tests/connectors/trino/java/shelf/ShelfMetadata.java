@@ -87,6 +87,9 @@ public class ShelfMetadata implements ConnectorMetadata {
 
     @Override
     public void createTable(ConnectorSession session, ConnectorTableMetadata metadata, SaveMode mode) {
+        if (mode == SaveMode.REPLACE) {
+            throw new TrinoException(NOT_SUPPORTED, "This connector does not support replacing tables");
+        }
         for (ColumnMetadata column : metadata.getColumns()) {
             if (!RowFile.canStore(column.getType())) {
                 throw new TrinoException(NOT_SUPPORTED, "A shelf cannot store the type " + column.getType());
