@@ -153,6 +153,9 @@ COMMANDS: Final[Mapping[str, str]] = {
     "connect": "adds a STORE as a catalog: iceberg warehouse/ AS ice; alone lists the catalogs",
     "undo": "takes back the last change: of a TABLE, or of the one that was changed last",
     "doctor": "what is installed, which Java was found, and whether Spark starts",
+    "translate": (
+        "a statement of another engine in Trino's words: delta MERGE INTO ...; %%merge too"
+    ),
     "options": "the options, their values now, and their defaults",
     "help": "all options and commands",
 }

@@ -151,6 +151,9 @@ class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made fr
             raise without_traceback(error, at) from None
 
     def _dispatch(self, use: MagicUse, cell: str | None, guard: StatementGuard) -> Any:
+        if _is_translation(use) and not use.has("help"):
+            self._translate(use, cell)
+            return None
         command = _command_of(use.rest) if cell is None else ""
         if command == "connect" and not use.has("help"):
             self._connect(use)
@@ -399,6 +402,27 @@ class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made fr
             request = request_of(line, ask=use.has("password"))
             show(connected_bundle(engine.open_connection(request)))
 
+    def _translate(self, use: MagicUse, cell: str | None) -> None:
+        from rowmerge_nb.engine.foreign_translation import DIALECTS, translate_statement
+
+        if excess := sorted(set(use.values) - {"output"}):
+            _refuse_with("%merge translate", excess[0])
+        _, dialect, behind = (*use.rest.split(None, 2), "", "")[:3]
+        source = behind if cell is None else f"{behind}\n{cell}" if behind else cell
+        if not dialect or not source.strip():
+            raise RowMergeError(
+                f"%merge translate has no {'statement' if dialect else 'dialect'}",
+                code="INVALID_ARGUMENTS",
+                hint=f"Write %merge translate DIALECT STATEMENT; DIALECT is one of"
+                f" {', '.join(DIALECTS)}.",
+            )
+        translation = translate_statement(render(source, self.shell.user_ns).text, dialect.lower())
+        for name in filter(None, (use.values.get("output"), use.quiet_name)):
+            self.shell.user_ns[name] = translation
+        if not use.quiet_name:
+            differences = "".join(f"\n- {sentence}" for sentence in translation.differences)
+            show(text_bundle(f"{translation.sql}\n{differences}".rstrip()))
+
     def _undo(self, use: MagicUse) -> None:
         if excess := sorted(set(use.values) - {"engine"}):
             _refuse_with("%merge undo", excess[0])
@@ -568,6 +592,11 @@ def _for_audit(use: MagicUse, options: Mapping[str, Any]) -> dict[str, Any]:
         name: value for name, value in options.items() if name not in REFUSED or use.has(name)
     }
     return {**supported, "before": before, "after": after}
+
+
+def _is_translation(use: MagicUse) -> bool:
+    words = use.rest.split(None, 1)
+    return bool(words) and words[0].lower() == "translate"
 
 
 def _command_of(rest: str) -> str:

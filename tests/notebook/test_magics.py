@@ -847,3 +847,35 @@ def test_an_error_of_an_options_text_stands_in_the_first_line(notebook, monkeypa
     text = notebook.run("%%merge --why 'idd = 3'\n\n\nMERGE INTO t").text
     assert "Line 1, column 1." in text
     assert "1  idd = 3\n   ^^^" in text
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "%merge translate PostgreSQL UPDATE t SET v = s.v::int FROM s WHERE t.id = s.id",
+        "%%merge translate postgresql\nUPDATE t SET v = s.v::int\nFROM s WHERE t.id = s.id",
+    ],
+)
+def test_a_statement_of_another_engine_is_shown_in_trinos_words(notebook, cell):
+    shown = notebook.run(cell).text
+    assert "MERGE INTO t USING s ON t.id = s.id" in shown
+    assert "\n- " in shown
+    assert notebook.engine.asked == []
+
+
+def test_a_translation_is_kept_in_a_variable(notebook):
+    assert not notebook.run("%merge words << translate duckdb DELETE FROM t").text
+    assert notebook.shell.user_ns["words"].sql == "DELETE FROM t"
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("%merge translate", "%merge translate has no dialect"),
+        ("%merge translate delta", "%merge translate has no statement"),
+        ("%merge translate mysql DELETE FROM t", "There is no dialect 'mysql'"),
+        ("%merge --explain translate delta DELETE FROM t", "do not go together"),
+    ],
+)
+def test_a_translation_needs_a_known_dialect_and_a_statement_alone(notebook, line, message):
+    assert message in notebook.run(line).text

@@ -128,6 +128,15 @@ bitwise_right_shift(bigint, integer) -> bigint | IF({1} >= 64, {0} * 0L, shiftri
 bitwise_right_shift_arithmetic(bigint, integer) -> bigint | IF({1} >= 64, IF({0} >= 0, 0L, IF({0} IS NULL, NULL, -1L)), shiftright({0}, {1}))
 """
 
+
+def half_up(number: str) -> str:
+    """Write a positive float rounded half up, without Spark's `round`, which makes a BigDecimal.
+
+    The difference from the nearest integer is exact.
+    """
+    return f"(rint({number}) + IF({number} - rint({number}) = 0.5D, 1D, 0D))"
+
+
 FRAGMENTS: Final = {
     "far rounding": "CASE WHEN {1} >= 0 THEN {0} WHEN {0} IS NULL OR {1} IS NULL THEN NULL WHEN {1} <= -19 THEN {fail:NUMERIC_VALUE_OUT_OF_RANGE:numerical overflow: $0} WHEN {rounded far} BETWEEN",
     "random below": (
@@ -140,13 +149,19 @@ FRAGMENTS: Final = {
     "rounded 0 to 1": (
         "CASE WHEN {0} IS NULL OR {1} IS NULL THEN NULL WHEN {factor} = 0 AND abs({0}) < {inf} THEN"
         " {nan} WHEN abs({0} * {factor}) >= {inf} THEN {0} WHEN abs({0} * {factor}) >="
-        " 4503599627370496D THEN {0} * {factor} / {factor} WHEN {0} < 0 THEN -(round(-{0} *"
-        " {factor}) / {factor}) ELSE round({0} * {factor}) / {factor} END"
+        " 4503599627370496D THEN {0} * {factor} / {factor} WHEN {0} < 0 THEN -("
+        + half_up("(-{0} * {factor})")
+        + " / {factor}) ELSE "
+        + half_up("({0} * {factor})")
+        + " / {factor} END"
     ),
     "factor": "power(10D, {1})",
     "rounded 0": (
-        "CASE WHEN isnan({0}) OR abs({0}) >= 4503599627370496D THEN {0} WHEN {0} < 0 THEN"
-        " -round(-{0}) ELSE round({0}) END"
+        "CASE WHEN isnan({0}) OR abs({0}) >= 4503599627370496D THEN {0} WHEN {0} < 0 THEN -"
+        + half_up("(-{0})")
+        + " ELSE "
+        + half_up("{0}")
+        + " END"
     ),
     "rounded far": "(round({0} / {step}) * {step})",
     "step": "CAST(power(10D, -{1}) AS DECIMAL(19,0))",

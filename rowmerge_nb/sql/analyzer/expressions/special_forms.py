@@ -76,12 +76,61 @@ def _if(analyzer: CallAnalyzer, node: s.FunctionCall) -> e.Typed:
 
 def _try(analyzer: CallAnalyzer, node: s.FunctionCall) -> e.Typed:
     value = analyzer.analyze(node.arguments[0])
+    if isinstance(value, e.Apply) and value.name in {"array", "row"}:
+        fails = [_failure_of(part) for part in value.arguments if _can_fail(part)]
+        if fails and None not in fails:
+            failing = e.Apply(BOOLEAN, "or", tuple(filter(None, fails)))
+            whole = e.Apply(value.type, "case", (failing, e.Constant(value.type, None), value))
+            return e.Apply(value.type, "try", (whole,))
     risky = _hidden_failure(value)
     if risky is not None:
         analyzer.refuse(
             f"TRY around {risky.upper()} whose parts can fail is not supported by this engine", node
         )
     return e.Apply(value.type, "try", (value,))
+
+
+def _failure_of(node: e.Typed) -> e.Typed | None:
+    """Return whether a part fails under TRY: it is NULL, although nothing in it is.
+
+    None if the part has other operations than arithmetic and casts of plain values.
+    """
+    operands = _operands(node)
+    if operands is None:
+        return None
+    present = (
+        e.Apply(BOOLEAN, "is null", (operand,), True)
+        for operand in dict.fromkeys(operands)
+        if not isinstance(operand, e.Constant)
+    )
+    return e.Apply(BOOLEAN, "and", (e.Apply(BOOLEAN, "is null", (node,), False), *present))
+
+
+def _operands(node: e.Typed) -> list[e.Typed] | None:
+    if not _can_fail(node):
+        return None if e.is_null(node) else [node]
+    is_plain = isinstance(node, e.Apply) and (
+        node.name in {"arithmetic", "negate"}
+        or (
+            node.name == "cast"
+            and node.detail != "try"
+            and not {node.type.base, node.arguments[0].type.base} & _NOT_PLAIN
+        )
+    )
+    if not is_plain:
+        return None
+    assert isinstance(node, e.Apply)
+    operands: list[e.Typed] = []
+    for argument in node.arguments:
+        inner = _operands(argument)
+        if inner is None:
+            return None
+        operands += inner
+    return operands
+
+
+_NOT_PLAIN: Final = frozenset({"array", "map", "row", "json"})
+"""The types whose casts may return NULL for a value."""
 
 
 def _typeof(analyzer: CallAnalyzer, node: s.FunctionCall) -> e.Typed:

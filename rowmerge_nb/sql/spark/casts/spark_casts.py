@@ -174,7 +174,11 @@ def _float_to_integer(text: str, source: Type, target: Type, safe: bool) -> str:
     limit = RANGES[target.base]
     name = target.base
     value_text = f"CAST({text} AS STRING)"
-    value = f"CAST(round({text}) AS {spark_type(target)})"
+    # Spark's own `round` makes a BigDecimal of each value.
+    rounded = (
+        f"IF(abs({text} - rint({text})) = 0.5D, {text} + IF({text} > 0, 0.5D, -0.5D), rint({text}))"
+    )
+    value = f"CAST({rounded} AS {spark_type(target)})"
     nan = _failure(
         safe, "INVALID_CAST_ARGUMENT", text_literal(f"Cannot cast {source.base} NaN to {name}")
     )
@@ -187,7 +191,7 @@ def _float_to_integer(text: str, source: Type, target: Type, safe: bool) -> str:
     within = (
         f"{text} >= -9223372036854775808D AND {text} < 9223372036854775808D"
         if name == "bigint"
-        else f"round({text}) BETWEEN {-limit}D AND {limit - 1}D"
+        else f"{rounded} BETWEEN {-limit}D AND {limit - 1}D"
     )
     return (
         f"CASE WHEN isnan({text}) THEN {nan} WHEN {text} IS NULL OR ({within}) THEN {value} ELSE"
@@ -198,9 +202,11 @@ def _float_to_integer(text: str, source: Type, target: Type, safe: bool) -> str:
 def _to_decimal(text: str, source: Type, target: Type, safe: bool) -> str:
     precision, scale = target.parameters
     name = cast_name(source)
-    # The shortest decimal form of a float is rounded, so that 1.005 becomes 1.01.
-    value = once(lambda x: _shortest(x, source), text) if is_float(source) else text
-    attempt = f"try_cast({value} AS {spark_type(target)})"
+    attempt = (
+        _float_to_decimal(text, source, target)
+        if is_float(source)
+        else f"try_cast({text} AS {spark_type(target)})"
+    )
     if safe:
         return attempt
     value_text = f"CAST({text} AS STRING)"
@@ -221,6 +227,26 @@ def _to_decimal(text: str, source: Type, target: Type, safe: bool) -> str:
         over = fail("NUMERIC_VALUE_OUT_OF_RANGE", "'Decimal overflow'")
         message = f"IF(abs({text}) >= {least} AND abs({text}) < {most}, {over}, {message})"
     return f"coalesce({attempt}, IF({text} IS NULL, NULL, {message}))"
+
+
+def _float_to_decimal(text: str, source: Type, target: Type) -> str:
+    """Write the shortest decimal form of a float, rounded, so that 1.005 becomes 1.01.
+
+    Finding that form is slow. Spark rounds Java's form of a double, and the exact value of a real:
+    both are as near to the number as the shortest form, so only a number that is as near to the
+    middle of two results can have another one. A text of few digits is the shortest itself.
+    """
+    near, longest = ("2e-7D", 7) if source.base == "real" else ("1e-15D", 16)
+    scaled = f"(abs({text}) * 1e{target.parameters[1]}D)"
+    decimal = spark_type(target)
+    java = f"CAST({text} AS STRING)"
+    # In a lambda, Spark interprets the rare case, and Java can compile the others.
+    shortest = f"transform(array({text}), `$f` -> {_shortest('`$f`', source)})[0]"
+    return (
+        f"CASE WHEN abs({scaled} % 1D - 0.5D) > {scaled} * {near} THEN try_cast({text} AS {decimal})"
+        f" WHEN length({java}) <= {longest} THEN try_cast({java} AS {decimal})"
+        f" WHEN {text} IS NOT NULL THEN try_cast({shortest} AS {decimal}) END"
+    )
 
 
 def _shortest(text: str, source: Type) -> str:

@@ -373,34 +373,64 @@ def _scientific(text: str, number: str) -> str:
 
 
 def shown_double(text: str) -> str:
-    """Write a double like Trino: 1.0E0, 1.23456789E5."""
-    number_text = f"CAST(abs({text}) AS STRING)"
-    # Decimal places are counted on the digits: "0.00120" has the digits 120 and the exponent -3.
-    parts = (
-        f"transform(array(split(concat({number_text}, IF(instr({number_text}, 'E') > 0, '', 'E0')),"
-        " '[.E]')), p -> named_struct('i', p[0], 'f', p[1], 'e', CAST(p[2] AS INT)))"
+    """Write a double like Trino: 1.0E0, 1.23456789E5.
+
+    From 10,000,000, and below 0.001, this is how Java writes it.
+    """
+    size, java = f"abs({text})", f"CAST(abs({text}) AS STRING)"
+    sign = f"IF({text} < 0, '-', '')"
+    exponent = f"(instr({java}, '.') - 2)"
+    whole = (
+        f"concat({sign}, substring({java}, 1, 1), '.', coalesce(nullif(rtrim('0', concat("
+        f"substring({java}, 2, {exponent}), substring({java}, {exponent} + 3))), ''), '0'), 'E',"
+        f" {exponent})"
     )
-    lead = "length(p.f) - length(ltrim('0', p.f))"
-    exponent = f"IF(p.i <> '0', length(p.i) - 1 + p.e, p.e - 1 - ({lead}))"
-    digits = "rtrim('0', ltrim('0', concat(p.i, p.f)))"
-    body = (
-        f"concat(substring({digits}, 1, 1), '.', IF(length({digits}) > 1, substring({digits}, 2),"
-        f" '0'), 'E', {exponent})"
+    places = f"CASE WHEN {size} >= 0.1D THEN 1 WHEN {size} >= 0.01D THEN 2 ELSE 3 END"
+    fraction = (
+        f"concat({sign}, substring({java}, {places} + 2, 1), '.',"
+        f" coalesce(nullif(substring({java}, {places} + 3), ''), '0'), 'E-', {places})"
     )
-    return _scientific(text, f"transform({parts}, p -> {body})[0]")
+    return (
+        f"CASE WHEN {text} = 0 THEN IF(CAST({text} AS STRING) LIKE '-%', '-0E0', '0E0') WHEN {size}"
+        f" >= 1D AND {size} < 1e7D THEN {whole} WHEN {size} >= 0.001D AND {size} < 1D THEN"
+        f" {fraction} ELSE CAST({text} AS STRING) END"
+    )
+
+
+_POWERS: Final = f"array({', '.join(f'1e{power}D' for power in range(10))})"
 
 
 def _shown_real(text: str) -> str:
+    """Write a real like Trino, with seven digits at most.
+
+    From 0.001 to 10,000,000, the product with a power of ten is exact.
+    """
+    size = f"CAST(abs({text}) AS DOUBLE)"
+    exponent = " ".join(
+        f"WHEN {size} >= 1e{power}D THEN {power}" for power in range(_SEVEN_DIGITS - 1, -3, -1)
+    )
+    digits = f"CAST(floor({size} * get({_POWERS}, 6 - e) + 0.5D) AS STRING)"
+    rest = "coalesce(nullif(rtrim('0', substring(n, 2)), ''), '0')"
+    # Rounded up to eight digits, the number has one place more.
+    plain = (
+        f"transform(array(CASE {exponent} ELSE -3 END), e -> transform(array({digits}), n ->"
+        f" concat(IF({text} < 0, '-', ''), substring(n, 1, 1), '.', {rest}, 'E', e + length(n) -"
+        f" {_SEVEN_DIGITS}))[0])[0]"
+    )
     number_text = (
         f"format_string('%.6E', IF(abs({text}) < 1.17549435E-38D, CAST(CAST(abs({text}) AS STRING)"
         f" AS DOUBLE), CAST(abs({text}) AS DOUBLE)))"
     )
-    digits = f"rtrim('0', substring({number_text}, 3, 6))"
-    exponent = f"CAST(CAST(substring({number_text}, 10) AS INT) AS STRING)"
+    far_digits = f"rtrim('0', substring({number_text}, 3, 6))"
+    far_exponent = f"CAST(CAST(substring({number_text}, 10) AS INT) AS STRING)"
     body = (
-        f"concat(substring({number_text}, 1, 2), IF({digits} = '', '0', {digits}), 'E', {exponent})"
+        f"concat(substring({number_text}, 1, 2), IF({far_digits} = '', '0', {far_digits}), 'E',"
+        f" {far_exponent})"
     )
-    return _scientific(text, body)
+    return f"IF({size} >= 0.001D AND {size} < 1e7D, {plain}, {_scientific(text, body)})"
+
+
+_SEVEN_DIGITS: Final = 7
 
 
 _UNCHECKED: Final = frozenset(
