@@ -18,6 +18,7 @@ import pyarrow as pa
 from benchmarks.bulk import bulk
 from benchmarks.data import Case
 from benchmarks.engines import BIGINT_KEYS
+from benchmarks.functions import functions
 from benchmarks.keys import KINDS
 from benchmarks.measure import Times, timed
 from benchmarks.parsing import growth
@@ -173,7 +174,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="scripts/bench", description=__doc__)
     parser.add_argument(
         "--only",
-        choices=[*dict.fromkeys([*QUICK, "parse", *RACES, "keys", "growth", "session"])],
+        choices=[
+            *dict.fromkeys([*QUICK, "parse", *RACES, "keys", "growth", "session", "functions"])
+        ],
         action="append",
     )
     parser.add_argument("--runs", type=int, default=5, help="warm rounds of a race (default 5)")
@@ -200,7 +203,10 @@ def main() -> None:
     )
     parser.add_argument(
         "--among",
-        help="the stores and engines that race, by words of their names, separated by commas",
+        help=(
+            "the stores and engines that race, by words of their names, separated by commas; for"
+            " `--only functions` parts of calls"
+        ),
     )
     chosen = parser.parse_args()
     keys = chosen.keys.split(",") if chosen.keys else []
@@ -225,6 +231,7 @@ def measure(works: set[str], chosen: argparse.Namespace, keys: list[str]) -> Non
         "pages": partial(transform_page, 1_000_000),
         "session": partial(long_session, chosen.statements),
         "bulk": partial(bulk, chosen.runs),
+        "functions": partial(functions, chosen.target, words),
     }
     for name, run in plain.items():
         if name in works:

@@ -260,7 +260,7 @@ def functions(rows: int, words: Sequence[str], seconds: float = 1200) -> None:
             chosen = [
                 example
                 for example in _examples()
-                if not words or any(word in example.text for word in words)
+                if not words or any(word in example.text.lower() for word in words)
             ]
             ends, lines = time.monotonic() + seconds, []
             for example in chosen:
@@ -269,8 +269,10 @@ def functions(rows: int, words: Sequence[str], seconds: float = 1200) -> None:
                 lines.append(_line(clock, example, *names))
             for _, line in sorted(lines, key=lambda entry: -entry[0]):
                 print(line)
-            if rest := chosen[len(lines) :]:
-                print(f"After {seconds:.0f} s, {len(rest)} calls from {rest[0].text} were left.")
+            if unmeasured := chosen[len(lines) :]:
+                print(
+                    f"After {seconds:.0f} s, {len(unmeasured)} calls from {unmeasured[0].text} were not measured."
+                )
     finally:
         stop_session(session)
 
