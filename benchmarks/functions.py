@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tempfile
+import threading
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
@@ -32,6 +33,9 @@ __all__ = ["functions"]
 SHARE: Final = 20
 LONG: Final = 0.4
 """Seconds for one of so many shares of the rows, above which the time of all is an estimate."""
+
+LONGEST: Final = 30.0
+"""Seconds after which Spark's work on an expression is stopped."""
 
 SAMPLES: Final = {
     "boolean": ("bo", "id % 3 = 0"),
@@ -205,7 +209,12 @@ class Clock:
         frame = self.spark.sql(
             query.replace("v_samples", f"v_{rows}").replace("samples_by_name", rows)
         )
-        frame.write.format("noop").mode("overwrite").save()
+        stop = threading.Timer(LONGEST, self.spark.sparkContext.cancelAllJobs)
+        stop.start()
+        try:
+            frame.write.format("noop").mode("overwrite").save()
+        finally:
+            stop.cancel()
 
     def of_duckdb(self, expression: str) -> tuple[float, bool] | str:
         """Return the same of DuckDB."""

@@ -77,9 +77,10 @@ def _if(analyzer: CallAnalyzer, node: s.FunctionCall) -> e.Typed:
 def _try(analyzer: CallAnalyzer, node: s.FunctionCall) -> e.Typed:
     value = analyzer.analyze(node.arguments[0])
     if isinstance(value, e.Apply) and value.name in {"array", "row"}:
-        fails = [_failure_of(part) for part in value.arguments if _can_fail(part)]
-        if fails and None not in fails:
-            failing = e.Apply(BOOLEAN, "or", tuple(filter(None, fails)))
+        parts = [_failure_of(part) for part in value.arguments if _can_fail(part)]
+        fails = tuple(filter(None, parts))
+        if fails and len(fails) == len(parts):
+            failing = fails[0] if len(fails) == 1 else e.Apply(BOOLEAN, "or", fails)
             whole = e.Apply(value.type, "case", (failing, e.Constant(value.type, None), value))
             return e.Apply(value.type, "try", (whole,))
     risky = _hidden_failure(value)
@@ -103,7 +104,9 @@ def _failure_of(node: e.Typed) -> e.Typed | None:
         for operand in dict.fromkeys(operands)
         if not isinstance(operand, e.Constant)
     )
-    return e.Apply(BOOLEAN, "and", (e.Apply(BOOLEAN, "is null", (node,), False), *present))
+    lost = e.Apply(BOOLEAN, "is null", (node,), False)
+    conditions = (lost, *present)
+    return lost if len(conditions) == 1 else e.Apply(BOOLEAN, "and", conditions)
 
 
 def _operands(node: e.Typed) -> list[e.Typed] | None:
