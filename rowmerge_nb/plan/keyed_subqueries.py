@@ -2,24 +2,23 @@
 the keys of each row.
 
 ``EXISTS (SELECT 1 FROM s WHERE s.k = t.k AND s.v > 1)`` becomes the keys of ``SELECT k FROM s WHERE
-v > 1``. A scalar subquery has its value beside the keys; an aggregation is grouped by them.
+v > 1``. A scalar subquery has its value beside the keys; an aggregation is grouped by them. The
+values of IN are keys too. Conditions such as ``s.v > t.v`` are evaluated for each pair of a row and
+its equal keys, so the columns that they read are beside the keys.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from rowmerge_nb.plan.join_keys import key_of
+from rowmerge_nb.plan.join_keys import PageKey, key_of
 from rowmerge_nb.sql.duckdb.duckdb_text import UnprintableError
-from rowmerge_nb.sql.duckdb.printer import may_fail
+from rowmerge_nb.sql.duckdb.printer import PagePrinter, may_fail
 from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed import queries as q
 from rowmerge_nb.sql.typed.domains import conjunction, conjuncts
 from rowmerge_nb.sql.typed.readings import is_deterministic, outer_columns, subquery
-
-if TYPE_CHECKING:
-    from rowmerge_nb.plan.join_keys import PageKey
 
 _ZERO_OF_NO_ROWS: Final = frozenset({"approx_distinct", "count", "count_if"})
 _NULL_OF_NO_ROWS: Final = frozenset({"avg", "bool_and", "bool_or", "every", "max", "min", "sum"})
@@ -31,17 +30,18 @@ class KeyedSubquery:
 
     Args:
         rows: the table of keys, which reads nothing of the row: a column for each key, and that of
-            the value if it has one.
-        keys: the values of a row to look up, one for each key.
+            the value if it has one, then those that ``rest`` reads.
+        keys: the values of a row to look up, one for each key; of IN, the last one is the value
+            that it looks for.
         nulls_meet: for each key, whether NULL equals NULL.
-        has_value: the last column is the value; otherwise the answer is whether the keys occur.
+        rest: a condition on the row and the columns of ``rows``; None without one.
         default: the value for keys that do not occur; None for NULL.
     """
 
     rows: e.Subquery
     keys: tuple[e.Typed, ...]
     nulls_meet: tuple[bool, ...]
-    has_value: bool
+    rest: e.Typed | None = None
     default: e.Typed | None = None
 
 
@@ -49,16 +49,16 @@ def keyed(node: e.Subquery) -> KeyedSubquery:
     """Take a correlated subquery apart.
 
     Raises:
-        UnprintableError: its rows depend on the row in another way than by equal keys.
+        UnprintableError: its rows depend on the row by no equal keys, or pages cannot compute it.
     """
     query = node.query
     if not isinstance(query, q.Selected) or query.source is None or outer_columns(query.source):
         raise UnprintableError("a correlated subquery that is more than a SELECT")
     # EXISTS asks for the first row at most, whatever LIMIT says.
     is_random = not is_deterministic(replace(query, limit=None))
-    if node.kind == "in" or is_random or query.keys is not None or query.having or query.offset:
+    if is_random or query.keys is not None or query.having or query.offset:
         raise UnprintableError(
-            "a correlated subquery with IN, GROUP BY, HAVING, OFFSET, or random values"
+            "a correlated subquery with GROUP BY, HAVING, OFFSET, or random values"
         )
     if any(
         isinstance(part, e.Variable)
@@ -67,7 +67,9 @@ def keyed(node: e.Subquery) -> KeyedSubquery:
         for part in e.walk(whole)
     ):
         raise UnprintableError("a correlated subquery with a lambda")
-    local, keys = _parted(node, query)
+    local, keys, rest = _parted(node, query)
+    if node.kind == "in":
+        keys.append(_member_key(node, query))
     columns = tuple(e.Column(key.source.type, f"$k{index}") for index, key in enumerate(keys))
     outputs = tuple((column, key.source) for column, key in zip(columns, keys, strict=True))
     selected = q.Selected(query.source, local, outputs)
@@ -77,15 +79,60 @@ def keyed(node: e.Subquery) -> KeyedSubquery:
         selected, default = _with_value(selected, query, value, node)
     elif query.limit == 0 or node.aggregates:
         raise UnprintableError("EXISTS of a query whose rows do not depend on WHERE")
+    condition = None
+    if rest:
+        if node.aggregates or node.kind == "in":
+            raise UnprintableError(
+                "a correlated subquery with IN or an aggregate whose WHERE compares more than"
+                " equal keys"
+            )
+        selected, condition = _with_rest(selected, node, conjunction(rest))
     rows = subquery(node.type, "keyed", selected)
     nulls_meet = tuple(key.nulls_meet for key in keys)
-    return KeyedSubquery(
-        rows, tuple(key.target for key in keys), nulls_meet, node.kind == "scalar", default
-    )
+    return KeyedSubquery(rows, tuple(key.target for key in keys), nulls_meet, condition, default)
 
 
-def _parted(node: e.Subquery, query: q.Selected) -> tuple[e.Typed | None, list[PageKey]]:
-    """Return the part of WHERE that reads nothing of the row, and the keys that the rest is."""
+def _member_key(node: e.Subquery, query: q.Selected) -> PageKey:
+    """Return the equality of IN's value with a row of the query."""
+    member = query.outputs[0][1]
+    if node.aggregates or query.limit is not None:
+        raise UnprintableError("a correlated subquery with IN and an aggregate or LIMIT")
+    if node.value is None or any(isinstance(part, e.Windowed) for part in e.walk(member)):
+        raise UnprintableError("a correlated subquery with IN and windows")
+    outer = {column.symbol for column in node.outer}
+    computed = (node.value, member)
+    if (
+        e.references(member) & outer
+        or any(may_fail(value) or e.has_subquery(value) for value in computed)
+        or any(isinstance(part, e.Variable) for part in e.walk(node.value))
+        or not e.is_deterministic(node.value)
+    ):
+        raise UnprintableError("a correlated subquery with IN of values that may fail or differ")
+    PagePrinter().text(node.value, condition=False)
+    return PageKey(node, node.value, member, nulls_meet=False)
+
+
+def _with_rest(selected: q.Selected, node: e.Subquery, rest: e.Typed) -> tuple[q.Selected, e.Typed]:
+    """Add the columns that a condition reads to the keys; the second one is the condition on the
+    row and these columns.
+    """
+    outer = {column.symbol for column in node.outer}
+    inner = [column for column in dict.fromkeys(_columns(rest)) if column.symbol not in outer]
+    pairs = [(column, e.Column(column.type, f"$r{index}")) for index, column in enumerate(inner)]
+    condition = _of_row(e.replaced(rest, pairs))
+    if may_fail(condition) or e.has_subquery(condition):
+        raise UnprintableError(
+            "a correlated subquery whose WHERE has a comparison that may fail or a subquery"
+        )
+    PagePrinter().text(condition, condition=True)
+    outputs = (*selected.outputs, *((column, value) for value, column in pairs))
+    return replace(selected, outputs=outputs), replace(condition, origin=node.origin)
+
+
+def _parted(
+    node: e.Subquery, query: q.Selected
+) -> tuple[e.Typed | None, list[PageKey], list[e.Typed]]:
+    """Return the part of WHERE that reads nothing of the row, the keys, and the other conditions."""
     outer = frozenset(column.symbol for column in node.outer)
     inner = (
         frozenset(
@@ -96,20 +143,19 @@ def _parted(node: e.Subquery, query: q.Selected) -> tuple[e.Typed | None, list[P
         )
         - outer
     )
-    local, keys = [], []
+    local, keys, rest = [], [], []
     for term in conjuncts(query.where) if query.where is not None else []:
         if not e.references(term) & outer:
             local.append(term)
             continue
         key = key_of(_of_row(term), outer, inner, node.origin)
         if key is None or key.may_fail:
-            raise UnprintableError(
-                "a correlated subquery whose WHERE compares more than equal keys"
-            )
-        keys.append(key)
+            rest.append(term)
+        else:
+            keys.append(key)
     if not keys:
         raise UnprintableError("a correlated subquery without equal keys in WHERE")
-    return conjunction(local) if local else None, keys
+    return conjunction(local) if local else None, keys, rest
 
 
 def _with_value(

@@ -328,13 +328,13 @@ def _compared(left: Side, right: Side) -> tuple[str, tuple[Difference, ...]]:
     if left.rows is not None and right.rows is not None:
         return "rows", _differences(left, right, "has", left.rows, right.rows)
     changes = [_changes(side.whole or side.result.trace) for side in (left, right)]
-    known = [side for side in changes if side is not None]
-    if len(known) < len(changes):
+    tables = [side for side in changes if side is not None]
+    if len(tables) < len(changes):
         return "", ()
     differences: tuple[Difference, ...] = ()
     for what in ("removes", "adds"):
-        name = what if all(what in side or not side for side in known) else f"{what} by id"
-        one, other = (side.get(name) for side in known)
+        name = what if all(what in side or not side for side in tables) else f"{what} by id"
+        one, other = (side.get(name) for side in tables)
         differences += _differences(left, right, what, one, other)
     return "changes", differences
 

@@ -300,8 +300,8 @@ def _each(values: Sequence[Any], indices: npt.NDArray[np.int64]) -> list[Any]:
     objects = np.empty(len(values), dtype=object)
     for index, value in enumerate(values):
         objects[index] = value
-    chosen: list[Any] = objects[indices].tolist()
-    return chosen
+    result: list[Any] = objects[indices].tolist()
+    return result
 
 
 def _distinct_spans(

@@ -230,7 +230,7 @@ def _program(printer: PagePrinter, where: PageExpression | None = None) -> PageP
 
 def page_query(symbol: str, query: Subquery) -> PageQuery:
     """Return a subquery that a `PagePrinter` has numbered, as tasks answer it."""
-    if query.value is not None:
+    if query.value is not None and not query.outer:
         key = _unnamed_column(Symbol("key", query.value.type), query.value)
         return PageQuery(symbol, query.kind, query.value.type.arrow, JoinKeys((key,), (False,)))
     if not query.outer:
@@ -242,8 +242,11 @@ def page_query(symbol: str, query: Subquery) -> PageQuery:
         if parts.default is None
         else _unnamed_column(Symbol("default", query.type), parts.default)
     )
+    rest = (
+        None if parts.rest is None else page_expression(parts.rest, PagePrinter(), condition=True)
+    )
     return PageQuery(
-        symbol, query.kind, query.type.arrow, JoinKeys(keys, parts.nulls_meet), default
+        symbol, query.kind, query.type.arrow, JoinKeys(keys, parts.nulls_meet), default, rest
     )
 
 

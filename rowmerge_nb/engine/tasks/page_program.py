@@ -119,7 +119,9 @@ class PageQuery:
         kind: ``scalar``, ``exists`` or ``in``.
         type: the type of its value, or of the values of a list.
         keys: the keys of a row by which the answer is looked up, if the subquery is correlated.
+            The last key of IN is its value.
         default: the value of a correlated subquery for keys that do not occur; None for NULL.
+        rest: a condition on a row and the columns beside equal keys.
     """
 
     symbol: str
@@ -127,6 +129,7 @@ class PageQuery:
     type: pa.DataType
     keys: JoinKeys | None = None
     default: AssignedColumn | None = None
+    rest: PageExpression | None = None
 
     @property
     def no_answer(self) -> pa.Array:

@@ -47,6 +47,10 @@ _SHORT: Final = 24
 """A sum of decimals with this many digits cannot overflow with a realistic number of rows."""
 
 
+_DIGESTED: Final = 1260
+"""Up to this many values, ``approx_percentile`` depends on Trino's digest."""
+
+
 def aggregate_text(call: Aggregate) -> str:
     """Return an aggregate over columns, or raise UnprintableError.
 
@@ -202,6 +206,31 @@ def _of_floats(call: _Call, sql_type: Type, function: str) -> str:
     return f"CAST({value} AS {duckdb_type(sql_type)})"
 
 
+def _percentile(call: _Call, sql_type: Type, share_type: Type) -> str:
+    """Return the exact percentile of many values; Spark computes Trino's digest of few."""
+    if call.call.distinct or share_type.base == "array":
+        raise UnprintableError("approx_percentile of distinct values, or of several percentages")
+    value, share = call.columns
+    count, last = call.text("count"), call.text("max", share)
+    doubts = [
+        f"{count} <= {_DIGESTED}",
+        f"count(*){call.filter} <> {call.text('count', share)}",
+        f"{call.text('min', share)} IS DISTINCT FROM {last}",
+        f"NOT {last} BETWEEN 0 AND 1",
+    ]
+    if is_float(sql_type):
+        doubts.append(call.text("bool_or", f"{_is_odd(value)} OR isinf({value})"))
+    else:
+        size = f"greatest(abs(CAST({call.text('max')} AS HUGEINT)), abs(CAST({call.text('min')} AS HUGEINT)))"
+        doubts.append(f"{size} > {_EXACT_DOUBLE}")
+    index = f"CAST(least(floor({last} * {count}), {count} - 1) AS BIGINT) + 1"
+    ordered = f"list_sort({call.text('list')}, 'ASC', 'NULLS LAST')"
+    return call.guarded(
+        f"{count} > 0 AND ({' OR '.join(doubts)})",
+        f"CASE WHEN {count} > 0 THEN {ordered}[{index}] END",
+    )
+
+
 def _is_long(call: _Call, sql_type: Type) -> str:
     if sql_type.parameters[0] <= _SHORT:
         return ""
@@ -218,6 +247,7 @@ _WRITERS: Final[dict[tuple[str, int], Callable[..., str]]] = {
     ("count", 1): _count,
     ("count_if", 1): _count_if,
     ("approx_distinct", 1): _approx_distinct,
+    ("approx_percentile", 2): _percentile,
     ("sum", 1): _sum,
     ("avg", 1): _avg,
     **{(name, 1): _extreme for name in ("min", "max")},

@@ -513,8 +513,6 @@ class _Printer:
         return moment_text(node, self.all, self.failure)
 
     def subquery(self, node: e.Subquery) -> str:
-        if node.outer and node.kind == "in":
-            raise UnprintableError("a correlated subquery with IN")
         if node.kind == "in" and node.value is not None:
             return self.in_query(node, node.value)
         return self.page.numbered(node)
@@ -527,6 +525,8 @@ class _Printer:
         if is_float(value.type):
             # Trino's semi join finds NaN in a list with NaN, an index by equal values does not.
             raise UnprintableError("IN a query of floating point numbers")
+        if node.outer:
+            return self.page.numbered(node)
         in_lambda = any(isinstance(part, e.Variable) for part in e.walk(value))
         if not (in_lambda or may_fail(value) or e.has_subquery(value)) and e.is_deterministic(
             value

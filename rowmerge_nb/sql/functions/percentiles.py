@@ -118,41 +118,63 @@ _EXACT: Final = (
     "(s, r) -> IF(s.below > p * n, s, named_struct('below', s.below + r.w, 'm', r.m)), s -> s.m)"
 )
 """The least value with more weight at or below it than the share."""
+_EXACT_OF_EQUALS: Final = "s[least(CAST(floor(p * n) AS INT), size(s) - 1)]"
+"""The same if each value weighs 1. A fold over millions of values takes most of a minute."""
 
 
-def _answered(rows: str, shares: str, answer: str) -> str:
-    """Write an answer over rows ``l``: ``o`` in order, ``n`` their weight, ``k`` the digest."""
-    ordered = "sort_array(transform(l, r -> struct(r.m, r.w)))"
-    steps = bound({"o": ordered, "n": "aggregate(l, 0D, (s, r) -> s + r.w)"}, answer)
+def _answered(rows: str, shares: str, answer: str, *, weighed: bool) -> str:
+    """Write an answer over rows ``l``: ``o`` in order, ``n`` their weight.
+
+    Without weights, ``s`` are the values in order, and ``o`` is NULL for many rows.
+    """
+    if weighed:
+        names = {
+            "o": "sort_array(transform(l, r -> struct(r.m, r.w)))",
+            "n": "aggregate(l, 0D, (s, r) -> s + r.w)",
+        }
+    else:
+        names = {
+            "s": "sort_array(transform(l, r -> r.m))",
+            "o": f"IF(size(s) > {_LARGEST_BUFFER}, NULL, transform(s, m -> struct(m, 1D AS w)))",
+            "n": "CAST(size(l) AS DOUBLE)",
+        }
+    steps = bound(names, answer)
     return bound({"l": rows}, f"IF(l IS NULL, NULL, {bound({'a': shares}, steps)})")
 
 
-_OF_GROUP: Final = f"IF(size(o) > {_LARGEST_BUFFER}, {_EXACT}, {_OF_DIGEST})"
-_DIGEST: Final = f"IF(size(o) > {_LARGEST_BUFFER}, NULL, {_CENTROIDS})"
+_IS_LARGE: Final = f"size(l) > {_LARGEST_BUFFER}"
+_DIGEST: Final = f"IF({_IS_LARGE}, NULL, {_CENTROIDS})"
 
 
-def _percentile(rows: str, template: str) -> str:
+def _of_group(*, weighed: bool) -> str:
+    return f"IF({_IS_LARGE}, {_EXACT if weighed else _EXACT_OF_EQUALS}, {_OF_DIGEST})"
+
+
+def _percentile(rows: str, template: str, *, weighed: bool) -> str:
     """Write the percentile of the last row's share."""
-    answer = bound({"k": _DIGEST, "p": "a"}, template.format(_OF_GROUP))
-    return _answered(rows, "element_at(l, -1).p", f"IF(a BETWEEN 0 AND 1, {answer}, {_OUTSIDE})")
+    answer = bound({"k": _DIGEST, "p": "a"}, template.format(_of_group(weighed=weighed)))
+    checked = f"IF(a BETWEEN 0 AND 1, {answer}, {_OUTSIDE})"
+    return _answered(rows, "element_at(l, -1).p", checked, weighed=weighed)
 
 
-def _percentiles(rows: str, template: str) -> str:
+def _percentiles(rows: str, template: str, *, weighed: bool) -> str:
     """Write the percentiles of the first row's shares."""
-    each = template.format(_OF_GROUP)
+    each = template.format(_of_group(weighed=weighed))
     checked = (
         f"CASE WHEN p IS NULL THEN {_UNKNOWN} WHEN p BETWEEN 0 AND 1 THEN {each} ELSE"
         f" {_OUTSIDE} END"
     )
-    return _answered(rows, "l[0].p", bound({"k": _DIGEST}, f"transform(a, p -> {checked})"))
+    answer = bound({"k": _DIGEST}, f"transform(a, p -> {checked})")
+    return _answered(rows, "l[0].p", answer, weighed=weighed)
 
 
-def _quantile(rows: str, template: str) -> str:
+def _quantile(rows: str, template: str, *, weighed: bool) -> str:
     """Write a percentile by Trino's other digest, exact for small groups."""
     return _answered(
         rows,
         "element_at(l, -1).p",
         f"IF(a BETWEEN 0 AND 1, {bound({'p': 'a'}, template.format(_EXACT))}, {_OUTSIDE})",
+        weighed=weighed,
     )
 
 
@@ -163,7 +185,9 @@ _ROUNDED: Final = bound(
 )
 
 FRAGMENTS: Final = {
-    f"{weighed}{base} {what}": write(_rows(_VALUES[base], weight, asked, last), template)
+    f"{weighed}{base} {what}": write(
+        _rows(_VALUES[base], weight, asked, last), template, weighed=weight != "1D"
+    )
     for base, template in (("bigint", _ROUNDED), ("double", "{}"))
     for weighed, weight, asked, last, what, write in (
         ("", "1D", 1, 1, "percentile", _percentile),

@@ -52,12 +52,29 @@ CONDITIONS = [
     "k NOT IN (SELECT k FROM s WHERE k > 100)",
     "(k IN (SELECT k FROM s)) IS NULL",
     "k IN (SELECT k FROM s) OR w IN (SELECT w FROM s WHERE n > 10)",
+    "EXISTS (SELECT 1 FROM s WHERE s.k = t.k AND s.n > t.n)",
+    "EXISTS (SELECT 1 FROM s WHERE s.k = t.k AND s.n > t.n + 9.5)",
+    "NOT EXISTS (SELECT 1 FROM s WHERE s.k = t.k AND s.w <> t.w)",
+    "EXISTS (SELECT 1 FROM s WHERE s.k = t.k AND (s.w < t.w OR t.w IS NULL) AND s.n > 10)",
+    "NOT EXISTS (SELECT 1 FROM s WHERE s.w IS NOT DISTINCT FROM t.w AND s.x < t.x)",
+    "EXISTS (SELECT 1 FROM s WHERE s.k = t.k AND s.k > 100 AND s.n > t.n)",
+    "w IN (SELECT s.w FROM s WHERE s.k = t.k)",
+    "w NOT IN (SELECT s.w FROM s WHERE s.k = t.k)",
+    "w NOT IN (SELECT s.w FROM s WHERE s.k = t.k AND s.n > 100)",
+    "(w IN (SELECT s.w FROM s WHERE s.k = t.k)) IS NULL",
+    "(w IN (SELECT DISTINCT s.w FROM s WHERE s.k = t.k AND s.n > 10)) IS NULL",
+    "n NOT IN (SELECT s.n FROM s WHERE s.k IS NOT DISTINCT FROM t.k)",
+    "coalesce(k, 10) NOT IN (SELECT s.n FROM s WHERE s.k IS NOT DISTINCT FROM t.k)",
+    "k IN (SELECT s.k FROM s WHERE s.k = t.k) AND w NOT IN (SELECT s.w FROM s WHERE s.k <> 3)",
 ]
 VALUES = [
     "(SELECT max(s.n) FROM s WHERE s.k = t.k)",
     "(SELECT count(*) FROM s WHERE s.k = t.k)",
     "(SELECT coalesce(sum(s.n), 7) FROM s WHERE s.k = t.k AND s.n <> 11)",
     "(SELECT s.n FROM s WHERE s.k = t.k AND s.n <> 11)",
+    "(SELECT s.n FROM s WHERE s.k = t.k AND s.n > t.n AND s.w = 'a')",
+    "(SELECT s.n FROM s WHERE s.k = t.k AND s.w <> t.w)",
+    "CASE WHEN w NOT IN (SELECT s.w FROM s WHERE s.k = t.k) THEN 1 END",
     "(SELECT s.n FROM s WHERE s.k = t.k AND s.n <> 11) + (SELECT min(s.n) FROM s WHERE s.w = t.w)",
 ]
 
@@ -121,6 +138,14 @@ def test_several_rows_of_a_scalar_subquery_are_an_error_at_its_value(
     assert "in the value for column 'n'" in str(caught.value)
 
 
+@pytest.mark.parametrize("off", [frozenset(), BY_SPARK])
+def test_only_pairs_that_satisfy_the_whole_condition_are_rows_of_the_subquery(
+    engine: Engine, off: frozenset[str]
+) -> None:
+    with pytest.raises(ExecutionError, match="SUBQUERY_MULTIPLE_ROWS"):
+        changed(engine, "UPDATE t SET n=(SELECT s.n FROM s WHERE s.k=t.k AND s.n > t.n)", off)
+
+
 def test_only_rows_that_are_asked_for_need_a_single_row(engine: Engine) -> None:
     statement = "UPDATE t SET n = (SELECT s.n FROM s WHERE s.k = t.k) WHERE k = 3"
     assert changed(engine, statement) == changed(engine, statement, BY_SPARK)
@@ -155,16 +180,27 @@ def test_keys_of_every_type_meet_as_they_do_on_spark(engine: Engine) -> None:
 @pytest.mark.parametrize(
     ("condition", "why"),
     [
-        ("EXISTS (SELECT 1 FROM s WHERE s.k > t.k)", "whose WHERE compares more than equal keys"),
+        ("EXISTS (SELECT 1 FROM s WHERE s.k > t.k)", "without equal keys in WHERE"),
+        ("EXISTS (SELECT 1 FROM s WHERE s.k + 1 = t.k)", "without equal keys in WHERE"),
         (
-            "EXISTS (SELECT 1 FROM s WHERE s.k = t.k AND s.n > t.n)",
-            "whose WHERE compares more than equal keys",
+            "EXISTS (SELECT 1 FROM s WHERE s.k = t.k AND s.n + 1 > t.n)",
+            "a comparison that may fail or a subquery",
         ),
         (
-            "EXISTS (SELECT 1 FROM s WHERE s.k + 1 = t.k)",
-            "whose WHERE compares more than equal keys",
+            "EXISTS (SELECT 1 FROM s WHERE s.k = t.k AND s.n > (SELECT count(*) FROM s o WHERE o.n > t.n))",
+            "a correlated subquery",
         ),
-        ("k IN (SELECT s.n FROM s WHERE s.k = t.k)", "a correlated subquery with IN"),
+        (
+            "n = (SELECT max(s.n) FROM s WHERE s.k = t.k AND s.n > t.n)",
+            "an aggregate whose WHERE compares more than equal keys",
+        ),
+        (
+            "n IN (SELECT s.n FROM s WHERE s.k = t.k AND s.n > t.n)",
+            "IN or an aggregate whose WHERE compares more than equal keys",
+        ),
+        ("n IN (SELECT s.n + 1 FROM s WHERE s.k = t.k)", "IN of values that may fail"),
+        ("n IN (SELECT max(s.n) FROM s WHERE s.k = t.k)", "IN and an aggregate"),
+        ("x IN (SELECT s.x FROM s WHERE s.k = t.k)", "IN a query of floating point numbers"),
         (
             "EXISTS (SELECT max(n) FROM s WHERE s.k = t.k)",
             "EXISTS of a query whose rows do not depend on WHERE",
