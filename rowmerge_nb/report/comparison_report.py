@@ -150,13 +150,13 @@ def different_pages(comparison: Comparison) -> list[tuple[str, Stored]]:
     return [(name, _shortened(pages)) for name, pages in sides if pages is not None]
 
 
-def _shortened(stored: Stored) -> Stored:
-    pages = tuple(replace(page, rows=page.rows[:SHOWN]) for page in stored.pages[:MOST_PAGES])
-    left_out = len(stored.pages) - len(pages)
+def _shortened(sink_pages: Stored) -> Stored:
+    pages = tuple(replace(page, rows=page.rows[:SHOWN]) for page in sink_pages.pages[:MOST_PAGES])
+    left_out = len(sink_pages.pages) - len(pages)
     return replace(
-        stored,
+        sink_pages,
         pages=pages,
-        summary=stored.summary + (f"; the first {MOST_PAGES} are shown" if left_out else ""),
+        summary=sink_pages.summary + (f"; the first {MOST_PAGES} are shown" if left_out else ""),
     )
 
 
@@ -206,8 +206,8 @@ def _lines(
             *(line.rstrip() for line in columns_of(table, right={0})),
         ]
     lines += ["", *textwrap.wrap(why, WIDTH)] if why else []
-    for name, stored in pages_of_sides:
-        lines += ["", f"{stored.title}, {name}: {stored.summary}", *stored_lines(stored)]
+    for name, pages in pages_of_sides:
+        lines += ["", f"{pages.title}, {name}: {pages.summary}", *stored_lines(pages)]
     lines += [
         "",
         "Connector calls",

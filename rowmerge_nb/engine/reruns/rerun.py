@@ -177,12 +177,12 @@ class Again:
                 and for an option that a rehearsal sets itself; NOT_SUPPORTED if the rows that it
                 had are not known.
         """
-        if refused := sorted(LEFT_OUT.intersection(options)):
+        if names := sorted(LEFT_OUT.intersection(options)):
             raise RowMergeError(
-                f"The option {refused[0]} has no place here: the statement is rehearsed, with all"
+                f"The option {names[0]} has no place here: the statement is rehearsed, with all"
                 " of its rows in the trace",
                 code="INVALID_ARGUMENTS",
-                hint=f"Leave {refused[0]} out.",
+                hint=f"Leave {names[0]} out.",
             )
         text = self.sql if sql is None else sql
         run_options = {**self.options, "flow": Flow.MERGE, **options}

@@ -223,9 +223,7 @@ def _options(trace: Trace) -> str:
 def _pages_sentence(trace: Trace) -> str:
     writers = trace.samples.pages.writers if trace.samples.pages is not None else ()
     rows, unknown = len(writers), sum(writer < 0 for writer in writers)
-    sentence = (
-        f"Not run: {plural(len(trace.writers), 'writer')} would get {plural(rows, 'row')}"
-    )
+    sentence = f"Not run: {plural(len(trace.writers), 'writer')} would get {plural(rows, 'row')}"
     if not unknown:
         return f"{sentence}."
     return (

@@ -48,11 +48,11 @@ class AlignedRow:
     @property
     def lines(self) -> list[tuple[str, str, str, str, str]]:
         height = max(len(self.left), len(self.right), 1)
-        left, right = (
+        first, second = (
             list(side or ("dropped",)) + [""] * height for side in (self.left, self.right)
         )
         heads = [(self.source, self.name, "≠" if self.differs else "")] + [("", "", "")] * height
-        return [(*heads[line], left[line], right[line]) for line in range(height)]
+        return [(*heads[line], first[line], second[line]) for line in range(height)]
 
 
 def unaligned(left: Trace, right: Trace) -> str:
