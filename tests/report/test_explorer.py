@@ -210,7 +210,7 @@ TWICE = "MERGE INTO accounts t USING (VALUES 1, 1) s (n) ON t.customer = 'Bill' 
         (
             "UPDATE accounts SET purchases = 1 / (purchases - 7)",
             ["read"],
-            "target.purchases = 7",
+            "accounts.purchases = 7",
             [],
         ),
     ],
