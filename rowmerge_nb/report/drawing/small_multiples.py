@@ -205,6 +205,23 @@ def _line(
     )
 
 
+def _share_axis(ax: Axes, runs: Sequence[LabRun]) -> None:
+    """Make the horizontal axis logarithmic, with a tick at each share that ran."""
+    ax.set_xscale("log")
+    ax.set_xticks(sorted({run.point.share * 100 for run in runs}))
+    ax.xaxis.set_major_formatter("{x:g}")
+    ax.minorticks_off()
+
+
+def _log_axis(ax: Axes) -> None:
+    """Make the vertical axis logarithmic, with plain numbers."""
+    from matplotlib.ticker import LogLocator
+
+    ax.set_yscale("log", subs=[])
+    ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    ax.yaxis.set_major_formatter("{x:g}")
+
+
 def _by_share(
     measure: Callable[[LabRun], float | None], *, log: bool
 ) -> Callable[[Axes, Sequence[LabRun], Mapping[str, tuple[str, str, str]]], bool]:
@@ -220,9 +237,9 @@ def _by_share(
                 _line(ax, store, points, lines)
                 drew = True
         if drew:
-            ax.set_xscale("log")
+            _share_axis(ax, runs)
             if log:
-                ax.set_yscale("log")
+                _log_axis(ax)
         ax.set_xlabel("% of rows changed")
         return drew
 
@@ -239,6 +256,7 @@ def _reading(ax: Axes, runs: Sequence[LabRun], lines: Mapping[str, tuple[str, st
         if run.point.share == largest and points:
             _line(ax, run.point.store, [(0, 1.0), *points], lines)
             drew = True
+    ax.locator_params(axis="x", integer=True)
     ax.set_xlabel(f"statements of {largest * 100:g} % of the rows")
     return drew
 
@@ -257,8 +275,8 @@ def _breaking_even(
     for (first_store, second_store), points in by_pair.items():
         _line(ax, second_store, points, lines, f"{second_store} against {first_store}")
     if by_pair:
-        ax.set_xscale("log")
-        ax.set_yscale("log")
+        _share_axis(ax, runs)
+        _log_axis(ax)
         ax.legend(fontsize=6, frameon=False, labelcolor=_STANDINS["mut"])
     ax.set_xlabel("% of rows changed")
     return bool(by_pair)
