@@ -28,6 +28,12 @@ ROWS = 600
 SMALL = {"store": ["delta", "hive"], "share": [0.1], "locality": [0.0]}
 
 
+@pytest.fixture(autouse=True)
+def temporary_folder(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: Any) -> None:
+    """Tests in other processes do not make private folders here."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path_factory.mktemp("temporary")))
+
+
 @pytest.fixture
 def engine(spark: Any) -> Engine:
     return Engine(spark=spark)

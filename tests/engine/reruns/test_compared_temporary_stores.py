@@ -23,6 +23,12 @@ MERGE = """MERGE INTO t USING s ON t.id = s.id WHEN MATCHED AND s.v = 200 THEN U
     WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT VALUES (s.id, s.v, 'a')"""
 
 
+@pytest.fixture(autouse=True)
+def temporary_folder(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: Any) -> None:
+    """Tests in other processes do not make private folders here."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path_factory.mktemp("temporary")))
+
+
 @pytest.fixture
 def engine(spark: Any) -> Engine:
     engine = Engine(spark=spark)
