@@ -60,13 +60,15 @@ class LabRows:
         """Return the rows that a statement changes: neighbors first, the others spread."""
         import numpy as np
 
+        from rowmerge_nb.base.ordering import other_rows
+
         count = self.rows.num_rows
         generator = np.random.default_rng((SEED, statement))
         changed = max(1, round(count * point.share))
         neighbors = round(changed * point.locality)
         start = int(generator.integers(0, count - neighbors + 1))
         block = np.arange(start, start + neighbors)
-        others = np.setdiff1d(np.arange(count), block)
+        others = other_rows(count, block)
         spread = generator.choice(others, changed - neighbors, replace=False)
         return self.rows.take(pa.array(np.sort(np.concatenate([block, spread])).astype("int64")))
 
