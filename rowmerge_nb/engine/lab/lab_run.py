@@ -186,8 +186,7 @@ def _run(
     try:
         with interruptible("run"), deadline.ending(cancel):
             bench = Bench(engine.with_copies(stores.connectors, {}), stores, subject, request)
-            for point in rest:
-                number = len(points) - len(rest) + rest.index(point) + 1
+            for number, point in enumerate(rest, len(points) - len(rest) + 1):
                 bench.report(f"run {number} of {len(points)}: {point}")
                 if not deadline.has_room(point):
                     break
@@ -473,19 +472,24 @@ def table_properties(store: OpenStore, point: LabPoint, key: str) -> list[str]:
     accepted = store.connector.get_table_properties()
     properties = [f"{name} = {value}" for name, value in store.kind.properties.items()]
     if "primary_key" in accepted:
-        properties.append(f"primary_key = ARRAY['{key}']")
+        properties.append(f"primary_key = {_array(key)}")
     has_transforms = "partitioning" in accepted
     if point.partitioned_by and not has_transforms:
         _require(store, accepted, "partitioned_by", "partitions")
-        properties.append(f"partitioned_by = ARRAY['{point.partitioned_by}']")
+        properties.append(f"partitioned_by = {_array(point.partitioned_by)}")
     if point.buckets and not has_transforms:
         _require(store, accepted, "bucketed_by", "buckets")
-        properties += [f"bucketed_by = ARRAY['{key}']", f"bucket_count = {point.buckets}"]
+        properties += [f"bucketed_by = {_array(key)}", f"bucket_count = {point.buckets}"]
     if has_transforms and (point.partitioned_by or point.buckets):
-        transforms = [f"'{point.partitioned_by}'"] if point.partitioned_by else []
-        transforms += [f"'bucket({key}, {point.buckets})'"] if point.buckets else []
-        properties.append(f"partitioning = ARRAY[{', '.join(transforms)}]")
+        transforms = [quoted(point.partitioned_by)] if point.partitioned_by else []
+        transforms += [f"bucket({quoted(key)}, {point.buckets})"] if point.buckets else []
+        properties.append(f"partitioning = {_array(*transforms)}")
     return properties
+
+
+def _array(*texts: str) -> str:
+    literals = ("'" + text.replace("'", "''") + "'" for text in texts)
+    return f"ARRAY[{', '.join(literals)}]"
 
 
 def _require(store: OpenStore, accepted: Mapping[str, str], name: str, what: str) -> None:

@@ -96,7 +96,9 @@ STORE_KINDS: Final[Mapping[str, StoreKind]] = {
         {"extra_properties": _COPY_ON_WRITE},
         compaction=_OPTIMIZE,
     ),
-    "delta": StoreKind("Delta Lake, whose changed files are rewritten", _delta),
+    "delta": StoreKind(
+        "Delta Lake, whose changed files are rewritten", _delta, compaction=_OPTIMIZE
+    ),
     "sqlite": StoreKind(
         "SQLite, whose rows are changed in place", _sqlite, schema="main", has_files=False
     ),

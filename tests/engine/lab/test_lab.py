@@ -167,7 +167,10 @@ def test_your_statement_runs_on_rows_of_your_table(engine: Engine) -> None:
     assert hive[0].steps[0].files_to_merge == 0
     refusals = {run.point.store: run.refusal for run in lab.runs if run.point.partitioned_by == "q"}
     assert all(refusals.values())
-    assert "Store 'delta' has no compaction here" in str(lab)
+    delta = next(run for run in lab.runs if run.point.store == "delta")
+    assert delta.steps[0].compaction_bytes is not None
+    memory = engine.lab(grid={**SMALL, "store": ["memory"], "compact_every": [1]}, rows=50)
+    assert "Store 'memory' has no compaction here" in memory.runs[0].refusal
     assert engine.table("t").num_rows == 500
     engine.run("DROP TABLE t")
 
