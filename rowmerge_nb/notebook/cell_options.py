@@ -6,7 +6,7 @@ import datetime as dt
 import re
 import shlex
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import zip_longest
@@ -402,18 +402,18 @@ def _refuse(message: str, hint: str | None = None) -> NoReturn:
     raise RowMergeError(message, code="INVALID_ARGUMENTS", hint=hint)
 
 
-def help_text(options: Sequence[Option] = OPTIONS) -> str:
-    return "\n".join(_help_lines(options))
+def help_text() -> str:
+    return "\n".join(_help_lines())
 
 
-def _help_lines(options: Sequence[Option]) -> Iterator[str]:
+def _help_lines() -> Iterator[str]:
     yield "%%merge [options] [NAME <<]        runs the SQL statements of the cell"
     yield "%merge [options] STATEMENT         runs one statement"
     for name, meaning in COMMANDS.items():
         yield f"{f'%merge {name}':<35}{meaning}"
     yield ""
     yield "Options:"
-    for option in options:
+    for option in OPTIONS:
         yield f"  {option.flags}"
         yield f"      {option.meaning}"
     yield ""
@@ -431,14 +431,14 @@ def _help_lines(options: Sequence[Option]) -> Iterator[str]:
     )
 
 
-def docstring(options: Sequence[Option] = OPTIONS) -> str:
+def docstring() -> str:
     """Return the text of ``%merge?``: an example, and the options as a table."""
     heads = [("option", "values", "meaning"), tuple("-" * width for width in _WIDTHS)]
     table = "\n".join(
         _row(*cells)
         for cells in [
             *heads,
-            *((_flag(option), _values_text(option), option.meaning) for option in options),
+            *((_flag(option), _values_text(option), option.meaning) for option in OPTIONS),
         ]
     )
     behind = "\n".join(f"%merge {name:<10}{meaning}" for name, meaning in COMMANDS.items())

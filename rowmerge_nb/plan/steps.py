@@ -99,11 +99,9 @@ def single(spread: Spread) -> Spread:
     return Spread(remote_exchange(spread.step, spread.scheme, Partitioning(SINGLE)), SINGLE)
 
 
-def remote_exchange(
-    source: Step, within: str, to: Partitioning, name: str = "RemoteSource"
-) -> Step:
+def remote_exchange(source: Step, within: str, to: Partitioning) -> Step:
     """Put a remote exchange above a step."""
-    return Step(name, (), source.layout, (), (source,), Exchanged(within, to))
+    return Step("RemoteSource", (), source.layout, (), (source,), Exchanged(within, to))
 
 
 def local_exchange(source: Step, scheme: str, arguments: Sequence[str] = ()) -> Step:

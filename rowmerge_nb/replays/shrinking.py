@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.result import Result
     from rowmerge_nb.replays.origin import ReplayOrigin
 
-Places = "npt.NDArray[np.int64]"
-
 
 def shrink(
     record: Record | Result | str | Path, connector: Any, *, seconds: float = 30.0, **chosen: Any

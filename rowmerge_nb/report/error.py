@@ -41,16 +41,12 @@ def render_error_text(error: RowMergeError, trace: Trace | None = None, first_li
     return render_text(_report(trace, failure), first_line=first_line)
 
 
-def render_error_html(
-    error: RowMergeError, trace: Trace | None = None, first_line: int = 1, *, number: int = 0
-) -> str:
+def render_error_html(error: RowMergeError, trace: Trace | None = None, first_line: int = 1) -> str:
     failure = failure_of_error(error, trace)
     if trace is None:
         text = "\n".join(failure_text(failure, first_line, WIDTH))
-        return render_failure(
-            failure, text, statement=error.statement or "", number=number, first_line=first_line
-        )
-    return render_html(_report(trace, failure), number=number, first_line=first_line)
+        return render_failure(failure, text, statement=error.statement or "", first_line=first_line)
+    return render_html(_report(trace, failure), first_line=first_line)
 
 
 def _report(trace: Trace, failure: Failure) -> Report:

@@ -137,15 +137,13 @@ def render_parts(template: str, names: dict[str, Any], text: str, statement: str
     return _wrap(_prefix(template + statement, 0), text, [Markup(part)])  # noqa: S704 - escaped by the template
 
 
-def render_failure(
-    failure: Failure, text: str, *, statement: str = "", number: int = 0, first_line: int = 1
-) -> str:
+def render_failure(failure: Failure, text: str, *, statement: str = "", first_line: int = 1) -> str:
     from markupsafe import Markup
 
     part = (
         _environment().get_template("failure.html.j2").render(**_failure_names(failure, first_line))
     )
-    return _wrap(_prefix(statement + failure.code, number), text, [Markup(part)])  # noqa: S704 - escaped by the template
+    return _wrap(_prefix(statement + failure.code, 0), text, [Markup(part)])  # noqa: S704 - escaped by the template
 
 
 @cache

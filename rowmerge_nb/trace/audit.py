@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from rowmerge_nb.base.words import plural
 from rowmerge_nb.trace.clause_record import ClauseRecord
@@ -209,7 +209,3 @@ class Audit:
         from rowmerge_nb.report.audit_report import audit_bundle
 
         return audit_bundle(self)
-
-
-KEY_CAUSES: Final = frozenset({Cause.NULL_KEYS, Cause.CASE, Cause.PADDING})
-"""Causes that affect which rows match."""

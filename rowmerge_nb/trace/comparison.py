@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.trace.trace import Trace
 
 STORING: Final = frozenset({"store_merged_rows", "delete_rows", "update_rows"})
-SHOWN: Final = 10
-"""How many differing rows are shown per side."""
 
 
 @dataclass(frozen=True)

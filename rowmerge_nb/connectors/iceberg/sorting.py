@@ -79,7 +79,7 @@ def parse_keys(texts: Sequence[str]) -> tuple[SortKey, ...]:
     return tuple(keys)
 
 
-def order_of(keys: Sequence[SortKey], schema: Schema, order_id: int = 1) -> SortOrder:
+def order_of(keys: Sequence[SortKey], schema: Schema) -> SortOrder:
     """Return Iceberg's sort order for keys.
 
     Raises:
@@ -116,7 +116,7 @@ def order_of(keys: Sequence[SortKey], schema: Schema, order_id: int = 1) -> Sort
         direction = SortDirection.DESC if key.descending else SortDirection.ASC
         nulls = NullOrder.NULLS_FIRST if key.nulls_first else NullOrder.NULLS_LAST
         fields.append(SortField(source.field_id, IdentityTransform(), direction, nulls))
-    return SortOrder(*fields, order_id=order_id) if fields else UNSORTED_SORT_ORDER
+    return SortOrder(*fields, order_id=1) if fields else UNSORTED_SORT_ORDER
 
 
 def sort_fields(metadata: TableMetadata) -> Sequence[SortField]:

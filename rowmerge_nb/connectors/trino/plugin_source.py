@@ -12,7 +12,7 @@ from rowmerge_nb.connectors.trino.jar_names import spi_number
 from rowmerge_nb.connectors.trino.maven.coordinates import is_coordinates, parse_coordinates
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from rowmerge_nb.connectors.trino.maven.coordinates import Coordinates
 
@@ -134,16 +134,13 @@ def jar_state(paths: Sequence[Path]) -> JarState:
     return tuple(state)
 
 
-def read_catalog_file(
-    path: str | os.PathLike[str], environment: Mapping[str, str] | None = None
-) -> dict[str, str]:
+def read_catalog_file(path: str | os.PathLike[str]) -> dict[str, str]:
     """Return the properties of a catalog file, with ``${ENV:...}`` replaced.
 
     Raises:
         SetupError: the file is unreadable, a line is no property, ``connector.name`` is missing, or
             a variable is not set.
     """
-    variables = os.environ if environment is None else environment
     try:
         text = Path(path).expanduser().read_text(encoding="utf-8")
     except OSError as error:
@@ -163,7 +160,7 @@ def read_catalog_file(
                 hint="Write it as name=value.",
             )
         properties[re.sub(r"\\(.)", r"\1", match[1])] = _VARIABLE.sub(
-            lambda variable: _value(variable[1], variables), re.sub(r"\\(.)", r"\1", match[2])
+            lambda variable: _value(variable[1]), re.sub(r"\\(.)", r"\1", match[2])
         )
     if not properties.get("connector.name"):
         raise SetupError(
@@ -173,10 +170,10 @@ def read_catalog_file(
     return properties
 
 
-def _value(name: str, variables: Mapping[str, str]) -> str:
-    if name not in variables:
+def _value(name: str) -> str:
+    if name not in os.environ:
         raise SetupError(
             f"The catalog file uses the environment variable {name}, which is not set",
             hint=f"Set {name} before Python starts.",
         )
-    return variables[name]
+    return os.environ[name]

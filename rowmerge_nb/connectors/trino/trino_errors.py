@@ -86,17 +86,15 @@ def _place_hint(frames: tuple[str, ...]) -> str | None:
     return f"In Java: {own_frames[0]}." if own_frames else None
 
 
-def terminated(reason: str, log_end: str, *, changed: bool | None = False) -> ConnectorError:
+def terminated(reason: str, log_end: str) -> ConnectorError:
     tail = f"; its last words: {log_end}" if log_end else ""
     return ConnectorError(
         f"The process of the plugin ended ({reason}){tail}",
         code=HOST_TERMINATED,
         hint=(
-            "Check the table, since the change may have taken effect."
-            if changed is None
-            else "Give Java more memory, such as java_options=['-Xmx2g']."
+            "Give Java more memory, such as java_options=['-Xmx2g']."
             if OUT_OF_MEMORY in log_end
             else "Run the statement again; a new process starts."
         ),
-        changed=changed,
+        changed=False,
     )

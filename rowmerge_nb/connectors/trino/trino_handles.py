@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.metadata import ConnectorTableMetadata
     from rowmerge_nb.spi.types import Type
 
-SPI_PACKAGE: Final = "io.trino.spi.connector."
 _LONGEST_TEXT: Final = 40
 """The longest text in the repr of a handle."""
 _MOST_TEXT: Final = 80

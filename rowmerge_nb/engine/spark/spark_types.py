@@ -34,10 +34,6 @@ def spark_schema(fields: Iterable[tuple[str, pa.DataType]]) -> Any:
     )
 
 
-def from_spark_schema(schema: Any) -> list[tuple[str, Type]]:
-    return [(field.name, from_spark_type(field.dataType)) for field in schema.fields]
-
-
 def from_spark_type(spark_type: Any) -> Type:
     """Return the SQL type of a Spark type.
 

@@ -49,9 +49,7 @@ def pad(text: str, width: int, *, right: bool = False) -> str:
     return space + text if right else text + space
 
 
-def columns_of(
-    rows: Sequence[Sequence[str]], *, right: Container[int] = (), gap: str = "  "
-) -> list[str]:
+def columns_of(rows: Sequence[Sequence[str]], *, right: Container[int] = ()) -> list[str]:
     """Return rows of cells as aligned lines; the last cell of a shorter row may run over the
     following columns.
 
@@ -65,6 +63,6 @@ def columns_of(
         for index, text in enumerate(row if whole else row[:-1]):
             widths[index] = max(widths[index], width_of(text))
     return [
-        gap.join(pad(text, widths[i], right=i in right) for i, text in enumerate(row)).rstrip()
+        "  ".join(pad(text, widths[i], right=i in right) for i, text in enumerate(row)).rstrip()
         for row in rows
     ]

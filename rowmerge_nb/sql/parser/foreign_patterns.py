@@ -302,9 +302,7 @@ PATTERNS: Final[tuple[tuple[str, str], ...]] = (
     (r"FROM ([\w.\"]+) AS OF §", _VERSION),
     (r"FROM ([\w.\"]+) (?:VERSION|TIMESTAMP) §AS OF", _VERSION),
     (r"FROM ([\w.\"]+) (?:AT|BEFORE) \( .*§=>", _VERSION),
-    (r"FROM (\S+) SAMPLE (?:\( )?§", "Write FROM %1 TABLESAMPLE BERNOULLI (10)."),
-    (r"FROM (\S+) §USING SAMPLE", "Write FROM %1 TABLESAMPLE BERNOULLI (10)."),
-    (r"TABLESAMPLE .*§PERCENT", "Leave PERCENT out; the number is a percentage."),
+    (r"FROM \S+ (?:SAMPLE (?:\( )?§|§USING SAMPLE)", "Choose rows by a condition in WHERE."),
     (r"§?(?:DISTRIBUTE|CLUSTER|SORT) §?BY\b", "Write ORDER BY, or leave it out."),
     (r"§\|", "Trino has no pipes or operators of bits; write bitwise_or(a, b), or a subquery."),
     # -- SELECT --------------------------------------------------------------------------------------------------

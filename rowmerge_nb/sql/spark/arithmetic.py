@@ -45,12 +45,6 @@ ROUNDED_DIGITS: Final = 34
 text.
 """
 _EPOCH: Final = "TIMESTAMP'1970-01-01 00:00:00'"
-_LOWEST: Final = {
-    "tinyint": "-128Y",
-    "smallint": "-32768S",
-    "integer": "(-2147483647 - 1)",
-    "bigint": "(-9223372036854775807L - 1L)",
-}
 
 
 def arithmetic(

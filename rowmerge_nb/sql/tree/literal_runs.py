@@ -30,7 +30,6 @@ _LITERAL: Final = rf"(?:{_TEXT}|{_NUMBER}|(?i:NULL|TRUE|FALSE)|{_TYPED})(?![\w@:
 _LIST: Final = rf"{_LITERAL}(?:{_BLANK},{_BLANK}{_LITERAL})*+"
 
 _COMMA: Final = re.compile(rf"{_BLANK},{_BLANK}")
-_SPACE: Final = re.compile(_BLANK)
 _ENDED: Final = re.compile(rf"{_BLANK}(?:[,);]|\Z)")
 # Includes what follows a literal, so that text in a comment is not mistaken for a literal.
 _CELL: Final = re.compile(rf"(?:[\s(),]++|{_COMMENT})*+({_LITERAL})(?:[\s(),]++|{_COMMENT})*+")

@@ -290,17 +290,6 @@ def reads(node: Typed) -> Reads:
     return sum((part.reads for part in walk(node) if isinstance(part, Subquery)), NOTHING)
 
 
-def exchanged(node: Typed, parts: Sequence[Typed]) -> Typed:
-    """Return an expression with its parts replaced by equal ones of ``parts``, which have other
-    origins.
-
-    >>> a = Column(Type("date"), "a")
-    >>> exchanged(Apply(Type("date"), "coalesce", (a,)), [a]).arguments[0] is a
-    True
-    """
-    return replaced(node, [(part, part) for part in parts])
-
-
 def as_entries(value: Typed) -> Typed:
     """Return a value with arrays of sorted entries in place of maps, which Spark cannot order or
     group.

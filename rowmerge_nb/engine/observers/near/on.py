@@ -163,12 +163,6 @@ def _compared(sql_type: Type) -> bool:
     return sql_type.base in _PLAIN or sql_type.base in TEXT or sql_type.base == MOMENT
 
 
-def _column(tree: Typed) -> Column | None:
-    while isinstance(tree, Apply) and tree.name == "cast":
-        tree = tree.arguments[0]
-    return tree if isinstance(tree, Column) and not tree.outer else None
-
-
 # -- values of keys -----------------------------------------------------------------------------------------------------
 
 
