@@ -64,7 +64,6 @@ def _is_null(name: str, *, negated: bool = False) -> Typed:
 
 
 def returned_symbols(returning: Returning) -> tuple[Symbol, ...]:
-    """Return the columns of RETURNING."""
     return tuple(Symbol(column.name, column.expression.type) for column in returning.columns)
 
 
@@ -190,7 +189,6 @@ def _row(returning: Returning) -> tuple[Apply, str]:
 
 
 def returned_references(returning: Returning) -> frozenset[str]:
-    """Return the symbols that RETURNING reads."""
     return frozenset(
         symbol for column in returning.columns for symbol in column.expression.references
     )
@@ -248,16 +246,13 @@ class MergeRow:
 
     @property
     def operation(self) -> Typed:
-        """The operation."""
         return self.field(self._fields.operation)
 
     @property
     def case_number(self) -> Typed:
-        """The number of the clause."""
         return self.field(self._fields.case_number)
 
     def field(self, index: int) -> Typed:
-        """Return a field."""
         return Apply(
             self._types[index], "field", (Column(by_position(self._types), MERGE_ROW),), index
         )

@@ -74,12 +74,10 @@ class QueryJoin(PlanNode):
 
     @property
     def name(self) -> str:
-        """Trino's name."""
         return "SemiJoin" if self.query.kind == "in" else "CrossJoin"
 
     @property
     def expressions(self) -> tuple[e.Typed, ...]:
-        """The query."""
         return (self.query,)
 
 
@@ -101,7 +99,6 @@ class DeleteRows(_ChangeRows):
 
     @property
     def name(self) -> str:
-        """Trino's name at that time."""
         return "Delete"
 
 
@@ -125,7 +122,6 @@ class UpdateRows(_ChangeRows):
 
     @property
     def name(self) -> str:
-        """Trino's name at that time."""
         return "Update"
 
 

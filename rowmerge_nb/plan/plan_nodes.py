@@ -90,7 +90,6 @@ class TableScan(PlanNode):
     carried: frozenset[str] = frozenset()
 
     def narrowed(self, indexes: Sequence[int]) -> Self:
-        """Return the scan of some of its columns."""
         return replace(
             self,
             outputs=tuple(self.outputs[i] for i in indexes),
@@ -99,7 +98,6 @@ class TableScan(PlanNode):
 
     @property
     def data_columns(self) -> tuple[ColumnHandle, ...]:
-        """The columns without the row id."""
         return self.columns[:-1] if self.row_id is not None else self.columns
 
     @property
@@ -164,7 +162,6 @@ class Source(PlanNode):
 
     @cached_property
     def reads(self) -> Reads:
-        """What the query reads."""
         return reads(self.tree)
 
     @cached_property
@@ -197,7 +194,6 @@ class AnsweredQuery(TableScan):
 
     @property
     def name(self) -> str:
-        """The name of a query."""
         return self.query.name
 
 
@@ -258,7 +254,6 @@ class CaseBranch:
 
     @property
     def is_present(self) -> Typed:
-        """``present`` as an expression."""
         if self.matched is None:
             return Apply(BOOLEAN, "is null", (Column(BOOLEAN, PRESENT),), True)
         return Constant(BOOLEAN, self.present)
@@ -295,7 +290,6 @@ class Project(PlanNode):
 
     @property
     def expressions(self) -> tuple[Typed, ...]:
-        """All values and conditions."""
         branches = self.case.branches if self.case is not None else ()
         parts = (
             part
@@ -319,7 +313,6 @@ class Filter(PlanNode):
 
     @property
     def expressions(self) -> tuple[Typed, ...]:
-        """The condition."""
         return (self.predicate,)
 
 
@@ -344,7 +337,6 @@ class CheckConstraints(PlanNode):
 
     @property
     def name(self) -> str:
-        """The name as Trino prints it."""
         return "Filter"
 
     @property
@@ -390,12 +382,10 @@ class DeleteProject(PlanNode):
 
     @property
     def expressions(self) -> tuple[Typed, ...]:
-        """The kept columns."""
         return tuple(Column(symbol.type, symbol.name) for symbol in self.kept)
 
     @property
     def name(self) -> str:
-        """The name as Trino prints it."""
         return "Project"
 
 
@@ -420,7 +410,6 @@ class SemiJoin(PlanNode):
 
     @property
     def expressions(self) -> tuple[Typed, ...]:
-        """The keys of both sides."""
         return tuple(side for pair in self.keys for side in pair)
 
     @property
@@ -461,17 +450,14 @@ class Join(PlanNode):
 
     @property
     def expressions(self) -> tuple[Typed, ...]:
-        """The ON condition."""
         return (self.predicate,)
 
     @property
     def name(self) -> str:
-        """The name as Trino prints it."""
         return self.type.join_label
 
     @property
     def sources(self) -> tuple[PlanNode, ...]:
-        """Left side, right side."""
         return (self.left, self.right)
 
 
@@ -512,7 +498,6 @@ class DuplicateCheck(PlanNode):
 
     @property
     def name(self) -> str:
-        """The name as Trino prints it."""
         return "Filter"
 
 
@@ -532,7 +517,6 @@ class MergeProcessor(PlanNode):
 
     @property
     def redistribution_columns(self) -> tuple[str, ...]:
-        """The names of the insert layout's columns, in table order."""
         return tuple(self.columns[index].name for index in self.layout.redistribution_columns)
 
 
@@ -666,7 +650,6 @@ class TableFinish(PlanNode):
 
     @property
     def name(self) -> str:
-        """The name as Trino prints it."""
         return "TableCommit"
 
 

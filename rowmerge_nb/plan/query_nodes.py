@@ -42,7 +42,6 @@ class QueryPlanNode(PlanNode):
 
     @property
     def name(self) -> str:
-        """The name as Trino prints it."""
         return type(self).__name__.removesuffix("Node")
 
     @property
@@ -96,7 +95,6 @@ class TableFunctionProcessorNode(QueryPlanNode):
 
     @property
     def descriptor(self) -> Descriptor:
-        """The function."""
         return (("name", self.function),)
 
 
@@ -141,12 +139,10 @@ class UnnestNode(QueryPlanNode):
 
     @property
     def expressions(self) -> tuple[e.Typed, ...]:
-        """The arrays and maps."""
         return self.items
 
     @property
     def descriptor(self) -> Descriptor:
-        """The columns that pass through, and the arrays."""
         own = {column.symbol for column in self.columns}
         others = [
             e.Column(symbol.type, symbol.name) for symbol in self.outputs if symbol.name not in own
@@ -174,17 +170,14 @@ class GroupIdNode(QueryPlanNode):
 
     @property
     def expressions(self) -> tuple[e.Typed, ...]:
-        """The keys, and the columns that pass through."""
         return (*(key for _, key in self.keys), *self.arguments)
 
     @property
     def descriptor(self) -> Descriptor:
-        """The sets."""
         return (("symbols", f"[{', '.join(names_of(columns) for columns in self.sets)}]"),)
 
     @property
     def details(self) -> tuple[str, ...]:
-        """The keys."""
         return tuple(f"{column.symbol} := {key.symbol}" for column, key in self.keys)
 
 
@@ -199,12 +192,10 @@ class AggregateNode(QueryPlanNode):
 
     @property
     def expressions(self) -> tuple[e.Typed, ...]:
-        """Keys and aggregates."""
         return (*self.keys, *(call for _, call in self.calls))
 
     @property
     def descriptor(self) -> Descriptor:
-        """The keys."""
         return (("keys", names_of(self.keys)),) if self.keys else ()
 
     @property
@@ -229,12 +220,10 @@ class WindowNode(QueryPlanNode):
 
     @property
     def expressions(self) -> tuple[e.Typed, ...]:
-        """Keys and functions."""
         return (*self.partition_by, *_values(self.order_by), *(call for _, call in self.calls))
 
     @property
     def descriptor(self) -> Descriptor:
-        """The window."""
         partition = (("partitionBy", names_of(self.partition_by)),) if self.partition_by else ()
         return (
             *partition,
@@ -243,7 +232,6 @@ class WindowNode(QueryPlanNode):
 
     @property
     def details(self) -> tuple[str, ...]:
-        """The functions."""
         return tuple(f"{column.symbol} := {printed_window(call)}" for column, call in self.calls)
 
 
@@ -280,12 +268,10 @@ class ApplyNode(QueryPlanNode):
 
     @property
     def sources(self) -> tuple[PlanNode, ...]:
-        """The rows, the query."""
         return (self.source, self.query)
 
     @property
     def expressions(self) -> tuple[e.Typed, ...]:
-        """The columns that decide."""
         return (
             *self.correlation,
             *(column for column in (self.value, self.key) if column is not None),
@@ -293,7 +279,6 @@ class ApplyNode(QueryPlanNode):
 
     @property
     def descriptor(self) -> Descriptor:
-        """The compared columns, or the correlation."""
         if self.is_semi_join and self.value is not None and self.key is not None:
             return (("criteria", f"{self.value.symbol} = {self.key.symbol}"),)
         return (("correlation", names_of(self.correlation)),)
@@ -321,17 +306,14 @@ class CorrelatedJoinNode(QueryPlanNode):
 
     @property
     def sources(self) -> tuple[PlanNode, ...]:
-        """The rows, the query."""
         return (self.source, self.query)
 
     @property
     def expressions(self) -> tuple[e.Typed, ...]:
-        """The correlation."""
         return self.correlation
 
     @property
     def descriptor(self) -> Descriptor:
-        """The correlation."""
         return (("correlation", names_of(self.correlation)),)
 
 
@@ -355,12 +337,10 @@ class SortNode(QueryPlanNode):
 
     @property
     def expressions(self) -> tuple[e.Typed, ...]:
-        """The keys."""
         return _values(self.order_by)
 
     @property
     def descriptor(self) -> Descriptor:
-        """The keys."""
         return (("orderBy", printed_order(self.order_by)),)
 
 
@@ -374,7 +354,6 @@ class LimitNode(QueryPlanNode):
 
     @property
     def descriptor(self) -> Descriptor:
-        """The number."""
         return (("count", str(self.count)),)
 
 
@@ -394,12 +373,10 @@ class TopNNode(LimitNode):
 
     @property
     def expressions(self) -> tuple[e.Typed, ...]:
-        """The keys."""
         return _values(self.order_by)
 
     @property
     def descriptor(self) -> Descriptor:
-        """The number and the keys."""
         return (("count", str(self.count)), ("orderBy", printed_order(self.order_by)))
 
 
@@ -420,17 +397,14 @@ class SetOperationNode(QueryPlanNode):
 
     @property
     def name(self) -> str:
-        """The name as Trino prints it."""
         return self.operator.title()
 
     @property
     def sources(self) -> tuple[PlanNode, ...]:
-        """The queries."""
         return self.parts
 
     @property
     def expressions(self) -> tuple[e.Typed, ...]:
-        """The columns of all queries."""
         return tuple(column for columns in self.inputs for column in columns)
 
     @property

@@ -52,7 +52,6 @@ class QueryPlan:
 
 
 def plan_query_tree(source: Source) -> QueryPlan:
-    """Plan a query."""
     planner = _QueryPlanner(source.tree, source.tables, source.id)
     root = planner.plan(source.tree)
     return QueryPlan(root, planner.columns_now(q.columns_of(source.tree)))
@@ -72,7 +71,6 @@ def columns_of(node: PlanNode) -> tuple[e.Column, ...]:
 
 
 def filtered(node_id: str, source: PlanNode, predicate: e.Typed) -> Filter:
-    """Put a Filter above a node."""
     return Filter(
         id=node_id,
         outputs=source.outputs,

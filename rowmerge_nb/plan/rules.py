@@ -615,14 +615,12 @@ def _repeatable(node: PlanNode) -> bool:
 
 
 def read_symbols(plan: PlanNode) -> frozenset[str]:
-    """Return the symbols that a plan's expressions read."""
     return frozenset(
         symbol for node in chain(plan) for part in node.expressions for symbol in references(part)
     )
 
 
 def read_views(plan: PlanNode) -> frozenset[str]:
-    """Return the views that a plan's queries read."""
     nodes = chain(plan)
     # The query of a MERGE is asked again by Spark where a statement is explained.
     only_inserted = any(isinstance(node, TableWriter) for node in nodes)

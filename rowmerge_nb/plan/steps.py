@@ -100,7 +100,6 @@ def single(spread: Spread) -> Spread:
 
 
 def remote_exchange(source: Step, within: str, to: Partitioning) -> Step:
-    """Put a remote exchange above a step."""
     return Step("RemoteSource", (), source.layout, (), (source,), Exchanged(within, to))
 
 
@@ -140,7 +139,6 @@ def fragments_of(root: Step) -> list[Fragment]:
 
 
 def explained(root: Step, form: ExplainFormat, *, distributed: bool) -> str:
-    """Print a plan."""
     parts = (
         fragments_of(root) if distributed else [Fragment(0, "SINGLE", root, Partitioning("SINGLE"))]
     )

@@ -65,7 +65,6 @@ def lab_bundle(lab: Lab) -> dict[str, str]:
 
 
 def lab_text(lab: Lab) -> str:
-    """Return the results as text."""
     lines = textwrap.wrap(lab.sentence, WIDTH)
     for sentence in (*lab.notices, *lab.advice, *_refusals(lab)):
         lines += textwrap.wrap(sentence, WIDTH)

@@ -19,8 +19,7 @@ class RunResult(Protocol):
     """The result of a run."""
 
     @property
-    def trace(self) -> Trace:
-        """Its trace."""
+    def trace(self) -> Trace: ...
 
     @property
     def count(self) -> int | None:
@@ -35,8 +34,7 @@ class Rerun(Protocol[Answer_co]):
     """A statement that can run again on the rows that it had."""
 
     @property
-    def trace(self) -> Trace:
-        """The trace of its run."""
+    def trace(self) -> Trace: ...
 
     @property
     def no_cells(self) -> str:

@@ -61,7 +61,6 @@ def check_alteration(alteration: Alteration) -> None:
 
 
 def alter(table: DeltaTable, alteration: Alteration, properties: CommitProperties) -> None:
-    """Commit a change of a table's columns or comments."""
     from deltalake import Field
 
     commit: dict[str, Any] = {"commit_properties": properties}

@@ -88,7 +88,6 @@ class DeltaConnector(Connector):
 
     @property
     def shared_directory(self) -> Path | None:
-        """The directory of the tables."""
         return self._directory
 
     def begin_transaction(self) -> NumberedTransactionHandle:
@@ -106,7 +105,6 @@ class DeltaConnector(Connector):
         return version
 
     def rollback(self, transaction_handle: ConnectorTransactionHandle) -> None:
-        """Remove all files of the transaction's tasks."""
         self._end(transaction_handle, committed=False)
 
     def _end(self, handle: ConnectorTransactionHandle, *, committed: bool) -> None:
@@ -152,7 +150,6 @@ class DeltaSplitManager(ConnectorSplitManager):
         table_handle: ConnectorTableHandle,
         constraint: Constraint,
     ) -> Sequence[DeltaSplit]:
-        """Return the splits that may have rows for the constraint."""
         handle = delta_table(table_handle)
         if handle.version < 0:
             return []

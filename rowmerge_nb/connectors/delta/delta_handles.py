@@ -104,7 +104,6 @@ class DeltaPartitioningHandle(ConnectorPartitioningHandle):
 
     @property
     def described(self) -> str:
-        """The text in EXPLAIN."""
         return f"delta:DeltaPartitioningHandle[{'file of row_id' if self.by_file else 'partition'}]"
 
 
@@ -126,7 +125,6 @@ class DeltaSplit(ConnectorSplit):
 
     @property
     def read_files(self) -> tuple[ReadFile, ...]:
-        """The data file, as the log describes it."""
         return (ReadFile(self.file.path, self.file.size, self.file.rows),)
 
 

@@ -97,11 +97,9 @@ class DeltaTransaction:
     actions: list[Callable[[], ConnectorTableVersion | None]] = field(default_factory=list)
 
     def table(self, handle: DeltaTableHandle) -> DeltaTable:
-        """Return the opened table of a handle."""
         return self.tables[handle.location, handle.version]
 
     def files(self, handle: DeltaTableHandle) -> tuple[DataFile, ...]:
-        """Return the files of a handle's version."""
         return log.files_of(self.table(handle), handle.name) if handle.version >= 0 else ()
 
 
@@ -123,7 +121,6 @@ class DeltaMetadata(ConnectorMetadata):
     def get_table_handle(
         self, session: ConnectorSession, name: SchemaTableName
     ) -> DeltaTableHandle | None:
-        """Return a table at the version that the transaction reads."""
         handles = self._transaction.handles
         if name not in handles:
             handles[name] = self._open(name, None)
@@ -143,7 +140,6 @@ class DeltaMetadata(ConnectorMetadata):
     def get_versioned_table_handle(
         self, session: ConnectorSession, name: SchemaTableName, version: ConnectorTableVersion
     ) -> DeltaTableHandle | None:
-        """Return a table at a version, with its columns."""
         folder = self._folders.table(name)
         if folder is None:
             return None
@@ -174,7 +170,6 @@ class DeltaMetadata(ConnectorMetadata):
         version: ConnectorTableVersion | None,
         dropped: Sequence[str] = (),
     ) -> None:
-        """Make the rows of an earlier version the current ones at commit."""
         handle = delta_table(table_handle)
         table = self._writable(handle, changes_rows=True)
         if version is None:
@@ -289,7 +284,6 @@ class DeltaMetadata(ConnectorMetadata):
         return log.create(handle, new, [log.added(entry) for entry in adds], details)
 
     def drop_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> None:
-        """Drop a table at commit."""
         handle = delta_table(table_handle)
         self._transaction.handles[handle.name] = None
 
@@ -366,11 +360,9 @@ class DeltaMetadata(ConnectorMetadata):
         return self._folders.schemas()
 
     def create_schema(self, session: ConnectorSession, schema: str) -> None:
-        """Create a schema at commit."""
         self._transaction.actions.append(lambda: self._folders.create_schema(schema))
 
     def drop_schema(self, session: ConnectorSession, schema: str) -> None:
-        """Drop a schema at commit."""
         self._transaction.actions.append(lambda: self._folders.drop_schema(schema))
 
     # -- INSERT ---------------------------------------------------------------------------------------------------
@@ -470,7 +462,6 @@ class DeltaMetadata(ConnectorMetadata):
         table_handle: ConnectorTableHandle,
         updated_columns: Mapping[int, Sequence[ColumnHandle]] | None = None,
     ) -> DeltaMergeTableHandle:
-        """Begin a MERGE, and number the table's files."""
         handle = delta_table(table_handle)
         self._writable(handle, changes_rows=True)
         prefix = self._begin_write(session, handle)
@@ -482,7 +473,6 @@ class DeltaMetadata(ConnectorMetadata):
         merge_handle: ConnectorMergeTableHandle,
         fragments: Collection[bytes],
     ) -> ConnectorOutputMetadata:
-        """Collect the files to add and to remove for one commit."""
         merge_handle = own(merge_handle, DeltaMergeTableHandle)
         handle = delta_table(merge_handle.get_table_handle())
         rewrite = rewrite_of(fragments, f"Delta table '{handle.name}'")

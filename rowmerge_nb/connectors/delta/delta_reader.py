@@ -54,7 +54,6 @@ class DeltaPageSourceProvider(ConnectorPageSourceProvider):
         table_handle: ConnectorTableHandle,
         columns: Sequence[ColumnHandle],
     ) -> PagesSource:
-        """Return a source of the columns' pages."""
         split = own(split, DeltaSplit)
         return PagesSource(
             read_file(

@@ -50,8 +50,6 @@ GROUP_ROWS: Final = 524_288
 
 
 class _FileWriter:
-    """A Parquet file that is being written."""
-
     def __init__(
         self, table: DeltaTableHandle, prefix: str, schema: pa.Schema, values: Sequence[str | None]
     ) -> None:
@@ -129,7 +127,6 @@ class _FileWriter:
             yield
 
     def abort(self) -> None:
-        """Remove the file."""
         self._waiting.clear()
         if self._writer is not None:
             # Otherwise its destructor writes the file's end, and prints the error of a full disk.
@@ -157,7 +154,6 @@ class DeltaPageSink(PartitionedSink[_FileWriter]):
         )
 
     def append_page(self, page: Page) -> None:
-        """Write the rows of a page, or gather them."""
         super().append_page(page.rename_columns([column.name for column in self._table.columns]))
 
     def _groups(self, page: Page) -> Iterator[tuple[tuple[Any, ...], Page]]:

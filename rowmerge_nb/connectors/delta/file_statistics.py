@@ -32,7 +32,6 @@ class FileStatistics:
         self._unbounded: set[str] = set()
 
     def add(self, rows: pa.Table) -> None:
-        """Add rows."""
         self.rows += rows.num_rows
         for name in rows.column_names[:_COLUMNS]:
             values = rows.column(name)
@@ -60,7 +59,6 @@ class FileStatistics:
             self._high[name] = max(self._high.get(name, high), high)
 
     def as_json(self) -> str:
-        """Return the text for the log."""
         bounded = [
             name
             for name in self._low

@@ -33,11 +33,9 @@ class Folders:
         self.create_schema("default")
 
     def schemas(self) -> list[str]:
-        """Return the names of the schemas, sorted."""
         return sorted({name for name, _ in _named_folders(self._directory)})
 
     def tables(self) -> list[SchemaTableName]:
-        """Return the names of the tables, sorted."""
         return sorted(
             {
                 SchemaTableName(schema, name)
@@ -57,7 +55,6 @@ class Folders:
         ]
 
     def table(self, name: SchemaTableName) -> Path | None:
-        """Return a table's folder, or None."""
         exact = self.new_table(name)
         if _is_table(exact):
             return exact
@@ -73,7 +70,6 @@ class Folders:
         )
 
     def new_table(self, name: SchemaTableName) -> Path:
-        """Return the folder of a new table."""
         return self._schema_folder(name.schema) / folder_name(name.table)
 
     def _schema_folder(self, schema: str) -> Path:
@@ -90,7 +86,6 @@ class Folders:
         shutil.rmtree(trash, ignore_errors=True)
 
     def create_schema(self, schema: str) -> None:
-        """Create the folder of a schema."""
         with writing(f"Directory '{self._directory}'", "DELTA_LAKE_FILESYSTEM_ERROR"):
             (self._directory / folder_name(schema)).mkdir(parents=True, exist_ok=True)
 

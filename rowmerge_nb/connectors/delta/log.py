@@ -150,7 +150,6 @@ def deleted_positions(table: DeltaTable) -> dict[str, npt.NDArray[np.int64]]:
 
 
 def added(fragment: Mapping[str, Any]) -> AddAction:
-    """Return the action that adds a written file."""
     from deltalake.transaction import AddAction
 
     return AddAction(
@@ -164,7 +163,6 @@ def added(fragment: Mapping[str, Any]) -> AddAction:
 
 
 def removed(file: DataFile) -> RemoveAction:
-    """Return the action that removes a file."""
     from deltalake.transaction import RemoveAction
 
     # delta-rs encodes the path of a removal again.
@@ -294,7 +292,6 @@ def _raise_failed(error: Exception, handle: DeltaTableHandle, version: int) -> N
 
 
 def conflict(name: object) -> ConnectorError:
-    """Return the error of a table that others have changed."""
     return ConnectorError(
         f"Delta table '{name}' was changed by another statement",
         code="TRANSACTION_CONFLICT",

@@ -25,7 +25,6 @@ LOG: Final = "_delta_log"
 
 
 def begin(table: Path, prefix: str, query_id: str, version: int) -> None:
-    """Note that a statement writes to a table."""
     note = {"process": this_process(), "statement": query_id, "version": version}
     with writing(f"Folder '{table}'", "DELTA_LAKE_BAD_WRITE"):
         (table / FOLDER).mkdir(parents=True, exist_ok=True)
@@ -33,7 +32,6 @@ def begin(table: Path, prefix: str, query_id: str, version: int) -> None:
 
 
 def is_running(table: Path, prefix: str) -> bool:
-    """Return whether the statement has not ended."""
     return (table / FOLDER / prefix).exists()
 
 
@@ -77,7 +75,6 @@ def end(table: Path, prefix: str, committed: Collection[str]) -> None:
 
 
 def remove_leftover(path: Path) -> None:
-    """Remove an orphan."""
     with suppress(OSError):
         path.unlink(missing_ok=True)
 

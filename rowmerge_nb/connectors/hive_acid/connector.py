@@ -450,7 +450,6 @@ class HiveAcidConnector(Connector):
         return table
 
     def open_transactions(self) -> list[OpenTransaction]:
-        """Return all open transactions, oldest first."""
         return list(self.metastore.open_transactions())
 
     def abort_transaction(self, number: int) -> None:

@@ -90,7 +90,6 @@ class HiveSplit(ConnectorSplit):
 
     @property
     def read_files(self) -> tuple[ReadFile, ...]:
-        """The file of rows, and those of delete events."""
         return (
             ReadFile(str(self.path), self.path.stat().st_size),
             *(ReadFile(str(path), path.stat().st_size, deletes=True) for path in self.deletes),

@@ -88,7 +88,6 @@ class Census:
         }
 
     def ownership(self, table: Table) -> Ownership:
-        """Return which files may be removed for a table."""
         own = [folder for folder in map(own_folder, self.tables) if folder is not None]
         # An unreadable table does not protect the folder of another table by naming it.
         claimed = {f"{folder}{below}" for folder in own for below in ("", "/data", _METADATA)}

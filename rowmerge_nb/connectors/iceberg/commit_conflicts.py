@@ -53,7 +53,6 @@ class Change:
 
     @property
     def operation(self) -> Operation:
-        """The operation of the snapshot's summary."""
         if self.compacts:
             return Operation.REPLACE
         if not self.deletes and not self.removed.data:
@@ -62,7 +61,6 @@ class Change:
 
 
 def conflict(name: object, what: str) -> NoReturn:
-    """Raise TRANSACTION_CONFLICT."""
     raise ConnectorError(
         f"Iceberg table '{name}' was changed while the statement ran: {what}",
         code="TRANSACTION_CONFLICT",

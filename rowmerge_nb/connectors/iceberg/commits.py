@@ -112,7 +112,6 @@ def replace(
 def alter(
     handle: IcebergTableHandle, alteration: Alteration, transaction: Transaction, writer: Writer
 ) -> None:
-    """Commit a change of a table's columns, properties or comments."""
     old_schema_id = transaction.table_metadata.current_schema_id
     if tuple(field.field_id for field in transaction.table_metadata.schema().fields) != tuple(
         f.id for f in handle.fields

@@ -533,7 +533,6 @@ class IcebergSplitManager(ConnectorSplitManager):
         table_handle: ConnectorTableHandle,
         constraint: Constraint,
     ) -> Sequence[IcebergSplit]:
-        """Return the splits that may have rows for the constraint."""
         return self._connector.splits(transaction_handle, session, table_handle, constraint)
 
 

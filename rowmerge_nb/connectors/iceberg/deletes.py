@@ -127,7 +127,6 @@ class EqualityDeletes:
 
 
 def equality_deletes(split: IcebergSplit, table: IcebergTableHandle) -> list[EqualityDeletes]:
-    """Read the equality delete files of a split."""
     return [_equality(delete, table) for delete in split.deletes if delete.content == "equality"]
 
 

@@ -61,7 +61,6 @@ class EmbeddedCatalog(GuardedCatalog, SqlCatalog):
         requirements: tuple[TableRequirement, ...],
         updates: tuple[TableUpdate, ...],
     ) -> CommitTableResponse:
-        """Commit updates to a table, with pyiceberg's errors."""
         self._local.path = None
         try:
             return super().commit_table(table, requirements, updates)
@@ -87,7 +86,6 @@ class EmbeddedCatalog(GuardedCatalog, SqlCatalog):
             _LEAVING.discard(folder or "")
 
     def drop_table(self, identifier: str | Identifier) -> None:
-        """Remove a table from the catalog, with pyiceberg's errors."""
         folder = getattr(self._local, "leaves", None)
         if folder is None:
             super().drop_table(identifier)
@@ -144,7 +142,6 @@ class EmbeddedCatalog(GuardedCatalog, SqlCatalog):
             session.commit()
 
     def forget_folders(self, folders: Sequence[str]) -> None:
-        """Delete the records of dropped tables' folders."""
         if folders:
             with Session(self.engine) as session:
                 session.execute(delete(_DROPPED).where(_DROPPED.c.folder.in_(folders)))

@@ -21,7 +21,6 @@ _ID: Final = "PARQUET:field_id"
 
 
 def file_schema(fields: Sequence[Field]) -> pa.Schema:
-    """Return the schema of data files."""
     return pa.schema([_arrow_field(field) for field in fields])
 
 

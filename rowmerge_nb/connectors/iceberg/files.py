@@ -86,7 +86,6 @@ def create(properties: Mapping[str, str], location: str) -> Any:
 
 
 def remove(properties: Mapping[str, str], location: str) -> None:
-    """Remove a file if it exists."""
     path = local_path(location)
     try:
         if path is None:

@@ -246,7 +246,6 @@ class IcebergSplit(ConnectorSplit):
 
     @property
     def read_files(self) -> tuple[ReadFile, ...]:
-        """The data file, and the delete files that apply to it."""
         files = (self.data_file, *(delete.file for delete in self.deletes))
         return tuple(file for file in files if file is not None)
 

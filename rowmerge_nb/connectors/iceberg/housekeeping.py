@@ -61,7 +61,6 @@ class File:
 
     @property
     def name(self) -> str:
-        """Its name without the folder."""
         return self.location.rpartition("/")[2]
 
 
@@ -124,7 +123,6 @@ class Removal:
             self.removed.append(location)
 
     def report(self, outcome: ProcedureOutcome) -> None:
-        """Add the result to the outcome of a procedure."""
         outcome.metrics["deleted_files_count"] = len(self.removed)
         outcome.metrics["left_files_count"] = len(self.reasons)
         if self.removed:
@@ -203,7 +201,6 @@ def remove_attempts(
 
 
 def remove_location(io: Any, location: str) -> None:
-    """Remove a file if it exists."""
     with suppress(FileNotFoundError):
         io.delete(location)
 

@@ -191,7 +191,6 @@ class Tables(TableRemoval):
         return gather_manifests(handle, table.transaction(), writer) if len(manifests) > 1 else None
 
     def drop_statistics(self, handle: IcebergTableHandle, writer: Writer) -> None:
-        """Remove a table's statistics files."""
         from rowmerge_nb.connectors.iceberg.commits import drop_statistics
 
         table = self._changed(handle)

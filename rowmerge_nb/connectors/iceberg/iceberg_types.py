@@ -60,7 +60,6 @@ def fields_of(schema: Schema, table: object) -> tuple[Field, ...]:
 
 
 def field_of(field: NestedField, path: str, table: object) -> Field:
-    """Convert a field of a schema."""
     from pyiceberg import types as t
     from pyiceberg.conversions import from_json
 

@@ -140,7 +140,6 @@ class Loaded:
 
     @property
     def schema(self) -> Schema:
-        """The schema of new rows."""
         return self.evolved or self.table.schema()
 
 
@@ -239,7 +238,6 @@ class IcebergMetadata(ConnectorMetadata):
     def get_table_handle(
         self, session: ConnectorSession, name: SchemaTableName
     ) -> IcebergTableHandle | None:
-        """Return a table at the snapshot that the transaction reads."""
         tables = self._transaction.tables
         if name not in tables:
             table = self._tables.load(name)
@@ -250,7 +248,6 @@ class IcebergMetadata(ConnectorMetadata):
     def get_versioned_table_handle(
         self, session: ConnectorSession, name: SchemaTableName, version: ConnectorTableVersion
     ) -> IcebergTableHandle | None:
-        """Return a table at a snapshot, with its columns."""
         table = self._tables.load(name)
         if table is None:
             return None
@@ -339,7 +336,6 @@ class IcebergMetadata(ConnectorMetadata):
     def get_column_handles(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle
     ) -> tuple[ColumnHandle, ...]:
-        """Return the columns with their fields."""
         return tuple(IcebergColumn(f.name, f.type, f) for f in iceberg_table(table_handle).fields)
 
     def get_hidden_column_handles(
@@ -427,7 +423,6 @@ class IcebergMetadata(ConnectorMetadata):
         )
 
     def drop_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> None:
-        """Drop a table at commit."""
         handle = iceberg_table(table_handle)
         self._transaction.tables[handle.name] = None
         self._transaction.actions.append(lambda: self._tables.drop(handle))
@@ -475,11 +470,9 @@ class IcebergMetadata(ConnectorMetadata):
         return self._tables.schemas()
 
     def create_schema(self, session: ConnectorSession, schema: str) -> None:
-        """Create a schema at commit."""
         self._transaction.actions.append(lambda: self._tables.create_schema(schema))
 
     def drop_schema(self, session: ConnectorSession, schema: str) -> None:
-        """Drop a schema at commit."""
         self._transaction.actions.append(lambda: self._tables.drop_schema(schema))
 
     # -- procedures of tables -------------------------------------------------------------------------------------
@@ -656,7 +649,6 @@ class IcebergMetadata(ConnectorMetadata):
         table_handle: ConnectorTableHandle,
         updated_columns: Mapping[int, Sequence[ColumnHandle]] | None = None,
     ) -> IcebergMergeTableHandle:
-        """Begin a MERGE, and number the table's files."""
         handle = iceberg_table(table_handle)
         loaded, prefix = self._begin_write(session, handle)
         loaded.read = content_of(loaded.table, handle.snapshot)
@@ -673,7 +665,6 @@ class IcebergMetadata(ConnectorMetadata):
         merge_handle: ConnectorMergeTableHandle,
         fragments: Collection[bytes],
     ) -> ConnectorOutputMetadata:
-        """Collect the new files for the commit."""
         merge_handle = own(merge_handle, IcebergMergeTableHandle)
         handle = iceberg_table(merge_handle.get_table_handle())
         paths, rewrite = tuple(file.path for file in merge_handle.files), None

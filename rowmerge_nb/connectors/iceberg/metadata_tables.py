@@ -83,7 +83,6 @@ _METRICS: Final = ColumnMetadata("readable_metrics", parse_type("json"))
 
 
 def metadata_table(table: Table, suffix: str) -> SystemTable:
-    """Return a metadata table."""
     columns, rows = METADATA_TABLES[suffix](table)
     records = list(rows)
     arrays = [

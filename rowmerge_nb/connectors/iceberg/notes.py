@@ -128,7 +128,6 @@ class Writer:
         self.notes.clear()
 
     def stop(self) -> None:
-        """Stop the renewal of the notes."""
         self._is_stopped = True
         if self._renewal is not None:
             self._renewal.cancel()

@@ -125,7 +125,6 @@ def named_catalog(name: str, properties: Mapping[str, str]) -> Catalog:
 
 
 def is_in_memory(catalog: Catalog) -> bool:
-    """Return whether a catalog is a database in memory."""
     from pyiceberg.catalog.sql import SqlCatalog
 
     return isinstance(catalog, SqlCatalog) and catalog.engine.url.database in {None, "", ":memory:"}

@@ -44,7 +44,6 @@ class Content:
 
     @property
     def paths(self) -> frozenset[str]:
-        """The paths of all data and delete files."""
         return frozenset(paths_of((*self.data, *self.deletes)))
 
 
@@ -54,7 +53,6 @@ def known_snapshot(metadata: TableMetadata, number: int | None) -> Snapshot | No
 
 
 def paths_of(entries: Iterable[ManifestEntry]) -> set[str]:
-    """Return the paths of the files of entries."""
     return {entry.data_file.file_path for entry in entries}
 
 
@@ -408,7 +406,6 @@ def splits_of(
     *,
     places: bool = False,
 ) -> list[IcebergSplit]:
-    """Return the splits of files."""
     index = DeleteIndex(table, handle, content.deletes)
     domains = domains_by_id(constraint, handle.fields)
     specs = {

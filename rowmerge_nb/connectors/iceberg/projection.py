@@ -35,7 +35,6 @@ class FileField:
     parts: tuple[FileField, ...] = ()
 
     def values(self, column: pa.Array | None, rows: int) -> pa.Array:
-        """Return the field's values."""
         if column is None or self.name is None:
             return constant(self.field, self.field.default, rows)
         arrow_type = self.field.type.arrow
@@ -95,7 +94,6 @@ def offsets_of(column: pa.Array) -> pa.Array:
 
 
 def nulls_of(column: pa.Array) -> pa.Array | None:
-    """Return a mask of NULLs, or None if there are none."""
     return pc.is_null(column) if column.null_count else None
 
 
@@ -126,7 +124,6 @@ def _primitive(field: Field, column: pa.Array) -> pa.Array:
 
 
 def constant(field: Field, value: Any, rows: int) -> pa.Array:
-    """Return one value for every row."""
     arrow_type = field.type.arrow
     if value is None:
         return pa.nulls(rows, arrow_type)
@@ -206,7 +203,6 @@ def _inside(
 def _by_name(
     field: Field, candidates: list[pa.Field], mapping: list[Mapping[str, Any]]
 ) -> FileField:
-    """Match a field by the table's name mapping."""
     entry = next((entry for entry in mapping if entry.get("field-id") == field.id), None)
     names = entry["names"] if entry is not None else ()
     for index, candidate in enumerate(candidates):

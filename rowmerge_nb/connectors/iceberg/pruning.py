@@ -29,7 +29,6 @@ minimum and maximum are used.
 
 
 def domains_by_id(constraint: Constraint, fields: tuple[Field, ...]) -> dict[int, ColumnDomain]:
-    """Return the domains of a constraint by field id."""
     return {
         field.id: constraint.domains[field.name]
         for field in fields

@@ -62,7 +62,6 @@ class IcebergPageSourceProvider(ConnectorPageSourceProvider):
         table_handle: ConnectorTableHandle,
         columns: Sequence[ColumnHandle],
     ) -> PagesSource:
-        """Return a source of the columns' pages, without deleted rows."""
         split = own(split, IcebergSplit)
         return PagesSource(read_split(split, iceberg_table(table_handle), columns))
 
@@ -70,7 +69,6 @@ class IcebergPageSourceProvider(ConnectorPageSourceProvider):
 def read_split(
     split: IcebergSplit, table: IcebergTableHandle, columns: Sequence[ColumnHandle]
 ) -> Iterator[Page]:
-    """Yield the pages of a split."""
     equality = equality_deletes(split, table)
     compared = {field.id: field for deletes in equality for field in deletes.fields}
     with reading(table.name, split.path), open_file(table.io, split.path) as source:

@@ -100,7 +100,6 @@ def named_servers(properties: Mapping[str, Any], locations: Iterable[str] = ()) 
 
 
 def with_servers(properties: Mapping[str, Any], servers: Iterable[str]) -> dict[str, Any]:
-    """Return connection properties with the allowed servers."""
     return {**properties, SERVERS: " ".join(sorted(servers))}
 
 

@@ -74,11 +74,11 @@ class _OptionalPartitions(ManifestWriter):
 
 
 class _ManifestWriterV1(_OptionalPartitions, ManifestWriterV1):
-    """A manifest of format version 1."""
+    pass
 
 
 class _ManifestWriterV2(_OptionalPartitions, ManifestWriterV2):
-    """A manifest of format version 2."""
+    pass
 
 
 class SnapshotProducer(_SnapshotProducer[Any]):

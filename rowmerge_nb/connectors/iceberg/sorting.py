@@ -120,7 +120,6 @@ def order_of(keys: Sequence[SortKey], schema: Schema) -> SortOrder:
 
 
 def sort_fields(metadata: TableMetadata) -> Sequence[SortField]:
-    """Return the fields of a table's current sort order."""
     return next(
         (
             order.fields

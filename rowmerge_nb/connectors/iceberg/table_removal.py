@@ -207,7 +207,6 @@ class TableRemoval(TableLookup):
         return orphans
 
     def release_folder(self, folder: str) -> None:
-        """Record that a dropped table's folder was removed."""
         if self._embedded is not None:
             with self._asking("catalog"):
                 self._embedded.release_folder(folder)

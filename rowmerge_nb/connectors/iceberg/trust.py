@@ -115,7 +115,6 @@ class GuardedCatalog(Catalog):
     """
 
     def load_table(self, identifier: str | Identifier) -> Table:
-        """Load a table, with pyiceberg's errors."""
         table = super().load_table(identifier)  # type: ignore[safe-super]
         return _GuardedTable(
             table.name(),

@@ -89,7 +89,6 @@ def _options(properties: Mapping[str, str]) -> dict[str, Any]:
 
 
 def target_bytes(properties: Mapping[str, str]) -> int:
-    """Return the target size of a table's data files."""
     return int(properties.get("write.target-file-size-bytes", _FILE_BYTES))
 
 
@@ -186,7 +185,6 @@ class FileWriter:
         return writing(f"File '{self.location}' of Iceberg table '{self._table.name}'", code)
 
     def abort(self) -> None:
-        """Remove the file."""
         self._waiting.clear()
         if self._writer is not None:
             # Otherwise its destructor writes the file's end, and prints the error of a full disk.
@@ -197,7 +195,6 @@ class FileWriter:
 
 
 def footer_of(fragment: Mapping[str, Any]) -> pq.FileMetaData:
-    """Return the Parquet footer of a written file."""
     return pq.read_metadata(io.BytesIO(zlib.decompress(base64.b64decode(fragment["footer"]))))
 
 
@@ -228,7 +225,6 @@ class IcebergPageSink(PartitionedSink[FileWriter]):
         self._schema = file_schema(table.fields)
 
     def append_page(self, page: Page) -> None:
-        """Write the rows of a page, or buffer them."""
         super().append_page(page)
         if (
             self._table.sorted_by
@@ -310,7 +306,6 @@ class IcebergMergeSink(ConnectorMergeSink):
         self._delete_entries.append({"kind": "deletes", "file": number, **writer.close()})
 
     def abort(self) -> None:
-        """Remove the files of this attempt."""
         self._inserts.abort()
         for entry in self._delete_entries:
             remove(self._table.io, entry["path"])

@@ -97,12 +97,10 @@ class JdbcTransaction(ABC):
         """Return a table; NOT_SUPPORTED for a column of an unsupported type."""
 
     @abstractmethod
-    def names(self) -> Sequence[SchemaTableName]:
-        """Return all tables and views."""
+    def names(self) -> Sequence[SchemaTableName]: ...
 
     @abstractmethod
-    def schemas(self) -> Sequence[str]:
-        """Return all schemas."""
+    def schemas(self) -> Sequence[str]: ...
 
     def longest_name(self) -> int | None:
         """Return the limit on names, in bytes."""
@@ -115,8 +113,7 @@ class JdbcTransaction(ABC):
     @abstractmethod
     def splits(
         self, handle: JdbcTableHandle, domains: Mapping[str, ColumnDomain]
-    ) -> Sequence[JdbcSplit]:
-        """Split a table into ranges, filtered by domains."""
+    ) -> Sequence[JdbcSplit]: ...
 
     def _count(self, source: str) -> int:
         return int(self.reader().value(f"SELECT count(*) AS n FROM {source}"))
@@ -139,8 +136,7 @@ class JdbcTransaction(ABC):
         """Return schema and table of a new table, as the database spells them."""
 
     @abstractmethod
-    def create_table(self, metadata: ConnectorTableMetadata, key: Sequence[str]) -> None:
-        """Create a table."""
+    def create_table(self, metadata: ConnectorTableMetadata, key: Sequence[str]) -> None: ...
 
     def keep_others_out(self, handle: JdbcTableHandle) -> None:
         """Let others read a table, but not change it, until the end; by default `check_unchanged`
@@ -222,8 +218,7 @@ class JdbcConnector(Connector):
         return f"{type(self).__name__}({self.store.shown})"
 
     @abstractmethod
-    def new_transaction(self) -> JdbcTransaction:
-        """Create a transaction."""
+    def new_transaction(self) -> JdbcTransaction: ...
 
     def begin_transaction(self) -> NumberedTransactionHandle:
         return self._transactions.begin(lambda _: self.new_transaction())

@@ -166,20 +166,16 @@ class Store(ABC):
         """Open a session in autocommit mode."""
 
     @abstractmethod
-    def translate(self, error: Exception, doing: str) -> RowMergeError:
-        """Convert an error of the driver."""
+    def translate(self, error: Exception, doing: str) -> RowMergeError: ...
 
     @abstractmethod
-    def reading(self, column: JdbcColumn) -> Reading:
-        """Return the way a column is read."""
+    def reading(self, column: JdbcColumn) -> Reading: ...
 
     @abstractmethod
-    def row_id_type(self, handle: JdbcTableHandle) -> Type:
-        """Return the type of the row id."""
+    def row_id_type(self, handle: JdbcTableHandle) -> Type: ...
 
     @abstractmethod
-    def row_id_readings(self, handle: JdbcTableHandle) -> list[Reading]:
-        """Return the row id's readings."""
+    def row_id_readings(self, handle: JdbcTableHandle) -> list[Reading]: ...
 
     @abstractmethod
     def range_of(self, split: JdbcSplit) -> str:
@@ -190,8 +186,7 @@ class Store(ABC):
         """Return the comparisons that agree with the engine's, if any."""
 
     @abstractmethod
-    def begin_reading(self, session: DatabaseSession, split: JdbcSplit) -> None:
-        """Set a session to the common snapshot."""
+    def begin_reading(self, session: DatabaseSession, split: JdbcSplit) -> None: ...
 
     @abstractmethod
     def select(self, readings: Sequence[Reading], names: Sequence[str], source: str) -> str:
@@ -201,8 +196,7 @@ class Store(ABC):
     """The number of rows at the head of a `select` that are not the table's."""
 
     @abstractmethod
-    def transported(self, column: JdbcColumn, array: pa.Array) -> pa.Array:
-        """Convert values for staging."""
+    def transported(self, column: JdbcColumn, array: pa.Array) -> pa.Array: ...
 
     @abstractmethod
     def stage_columns(self, handle: JdbcTableHandle) -> list[tuple[str, pa.DataType, str]]:
@@ -255,8 +249,7 @@ class Store(ABC):
         """Return other tables whose rows DROP or TRUNCATE would change."""
 
     @abstractmethod
-    def is_repeated_key(self, error: ExecutionError) -> bool:
-        """Return whether an error means a duplicate key."""
+    def is_repeated_key(self, error: ExecutionError) -> bool: ...
 
     @abstractmethod
     def changed(self, session: DatabaseSession, sql: str, doing: str) -> int:

@@ -60,16 +60,14 @@ class StageWriter(ABC):
         self.rows = 0
 
     @abstractmethod
-    def write(self, rows: pa.RecordBatch) -> None:
-        """Stage rows."""
+    def write(self, rows: pa.RecordBatch) -> None: ...
 
     def finish(self) -> list[bytes]:
         return (
             [json.dumps({"attempt": self.attempt, "rows": self.rows}).encode()] if self.rows else []
         )
 
-    def abort(self) -> None:
-        """Discard staged rows."""
+    def abort(self) -> None: ...
 
 
 class StageFileWriter(StageWriter):

@@ -96,7 +96,6 @@ class CopyOnWriteSink(ConnectorMergeSink):
         return copied
 
     def abort(self) -> None:
-        """Remove the files of this attempt."""
         self._rows.abort()
         self._deletes.clear()
 

@@ -115,7 +115,6 @@ class FilePositions:
             yield number, ascending(np.concatenate(self._files[number]))
 
     def clear(self) -> None:
-        """Forget all rows."""
         self._files.clear()
 
 

@@ -26,17 +26,14 @@ class OpenFile(Protocol):
     """A file that is being written."""
 
     @property
-    def size(self) -> int:
-        """The number of bytes so far."""
+    def size(self) -> int: ...
 
-    def flush(self) -> None:
-        """Write the buffered rows."""
+    def flush(self) -> None: ...
 
     def close(self) -> dict[str, Any]:
         """Finish the file and return its description; remove it on failure."""
 
-    def abort(self) -> None:
-        """Remove the file."""
+    def abort(self) -> None: ...
 
 
 File = TypeVar("File", bound=OpenFile)
@@ -58,24 +55,20 @@ class PartitionedSink(ConnectorPageSink, Generic[File]):
         self._gathered_bytes = 0
 
     @abstractmethod
-    def _groups(self, page: Page) -> Iterator[tuple[tuple[Any, ...], Page]]:
-        """Yield the values of each partition in a page, and its rows."""
+    def _groups(self, page: Page) -> Iterator[tuple[tuple[Any, ...], Page]]: ...
 
     @abstractmethod
-    def _open(self, values: tuple[Any, ...]) -> File:
-        """Open a file of a partition."""
+    def _open(self, values: tuple[Any, ...]) -> File: ...
 
     @abstractmethod
-    def _write(self, file: File, rows: Page) -> None:
-        """Write rows to a file."""
+    def _write(self, file: File, rows: Page) -> None: ...
 
     @abstractmethod
     def _entry(self, values: tuple[Any, ...], file: File) -> dict[str, Any]:
         """Close a file, and return its fragment."""
 
     @abstractmethod
-    def _remove(self, path: str) -> None:
-        """Remove a closed file."""
+    def _remove(self, path: str) -> None: ...
 
     @abstractmethod
     def _require_running(self, *, now: bool = False) -> None:
@@ -124,7 +117,6 @@ class PartitionedSink(ConnectorPageSink, Generic[File]):
         self._entries.append(self._entry(values, self._writers.pop(values)))
 
     def finish(self) -> list[bytes]:
-        """Close the files and return their fragments."""
         self._write_gathered()
         for values in list(self._writers):
             self._close(values)
@@ -137,7 +129,6 @@ class PartitionedSink(ConnectorPageSink, Generic[File]):
         return [json.dumps(entry).encode() for entry in self._entries]
 
     def abort(self) -> None:
-        """Remove the files of this attempt."""
         for file in self._writers.values():
             file.abort()
         for entry in self._entries:

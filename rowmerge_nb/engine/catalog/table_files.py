@@ -53,7 +53,6 @@ class SplitRecorder(ConnectorSplitManager):
         connector.__dict__["get_split_manager"] = lambda: self
 
     def forget(self) -> None:
-        """Forget the files."""
         self.files = {}
 
     def get_splits(

@@ -40,14 +40,12 @@ class LabRows:
 
     @property
     def fingerprint(self) -> str:
-        """A hash of the rows."""
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, self.rows.schema) as stream:
             stream.write_table(self.rows.combine_chunks())
         return hashlib.sha256(sink.getvalue()).hexdigest()
 
     def loads(self, point: LabPoint) -> list[pa.Table]:
-        """Return the rows of each load."""
         import numpy as np
 
         count = self.rows.num_rows

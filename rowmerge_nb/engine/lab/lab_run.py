@@ -125,7 +125,6 @@ class Deadline:
 
     @property
     def elapsed(self) -> float:
-        """The seconds since the start."""
         return time.monotonic() - self.started
 
     def has_room(self, point: LabPoint) -> bool:
@@ -437,7 +436,6 @@ class Bench:
 def step_of(
     result: Result, costs: FileCosts, compaction_bytes: int | None, seconds: float
 ) -> LabStep:
-    """Return the measurements of one statement."""
     writer_rows = [rows for w in result.trace.writers if (rows := sum(w.rows.values()))]
     counts = {
         ("files_read", "bytes_read"): costs.read,

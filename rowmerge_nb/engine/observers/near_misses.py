@@ -60,7 +60,6 @@ class NearMisses(RunObserver):
         self._near: NearKeys | None = None
 
     def after_checks(self, run: StatementRun, action: Action) -> None:
-        """Search the nearest keys."""
         self._near = near_of(run, self._analysis, action)
 
     def add_to_trace(self, trace: Trace) -> Trace:

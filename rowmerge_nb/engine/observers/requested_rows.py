@@ -137,7 +137,6 @@ class RequestedRows(RunObserver):
         self._rows: AskedRows | None = None
 
     def after_checks(self, run: StatementRun, action: Action) -> None:
-        """Read the rows."""
         run.begin_step("fetch the rows asked for")
         assert action.planned is not None
         try:

@@ -40,7 +40,6 @@ class UntouchedRows(RunObserver):
         self._rows: pa.RecordBatch | None = None
 
     def after_checks(self, run: StatementRun, action: Action) -> None:
-        """Read the rows."""
         try:
             self._rows = _untouched(run, self._analysis, action)
         except StatementInterrupted:

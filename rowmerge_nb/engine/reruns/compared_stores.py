@@ -266,8 +266,6 @@ def target_of(engine: RunningEngine, sql: str, options: Mapping[str, Any]) -> tu
 
 
 class _Sides:
-    """The runs of a statement on copies of its target."""
-
     def __init__(
         self,
         engine: RunningEngine,

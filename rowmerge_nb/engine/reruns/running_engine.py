@@ -26,8 +26,7 @@ class RunningEngine(Protocol):
 
     options: Options
 
-    def run(self, sql: str, **options: Any) -> Result:
-        """Run a statement."""
+    def run(self, sql: str, **options: Any) -> Result: ...
 
     def look(
         self,
@@ -38,16 +37,14 @@ class RunningEngine(Protocol):
     ) -> Trace:
         """Read joined rows of a statement, and return them in a trace."""
 
-    def table(self, name: str, version: int | None = None) -> pa.Table:
-        """Read a table."""
+    def table(self, name: str, version: int | None = None) -> pa.Table: ...
 
     def table_metadata(
         self, catalog: str, schema: str, table: str
     ) -> ConnectorTableMetadata | None:
         """Return the columns of a table; None if it does not exist."""
 
-    def full_name(self, name: str) -> TableName:
-        """Return catalog, schema and table of a name."""
+    def full_name(self, name: str) -> TableName: ...
 
     def with_copies(
         self, connectors: Mapping[str, Connector], copies: Mapping[TableName, TableName]

@@ -167,7 +167,6 @@ class OpenStore:
         self.recorder = SplitRecorder(self.connector)
 
     def table_name(self, table: str) -> TableName:
-        """Return the full name of a table."""
         return self.catalog, self.kind.schema, table
 
     def files(self, table: str) -> dict[str, ReadFile]:
@@ -207,7 +206,6 @@ class TemporaryStores:
 
     @property
     def connectors(self) -> dict[str, Connector]:
-        """The connectors by catalog."""
         return {store.catalog: store.connector for store in self.stores.values()}
 
     def remove(self) -> None:

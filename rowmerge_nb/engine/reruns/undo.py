@@ -84,7 +84,6 @@ def undo(runner: StatementRunner, table: str | None) -> Result:
 
 
 def _existing_table(tables: StatementTables, name: str) -> TableBinding:
-    """Return a table that must exist."""
     parts = name.split(".")
     if len(parts) > _MOST_PARTS:
         raise ConnectorError(

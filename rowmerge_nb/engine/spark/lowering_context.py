@@ -57,16 +57,14 @@ class LoweringTables(Protocol):
     def outcome_of(self, rows: Any, task: Any) -> Any:
         """Run the statement's last pass over rows; return fragments and records."""
 
-    def sinks(self) -> SinkFactory:
-        """Return the factory of merge sinks."""
+    def sinks(self) -> SinkFactory: ...
 
     def page_sinks(self) -> Any:
         """Return the required columns and the factory of page sinks."""
 
     def bucket_function(
         self, layout: ConnectorTableLayout, types: tuple[Any, ...]
-    ) -> BucketFunction:
-        """Return the bucket function of a layout with a partitioning."""
+    ) -> BucketFunction: ...
 
 
 @dataclass(frozen=True)

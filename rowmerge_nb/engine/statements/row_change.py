@@ -194,7 +194,6 @@ def action_context(
 
 
 def _aliases(analysis: Analysis) -> tuple[str, str]:
-    """Return the names of target and source in the statement."""
     target = analysis.target_alias if isinstance(analysis, RowChangeAnalysis) else "target"
     source = analysis.source.alias if isinstance(analysis, MergeAnalysis) else None
     return target, source or "source"

@@ -80,17 +80,14 @@ class AuditedSplit(ConnectorSplit):
 
     @property
     def carries_rows(self) -> bool:
-        """See `ConnectorSplit`."""
         return bool(getattr(self.split, "carries_rows", False))
 
     @property
     def remotely_accessible(self) -> bool:
-        """See `ConnectorSplit`."""
         return bool(getattr(self.split, "remotely_accessible", True))
 
     @property
     def is_repeatable(self) -> bool:
-        """See `ConnectorSplit`."""
         return bool(getattr(self.split, "is_repeatable", False))
 
     def with_rows(self) -> AuditedSplit:
@@ -109,7 +106,6 @@ class AuditingSourceProvider(ConnectorPageSourceProvider):
         table_handle: ConnectorTableHandle,
         columns: Sequence[ColumnHandle],
     ) -> ConnectorPageSource:
-        """Open a source of the requested columns."""
         handle, audited = own(table_handle, AuditedTableHandle), own(split, AuditedSplit)
 
         def opened(read: Sequence[ColumnHandle]) -> ConnectorPageSource:
@@ -227,7 +223,6 @@ class HashPass:
     parts: int
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        """Process one partition."""
         yield from self.blobs(
             self.scan.marked(number for batch in batches for number in batch.column(0).to_pylist())
         )
@@ -261,7 +256,6 @@ class NetPass:
     """Subtracts the two sides of the parts that arrive."""
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        """Process one partition."""
         sides: dict[int, list[Hashes]] = {1: [np.zeros(0, np.uint64)], -1: [np.zeros(0, np.uint64)]}
         for batch in batches:
             for side, blob in zip(
@@ -305,7 +299,6 @@ class FindPass:
     most: int
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        """Process one partition."""
         pages = self.scan.marked(
             number for batch in batches for number in batch.column(0).to_pylist()
         )
@@ -314,7 +307,6 @@ class FindPass:
             yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
     def matching_rows(self, pages: Iterator[Page]) -> Iterator[Page]:
-        """Yield the matching rows."""
         types = [field.type for field in self.scan.schema][:-1]
         rows_left = self.most
         for page in pages:

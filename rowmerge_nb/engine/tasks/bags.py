@@ -47,7 +47,6 @@ class Bag:
 
     @classmethod
     def none(cls) -> Bag:
-        """Return the empty bag."""
         return cls(np.zeros(0, np.uint64), np.zeros(0, np.int64))
 
     def __add__(self, other: Bag) -> Bag:
@@ -83,11 +82,9 @@ class Bag:
         return int(np.abs(self.counts).sum())
 
     def first(self, rows: int) -> Hashes:
-        """Return up to `rows` hashes."""
         return self.hashes[:rows]
 
     def count_of(self, row: int) -> int:
-        """Return the count of a row."""
         at = int(np.searchsorted(self.hashes, np.uint64(row)))
         return int(self.counts[at]) if at < len(self.hashes) and int(self.hashes[at]) == row else 0
 
@@ -105,6 +102,5 @@ class Bag:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Bag:
-        """Deserialize the result of `to_bytes`."""
         half = len(data) // 2
         return cls(np.frombuffer(data[:half], np.uint64), np.frombuffer(data[half:], np.int64))

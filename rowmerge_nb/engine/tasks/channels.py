@@ -84,7 +84,6 @@ class DeleteChannels:
     shown: tuple[tuple[str, ...], tuple[str, ...]]
 
     def batch(self, rows: JoinedRows, _: PageEvaluator) -> pa.RecordBatch:
-        """Build the batch."""
         symbols = dict(
             zip(self.schema.names[: len(self.old_symbols)], self.old_symbols, strict=True)
         )

@@ -44,7 +44,6 @@ def partition_expression(bucket: str, partition_count: int) -> str:
 
 
 def hashed(columns: Sequence[pa.Array], rows: int) -> pa.Array:
-    """Return the engine's hash of columns."""
     if not columns:
         # As in `hash_expression`.
         return pa.array(np.zeros(rows, np.int64))
@@ -118,7 +117,6 @@ class PlacePass:
 
     @property
     def exchanged(self) -> pa.Schema:
-        """The channels of the exchange in Spark's types."""
         arrow_types = [*(for_spark(field.type) for field in self.schema), *self.behind]
         return pa.schema(
             [
@@ -128,7 +126,6 @@ class PlacePass:
         )
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        """Process one partition."""
         for batch in batches:
             arrays = [conform(batch.column(i), field.type) for i, field in enumerate(self.schema)]
             page = pa.RecordBatch.from_arrays(arrays, schema=self.schema)
@@ -152,7 +149,6 @@ class LocalExchange:
     above: WriterPass = field(repr=False)
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        """Process one partition."""
         arrived = [(batch, self.writer_of(batch)) for batch in batches]
         for writer in range(self.writers):
             rows = (

@@ -30,7 +30,6 @@ class FailingRowPass:
     schema: pa.Schema
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        """Process one partition."""
         evaluator = PageEvaluator(PageProgram())
         for batch in batches:
             arrays = [

@@ -51,7 +51,6 @@ class HandedPages:
         self._dropped = 0
 
     def note(self, page: Page) -> None:
-        """Retain or count a page."""
         every, start = self._keeping.every, -self._rows % self._keeping.every
         self._rows += page.num_rows
         if every > 1:

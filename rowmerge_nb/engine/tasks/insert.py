@@ -82,7 +82,6 @@ class InsertTask:
     above: InsertPass
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        """Process one partition."""
         yield from self.above(self.rows.pages(batches))
 
 
@@ -96,7 +95,6 @@ class InsertSenderPass:
     folder: str | None
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        """Process one partition."""
         recorder = Recorder(task_partition(), 0, caller="reader")
         try:
             with SentPages(self.folder, self.rows.query.schema) as sender:
@@ -142,7 +140,6 @@ class ReceivedInsertPass:
     in_files: bool
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        """Process one partition."""
         reports: list[bytes] = []
         yield from self.above(
             gathered(received_pages(_without_reports(batches, reports), in_files=self.in_files))

@@ -66,7 +66,6 @@ class JoinedRows:
 
     @property
     def target(self) -> Side:
-        """The target's side."""
         return self.sides[0]
 
     @property
@@ -76,7 +75,6 @@ class JoinedRows:
         return np.arange(self.count) if rows is None else rows[rows != NO_ROW]
 
     def column(self, name: str) -> pa.Array:
-        """Return a channel's values."""
         if name not in self._gathered:
             side = next(side for side in self.sides if name in side.page.schema.names)
             self._gathered[name] = side.column(name)

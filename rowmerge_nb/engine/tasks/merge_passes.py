@@ -99,11 +99,9 @@ class MergePass:
         return pa.schema([*data, pa.field(BUCKET, pa.int32()), pa.field(RECORD, pa.binary())])
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        """Process one partition."""
         yield from self.work(batches, task_partition())
 
     def work(self, batches: Batches, partition: int) -> Iterator[pa.RecordBatch]:
-        """Process one partition."""
         recorder = Recorder(partition, self.per_clause, keeping=self.keeping, chooser=self.chooser)
         pages = self._checked((batch for batch in batches if batch.num_rows), recorder)
         if self.sinks is not None:

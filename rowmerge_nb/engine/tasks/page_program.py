@@ -93,7 +93,6 @@ class PageExpression:
 
     @property
     def is_null(self) -> bool:
-        """Whether it is the literal NULL."""
         return self.is_plain and not self.reads
 
 

@@ -37,7 +37,6 @@ class RowTask:
     exchange: LocalExchange | None = None
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        """Process one partition."""
         changed = self.above(rows for batch in batches for rows in self._changed(batch))
         yield from changed if self.exchange is None else self.exchange(changed)
 
@@ -74,7 +73,6 @@ class JoinTask:
     exchange: LocalExchange | None = None
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        """Process one partition."""
         changed = self.above(self._joined(batches))
         yield from changed if self.exchange is None else self.exchange(changed)
 

@@ -75,7 +75,6 @@ class PartitionedOutputPass:
     alone: bool
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        """Process one partition."""
         pages = self._read(batches) if self.scan is not None else self._counted(batches)
         with closing(PageProgram().evaluator(None)) as evaluator:
             for number, page in enumerate(gathered(pages, _SENT_ROWS)):
@@ -154,7 +153,6 @@ class AnswersOutputPass:
     partitions: int
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        """Process one partition."""
         for batch in batches:
             cell = pa.array([cell_of(batch)], pa.binary())
             for partition in range(self.partitions):
@@ -175,7 +173,6 @@ class PartitionedJoinTask:
     above: MergePass
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        """Process one partition."""
         yield from self.above(self._joined(batches))
 
     def _joined(self, batches: Batches) -> Iterator[pa.RecordBatch]:

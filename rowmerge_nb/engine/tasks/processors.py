@@ -95,7 +95,6 @@ class ChangeOnlyUpdatedColumnsMergeProcessor(RowChangeProcessor):
     """
 
     def transform_page(self, page: Page) -> Page:
-        """Return the rows to store."""
         operation = self.operations(page)
         before, merge_row = self.layout.before, self.layout.merge_row
         fields = page.column(before.merge_row).flatten()
@@ -129,7 +128,6 @@ class DeleteAndInsertMergeProcessor(RowChangeProcessor):
     """
 
     def transform_page(self, page: Page) -> Page:
-        """Return the rows to store."""
         operation = self.operations(page)
         produced = _produced(operation)
         origin = np.repeat(np.arange(len(operation)), produced)

@@ -335,7 +335,6 @@ class Recorder:
         return pickle.dumps(record)
 
     def failed(self, error: Exception | SystemExit, step: str) -> None:
-        """Record the error that ended the task."""
         if not isinstance(error, RowMergeError):
             error = ExecutionError(f"{step} failed: {error_text(error)}", step=step)
         elif isinstance(error, ExecutionError) and not error.step:

@@ -70,7 +70,6 @@ class PackPass:
     schema: pa.Schema
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        """Process one partition."""
         size = 0
         # The id lets both stages verify that they have the same packing.
         packing = uuid.uuid4().bytes
@@ -171,7 +170,6 @@ class ReplicatedJoinTask:
         return pa.schema([*rows, (PIECE, pa.int32()), (MATCHED, pa.binary()), record])
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        """Process one partition."""
         first = None
         cells: dict[int, pa.Scalar] = {}
         for batch in batches:
@@ -332,7 +330,6 @@ class UnmatchedPass:
     above: MergePass
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        """Process one partition."""
         messages = _Messages()
         for batch in batches:
             row_kinds = batch.column(0)
@@ -367,7 +364,6 @@ class UnmatchedWriterPass:
     exchange: LocalExchange
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        """Process one partition."""
         writer = task_partition()
         yield from self.exchange.above.write(self._rows(batches, writer), writer)
 

@@ -56,7 +56,6 @@ class ScanPass:
         return all(getattr(split, "is_repeatable", False) for split in self.splits)
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Process one partition."""
         yield from self.marked(
             number for batch in batches for number in batch.column(0).to_pylist()
         )
@@ -91,11 +90,9 @@ class ScanPass:
         return range(count * task // tasks, count * (task + 1) // tasks)
 
     def pages(self) -> list[pa.RecordBatch]:
-        """Read the pages of all splits."""
         return list(self.read(range(len(self.splits))))
 
     def rows(self) -> pa.Table:
-        """Read the rows of all splits."""
         pages = self.pages()
         # Spark cannot read a nested column (possibly the row id) without chunks, so there is at
         # least one page.
@@ -158,7 +155,6 @@ class CellPass:
     """Yields pages that were read elsewhere, and arrive as numbered Arrow streams."""
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Process one partition."""
         for batch in batches:
             for cell in batch.column(1):
                 with pa.ipc.open_stream(cell.as_buffer()) as stream:

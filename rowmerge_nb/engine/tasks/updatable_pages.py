@@ -63,7 +63,6 @@ class SplitPass:
     keeping: Keeping = IN_CASE
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Process one partition."""
         for batch in batches:
             first = 2 if self.carried else 1
             answers = [
@@ -86,12 +85,10 @@ class SplitPass:
 
     @property
     def row_id_column(self) -> ColumnHandle:
-        """The row id column."""
         return self.columns[-1]
 
     @property
     def operation(self) -> Operation:
-        """UPDATE or DELETE."""
         return Operation.UPDATE if self.channels else Operation.DELETE
 
 

@@ -38,7 +38,6 @@ class SinkFactory:
     handle: Any
 
     def __call__(self, writer: int) -> ConnectorMergeSink:
-        """Create a sink."""
         session = replace(self.session, writer=writer)
         sink: ConnectorMergeSink = self.provider.create_merge_sink(
             self.transaction, session, self.handle
@@ -56,7 +55,6 @@ class PageSinkFactory:
     handle: Any
 
     def __call__(self) -> ConnectorPageSink:
-        """Create a sink."""
         session = replace(self.session, writer=task_partition())
         sink: ConnectorPageSink = self.provider.create_page_sink(
             self.transaction, session, self.handle
@@ -85,11 +83,9 @@ class WriterPass:
     keeping: Keeping = IN_CASE
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        """Process one partition."""
         yield from self.write(batches, task_partition())
 
     def write(self, batches: Batches, writer: int) -> Iterator[pa.RecordBatch]:
-        """Process the rows of one writer."""
         recorder = Recorder(writer, self.per_clause, keeping=self.keeping)
         records: list[bytes] = []
         pages = self._pages(batches, records)
@@ -183,13 +179,11 @@ class InsertPass:
     returning: int | None = None
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        """Process one partition."""
         yield from self.write(
             batches, Recorder(task_partition(), 0, keeping=self.keeping, handle=self.handle)
         )
 
     def write(self, batches: Batches, recorder: Recorder) -> Iterator[pa.RecordBatch]:
-        """Process one partition."""
         sink: ConnectorPageSink | None = None
         fragments: list[bytes] = []
         step = "create_page_sink"

@@ -40,8 +40,7 @@ class Verifier(Protocol):
     name: str
     dialect: str
 
-    def load(self, name: str, columns: Sequence[ColumnMetadata], rows: pa.Table) -> None:
-        """Create a table with rows."""
+    def load(self, name: str, columns: Sequence[ColumnMetadata], rows: pa.Table) -> None: ...
 
     def change(self, statement: str) -> int:
         """Run a statement, and return the number of changed rows.
@@ -50,8 +49,7 @@ class Verifier(Protocol):
             RefusedError: it failed.
         """
 
-    def rows(self, query: str) -> list[tuple[Any, ...]]:
-        """Run a query."""
+    def rows(self, query: str) -> list[tuple[Any, ...]]: ...
 
     def close(self) -> None:
         """Drop everything."""

@@ -162,20 +162,15 @@ class AnalyzerCatalogs(Protocol):
     def view(self, parts: Sequence[str]) -> ViewBinding | None:
         """Return a view by one to three name parts."""
 
-    def catalogs(self) -> Sequence[str]:
-        """Return the names of all catalogs."""
+    def catalogs(self) -> Sequence[str]: ...
 
-    def default(self) -> tuple[str, str]:
-        """Return the default catalog and schema."""
+    def default(self) -> tuple[str, str]: ...
 
-    def user(self) -> str:
-        """Return the session's user."""
+    def user(self) -> str: ...
 
-    def schemas(self, catalog: str) -> Sequence[str]:
-        """Return the schemas of a catalog."""
+    def schemas(self, catalog: str) -> Sequence[str]: ...
 
-    def has_schema(self, catalog: str, schema: str) -> bool:
-        """Return whether the schema exists."""
+    def has_schema(self, catalog: str, schema: str) -> bool: ...
 
     def cascades(self, catalog: str) -> bool:
         """Return whether DROP SCHEMA ... CASCADE works."""
@@ -204,14 +199,11 @@ class AnalyzerCatalogs(Protocol):
     def stores_defaults(self, catalog: str) -> bool:
         """Return whether columns keep default values."""
 
-    def relations(self, catalog: str, schema: str) -> Sequence[str]:
-        """Return the tables and views of a schema."""
+    def relations(self, catalog: str, schema: str) -> Sequence[str]: ...
 
-    def procedures(self, catalog: str) -> Sequence[Procedure]:
-        """Return the procedures of a catalog."""
+    def procedures(self, catalog: str) -> Sequence[Procedure]: ...
 
-    def table_procedures(self, catalog: str) -> Sequence[TableProcedure]:
-        """Return the table procedures of a catalog."""
+    def table_procedures(self, catalog: str) -> Sequence[TableProcedure]: ...
 
     def hidden(self, table: TableBinding) -> tuple[ColumnHandle, ...]:
         """Return the columns that ``*`` omits."""

@@ -194,7 +194,6 @@ class Context:
         return self.lookup(name) if self.has_catalog(name) else None
 
     def known_view(self, name: TableName) -> ViewBinding | None:
-        """Return a view likewise."""
         return self.view(name, self.statement_span(name.span)) if self.has_catalog(name) else None
 
     def completed(self, name: TableName) -> tuple[str, str, str]:

@@ -554,7 +554,6 @@ class _Printer:
 
 
 def may_fail(node: e.Typed) -> bool:
-    """Return whether an expression may fail."""
     return any(_fails(part) for part in e.walk(node) if isinstance(part, e.Apply))
 
 

@@ -64,7 +64,6 @@ class Structure:
 
     @property
     def may_be_empty(self) -> bool:
-        """Whether the pattern may match nothing."""
         return not self._needed(self._opened[0])
 
     @property
@@ -81,14 +80,12 @@ class Structure:
         self._last, self._repeated, self._closed = takes, False, []
 
     def opening(self, text: str) -> None:
-        """Add an opening parenthesis."""
         self.atom(takes=False)
         captures = Group() if text == "(" or re.fullmatch(r"\(\?<\w+>", text) else None
         self.groups += [captures] if captures else []
         self._opened.append(_Open(captures, takes=not re.fullmatch(r"\(\?<?[=!]", text)))
 
     def closing(self) -> None:
-        """Add a closing parenthesis."""
         part = self._opened.pop()
         self._last, self._repeated = self._needed(part) and part.takes, False
         if part.group is not None:

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 
 def names(columns: Iterable[e.Column]) -> str:
-    """Write a list of columns."""
     return ", ".join(backquoted(column.symbol) for column in columns)
 
 

@@ -40,8 +40,6 @@ class _Total:
 
 
 class _Select:
-    """The state of printing a SELECT."""
-
     def __init__(
         self, query: q.Selected, relation: str | None, new_name: Callable[[str], str]
     ) -> None:

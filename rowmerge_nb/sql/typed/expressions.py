@@ -267,7 +267,6 @@ def outside_windows(node: Typed) -> list[Typed]:
 
 
 def is_aggregated(node: Typed) -> bool:
-    """Return whether an expression has an aggregate over groups."""
     return any(isinstance(part, Aggregate) for part in outside_windows(node))
 
 
@@ -281,7 +280,6 @@ def references(node: Typed) -> frozenset[str]:
 
 
 def has_subquery(node: Typed) -> bool:
-    """Return whether a query is in an expression."""
     return any(isinstance(part, Subquery) for part in walk(node))
 
 

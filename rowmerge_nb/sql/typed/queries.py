@@ -251,7 +251,6 @@ _NODES: Final = (*get_args(Query), Form)
 
 
 def columns_of(query: Query) -> tuple[Column, ...]:
-    """Return the columns that come out of a query."""
     match query:
         case Scanned() | Coerced():
             return tuple(column for column, _ in query.columns)

@@ -136,7 +136,6 @@ def _selecting(query: q.Selected) -> list[e.Typed]:
 
 
 def reads(query: q.Query) -> e.Reads:
-    """Return what a query reads."""
     match query:
         case q.Scanned():
             return e.Reads((query.view,))

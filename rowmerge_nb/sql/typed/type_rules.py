@@ -213,7 +213,6 @@ def is_float(kind: Type) -> bool:
 
 
 def is_numeric(kind: Type) -> bool:
-    """Return whether it is a number."""
     return is_exact(kind) or is_float(kind)
 
 

@@ -184,8 +184,7 @@ class Metastore(ABC):
         """Return the names of all tables, sorted."""
 
     @abstractmethod
-    def get_table(self, name: SchemaTableName) -> HiveTable | None:
-        """Return a table, or None."""
+    def get_table(self, name: SchemaTableName) -> HiveTable | None: ...
 
     @abstractmethod
     def snapshot(self, table: HiveTable, reader: Callable[[], int] | None = None) -> Snapshot:
@@ -196,8 +195,7 @@ class Metastore(ABC):
         """
 
     @abstractmethod
-    def open_transaction(self, user: str, query_id: str) -> int:
-        """Begin a transaction; return its number."""
+    def open_transaction(self, user: str, query_id: str) -> int: ...
 
     @abstractmethod
     def open_compaction(self, query_id: str, table: HiveTable) -> int:

@@ -35,8 +35,7 @@ class Repository(Protocol):
     def url(self) -> str:
         """The address, for messages and for jgo."""
 
-    def read(self, path: str) -> bytes:
-        """Return a small file."""
+    def read(self, path: str) -> bytes: ...
 
     def size(self, path: str) -> int:
         """Return the size of a file, or 0 if unknown."""

@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 class Refuse(Protocol):
     """Raises an error; without ``has_position`` Trino reports no position."""
 
-    def __call__(self, code: str, message: str, *, has_position: bool = True) -> NoReturn:
-        """Raise it."""
+    def __call__(self, code: str, message: str, *, has_position: bool = True) -> NoReturn: ...
 
 
 def added(

@@ -435,7 +435,6 @@ def _index(offset: tuple[int, bool]) -> str:
 
 
 def json_text(item: str) -> str:
-    """Write the JSON text of an item."""
     string = _json_string(f"substring({item}, 2)")
     unmarked = f"regexp_replace({item}, '\"\\\\\\\\{_STRING}', '\"$1\"')"
     # Numbers beyond double are infinite, which JSON expresses as text.
